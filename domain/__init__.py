@@ -1,0 +1,1 @@
+"""The words of the system: frozen, typed, free of I/O."""

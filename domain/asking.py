@@ -1,0 +1,104 @@
+"""The words of asking: question, subtasks, ledger, actions, evidence, answer."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from pydantic import Field, NonNegativeInt
+
+from domain.base import Frozen
+from domain.time import TimeSpan
+
+
+class Question(Frozen):
+    """A question over one or more videos, asked as of a moment of video time."""
+
+    text: str = Field(min_length=1)
+    videos: tuple[str, ...] = Field(min_length=1)
+    options: tuple[str, ...] = Field(default=(), max_length=26)
+    as_of_ms: NonNegativeInt | None = None
+    type: str | None = None
+
+
+class SubtaskState(StrEnum):
+    """``pending -> searching -> partial -> resolved``, or ``abandoned``."""
+
+    PENDING = "pending"
+    SEARCHING = "searching"
+    PARTIAL = "partial"
+    RESOLVED = "resolved"
+    ABANDONED = "abandoned"
+
+
+class Subtask(Frozen):
+    """One atomic thing to find out. ``evidence`` are citations such as ``m12`` or ``s3``."""
+
+    id: str = Field(pattern=r"^t[1-9]\d*$")
+    text: str = Field(min_length=1)
+    depends: tuple[str, ...] = ()
+    state: SubtaskState = SubtaskState.PENDING
+    attempts: NonNegativeInt = 0
+    evidence: tuple[str, ...] = ()
+    best_score: float = 0.0
+    answer: str | None = None
+
+
+class Ledger(Frozen):
+    """The task ledger: the plan and how far each part of it is."""
+
+    subtasks: tuple[Subtask, ...] = ()
+
+
+class Mode(StrEnum):
+    """The four retrieval modes."""
+
+    EVENT = "event"
+    VIDEO = "video"
+    NEIGHBOR = "neighbor"
+    KEYFRAME = "keyframe"
+
+
+class Action(Frozen):
+    """What the reasoner wants next: ``search`` with mode and query, or ``answer``."""
+
+    kind: str = Field(pattern=r"^(search|answer)$")
+    reason: str = ""
+    mode: Mode | None = None
+    query: str = ""
+    answer: str = ""
+    citations: tuple[str, ...] = ()
+    not_in_memory: bool = False
+
+
+class Evidence(Frozen):
+    """One retrieved thing with its score in [0, 1]; ``ref`` is ``m12``, ``s3`` or ``k7``."""
+
+    ref: str = Field(pattern=r"^[msk]\d+$")
+    video: str
+    span: TimeSpan
+    text: str
+    score: float = Field(ge=0, le=1)
+    clip: NonNegativeInt | None = None
+
+
+class Citation(Frozen):
+    """Evidence that an answer rests on, checked by code to exist in the store."""
+
+    ref: str
+    video: str
+    span: TimeSpan
+    text: str
+    clip: NonNegativeInt | None = None
+
+
+class Answer(Frozen):
+    """The answer as it is shown. ``option`` is the letter of the option chosen."""
+
+    text: str
+    option: str | None = Field(default=None, pattern=r"^[A-Z]$")
+    confidence: float = Field(ge=0, le=0.95)
+    not_in_memory: bool = False
+    citations: tuple[Citation, ...] = ()
+    retrieved: tuple[Evidence, ...] = ()
+    searched: tuple[str, ...] = ()
+    note: str = Field(default="", description="what the profile could not do, said plainly")

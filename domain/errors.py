@@ -1,0 +1,68 @@
+"""The one exception tree. Messages tell the user what to do.
+
+HomerError
+├── InputError            the user's input cannot be used            (exit 2)
+│   ├── MediaError        a file is empty, damaged or not media
+│   ├── NotFound          nothing goes by that name
+│   └── Ambiguous         several things go by that name
+├── SetupError            something is missing on this machine       (exit 3)
+│   ├── WeightsMissing    a model's file is not on disk
+│   └── DatabaseError     the database cannot be reached or migrated
+├── ModelError            a model failed or answered nonsense        (exit 4)
+│   └── ReplayMiss        a request is not in the record
+└── BudgetExceeded        time, tokens or rounds ran out             (exit 5)
+"""
+
+
+class HomerError(Exception):
+    """Base of every error that Homer raises on purpose."""
+
+    exit_code = 1
+
+
+class InputError(HomerError):
+    """The user's input cannot be used as it is."""
+
+    exit_code = 2
+
+
+class MediaError(InputError):
+    """A file is empty, damaged, or holds neither video nor audio."""
+
+
+class NotFound(InputError):
+    """No video, trajectory or person goes by that name."""
+
+
+class Ambiguous(InputError):
+    """Several things go by that name: a longer prefix is needed."""
+
+
+class SetupError(HomerError):
+    """Something this machine needs is missing or misconfigured."""
+
+    exit_code = 3
+
+
+class WeightsMissing(SetupError):
+    """A model's file is not on disk, or is not the file it should be."""
+
+
+class DatabaseError(SetupError):
+    """The database cannot be reached, started or migrated."""
+
+
+class ModelError(HomerError):
+    """A model failed, timed out, or answered what cannot be read."""
+
+    exit_code = 4
+
+
+class ReplayMiss(ModelError):
+    """A replay asked for a model call that is not in the record."""
+
+
+class BudgetExceeded(HomerError):
+    """Time, tokens or rounds ran out before the work was done."""
+
+    exit_code = 5

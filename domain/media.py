@@ -1,0 +1,133 @@
+"""What a video is made of: clips, keyframes, words heard and read, faces and voices seen once."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Self
+
+from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
+
+from domain.base import Frozen
+from domain.time import TimeSpan
+
+
+class ClipState(StrEnum):
+    """Where a clip is on its way into memory."""
+
+    PENDING = "pending"
+    DONE = "done"
+    FAILED = "failed"
+
+
+class Video(Frozen):
+    """A source, known by the digest of its content.
+
+    ``id`` is the first 16 hex digits of the SHA-256 of the file (or of the imported captions).
+    """
+
+    id: str = Field(pattern=r"^[0-9a-f]{16}$")
+    title: str
+    path: str | None
+    duration_ms: NonNegativeInt
+    width: NonNegativeInt = 0
+    height: NonNegativeInt = 0
+    has_video: bool = True
+    has_audio: bool = True
+    profile: str = "local"
+
+
+class Clip(Frozen):
+    """One 30 s stretch ``[start, end)``; the last of a video may be short."""
+
+    index: NonNegativeInt
+    span: TimeSpan
+
+
+class Box(Frozen):
+    """Pixels of the stored frame, clipped to it; ``x1 > x0`` and ``y1 > y0``."""
+
+    x0: NonNegativeInt
+    y0: NonNegativeInt
+    x1: PositiveInt
+    y1: PositiveInt
+
+    @model_validator(mode="after")
+    def _area(self) -> Self:
+        if self.x1 <= self.x0 or self.y1 <= self.y0:
+            raise ValueError("box without area")
+        return self
+
+
+class Keyframe(Frozen):
+    """A stored frame. ``quality`` is eq. 2: sharpness x (1 + 0.3 x entropy)."""
+
+    time_ms: NonNegativeInt
+    shot: NonNegativeInt
+    sharpness: float
+    entropy: float
+    quality: float
+    width: PositiveInt
+    height: PositiveInt
+    blob: str = Field(description="SHA-256 of the JPEG")
+
+
+class Utterance(Frozen):
+    """Words said in one turn. ``voice`` is the number of the clip's voice group, if known."""
+
+    span: TimeSpan
+    text: str
+    language: str = ""
+    confidence: float = Field(default=1.0, ge=0, le=1)
+    voice: NonNegativeInt | None = None
+    speaker: str | None = Field(default=None, description="a name the source itself gives")
+
+
+class ScreenText(Frozen):
+    """A line of text read on a keyframe."""
+
+    time_ms: NonNegativeInt
+    text: str
+    score: float = Field(ge=0, le=1)
+    box: Box
+
+
+class IdentityKind(StrEnum):
+    """What an identity is recognised by."""
+
+    FACE = "face"
+    VOICE = "voice"
+
+
+class Sighting(Frozen):
+    """One face on one sampled frame, or one stretch of one voice."""
+
+    span: TimeSpan
+    box: Box | None = None
+    score: float = Field(ge=0, le=1)
+    quality: float = Field(ge=0)
+    vector: tuple[float, ...] = Field(repr=False, description="L2-normalised embedding")
+    blob: str | None = Field(default=None, description="SHA-256 of the crop's JPEG")
+
+
+class Group(Frozen):
+    """The sightings of one clip that belong to one face or one voice."""
+
+    kind: IdentityKind
+    number: NonNegativeInt
+    sightings: tuple[Sighting, ...] = Field(min_length=1)
+
+
+class Percept(Frozen):
+    """All that was perceived in one clip; nothing in it knows of other clips."""
+
+    clip: Clip
+    keyframes: tuple[Keyframe, ...] = ()
+    utterances: tuple[Utterance, ...] = ()
+    screen_texts: tuple[ScreenText, ...] = ()
+    faces: tuple[Group, ...] = ()
+    voices: tuple[Group, ...] = ()
+    captions: tuple[Utterance, ...] = Field(
+        default=(), description="descriptions that came with the source, not spoken"
+    )
+    gaps: tuple[TimeSpan, ...] = Field(default=(), description="stretches that did not decode")
+    error: str | None = None

@@ -1,0 +1,75 @@
+"""What is remembered of a clip: one fact a line, with its source."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from pydantic import Field, NonNegativeInt, PositiveInt
+
+from domain.base import Frozen
+from domain.people import IdentityStatement
+from domain.time import TimeSpan
+
+
+class MemoryKind(StrEnum):
+    """Episodic (what happened) or one of the four semantic kinds."""
+
+    EPISODIC = "episodic"
+    CHARACTER = "character"
+    RELATION = "relation"
+    PLOT = "plot"
+    KNOWLEDGE = "knowledge"
+
+
+class Source(StrEnum):
+    """Where a memory's words come from."""
+
+    SAID = "said"
+    READ = "read"
+    SEEN = "seen"
+    CAPTION = "caption"
+    MODEL = "model"
+
+
+class MemoryDraft(Frozen):
+    """A line a writer wants remembered. ``tags`` are like ``<face_3>`` or ``<character_1>``."""
+
+    kind: MemoryKind
+    text: str = Field(min_length=1)
+    span: TimeSpan
+    source: Source
+    tags: tuple[str, ...] = ()
+    speaker: str | None = None
+    contradicts: tuple[PositiveInt, ...] = Field(
+        default=(), description="ids of older memories that this line supersedes"
+    )
+
+
+class ClipMemories(Frozen):
+    """What a writer returns for one clip."""
+
+    drafts: tuple[MemoryDraft, ...]
+    statements: tuple[IdentityStatement, ...] = ()
+    names: tuple[tuple[str, str], ...] = Field(
+        default=(), description="(tag, name) pairs that the clip itself states"
+    )
+
+
+class Memory(Frozen):
+    """A stored line, as a view shows it."""
+
+    id: PositiveInt
+    video: str
+    clip: NonNegativeInt
+    kind: MemoryKind
+    text: str
+    span: TimeSpan
+    source: Source
+    weight: PositiveInt = 1
+    speaker: str | None = None
+    tags: tuple[str, ...] = ()
+
+    @property
+    def citation(self) -> str:
+        """How an answer cites this memory."""
+        return f"[m{self.id}]"

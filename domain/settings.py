@@ -1,0 +1,79 @@
+"""The paper's numbers in one place (shared defaults of every profile).
+
+Section numbers are those of the HOMER paper; each default is asserted in tests.
+"""
+
+from __future__ import annotations
+
+from pydantic import Field, PositiveInt
+
+from domain.base import Frozen
+
+
+class WatchSettings(Frozen):
+    """Section 3.1: how a video is cut, sampled and recognised."""
+
+    clip_ms: PositiveInt = 30_000
+    sample_fps: float = Field(default=5.0, gt=0)
+    audio_hz: PositiveInt = 16_000
+    shot_threshold: float = Field(default=30.0, gt=0, description="mean grey difference, eq. 1")
+    entropy_weight: float = Field(default=0.3, ge=0, description="eq. 2")
+    hue_bins: PositiveInt = 32
+    keyframes: PositiveInt = 3
+    keyframe_gap_ms: PositiveInt = 2_000
+    jpeg_quality: int = Field(default=90, ge=1, le=100)
+    frame_height: PositiveInt = Field(default=720, description="sampled frames are shrunk to this")
+    face_score: float = Field(default=0.85, ge=0, le=1)
+    face_quality: float = Field(default=22.0, ge=0)
+    face_exemplars: PositiveInt = 10
+    voice_exemplars: PositiveInt = 20
+    voice_turn_ms: PositiveInt = 2_000
+
+
+class MemorySettings(Frozen):
+    """Section 3.2 and 3.3: clip memories and the event graph."""
+
+    patch_every: PositiveInt = 10
+    same_fact: float = Field(default=0.85, gt=0, le=1)
+    segments_min: PositiveInt = 3
+    segments_max: PositiveInt = 8
+    segment_clips: PositiveInt = 40
+    label_words: PositiveInt = 8
+    patch_repairs: int = Field(default=2, ge=0)
+
+
+class AskSettings(Frozen):
+    """Section 4: the loop, its budgets and its thresholds."""
+
+    subtasks: PositiveInt = 5
+    attempts: PositiveInt = 3
+    rounds: PositiveInt = 10
+    images: PositiveInt = 5
+    plan_temperature: float = 0.2
+    act_temperature: float = 0.8
+    retries: int = Field(default=2, ge=0)
+    seconds: float = Field(default=300.0, gt=0)
+    tokens: PositiveInt = 50_000
+    empty_rounds: PositiveInt = 2
+    same_query: float = Field(default=0.7, gt=0, le=1)
+    low_increment: float = 0.15
+    low_increment_seen: float = 0.30
+    saturated_after: PositiveInt = 2
+    replans: int = Field(default=2, ge=0)
+    replan_stale_rounds: PositiveInt = 2
+    replan_focus_rounds: PositiveInt = 3
+    replan_adds: PositiveInt = 3
+    replan_abandons: PositiveInt = 5
+    lock_on_rounds: PositiveInt = 2
+    event_neighbours: PositiveInt = 3
+    video_cosine: float = 0.5
+    video_clips: PositiveInt = 2
+    character_memories: PositiveInt = 10
+
+
+class Settings(Frozen):
+    """Everything that can be set, with the paper's values."""
+
+    watch: WatchSettings = WatchSettings()
+    memory: MemorySettings = MemorySettings()
+    ask: AskSettings = AskSettings()

@@ -1,0 +1,73 @@
+"""Time is a type: integer milliseconds from the start of the video."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from pydantic import NonNegativeInt, model_validator
+
+from domain.base import Frozen
+
+
+class TimeSpan(Frozen):
+    """A half-open span ``[start_ms, end_ms)`` in milliseconds of video time."""
+
+    start_ms: NonNegativeInt
+    end_ms: NonNegativeInt
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.end_ms < self.start_ms:
+            raise ValueError(f"span ends ({self.end_ms} ms) before it starts ({self.start_ms} ms)")
+        return self
+
+    @classmethod
+    def of(cls, start_ms: int, end_ms: int) -> TimeSpan:
+        """The span from ``start_ms`` to ``end_ms``."""
+        return cls(start_ms=start_ms, end_ms=end_ms)
+
+    @property
+    def length_ms(self) -> int:
+        """Length in milliseconds, 0 for an instant."""
+        return self.end_ms - self.start_ms
+
+    def overlap_ms(self, other: TimeSpan) -> int:
+        """Milliseconds shared with ``other``; 0 where they do not meet."""
+        return max(0, min(self.end_ms, other.end_ms) - max(self.start_ms, other.start_ms))
+
+    def union(self, other: TimeSpan) -> TimeSpan:
+        """The smallest span that holds both."""
+        return TimeSpan.of(min(self.start_ms, other.start_ms), max(self.end_ms, other.end_ms))
+
+    def __str__(self) -> str:
+        return f"{clock(self.start_ms)}-{clock(self.end_ms)}"
+
+
+def clock(ms: int) -> str:
+    """``mm:ss``, or ``h:mm:ss`` from one hour, or ``dN h:mm:ss`` from one day (day 1 first)."""
+    seconds = ms // 1000
+    days, rest = divmod(seconds, 86_400)
+    hours, rest = divmod(rest, 3600)
+    minutes, secs = divmod(rest, 60)
+    if days:
+        return f"d{days + 1} {hours}:{minutes:02d}:{secs:02d}"
+    return f"{hours}:{minutes:02d}:{secs:02d}" if hours else f"{minutes:02d}:{secs:02d}"
+
+
+def parse_clock(text: str) -> int:
+    """Milliseconds of ``SS``, ``MM:SS``, ``H:MM:SS`` or ``dN H:MM:SS``; seconds may have decimals.
+
+    Raises:
+        ValueError: the text is none of these.
+    """
+    day, _, rest = text.strip().rpartition(" ")
+    parts = rest.split(":")
+    try:
+        numbers = [float(part) for part in parts]
+        day_number = int(day.removeprefix("d")) if day else 1
+    except ValueError:
+        numbers, day_number = [], 0
+    if not 1 <= len(numbers) <= 3 or day_number < 1 or any(not 0 <= n < 1e9 for n in numbers):
+        raise ValueError(f"{text!r} is not a time: write MM:SS, H:MM:SS or 'd2 H:MM:SS'")
+    total = sum(n * 60.0**power for power, n in enumerate(reversed(numbers)))
+    return round((total + (day_number - 1) * 86_400) * 1000)

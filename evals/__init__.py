@@ -1,0 +1,1 @@
+"""Benchmark loaders, judges and reports."""

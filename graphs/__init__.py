@@ -1,0 +1,1 @@
+"""The machines: wiring only, and the state they share."""

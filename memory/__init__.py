@@ -1,0 +1,1 @@
+"""Turns percepts into memory: identities, clip memories, event patches; and searches it."""

@@ -1,0 +1,130 @@
+"""What the rest of Homer asks of models. Adapters live beside, one a file.
+
+Language models are LangChain chat models (``models.chat``); text embeddings are llama-index
+``BaseEmbedding``s (``models.text_embedding``); the rest are the protocols below.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Image = NDArray[np.uint8]
+"""H x W x 3, RGB, 0-255."""
+
+Samples = NDArray[np.float32]
+"""Mono audio at 16 kHz, values in [-1, 1]."""
+
+Vector = NDArray[np.float32]
+"""L2-normalised embedding, shape (D,)."""
+
+
+@dataclass(frozen=True)
+class Word:
+    """One recognised word; milliseconds from the start of the samples given."""
+
+    start_ms: int
+    end_ms: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Speech:
+    """A stretch of recognised speech; ``confidence`` is in [0, 1]."""
+
+    start_ms: int
+    end_ms: int
+    text: str
+    language: str
+    confidence: float
+    words: tuple[Word, ...]
+
+
+@dataclass(frozen=True)
+class Face:
+    """A detected face. ``quality`` is the norm of the raw embedding where the model gives one."""
+
+    box: tuple[int, int, int, int]
+    score: float
+    quality: float
+    vector: Vector
+
+
+@dataclass(frozen=True)
+class TextLine:
+    """A line of text found on an image; ``score`` in [0, 1]."""
+
+    box: tuple[int, int, int, int]
+    text: str
+    score: float
+
+
+class SpeechRecognizer(Protocol):
+    """Speech to text with word times."""
+
+    name: str
+    languages: tuple[str, ...]
+
+    def transcribe(self, samples: Samples) -> list[Speech]:
+        """Recognise ``samples`` deterministically; an empty list where nobody speaks."""
+
+
+class VoiceActivity(Protocol):
+    """Where somebody speaks."""
+
+    def spans(self, samples: Samples) -> list[tuple[int, int]]:
+        """Spans of speech in milliseconds, in order, disjoint."""
+
+
+class FaceEngine(Protocol):
+    """Face detection with embeddings. ``same_person`` is the model's own cosine threshold."""
+
+    name: str
+    same_person: float
+    min_quality: float
+
+    def faces(self, image: Image) -> list[Face]:
+        """Faces of an image, best score first; boxes clipped to the image."""
+
+
+class SpeakerEncoder(Protocol):
+    """Speaker embeddings. ``same_speaker`` is the model's own cosine threshold."""
+
+    name: str
+    same_speaker: float
+
+    def embed(self, samples: Samples) -> Vector:
+        """The voice of at least 0.4 s of speech."""
+
+
+class ScreenReader(Protocol):
+    """Text on images."""
+
+    name: str
+
+    def read(self, image: Image) -> list[TextLine]:
+        """Lines of text, in reading order."""
+
+
+class Reranker(Protocol):
+    """Relevance of passages to a query by reading both together."""
+
+    name: str
+
+    def scores(self, query: str, passages: list[str]) -> NDArray[np.float32]:
+        """One score in (0, 1) a passage, shape (N,); higher is more relevant."""
+
+
+class ImageEncoder(Protocol):
+    """Image-text embeddings, where a profile has such a model."""
+
+    name: str
+
+    def images(self, images: list[Image]) -> NDArray[np.float32]:
+        """One L2-normalised row an image, shape (N, D)."""
+
+    def text(self, text: str) -> Vector:
+        """The text's embedding in the same space."""

@@ -1,0 +1,1 @@
+"""One step of a reasoning machine a file: state in, state update out."""

@@ -1,0 +1,441 @@
+"""The tables. Alembic owns them; this is what it compares against.
+
+Clip columns: ``clip`` is where a row was learned; ``from_clip`` the clip after which a revision
+holds; ``to_clip`` the clip after which it holds no more (NULL: still holds). A view as of clip
+``c`` sees ``from_clip <= c AND (to_clip IS NULL OR to_clip > c)``.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, ClassVar
+
+from pgvector.sqlalchemy import HALFVEC, VECTOR
+from sqlalchemy import (
+    ARRAY,
+    BigInteger,
+    Computed,
+    DateTime,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Identity,
+    Index,
+    Text,
+    UniqueConstraint,
+    func,
+)
+from sqlalchemy.dialects.postgresql import JSONB, TSVECTOR
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+
+class Base(DeclarativeBase):
+    """Maps Python types to Postgres ones for all tables."""
+
+    type_annotation_map: ClassVar[dict[Any, Any]] = {
+        str: Text,
+        dict[str, Any]: JSONB,
+        list[Any]: JSONB,
+    }
+
+
+def _pk() -> Mapped[int]:
+    return mapped_column(BigInteger, Identity(), primary_key=True)
+
+
+def _video() -> Mapped[str]:
+    return mapped_column(ForeignKey("videos.id", ondelete="CASCADE"))
+
+
+def _ref(target: str, **kwargs: Any) -> Mapped[Any]:
+    return mapped_column(BigInteger, ForeignKey(target, ondelete="CASCADE"), **kwargs)
+
+
+def _now() -> Mapped[datetime]:
+    return mapped_column(DateTime(timezone=True), server_default=func.now())
+
+
+class VideoRow(Base):
+    """A source. ``state``: watching, done or failed. ``writer``: who wrote its memories."""
+
+    __tablename__ = "videos"
+    id: Mapped[str] = mapped_column(primary_key=True)
+    title: Mapped[str]
+    path: Mapped[str | None]
+    duration_ms: Mapped[int] = mapped_column(BigInteger)
+    width: Mapped[int]
+    height: Mapped[int]
+    has_video: Mapped[bool]
+    has_audio: Mapped[bool]
+    profile: Mapped[str]
+    state: Mapped[str]
+    error: Mapped[str | None]
+    models: Mapped[dict[str, Any]] = mapped_column(JSONB, comment="port -> model name")
+    created_at: Mapped[datetime] = _now()
+
+
+class ClipRow(Base):
+    """A clip. ``text`` and ``embedding`` sum up its memories for search by clip."""
+
+    __tablename__ = "clips"
+    video_id: Mapped[str] = mapped_column(
+        ForeignKey("videos.id", ondelete="CASCADE"), primary_key=True
+    )
+    clip: Mapped[int] = mapped_column(primary_key=True)
+    start_ms: Mapped[int] = mapped_column(BigInteger)
+    end_ms: Mapped[int] = mapped_column(BigInteger)
+    state: Mapped[str]
+    error: Mapped[str | None]
+    attempts: Mapped[int]
+    gaps: Mapped[list[Any]] = mapped_column(JSONB, comment="[[start_ms, end_ms], ...]")
+    text: Mapped[str]
+    embedding: Mapped[Any | None] = mapped_column(HALFVEC())
+    updated_at: Mapped[datetime] = _now()
+
+
+class _OfClip:
+    """Columns of everything that belongs to one clip."""
+
+    video_id: Mapped[str]
+    clip: Mapped[int]
+
+
+def _clip_fk() -> ForeignKeyConstraint:
+    return ForeignKeyConstraint(
+        ["video_id", "clip"], ["clips.video_id", "clips.clip"], ondelete="CASCADE"
+    )
+
+
+class KeyframeRow(_OfClip, Base):
+    """A keyframe; ``blob`` is the SHA-256 of its JPEG."""
+
+    __tablename__ = "keyframes"
+    __table_args__ = (_clip_fk(), Index("keyframes_of_clip", "video_id", "clip"))
+    id: Mapped[int] = _pk()
+    time_ms: Mapped[int] = mapped_column(BigInteger)
+    shot: Mapped[int]
+    sharpness: Mapped[float]
+    entropy: Mapped[float]
+    quality: Mapped[float]
+    width: Mapped[int]
+    height: Mapped[int]
+    blob: Mapped[str]
+    description: Mapped[str | None]
+    embedding: Mapped[Any | None] = mapped_column(VECTOR())
+
+
+class IdentityRow(Base):
+    """A face or a voice known across the clips of a video."""
+
+    __tablename__ = "identities"
+    __table_args__ = (UniqueConstraint("video_id", "kind", "number"),)
+    id: Mapped[int] = _pk()
+    video_id: Mapped[str] = _video()
+    kind: Mapped[str]
+    number: Mapped[int]
+    first_clip: Mapped[int]
+
+
+class SightingRow(_OfClip, Base):
+    """One sighting of an identity. ``box`` is [x0, y0, x1, y1] in pixels of the sampled frame."""
+
+    __tablename__ = "sightings"
+    __table_args__ = (_clip_fk(), Index("sightings_of_clip", "video_id", "clip"))
+    id: Mapped[int] = _pk()
+    identity_id: Mapped[int] = _ref("identities.id", index=True)
+    start_ms: Mapped[int] = mapped_column(BigInteger)
+    end_ms: Mapped[int] = mapped_column(BigInteger)
+    box: Mapped[list[int] | None] = mapped_column(ARRAY(BigInteger))
+    score: Mapped[float]
+    quality: Mapped[float]
+    blob: Mapped[str | None]
+
+
+class ExemplarRow(Base):
+    """A vector kept to recognise an identity by (at most 10 a face, 20 a voice)."""
+
+    __tablename__ = "exemplars"
+    id: Mapped[int] = _pk()
+    identity_id: Mapped[int] = _ref("identities.id", index=True)
+    sighting_id: Mapped[int] = _ref("sightings.id", unique=True)
+    quality: Mapped[float]
+    vector: Mapped[Any] = mapped_column(VECTOR())
+
+
+class UtteranceRow(_OfClip, Base):
+    """Words said (``origin`` speech) or a timed description that came along (caption)."""
+
+    __tablename__ = "utterances"
+    __table_args__ = (_clip_fk(), Index("utterances_of_clip", "video_id", "clip"))
+    id: Mapped[int] = _pk()
+    origin: Mapped[str]
+    start_ms: Mapped[int] = mapped_column(BigInteger)
+    end_ms: Mapped[int] = mapped_column(BigInteger)
+    text: Mapped[str]
+    language: Mapped[str]
+    confidence: Mapped[float]
+    speaker: Mapped[str | None]
+    identity_id: Mapped[int | None] = mapped_column(
+        BigInteger, ForeignKey("identities.id", ondelete="SET NULL")
+    )
+
+
+class ScreenTextRow(_OfClip, Base):
+    """A line of text read on a keyframe."""
+
+    __tablename__ = "screen_texts"
+    __table_args__ = (_clip_fk(), Index("screen_texts_of_clip", "video_id", "clip"))
+    id: Mapped[int] = _pk()
+    time_ms: Mapped[int] = mapped_column(BigInteger)
+    text: Mapped[str]
+    score: Mapped[float]
+    box: Mapped[list[int]] = mapped_column(ARRAY(BigInteger))
+
+
+class CharacterRow(Base):
+    """A person; keeps ``number`` for ever."""
+
+    __tablename__ = "characters"
+    __table_args__ = (UniqueConstraint("video_id", "number"),)
+    id: Mapped[int] = _pk()
+    video_id: Mapped[str] = _video()
+    number: Mapped[int]
+    from_clip: Mapped[int]
+    to_clip: Mapped[int | None]
+
+
+class CharacterMemberRow(Base):
+    """An identity's membership in a character, while it holds."""
+
+    __tablename__ = "character_members"
+    id: Mapped[int] = _pk()
+    character_id: Mapped[int] = _ref("characters.id", index=True)
+    identity_id: Mapped[int] = _ref("identities.id", index=True)
+    from_clip: Mapped[int]
+    to_clip: Mapped[int | None]
+
+
+class CharacterNameRow(Base):
+    """A name of a character, while it holds. ``source``: said, read, caption, model, person."""
+
+    __tablename__ = "character_names"
+    id: Mapped[int] = _pk()
+    character_id: Mapped[int] = _ref("characters.id", index=True)
+    name: Mapped[str]
+    source: Mapped[str]
+    from_clip: Mapped[int]
+    to_clip: Mapped[int | None]
+
+
+class IdentityStatementRow(Base):
+    """Support for "this face is this voice", clip by clip."""
+
+    __tablename__ = "identity_statements"
+    id: Mapped[int] = _pk()
+    video_id: Mapped[str] = _video()
+    clip: Mapped[int]
+    face_id: Mapped[int] = _ref("identities.id")
+    voice_id: Mapped[int] = _ref("identities.id")
+    support: Mapped[float]
+    reason: Mapped[str]
+
+
+class MemoryRow(_OfClip, Base):
+    """A line of memory with its vector and its words."""
+
+    __tablename__ = "memories"
+    __table_args__ = (
+        _clip_fk(),
+        Index("memories_of_clip", "video_id", "clip"),
+        Index("memories_words", "words", postgresql_using="gin"),
+    )
+    id: Mapped[int] = _pk()
+    kind: Mapped[str]
+    text: Mapped[str]
+    start_ms: Mapped[int] = mapped_column(BigInteger)
+    end_ms: Mapped[int] = mapped_column(BigInteger)
+    source: Mapped[str]
+    speaker: Mapped[str | None]
+    superseded_at: Mapped[int | None] = mapped_column(comment="clip after which it is no more so")
+    embedding: Mapped[Any | None] = mapped_column(HALFVEC())
+    words: Mapped[Any] = mapped_column(
+        TSVECTOR, Computed("to_tsvector('english', text)", persisted=True)
+    )
+
+
+class MemoryLinkRow(Base):
+    """A memory mentions an identity."""
+
+    __tablename__ = "memory_links"
+    memory_id: Mapped[int] = _ref("memories.id", primary_key=True)
+    identity_id: Mapped[int] = _ref("identities.id", primary_key=True, index=True)
+
+
+class MemoryStrengthRow(Base):
+    """A semantic memory was met again at ``clip``: weight is 1 + the rows in view."""
+
+    __tablename__ = "memory_strengths"
+    id: Mapped[int] = _pk()
+    memory_id: Mapped[int] = _ref("memories.id", index=True)
+    clip: Mapped[int]
+
+
+class SegmentRow(Base):
+    """An event: what stays the same through its revisions."""
+
+    __tablename__ = "segments"
+    __table_args__ = (UniqueConstraint("video_id", "number"),)
+    id: Mapped[int] = _pk()
+    video_id: Mapped[str] = _video()
+    number: Mapped[int]
+
+
+class SegmentRevisionRow(Base):
+    """How a segment read while the revision held. ``absorbed_into``: why it closed, if so."""
+
+    __tablename__ = "segment_revisions"
+    __table_args__ = (UniqueConstraint("segment_id", "revision"),)
+    id: Mapped[int] = _pk()
+    segment_id: Mapped[int] = _ref("segments.id")
+    revision: Mapped[int]
+    label: Mapped[str]
+    summary: Mapped[str]
+    clips: Mapped[list[int]] = mapped_column(ARRAY(BigInteger))
+    history: Mapped[list[Any]] = mapped_column(JSONB, comment="summaries of absorbed segments")
+    from_clip: Mapped[int]
+    to_clip: Mapped[int | None]
+    absorbed_into: Mapped[int | None] = mapped_column(
+        BigInteger, ForeignKey("segments.id", ondelete="SET NULL")
+    )
+    embedding: Mapped[Any | None] = mapped_column(HALFVEC())
+
+
+class EdgeRow(Base):
+    """One revision of an edge: a change closes the row and opens another."""
+
+    __tablename__ = "edges"
+    __table_args__ = (Index("edges_of_video", "video_id", "from_clip"),)
+    id: Mapped[int] = _pk()
+    video_id: Mapped[str] = _video()
+    source_id: Mapped[int] = _ref("segments.id", index=True)
+    target_id: Mapped[int] = _ref("segments.id", index=True)
+    relation: Mapped[str]
+    explicit: Mapped[bool]
+    confidence: Mapped[float]
+    rationale: Mapped[str]
+    evidence: Mapped[list[int]] = mapped_column(ARRAY(BigInteger), comment="clips")
+    from_clip: Mapped[int]
+    to_clip: Mapped[int | None]
+
+
+class PatchRow(Base):
+    """What a writer proposed after a window, what was applied, and what was dropped and why."""
+
+    __tablename__ = "patches"
+    __table_args__ = (UniqueConstraint("video_id", "at_clip"),)
+    id: Mapped[int] = _pk()
+    video_id: Mapped[str] = _video()
+    at_clip: Mapped[int]
+    first_clip: Mapped[int]
+    repairs: Mapped[int]
+    applied: Mapped[dict[str, Any]] = mapped_column(JSONB)
+    dropped: Mapped[list[Any]] = mapped_column(JSONB)
+    pending: Mapped[list[int]] = mapped_column(ARRAY(BigInteger), comment="clips left uncovered")
+
+
+class QuestionRow(Base):
+    """A question as it was asked."""
+
+    __tablename__ = "questions"
+    id: Mapped[int] = _pk()
+    text: Mapped[str]
+    options: Mapped[list[Any]] = mapped_column(JSONB)
+    as_of_ms: Mapped[int | None] = mapped_column(BigInteger)
+    type: Mapped[str | None]
+    asked_at: Mapped[datetime] = _now()
+
+
+class TrajectoryRow(Base):
+    """One run of a reasoning machine. ``state``: running, done, stopped or failed."""
+
+    __tablename__ = "trajectories"
+    id: Mapped[str] = mapped_column(primary_key=True)
+    question_id: Mapped[int] = _ref("questions.id")
+    machine: Mapped[str]
+    profile: Mapped[str]
+    state: Mapped[str]
+    answer: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
+    tokens: Mapped[int]
+    seconds: Mapped[float]
+    started_at: Mapped[datetime] = _now()
+
+
+class TrajectoryVideoRow(Base):
+    """A trajectory looked at a video, up to ``last_clip``."""
+
+    __tablename__ = "trajectory_videos"
+    trajectory_id: Mapped[str] = mapped_column(
+        ForeignKey("trajectories.id", ondelete="CASCADE"), primary_key=True
+    )
+    video_id: Mapped[str] = mapped_column(
+        ForeignKey("videos.id", ondelete="CASCADE"), primary_key=True, index=True
+    )
+    last_clip: Mapped[int]
+
+
+class TrajectoryEventRow(Base):
+    """One typed event of a trajectory, append-only."""
+
+    __tablename__ = "trajectory_events"
+    trajectory_id: Mapped[str] = mapped_column(
+        ForeignKey("trajectories.id", ondelete="CASCADE"), primary_key=True
+    )
+    seq: Mapped[int] = mapped_column(primary_key=True)
+    kind: Mapped[str]
+    payload: Mapped[dict[str, Any]] = mapped_column(JSONB)
+    at: Mapped[datetime] = _now()
+
+
+class MessageRow(Base):
+    """The message pool: each distinct message once, by the SHA-256 of its canonical JSON."""
+
+    __tablename__ = "messages"
+    hash: Mapped[str] = mapped_column(primary_key=True)
+    content: Mapped[dict[str, Any]] = mapped_column(JSONB)
+
+
+class ModelCallRow(Base):
+    """A call to a language model. ``messages`` are hashes into the pool."""
+
+    __tablename__ = "model_calls"
+    __table_args__ = (Index("model_calls_of_request", "request_hash"),)
+    id: Mapped[int] = _pk()
+    request_hash: Mapped[str]
+    purpose: Mapped[str]
+    profile: Mapped[str]
+    model: Mapped[str]
+    messages: Mapped[list[str]] = mapped_column(ARRAY(Text))
+    reply: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
+    error: Mapped[str | None]
+    tokens_in: Mapped[int]
+    tokens_out: Mapped[int]
+    cost_usd: Mapped[float]
+    ms: Mapped[int]
+    video_id: Mapped[str | None] = mapped_column(
+        ForeignKey("videos.id", ondelete="CASCADE"), index=True
+    )
+    clip: Mapped[int | None]
+    trajectory_id: Mapped[str | None] = mapped_column(
+        ForeignKey("trajectories.id", ondelete="CASCADE"), index=True
+    )
+    called_at: Mapped[datetime] = _now()
+
+
+class BlobRow(Base):
+    """Which video uses which blob, so that deleting one never takes another's."""
+
+    __tablename__ = "blobs"
+    video_id: Mapped[str] = mapped_column(
+        ForeignKey("videos.id", ondelete="CASCADE"), primary_key=True
+    )
+    sha256: Mapped[str] = mapped_column(primary_key=True, index=True)
+    size: Mapped[int] = mapped_column(BigInteger)
