@@ -1,0 +1,1 @@
+"""Finding things in memory: four modes over one ranking, each bounded by a ``MemoryView``."""

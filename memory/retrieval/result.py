@@ -1,0 +1,91 @@
+"""What a search returns. Plain frozen models, so that they travel in a machine's state as JSON."""
+
+from __future__ import annotations
+
+from pydantic import Field, NonNegativeInt, PositiveInt
+
+from domain.asking import Citation, Evidence, Mode
+from domain.base import Frozen
+from domain.errors import NotFound
+from domain.events import Edge, Segment
+from domain.time import TimeSpan
+
+
+class UnknownLabel(NotFound):
+    """NEIGHBOR was given a label that no neighbour has; ``valid`` are the labels there are."""
+
+    def __init__(self, label: str, valid: tuple[str, ...]) -> None:
+        self.label, self.valid = label, valid
+        choices = "; ".join(valid) or "none: this segment has no edges yet"
+        super().__init__(f"no neighbour is called {label!r}. Neighbours: {choices}")
+
+
+class Shown(Frozen):
+    """A keyframe that KEYFRAME chose. ``blob`` is the SHA-256 of its JPEG in the blob store."""
+
+    id: PositiveInt
+    video: str
+    clip: NonNegativeInt
+    time_ms: NonNegativeInt
+    blob: str
+    description: str = Field(description="for models without eyes: what is known to be on it")
+    score: float = Field(ge=0, le=1)
+
+    @property
+    def ref(self) -> str:
+        """How an answer cites this keyframe, without brackets."""
+        return f"k{self.id}"
+
+
+class Retrieval(Frozen):
+    """One search and what it found, best first.
+
+    ``focus`` is the segment the search ended on; ``neighbours`` are its one-hop neighbours ranked
+    by the query and ``edges`` those between it and them, both directions. ``nothing_close`` says
+    that no score was high enough to mean anything; what was nearest is still listed. ``searched``
+    says in words where was looked, for "not in memory" answers.
+    """
+
+    mode: Mode
+    query: str
+    focus: Segment | None = None
+    evidence: tuple[Evidence, ...] = ()
+    neighbours: tuple[Segment, ...] = ()
+    edges: tuple[Edge, ...] = ()
+    images: tuple[Shown, ...] = ()
+    nothing_close: bool = False
+    searched: str = ""
+
+
+class OptionSupport(Frozen):
+    """How well memory supports one option. ``share`` are positive and sum to 1 over the options.
+
+    ``evidence`` are the refs that speak for the option, best first.
+    """
+
+    letter: str = Field(pattern=r"^[A-Z]$")
+    text: str
+    score: float
+    share: float = Field(ge=0, le=1)
+    evidence: tuple[str, ...] = ()
+
+
+class Ranking(Frozen):
+    """The moments of a view that a question is about, best first, as narrow spans.
+
+    ``evidence`` holds at most one line a clip (the best of its moment), scores falling.
+    ``options`` has one entry an option, in the order of the question; empty without options.
+    """
+
+    question: str
+    evidence: tuple[Evidence, ...] = ()
+    options: tuple[OptionSupport, ...] = ()
+    nothing_close: bool = False
+    span: TimeSpan | None = Field(default=None, description="the time that was searched")
+
+
+class Cited(Frozen):
+    """Refs resolved to rows, in the order given; ``unknown`` names those that no row has."""
+
+    citations: tuple[Citation, ...] = ()
+    unknown: tuple[str, ...] = ()
