@@ -1,0 +1,223 @@
+"""A trajectory: a flat, append-only list of typed events, from which every view is computed.
+
+Events hold what happened, never when or how fast: the store stamps the time and the trajectory's
+row keeps the seconds, so the same run gives the same events.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, NonNegativeInt, TypeAdapter
+
+from domain.asking import Action, Answer, Evidence, Mode, Question, Subtask
+from domain.base import Frozen
+from domain.view import MemoryView
+
+
+class _Event(Frozen):
+    """What all events share: the round they belong to, 0 before the first."""
+
+    round: NonNegativeInt = 0
+
+
+class QuestionAsked(_Event):
+    """The first event: what was asked, of what memory, and of which machine."""
+
+    kind: Literal["question"] = "question"
+    question: Question
+    machine: str
+    profile: str
+    reasoner: str
+    view: MemoryView
+
+
+class Planned(_Event):
+    """The question was split into subtasks."""
+
+    kind: Literal["plan"] = "plan"
+    subtasks: tuple[Subtask, ...]
+    dropped: tuple[str, ...] = Field(default=(), description="what the plan lost in checking")
+
+
+class Progressed(_Event):
+    """The progress check: go on, repair the plan, or finish; and why."""
+
+    kind: Literal["progress"] = "progress"
+    verdict: Literal["go", "replan", "finish"]
+    reasons: tuple[str, ...] = ()
+
+
+class Replanned(_Event):
+    """The plan was repaired; an edit that changed nothing is ``empty`` and does not count."""
+
+    kind: Literal["replan"] = "replan"
+    reasons: tuple[str, ...] = ()
+    subtasks: tuple[Subtask, ...]
+    refused: tuple[str, ...] = ()
+    empty: bool = False
+
+
+class RoundOpened(_Event):
+    """A subtask was scheduled; ``focus`` is the segment in focus (``s12``), if any."""
+
+    kind: Literal["round"] = "round"
+    subtask: str
+    text: str
+    attempt: NonNegativeInt
+    focus: str | None = None
+
+
+class ModelCalled(_Event):
+    """A language model was called; the messages are in the store under ``request``."""
+
+    kind: Literal["call"] = "call"
+    purpose: str
+    model: str
+    request: str = Field(description="hash of the request")
+    tokens_in: NonNegativeInt = 0
+    tokens_out: NonNegativeInt = 0
+    cost_usd: float = 0.0
+    ms: NonNegativeInt = 0
+    error: str | None = None
+
+
+class Acted(_Event):
+    """The reasoner chose its next step; None where what it said was not an action."""
+
+    kind: Literal["act"] = "act"
+    action: Action | None
+    attempt: NonNegativeInt = 0
+
+
+class Guarded(_Event):
+    """The verdict on an action: which rule refused it, and what the reasoner is told."""
+
+    kind: Literal["guard"] = "guard"
+    accepted: bool
+    rule: str | None = None
+    complaint: str = ""
+
+
+class Neighbour(Frozen):
+    """A segment one edge away from the focus, and how it relates to it."""
+
+    ref: str
+    label: str
+    relation: str
+    outgoing: bool = True
+    rationale: str = ""
+
+
+class Retrieved(_Event):
+    """What one search gave, best first. ``focus`` is the segment in focus after it."""
+
+    kind: Literal["retrieve"] = "retrieve"
+    mode: Mode
+    query: str
+    evidence: tuple[Evidence, ...]
+    focus: str | None = None
+    focus_label: str = ""
+    neighbours: tuple[Neighbour, ...] = ()
+    images: tuple[str, ...] = Field(default=(), description="SHA-256 of the images shown")
+    nothing_close: bool = False
+    searched: str = ""
+    refused: str = Field(default="", description="why the search could not be made, if so")
+
+
+class Bound(_Event):
+    """Evidence was tied to a subtask in the ledger."""
+
+    kind: Literal["bind"] = "bind"
+    subtask: str
+    refs: tuple[str, ...]
+    best_score: float = Field(ge=0, le=1)
+
+
+class Resolution(Frozen):
+    """A subtask's answer with the evidence that is said to support it."""
+
+    subtask: str
+    answer: str
+    refs: tuple[str, ...]
+
+
+class Assessed(_Event):
+    """How much was new, and which subtasks are answered now."""
+
+    kind: Literal["assess"] = "assess"
+    increment: float = Field(ge=0, le=1)
+    low: bool
+    saturated: bool
+    resolved: tuple[Resolution, ...] = ()
+    refused: tuple[str, ...] = ()
+
+
+class RoundClosed(_Event):
+    """The ledger and the tokens spent at the end of a round."""
+
+    kind: Literal["record"] = "record"
+    subtasks: tuple[Subtask, ...]
+    tokens: NonNegativeInt
+    warning: str = Field(default="", description="a grace round or a last round, and why")
+
+
+class Forced(_Event):
+    """The machine was locked on, so the next mode is not the reasoner's choice."""
+
+    kind: Literal["force"] = "force"
+    mode: Mode
+    reason: str
+
+
+class AnswerProposed(_Event):
+    """The reasoner gave an answer; ``complaint`` is why it was sent back, if it was."""
+
+    kind: Literal["propose"] = "propose"
+    action: Action
+    accepted: bool
+    complaint: str = ""
+
+
+class Failed(_Event):
+    """Something broke; the machine went on or ended."""
+
+    kind: Literal["error"] = "error"
+    where: str
+    message: str
+
+
+class Ended(_Event):
+    """The last event: the answer as it is shown. ``why`` the machine stopped."""
+
+    kind: Literal["end"] = "end"
+    state: Literal["done", "stopped", "failed"]
+    why: str
+    answer: Answer | None
+    rounds: NonNegativeInt
+    tokens: NonNegativeInt
+
+
+Event = Annotated[
+    QuestionAsked
+    | Planned
+    | Progressed
+    | Replanned
+    | RoundOpened
+    | ModelCalled
+    | Acted
+    | Guarded
+    | Retrieved
+    | Bound
+    | Assessed
+    | RoundClosed
+    | Forced
+    | AnswerProposed
+    | Failed
+    | Ended,
+    Field(discriminator="kind"),
+]
+"""Any event of a trajectory, told apart by ``kind``."""
+
+EVENT: TypeAdapter[Event] = TypeAdapter(Event)
+"""Reads an event back: ``EVENT.validate_python(payload)``."""

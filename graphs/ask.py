@@ -1,0 +1,72 @@
+"""Ask a question of the memory: the door to the reasoning machines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from domain.asking import Answer, Question
+from domain.trajectory import Event
+
+if TYPE_CHECKING:
+    from models.toolbox import Toolbox
+    from store.database import Store
+
+
+@dataclass(frozen=True)
+class Asked:
+    """An answer and what it took. ``tokens`` counts both ways, over all model calls."""
+
+    trajectory_id: str
+    answer: Answer
+    rounds: int
+    tokens: int
+    seconds: float
+
+
+def ask(
+    store: Store,
+    toolbox: Toolbox,
+    question: Question,
+    on_event: Callable[[Event], None] | None = None,
+) -> Asked:
+    """Run the machine on ``question``; ``on_event`` sees every event as it happens.
+
+    Raises:
+        NotFound: a video of the question is not in the library.
+        InputError: nothing of a video has been watched yet, as of that time.
+        ModelError: the profile's language model cannot be reached.
+    """
+    from graphs.asker import Asker
+
+    with Asker(store, toolbox) as asker:
+        return asker.ask(question, on_event)
+
+
+def answer_json(asked: Asked, question_id: str | None = None) -> dict[str, Any]:
+    """The answer as one JSON line; ``option`` only where the question had options."""
+    answer = asked.answer
+    line: dict[str, Any] = {"id": question_id or asked.trajectory_id, "answer": answer.text}
+    if answer.option is not None:
+        line["option"] = answer.option
+    return line | {
+        "confidence": round(answer.confidence, 4),
+        "not_in_memory": answer.not_in_memory,
+        "citations": [
+            {"start_s": c.span.start_ms / 1000, "end_s": c.span.end_ms / 1000, "text": c.text}
+            for c in answer.citations
+        ],
+        "retrieved": [
+            {
+                "start_s": e.span.start_ms / 1000,
+                "end_s": e.span.end_ms / 1000,
+                "score": round(e.score, 4),
+            }
+            for e in answer.retrieved
+        ],
+        "rounds": asked.rounds,
+        "tokens": asked.tokens,
+        "seconds": round(asked.seconds, 3),
+        "trajectory": asked.trajectory_id,
+    }

@@ -1,0 +1,173 @@
+"""A trajectory as it is shown: its rounds, computed from its events."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from domain.asking import Action, Answer, Question, Subtask
+from domain.trajectory import (
+    Acted,
+    AnswerProposed,
+    Assessed,
+    Ended,
+    Event,
+    Failed,
+    Forced,
+    Guarded,
+    ModelCalled,
+    Planned,
+    Progressed,
+    Replanned,
+    Retrieved,
+    RoundClosed,
+    RoundOpened,
+)
+from store.queries.trajectories import (
+    StoredTrajectory,
+    events_of,
+    find_trajectory,
+    list_trajectories,
+)
+
+if TYPE_CHECKING:
+    from store.database import Store
+
+
+@dataclass(frozen=True)
+class Round:
+    """One round: what was looked for and how, what was found, and what came of it.
+
+    ``refusals`` are the guard's complaints; ``notes`` what the harness decided, in order.
+    """
+
+    number: int
+    subtask: str
+    text: str
+    focus: str | None = None
+    action: Action | None = None
+    refusals: tuple[str, ...] = ()
+    found: Retrieved | None = None
+    assessed: Assessed | None = None
+    proposal: AnswerProposed | None = None
+    ledger: tuple[Subtask, ...] = ()
+    notes: tuple[str, ...] = ()
+    calls: tuple[ModelCalled, ...] = ()
+
+
+@dataclass(frozen=True)
+class History:
+    """A whole trajectory. ``calls`` are all its model calls, those outside rounds too."""
+
+    id: str
+    question: Question
+    machine: str
+    profile: str
+    state: str
+    plan: tuple[Subtask, ...]
+    rounds: tuple[Round, ...]
+    answer: Answer | None
+    tokens: int
+    seconds: float
+    cost_usd: float
+    calls: tuple[ModelCalled, ...]
+    errors: tuple[Failed, ...]
+    why: str = ""
+    events: tuple[Event, ...] = field(default=(), repr=False)
+
+
+def load_history(store: Store, name: str) -> History:
+    """The trajectory whose id is or begins with ``name``.
+
+    Raises:
+        NotFound: there is none.
+        Ambiguous: there are several.
+    """
+    with store.begin() as session:
+        row = find_trajectory(session, name)
+        return history_of(row, events_of(session, row.id))
+
+
+def latest(store: Store, limit: int = 50) -> list[StoredTrajectory]:
+    """The newest trajectories first, without their events."""
+    with store.begin() as session:
+        return list_trajectories(session, limit)
+
+
+def history_of(row: StoredTrajectory, events: Sequence[Event]) -> History:
+    """The view of a trajectory that its events give."""
+    calls = tuple(e for e in events if isinstance(e, ModelCalled))
+    ends = [e for e in events if isinstance(e, Ended)]
+    plans = [e for e in events if isinstance(e, Planned)]
+    return History(
+        id=row.id,
+        question=row.question,
+        machine=row.machine,
+        profile=row.profile,
+        state=row.state,
+        plan=plans[0].subtasks if plans else (),
+        rounds=rounds_of(events),
+        answer=row.answer,
+        tokens=row.tokens,
+        seconds=row.seconds,
+        cost_usd=sum(call.cost_usd for call in calls),
+        calls=calls,
+        errors=tuple(e for e in events if isinstance(e, Failed)),
+        why=ends[-1].why if ends else "",
+        events=tuple(events),
+    )
+
+
+def rounds_of(events: Sequence[Event]) -> tuple[Round, ...]:
+    """The rounds in order; an event belongs to the round whose number it bears."""
+    rounds: dict[int, Round] = {}
+    for event in events:
+        if isinstance(event, RoundOpened):
+            rounds[event.round] = Round(event.round, event.subtask, event.text, event.focus)
+        elif event.round in rounds:
+            rounds[event.round] = _grown(rounds[event.round], event)
+    return tuple(rounds[number] for number in sorted(rounds))
+
+
+def _grown(shown: Round, event: Event) -> Round:
+    """The round with one more event in it."""
+    match event:
+        case Acted():
+            return replace(shown, action=event.action)
+        case Guarded(accepted=False):
+            return replace(shown, refusals=(*shown.refusals, event.complaint))
+        case Retrieved():
+            return replace(shown, found=event)
+        case Assessed():
+            return replace(shown, assessed=event)
+        case AnswerProposed():
+            return replace(shown, proposal=event)
+        case ModelCalled():
+            return replace(shown, calls=(*shown.calls, event))
+        case RoundClosed():
+            closed = replace(shown, ledger=event.subtasks)
+            return _noted(closed, event.warning) if event.warning else closed
+        case _:
+            return _noted(shown, _note(event))
+
+
+def _noted(shown: Round, note: str) -> Round:
+    return replace(shown, notes=(*shown.notes, note)) if note else shown
+
+
+def _note(event: Event) -> str:
+    """What the harness did, in words; empty for events that show elsewhere."""
+    match event:
+        case Forced():
+            return f"next mode forced to {event.mode}: {event.reason}"
+        case Replanned(empty=True):
+            return "the plan stayed as it was"
+        case Replanned():
+            return "plan repaired: " + "; ".join(event.reasons)
+        case Progressed(verdict="replan" | "finish"):
+            return f"{event.verdict}: " + "; ".join(event.reasons)
+        case Failed():
+            return f"{event.where} failed: {event.message}"
+        case _:
+            return ""

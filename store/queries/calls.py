@@ -1,0 +1,113 @@
+"""Calls to language models, and the pool that holds each distinct message once."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import func, select
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from store.schema import MessageRow, ModelCallRow
+
+
+@dataclass(frozen=True)
+class NewCall:
+    """A call as it was made: ``messages`` are plain JSON, ``reply`` None where it failed."""
+
+    request_hash: str
+    purpose: str
+    profile: str
+    model: str
+    messages: Sequence[Mapping[str, Any]]
+    reply: Mapping[str, Any] | None
+    error: str | None
+    tokens_in: int
+    tokens_out: int
+    cost_usd: float
+    ms: int
+    video_id: str | None = None
+    clip: int | None = None
+    trajectory_id: str | None = None
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What the calls of one purpose took together."""
+
+    purpose: str
+    model: str
+    calls: int
+    failed: int
+    tokens_in: int
+    tokens_out: int
+    cost_usd: float
+    ms: int
+
+
+def message_hash(message: Mapping[str, Any]) -> str:
+    """SHA-256 of the message's canonical JSON (sorted keys, no spaces, UTF-8)."""
+    canonical = json.dumps(message, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def add_call(session: Session, call: NewCall) -> int:
+    """Store a call, its messages going into the pool; returns the call's id."""
+    hashes = [message_hash(message) for message in call.messages]
+    pool = dict(zip(hashes, call.messages, strict=True))
+    if pool:
+        rows = [{"hash": key, "content": dict(pool[key])} for key in sorted(pool)]
+        session.execute(insert(MessageRow).values(rows).on_conflict_do_nothing())
+    values = {k: v for k, v in vars(call).items() if k != "messages"}
+    row = ModelCallRow(**values, messages=hashes)
+    session.add(row)
+    session.flush()
+    return row.id
+
+
+def messages_of(session: Session, hashes: Sequence[str]) -> list[dict[str, Any]]:
+    """The pool's messages under ``hashes``, in that order; a hash may repeat."""
+    query = select(MessageRow.hash, MessageRow.content).where(MessageRow.hash.in_(set(hashes)))
+    pool = dict(session.execute(query).tuples().all())
+    return [pool[key] for key in hashes]
+
+
+def calls_of(session: Session, trajectory: str) -> list[ModelCallRow]:
+    """The calls that a trajectory made, in order."""
+    query = select(ModelCallRow).where(ModelCallRow.trajectory_id == trajectory)
+    return list(session.scalars(query.order_by(ModelCallRow.id)))
+
+
+def find_call(
+    session: Session, request_hash: str, trajectory: str | None = None, skip: int = 0
+) -> ModelCallRow | None:
+    """The ``skip``-th recorded call of that request (of that trajectory), oldest first."""
+    query = select(ModelCallRow).where(ModelCallRow.request_hash == request_hash)
+    if trajectory is not None:
+        query = query.where(ModelCallRow.trajectory_id == trajectory)
+    return session.scalar(query.order_by(ModelCallRow.id).offset(skip).limit(1))
+
+
+def usage_of(session: Session, trajectory: str) -> list[Usage]:
+    """Calls, tokens, cost and milliseconds of a trajectory by purpose and model."""
+    row = ModelCallRow
+    query = (
+        select(
+            row.purpose,
+            row.model,
+            func.count(),
+            func.count(row.error),
+            func.sum(row.tokens_in),
+            func.sum(row.tokens_out),
+            func.sum(row.cost_usd),
+            func.sum(row.ms),
+        )
+        .where(row.trajectory_id == trajectory)
+        .group_by(row.purpose, row.model)
+        .order_by(row.purpose, row.model)
+    )
+    return [Usage(*values) for values in session.execute(query).tuples()]

@@ -1,0 +1,206 @@
+"""Questions, trajectories and their events; and the pruning of the machine's checkpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Select, delete, func, insert, select, text, update
+from sqlalchemy.orm import Session
+
+from domain.asking import Answer, Question
+from domain.errors import Ambiguous, NotFound
+from domain.trajectory import EVENT, Event
+from domain.view import MemoryView, Scope
+from store.schema import QuestionRow, TrajectoryEventRow, TrajectoryRow, TrajectoryVideoRow
+
+CHECKPOINTS = "checkpoints"
+"""The schema of LangGraph's own tables, which are not Alembic's."""
+
+
+@dataclass(frozen=True)
+class StoredTrajectory:
+    """A trajectory's row. ``state``: running, done, stopped or failed."""
+
+    id: str
+    question: Question
+    view: MemoryView
+    machine: str
+    profile: str
+    state: str
+    answer: Answer | None
+    tokens: int
+    seconds: float
+    started_at: datetime
+
+
+def add_trajectory(
+    session: Session,
+    trajectory: str,
+    question: Question,
+    view: MemoryView,
+    machine: str,
+    profile: str,
+) -> None:
+    """Store the question and open a trajectory over ``view`` in state ``running``."""
+    row = QuestionRow(
+        text=question.text,
+        options=list(question.options),
+        as_of_ms=question.as_of_ms,
+        type=question.type,
+    )
+    session.add(row)
+    session.flush()
+    values = {"id": trajectory, "question_id": row.id, "machine": machine, "profile": profile}
+    session.execute(insert(TrajectoryRow).values(state="running", tokens=0, seconds=0.0, **values))
+    scopes = [
+        {"trajectory_id": trajectory, "video_id": s.video, "last_clip": s.last_clip}
+        for s in view.scopes
+    ]
+    session.execute(insert(TrajectoryVideoRow), scopes)
+
+
+def add_events(session: Session, trajectory: str, first: int, events: Sequence[Event]) -> None:
+    """Append ``events`` as ``first``, ``first + 1``...; a number that is taken is an error."""
+    if not events:
+        return
+    rows = [
+        {
+            "trajectory_id": trajectory,
+            "seq": first + i,
+            "kind": event.kind,
+            "payload": event.model_dump(mode="json"),
+        }
+        for i, event in enumerate(events)
+    ]
+    session.execute(insert(TrajectoryEventRow), rows)
+
+
+def drop_events(session: Session, trajectory: str, first: int) -> None:
+    """Forget events from ``first`` on: those of a step that a crash cut off."""
+    rows = TrajectoryEventRow
+    session.execute(delete(rows).where(rows.trajectory_id == trajectory, rows.seq >= first))
+
+
+def events_of(session: Session, trajectory: str) -> list[Event]:
+    """All events of a trajectory, in order."""
+    rows = TrajectoryEventRow
+    query = select(rows.payload).where(rows.trajectory_id == trajectory).order_by(rows.seq)
+    return [EVENT.validate_python(payload) for payload in session.scalars(query)]
+
+
+def end_trajectory(
+    session: Session,
+    trajectory: str,
+    state: str,
+    answer: Answer | None,
+    tokens: int,
+    seconds: float,
+) -> None:
+    """Close a trajectory with its answer, the tokens it took and the seconds."""
+    values = {
+        "state": state,
+        "answer": answer.model_dump(mode="json") if answer else None,
+        "tokens": tokens,
+        "seconds": seconds,
+    }
+    session.execute(update(TrajectoryRow).where(TrajectoryRow.id == trajectory).values(**values))
+
+
+def find_trajectory(session: Session, name: str) -> StoredTrajectory:
+    """The trajectory of that id or unambiguous prefix.
+
+    Raises:
+        NotFound: no trajectory's id begins with ``name``.
+        Ambiguous: several do.
+    """
+    match = TrajectoryRow.id.startswith(name, autoescape=True) if name else TrajectoryRow.id == ""
+    rows = session.execute(_trajectories().where(match).order_by(TrajectoryRow.id).limit(3)).all()
+    exact = [row for row in rows if row[0].id == name]
+    found = exact or rows
+    if not found:
+        raise NotFound(f"no trajectory goes by {name!r}: 'homer trajectory' lists them")
+    if len(found) > 1:
+        raise Ambiguous(f"several trajectories begin with {name!r}: give more of the id")
+    return _trajectory(session, found[0][0], found[0][1])
+
+
+def list_trajectories(session: Session, limit: int = 50) -> list[StoredTrajectory]:
+    """The newest trajectories first."""
+    newest = _trajectories().order_by(TrajectoryRow.started_at.desc(), TrajectoryRow.id)
+    return [_trajectory(session, t, q) for t, q in session.execute(newest.limit(limit)).all()]
+
+
+def _trajectories() -> Select[TrajectoryRow, QuestionRow]:
+    return select(TrajectoryRow, QuestionRow).join(
+        QuestionRow, QuestionRow.id == TrajectoryRow.question_id
+    )
+
+
+def _trajectory(session: Session, row: TrajectoryRow, asked: QuestionRow) -> StoredTrajectory:
+    videos = select(TrajectoryVideoRow).where(TrajectoryVideoRow.trajectory_id == row.id)
+    scopes = tuple(
+        Scope(video=v.video_id, last_clip=v.last_clip)
+        for v in session.scalars(videos.order_by(TrajectoryVideoRow.video_id))
+    )
+    question = Question(
+        text=asked.text,
+        videos=tuple(scope.video for scope in scopes),
+        options=tuple(asked.options),
+        as_of_ms=asked.as_of_ms,
+        type=asked.type,
+    )
+    return StoredTrajectory(
+        id=row.id,
+        question=question,
+        view=MemoryView(scopes=scopes),
+        machine=row.machine,
+        profile=row.profile,
+        state=row.state,
+        answer=Answer.model_validate(row.answer) if row.answer else None,
+        tokens=row.tokens,
+        seconds=row.seconds,
+        started_at=row.started_at,
+    )
+
+
+def has_checkpoints(session: Session) -> bool:
+    """Whether LangGraph's tables are there."""
+    return bool(session.scalar(select(func.to_regclass("checkpoints.checkpoint_migrations"))))
+
+
+def add_checkpoint_schema(session: Session) -> None:
+    """Make the schema of LangGraph's tables where it is missing."""
+    session.execute(text("CREATE SCHEMA IF NOT EXISTS checkpoints"))
+
+
+def prune_checkpoints(session: Session, trajectory: str, before: Sequence[str]) -> None:
+    """Keep only the checkpoints whose next step is one of ``before``, with what they need.
+
+    LangGraph records in a checkpoint the channels that trigger its next step; a step ``x`` is
+    triggered by ``branch:to:x``, whose version is then the newest of all.
+    """
+    keep = {"thread": trajectory, "channels": [f"branch:to:{step}" for step in before]}
+    session.execute(text(_PRUNE_CHECKPOINTS), keep)
+    session.execute(text(_PRUNE_WRITES), keep)
+    session.execute(text(_PRUNE_BLOBS), keep)
+
+
+_PRUNE_CHECKPOINTS = """
+DELETE FROM checkpoints.checkpoints WHERE thread_id = :thread
+AND NOT checkpoint -> 'channel_values' ?| cast(:channels AS text[])
+"""
+
+_PRUNE_WRITES = """
+DELETE FROM checkpoints.checkpoint_writes w WHERE thread_id = :thread AND NOT EXISTS (
+    SELECT FROM checkpoints.checkpoints c WHERE c.thread_id = w.thread_id
+    AND c.checkpoint_ns = w.checkpoint_ns AND c.checkpoint_id = w.checkpoint_id)
+"""
+
+_PRUNE_BLOBS = """
+DELETE FROM checkpoints.checkpoint_blobs b WHERE thread_id = :thread AND NOT EXISTS (
+    SELECT FROM checkpoints.checkpoints c WHERE c.thread_id = b.thread_id
+    AND c.checkpoint_ns = b.checkpoint_ns
+    AND c.checkpoint -> 'channel_versions' ->> b.channel = b.version)
+"""
