@@ -1,0 +1,73 @@
+# make setup   everything Homer needs, in .venv and in HOMER_HOME; nothing system-wide
+# make demo    watch the demo clips, ask two questions, print cited answers
+# make test    every check and every test
+# make help    the rest
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-deps --retries 10
+export PYTHONNOUSERSITE := 1
+
+.PHONY: help setup dev models demo test check bench eval-local eval-egolife lock clean
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+setup: .venv/.runtime ## create .venv from the lock file and fetch the models
+	@$(BIN)/homer models pull
+
+dev: .venv/.dev ## setup for working on Homer: the test and check tools as well
+
+demo: setup ## watch the demo clips and ask two questions
+	@demo/run.sh
+
+test: check models ## every check and every test
+	@nice $(BIN)/python -m pytest -n 2 --dist loadgroup
+
+models: .venv/.dev
+	@$(BIN)/homer models pull
+
+check: .venv/.dev ## ruff, mypy --strict, import-linter
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+bench: setup ## speed and memory, side by side with the plain way
+	@for f in benchmarks/*.py; do echo "== $$f"; $(BIN)/python "$$f"; done
+
+eval-local: setup ## questions about real clips, asked with the local profile
+	@$(BIN)/python -m evals.local
+
+eval-egolife: setup ## a week of captions, 250 questions, beside a plain baseline
+	@$(BIN)/python -m evals.egolife
+
+lock: ## resolve the lock files again (needs uv; keeps the present versions where it can)
+	@uv pip compile pyproject.toml -q --no-header --no-annotate --no-emit-index-url \
+	    --python-version 3.11 --all-extras -o requirements-dev.lock
+	@uv pip compile pyproject.toml -q --no-header --no-annotate --no-emit-index-url \
+	    --python-version 3.11 --extra build -c requirements-dev.lock -o requirements.lock
+
+clean: ## remove what make built here; what Homer keeps in HOMER_HOME stays
+	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Installed with --no-deps from a resolved lock: insightface asks for opencv-python, whose
+# libraries a bare server lacks; the headless build in the lock is the same library.
+.venv/.runtime: requirements.lock pyproject.toml | .venv/bin/python
+	@echo "Installing the packages of requirements.lock into .venv (a few minutes the first time) ..."
+	@$(PIP) -r requirements.lock
+	@$(PIP) --no-build-isolation --editable .
+	@touch $@
+
+.venv/.dev: requirements-dev.lock .venv/.runtime
+	@echo "Installing the packages of requirements-dev.lock into .venv ..."
+	@$(PIP) -r requirements-dev.lock
+	@touch $@
+
+.venv/bin/python:
+	@scripts/make-venv
