@@ -41,6 +41,9 @@ class Subtask(Frozen):
     evidence: tuple[str, ...] = ()
     best_score: float = 0.0
     answer: str | None = None
+    support: tuple[str, ...] = Field(
+        default=(), description="the evidence that is said to support the answer"
+    )
 
 
 class Ledger(Frozen):

@@ -58,7 +58,7 @@ def message_hash(message: Mapping[str, Any]) -> str:
 def add_call(session: Session, call: NewCall) -> int:
     """Store a call, its messages going into the pool; returns the call's id."""
     hashes = [message_hash(message) for message in call.messages]
-    pool = dict(zip(hashes, call.messages, strict=True))
+    pool: dict[str, Mapping[str, Any]] = dict(zip(hashes, call.messages, strict=True))
     if pool:
         rows = [{"hash": key, "content": dict(pool[key])} for key in sorted(pool)]
         session.execute(insert(MessageRow).values(rows).on_conflict_do_nothing())
@@ -72,7 +72,7 @@ def add_call(session: Session, call: NewCall) -> int:
 def messages_of(session: Session, hashes: Sequence[str]) -> list[dict[str, Any]]:
     """The pool's messages under ``hashes``, in that order; a hash may repeat."""
     query = select(MessageRow.hash, MessageRow.content).where(MessageRow.hash.in_(set(hashes)))
-    pool = dict(session.execute(query).tuples().all())
+    pool: dict[str, dict[str, Any]] = {key: content for key, content in session.execute(query)}
     return [pool[key] for key in hashes]
 
 
