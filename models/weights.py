@@ -1,0 +1,146 @@
+"""The model files on disk: what is there, fetching what is not, and refusing what is not checked.
+
+A model's files lie in ``WEIGHTS/NAME/``. Nothing is loaded whose SHA-256 is not the manifest's, and
+no format that can carry code (pickle) is used at all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import tempfile
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+from pathlib import Path
+
+from domain.errors import WeightsMissing
+from models.fetch import CHUNK, Fetcher, OnProgress, Progress
+from models.manifest import WeightFile, Weights, weights_named
+
+SCRATCH = ".pull-"
+SCRATCH_KEPT_S = 86_400
+
+
+class FileState(StrEnum):
+    """What is on disk in a model file's place."""
+
+    PRESENT = "present"
+    MISSING = "missing"
+    WRONG = "wrong"
+
+
+@dataclass(frozen=True)
+class FileStatus:
+    """One file of a model in a weights folder."""
+
+    model: str
+    file: WeightFile
+    path: Path
+    state: FileState
+
+
+@dataclass(frozen=True)
+class Pulled:
+    """One file after a pull; ``source`` is None where it was on disk already."""
+
+    model: str
+    path: Path
+    source: str | None
+
+
+def status(weights: Path, names: Iterable[str]) -> list[FileStatus]:
+    """The state of every file of the named models in the folder ``weights``.
+
+    Raises:
+        NotFound: the manifest has no model of that name.
+    """
+    return [
+        FileStatus(name, file, path, _state(path, file))
+        for name in names
+        for file, path in _places(weights, weights_named(name))
+    ]
+
+
+def pull(weights: Path, names: Iterable[str], report: OnProgress | None = None) -> list[Pulled]:
+    """Fetch what is missing of the named models into ``weights``; files appear whole or not at all.
+
+    Args:
+        weights: the weights folder, made if need be.
+        names: models of the manifest.
+        report: told of every megabyte, by file and source.
+
+    Raises:
+        NotFound: the manifest has no model of that name.
+        WeightsMissing: no source has a file; what was fetched before stays.
+    """
+    wanted = status(weights, names)
+    if all(found.state is FileState.PRESENT for found in wanted):
+        return [Pulled(found.model, found.path, None) for found in wanted]
+    weights.mkdir(parents=True, exist_ok=True)
+    _sweep(weights)
+    # In the weights folder, so that a finished file can be renamed into its place.
+    with tempfile.TemporaryDirectory(prefix=SCRATCH, dir=weights) as scratch:
+        fetcher = Fetcher(Path(scratch), report or _silent)
+        return [_pull_file(found, fetcher) for found in wanted]
+
+
+def verified(weights: Path, name: str) -> Path:
+    """The folder of a model whose files are all there and are what the manifest says.
+
+    Raises:
+        NotFound: the manifest has no model of that name.
+        WeightsMissing: a file is missing or is another file; says which, where, and what to do.
+    """
+    for found in status(weights, [name]):
+        if found.state is not FileState.PRESENT:
+            word = "is missing" if found.state is FileState.MISSING else "is not what it should be"
+            raise WeightsMissing(
+                f"the model {name} cannot be used: {found.file.path} {word} in "
+                f"{found.path.parent}. Run: homer models pull {name}"
+            )
+    return weights / name
+
+
+def _places(weights: Path, model: Weights) -> list[tuple[WeightFile, Path]]:
+    return [(file, weights / model.name / file.path) for file in model.files]
+
+
+def _state(path: Path, file: WeightFile) -> FileState:
+    try:
+        stat = path.stat()
+    except FileNotFoundError:
+        return FileState.MISSING
+    same = stat.st_size == file.size and _digest(path, stat.st_mtime_ns) == file.sha256
+    return FileState.PRESENT if same else FileState.WRONG
+
+
+@lru_cache(maxsize=256)
+def _digest(path: Path, _mtime_ns: int) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as stream:
+        while chunk := stream.read(CHUNK):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def _pull_file(found: FileStatus, fetcher: Fetcher) -> Pulled:
+    if found.state is FileState.PRESENT:
+        return Pulled(found.model, found.path, None)
+    copy, source = fetcher.fetch(f"{found.model}/{found.file.path}", found.file)
+    found.path.parent.mkdir(parents=True, exist_ok=True)
+    copy.replace(found.path)
+    return Pulled(found.model, found.path, source)
+
+
+def _sweep(weights: Path) -> None:
+    """Remove what a killed pull left behind; a younger one may be at work in another process."""
+    for scratch in weights.glob(f"{SCRATCH}*"):
+        if time.time() - scratch.stat().st_mtime > SCRATCH_KEPT_S:
+            shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _silent(_progress: Progress) -> None:
+    """Nobody is watching."""
