@@ -1,0 +1,144 @@
+"""Times said in words, as soft memberships in [0, 1] over video time.
+
+Video time that spans days counts from a midnight: ``(day - 1) * 86400`` plus the second of the day.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+from numpy.typing import NDArray
+
+Times = NDArray[np.float64]
+"""Seconds of video time, shape (N,)."""
+
+DAY, HOUR = 86_400.0, 3_600.0
+_PARTS = {  # hours of the day, generous at both ends; a night runs past midnight
+    "morning": (5.0, 11.5),
+    "noon": (11.5, 14.0),
+    "afternoon": (12.5, 18.75),
+    "evening": (18.0, 24.0),
+    "night": (18.25, 29.0),
+}
+_NUMBERS = {
+    word: float(number)
+    for number, word in enumerate(
+        "zero one two three four five six seven eight nine ten eleven twelve".split()
+    )
+} | {"a": 1.0, "an": 1.0}
+_NUMBER = rf"(?:\d+(?:\.\d+)?|{'|'.join(_NUMBERS)})"
+_AGO = re.compile(
+    rf"\b({_NUMBER})(?: and an? half)? (day|hour|minute|min)s?(?: and an? half)?"
+    rf"(?: ({_NUMBER}) hours?)? ago"
+)
+_HALF = re.compile(r"\band an? half\b")
+_PART = {part: re.compile(rf"\b{part}\b") for part in _PARTS}
+_ANY_PART = "|".join(_PARTS)
+_BEFORE_YESTERDAY = re.compile(rf"\b(?:day|{_ANY_PART}) before yesterday\b")
+_TODAY = re.compile(rf"\btoday\b|\bthis (?:{_ANY_PART})\b")
+_IN_PART = re.compile(rf"\b(?:in|on|at) (?:the )?(?:{_ANY_PART})\b")
+
+PLAN = re.compile(
+    r"\b(?:plan|plans|planning|going to|will|should|need|needs|needed|want|wants|have in|later"
+    r"|tomorrow|task|tasks)\b",
+    re.I,
+)
+"""Talk of what is to come: the time it names is not when it was said."""
+LAST = re.compile(r"\b(?:last|previous|previously|before|latest|just now|just)\b", re.I)
+"""Words that ask for the latest of several moments."""
+
+
+def _number(word: str) -> float:
+    return _NUMBERS[word] if word in _NUMBERS else float(word)
+
+
+def _between(times: Times, start: float, end: float, soft: float = HOUR) -> Times:
+    """1 inside ``[start, end]``, falling to 0 over ``soft`` seconds outside."""
+    outside = np.maximum(np.maximum(start - times, times - end), 0.0)
+    return np.clip(1 - outside / soft, 0, 1)
+
+
+def _about(times: Times, as_of: float, ago: float, width: float = 0.35) -> Times:
+    """A bell over the logarithm of how long ago, since people round with the distance."""
+    past = np.maximum(as_of - times, 60.0)
+    return np.asarray(np.exp(-0.5 * (np.log(past / ago) / width) ** 2), dtype=np.float64)
+
+
+def _part_of_day(text: str) -> tuple[float, float] | None:
+    return next((_PARTS[part] for part, word in _PART.items() if word.search(text)), None)
+
+
+def _on_day(times: Times, as_of: float, back: float, part: tuple[float, float] | None) -> Times:
+    midnight = np.floor(as_of / DAY) * DAY - back * DAY
+    start, end = part or (0.0, 24.0)
+    return _between(times, midnight + start * HOUR, midnight + end * HOUR)
+
+
+def _ago(text: str, times: Times, as_of: float) -> Times | None:
+    """``3 hours ago``, ``two days ago``, ``a day 4 hours ago``, ``half a day ago``."""
+    if re.search(r"\bhalf a day ago\b", text):
+        return _about(times, as_of, 12 * HOUR)
+    if re.search(r"\bhalf an hour ago\b", text):
+        return _about(times, as_of, 0.5 * HOUR)
+    said = _AGO.search(text)
+    if said is None:
+        return None
+    count = _number(said[1]) + (0.5 if _HALF.search(text) else 0.0)
+    if said[2] != "day":
+        return _about(times, as_of, max(60.0, count * (HOUR if said[2] == "hour" else 60.0)))
+    return _days_ago(text, times, as_of, _number(said[1]), said[3])
+
+
+def _days_ago(text: str, times: Times, as_of: float, days: float, hours: str | None) -> Times:
+    part = _part_of_day(text)
+    if part:
+        return _on_day(times, as_of, days, part)
+    ago = days * DAY + (_number(hours) * HOUR if hours else 0.0)
+    if hours:
+        return _about(times, as_of, ago, width=0.1)
+    return _between(times, as_of - ago - 8 * HOUR, as_of - ago + 8 * HOUR, soft=8 * HOUR)
+
+
+def _days_back(text: str) -> tuple[float, tuple[float, float] | None] | None:
+    """How many days back ``text`` points, and which part of that day."""
+    part = _part_of_day(text)
+    if _BEFORE_YESTERDAY.search(text):
+        return 2.0, part
+    if re.search(r"\byesterday\b", text):
+        return 1.0, part
+    if re.search(r"\blast (?:night|evening)\b", text):
+        return 1.0, _PARTS["night"]
+    if re.search(r"\btonight\b", text):
+        return 0.0, _PARTS["night"]
+    return (0.0, part) if _TODAY.search(text) else None
+
+
+def said_time(text: str, times: Times, as_of: float) -> Times | None:
+    """How well each of ``times`` fits the time that ``text`` says, in [0, 1], shape (N,).
+
+    Args:
+        text: a question or an option, such as "the day before yesterday at noon".
+        times: seconds of video time.
+        as_of: when it is said, in seconds of video time.
+
+    Returns:
+        None where the text says no time.
+    """
+    text = text.lower()
+    ago = _ago(text, times, as_of)
+    if ago is not None:
+        return ago
+    day = _days_back(text)
+    if day is not None:
+        return _on_day(times, as_of, *day)
+    if re.search(r"\bjust\b", text):
+        return _between(times, as_of - HOUR, as_of, soft=2 * HOUR)
+    return _on_day(times, as_of, 0.0, _part_of_day(text)) if _IN_PART.search(text) else None
+
+
+def are_times(options: tuple[str, ...], as_of: float) -> bool:
+    """Whether the options of a question are times (at least 3 in 4 of them, and short)."""
+    now = np.array([as_of])
+    told = [len(o.split()) <= 8 and said_time(o, now, as_of) is not None for o in options]
+    return len(told) > 1 and sum(told) >= 0.75 * len(told)

@@ -1,0 +1,47 @@
+"""Words of a text as search terms: lower case, without stop words, plainly stemmed."""
+
+from __future__ import annotations
+
+import re
+
+STOP = frozenset(
+    """a an the of to in on at for and or is are was were be been being do does did done has have had
+    i me my mine we us our you your he she it its they them their this that these those with from by
+    as what who whose whom when where why how which will would can could should just now then there
+    here not no don t s re m ll ve d last time first before after during while usually always most
+    mostly currently today yesterday tonight tomorrow ago about next more other else one some any
+    also so if into up out said say""".split()
+)
+"""Words that say nothing about what a question is about; order and time words are read apart."""
+
+_WORD = re.compile(r"[^\W_]+")
+_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
+_SUFFIXES = ("ing", "ied", "ies", "es", "ed", "s", "ly")
+
+
+def stem(word: str) -> str:
+    """A plain English stem: ``washing``, ``washed`` and ``washes`` meet in ``wash``."""
+    suffix = next((s for s in _SUFFIXES if word.endswith(s) and len(word) - len(s) >= 3), "")
+    if suffix:
+        word = word.removesuffix(suffix) + ("y" if suffix in ("ied", "ies") else "")
+        if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "lse":
+            word = word[:-1]
+    return word[:-1] if word.endswith("e") and len(word) > 3 else word
+
+
+def _pieces(word: str) -> list[str]:
+    """The word itself, or the pairs of characters of a script that sets no spaces."""
+    if len(word) < 3 or not _UNSPACED.fullmatch(word):
+        return [word]
+    return [word[i : i + 2] for i in range(len(word) - 1)]
+
+
+def plain_words(text: str) -> list[str]:
+    """All words of ``text`` in lower case, stop words included."""
+    return _WORD.findall(text.casefold().replace("'s", "").replace("’s", ""))
+
+
+def terms(text: str) -> list[str]:
+    """The search terms of ``text``, in order, with repetitions."""
+    words = (word for word in plain_words(text) if word not in STOP)
+    return [stem(piece) for word in words for piece in _pieces(word)]
