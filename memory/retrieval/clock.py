@@ -21,12 +21,8 @@ _PARTS = {  # hours of the day, generous at both ends; a night runs past midnigh
     "evening": (18.0, 24.0),
     "night": (18.25, 29.0),
 }
-_NUMBERS = {
-    word: float(number)
-    for number, word in enumerate(
-        "zero one two three four five six seven eight nine ten eleven twelve".split()
-    )
-} | {"a": 1.0, "an": 1.0}
+_COUNT = "zero one two three four five six seven eight nine ten eleven twelve"
+_NUMBERS = {word: float(count) for count, word in enumerate(_COUNT.split())} | {"a": 1.0, "an": 1.0}
 _NUMBER = rf"(?:\d+(?:\.\d+)?|{'|'.join(_NUMBERS)})"
 _AGO = re.compile(
     rf"\b({_NUMBER})(?: and an? half)? (day|hour|minute|min)s?(?: and an? half)?"

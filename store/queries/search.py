@@ -1,0 +1,360 @@
+"""What searching reads: lines, segments, edges, keyframes and people. Exact, and as of a clip.
+
+Inside a video everything is read in order and scored exactly: an approximate index that is
+filtered by video afterwards loses most of what it should find.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import ColumnElement, and_, func, or_, select
+from sqlalchemy.orm import InstrumentedAttribute, Session
+
+from domain.errors import NotFound
+from domain.events import Edge, Relation
+from domain.people import Character
+from domain.view import Scope
+from store.schema import (
+    CharacterMemberRow,
+    CharacterNameRow,
+    CharacterRow,
+    ClipRow,
+    EdgeRow,
+    IdentityRow,
+    KeyframeRow,
+    MemoryLinkRow,
+    MemoryRow,
+    PatchRow,
+    ScreenTextRow,
+    SegmentRevisionRow,
+    SegmentRow,
+    SightingRow,
+    VideoRow,
+)
+
+Matrix = NDArray[np.float32]
+
+
+class Line(NamedTuple):
+    """A memory as searching sees it. ``superseded_at``: the clip after which it is no more so."""
+
+    id: int
+    clip: int
+    start_ms: int
+    end_ms: int
+    kind: str
+    text: str
+    source: str
+    speaker: str | None
+    superseded_at: int | None
+
+
+class CellRow(NamedTuple):
+    """A clip's place in time."""
+
+    clip: int
+    start_ms: int
+    end_ms: int
+
+
+class Revision(NamedTuple):
+    """One revision of a segment, with the clips between which it holds."""
+
+    segment: int
+    number: int
+    revision: int
+    label: str
+    summary: str
+    clips: tuple[int, ...]
+    from_clip: int
+    to_clip: int | None
+
+
+class Frame(NamedTuple):
+    """A stored keyframe."""
+
+    id: int
+    clip: int
+    time_ms: int
+    quality: float
+    blob: str
+    description: str | None
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Rows with their vectors: ``vectors`` has shape (N, D), zeros where a row has none."""
+
+    rows: list[Line]
+    vectors: Matrix
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Clips with their vectors, in order."""
+
+    rows: list[CellRow]
+    vectors: Matrix
+
+
+@dataclass(frozen=True)
+class Revisions:
+    """Segment revisions with their vectors, in order of segment number and revision."""
+
+    rows: list[Revision]
+    vectors: Matrix
+
+
+def _vectors(packed: Iterable[bytes | None]) -> Matrix:
+    """Decode what ``halfvec_send`` gives: two 16-bit numbers (size, unused), then halves."""
+    sent = list(packed)
+    size = next((int.from_bytes(v[:2], "big") for v in sent if v is not None), 0)
+    blank = bytes(4 + 2 * size)
+    layout = np.dtype([("head", ">u2", (2,)), ("vector", ">f2", (size,))])
+    rows = np.frombuffer(b"".join(blank if v is None else v for v in sent), dtype=layout)
+    return np.asarray(rows["vector"], dtype=np.float32)
+
+
+def _packed(column: InstrumentedAttribute[Any]) -> ColumnElement[bytes]:
+    return func.halfvec_send(column)
+
+
+def _holds(row: Any, last_clip: int) -> ColumnElement[bool]:
+    return and_(row.from_clip <= last_clip, or_(row.to_clip.is_(None), row.to_clip > last_clip))
+
+
+def watched_since(session: Session, video: str) -> datetime:
+    """When the video was added: another date is another watching, with other ids.
+
+    Raises:
+        NotFound: no such video.
+    """
+    since = session.scalar(select(VideoRow.created_at).where(VideoRow.id == video))
+    if since is None:
+        raise NotFound(f"no video has the id {video!r}; `homer videos` lists what there is")
+    return since
+
+
+def lines_between(session: Session, video: str, after_clip: int, last_clip: int) -> Lines:
+    """The memories of clips ``after_clip < clip <= last_clip``, by clip, time and id."""
+    row = MemoryRow
+    found = session.execute(
+        select(
+            row.id,
+            row.clip,
+            row.start_ms,
+            row.end_ms,
+            row.kind,
+            row.text,
+            row.source,
+            row.speaker,
+            row.superseded_at,
+            _packed(row.embedding),
+        )
+        .where(row.video_id == video, row.clip > after_clip, row.clip <= last_clip)
+        .order_by(row.clip, row.start_ms, row.id)
+    ).all()
+    return Lines([Line._make(r[:-1]) for r in found], _vectors(r[-1] for r in found))
+
+
+def superseded(session: Session, video: str) -> dict[int, int]:
+    """Which memories were superseded, and after which clip."""
+    found = session.execute(
+        select(MemoryRow.id, MemoryRow.superseded_at).where(
+            MemoryRow.video_id == video, MemoryRow.superseded_at.is_not(None)
+        )
+    )
+    return {memory: clip for memory, clip in found if clip is not None}
+
+
+def cells_between(session: Session, video: str, after_clip: int, last_clip: int) -> Cells:
+    """Clips ``after_clip < clip <= last_clip`` with what sums each up."""
+    found = session.execute(
+        select(ClipRow.clip, ClipRow.start_ms, ClipRow.end_ms, _packed(ClipRow.embedding))
+        .where(
+            ClipRow.video_id == video,
+            ClipRow.clip > after_clip,
+            ClipRow.clip <= last_clip,
+        )
+        .order_by(ClipRow.clip)
+    ).all()
+    return Cells([CellRow._make(r[:-1]) for r in found], _vectors(r[-1] for r in found))
+
+
+def patches_applied(session: Session, video: str) -> int:
+    """The newest patch of the video, 0 for none: segments only change with it."""
+    return session.scalar(select(func.max(PatchRow.id)).where(PatchRow.video_id == video)) or 0
+
+
+def revisions(session: Session, video: str) -> Revisions:
+    """Every revision of every segment; which of them hold is for the view to say."""
+    row = SegmentRevisionRow
+    found = session.execute(
+        select(
+            SegmentRow.id,
+            SegmentRow.number,
+            row.revision,
+            row.label,
+            row.summary,
+            row.clips,
+            row.from_clip,
+            row.to_clip,
+            _packed(row.embedding),
+        )
+        .join(row, row.segment_id == SegmentRow.id)
+        .where(SegmentRow.video_id == video)
+        .order_by(SegmentRow.number, row.revision)
+    ).all()
+    rows = [Revision(*r[:5], tuple(r[5]), *r[6:8]) for r in found]
+    return Revisions(rows, _vectors(r[-1] for r in found))
+
+
+def edges_at(session: Session, scope: Scope, segment: int) -> list[Edge]:
+    """The edges of a segment that hold in ``scope``, in both directions."""
+    row = EdgeRow
+    found = session.scalars(
+        select(row)
+        .where(
+            row.video_id == scope.video,
+            or_(row.source_id == segment, row.target_id == segment),
+            _holds(row, scope.last_clip),
+        )
+        .order_by(row.id)
+    )
+    return [
+        Edge(
+            id=edge.id,
+            source=edge.source_id,
+            target=edge.target_id,
+            relation=Relation(edge.relation),
+            explicit=edge.explicit,
+            confidence=edge.confidence,
+            rationale=edge.rationale,
+            evidence=tuple(clip for clip in edge.evidence if clip <= scope.last_clip),
+        )
+        for edge in found
+    ]
+
+
+def frames_of(session: Session, scope: Scope, clips: Collection[int]) -> list[Frame]:
+    """The keyframes of those of ``clips`` that are in ``scope``, in time."""
+    row = KeyframeRow
+    found = session.execute(
+        select(row.id, row.clip, row.time_ms, row.quality, row.blob, row.description)
+        .where(
+            row.video_id == scope.video,
+            row.clip.in_(sorted(clips)),
+            row.clip <= scope.last_clip,
+        )
+        .order_by(row.time_ms, row.id)
+    )
+    return [Frame._make(r) for r in found]
+
+
+def frame_vectors(session: Session, frames: Iterable[int]) -> dict[int, Matrix]:
+    """Image vectors of keyframes, where they were computed, shape (D,) each."""
+    found = session.execute(
+        select(KeyframeRow.id, KeyframeRow.embedding).where(
+            KeyframeRow.id.in_(sorted(frames)), KeyframeRow.embedding.is_not(None)
+        )
+    )
+    return {frame: np.asarray(vector, dtype=np.float32) for frame, vector in found}
+
+
+def texts_on(session: Session, scope: Scope, clips: Collection[int]) -> list[tuple[int, str]]:
+    """(time in ms, line read) on the keyframes of ``clips``, in reading order."""
+    row = ScreenTextRow
+    found = session.execute(
+        select(row.time_ms, row.text)
+        .where(
+            row.video_id == scope.video,
+            row.clip.in_(sorted(clips)),
+            row.clip <= scope.last_clip,
+        )
+        .order_by(row.time_ms, row.id)
+    )
+    return [(time, text) for time, text in found]
+
+
+def sightings_in(
+    session: Session, scope: Scope, clips: Collection[int]
+) -> list[tuple[int, int, str, int]]:
+    """(start, end in ms, kind, number) of every identity seen or heard in ``clips``."""
+    row = SightingRow
+    found = session.execute(
+        select(row.start_ms, row.end_ms, IdentityRow.kind, IdentityRow.number)
+        .join(IdentityRow, IdentityRow.id == row.identity_id)
+        .where(
+            row.video_id == scope.video,
+            row.clip.in_(sorted(clips)),
+            row.clip <= scope.last_clip,
+        )
+        .order_by(row.start_ms, row.id)
+    )
+    return [(start, end, kind, number) for start, end, kind, number in found]
+
+
+def people_in(session: Session, scope: Scope) -> list[Character]:
+    """The characters as they were known as of ``scope``; the last name given wins."""
+    characters = session.execute(
+        select(CharacterRow.id, CharacterRow.number)
+        .where(CharacterRow.video_id == scope.video, _holds(CharacterRow, scope.last_clip))
+        .order_by(CharacterRow.number)
+    ).all()
+    names = _names(session, scope)
+    members = _members(session, scope)
+    return [
+        Character(
+            number=number,
+            name=names.get(character),
+            faces=tuple(n for kind, n in members.get(character, ()) if kind == "face"),
+            voices=tuple(n for kind, n in members.get(character, ()) if kind == "voice"),
+        )
+        for character, number in characters
+    ]
+
+
+def _names(session: Session, scope: Scope) -> dict[int, str]:
+    found = session.execute(
+        select(CharacterNameRow.character_id, CharacterNameRow.name)
+        .join(CharacterRow, CharacterRow.id == CharacterNameRow.character_id)
+        .where(CharacterRow.video_id == scope.video, _holds(CharacterNameRow, scope.last_clip))
+        .order_by(CharacterNameRow.from_clip, CharacterNameRow.id)
+    )
+    return dict(found.tuples().all())
+
+
+def _members(session: Session, scope: Scope) -> dict[int, list[tuple[str, int]]]:
+    found = session.execute(
+        select(CharacterMemberRow.character_id, IdentityRow.kind, IdentityRow.number)
+        .join(CharacterRow, CharacterRow.id == CharacterMemberRow.character_id)
+        .join(IdentityRow, IdentityRow.id == CharacterMemberRow.identity_id)
+        .where(CharacterRow.video_id == scope.video, _holds(CharacterMemberRow, scope.last_clip))
+        .order_by(CharacterMemberRow.id)
+    )
+    members: dict[int, list[tuple[str, int]]] = {}
+    for character, kind, number in found:
+        members.setdefault(character, []).append((kind, number))
+    return members
+
+
+def mentions(session: Session, scope: Scope, tags: Collection[str]) -> set[int]:
+    """Ids of the memories in ``scope`` that are linked to an identity with one of ``tags``."""
+    tag = func.concat("<", IdentityRow.kind, "_", IdentityRow.number, ">")
+    found = session.scalars(
+        select(MemoryLinkRow.memory_id)
+        .join(IdentityRow, IdentityRow.id == MemoryLinkRow.identity_id)
+        .join(MemoryRow, MemoryRow.id == MemoryLinkRow.memory_id)
+        .where(
+            IdentityRow.video_id == scope.video,
+            MemoryRow.clip <= scope.last_clip,
+            tag.in_(sorted(tags)),
+        )
+    )
+    return set(found)
