@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
-_STOP = """a an the of to in on at for and or is are was were be been being do does did done has have
-had i me my mine we us our you your he she it its they them their this that these those with from by
-as what who whose whom when where why how which will would can could should just now then there here
-not no don t s re m ll ve d last time first before after during while usually always most mostly
-currently today yesterday tonight tomorrow ago about next more other else one some any also so if
-into up out said say"""
+_STOP = """a an the of to in on at for and or is are was were be been being do does did done has
+have had i me my mine we us our you your he she it its they them their this that these those
+with from by as what who whose whom when where why how which will would can could should just
+now then there here not no don t s re m ll ve d last time first before after during while
+usually always most mostly currently today yesterday tonight tomorrow ago about next more other
+else one some any also so if into up out said say"""
 STOP = frozenset(_STOP.split())
 """Words that say nothing about what a question is about; order and time words are read apart."""
 
