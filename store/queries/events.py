@@ -1,0 +1,273 @@
+"""Segments, edges and patches: read as of a clip, changed by closing and opening revisions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Select, func, insert, or_, select, update
+from sqlalchemy.orm import Session
+
+from domain.events import Edge, Relation, Segment
+from domain.time import TimeSpan
+from store.schema import ClipRow, EdgeRow, PatchRow, SegmentRevisionRow, SegmentRow
+
+
+@dataclass(frozen=True)
+class PatchAt:
+    """What was applied after a window, and which clips it left uncovered."""
+
+    id: int
+    at_clip: int
+    first_clip: int
+    repairs: int
+    applied: dict[str, Any]
+    dropped: list[Any]
+    pending: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class SegmentAt:
+    """A segment's revision that holds: ``id`` of the segment, ``revision_id`` of the row."""
+
+    id: int
+    revision_id: int
+    number: int
+    revision: int
+    label: str
+    summary: str
+    clips: tuple[int, ...]
+    history: tuple[dict[str, Any], ...]
+    from_clip: int
+    vector: Sequence[float] | None
+
+
+@dataclass(frozen=True)
+class EdgeAt:
+    """An edge that holds, between segment ids."""
+
+    id: int
+    source_id: int
+    target_id: int
+    relation: str
+    explicit: bool
+    confidence: float
+    rationale: str
+    evidence: tuple[int, ...]
+
+
+def _holds(row: Any, clip: int | None) -> Any:
+    if clip is None:
+        return row.to_clip.is_(None)
+    return (row.from_clip <= clip) & or_(row.to_clip.is_(None), row.to_clip > clip)
+
+
+def patches_of(session: Session, video_id: str) -> list[PatchAt]:
+    """Every patch of a video, in order."""
+    query = select(PatchRow).where(PatchRow.video_id == video_id).order_by(PatchRow.at_clip)
+    return [_patch(row) for row in session.scalars(query)]
+
+
+def last_patch(session: Session, video_id: str) -> PatchAt | None:
+    """The latest patch of a video."""
+    query = select(PatchRow).where(PatchRow.video_id == video_id)
+    row = session.scalars(query.order_by(PatchRow.at_clip.desc()).limit(1)).first()
+    return _patch(row) if row else None
+
+
+def _patch(row: PatchRow) -> PatchAt:
+    pending = tuple(row.pending)
+    return PatchAt(
+        row.id, row.at_clip, row.first_clip, row.repairs, row.applied, row.dropped, pending
+    )
+
+
+def save_patch(session: Session, video_id: str, patch: PatchAt) -> None:
+    """Store a patch; one that was stored for the same clip (``id`` not 0) is replaced."""
+    values = {
+        "video_id": video_id,
+        "at_clip": patch.at_clip,
+        "first_clip": patch.first_clip,
+        "repairs": patch.repairs,
+        "applied": patch.applied,
+        "dropped": patch.dropped,
+        "pending": list(patch.pending),
+    }
+    if patch.id:
+        session.execute(update(PatchRow).where(PatchRow.id == patch.id).values(values))
+    else:
+        session.execute(insert(PatchRow), [values])
+
+
+def _segments(video_id: str) -> Select[int, SegmentRevisionRow]:
+    return (
+        select(SegmentRow.number, SegmentRevisionRow)
+        .join(SegmentRevisionRow, SegmentRevisionRow.segment_id == SegmentRow.id)
+        .where(SegmentRow.video_id == video_id)
+        .order_by(SegmentRow.number)
+    )
+
+
+def _segment(number: int, row: SegmentRevisionRow) -> SegmentAt:
+    return SegmentAt(
+        id=row.segment_id,
+        revision_id=row.id,
+        number=number,
+        revision=row.revision,
+        label=row.label,
+        summary=row.summary,
+        clips=tuple(row.clips),
+        history=tuple(row.history),
+        from_clip=row.from_clip,
+        vector=row.embedding,
+    )
+
+
+def segments_at(session: Session, video_id: str, clip: int | None = None) -> list[SegmentAt]:
+    """The segments of a video as of ``clip`` (None: now), by number."""
+    query = _segments(video_id).where(_holds(SegmentRevisionRow, clip))
+    return [_segment(number, row) for number, row in session.execute(query)]
+
+
+def open_segments_near(
+    session: Session,
+    video_id: str,
+    *,
+    labels: Iterable[str] = (),
+    clips: Iterable[int] = (),
+    ids: Iterable[int] = (),
+) -> list[SegmentAt]:
+    """The open segments that have one of these labels, clips or ids, by number."""
+    near = or_(
+        SegmentRevisionRow.label.in_(sorted(set(labels))),
+        SegmentRevisionRow.clips.overlap(sorted(set(clips))),
+        SegmentRevisionRow.segment_id.in_(sorted(set(ids))),
+    )
+    query = _segments(video_id).where(SegmentRevisionRow.to_clip.is_(None), near)
+    return [_segment(number, row) for number, row in session.execute(query)]
+
+
+def closest_segments(
+    session: Session, video_id: str, vector: Sequence[float], limit: int
+) -> list[SegmentAt]:
+    """The open segments closest to ``vector``, closest first."""
+    distance = SegmentRevisionRow.embedding.cosine_distance(vector)
+    query = (
+        _segments(video_id)
+        .where(SegmentRevisionRow.to_clip.is_(None), SegmentRevisionRow.embedding.is_not(None))
+        .order_by(None)
+        .order_by(distance, SegmentRow.number)
+        .limit(limit)
+    )
+    return [_segment(number, row) for number, row in session.execute(query)]
+
+
+def open_edges_of(session: Session, segment_ids: Iterable[int]) -> list[EdgeAt]:
+    """The open edges that start or end at one of these segments, by id."""
+    ids = sorted(set(segment_ids))
+    touches = or_(EdgeRow.source_id.in_(ids), EdgeRow.target_id.in_(ids))
+    query = select(EdgeRow).where(touches, EdgeRow.to_clip.is_(None)).order_by(EdgeRow.id)
+    return [_edge(row) for row in session.scalars(query)]
+
+
+def edges_at(session: Session, video_id: str, clip: int | None = None) -> list[EdgeAt]:
+    """The edges of a video as of ``clip`` (None: now), by id."""
+    query = select(EdgeRow).where(EdgeRow.video_id == video_id, _holds(EdgeRow, clip))
+    return [_edge(row) for row in session.scalars(query.order_by(EdgeRow.id))]
+
+
+def _edge(row: EdgeRow) -> EdgeAt:
+    return EdgeAt(
+        row.id,
+        row.source_id,
+        row.target_id,
+        row.relation,
+        row.explicit,
+        row.confidence,
+        row.rationale,
+        tuple(row.evidence),
+    )
+
+
+def next_segment_number(session: Session, video_id: str) -> int:
+    """The number that the next new segment gets."""
+    query = select(func.max(SegmentRow.number)).where(SegmentRow.video_id == video_id)
+    last = session.scalar(query)
+    return 0 if last is None else last + 1
+
+
+def add_segments(session: Session, video_id: str, numbers: Sequence[int]) -> dict[int, int]:
+    """New segments; returns their row ids by number."""
+    rows = [{"video_id": video_id, "number": number} for number in numbers]
+    if not rows:
+        return {}
+    returning = insert(SegmentRow).returning(SegmentRow.id, sort_by_parameter_order=True)
+    return dict(zip(numbers, session.scalars(returning, rows), strict=True))
+
+
+def add_revisions(session: Session, rows: Sequence[dict[str, Any]]) -> None:
+    """Open revisions: rows of every column of ``segment_revisions`` but the closing ones."""
+    if rows:
+        blank = {"to_clip": None, "absorbed_into": None}
+        session.execute(insert(SegmentRevisionRow), [blank | row for row in rows])
+
+
+def close_revisions(
+    session: Session, segment_ids: Sequence[int], clip: int, absorbed_into: int | None = None
+) -> None:
+    """Close the open revision of each segment: after ``clip`` it reads so no more."""
+    where = (SegmentRevisionRow.segment_id.in_(segment_ids), SegmentRevisionRow.to_clip.is_(None))
+    values = {"to_clip": clip, "absorbed_into": absorbed_into}
+    session.execute(update(SegmentRevisionRow).where(*where).values(values))
+
+
+def add_edges(session: Session, video_id: str, clip: int, rows: Sequence[dict[str, Any]]) -> None:
+    """Open edges from ``clip`` on."""
+    if rows:
+        blank = {"video_id": video_id, "from_clip": clip, "to_clip": None}
+        session.execute(insert(EdgeRow), [blank | row for row in rows])
+
+
+def close_edges(session: Session, edge_ids: Sequence[int], clip: int) -> None:
+    """Close edges: after ``clip`` they hold no more."""
+    where = (EdgeRow.id.in_(edge_ids), EdgeRow.to_clip.is_(None))
+    session.execute(update(EdgeRow).where(*where).values(to_clip=clip))
+
+
+def clip_spans(session: Session, video_id: str, clips: Iterable[int]) -> dict[int, TimeSpan]:
+    """The span of each of these clips."""
+    query = select(ClipRow.clip, ClipRow.start_ms, ClipRow.end_ms).where(
+        ClipRow.video_id == video_id, ClipRow.clip.in_(sorted(set(clips)))
+    )
+    return {clip: TimeSpan.of(start, end) for clip, start, end in session.execute(query)}
+
+
+def as_segment(video_id: str, found: SegmentAt, spans: dict[int, TimeSpan]) -> Segment:
+    """The domain's segment; its span reaches from its first clip to its last."""
+    whole = [spans[clip] for clip in found.clips]
+    span = TimeSpan.of(min(s.start_ms for s in whole), max(s.end_ms for s in whole))
+    return Segment(
+        id=found.id,
+        video=video_id,
+        number=found.number,
+        label=found.label,
+        summary=found.summary,
+        clips=found.clips,
+        span=span,
+        revision=found.revision,
+    )
+
+
+def as_edge(found: EdgeAt) -> Edge:
+    """The domain's edge."""
+    return Edge(
+        id=found.id,
+        source=found.source_id,
+        target=found.target_id,
+        relation=Relation(found.relation),
+        explicit=found.explicit,
+        confidence=found.confidence,
+        rationale=found.rationale,
+        evidence=found.evidence,
+    )

@@ -1,0 +1,182 @@
+"""Identities with their exemplars, and the statements that join faces to voices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pgvector.sqlalchemy import VECTOR
+from sqlalchemy import Integer, delete, func, insert, select, update
+from sqlalchemy.orm import Session
+
+from domain.media import IdentityKind
+from domain.people import Identity, IdentityStatement
+from store.schema import (
+    CharacterMemberRow,
+    CharacterNameRow,
+    CharacterRow,
+    ExemplarRow,
+    IdentityRow,
+    IdentityStatementRow,
+)
+
+
+@dataclass(frozen=True)
+class KnownIdentity:
+    """An identity and the mean of its exemplars, shape (D,), not normalised.
+
+    The dot product of a unit vector with that mean is its mean cosine to the exemplars.
+    """
+
+    identity: Identity
+    centre: Sequence[float]
+
+
+@dataclass(frozen=True)
+class StoredExemplar:
+    """A vector kept to recognise an identity by."""
+
+    id: int
+    sighting_id: int
+    quality: float
+    vector: Sequence[float]
+
+
+def _identity(row: IdentityRow) -> Identity:
+    kind = IdentityKind(row.kind)
+    return Identity(id=row.id, kind=kind, number=row.number, first_clip=row.first_clip)
+
+
+def known_identities(session: Session, video_id: str, kind: IdentityKind) -> list[KnownIdentity]:
+    """Identities of one kind that have exemplars, by number."""
+    centre = func.avg(ExemplarRow.vector, type_=VECTOR())
+    of_kind = select(IdentityRow.id).where(
+        IdentityRow.video_id == video_id, IdentityRow.kind == str(kind)
+    )
+    means = (
+        select(ExemplarRow.identity_id, centre.label("centre"))
+        .where(ExemplarRow.identity_id.in_(of_kind))
+        .group_by(ExemplarRow.identity_id)
+        .subquery()
+    )
+    query = select(IdentityRow, means.c.centre).join(means, means.c.identity_id == IdentityRow.id)
+    found = session.execute(query.order_by(IdentityRow.number))
+    return [KnownIdentity(_identity(row), mean) for row, mean in found]
+
+
+def add_identities(
+    session: Session, video_id: str, kind: IdentityKind, count: int, clip: int
+) -> list[Identity]:
+    """``count`` new identities with the next free numbers of their kind."""
+    if not count:
+        return []
+    highest = select(func.max(IdentityRow.number)).where(
+        IdentityRow.video_id == video_id, IdentityRow.kind == str(kind)
+    )
+    last = session.scalar(highest)
+    start = 0 if last is None else last + 1
+    rows = [
+        {"video_id": video_id, "kind": str(kind), "number": start + n, "first_clip": clip}
+        for n in range(count)
+    ]
+    returning = insert(IdentityRow).returning(IdentityRow.id, sort_by_parameter_order=True)
+    ids = session.scalars(returning, rows)
+    return [
+        Identity(id=row_id, kind=kind, number=row["number"], first_clip=clip)
+        for row_id, row in zip(ids, rows, strict=True)
+    ]
+
+
+def seen_by(session: Session, identity_ids: Iterable[int], clip: int) -> None:
+    """Move ``first_clip`` back for identities met in an earlier clip that came late."""
+    ids = list(identity_ids)
+    later = (IdentityRow.id.in_(ids), IdentityRow.first_clip > clip)
+    session.execute(update(IdentityRow).where(*later).values(first_clip=clip))
+
+
+def exemplars_of(session: Session, identity_ids: Sequence[int]) -> dict[int, list[StoredExemplar]]:
+    """The exemplars of each identity, oldest first."""
+    query = select(ExemplarRow).where(ExemplarRow.identity_id.in_(identity_ids))
+    kept: dict[int, list[StoredExemplar]] = {row_id: [] for row_id in identity_ids}
+    for row in session.scalars(query.order_by(ExemplarRow.id)):
+        item = StoredExemplar(row.id, row.sighting_id, row.quality, row.vector)
+        kept[row.identity_id].append(item)
+    return kept
+
+
+def change_exemplars(
+    session: Session, remove: Sequence[int], add: Sequence[Mapping[str, Any]]
+) -> None:
+    """Drop exemplars by id and add rows of identity_id, sighting_id, quality and vector."""
+    if remove:
+        session.execute(delete(ExemplarRow).where(ExemplarRow.id.in_(remove)))
+    if add:
+        session.execute(insert(ExemplarRow), [dict(row) for row in add])
+
+
+def speakers_of(session: Session, video_id: str, names: Iterable[str]) -> dict[str, Identity]:
+    """The voice that the source itself named, by that name."""
+    query = (
+        select(CharacterNameRow.name, IdentityRow)
+        .join(CharacterRow, CharacterRow.id == CharacterNameRow.character_id)
+        .join(CharacterMemberRow, CharacterMemberRow.character_id == CharacterRow.id)
+        .join(IdentityRow, IdentityRow.id == CharacterMemberRow.identity_id)
+        .where(CharacterRow.video_id == video_id, CharacterNameRow.source == "caption")
+        .where(CharacterNameRow.name.in_(list(names)), IdentityRow.kind == "voice")
+        .order_by(IdentityRow.number.desc())
+    )
+    return {name: _identity(row) for name, row in session.execute(query)}
+
+
+def add_statements(
+    session: Session,
+    video_id: str,
+    statements: Sequence[IdentityStatement],
+    ids: Mapping[tuple[IdentityKind, int], int],
+) -> None:
+    """Record support for "this face is this voice"; ``ids`` maps identity numbers to rows."""
+    rows = [
+        {
+            "video_id": video_id,
+            "clip": item.clip,
+            "face_id": ids[(IdentityKind.FACE, item.face)],
+            "voice_id": ids[(IdentityKind.VOICE, item.voice)],
+            "support": item.support,
+            "reason": item.reason,
+        }
+        for item in statements
+    ]
+    if rows:
+        session.execute(insert(IdentityStatementRow), rows)
+
+
+@dataclass(frozen=True)
+class Support:
+    """All that was stated so far for one face being one voice (rows of identities)."""
+
+    face_id: int
+    voice_id: int
+    face_number: int
+    total: float
+    statements: int
+
+
+def support_for(session: Session, voice_ids: Sequence[int]) -> list[Support]:
+    """The support of every face for each of these voices, by voice, then face number."""
+    total = func.sum(IdentityStatementRow.support)
+    count = func.count().cast(Integer)
+    query = (
+        select(
+            IdentityStatementRow.face_id,
+            IdentityStatementRow.voice_id,
+            IdentityRow.number,
+            total,
+            count,
+        )
+        .join(IdentityRow, IdentityRow.id == IdentityStatementRow.face_id)
+        .where(IdentityStatementRow.voice_id.in_(voice_ids))
+        .group_by(IdentityStatementRow.face_id, IdentityStatementRow.voice_id, IdentityRow.number)
+        .order_by(IdentityStatementRow.voice_id, IdentityRow.number)
+    )
+    return [Support(*row) for row in session.execute(query)]

@@ -1,0 +1,198 @@
+"""Memories with their vectors, whom they mention, how often they were met, what superseded them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Select, func, insert, or_, select, update
+from sqlalchemy.dialects.postgresql import aggregate_order_by
+from sqlalchemy.orm import Session
+
+from domain.memories import Memory, MemoryDraft, MemoryKind, Source
+from domain.time import TimeSpan
+from store.schema import (
+    ClipRow,
+    IdentityRow,
+    MemoryLinkRow,
+    MemoryRow,
+    MemoryStrengthRow,
+)
+
+Vector = Sequence[float]
+
+
+@dataclass(frozen=True)
+class MemoryAt:
+    """A stored line with its vector, shape (D,)."""
+
+    memory: Memory
+    vector: Vector
+
+
+def add_memories(
+    session: Session,
+    video_id: str,
+    clip: int,
+    drafts: Sequence[MemoryDraft],
+    vectors: Sequence[Vector],
+) -> list[int]:
+    """Store lines of one clip; returns their ids in order."""
+    rows = [
+        {
+            "video_id": video_id,
+            "clip": clip,
+            "kind": str(draft.kind),
+            "text": draft.text,
+            "start_ms": draft.span.start_ms,
+            "end_ms": draft.span.end_ms,
+            "source": str(draft.source),
+            "speaker": draft.speaker,
+            "embedding": vector,
+        }
+        for draft, vector in zip(drafts, vectors, strict=True)
+    ]
+    if not rows:
+        return []
+    returning = insert(MemoryRow).returning(MemoryRow.id, sort_by_parameter_order=True)
+    return list(session.scalars(returning, rows))
+
+
+def link_memories(session: Session, pairs: Iterable[tuple[int, int]]) -> None:
+    """Note that memory (first) mentions identity (second)."""
+    rows = [{"memory_id": m, "identity_id": i} for m, i in sorted(set(pairs))]
+    if rows:
+        session.execute(insert(MemoryLinkRow), rows)
+
+
+def strengthen(session: Session, memory_ids: Sequence[int], clip: int) -> None:
+    """Note that these memories were met again at ``clip``."""
+    rows = [{"memory_id": memory_id, "clip": clip} for memory_id in memory_ids]
+    if rows:
+        session.execute(insert(MemoryStrengthRow), rows)
+
+
+def supersede(session: Session, video_id: str, memory_ids: Sequence[int], clip: int) -> None:
+    """Close memories of a video: after ``clip`` they are no more so. The first closing stays."""
+    where = (
+        MemoryRow.video_id == video_id,
+        MemoryRow.id.in_(memory_ids),
+        MemoryRow.superseded_at.is_(None),
+    )
+    session.execute(update(MemoryRow).where(*where).values(superseded_at=clip))
+
+
+def closest_fact(
+    session: Session, video_id: str, identity_ids: Iterable[int], vector: Vector
+) -> tuple[int, float] | None:
+    """The open semantic memory about exactly these identities closest to ``vector``.
+
+    Returns:
+        Its id and cosine, or None where there is none.
+    """
+    wanted = sorted(set(identity_ids))
+    linked = (
+        select(
+            func.array_agg(aggregate_order_by(MemoryLinkRow.identity_id, MemoryLinkRow.identity_id))
+        )
+        .where(MemoryLinkRow.memory_id == MemoryRow.id)
+        .scalar_subquery()
+    )
+    distance = MemoryRow.embedding.cosine_distance(vector)
+    query = (
+        select(MemoryRow.id, distance)
+        .where(MemoryRow.video_id == video_id, MemoryRow.kind != str(MemoryKind.EPISODIC))
+        .where(MemoryRow.superseded_at.is_(None))
+        .where(linked == wanted if wanted else linked.is_(None))
+        .order_by(distance, MemoryRow.id)
+        .limit(1)
+    )
+    row = session.execute(query).first()
+    return (row[0], 1.0 - row[1]) if row else None
+
+
+def memories_of_clips(
+    session: Session, video_id: str, clips: Sequence[int], as_of: int
+) -> list[MemoryAt]:
+    """What is remembered of these clips as of clip ``as_of``, in order of time."""
+    query = _visible(as_of).where(MemoryRow.video_id == video_id, MemoryRow.clip.in_(clips))
+    order = (MemoryRow.clip, MemoryRow.start_ms, MemoryRow.id)
+    return _read(session, query.order_by(*order), as_of)
+
+
+def facts_about(
+    session: Session, video_id: str, identity_ids: Iterable[int], as_of: int, limit: int
+) -> list[Memory]:
+    """The latest open semantic memories that mention any of these identities, oldest first."""
+    mentions = select(MemoryLinkRow.memory_id).where(
+        MemoryLinkRow.identity_id.in_(list(identity_ids))
+    )
+    query = (
+        _visible(as_of)
+        .where(MemoryRow.video_id == video_id, MemoryRow.kind != str(MemoryKind.EPISODIC))
+        .where(or_(MemoryRow.id.in_(mentions), MemoryRow.kind == str(MemoryKind.PLOT)))
+        .order_by(MemoryRow.clip.desc(), MemoryRow.id.desc())
+        .limit(limit)
+    )
+    return [found.memory for found in reversed(_read(session, query, as_of))]
+
+
+def _visible(as_of: int) -> Select[Any]:
+    open_then = or_(MemoryRow.superseded_at.is_(None), MemoryRow.superseded_at > as_of)
+    return select(MemoryRow).where(MemoryRow.clip <= as_of, open_then)
+
+
+def _read(session: Session, query: Select[Any], as_of: int) -> list[MemoryAt]:
+    rows = list(session.scalars(query))
+    ids = [row.id for row in rows]
+    tags, weights = tags_of(session, ids), _weights(session, ids, as_of)
+    return [MemoryAt(_memory(row, tags, weights), row.embedding) for row in rows]
+
+
+def _memory(
+    row: MemoryRow, tags: Mapping[int, tuple[str, ...]], weights: Mapping[int, int]
+) -> Memory:
+    return Memory(
+        id=row.id,
+        video=row.video_id,
+        clip=row.clip,
+        kind=MemoryKind(row.kind),
+        text=row.text,
+        span=TimeSpan.of(row.start_ms, row.end_ms),
+        source=Source(row.source),
+        weight=1 + weights.get(row.id, 0),
+        speaker=row.speaker,
+        tags=tags.get(row.id, ()),
+    )
+
+
+def tags_of(session: Session, memory_ids: Sequence[int]) -> dict[int, tuple[str, ...]]:
+    """Tags of the identities that each memory mentions, such as ``<face_3>``."""
+    query = (
+        select(MemoryLinkRow.memory_id, IdentityRow.kind, IdentityRow.number)
+        .join(IdentityRow, IdentityRow.id == MemoryLinkRow.identity_id)
+        .where(MemoryLinkRow.memory_id.in_(memory_ids))
+        .order_by(MemoryLinkRow.memory_id, IdentityRow.kind, IdentityRow.number)
+    )
+    tags: dict[int, tuple[str, ...]] = {}
+    for memory_id, kind, number in session.execute(query):
+        tags[memory_id] = (*tags.get(memory_id, ()), f"<{kind}_{number}>")
+    return tags
+
+
+def _weights(session: Session, memory_ids: Sequence[int], as_of: int) -> dict[int, int]:
+    query = (
+        select(MemoryStrengthRow.memory_id, func.count())
+        .where(MemoryStrengthRow.memory_id.in_(memory_ids), MemoryStrengthRow.clip <= as_of)
+        .group_by(MemoryStrengthRow.memory_id)
+    )
+    return dict(session.execute(query).tuples().all())
+
+
+def clip_texts(session: Session, video_id: str, clips: Sequence[int]) -> dict[int, str]:
+    """The text that sums up each clip."""
+    query = select(ClipRow.clip, ClipRow.text).where(
+        ClipRow.video_id == video_id, ClipRow.clip.in_(clips)
+    )
+    return dict(session.execute(query).tuples().all())

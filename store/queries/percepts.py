@@ -1,0 +1,147 @@
+"""What was perceived in a clip, as rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import func, insert, select, text, update
+from sqlalchemy.dialects.postgresql import insert as upsert
+from sqlalchemy.orm import Session
+
+from domain.media import Group, IdentityKind, Keyframe, Percept, ScreenText, Sighting, Utterance
+from domain.time import TimeSpan
+from store.schema import (
+    BlobRow,
+    ClipRow,
+    KeyframeRow,
+    ScreenTextRow,
+    SightingRow,
+    UtteranceRow,
+)
+
+Owners = Mapping[tuple[IdentityKind, int], int]
+"""Row id of the identity of each group of a clip, by the group's kind and number."""
+
+
+def lock_video(session: Session, video_id: str) -> None:
+    """Let no other transaction write to this video until this one ends."""
+    key = int.from_bytes(bytes.fromhex(video_id)[:8], "big", signed=True)
+    session.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": key})
+
+
+def clip_state(session: Session, video_id: str, clip: int) -> str | None:
+    """The state of a clip; None where the video has no such clip."""
+    where = (ClipRow.video_id == video_id, ClipRow.clip == clip)
+    return session.scalar(select(ClipRow.state).where(*where))
+
+
+def add_percept(
+    session: Session, video_id: str, percept: Percept, owners: Owners, speakers: Mapping[str, int]
+) -> dict[tuple[IdentityKind, int], list[int]]:
+    """Store everything of ``percept``.
+
+    Args:
+        session: An open transaction.
+        video_id: The video.
+        percept: What was perceived.
+        owners: The identity row of every group.
+        speakers: The identity row of every speaker that the source names.
+
+    Returns:
+        The row ids of each group's sightings, in the group's order.
+    """
+    where = {"video_id": video_id, "clip": percept.clip.index}
+    _add(session, KeyframeRow, [where | _keyframe(k) for k in percept.keyframes])
+    _add(session, ScreenTextRow, [where | _screen_text(t) for t in percept.screen_texts])
+    spoken = [("speech", u) for u in percept.utterances]
+    told = [("caption", u) for u in percept.captions]
+    rows = [where | _utterance(o, u, owners, speakers) for o, u in spoken + told]
+    _add(session, UtteranceRow, rows)
+    _set_gaps(session, video_id, percept.clip.index, percept.gaps)
+    return _add_sightings(session, where, [*percept.faces, *percept.voices], owners)
+
+
+def _add(session: Session, table: type[Any], rows: list[dict[str, Any]]) -> None:
+    if rows:
+        session.execute(insert(table), rows)
+
+
+def _keyframe(frame: Keyframe) -> dict[str, Any]:
+    return frame.model_dump()
+
+
+def _screen_text(line: ScreenText) -> dict[str, Any]:
+    box = [line.box.x0, line.box.y0, line.box.x1, line.box.y1]
+    return {"time_ms": line.time_ms, "text": line.text, "score": line.score, "box": box}
+
+
+def _utterance(
+    origin: str, said: Utterance, owners: Owners, speakers: Mapping[str, int]
+) -> dict[str, Any]:
+    identity = speakers.get(said.speaker or "")
+    if identity is None and said.voice is not None:
+        identity = owners.get((IdentityKind.VOICE, said.voice))
+    return {
+        "origin": origin,
+        "start_ms": said.span.start_ms,
+        "end_ms": said.span.end_ms,
+        "text": said.text,
+        "language": said.language,
+        "confidence": said.confidence,
+        "speaker": said.speaker,
+        "identity_id": identity,
+    }
+
+
+def _set_gaps(session: Session, video_id: str, clip: int, gaps: Sequence[TimeSpan]) -> None:
+    if gaps:
+        pairs = [[gap.start_ms, gap.end_ms] for gap in gaps]
+        where = (ClipRow.video_id == video_id, ClipRow.clip == clip)
+        session.execute(update(ClipRow).where(*where).values(gaps=pairs))
+
+
+def _sighting(seen: Sighting, identity_id: int) -> dict[str, Any]:
+    box = seen.box
+    return {
+        "identity_id": identity_id,
+        "start_ms": seen.span.start_ms,
+        "end_ms": seen.span.end_ms,
+        "box": [box.x0, box.y0, box.x1, box.y1] if box else None,
+        "score": seen.score,
+        "quality": seen.quality,
+        "blob": seen.blob,
+    }
+
+
+def _add_sightings(
+    session: Session, where: dict[str, Any], groups: Sequence[Group], owners: Owners
+) -> dict[tuple[IdentityKind, int], list[int]]:
+    keys = [(g.kind, g.number) for g in groups for _ in g.sightings]
+    rows = [where | _sighting(s, owners[(g.kind, g.number)]) for g in groups for s in g.sightings]
+    if not rows:
+        return {}
+    returning = insert(SightingRow).returning(SightingRow.id, sort_by_parameter_order=True)
+    ids: dict[tuple[IdentityKind, int], list[int]] = {}
+    for key, row_id in zip(keys, session.scalars(returning, rows), strict=True):
+        ids.setdefault(key, []).append(row_id)
+    return ids
+
+
+def add_blobs(session: Session, video_id: str, sizes: Mapping[str, int]) -> None:
+    """Record that ``video_id`` uses these blobs (SHA-256 to bytes); known ones stay as they are."""
+    rows = [{"video_id": video_id, "sha256": s, "size": n} for s, n in sorted(sizes.items())]
+    if rows:
+        session.execute(upsert(BlobRow).on_conflict_do_nothing(), rows)
+
+
+def blobs_of(session: Session, video_id: str) -> list[str]:
+    """SHA-256 of every blob that ``video_id`` uses, sorted."""
+    query = select(BlobRow.sha256).where(BlobRow.video_id == video_id)
+    return list(session.scalars(query.order_by(BlobRow.sha256)))
+
+
+def clip_counts(session: Session, video_id: str) -> dict[str, int]:
+    """How many clips of a video are in each state."""
+    query = select(ClipRow.state, func.count()).where(ClipRow.video_id == video_id)
+    return dict(session.execute(query.group_by(ClipRow.state)).tuples().all())
