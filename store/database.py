@@ -1,0 +1,100 @@
+"""The store: one database and one folder of blobs, opened together."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Self
+
+from sqlalchemy import URL, create_engine
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.orm import Session
+
+from domain.errors import DatabaseError
+from store.blobs import BlobStore
+from store.embedded import EmbeddedPostgres
+from store.failures import explain, is_failure
+from store.home import Home
+from store.migrations import migrate, require_current
+from store.urls import libpq_url, parse_url, shown
+
+
+class Store:
+    """Transactions on the database, and the blobs beside it. Safe to share between threads.
+
+    Not to be carried over a fork: open another one there.
+    """
+
+    def __init__(self, home: Home, url: URL) -> None:
+        self.home = home
+        self.blobs = BlobStore(str(home.blobs))
+        self._url = url
+        self._engine = create_engine(url, pool_pre_ping=True, pool_size=5, max_overflow=20)
+
+    @property
+    def url(self) -> str:
+        """The SQLAlchemy url, password included: not for messages."""
+        return self._url.render_as_string(hide_password=False)
+
+    @property
+    def psycopg_url(self) -> str:
+        """The same database for psycopg (LangGraph's checkpointer), password included."""
+        return libpq_url(self._url)
+
+    @contextmanager
+    def begin(self, *, snapshot: bool = False) -> Iterator[Session]:
+        """One transaction: committed at the end, rolled back by any error.
+
+        Args:
+            snapshot: every read sees the database as it was at the first one.
+
+        Raises:
+            DatabaseError: the server is gone, out of space, or gave up; nothing was stored.
+        """
+        options = {"isolation_level": "REPEATABLE READ"} if snapshot else {}
+        try:
+            with Session(self._engine, expire_on_commit=False) as session, session.begin():
+                session.connection(execution_options=options)
+                yield session
+        except DBAPIError as exc:
+            if not is_failure(exc):
+                raise
+            raise DatabaseError(explain(exc, shown(self._url))) from exc
+
+    def close(self) -> None:
+        """Gives the connections back. The embedded server goes on, for the next command."""
+        self._engine.dispose()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Store({shown(self._url)}, blobs in {self.home.blobs})"
+
+
+def open_store(home: Home, url: str | None = None) -> Store:
+    """Opens the database of ``url``, else of ``$HOMER_DATABASE_URL``, else the embedded one.
+
+    The embedded database is started and migrated; any other must have been migrated already.
+
+    Raises:
+        DatabaseError: it cannot be reached or started, or its tables are not this version's.
+    """
+    named = url or os.environ.get("HOMER_DATABASE_URL")
+    if not named:
+        own = EmbeddedPostgres(home).start()
+        migrate(own)
+        return Store(home, parse_url(own))
+    found = parse_url(named)
+    require_current(found)
+    return Store(home.make(), found)

@@ -1,0 +1,121 @@
+"""Brings a database to this version's tables; Alembic does the work.
+
+Alembic is imported only where there is work to do: the newest revision is named here, and a test
+sees to it that it is the newest.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sqlalchemy import URL, Connection, Engine, create_engine, inspect, text
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.pool import NullPool
+
+from domain.errors import DatabaseError
+from store.failures import explain
+from store.urls import parse_url, shown
+
+HEAD = "0001"
+COMMAND = "homer db upgrade"
+_LOCK = 0x484F4D4552
+
+
+def migrate(url: str) -> bool:
+    """Brings the database to ``HEAD``, in one transaction; False where it is there already.
+
+    Any number of processes may do so at once: one works, the others wait.
+
+    Raises:
+        DatabaseError: unreachable, newer than this Homer, or not ours to change.
+    """
+    found = parse_url(url)
+    engine = _engine(found)
+    try:
+        if _revision(engine) == HEAD:
+            return False
+        with engine.begin() as connection:
+            connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
+            return _upgrade(connection, found)
+    except DBAPIError as exc:
+        raise DatabaseError(_reason(exc, found)) from exc
+    finally:
+        engine.dispose()
+
+
+def require_current(url: URL) -> None:
+    """Passes where the database's tables are this version's.
+
+    Raises:
+        DatabaseError: unreachable, or a migration is due; the message names the command.
+    """
+    engine = _engine(url)
+    try:
+        found = _revision(engine)
+    except DBAPIError as exc:
+        raise DatabaseError(explain(exc, shown(url))) from exc
+    finally:
+        engine.dispose()
+    if found != HEAD:
+        state = f"is at revision {found}" if found else "has no tables of Homer's yet"
+        raise DatabaseError(f"the {shown(url)} {state}: run `{COMMAND}` (it needs {HEAD})")
+
+
+def script_folder() -> Path:
+    """The migrations: beside this package in a wheel, in the source tree otherwise."""
+    packaged = Path(__file__).parent / "_alembic"
+    return packaged if packaged.exists() else Path(__file__).parents[1] / "alembic"
+
+
+def _engine(url: URL) -> Engine:
+    return create_engine(url, poolclass=NullPool, connect_args={"connect_timeout": 10})
+
+
+def _revision(engine: Engine) -> str | None:
+    with engine.connect() as connection:
+        return _revision_of(connection)
+
+
+def _revision_of(connection: Connection) -> str | None:
+    if not inspect(connection).has_table("alembic_version"):
+        return None
+    found = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+    return None if found is None else str(found)
+
+
+def _upgrade(connection: Connection, url: URL) -> bool:
+    before = _revision_of(connection)
+    if before == HEAD:
+        return False
+    _run_alembic(connection, before, url)
+    return True
+
+
+def _run_alembic(connection: Connection, before: str | None, url: URL) -> None:
+    from alembic import command
+    from alembic.config import Config
+    from alembic.script import ScriptDirectory
+    from alembic.util import CommandError
+
+    config = Config()
+    config.set_main_option("script_location", str(script_folder()).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    try:
+        if before is not None:
+            ScriptDirectory.from_config(config).get_revision(before)
+        command.upgrade(config, HEAD)
+    except CommandError as exc:
+        raise DatabaseError(
+            f"the {shown(url)} is at revision {before}, which this Homer does not know: "
+            "a newer Homer made it, so install that one"
+        ) from exc
+
+
+def _reason(exc: DBAPIError, url: URL) -> str:
+    told = str(exc.orig)
+    if "extension" in told:
+        return (
+            f"the {shown(url)} lacks an extension ({told.splitlines()[0]}): let its administrator "
+            "run CREATE EXTENSION vector; CREATE EXTENSION pg_trgm"
+        )
+    return explain(exc, shown(url))

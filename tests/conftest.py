@@ -1,0 +1,103 @@
+"""Shared fixtures: a real Postgres for the whole run, a fresh database, home and models."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from domain.errors import WeightsMissing
+from store.database import Store, open_store
+from store.embedded import USER, EmbeddedPostgres
+from store.home import Home
+from store.migrations import migrate
+from store.postmaster import PORT
+
+if TYPE_CHECKING:
+    from models.toolbox import Toolbox
+
+TEMPLATE = "homer_template"
+SHARED_MEDIA = Path(__file__).parents[1] / ".." / "shared" / "media"
+WEIGHTS = Home.default().weights
+
+_numbers = itertools.count()
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedPostgres]:
+    """One server for the whole run, unsafe and fast, with a migrated template database."""
+    server = EmbeddedPostgres(Home(tmp_path_factory.mktemp("postgres")), fsync=False)
+    try:
+        server.start()
+        migrate(server.ensure_database(TEMPLATE))
+        yield server
+    finally:
+        server.stop(fast=False)
+
+
+@pytest.fixture
+def database(postgres: EmbeddedPostgres) -> Iterator[str]:
+    """The url of a fresh migrated database, dropped afterwards."""
+    name = f"test_{os.getpid()}_{next(_numbers)}"
+    _admin(postgres, "CREATE DATABASE {} TEMPLATE {}", name, TEMPLATE)
+    yield postgres.url(name)
+    _admin(postgres, "DROP DATABASE {} WITH (FORCE)", name)
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
+    """An empty data directory with the real weights; a server started in it is stopped."""
+    for name in [name for name in os.environ if name.startswith("HOMER_")]:
+        monkeypatch.delenv(name)
+    found = Home(tmp_path / "home").make()
+    monkeypatch.setenv("HOMER_HOME", str(found.root))
+    monkeypatch.setenv("HOMER_WEIGHTS", str(WEIGHTS))
+    yield found
+    EmbeddedPostgres(found).stop(fast=False)
+
+
+@pytest.fixture
+def store(home: Home, database: str) -> Iterator[Store]:
+    """A store on a fresh migrated database of the shared server."""
+    with open_store(home, database) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def toolbox() -> Toolbox:
+    """The real local models; skips where their weights were not pulled."""
+    from models.profile import load_profile
+    from models.toolbox import Toolbox
+
+    found = Toolbox(load_profile("local", None), WEIGHTS)
+    try:
+        _ = found.text, found.speech, found.faces, found.speaker
+    except WeightsMissing as exc:
+        pytest.skip(f"{exc}; `homer models pull` fetches them")
+    return found
+
+
+@pytest.fixture(scope="session")
+def shared_media() -> Callable[[str], Path]:
+    """Path of a shared clip by its name; skips where the clips are not there."""
+
+    def find(name: str) -> Path:
+        path = (SHARED_MEDIA / name).resolve()
+        if not path.exists():
+            pytest.skip(f"{name} is not in the folder of shared media beside the repository")
+        return path
+
+    return find
+
+
+def _admin(server: EmbeddedPostgres, command: str, *names: str) -> None:
+    with psycopg.connect(
+        host=server.sockets, port=PORT, user=USER, dbname="postgres", autocommit=True
+    ) as connection:
+        connection.execute(sql.SQL(command).format(*map(sql.Identifier, names)))
