@@ -1,0 +1,34 @@
+"""Which blobs are in use.
+
+Rows and files cannot be changed in one transaction. So whoever puts a blob and adds its row holds
+a shared lock from before the one until the other commits, and whoever removes files holds it
+alone: a file with a row is never removed. What a killed writer left without a row is swept later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sqlalchemy import select, text
+from sqlalchemy.orm import Session
+
+from store.schema import BlobRow
+
+_LOCK = 0x424C4F42
+
+
+def hold_blobs(session: Session) -> None:
+    """No blob is removed until this transaction ends: call it before the first put."""
+    session.execute(text("SELECT pg_advisory_xact_lock_shared(:key)"), {"key": _LOCK})
+
+
+def claim_blobs(session: Session) -> None:
+    """Waits for all who hold blobs, then keeps others waiting until this transaction ends."""
+    session.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
+
+
+def unused_blobs(session: Session, shas: Iterable[str]) -> list[str]:
+    """Those of ``shas`` that no video uses, sorted."""
+    asked = set(shas)
+    used = select(BlobRow.sha256).where(BlobRow.sha256.in_(asked))
+    return sorted(asked - set(session.scalars(used)))

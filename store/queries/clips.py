@@ -1,0 +1,141 @@
+"""Clips: how far each is, and what a question may see because of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import ColumnElement, Select, and_, func, or_, select, true, update
+from sqlalchemy.orm import Session
+
+from domain.errors import NotFound
+from domain.media import ClipState
+from domain.time import TimeSpan
+from domain.view import MemoryView, Scope
+from store.queries.videos import WATCHING
+from store.schema import ClipRow, VideoRow
+
+ATTEMPTS = 3
+"""A clip that failed this often is failed for good, until it is asked for again."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredClip:
+    """A clip and how far it is; ``attempts`` counts its failures."""
+
+    index: int
+    span: TimeSpan
+    state: ClipState
+    error: str | None
+    attempts: int
+
+
+def clips_of(session: Session, video_id: str) -> list[StoredClip]:
+    """All clips of a video, in order."""
+    return _clips(session, ClipRow.video_id == video_id)
+
+
+def next_clips(session: Session, video_id: str, *, again: bool = False) -> list[StoredClip]:
+    """The clips that are still to be watched, in order.
+
+    Args:
+        session: an open transaction.
+        video_id: the video.
+        again: those that failed for good too.
+    """
+    todo = ClipRow.state == ClipState.PENDING
+    few = true() if again else ClipRow.attempts < ATTEMPTS
+    retry = and_(ClipRow.state == ClipState.FAILED, few)
+    return _clips(session, ClipRow.video_id == video_id, or_(todo, retry))
+
+
+def mark_clip(
+    session: Session,
+    video_id: str,
+    index: int,
+    state: ClipState,
+    error: str | None = None,
+    text: str = "",
+    embedding: Sequence[float] | None = None,
+) -> None:
+    """Sets how far a clip is, with the text and vector that sum it up, shape (D,).
+
+    Raises:
+        NotFound: the video has no such clip; it may just have been deleted.
+    """
+    values: dict[str, object] = {
+        "state": str(state),
+        "error": error,
+        "text": text,
+        "embedding": None if embedding is None else list(embedding),
+        "attempts": ClipRow.attempts + int(state == ClipState.FAILED),
+        "updated_at": func.now(),
+    }
+    here = and_(ClipRow.video_id == video_id, ClipRow.clip == index)
+    marked = update(ClipRow).where(here).values(values).returning(ClipRow.clip)
+    if session.scalar(marked) is None:
+        raise NotFound(f"video {video_id} has no clip {index}: was it deleted meanwhile?")
+
+
+def view_of(session: Session, video_ids: Sequence[str], as_of_ms: int | None = None) -> MemoryView:
+    """What a question may see: of each video the clips settled so far that ended by then.
+
+    A clip is settled when it is done, or failed for good, and so is each before it. So a question
+    as of a moment sees the same whether or not more has been watched since.
+
+    Args:
+        session: an open transaction.
+        video_ids: the videos, in the order of the view's scopes.
+        as_of_ms: milliseconds of video time; None is the end.
+
+    Raises:
+        NotFound: there is no such video.
+    """
+    rows = session.execute(_last_settled(video_ids, as_of_ms)).all()
+    last: dict[str, int] = dict(rows)
+    for video_id in video_ids:
+        if video_id not in last:
+            raise NotFound(f"no video goes by {video_id!r}: `homer videos` lists them")
+    return MemoryView(scopes=tuple(Scope(video=v, last_clip=last[v]) for v in _once(video_ids)))
+
+
+def _last_settled(video_ids: Sequence[str], as_of_ms: int | None) -> Select[str, int]:
+    """Of each video the last clip that, with all before it, is settled and ended in time."""
+    in_time = true() if as_of_ms is None else ClipRow.end_ms <= as_of_ms
+    seen = func.bool_and(and_(_settled(), in_time))
+    so_far = seen.over(partition_by=ClipRow.video_id, order_by=ClipRow.clip)
+    clips = (
+        select(ClipRow.video_id, ClipRow.clip, so_far.label("seen"))
+        .join(VideoRow, VideoRow.id == ClipRow.video_id)
+        .where(VideoRow.id.in_(video_ids))
+        .subquery()
+    )
+    last = func.coalesce(func.max(clips.c.clip).filter(clips.c.seen), -1)
+    joined = select(VideoRow.id, last).outerjoin(clips, clips.c.video_id == VideoRow.id)
+    return joined.where(VideoRow.id.in_(video_ids)).group_by(VideoRow.id)
+
+
+def _settled() -> ColumnElement[bool]:
+    """Done, or failed and not about to be tried again."""
+    given_up = or_(ClipRow.attempts >= ATTEMPTS, VideoRow.state != WATCHING)
+    return or_(ClipRow.state == ClipState.DONE, and_(ClipRow.state == ClipState.FAILED, given_up))
+
+
+def _clips(session: Session, *which: ColumnElement[bool]) -> list[StoredClip]:
+    columns = (
+        ClipRow.clip,
+        ClipRow.start_ms,
+        ClipRow.end_ms,
+        ClipRow.state,
+        ClipRow.error,
+        ClipRow.attempts,
+    )
+    rows = session.execute(select(*columns).where(*which).order_by(ClipRow.clip))
+    return [
+        StoredClip(clip, TimeSpan.of(start, end), ClipState(state), error, attempts)
+        for clip, start, end, state, error, attempts in rows
+    ]
+
+
+def _once(names: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys(names))

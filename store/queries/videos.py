@@ -1,0 +1,201 @@
+"""Videos: added, found by what users call them, and deleted with all that came of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import ColumnElement, delete, func, select, text, update
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from domain.errors import Ambiguous, NotFound
+from domain.media import Clip, ClipState, Video
+from store.queries.blobs import unused_blobs
+from store.schema import (
+    BlobRow,
+    ClipRow,
+    MessageRow,
+    ModelCallRow,
+    QuestionRow,
+    TrajectoryRow,
+    TrajectoryVideoRow,
+    VideoRow,
+)
+
+WATCHING, DONE, FAILED = "watching", "done", "failed"
+
+_CHECKPOINT_TABLES = ("checkpoint_writes", "checkpoint_blobs", "checkpoints")
+
+
+@dataclass(frozen=True, slots=True)
+class VideoState:
+    """How far a video is. ``state``: watching, done or failed; counts are of clips."""
+
+    state: str
+    error: str | None
+    clips: int
+    done: int
+    failed: int
+    models: Mapping[str, str]
+    added_at: datetime
+
+
+def add_video(
+    session: Session, video: Video, clips: Sequence[Clip], models: Mapping[str, str]
+) -> bool:
+    """Adds a video with its clips, all pending; False where it is known.
+
+    A known video keeps everything but its path, since a file may have been moved.
+
+    Args:
+        session: an open transaction.
+        video: the source.
+        clips: all its clips, in order.
+        models: port -> model name, for the record.
+    """
+    values = video.model_dump() | {"state": WATCHING, "models": dict(models)}
+    added = insert(VideoRow).values(values).on_conflict_do_nothing().returning(VideoRow.id)
+    if session.scalar(added) is None:
+        _moved(session, video)
+        return False
+    if clips:
+        session.execute(insert(ClipRow), [_clip_row(video.id, clip) for clip in clips])
+    return True
+
+
+def find_video(session: Session, name: str) -> Video:
+    """The video of that id, else of that title, else of that beginning of an id or a title.
+
+    Raises:
+        NotFound: none goes by that name.
+        Ambiguous: several do; the message names them.
+    """
+    stem = func.lower(VideoRow.title)
+    ways: list[ColumnElement[bool]] = [
+        VideoRow.id == name,
+        VideoRow.title == name,
+        stem == name.lower(),
+        VideoRow.id.startswith(name, autoescape=True)
+        | stem.startswith(name.lower(), autoescape=True),
+    ]
+    for way in ways if name else []:
+        found = session.scalars(select(VideoRow).where(way).order_by(VideoRow.id).limit(6)).all()
+        if found:
+            return _the_only(name, found)
+    raise NotFound(f"no video goes by {name!r}: `homer videos` lists them")
+
+
+def list_videos(session: Session) -> list[Video]:
+    """All videos, by title, then id."""
+    rows = session.scalars(select(VideoRow).order_by(VideoRow.title, VideoRow.id))
+    return [_video(row) for row in rows]
+
+
+def set_video_state(session: Session, video_id: str, state: str, error: str | None = None) -> None:
+    """Sets how far a video is: watching, done, or failed with the reason."""
+    if state not in (WATCHING, DONE, FAILED):
+        raise ValueError(f"not a state of a video: {state!r}")
+    values = {"state": state, "error": error}
+    session.execute(update(VideoRow).where(VideoRow.id == video_id).values(values))
+
+
+def video_state(session: Session, video_id: str) -> VideoState | None:
+    """How far a video is; None where there is no such video."""
+    found = session.get(VideoRow, video_id)
+    if found is None:
+        return None
+    counts = (
+        func.count(),
+        func.count().filter(ClipRow.state == ClipState.DONE),
+        func.count().filter(ClipRow.state == ClipState.FAILED),
+    )
+    query = select(*counts).where(ClipRow.video_id == video_id)
+    clips, done, failed = session.execute(query).one()
+    return VideoState(
+        found.state, found.error, clips, done, failed, dict(found.models), found.created_at
+    )
+
+
+def delete_video(session: Session, video_id: str) -> list[str]:
+    """Deletes every row of a video, and every trajectory that looked at it.
+
+    Its questions, events, model calls and checkpoints go too, and messages only they used.
+
+    Returns:
+        SHA-256 of the blobs that no video uses any more, for `store.sweep.drop_blobs` to remove
+        once this transaction is committed.
+    """
+    # Held against all writers of calls: none may come to use a message that is about to go.
+    session.execute(text("LOCK TABLE model_calls IN SHARE ROW EXCLUSIVE MODE"))
+    mine = select(BlobRow.sha256).where(BlobRow.video_id == video_id)
+    blobs = list(session.scalars(mine))
+    _delete_trajectories(session, video_id)
+    _delete_calls(session, ModelCallRow.video_id == video_id)
+    session.execute(delete(ClipRow).where(ClipRow.video_id == video_id))
+    session.execute(delete(VideoRow).where(VideoRow.id == video_id))
+    return unused_blobs(session, blobs)
+
+
+def _moved(session: Session, video: Video) -> None:
+    if video.path is not None:
+        here = VideoRow.id == video.id
+        session.execute(update(VideoRow).where(here).values(path=video.path))
+
+
+def _delete_trajectories(session: Session, video_id: str) -> None:
+    looked = TrajectoryVideoRow.video_id == video_id
+    ids = list(session.scalars(select(TrajectoryVideoRow.trajectory_id).where(looked)))
+    asked = select(TrajectoryRow.question_id).where(TrajectoryRow.id.in_(ids))
+    questions = list(session.scalars(asked))
+    _delete_checkpoints(session, ids)
+    _delete_calls(session, ModelCallRow.trajectory_id.in_(ids))
+    session.execute(delete(TrajectoryRow).where(TrajectoryRow.id.in_(ids)))
+    others = select(TrajectoryRow.question_id)
+    alone = (QuestionRow.id.in_(questions), QuestionRow.id.not_in(others))
+    session.execute(delete(QuestionRow).where(*alone))
+
+
+def _delete_calls(session: Session, which: ColumnElement[bool]) -> None:
+    """Deletes calls, and the pool's messages that only they used."""
+    used = select(func.unnest(ModelCallRow.messages).label("hash"))
+    gone = list(session.scalars(used.where(which).distinct()))
+    session.execute(delete(ModelCallRow).where(which))
+    session.execute(
+        delete(MessageRow).where(MessageRow.hash.in_(gone), MessageRow.hash.not_in(used))
+    )
+
+
+def _delete_checkpoints(session: Session, trajectories: Sequence[str]) -> None:
+    """LangGraph's rows; its tables are its own and may not be there."""
+    for table in _CHECKPOINT_TABLES:
+        name = f"checkpoints.{table}"
+        if session.scalar(select(func.to_regclass(name))) is not None:
+            query = f"DELETE FROM {name} WHERE thread_id = ANY(:ids)"  # noqa: S608
+            session.execute(text(query), {"ids": list(trajectories)})
+
+
+def _the_only(name: str, found: Sequence[VideoRow]) -> Video:
+    if len(found) > 1:
+        named = ", ".join(f"{row.id} ({row.title})" for row in found[:5])
+        more = ", ..." if len(found) > 5 else ""
+        raise Ambiguous(f"several videos go by {name!r}: {named}{more}; give more of the id")
+    return _video(found[0])
+
+
+def _video(row: VideoRow) -> Video:
+    return Video(**{field: getattr(row, field) for field in Video.model_fields})
+
+
+def _clip_row(video_id: str, clip: Clip) -> dict[str, object]:
+    return {
+        "video_id": video_id,
+        "clip": clip.index,
+        "start_ms": clip.span.start_ms,
+        "end_ms": clip.span.end_ms,
+        "state": str(ClipState.PENDING),
+        "attempts": 0,
+        "gaps": [],
+        "text": "",
+    }

@@ -1,0 +1,42 @@
+"""Removes files that no row names any more."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from itertools import islice
+
+from store.database import Store
+from store.queries.blobs import claim_blobs, unused_blobs
+
+_BATCH = 1000
+
+
+def drop_blobs(store: Store, shas: Iterable[str]) -> int:
+    """Removes those of ``shas`` that no video uses by now; returns how many.
+
+    Call it after the transaction that deleted their rows. A process killed in between leaves
+    files without rows, for `sweep_blobs`.
+    """
+    dropped = 0
+    asked = iter(shas)
+    while batch := list(islice(asked, _BATCH)):
+        with store.begin() as session:
+            claim_blobs(session)
+            for sha in unused_blobs(session, batch):
+                store.blobs.delete(sha)
+                dropped += 1
+    return dropped
+
+
+def sweep_blobs(store: Store, older_s: float = 3600) -> int:
+    """Removes blobs without a row that were last put ``older_s`` seconds ago or earlier.
+
+    Younger ones may belong to a clip that is being written.
+
+    Returns:
+        How many files were removed, half written ones included.
+    """
+    before = time.time() - older_s
+    old = [sha for sha, put in store.blobs.walk() if put <= before]
+    return drop_blobs(store, old) + store.blobs.sweep_parts(before)
