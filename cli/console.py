@@ -1,0 +1,59 @@
+"""What commands print: data on stdout, everything else on stderr."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import typer
+
+
+def say(text: str = "") -> None:
+    """A line of the command's result."""
+    typer.echo(text)
+
+
+def note(text: str) -> None:
+    """A line about the work, for the person watching."""
+    typer.echo(text, err=True)
+
+
+def is_terminal() -> bool:
+    """Whether a person watches stderr, where progress goes."""
+    return sys.stderr.isatty()
+
+
+def say_json(data: Any) -> None:
+    """One JSON document on one line, UTF-8, keys in the order given."""
+    typer.echo(json.dumps(data, ensure_ascii=False, default=str))
+
+
+def say_table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Columns padded to their widest cell; numbers are flush right."""
+    cells = [[_cell(value) for value in row] for row in rows]
+    widths = [max(len(text) for text in column) for column in zip(heads, *cells, strict=True)]
+    right = [all(_is_number(row[i]) for row in cells) and bool(cells) for i in range(len(heads))]
+    for row in [list(heads), *cells]:
+        say(_padded(row, widths, right))
+
+
+def _padded(row: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
+    parts = zip(row, widths, right, strict=True)
+    return "  ".join(c.rjust(w) if r else c.ljust(w) for c, w, r in parts).rstrip()
+
+
+def _cell(value: object) -> str:
+    """Untrusted words may hold line breaks and control characters: a cell is one clean line."""
+    text = "" if value is None else str(value)
+    return clean(text)
+
+
+def clean(text: str) -> str:
+    """``text`` on one line, without characters that could steer a terminal."""
+    return "".join(c if c.isprintable() else " " for c in text).strip()
+
+
+def _is_number(text: str) -> bool:
+    return bool(text) and text.replace(".", "", 1).replace("-", "", 1).isdigit()

@@ -1,0 +1,84 @@
+"""The process's edge: every error becomes one line and an exit code that means something.
+
+======  ===========================================================
+code    meaning
+======  ===========================================================
+0       done
+1       a fault in Homer itself
+2       the input or the command line cannot be used
+3       something is missing on this machine (``homer doctor``)
+4       a model failed, or clips are left to try again
+5       time, tokens or rounds ran out
+130     stopped with Ctrl-C; nothing is lost
+======  ===========================================================
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from domain.errors import HomerError
+
+STOPPED = 130
+
+
+class Edge(TyperGroup):
+    """Runs a command; nothing that goes wrong in it leaves as a traceback."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Runs the command that ``ctx`` names.
+
+        Raises:
+            typer.Exit: with the code of the error, after saying it in one line.
+        """
+        try:
+            return super().invoke(ctx)
+        except HomerError as error:
+            code = _say(str(error), error.exit_code)
+        except KeyboardInterrupt as stop:
+            code = _say(str(stop) or "stopped; run the same command to go on", STOPPED)
+        except BrokenPipeError:
+            code = _close_pipe()
+        except (typer.Exit, typer.Abort):
+            raise
+        except Exception as error:
+            if is_usage(error):
+                raise
+            code = _say(f"{type(error).__name__}: {_first_line(error)}{_hint(ctx)}", 1)
+        if _debug(ctx):
+            traceback.print_exc()
+        raise typer.Exit(code)
+
+
+def is_usage(error: Exception) -> bool:
+    """Whether the command line itself was wrong: Typer then shows the usage, exit code 2."""
+    return hasattr(error, "format_message") and hasattr(error, "exit_code")
+
+
+def _say(message: str, code: int) -> int:
+    typer.echo(f"homer: {message}", err=True)
+    return code
+
+
+def _first_line(error: Exception) -> str:
+    return next((line for line in str(error).splitlines() if line.strip()), "no message")
+
+
+def _debug(ctx: Any) -> bool:
+    return bool(ctx.obj and ctx.obj.get("debug"))
+
+
+def _hint(ctx: Any) -> str:
+    return "" if _debug(ctx) else " (homer --debug COMMAND shows where)"
+
+
+def _close_pipe() -> int:
+    """The reader has gone, as with ``homer dump V | head``: the rest goes nowhere, quietly."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0

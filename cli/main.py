@@ -1,0 +1,62 @@
+"""The ``homer`` command. Each command's work is imported when it runs, so help comes at once."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from cli import ask, captions, database, doctor, ingest, library, models, search, services
+from cli.edge import Edge
+
+GUIDE = """Ask a long video a question and trust the answer.
+
+Homer watches videos clip by clip, keeps what was said, read and seen in a memory that lasts,
+and answers questions about it with the times that support the answer.
+
+Start with:  homer ingest talk.mp4   then   homer ask "Who opens the talk?" --video talk
+"""
+
+app = typer.Typer(
+    name="homer",
+    help=GUIDE,
+    cls=Edge,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"homer {version('homer-video')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    context: typer.Context,
+    debug: Annotated[
+        bool, typer.Option("--debug", envvar="HOMER_DEBUG", help="Show where an error came from.")
+    ] = False,
+    version: Annotated[  # noqa: ARG001 - the callback acts on it
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """Options that stand before the command."""
+    context.obj = {"debug": debug}
+
+
+app.callback(help=GUIDE)(options)
+for module in (ingest, ask, library, search, captions, models, database, doctor, services):
+    module.register(app)
+
+
+def main() -> None:
+    """The console script."""
+    app(prog_name="homer")

@@ -1,0 +1,97 @@
+"""Progress of long work: a bar with the time left on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+from cli.console import clean, is_terminal, note
+
+
+class Meter(Protocol):
+    """Follows one piece of work at a time."""
+
+    def start(self, label: str, total: int, done: int = 0) -> None:
+        """New work of ``total`` steps, ``done`` of which need not be done again."""
+
+    def step(self, detail: str = "") -> None:
+        """One step is done."""
+
+    def say(self, text: str) -> None:
+        """A line above the bar."""
+
+
+class PlainMeter:
+    """A line a step, with the time left from the second step on."""
+
+    def __init__(self) -> None:
+        self._label, self._total, self._done, self._first, self._began = "", 0, 0, 0, 0.0
+
+    def start(self, label: str, total: int, done: int = 0) -> None:
+        """New work of ``total`` steps."""
+        self._label, self._total, self._done, self._first = clean(label), total, done, done
+        self._began = time.monotonic()
+
+    def step(self, detail: str = "") -> None:
+        """One step is done."""
+        self._done += 1
+        left = self._left_seconds()
+        eta = f", {left:.0f} s left" if self._done < self._total else ""
+        note(f"{self._label}: {self._done}/{self._total} {detail}{eta}".rstrip())
+
+    def say(self, text: str) -> None:
+        """A line of its own."""
+        note(text)
+
+    def _left_seconds(self) -> float:
+        fresh = max(1, self._done - self._first)
+        return (time.monotonic() - self._began) / fresh * (self._total - self._done)
+
+
+class BarMeter:
+    """A rich bar with the time left."""
+
+    def __init__(self, progress: object) -> None:
+        from rich.progress import Progress
+
+        assert isinstance(progress, Progress)  # noqa: S101 - typed lazily: rich is slow to import
+        self._progress = progress
+        self._task = progress.add_task("", total=None, visible=False)
+
+    def start(self, label: str, total: int, done: int = 0) -> None:
+        """New work of ``total`` steps."""
+        self._progress.reset(
+            self._task, total=total, completed=done, description=clean(label), visible=True
+        )
+
+    def step(self, detail: str = "") -> None:
+        """One step is done."""
+        del detail
+        self._progress.advance(self._task)
+
+    def say(self, text: str) -> None:
+        """A line above the bar."""
+        self._progress.console.print(text, markup=False, highlight=False)
+
+
+@contextmanager
+def meter() -> Iterator[Meter]:
+    """The meter that suits where stderr goes."""
+    if not is_terminal():
+        yield PlainMeter()
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = [TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn()]
+    console = Console(stderr=True)
+    with Progress(*columns, TimeRemainingColumn(), console=console) as progress:
+        yield BarMeter(progress)

@@ -1,0 +1,103 @@
+"""Watching many files: what is in memory already is passed over, a bad file stops no other."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from domain.errors import HomerError, InputError, SetupError
+from flows.desk import Desk
+from flows.server import api_url, environment
+from flows.steps import Listener, PlainSteps, watch
+from flows.watching import Watched, Watching, open_video
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one file: watched, or the error that stopped it."""
+
+    path: Path
+    watched: Watched | None = None
+    error: HomerError | None = None
+
+    @property
+    def exit_code(self) -> int:
+        """0 when every clip is in memory; 4 when some are left for another run."""
+        if self.error is not None:
+            return self.error.exit_code
+        return 4 if self.watched and self.watched.failed else 0
+
+
+def watch_files(
+    desk: Desk,
+    paths: Iterable[Path],
+    listener: Listener,
+    *,
+    direct: bool = False,
+    again: bool = False,
+) -> Iterator[Outcome]:
+    """Watches file after file, giving what became of each.
+
+    Args:
+        desk: the store and the models.
+        paths: media files.
+        listener: is told how it goes.
+        direct: plain calls instead of a Prefect flow.
+        again: try clips too that failed for good.
+
+    Raises:
+        SetupError: the database or a model is missing, so no file can be watched.
+    """
+    conductor = _Conductor(desk, listener, direct)
+    for path in paths:
+        try:
+            with open_video(desk, path, again=again) as work:
+                outcome = Outcome(path, conductor.run(work))
+        except InputError as error:
+            outcome = Outcome(path, error=error)
+        yield outcome
+
+
+class _Conductor:
+    """Runs the steps of each video, in a flow where Prefect's server comes up."""
+
+    def __init__(self, desk: Desk, listener: Listener, direct: bool) -> None:
+        self._desk, self._listener, self._direct = desk, listener, direct
+        self._api: str | None = None
+
+    def run(self, work: Watching) -> Watched:
+        """Watches what is left of the video; where nothing is, no server is needed."""
+        if work.settled():
+            return work.result()
+        if not self._direct and self._api is None:
+            self._connect()
+        return self._plainly(work) if self._api is None else self._in_flow(work, self._api)
+
+    def _connect(self) -> None:
+        """Without Prefect's server the same steps run as plain calls: say so and go on."""
+        try:
+            self._api = api_url(self._desk.home)
+        except SetupError as error:
+            self._direct = True
+            self._listener.said(f"going on without Prefect: {error}")
+
+    def _plainly(self, work: Watching) -> Watched:
+        with PlainSteps() as steps:
+            return watch(work, steps, self._listener)
+
+    def _in_flow(self, work: Watching, api: str) -> Watched:
+        os.environ.update(environment(self._desk.home))
+        from prefect.settings import (
+            PREFECT_API_URL,
+            PREFECT_FLOWS_HEARTBEAT_FREQUENCY,
+            temporary_settings,
+        )
+
+        # With a heartbeat every flow waits up to a second for its thread to end.
+        settings = {PREFECT_API_URL: api, PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}
+        with temporary_settings(settings):
+            from flows.ingest import run
+
+            return run(work, self._listener)

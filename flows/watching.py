@@ -1,0 +1,202 @@
+"""One video on its way into memory: the steps of its flow, each safe to repeat.
+
+What is done is known from the store only, so a flow that was killed goes on from the clip it was
+at, under Prefect or without it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from memory.watch import remember, weave_due
+from perception.decode import RawClip, read_clips
+from perception.perceive import Perceived, perceive
+from perception.source import SourceInfo, clips_of, probe, video_id
+
+from domain.errors import InputError, MediaError, NotFound
+from domain.media import ClipState, Video
+from flows.desk import Desk
+from memory.writers import make_writers
+from memory.writers.port import Writers
+from models.profile import Profile
+from store.home import Home
+from store.queries import clips as clip_rows
+from store.queries import videos as video_rows
+from store.queries.videos import VideoState
+
+
+@dataclass(frozen=True)
+class Watched:
+    """What became of a video. ``fresh`` clips were watched by this run, ``failed`` ones not."""
+
+    video: Video
+    clips: int
+    fresh: int
+    failed: int
+
+
+class Watching:
+    """The steps of one video. Heavy things stay in here, and never travel as a task's result.
+
+    Perceiving may run in a thread, one clip ahead of the other steps; no two steps of a kind
+    run at a time.
+    """
+
+    def __init__(
+        self, desk: Desk, path: Path, info: SourceInfo, video: Video, *, again: bool = False
+    ) -> None:
+        self.desk, self.path, self.video = desk, path, video
+        self._info, self._again = info, again
+        self._reader: Iterator[RawClip] | None = None
+        self._raw: RawClip | None = None
+        self._ready: dict[int, Perceived] = {}
+        self._fresh = 0
+
+    @cached_property
+    def writers(self) -> Writers:
+        """The profile's writers."""
+        return make_writers(self.desk.toolbox, self.desk.profile)
+
+    def pending(self) -> list[int]:
+        """Clips that are not in memory yet, in order."""
+        with self.desk.store.begin() as session:
+            left = clip_rows.next_clips(session, self.video.id, again=self._again)
+        return [clip.index for clip in left]
+
+    def state(self) -> VideoState:
+        """How far the video is.
+
+        Raises:
+            NotFound: it was deleted meanwhile.
+        """
+        with self.desk.store.begin() as session:
+            found = video_rows.video_state(session, self.video.id)
+        if found is None:
+            raise NotFound(f"{self.video.title} was deleted while it was watched")
+        return found
+
+    def settled(self) -> bool:
+        """Whether nothing is left to do, as after an earlier run."""
+        return self.state().state != video_rows.WATCHING and not self.pending()
+
+    def begin(self) -> list[int]:
+        """The clips to watch, in order; what a question sees waits for them."""
+        self._mark(video_rows.WATCHING)
+        return self.pending()
+
+    def perceive(self, clip: int) -> None:
+        """Decode the clip and find what it shows and says; kept until it is remembered."""
+        if clip not in self._ready:
+            raw = self._read(clip)
+            self._ready[clip] = perceive(raw, self.desk.toolbox, self.desk.settings.watch)
+
+    def remember(self, clip: int) -> None:
+        """Store the perceived clip as memory, in one transaction."""
+        perceived = self._ready[clip]
+        desk = self.desk
+        remember(desk.store, self.video.id, perceived, self.writers, desk.toolbox, desk.settings)
+        del self._ready[clip]
+        self._fresh += 1
+
+    def weave(self, *, final: bool = False) -> None:
+        """Bring the event graph up to date with what is remembered."""
+        desk = self.desk
+        weave_due(desk.store, self.video.id, self.writers, desk.toolbox, desk.settings, final=final)
+
+    def give_up(self, clip: int, error: Exception) -> None:
+        """Leave the clip as failed, with the reason; the next run tries it again."""
+        self._ready.pop(clip, None)
+        with self.desk.store.begin() as session:
+            clip_rows.mark_clip(
+                session, self.video.id, clip, ClipState.FAILED, error=str(error) or repr(error)
+            )
+
+    def finish(self) -> Watched:
+        """Mark the video as done, or as failed where clips could not be watched."""
+        failed = self.state().failed
+        if failed:
+            self._mark(video_rows.FAILED, f"{failed} clips could not be watched")
+        else:
+            self._mark(video_rows.DONE)
+        return self.result()
+
+    def result(self) -> Watched:
+        """How the video stands, and what this run did."""
+        state = self.state()
+        return Watched(self.video, state.clips, self._fresh, state.failed)
+
+    def _mark(self, state: str, error: str | None = None) -> None:
+        with self.desk.store.begin() as session:
+            video_rows.set_video_state(session, self.video.id, state, error)
+
+    def _read(self, clip: int) -> RawClip:
+        """The decoded clip; reading goes on where it was, or starts at ``clip``."""
+        if self._raw is not None and self._raw.clip.index == clip:
+            return self._raw
+        follows = self._raw is not None and self._raw.clip.index + 1 == clip
+        if self._reader is None or not follows:
+            self._reader = read_clips(self.path, self._info, self.desk.settings.watch, clip)
+        self._raw = next(self._reader, None)
+        if self._raw is None or self._raw.clip.index != clip:
+            raise MediaError(f"clip {clip} of {self.path} cannot be read: has the file changed?")
+        return self._raw
+
+
+@contextmanager
+def open_video(desk: Desk, path: Path, *, again: bool = False) -> Iterator[Watching]:
+    """The video of ``path`` with its row and clips in the store; nobody else may watch it.
+
+    Args:
+        desk: the store and the models.
+        path: a media file.
+        again: try clips too that failed for good.
+
+    Raises:
+        MediaError: the file is empty, damaged, or holds neither video nor audio; no row is left.
+        InputError: another process is watching it.
+    """
+    info = probe(path)
+    video = _video(desk, path, info)
+    with _alone(desk.home, video):
+        with desk.store.begin() as session:
+            clips = clips_of(info.duration_ms, desk.settings.watch)
+            video_rows.add_video(session, video, clips, _models(desk.profile))
+        yield Watching(desk, path, info, video, again=again)
+
+
+def _video(desk: Desk, path: Path, info: SourceInfo) -> Video:
+    return Video(
+        id=video_id(path),
+        title=path.stem,
+        path=str(path.absolute()),
+        duration_ms=info.duration_ms,
+        width=info.width,
+        height=info.height,
+        has_video=info.has_video,
+        has_audio=info.has_audio,
+        profile=desk.profile.name,
+    )
+
+
+def _models(profile: Profile) -> dict[str, str]:
+    """Which model did what, for the record."""
+    ports = ("speech", "faces", "speaker", "screen", "text", "writer")
+    return {port: str(getattr(profile, port)) for port in ports}
+
+
+@contextmanager
+def _alone(home: Home, video: Video) -> Iterator[None]:
+    """One process at a time watches a video of this data directory."""
+    with (home.make().run / f"watch-{video.id}.lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as exc:
+            raise InputError(
+                f"{video.title} is being watched by another homer: wait until it is done"
+            ) from exc
+        yield
