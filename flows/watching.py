@@ -13,17 +13,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from memory.watch import remember, weave_due
-from perception.decode import RawClip, read_clips
-from perception.perceive import Perceived, perceive
-from perception.source import SourceInfo, clips_of, probe, video_id
-
 from domain.errors import InputError, MediaError, NotFound
 from domain.media import ClipState, Video
 from flows.desk import Desk
+from memory.watch import remember, weave_due
 from memory.writers import make_writers
 from memory.writers.port import Writers
 from models.profile import Profile
+from perception.decode import RawClip, read_clips
+from perception.perceive import Perceived, perceive
+from perception.source import SourceInfo, clips_of, probe, video_id
 from store.home import Home
 from store.queries import clips as clip_rows
 from store.queries import videos as video_rows
