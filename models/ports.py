@@ -1,11 +1,12 @@
 """What the rest of Homer asks of models. Adapters live beside, one a file.
 
-Language models are LangChain chat models (``models.chat``); text embeddings are llama-index
-``BaseEmbedding``s (``models.text_embedding``); the rest are the protocols below.
+Language models are LangChain chat models (``models.chat``); the rest are the protocols below. A
+text embedder becomes a llama-index ``BaseEmbedding`` by ``models.llama_index``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -80,10 +81,15 @@ class VoiceActivity(Protocol):
 
 
 class FaceEngine(Protocol):
-    """Face detection with embeddings. ``same_person`` is the model's own cosine threshold."""
+    """Face detection with embeddings.
+
+    Each model has its own numbers: ``same_person`` is its cosine threshold, ``min_score`` what it
+    takes for a face (nothing below is returned), ``min_quality`` what an exemplar should have.
+    """
 
     name: str
     same_person: float
+    min_score: float
     min_quality: float
 
     def faces(self, image: Image) -> list[Face]:
@@ -107,6 +113,16 @@ class ScreenReader(Protocol):
 
     def read(self, image: Image) -> list[TextLine]:
         """Lines of text, in reading order."""
+
+
+class TextEmbedder(Protocol):
+    """Sentence embeddings. A text's row depends on that text only, bit for bit."""
+
+    name: str
+    dimensions: int
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """One L2-normalised row a text, shape (N, dimensions)."""
 
 
 class Reranker(Protocol):

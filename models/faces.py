@@ -1,0 +1,98 @@
+"""What both face engines share: clipping boxes, and five-point alignment."""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from models.ports import Face, Image
+
+SMALLEST_SIDE = 16
+CROP = 112
+FIVE_POINTS = np.array(
+    [
+        [38.2946, 51.6963],
+        [73.5318, 51.5014],
+        [56.0252, 71.7366],
+        [41.5493, 92.3655],
+        [70.7299, 92.2041],
+    ]
+)
+"""Where the five points lie in an aligned crop (the ArcFace template)."""
+
+
+def make_face(
+    image: Image, corners: NDArray[np.float32], score: float, raw: NDArray[np.float32]
+) -> Face | None:
+    """A face with its box clipped to ``image``; None where nothing is left of the box.
+
+    Args:
+        image: the image it was found on.
+        corners: x0, y0, x1, y1 in pixels, shape (4,).
+        score: the detector's, in [0, 1].
+        raw: the embedding before normalisation; its norm is the quality.
+    """
+    height, width = image.shape[:2]
+    x0, y0 = (max(0, int(np.floor(value))) for value in corners[:2])
+    x1, y1 = min(width, int(np.ceil(corners[2]))), min(height, int(np.ceil(corners[3])))
+    if x1 <= x0 or y1 <= y0:
+        return None
+    quality = float(np.linalg.norm(raw))
+    vector = np.asarray(raw / max(quality, 1e-9), np.float32)
+    return Face((x0, y0, x1, y1), min(1.0, float(score)), quality, vector)
+
+
+def usable(image: Image) -> bool:
+    """Whether an image is large enough for a detector to look at."""
+    return bool(min(image.shape[:2]) >= SMALLEST_SIDE)
+
+
+def align(bgr: Image, points: NDArray[np.float32]) -> Image:
+    """The 112 x 112 crop in which eyes, nose and mouth lie where recognisers expect them.
+
+    Args:
+        bgr: the image the points were found on.
+        points: left eye, right eye, nose, left and right mouth corner (as seen), shape (5, 2).
+    """
+    turn = _similarity(points.astype(np.float64), FIVE_POINTS)
+    return np.asarray(cv2.warpAffine(bgr, turn, (CROP, CROP)), np.uint8)
+
+
+def non_overlapping(
+    boxes: NDArray[np.float32], scores: NDArray[np.float32], most: float
+) -> list[int]:
+    """Indices of boxes, best score first, without those that overlap a better one too much.
+
+    Args:
+        boxes: corners, shape (N, 4).
+        scores: shape (N,).
+        most: the intersection over union at which the worse box goes.
+    """
+    kept: list[int] = []
+    for index in np.argsort(-scores, kind="stable"):
+        if all(_overlap(boxes[index], boxes[other]) < most for other in kept):
+            kept.append(int(index))
+    return kept
+
+
+def _overlap(a: NDArray[np.float32], b: NDArray[np.float32]) -> float:
+    """Intersection over union of two boxes given by corners."""
+    sides = np.minimum(a[2:], b[2:]) - np.maximum(a[:2], b[:2])
+    shared = float(np.prod(np.maximum(sides, 0)))
+    both = float(np.prod(a[2:] - a[:2]) + np.prod(b[2:] - b[:2])) - shared
+    return shared / both if both > 0 else 0.0
+
+
+def _similarity(source: NDArray[np.float64], target: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The 2 x 3 rotation, scale and shift that takes ``source`` closest to ``target``.
+
+    Least squares, Umeyama 1991, without reflection.
+    """
+    mean_s, mean_t = source.mean(axis=0), target.mean(axis=0)
+    centred_s, centred_t = source - mean_s, target - mean_t
+    u, stretch, vt = np.linalg.svd(centred_t.T @ centred_s / len(source))
+    signs = np.array([1.0, np.sign(np.linalg.det(u @ vt))])
+    turn = u @ np.diag(signs) @ vt
+    scale = float(stretch @ signs) / max(centred_s.var(axis=0).sum(), 1e-9)
+    return np.hstack([scale * turn, (mean_t - scale * turn @ mean_s)[:, None]])

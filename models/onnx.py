@@ -1,0 +1,41 @@
+"""The one place that makes ONNX Runtime sessions: on the CPU, quiet, with few threads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from domain.errors import WeightsMissing
+from models.onnx_repair import repaired
+
+if TYPE_CHECKING:
+    from onnxruntime import InferenceSession
+
+THREADS = 2
+ERRORS_ONLY = 3
+
+
+def open_session(path: Path, threads: int = THREADS, *, repair: bool = False) -> InferenceSession:
+    """A session on the model at ``path``; may be used from several threads at once.
+
+    Args:
+        path: a checked ``.onnx`` file (see ``models.weights.verified``).
+        threads: threads of one run.
+        repair: correct first what ONNX Runtime does not accept in the file.
+
+    Raises:
+        WeightsMissing: the file cannot be read as a model.
+    """
+    import onnxruntime as ort
+
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.log_severity_level = ERRORS_ONLY
+    # Waiting threads sleep instead of spinning: other stages want the same cores.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    try:
+        model = repaired(path) if repair else str(path)
+        return ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    except RuntimeError as error:
+        raise WeightsMissing(f"{path} cannot be loaded as a model: {error}") from error

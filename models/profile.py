@@ -1,0 +1,177 @@
+"""Profiles: which model does what, and with which settings, as data (TOML)."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, PositiveInt, ValidationError
+
+from domain.base import Frozen
+from domain.errors import NotFound, SetupError
+from domain.settings import Settings
+
+BUNDLED = Path(__file__).with_name("profiles")
+DEFAULT = "local"
+ENVIRONMENT = "HOMER_PROFILE"
+
+Structure = Literal["json_schema", "tools", "text"]
+"""How a server can be held to a schema, strongest first."""
+
+
+class Price(Frozen):
+    """US dollars a million tokens."""
+
+    input: float = Field(ge=0)
+    output: float = Field(ge=0)
+
+
+class ChatSpec(Frozen):
+    """A language model in one role.
+
+    ``model`` is what LangChain's ``init_chat_model`` takes (``openai:gpt-...``), or ``llama:NAME``
+    for a GGUF model of the weights manifest, run in this process.
+    """
+
+    model: str = Field(pattern=r"^[a-z_]+:.+$")
+    base_url: str | None = Field(default=None, pattern=r"^https?://")
+    key: str | None = Field(default=None, description="the environment variable with the API key")
+    temperature: float | None = Field(default=None, ge=0, le=2)
+    max_tokens: PositiveInt = 4096
+    timeout_s: float = Field(default=120.0, gt=0)
+    retries: int = Field(default=2, ge=0, description="after the first try, on 429, 5xx, no answer")
+    structure: Structure = "json_schema"
+    images: bool = Field(default=True, description="whether it can look at images")
+    price: Price | None = None
+
+    @property
+    def provider(self) -> str:
+        """The part of ``model`` before the colon."""
+        return self.model.partition(":")[0]
+
+    @property
+    def model_name(self) -> str:
+        """The part of ``model`` after the colon."""
+        return self.model.partition(":")[2]
+
+
+class Profile(Frozen):
+    """A named set of models. Names of models are those of the weights manifest where it has one."""
+
+    name: str
+    about: str = ""
+    speech: Literal["whisper-base"] = "whisper-base"
+    languages: tuple[str, ...] = Field(
+        default=(), description="spoken languages to choose among (ISO 639-1); empty: any"
+    )
+    activity: Literal["silero"] = "silero"
+    faces: Literal["insightface", "yunet_sface"] = "insightface"
+    speaker: Literal["wespeaker"] = "wespeaker"
+    screen: Literal["rapidocr"] = "rapidocr"
+    text: Literal["minilm", "bge-small"] = "minilm"
+    reranker: Literal["reranker"] | None = "reranker"
+    images: None = Field(default=None, description="no image-text model can be had yet")
+    writer: Literal["local", "llm"] = "local"
+    reasoner: Literal["local", "llm"] = "local"
+    chat: dict[str, ChatSpec] = Field(
+        default={}, description="by role; 'default' stands for others"
+    )
+    settings: Settings = Settings()
+
+    @property
+    def weights(self) -> tuple[str, ...]:
+        """The models of the manifest that this profile uses, each once."""
+        local = [self.speech, self.text, self.reranker, self.faces, self.speaker]
+        llama = [spec.model_name for spec in self.chat.values() if spec.provider == "llama"]
+        return tuple(dict.fromkeys(name for name in [*local, *llama] if name))
+
+    def chat_for(self, role: str) -> ChatSpec:
+        """The language model of a role, else the one called ``default``.
+
+        Raises:
+            SetupError: the profile has neither.
+        """
+        spec = self.chat.get(role) or self.chat.get("default")
+        if spec is None:
+            raise SetupError(
+                f"the profile {self.name!r} has no language model for the role {role!r}: use "
+                f"--profile gemini, openai or ollama, or add [chat.{role}] to the profile"
+            )
+        return spec
+
+
+def load_profile(name_or_path: str | None = None, home_config: Path | None = None) -> Profile:
+    """The profile asked for, else ``$HOMER_PROFILE``'s, else ``homer.toml``'s, else ``local``.
+
+    A name is one of the profiles that come with Homer or of ``[profiles.NAME]`` in ``homer.toml``,
+    which may also change a bundled profile of that name. A path (``*.toml``) is read as it is. Both
+    may say ``base = "NAME"`` to change only some things of another profile.
+
+    Args:
+        name_or_path: a profile's name or a TOML file; None to look further.
+        home_config: the home's ``homer.toml``, which need not exist.
+
+    Raises:
+        NotFound: there is no such profile.
+        SetupError: a profile or ``homer.toml`` cannot be read; says where it is wrong.
+    """
+    config = _read(home_config) if home_config is not None and home_config.is_file() else {}
+    extra = config.get("profiles", {})
+    wanted = name_or_path or os.environ.get(ENVIRONMENT) or config.get("profile") or DEFAULT
+    name = Path(wanted).stem if wanted.endswith(".toml") else wanted
+    return _validated(name, _resolved(wanted, extra, ()))
+
+
+def bundled_profiles() -> tuple[str, ...]:
+    """Names of the profiles that come with Homer."""
+    return tuple(sorted(path.stem for path in BUNDLED.glob("*.toml")))
+
+
+def _resolved(wanted: str, extra: dict[str, Any], seen: tuple[str, ...]) -> dict[str, Any]:
+    """The table of a profile with those it is based on merged in below."""
+    if wanted in seen:
+        raise SetupError(f"profiles based on each other: {' -> '.join([*seen, wanted])}")
+    table = _table(wanted, extra)
+    base = table.pop("base", None)
+    return table if base is None else _merged(_resolved(base, extra, (*seen, wanted)), table)
+
+
+def _table(wanted: str, extra: dict[str, Any]) -> dict[str, Any]:
+    if wanted.endswith(".toml"):
+        return _read(Path(wanted))
+    known = bundled_profiles()
+    if wanted not in known and wanted not in extra:
+        names = ", ".join(sorted({*known, *extra}))
+        raise NotFound(f"there is no profile {wanted!r}; known profiles: {names}")
+    bundled = _read(BUNDLED / f"{wanted}.toml") if wanted in known else {}
+    return _merged(bundled, extra.get(wanted, {}))
+
+
+def _merged(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
+    """``below`` with the values of ``above`` over it, table by table."""
+    both = dict(below)
+    for key, value in above.items():
+        old = both.get(key)
+        tables = isinstance(old, dict) and isinstance(value, dict)
+        both[key] = _merged(old, value) if tables and isinstance(old, dict) else value
+    return both
+
+
+def _validated(name: str, table: dict[str, Any]) -> Profile:
+    try:
+        return Profile.model_validate({**table, "name": name})
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise SetupError(f"the profile {name!r} is wrong at {where}: {first['msg']}") from error
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise NotFound(f"there is no profile file {path}") from error
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise SetupError(f"{path} cannot be read: {error}") from error

@@ -1,0 +1,73 @@
+"""Text on images by PP-OCR, whose models come with the rapidocr package."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from domain.errors import SetupError
+from models.onnx import THREADS
+from models.ports import Image, TextLine
+
+MODELS = {
+    "Det": "PP-OCRv6_det_small.onnx",
+    "Rec": "PP-OCRv6_rec_small.onnx",
+    "Cls": "ch_ppocr_mobile_v2.0_cls_mobile.onnx",
+}
+
+
+class RapidOcrReader:
+    """Lines of printed text, upright. Makes no download: it is given the bundled files by path."""
+
+    name = "pp-ocr"
+
+    def __init__(self) -> None:
+        from rapidocr import RapidOCR
+
+        # What it returns depends on its arguments, which its types cannot say.
+        self._engine: Any = RapidOCR(params=_settings())
+
+    def read(self, image: Image) -> list[TextLine]:
+        """Lines of text of an RGB image, in reading order; boxes clipped to the image."""
+        result = self._engine(np.ascontiguousarray(image[:, :, ::-1]))
+        if result.boxes is None or result.txts is None:
+            return []
+        height, width = image.shape[:2]
+        lines = []
+        for corners, text, score in zip(result.boxes, result.txts, result.scores, strict=True):
+            box = _box(np.asarray(corners), width, height)
+            if text.strip() and box is not None:
+                lines.append(TextLine(box, text.strip(), min(1.0, float(score))))
+        return lines
+
+
+def _box(corners: Any, width: int, height: int) -> tuple[int, int, int, int] | None:
+    x0, y0 = (max(0, int(value)) for value in np.floor(corners.min(axis=0)))
+    x1, y1 = (int(value) for value in np.ceil(corners.max(axis=0)))
+    x1, y1 = min(x1, width), min(y1, height)
+    return (x0, y0, x1, y1) if x1 > x0 and y1 > y0 else None
+
+
+def _settings() -> dict[str, Any]:
+    folder = _bundled()
+    paths = {f"{part}.model_path": str(folder / file) for part, file in MODELS.items()}
+    return paths | {
+        "Global.log_level": "critical",
+        "Global.use_cls": False,
+        "EngineConfig.onnxruntime.intra_op_num_threads": THREADS,
+        "EngineConfig.onnxruntime.inter_op_num_threads": 1,
+    }
+
+
+def _bundled() -> Path:
+    spec = find_spec("rapidocr")
+    if spec is None or spec.origin is None:
+        raise SetupError("reading screen text needs the package rapidocr: pip install rapidocr")
+    folder = Path(spec.origin).parent / "models"
+    missing = [file for file in MODELS.values() if not (folder / file).is_file()]
+    if missing:
+        raise SetupError(f"the rapidocr package lacks {missing[0]}: pip install rapidocr==3.10.0")
+    return folder

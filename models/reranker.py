@@ -1,0 +1,45 @@
+"""A cross-encoder that reads a question and a passage together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models.onnx import open_session
+
+MAX_TOKENS = 256
+
+
+class CrossEncoderReranker:
+    """Relevance of passages to a query. Pairs are run one by one, so that none affects another.
+
+    Args:
+        name: how the model is called.
+        folder: holds ``model.onnx`` and ``tokenizer.json``.
+    """
+
+    def __init__(self, name: str, folder: Path) -> None:
+        from tokenizers import Tokenizer
+
+        self.name = name
+        self._session = open_session(folder / "model.onnx")
+        self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        self._tokenizer.no_padding()
+        self._tokenizer.enable_truncation(MAX_TOKENS)
+
+    def scores(self, query: str, passages: list[str]) -> NDArray[np.float32]:
+        """One score in (0, 1) a passage, shape (N,): the sigmoid of the model's logit."""
+        logits = np.array([self._logit(query, passage) for passage in passages], np.float32)
+        return np.asarray(1 / (1 + np.exp(-logits)), np.float32)
+
+    def _logit(self, query: str, passage: str) -> float:
+        pair = self._tokenizer.encode(query, passage)
+        inputs = {
+            "input_ids": np.array([pair.ids], np.int64),
+            "attention_mask": np.array([pair.attention_mask], np.int64),
+            "token_type_ids": np.array([pair.type_ids], np.int64),
+        }
+        (logits,) = self._session.run(None, inputs)
+        return float(logits[0, 0])

@@ -1,0 +1,36 @@
+"""Voice activity by Silero, which comes with faster-whisper."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from models.ports import Samples
+
+SAMPLE_HZ = 16_000
+SHORTEST_SPEECH_MS = 250
+SHORTEST_PAUSE_MS = 300
+PAD_MS = 60
+
+
+class SileroActivity:
+    """Where somebody speaks, as Silero hears it."""
+
+    name = "silero"
+
+    def spans(self, samples: Samples) -> list[tuple[int, int]]:
+        """Spans of speech in milliseconds of 16 kHz ``samples``, in order, disjoint."""
+        from faster_whisper.vad import VadOptions, get_speech_timestamps
+
+        if not len(samples):
+            return []
+        options = VadOptions(
+            min_speech_duration_ms=SHORTEST_SPEECH_MS,
+            min_silence_duration_ms=SHORTEST_PAUSE_MS,
+            speech_pad_ms=PAD_MS,
+        )
+        found = get_speech_timestamps(np.ascontiguousarray(samples, np.float32), options)
+        return [(_ms(span["start"]), _ms(span["end"])) for span in found]
+
+
+def _ms(sample: int) -> int:
+    return sample * 1000 // SAMPLE_HZ

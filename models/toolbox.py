@@ -1,0 +1,100 @@
+"""The models of a profile, each made when it is first asked for."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+
+from models.ports import (
+    FaceEngine,
+    ImageEncoder,
+    Reranker,
+    ScreenReader,
+    SpeakerEncoder,
+    SpeechRecognizer,
+    TextEmbedder,
+    VoiceActivity,
+)
+from models.profile import Profile
+from models.weights import verified
+
+
+class Toolbox:
+    """All models of one profile, made on first use and kept.
+
+    Args:
+        profile: names the models.
+        weights: the folder of the model files, which are checked before they are loaded.
+
+    Every property raises ``WeightsMissing``, with what to do, where its files are not there.
+    """
+
+    def __init__(self, profile: Profile, weights: Path) -> None:
+        self.profile = profile
+        self.weights = weights
+
+    @cached_property
+    def speech(self) -> SpeechRecognizer:
+        """Speech to text."""
+        from models.whisper import WhisperRecognizer
+
+        name = self.profile.speech
+        return WhisperRecognizer(name, verified(self.weights, name), self.profile.languages)
+
+    @cached_property
+    def activity(self) -> VoiceActivity:
+        """Where somebody speaks."""
+        from models.silero import SileroActivity
+
+        return SileroActivity()
+
+    @cached_property
+    def faces(self) -> FaceEngine:
+        """Faces and their embeddings."""
+        folder = verified(self.weights, self.profile.faces)
+        if self.profile.faces == "yunet_sface":
+            from models.yunet_sface import YunetSfaceEngine
+
+            return YunetSfaceEngine(folder)
+        from models.insightface_pack import InsightFaceEngine
+
+        return InsightFaceEngine(folder)
+
+    @cached_property
+    def speaker(self) -> SpeakerEncoder:
+        """Speaker embeddings."""
+        from models.wespeaker import WeSpeakerEncoder
+
+        return WeSpeakerEncoder(verified(self.weights, self.profile.speaker))
+
+    @cached_property
+    def screen(self) -> ScreenReader:
+        """Text on images."""
+        from models.rapidocr_reader import RapidOcrReader
+
+        return RapidOcrReader()
+
+    @cached_property
+    def text(self) -> TextEmbedder:
+        """Sentence embeddings. ``models.llama_index.as_llama_index`` wraps it for llama-index."""
+        from models.text_embedding import OnnxTextEmbedder
+
+        name = self.profile.text
+        folder = verified(self.weights, name)
+        if name == "bge-small":
+            # It quantises activations over the whole batch, so rows may not share one.
+            return OnnxTextEmbedder(name, folder, pooling="first", batch=1)
+        return OnnxTextEmbedder(name, folder, pooling="mean", batch=16)
+
+    @cached_property
+    def reranker(self) -> Reranker | None:
+        """Relevance of passages to a query; None where the profile has no reranker."""
+        from models.reranker import CrossEncoderReranker
+
+        name = self.profile.reranker
+        return CrossEncoderReranker(name, verified(self.weights, name)) if name else None
+
+    @property
+    def images(self) -> ImageEncoder | None:
+        """Image-text embeddings; None, since no profile has such a model yet."""
+        return self.profile.images

@@ -1,0 +1,102 @@
+"""Speech recognition by Whisper on CTranslate2 (faster-whisper), int8 on the CPU.
+
+Deterministic: one temperature (0, so nothing is sampled), a fixed beam, and no text carried over
+from one window to the next.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from models.ports import Samples, Speech, Word
+from models.silero import SAMPLE_HZ
+
+if TYPE_CHECKING:
+    from faster_whisper import WhisperModel
+
+BEAM = 5
+THREADS = 2
+SHORTEST_S = 0.2
+REPETITIVE = 2.4
+"""Text that gzip shrinks by more than this is a loop of the decoder, not speech (Whisper, 4.5)."""
+
+
+class WhisperRecognizer:
+    """Whisper with word times. Only stretches in which Silero hears a voice are transcribed.
+
+    Args:
+        name: how the model is called in the store.
+        folder: the CTranslate2 model's folder.
+        languages: languages to choose among (ISO 639-1); empty: all that the model knows.
+    """
+
+    def __init__(self, name: str, folder: Path, languages: tuple[str, ...] = ()) -> None:
+        self.name = name
+        self.languages = languages
+        self._folder = folder
+
+    def transcribe(self, samples: Samples) -> list[Speech]:
+        """Recognise 16 kHz mono ``samples``; an empty list where nobody speaks."""
+        if len(samples) < SHORTEST_S * SAMPLE_HZ:
+            return []
+        audio = np.ascontiguousarray(samples, np.float32)
+        segments, info = self._model.transcribe(
+            audio,
+            language=self._language(audio),
+            beam_size=BEAM,
+            temperature=0.0,
+            condition_on_previous_text=False,
+            word_timestamps=True,
+            vad_filter=True,
+        )
+        end_ms = len(samples) * 1000 // SAMPLE_HZ
+        speech = (_speech(segment, info.language, end_ms) for segment in segments)
+        return [part for part in speech if part is not None]
+
+    @cached_property
+    def _model(self) -> WhisperModel:
+        from faster_whisper import WhisperModel
+
+        return WhisperModel(
+            str(self._folder),
+            device="cpu",
+            compute_type="int8",
+            cpu_threads=THREADS,
+            num_workers=1,
+            local_files_only=True,
+        )
+
+    def _language(self, audio: Samples) -> str | None:
+        """The likeliest of the languages allowed; None lets Whisper choose among all."""
+        if len(self.languages) < 2:
+            return self.languages[0] if self.languages else None
+        _, _, likely = self._model.detect_language(audio=audio, vad_filter=True)
+        allowed = [(chance, code) for code, chance in likely if code in self.languages]
+        return max(allowed)[1] if allowed else self.languages[0]
+
+
+def _speech(segment: Any, language: str, end_ms: int) -> Speech | None:
+    """The segment in our words; None for a repetition loop or for no words at all."""
+    text = segment.text.strip()
+    if not text or segment.compression_ratio > REPETITIVE:
+        return None
+    return Speech(
+        start_ms=_ms(segment.start, end_ms),
+        end_ms=_ms(segment.end, end_ms),
+        text=text,
+        language=language,
+        confidence=min(1.0, math.exp(segment.avg_logprob)),
+        words=tuple(
+            Word(_ms(word.start, end_ms), _ms(word.end, end_ms), word.word.strip())
+            for word in segment.words or ()
+        ),
+    )
+
+
+def _ms(seconds: float, end_ms: int) -> int:
+    return min(max(0, round(seconds * 1000)), end_ms)
