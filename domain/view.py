@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+from pydantic import Field, NonNegativeInt
 
 from domain.base import Frozen
 
@@ -19,9 +19,12 @@ class MemoryView(Frozen):
 
     A memory is visible when its clip is in scope and it was not superseded within scope; a
     segment or edge revision when ``from_clip <= last_clip`` and it was not closed by then.
+    ``as_of_ms`` is the moment of video time at which is asked, None where it is asked afterwards:
+    "just now" and "yesterday" are told from it. What is seen is said by the scopes alone.
     """
 
     scopes: tuple[Scope, ...] = Field(min_length=1)
+    as_of_ms: NonNegativeInt | None = None
 
     @property
     def videos(self) -> tuple[str, ...]:

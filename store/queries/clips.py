@@ -96,7 +96,8 @@ def view_of(session: Session, video_ids: Sequence[str], as_of_ms: int | None = N
     for video_id in video_ids:
         if video_id not in last:
             raise NotFound(f"no video goes by {video_id!r}: `homer videos` lists them")
-    return MemoryView(scopes=tuple(Scope(video=v, last_clip=last[v]) for v in _once(video_ids)))
+    scopes = tuple(Scope(video=v, last_clip=last[v]) for v in _once(video_ids))
+    return MemoryView(scopes=scopes, as_of_ms=as_of_ms)
 
 
 def _last_settled(video_ids: Sequence[str], as_of_ms: int | None) -> Select[str, int]:
