@@ -72,7 +72,7 @@ def add_call(session: Session, call: NewCall) -> int:
 def messages_of(session: Session, hashes: Sequence[str]) -> list[dict[str, Any]]:
     """The pool's messages under ``hashes``, in that order; a hash may repeat."""
     query = select(MessageRow.hash, MessageRow.content).where(MessageRow.hash.in_(set(hashes)))
-    pool: dict[str, dict[str, Any]] = {key: content for key, content in session.execute(query)}
+    pool: dict[str, dict[str, Any]] = dict(session.execute(query).tuples().all())
     return [pool[key] for key in hashes]
 
 

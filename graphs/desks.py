@@ -1,0 +1,52 @@
+"""What a run works with, as the profile names it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from domain.view import MemoryView
+from memory.retrieval.result import Cited
+from nodes.desk import Desk
+from nodes.meter import Meter
+from nodes.reasoners.port import Reasoner
+from nodes.recorder import Recorder
+
+if TYPE_CHECKING:
+    from models.toolbox import Toolbox
+    from store.database import Store
+
+
+class Desks(Protocol):
+    """Makes the desk of one run."""
+
+    def desk(self, view: MemoryView, recorder: Recorder, meter: Meter) -> Desk:
+        """Reasoner, memory and the rest, for a run over ``view``."""
+
+
+class ProfileDesks:
+    """The profile's reasoner over the profile's retrievers, which all runs share."""
+
+    def __init__(self, store: Store, toolbox: Toolbox) -> None:
+        from memory.retrieval.retrievers import Retrievers
+
+        self._store, self._toolbox = store, toolbox
+        self._settings = toolbox.profile.settings
+        self._memory = Retrievers(store, toolbox, self._settings)
+
+    def desk(self, view: MemoryView, recorder: Recorder, meter: Meter) -> Desk:
+        """A desk for a run over ``view``."""
+        return Desk(
+            reasoner=self._reasoner(recorder, meter),
+            memory=self._memory,
+            cite=self._cite,
+            settings=self._settings.ask,
+            recorder=recorder,
+            meter=meter,
+        )
+
+    def _reasoner(self, recorder: Recorder, meter: Meter) -> Reasoner:
+        raise NotImplementedError
+
+    def _cite(self, refs: Sequence[str]) -> Cited:
+        raise NotImplementedError

@@ -1,0 +1,105 @@
+"""The HOMER machine: which step follows which. The steps are in ``nodes/``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING, Any
+
+from domain.errors import BudgetExceeded
+from domain.trajectory import Failed
+from nodes.act import act
+from nodes.answer import answer
+from nodes.assess import assess
+from nodes.bind import bind
+from nodes.desk import Desk
+from nodes.finish import finish
+from nodes.force import force
+from nodes.guard import guard
+from nodes.plan import plan
+from nodes.progress import progress
+from nodes.record import record
+from nodes.replan import replan
+from nodes.retrieve import retrieve
+from nodes.schedule import schedule
+from nodes.state import Outcome, State, plain
+from nodes.synthesize import synthesize
+
+if TYPE_CHECKING:
+    from langgraph.checkpoint.base import BaseCheckpointSaver
+    from langgraph.graph.state import CompiledStateGraph
+
+Node = Callable[[State, Desk], State]
+
+STEPS: dict[str, tuple[Node, tuple[str, ...]]] = {
+    "plan": (plan, ("progress",)),
+    "progress": (progress, ("schedule", "replan", "synthesize")),
+    "replan": (replan, ("schedule",)),
+    "schedule": (schedule, ("act", "synthesize")),
+    "act": (act, ("guard",)),
+    "guard": (guard, ("act", "retrieve", "answer", "record")),
+    "retrieve": (retrieve, ("bind", "record")),
+    "bind": (bind, ("assess",)),
+    "assess": (assess, ("record",)),
+    "record": (record, ("force",)),
+    "force": (force, ("progress",)),
+    "answer": (answer, ("finish", "record")),
+    "synthesize": (synthesize, ("finish",)),
+    "finish": (finish, ("end",)),
+}
+"""Each step with those that may follow it. Any may go to ``synthesize`` when a budget is gone."""
+
+BOUNDARY = "progress"
+"""The step that begins a round: where a fork may start."""
+
+
+def recursion_limit(rounds: int, retries: int) -> int:
+    """The most steps that a run can take: 9 a round, two more a retry, and the ends."""
+    return rounds * (9 + 2 * (retries + 1)) + 10
+
+
+def build(checkpointer: BaseCheckpointSaver[str] | None = None) -> CompiledStateGraph[Any, Any]:
+    """Compile the machine; its context is a ``Desk``, its thread id the trajectory's."""
+    from langgraph.graph import END, START, StateGraph
+
+    graph = StateGraph(State, context_schema=Desk)
+    for name, (node, following) in STEPS.items():
+        graph.add_node(name, _step(name, node))
+        ways: dict[Hashable, str] = {
+            way: END if way == "end" else way for way in (*following, "synthesize")
+        }
+        graph.add_conditional_edges(name, _next, ways)
+    graph.add_edge(START, "plan")
+    return graph.compile(checkpointer=checkpointer)
+
+
+def _next(state: State) -> str:
+    return state["next"]
+
+
+def _step(name: str, node: Node) -> Any:
+    """A node as LangGraph calls it: its events are on disk before its checkpoint is."""
+    from langgraph.runtime import Runtime
+
+    def run(state: State, runtime: Runtime[Desk]) -> State:
+        desk = runtime.context
+        try:
+            update = node(state, desk)
+        except BudgetExceeded as error:
+            update = _out_of_budget(name, state, desk, error)
+        finally:
+            desk.recorder.flush()
+        spent: State = {
+            "seq": desk.recorder.seq,
+            "tokens": desk.meter.tokens,
+            "clock": desk.meter.clock,
+        }
+        return update | spent
+
+    run.__annotations__ = {"state": State, "runtime": Runtime[Desk], "return": State}
+    return run
+
+
+def _out_of_budget(name: str, state: State, desk: Desk, error: BudgetExceeded) -> State:
+    message = str(error)
+    desk.recorder.add(Failed(round=state.get("round", 0), where=name, message=message))
+    return {"next": "synthesize", "outcome": plain(Outcome(why=message))}

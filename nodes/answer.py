@@ -1,0 +1,33 @@
+"""Answer: an answer that keeps the rules is held against the subtasks that are still open."""
+
+from __future__ import annotations
+
+from domain.trajectory import AnswerProposed
+from nodes.desk import Desk
+from nodes.harness.correct import needed
+from nodes.state import Outcome, State, action_of, ledger_of, plain, progress_of
+from nodes.turns import is_last
+
+
+def answer(state: State, desk: Desk) -> State:
+    """Accept the answer, or say once which subtasks are open while there is budget for them."""
+    action, counts = action_of(state), progress_of(state)
+    if action is None:
+        return {"next": "record"}
+    left = needed(ledger_of(state), desk.settings)
+    waits = bool(left) and not (counts.reminded or is_last(state, desk) or desk.meter.gone())
+    names = ", ".join(f"{s.id} ({s.text})" for s in left)
+    complaint = f"Still open: {names}. Search for it, or answer again if it does not matter."
+    desk.recorder.add(
+        AnswerProposed(
+            round=state["round"],
+            action=action,
+            accepted=not waits,
+            complaint=complaint if waits else "",
+        )
+    )
+    if not waits:
+        outcome = Outcome(action=action, why="the reasoner answered")
+        return {"outcome": plain(outcome), "next": "finish"}
+    after = counts.model_copy(update={"reminded": True, "hints": (complaint,)})
+    return {"progress": plain(after), "next": "record"}

@@ -1,0 +1,56 @@
+"""Assess: how much was new, and which subtasks it answers."""
+
+from __future__ import annotations
+
+from domain.asking import Ledger
+from domain.ledger import reopen, resolve
+from domain.trajectory import Assessed, Resolution, Retrieved
+from nodes.desk import Desk
+from nodes.harness.verify import increment, is_low
+from nodes.reasoners.port import Assessment
+from nodes.state import State, ledger_of, plain, progress_of
+from nodes.turns import attempt, turn_of
+
+
+def assess(state: State, desk: Desk) -> State:
+    """Measure the increment; take the reasoner's claims where code finds their evidence."""
+    *earlier, found = desk.recorder.of(Retrieved)
+    share = increment(found, earlier)
+    low = is_low(found, earlier, share, desk.settings)
+    claims = _claims(state, desk, found)
+    ledger, accepted, refused = _settled(ledger_of(state), claims)
+    lows = progress_of(state).lows + 1 if low else 0
+    desk.recorder.add(
+        Assessed(
+            round=state["round"],
+            increment=round(share, 4),
+            low=low,
+            saturated=lows >= desk.settings.saturated_after,
+            resolved=accepted,
+            refused=refused,
+        )
+    )
+    return {"ledger": plain(ledger), "next": "record"}
+
+
+def _claims(state: State, desk: Desk, found: Retrieved) -> Assessment:
+    if not found.evidence or found.nothing_close:
+        return Assessment()
+    turn = turn_of(state, desk, found=found, images=found.images)
+    return attempt(desk, "assess", turn, desk.reasoner.assess, 1) or Assessment()
+
+
+def _settled(
+    ledger: Ledger, claims: Assessment
+) -> tuple[Ledger, tuple[Resolution, ...], tuple[str, ...]]:
+    """The ledger with the claims that hold, which those are, and why the others do not."""
+    accepted, refused = [], []
+    for subtask in claims.reopened:
+        ledger = reopen(ledger, subtask)
+    for claim in claims.resolved:
+        ledger, complaint = resolve(ledger, claim)
+        if complaint:
+            refused.append(complaint)
+        else:
+            accepted.append(claim)
+    return ledger, tuple(accepted), tuple(refused)

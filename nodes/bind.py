@@ -1,0 +1,20 @@
+"""Bind: evidence that was found is tied to the subtask it was searched for."""
+
+from __future__ import annotations
+
+from domain.ledger import bind as bind_evidence
+from domain.trajectory import Bound, Retrieved
+from nodes.desk import Desk
+from nodes.state import State, ledger_of, plain
+
+
+def bind(state: State, desk: Desk) -> State:
+    """Evidence that is close enough to mean something goes into the ledger."""
+    found, subtask = desk.recorder.of(Retrieved)[-1], state.get("current")
+    if found.nothing_close or not found.evidence or subtask is None:
+        return {"next": "assess"}
+    refs = tuple(e.ref for e in found.evidence)
+    best = max(e.score for e in found.evidence)
+    ledger = bind_evidence(ledger_of(state), subtask, refs, best)
+    desk.recorder.add(Bound(round=state["round"], subtask=subtask, refs=refs, best_score=best))
+    return {"ledger": plain(ledger), "next": "assess"}

@@ -1,0 +1,42 @@
+"""What the nodes work with besides the state: the reasoner, the memory, the recorder, the meter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from domain.asking import Mode
+from domain.settings import AskSettings
+from domain.view import MemoryView
+from memory.retrieval.result import Cited, Retrieval
+from nodes.meter import Meter
+from nodes.reasoners.port import Reasoner
+from nodes.recorder import Recorder
+
+
+class Memory(Protocol):
+    """The memory as the machine searches it (``memory.retrieval``)."""
+
+    def search(
+        self,
+        view: MemoryView,
+        mode: Mode,
+        query: str,
+        focus: int | None = None,
+        seen: frozenset[str] = frozenset(),
+    ) -> Retrieval:
+        """One search; ``focus`` is the id of a segment, ``seen`` the refs that were shown."""
+
+
+@dataclass(frozen=True)
+class Desk:
+    """The ports of one run. ``cite`` resolves refs to rows; ``people`` are names by tag."""
+
+    reasoner: Reasoner
+    memory: Memory
+    cite: Callable[[Sequence[str]], Cited]
+    settings: AskSettings
+    recorder: Recorder
+    meter: Meter
+    people: tuple[tuple[str, str], ...] = ()

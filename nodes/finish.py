@@ -1,0 +1,106 @@
+"""Finish: the answer as it is shown, with citations that resolve and confidence from the ledger."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from domain.asking import Answer, Evidence, Ledger, Subtask, SubtaskState
+from domain.ledger import confidence
+from domain.trajectory import Ended, Failed, Retrieved
+from nodes.desk import Desk
+from nodes.harness.constrain import chosen
+from nodes.state import (
+    Outcome,
+    State,
+    action_of,
+    ledger_of,
+    outcome_of,
+    question_of,
+)
+
+SHOWN = 20
+"""Moments that an answer lists as retrieved."""
+NOT_IN_MEMORY = "This is not in memory."
+
+
+def finish(state: State, desk: Desk) -> State:
+    """Build the answer by code and end the trajectory."""
+    outcome, number = outcome_of(state), state.get("round", 0)
+    answer = answer_of(state, desk, outcome)
+    desk.recorder.add(
+        Ended(
+            round=number,
+            state="done",
+            why=outcome.why,
+            answer=answer,
+            rounds=number,
+            tokens=desk.meter.tokens,
+        )
+    )
+    return {"next": "end"}
+
+
+def answer_of(state: State, desk: Desk, outcome: Outcome) -> Answer:
+    """The answer that the outcome comes to; refs that no row has are dropped and noted."""
+    action, options = outcome.action or action_of(state), question_of(state).options
+    if action is None:
+        raise ValueError("a trajectory ends with an answer")
+    cited = desk.cite(action.citations)
+    if cited.unknown:
+        message = f"no row has the ids {', '.join(cited.unknown)}"
+        desk.recorder.add(Failed(round=state.get("round", 0), where="cite", message=message))
+    option = chosen(action.answer, options) if options else None
+    text = options[ord(option) - ord("A")] if option else named(action.answer, desk.people)
+    refs = tuple(c.ref for c in cited.citations)
+    sure = 0.0 if action.not_in_memory else certainty(ledger_of(state), refs)
+    return Answer(
+        text=text or NOT_IN_MEMORY,
+        option=option,
+        confidence=round(sure if outcome.share is None else min(sure, outcome.share), 4),
+        not_in_memory=action.not_in_memory,
+        citations=cited.citations,
+        retrieved=retrieved(desk, refs, surveyed=outcome.surveyed),
+        searched=searched(desk) if action.not_in_memory else (),
+        note=" ".join(note for note in (desk.reasoner.note, outcome.note) if note),
+    )
+
+
+def named(text: str, people: Sequence[tuple[str, str]]) -> str:
+    """``text`` with known names in the place of tags."""
+    names = dict(people)
+    return re.sub(r"<\w+_\d+>", lambda tag: names.get(tag.group(), tag.group()), text)
+
+
+def certainty(ledger: Ledger, refs: Sequence[str]) -> float:
+    """The mean confidence of the subtasks that the cited evidence belongs to (SPEC section 2).
+
+    0 where nothing is cited. A subtask's pieces are those said to support its answer, else those
+    of its evidence that the answer cites.
+    """
+    cited = set(refs)
+    touched = [s for s in ledger.subtasks if cited & {*s.evidence, *s.support}]
+    each = [confidence(s.best_score, _pieces(s, cited)) for s in touched]
+    return sum(each) / len(each) if each else 0.0
+
+
+def _pieces(subtask: Subtask, cited: set[str]) -> int:
+    if subtask.state is SubtaskState.RESOLVED:
+        return len(subtask.support)
+    return len(cited & set(subtask.evidence))
+
+
+def retrieved(desk: Desk, cited: Sequence[str], *, surveyed: bool) -> tuple[Evidence, ...]:
+    """What was found, best first: the survey's order, else what is cited and then by score."""
+    found = desk.recorder.of(Retrieved)
+    if surveyed and found:
+        return found[-1].evidence[:SHOWN]
+    known = desk.recorder.evidence().values()
+    ordered = sorted(known, key=lambda e: (e.ref not in cited, -e.score, e.span.start_ms))
+    return tuple(ordered[:SHOWN])
+
+
+def searched(desk: Desk) -> tuple[str, ...]:
+    """What was searched, in words, each once."""
+    said = [f"{e.mode}: {e.query}" for e in desk.recorder.of(Retrieved)]
+    return tuple(dict.fromkeys(said))

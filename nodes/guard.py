@@ -1,0 +1,71 @@
+"""Guard: an action is carried out only if it keeps the rules; else it is asked for again."""
+
+from __future__ import annotations
+
+from domain.ledger import refs
+from domain.trajectory import Acted, Guarded
+from nodes.desk import Desk
+from nodes.harness.constrain import Bounds, Verdict, check
+from nodes.harness.correct import rescue
+from nodes.state import (
+    State,
+    action_of,
+    current_of,
+    focus_of,
+    ledger_of,
+    plain,
+    question_of,
+)
+from nodes.turns import is_last, last_neighbours, searched, turn_of
+
+
+def guard(state: State, desk: Desk) -> State:
+    """Accept, send back with the complaint, or after the last retry let the harness search."""
+    action, number = action_of(state), state["round"]
+    verdict = check(action, bounds_of(state, desk), desk.settings)
+    if action is None and state.get("complaint"):
+        verdict = verdict.model_copy(update={"complaint": state["complaint"]})
+    desk.recorder.add(_event(number, verdict))
+    if verdict.accepted and action is not None:
+        return {"next": "retrieve" if action.kind == "search" else "answer"}
+    tries = state.get("tries", 0) + 1
+    if tries <= desk.settings.retries and not desk.meter.gone():
+        return {"tries": tries, "complaint": verdict.complaint, "next": "act"}
+    return _helped(state, desk)
+
+
+def _helped(state: State, desk: Desk) -> State:
+    """The harness words a search itself; a round is left empty only where that is refused too."""
+    task, number = current_of(state), state["round"]
+    if task is None:
+        return {"action": None, "next": "record"}
+    forced = turn_of(state, desk).forced
+    action = rescue(task, forced, focus_of(state), last_neighbours(desk))
+    rules = bounds_of(state, desk).model_copy(update={"subtask": "", "forced": None})
+    verdict = check(action, rules, desk.settings)
+    desk.recorder.add(Acted(round=number, action=action, attempt=state.get("tries", 0) + 1))
+    desk.recorder.add(_event(number, verdict))
+    return {
+        "action": plain(action) if verdict.accepted else None,
+        "next": "retrieve" if verdict.accepted else "record",
+    }
+
+
+def bounds_of(state: State, desk: Desk) -> Bounds:
+    """What the rules look at."""
+    task, forced = current_of(state), state.get("forced")
+    return Bounds.model_validate(
+        {
+            "options": question_of(state).options,
+            "subtask": task.text if task else "",
+            "searched": searched(desk),
+            "evidence": refs(ledger_of(state)),
+            "forced": forced or None,
+            "focused": focus_of(state) is not None,
+            "final": is_last(state, desk),
+        }
+    )
+
+
+def _event(number: int, verdict: Verdict) -> Guarded:
+    return Guarded(round=number, **verdict.model_dump())

@@ -1,0 +1,1 @@
+"""The harness around every reasoner: inform, constrain, verify, correct."""

@@ -1,0 +1,114 @@
+"""Inform: what a reasoner is shown of a retrieval, of the ledger and of its own search.
+
+Words from the memory are data: they stand between marks, on one line, without anything in them
+that could pass for a citation or a mark.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+
+from domain.asking import Action, Evidence, Ledger, Question, Subtask
+from domain.time import clock
+from domain.trajectory import Neighbour, Retrieved
+from nodes.harness.constrain import letter
+
+LINE = 320
+"""Characters of one memory that a card shows."""
+SUMMARY = 900
+"""Characters of a segment's summary that a card shows."""
+_CITES = re.compile(r"\[\s*([msk]\d+)\s*\]")
+_MARKS = re.compile(r"</?\s*(?:memory|card|ledger|question|option|subtask)\b[^>]*>", re.I)
+
+
+def quoted(text: str, most: int = LINE) -> str:
+    """Untrusted text as a card may show it: one line, at most ``most`` characters, no marks."""
+    flat = " ".join(_MARKS.sub(" ", text).split())
+    safe = _CITES.sub(r"(\1)", flat)
+    return safe if len(safe) <= most else safe[: most - 1].rstrip() + "…"
+
+
+def card(found: Retrieved, seen: Collection[str], repeats: bool) -> str:
+    """What a search gave. Where the focus repeats, only what differs from before is spelled out."""
+    shown = [e for e in found.evidence if not (repeats and e.ref in seen)]
+    lines = [f'<card mode="{found.mode}" query="{quoted(found.query, 120)}">']
+    if found.refused:
+        lines.append(f"Refused: {quoted(found.refused, 600)}")
+    if found.focus:
+        again = " (as before; only what is new follows)" if repeats else ""
+        lines.append(f'Focus: [{found.focus}] "{quoted(found.focus_label, 80)}"{again}')
+    if found.nothing_close:
+        lines.append("Nothing in memory is close to this query.")
+    lines += [memory_line(e) for e in shown]
+    if repeats and not shown and not found.refused:
+        lines.append("Nothing new.")
+    if not repeats:
+        lines += [_neighbour(n) for n in found.neighbours]
+    return "\n".join([*lines, "</card>"])
+
+
+def memory_line(evidence: Evidence) -> str:
+    """One memory with its citation, time and score."""
+    most = SUMMARY if evidence.ref.startswith("s") else LINE
+    head = f'<memory id="[{evidence.ref}]" time="{evidence.span}" score="{evidence.score:.2f}">'
+    return f"{head}{quoted(evidence.text, most)}</memory>"
+
+
+def _neighbour(neighbour: Neighbour) -> str:
+    arrow = "->" if neighbour.outgoing else "<-"
+    why = f" ({quoted(neighbour.rationale, 160)})" if neighbour.rationale else ""
+    label = quoted(neighbour.label, 80)
+    return f'Neighbour {arrow} {neighbour.relation}: "{label}" [{neighbour.ref}]{why}'
+
+
+def ledger_lines(ledger: Ledger, current: Subtask | None, full: bool) -> str:
+    """The plan: in full when it changed, else one line."""
+    if not full:
+        states = ", ".join(f"{s.id} {s.state}" for s in ledger.subtasks)
+        return f"<ledger>unchanged: {states}</ledger>"
+    lines = [_subtask(s, current) for s in ledger.subtasks]
+    return "\n".join(["<ledger>", *lines, "</ledger>"])
+
+
+def _subtask(subtask: Subtask, current: Subtask | None) -> str:
+    mark = "*" if current is not None and subtask.id == current.id else "-"
+    after = f" (after {', '.join(subtask.depends)})" if subtask.depends else ""
+    answer = f": {quoted(subtask.answer)}" if subtask.answer else ""
+    known = f" [{len(subtask.evidence)} pieces of evidence]" if subtask.evidence else ""
+    state = f"{subtask.state}, {subtask.attempts} attempts"
+    return f"{mark} {subtask.id} ({state}){after} {quoted(subtask.text)}{answer}{known}"
+
+
+def question_lines(question: Question) -> str:
+    """The question with its options under their letters, and the time it is asked as of."""
+    lines = [f"<question>{quoted(question.text, 2000)}</question>"]
+    lines += [
+        f'<option letter="{letter(i)}">{quoted(o, 600)}</option>'
+        for i, o in enumerate(question.options)
+    ]
+    if question.as_of_ms is not None:
+        lines.append(f"Asked at {clock(question.as_of_ms)} of the video; later is not known.")
+    return "\n".join(lines)
+
+
+def hint_lines(hints: Sequence[str], complaint: str, final: bool) -> str:
+    """What the harness has to say, the last complaint first."""
+    lines = [f"Your last reply was refused: {complaint}"] if complaint else []
+    lines += list(hints)
+    if final:
+        lines.append("This is the last round: answer now if you can.")
+    return "\n".join(lines)
+
+
+def people_lines(people: Iterable[tuple[str, str]]) -> str:
+    """Tags with their known names."""
+    named = [f"{tag} is {quoted(name, 60)}" for tag, name in people]
+    return "Known people: " + "; ".join(named) + "." if named else ""
+
+
+def action_line(action: Action) -> str:
+    """An action in words."""
+    if action.kind == "answer":
+        return "answer"
+    return f"search {action.mode}: {quoted(action.query, 160)}"

@@ -1,0 +1,18 @@
+"""Plan: the question becomes at most five atomic subtasks."""
+
+from __future__ import annotations
+
+from domain.ledger import start
+from domain.trajectory import Planned
+from nodes.desk import Desk
+from nodes.state import State, plain, question_of
+from nodes.turns import attempt, turn_of
+
+
+def plan(state: State, desk: Desk) -> State:
+    """Ask for a plan and check it; the question itself is the plan where none can be had."""
+    decide = desk.reasoner.plan
+    drafts = attempt(desk, "plan", turn_of(state, desk), decide, desk.settings.retries) or ()
+    ledger, dropped = start(drafts, question_of(state).text, desk.settings)
+    desk.recorder.add(Planned(subtasks=ledger.subtasks, dropped=tuple(dropped)))
+    return {"ledger": plain(ledger), "next": "progress"}

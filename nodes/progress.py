@@ -1,0 +1,49 @@
+"""Progress check: go on, repair the plan first, or finish."""
+
+from __future__ import annotations
+
+from domain.asking import SubtaskState
+from domain.ledger import is_open, schedule
+from domain.trajectory import Progressed
+from nodes.desk import Desk
+from nodes.harness.correct import replan_reasons
+from nodes.state import Outcome, State, ledger_of, plain, progress_of
+from nodes.turns import is_last
+
+
+def progress(state: State, desk: Desk) -> State:
+    """Budgets first; then whether everything is known; then whether the plan needs repair."""
+    number = state.get("round", 0)
+    why = _spent(state, desk) or _settled(state)
+    if why:
+        desk.recorder.add(Progressed(round=number, verdict="finish", reasons=(why,)))
+        return {"next": "synthesize", "outcome": plain(Outcome(why=why))}
+    counts = progress_of(state)
+    reasons = replan_reasons(ledger_of(state), counts, desk.settings)
+    if reasons and counts.replans < desk.settings.replans:
+        texts = tuple(reason.text for reason in reasons)
+        desk.recorder.add(Progressed(round=number, verdict="replan", reasons=texts))
+        return {"next": "replan"}
+    if schedule(ledger_of(state), desk.settings) is None:
+        why = "no subtask can be searched any further"
+        desk.recorder.add(Progressed(round=number, verdict="finish", reasons=(why,)))
+        return {"next": "synthesize", "outcome": plain(Outcome(why=why))}
+    desk.recorder.add(Progressed(round=number, verdict="go"))
+    return {"next": "schedule"}
+
+
+def _spent(state: State, desk: Desk) -> str:
+    number = state.get("round", 0)
+    if number >= desk.settings.rounds:
+        return f"all {desk.settings.rounds} rounds are used"
+    if number and is_last(state, desk):
+        return "the search gives nothing new"
+    return desk.meter.gone()
+
+
+def _settled(state: State) -> str:
+    subtasks = ledger_of(state).subtasks
+    if any(is_open(s) for s in subtasks):
+        return ""
+    resolved = any(s.state is SubtaskState.RESOLVED for s in subtasks)
+    return "all subtasks are resolved" if resolved else ""

@@ -1,0 +1,106 @@
+"""The port that every reasoner implements: five decisions, each from what one turn shows."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from pydantic import Field
+
+from domain.asking import Action, Evidence, Ledger, Mode, Question, Subtask
+from domain.base import Frozen
+from domain.errors import ModelError
+from domain.ledger import Draft, Edits
+from domain.trajectory import Resolution, Retrieved
+from domain.view import MemoryView
+from nodes.state import Focus
+
+
+class Unreadable(ModelError):
+    """A reply that is no decision; the message is what the reasoner is told."""
+
+
+class Step(Frozen):
+    """A round that lies behind: what was done for which subtask, and the card it gave."""
+
+    round: int
+    subtask: str
+    action: Action
+    card: str
+
+
+class Turn(Frozen):
+    """All that a reasoner may look at when it decides.
+
+    ``evidence`` is everything retrieved so far, in the order of first sight; ``complaint`` says
+    what was wrong with its last reply; ``final`` that this is the last round; ``people`` are names
+    by tag. ``seconds`` and ``tokens`` are what is left of the budget.
+    """
+
+    question: Question
+    view: MemoryView
+    ledger: Ledger = Ledger()
+    current: Subtask | None = None
+    round: int = 0
+    focus: Focus | None = None
+    steps: tuple[Step, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
+    found: Retrieved | None = None
+    hints: tuple[str, ...] = ()
+    complaint: str = ""
+    forced: Mode | None = None
+    final: bool = False
+    ledger_changed: bool = True
+    people: tuple[tuple[str, str], ...] = ()
+    images: tuple[str, ...] = ()
+    seconds: float = 0.0
+    tokens: int = 0
+
+
+class Assessment(Frozen):
+    """What a reasoner makes of a retrieval: subtasks that are answered now, or no longer."""
+
+    resolved: tuple[Resolution, ...] = ()
+    reopened: tuple[str, ...] = ()
+
+
+class Conclusion(Frozen):
+    """A reasoner's final answer from all evidence; code checks it before it is shown.
+
+    ``option`` is a letter, ``refs`` what the answer rests on. ``found`` is what the reasoner saw
+    when it looked over the whole view once more, best first; empty where it did not look.
+    """
+
+    text: str
+    option: str | None = None
+    refs: tuple[str, ...] = ()
+    not_in_memory: bool = False
+    found: tuple[Evidence, ...] = ()
+    share: float | None = Field(
+        default=None, ge=0, le=1, description="how much of the support the option has"
+    )
+
+
+class Reasoner(Protocol):
+    """Decides. Whatever it returns is checked by the harness: helped, never trusted.
+
+    A method raises ``Unreadable`` for a reply that is no decision, and ``ModelError`` when the
+    model cannot be reached.
+    """
+
+    name: str
+    note: str
+
+    def plan(self, turn: Turn) -> tuple[Draft, ...]:
+        """Split the question into at most five atomic subtasks."""
+
+    def act(self, turn: Turn) -> Action:
+        """Search once more, or answer."""
+
+    def assess(self, turn: Turn) -> Assessment:
+        """Which subtasks do the things just found (``turn.found``) answer?"""
+
+    def replan(self, turn: Turn, reasons: tuple[str, ...]) -> Edits:
+        """Repair the plan as little as possible; empty edits leave it."""
+
+    def conclude(self, turn: Turn) -> Conclusion:
+        """Answer from everything that was found, comparing the options if there are any."""

@@ -1,0 +1,50 @@
+"""Record: the round is closed, and the progress ledger counts it."""
+
+from __future__ import annotations
+
+from domain.trajectory import AnswerProposed, Assessed, Retrieved, RoundClosed, RoundOpened
+from nodes.desk import Desk
+from nodes.harness.correct import Finding, after_round
+from nodes.state import State, ledger_of, plain, progress_of
+
+
+def record(state: State, desk: Desk) -> State:
+    """Count what the round gave; its hints and its forced mode are used up.
+
+    A round whose answer was sent back is not counted: it did not search.
+    """
+    number, counts = state["round"], progress_of(state)
+    warning = ""
+    if not any(e.round == number for e in desk.recorder.of(AnswerProposed)):
+        modes = [found.mode for found in desk.recorder.of(Retrieved)]
+        counts, warning = after_round(
+            counts.model_copy(update={"hints": ()}),
+            number,
+            finding(desk, number),
+            modes,
+            desk.settings,
+        )
+    closed = RoundClosed(
+        round=number,
+        subtasks=ledger_of(state).subtasks,
+        tokens=desk.meter.tokens,
+        warning=warning,
+    )
+    desk.recorder.add(closed)
+    return {"progress": plain(counts), "forced": None, "next": "force"}
+
+
+def finding(desk: Desk, number: int) -> Finding:
+    """What round ``number`` gave."""
+    found = [e for e in desk.recorder.of(Retrieved) if e.round == number]
+    known = {e.ref for r in desk.recorder.of(Retrieved) if r.round < number for e in r.evidence}
+    close = [e for r in found if not r.nothing_close for e in r.evidence]
+    opened = [e.focus for e in desk.recorder.of(RoundOpened) if e.round == number]
+    focus = found[-1].focus if found else None
+    assessed = [e for e in desk.recorder.of(Assessed) if e.round == number]
+    return Finding(
+        empty=not close,
+        new_evidence=any(e.ref not in known for e in close),
+        low=any(a.low for a in assessed) or not assessed,
+        same_focus=focus is not None and focus in opened,
+    )

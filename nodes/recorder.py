@@ -1,0 +1,76 @@
+"""The recorder: every event of a run goes to the store, and to whoever watches it live."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, TypeVar
+
+from domain.asking import Evidence
+from domain.trajectory import Event, Retrieved
+from store.queries.trajectories import add_events, drop_events, events_of
+
+if TYPE_CHECKING:
+    from store.database import Store
+
+E = TypeVar("E")
+
+
+class Recorder:
+    """Keeps the events of one run in memory too, as the place where nodes look evidence up.
+
+    Events are numbered by the machine's state. When a run goes on after a crash, ``rewind`` forgets
+    those of the step that was cut off, so that doing it again leaves no trace twice.
+    """
+
+    def __init__(
+        self, store: Store, trajectory: str, on_event: Callable[[Event], None] | None = None
+    ) -> None:
+        self._store, self.trajectory, self._on_event = store, trajectory, on_event
+        self.events: list[Event] = []
+        self._saved = 0
+
+    @property
+    def seq(self) -> int:
+        """The number of the next event."""
+        return len(self.events)
+
+    def rewind(self, seq: int) -> None:
+        """Load what was recorded before ``seq`` and forget what comes from there on."""
+        with self._store.begin() as session:
+            drop_events(session, self.trajectory, seq)
+            self.events = events_of(session, self.trajectory)
+        self._saved = self.seq
+
+    def add(self, *events: Event) -> None:
+        """Note events; they are on disk after the next ``flush``."""
+        for event in events:
+            self.events.append(event)
+            if self._on_event is not None:
+                self._on_event(event)
+
+    def flush(self) -> None:
+        """Write what is new, in one transaction."""
+        new = self.events[self._saved :]
+        if not new:
+            return
+        with self._store.begin() as session:
+            add_events(session, self.trajectory, self._saved, new)
+        self._saved = self.seq
+
+    def of(self, kind: type[E]) -> list[E]:
+        """The events of one kind so far, in order."""
+        return [event for event in self.events if isinstance(event, kind)]
+
+    def evidence(self) -> dict[str, Evidence]:
+        """Everything retrieved so far by its ref, each with the best score it was found with."""
+        return best_of(e for event in self.of(Retrieved) for e in event.evidence)
+
+
+def best_of(found: Iterable[Evidence]) -> dict[str, Evidence]:
+    """Evidence by its ref, each with its best score, in the order of first sight."""
+    best: dict[str, Evidence] = {}
+    for evidence in found:
+        known = best.get(evidence.ref)
+        if known is None or evidence.score > known.score:
+            best[evidence.ref] = evidence
+    return best

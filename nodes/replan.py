@@ -1,0 +1,47 @@
+"""Replan: the plan is repaired where it is stuck, and as little as possible."""
+
+from __future__ import annotations
+
+from domain.ledger import Edits, edit
+from domain.trajectory import Replanned
+from nodes.desk import Desk
+from nodes.harness.correct import Reason, replan_reasons
+from nodes.reasoners.port import Turn
+from nodes.state import Progress, State, ledger_of, plain, progress_of
+from nodes.turns import attempt, turn_of
+
+
+def replan(state: State, desk: Desk) -> State:
+    """Apply the reasoner's edits. Edits that change nothing do not count as a repair."""
+    counts, before = progress_of(state), ledger_of(state)
+    reasons = replan_reasons(before, counts, desk.settings)
+    texts = tuple(reason.text for reason in reasons)
+
+    def decide(turn: Turn) -> Edits:
+        return desk.reasoner.replan(turn, texts)
+
+    edits = attempt(desk, "replan", turn_of(state, desk), decide, desk.settings.retries) or Edits()
+    ledger, refused = edit(before, edits, desk.settings)
+    empty = ledger == before
+    desk.recorder.add(
+        Replanned(
+            round=state.get("round", 0),
+            reasons=texts,
+            subtasks=ledger.subtasks,
+            refused=tuple(refused),
+            empty=empty,
+        )
+    )
+    after = _after(counts, reasons, counted=not empty)
+    return {"ledger": plain(ledger), "progress": plain(after), "next": "schedule"}
+
+
+def _after(counts: Progress, reasons: tuple[Reason, ...], *, counted: bool) -> Progress:
+    """The reasons are dealt with, whether or not anything came of them."""
+    changes = {
+        "replans": counts.replans + int(counted),
+        "told": (*counts.told, *(reason.key for reason in reasons)),
+        "stale": 0,
+        "on_focus": 0,
+    }
+    return counts.model_copy(update=changes)

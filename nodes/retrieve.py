@@ -1,0 +1,80 @@
+"""Retrieve: the search is made, and what it found is written down."""
+
+from __future__ import annotations
+
+from domain.asking import Action, Mode
+from domain.errors import NotFound
+from domain.trajectory import Neighbour, Retrieved
+from memory.retrieval.result import Retrieval, UnknownLabel
+from nodes.desk import Desk
+from nodes.state import Focus, State, action_of, focus_of, plain, view_of
+
+
+def retrieve(state: State, desk: Desk) -> State:
+    """Search in the action's mode, from the focus; the focus may move."""
+    action = action_of(state)
+    if action is None or action.mode is None:
+        return {"next": "record"}
+    focus = focus_of(state)
+    seen = frozenset(desk.recorder.evidence())
+    try:
+        found = desk.memory.search(
+            view_of(state), action.mode, action.query, focus.id if focus else None, seen
+        )
+    except UnknownLabel as error:
+        desk.recorder.add(_refused(state["round"], action, action.mode, focus, error))
+        return {"next": "record"}
+    desk.recorder.add(event_of(found, state["round"]))
+    if found.focus is None:
+        return {"next": "bind"}
+    moved = Focus(id=found.focus.id, video=found.focus.video, label=found.focus.label)
+    return {"focus": plain(moved), "next": "bind"}
+
+
+def _refused(
+    number: int, action: Action, mode: Mode, focus: Focus | None, error: NotFound
+) -> Retrieved:
+    return Retrieved(
+        round=number,
+        mode=mode,
+        query=action.query,
+        evidence=(),
+        focus=focus.ref if focus else None,
+        focus_label=focus.label if focus else "",
+        nothing_close=True,
+        refused=str(error),
+    )
+
+
+def event_of(found: Retrieval, number: int) -> Retrieved:
+    """A retrieval as the trajectory keeps it."""
+    return Retrieved(
+        round=number,
+        mode=found.mode,
+        query=found.query,
+        evidence=found.evidence,
+        focus=f"s{found.focus.id}" if found.focus else None,
+        focus_label=found.focus.label if found.focus else "",
+        neighbours=tuple(neighbours(found)),
+        images=tuple(shown.blob for shown in found.images),
+        nothing_close=found.nothing_close,
+        searched=found.searched,
+    )
+
+
+def neighbours(found: Retrieval) -> list[Neighbour]:
+    """The focus's neighbours in the order of the search, each by its first edge."""
+    listed = []
+    for segment in found.neighbours:
+        edges = [e for e in found.edges if segment.id in (e.source, e.target)]
+        edge = edges[0] if edges else None
+        listed.append(
+            Neighbour(
+                ref=f"s{segment.id}",
+                label=segment.label,
+                relation=str(edge.relation) if edge else "near",
+                outgoing=edge is None or edge.target == segment.id,
+                rationale=edge.rationale if edge else "",
+            )
+        )
+    return listed

@@ -1,0 +1,38 @@
+"""Schedule: a round is opened for the next subtask."""
+
+from __future__ import annotations
+
+from domain.ledger import begin
+from domain.ledger import schedule as next_subtask
+from domain.trajectory import Progressed, RoundOpened
+from nodes.desk import Desk
+from nodes.state import Outcome, State, focus_of, ledger_of, plain
+
+
+def schedule(state: State, desk: Desk) -> State:
+    """Open a round, which counts as an attempt; finish where no subtask can be worked on."""
+    ledger, number = ledger_of(state), state.get("round", 0) + 1
+    task = next_subtask(ledger, desk.settings)
+    if task is None:
+        why = "no subtask can be searched any further"
+        desk.recorder.add(Progressed(round=number - 1, verdict="finish", reasons=(why,)))
+        return {"next": "synthesize", "outcome": plain(Outcome(why=why))}
+    focus = focus_of(state)
+    desk.recorder.add(
+        RoundOpened(
+            round=number,
+            subtask=task.id,
+            text=task.text,
+            attempt=task.attempts + 1,
+            focus=focus.ref if focus else None,
+        )
+    )
+    return {
+        "ledger": plain(begin(ledger, task.id)),
+        "round": number,
+        "current": task.id,
+        "action": None,
+        "tries": 0,
+        "complaint": "",
+        "next": "act",
+    }

@@ -1,0 +1,137 @@
+"""What a machine carries from step to step: small, and of plain JSON types only.
+
+Evidence, cards and images are in the trajectory's events and in the store; the state has their
+refs. So a checkpoint stays a few kilobytes, and reads back as what was written.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypedDict
+
+from domain.asking import Action, Ledger, Mode, Question, Subtask
+from domain.base import Frozen
+from domain.ledger import get
+from domain.view import MemoryView
+
+
+class State(TypedDict, total=False):
+    """The machine's state. ``seq`` is the number of the next event; ``next`` the step to take.
+
+    ``clock`` is the seconds spent, ``round`` the round that is open, 0 before the first.
+    """
+
+    trajectory: str
+    seq: int
+    tokens: int
+    clock: float
+    question: dict[str, Any]
+    view: dict[str, Any]
+    ledger: dict[str, Any]
+    progress: dict[str, Any]
+    round: int
+    current: str | None
+    focus: dict[str, Any] | None
+    action: dict[str, Any] | None
+    tries: int
+    complaint: str
+    forced: str | None
+    next: str
+    outcome: dict[str, Any] | None
+
+
+class Focus(Frozen):
+    """The segment in focus."""
+
+    id: int
+    video: str
+    label: str
+
+    @property
+    def ref(self) -> str:
+        """How the segment is cited."""
+        return f"s{self.id}"
+
+
+class Progress(Frozen):
+    """The progress ledger: how the search is going, in counts of rounds.
+
+    ``empties``: in a row that found nothing; ``lows``: in a row with little new; ``stale``: in a
+    row with no new evidence; ``on_focus``: in a row on the same segment; ``locked``: in a row on
+    the same segment with nothing new. ``last`` is the round after which the machine ends, where the
+    search is exhausted; ``told`` are reasons to repair the plan that were acted on.
+    """
+
+    empties: int = 0
+    lows: int = 0
+    stale: int = 0
+    on_focus: int = 0
+    locked: int = 0
+    grace: bool = False
+    last: int | None = None
+    replans: int = 0
+    told: tuple[str, ...] = ()
+    reminded: bool = False
+    hints: tuple[str, ...] = ()
+    forced: tuple[Mode, ...] = ()
+
+
+class Outcome(Frozen):
+    """How the loop ended: the answer, once there is one, and why the search stopped.
+
+    ``surveyed``: the last retrieval is the reasoner's look over the whole view, best first.
+    ``share``: how much of the support the option has, where the reasoner knows. ``note``: what the
+    user must know about how the answer came to be.
+    """
+
+    action: Action | None = None
+    why: str
+    surveyed: bool = False
+    share: float | None = None
+    note: str = ""
+
+
+def question_of(state: State) -> Question:
+    """The question that is asked."""
+    return Question.model_validate(state["question"])
+
+
+def view_of(state: State) -> MemoryView:
+    """The memory that the question may see."""
+    return MemoryView.model_validate(state["view"])
+
+
+def ledger_of(state: State) -> Ledger:
+    """The task ledger."""
+    return Ledger.model_validate(state.get("ledger") or {})
+
+
+def progress_of(state: State) -> Progress:
+    """The progress ledger."""
+    return Progress.model_validate(state.get("progress") or {})
+
+
+def outcome_of(state: State) -> Outcome:
+    """How the loop ended."""
+    return Outcome.model_validate(state.get("outcome") or {"why": ""})
+
+
+def focus_of(state: State) -> Focus | None:
+    """The segment in focus."""
+    focus = state.get("focus")
+    return Focus.model_validate(focus) if focus else None
+
+
+def action_of(state: State) -> Action | None:
+    """The action that the reasoner chose last; None where it was none."""
+    action = state.get("action")
+    return Action.model_validate(action) if action else None
+
+
+def current_of(state: State) -> Subtask | None:
+    """The subtask of this round."""
+    return get(ledger_of(state), state.get("current"))
+
+
+def plain(model: Frozen) -> dict[str, Any]:
+    """A model as the state holds it."""
+    return model.model_dump(mode="json")

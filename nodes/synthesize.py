@@ -1,0 +1,116 @@
+"""Synthesize: the final answer from the ledger and everything that was retrieved."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from domain.asking import Action, Evidence, Mode, Question
+from domain.errors import BudgetExceeded
+from domain.ledger import bind, refs
+from domain.trajectory import AnswerProposed, Failed, Retrieved
+from nodes.desk import Desk
+from nodes.harness.constrain import chosen, letter, words
+from nodes.reasoners.port import Conclusion, Turn, Unreadable
+from nodes.state import State, ledger_of, outcome_of, plain, question_of
+from nodes.turns import attempt, turn_of
+
+_QUOTED = 3
+NO_ANSWER = "No readable answer came: this is what the evidence says most plainly."
+
+
+def synthesize(state: State, desk: Desk) -> State:
+    """Ask for a conclusion and check it; quote the evidence where none can be had."""
+    turn, note = turn_of(state, desk), ""
+    try:
+        found = attempt(desk, "conclude", turn, lambda t: _checked(desk, t), desk.settings.retries)
+    except BudgetExceeded as error:
+        desk.recorder.add(Failed(round=turn.round, where="conclude", message=str(error)))
+        found = None
+    if found is None:
+        found, note = fallback(turn), NO_ANSWER
+    return _settled(state, desk, found, note)
+
+
+def _checked(desk: Desk, turn: Turn) -> Conclusion:
+    """The conclusion, with its option as a letter and only evidence that was seen.
+
+    Raises:
+        Unreadable: it is no option, or rests on nothing that was retrieved.
+    """
+    said = desk.reasoner.conclude(turn)
+    seen = {e.ref for e in (*turn.evidence, *said.found)}
+    unknown = [ref for ref in said.refs if ref not in seen]
+    if unknown:
+        raise Unreadable(f"Nothing with the id {', '.join(unknown)} was retrieved: cite others.")
+    options = turn.question.options
+    if not options:
+        return _open(said)
+    option = chosen(said.option or said.text, options)
+    if option is None:
+        raise Unreadable(f"Choose exactly one letter from A to {letter(len(options) - 1)}.")
+    if not said.refs and seen:
+        raise Unreadable("Cite the evidence that speaks for the option.")
+    return said.model_copy(update={"option": option, "not_in_memory": False})
+
+
+def _open(said: Conclusion) -> Conclusion:
+    if said.not_in_memory:
+        return said.model_copy(update={"option": None, "refs": ()})
+    if not said.text.strip():
+        raise Unreadable("The answer is empty.")
+    if not said.refs:
+        raise Unreadable("Cite the evidence, or say that the memory does not hold it.")
+    return said.model_copy(update={"option": None})
+
+
+def fallback(turn: Turn) -> Conclusion:
+    """What code can say by itself: the option whose words the evidence holds, or a quotation."""
+    best = sorted(turn.evidence, key=lambda e: (-e.score, e.span.start_ms))
+    quoted = best[:_QUOTED]
+    cited = tuple(e.ref for e in quoted)
+    if turn.question.options:
+        option = letter(_fullest(turn.question, best))
+        return Conclusion(text=option, option=option, refs=cited)
+    if not quoted:
+        return Conclusion(text="The memory does not hold this.", not_in_memory=True)
+    return Conclusion(text=" ".join(e.text for e in quoted), refs=cited)
+
+
+def _fullest(question: Question, evidence: Sequence[Evidence]) -> int:
+    """The option with the largest share of its words in the evidence, the first of equals."""
+    held = {word for e in evidence for word in words(e.text)}
+    shares = [len(held & set(words(o))) / max(1, len(set(words(o)))) for o in question.options]
+    return shares.index(max(shares))
+
+
+def _settled(state: State, desk: Desk, said: Conclusion, note: str) -> State:
+    """Record the conclusion, and tie what it rests on to the ledger."""
+    number, ledger = state.get("round", 0), ledger_of(state)
+    if said.found:
+        desk.recorder.add(_survey(question_of(state), said, number))
+    missing = {
+        e.ref: e.score for e in said.found if e.ref in said.refs and e.ref not in refs(ledger)
+    }
+    target = state.get("current") or ledger.subtasks[0].id
+    ledger = bind(ledger, target, missing, max(missing.values(), default=0.0))
+    action = Action(
+        kind="answer",
+        answer=said.option or said.text,
+        citations=said.refs,
+        not_in_memory=said.not_in_memory,
+    )
+    desk.recorder.add(AnswerProposed(round=number, action=action, accepted=True))
+    changes = {"action": action, "surveyed": bool(said.found), "share": said.share, "note": note}
+    outcome = outcome_of(state).model_copy(update=changes)
+    return {"ledger": plain(ledger), "outcome": plain(outcome), "next": "finish"}
+
+
+def _survey(question: Question, said: Conclusion, number: int) -> Retrieved:
+    """The reasoner's look over the whole view, as one more retrieval."""
+    return Retrieved(
+        round=number,
+        mode=Mode.VIDEO,
+        query=question.text,
+        evidence=said.found,
+        searched="the whole view",
+    )

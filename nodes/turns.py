@@ -1,0 +1,96 @@
+"""What a reasoner is shown at a decision, put together from the state and the record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from domain.asking import Mode
+from domain.trajectory import Acted, Event, Failed, Retrieved, RoundOpened
+from nodes.desk import Desk
+from nodes.harness.constrain import Asked
+from nodes.harness.inform import card
+from nodes.reasoners.port import Step, Turn, Unreadable
+from nodes.state import (
+    State,
+    current_of,
+    focus_of,
+    ledger_of,
+    progress_of,
+    question_of,
+    view_of,
+)
+
+T = TypeVar("T")
+
+
+def turn_of(state: State, desk: Desk, **more: Any) -> Turn:
+    """The turn as it is now; ``more`` are fields that only this decision has."""
+    progress, forced = progress_of(state), state.get("forced")
+    return Turn(
+        question=question_of(state),
+        view=view_of(state),
+        ledger=ledger_of(state),
+        current=current_of(state),
+        round=state.get("round", 0),
+        focus=focus_of(state),
+        steps=steps(desk.recorder.events),
+        evidence=tuple(desk.recorder.evidence().values()),
+        hints=progress.hints,
+        complaint=state.get("complaint", ""),
+        forced=Mode(forced) if forced else None,
+        final=is_last(state, desk),
+        people=desk.people,
+        seconds=desk.meter.seconds_left,
+        tokens=desk.meter.tokens_left,
+        **more,
+    )
+
+
+def is_last(state: State, desk: Desk) -> bool:
+    """Whether no round follows the one that is open."""
+    last, number = progress_of(state).last, state.get("round", 0)
+    return number >= desk.settings.rounds or (last is not None and number >= last)
+
+
+def steps(events: list[Event]) -> tuple[Step, ...]:
+    """The searches made so far, each with the card it gave."""
+    made: list[Step] = []
+    seen: set[str] = set()
+    subtask, focused, action = "", set[str](), None
+    for event in events:
+        if isinstance(event, RoundOpened):
+            subtask = event.subtask
+        elif isinstance(event, Acted):
+            action = event.action
+        elif isinstance(event, Retrieved) and action is not None:
+            shown = card(event, seen, repeats=event.focus in focused)
+            made.append(Step(round=event.round, subtask=subtask, action=action, card=shown))
+            seen |= {e.ref for e in event.evidence}
+            focused |= {event.focus} if event.focus else set()
+    return tuple(made)
+
+
+def searched(desk: Desk) -> tuple[Asked, ...]:
+    """Mode and query of every search that was made."""
+    return tuple(Asked(mode=e.mode, query=e.query) for e in desk.recorder.of(Retrieved))
+
+
+def last_neighbours(desk: Desk) -> tuple[str, ...]:
+    """Labels that the last search on the focus gave to move to."""
+    found = [e for e in desk.recorder.of(Retrieved) if e.neighbours]
+    return tuple(n.label for n in found[-1].neighbours) if found else ()
+
+
+def attempt(
+    desk: Desk, where: str, turn: Turn, decide: Callable[[Turn], T], retries: int
+) -> T | None:
+    """A decision, asked for again with the complaint while it is unreadable; None at the end."""
+    for _ in range(retries + 1):
+        try:
+            return decide(turn)
+        except Unreadable as error:
+            failed = Failed(round=turn.round, where=where, message=str(error))
+            desk.recorder.add(failed)
+            turn = turn.model_copy(update={"complaint": str(error)})
+    return None

@@ -1,0 +1,271 @@
+"""A small memory and a scripted reasoner, to run the real machine on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from domain.asking import Action, Citation, Evidence, Mode, Question
+from domain.events import Edge, Relation, Segment
+from domain.ledger import Draft, Edits
+from domain.media import Clip, Video
+from domain.settings import AskSettings
+from domain.time import TimeSpan
+from domain.trajectory import Event
+from domain.view import MemoryView
+from graphs.ask import Asked
+from graphs.asker import Asker
+from memory.retrieval.result import Cited, Retrieval, UnknownLabel
+from models.profile import load_profile
+from models.toolbox import Toolbox
+from nodes.desk import Desk
+from nodes.meter import Meter
+from nodes.reasoners.port import Assessment, Conclusion, Turn
+from nodes.recorder import Recorder
+from store.database import Store
+from store.home import Home
+from store.queries.clips import mark_clip
+from store.queries.videos import add_video
+
+VIDEO = "0123456789abcdef"
+WORDS = (
+    "a red car stops at the gate",
+    "Ann opens the door of the house",
+    "Bob pours coffee into a blue cup",
+    "the lecturer draws a circle on the board",
+    "two children run over the grass",
+    "rain falls and everybody leaves the garden",
+)
+
+
+def evidence(number: int, text: str = "", score: float = 0.6, clip: int | None = None) -> Evidence:
+    """Memory ``m<number>``, five seconds long."""
+    start = number * 5_000
+    return Evidence(
+        ref=f"m{number}",
+        video=VIDEO,
+        span=TimeSpan.of(start, start + 5_000),
+        text=text or WORDS[number % len(WORDS)],
+        score=score,
+        clip=number if clip is None else clip,
+    )
+
+
+def segment(number: int, label: str = "") -> Segment:
+    """Segment ``s<number>`` over one clip."""
+    return Segment(
+        id=number,
+        video=VIDEO,
+        number=number,
+        label=label or f"segment {number}",
+        summary=f"what happens in part {number}",
+        clips=(number,),
+        span=TimeSpan.of(number * 30_000, (number + 1) * 30_000),
+    )
+
+
+def found(
+    *items: Evidence, focus: int | None = 1, close: bool = True, **more: Any
+) -> Callable[[Mode, str], Retrieval]:
+    """What a search gives, whatever its mode and query."""
+
+    def retrieval(mode: Mode, query: str) -> Retrieval:
+        return Retrieval(
+            mode=mode,
+            query=query,
+            focus=segment(focus) if focus else None,
+            evidence=items,
+            nothing_close=not close,
+            searched="the test's memory",
+            **more,
+        )
+
+    return retrieval
+
+
+@dataclass
+class ScriptedMemory:
+    """Gives ``finds`` one after the other, the last again and again; notes what was searched."""
+
+    finds: list[Callable[[Mode, str], Retrieval]]
+    labels: tuple[str, ...] = ("segment 2",)
+    searches: list[tuple[Mode, str, int | None]] = field(default_factory=list)
+
+    def search(
+        self,
+        view: MemoryView,
+        mode: Mode,
+        query: str,
+        focus: int | None = None,
+        seen: frozenset[str] = frozenset(),
+    ) -> Retrieval:
+        at = min(len(self.searches), len(self.finds) - 1)
+        self.searches.append((mode, query, focus))
+        if mode is Mode.NEIGHBOR and query not in self.labels:
+            raise UnknownLabel(query, self.labels)
+        return self.finds[at](mode, query)
+
+    def cite(self, refs: Sequence[str]) -> Cited:
+        known = [r for r in refs if r[1:].isdigit() and int(r[1:]) < 900]
+        return Cited(
+            citations=tuple(_citation(ref) for ref in known),
+            unknown=tuple(ref for ref in refs if ref not in known),
+        )
+
+
+def _citation(ref: str) -> Citation:
+    shown = evidence(int(ref[1:]))
+    return Citation(ref=ref, video=VIDEO, span=shown.span, text=shown.text, clip=shown.clip)
+
+
+def edge(source: int, target: int) -> Edge:
+    """One thing causes another."""
+    return Edge(
+        id=1,
+        source=source,
+        target=target,
+        relation=Relation.CAUSES,
+        explicit=True,
+        confidence=0.9,
+        rationale="it says so",
+    )
+
+
+Decision = Any
+"""A value, an error to raise, or a function of the turn that gives either."""
+
+
+class ScriptedReasoner:
+    """Decides by script: each list is used up in order, its last entry again and again."""
+
+    name = "scripted"
+    note = ""
+
+    def __init__(self, **scripts: Iterable[Decision]) -> None:
+        self._scripts = {name: list(script) for name, script in scripts.items()}
+        self.turns: list[tuple[str, Turn]] = []
+
+    def _next(self, name: str, turn: Turn, default: Decision) -> Any:
+        self.turns.append((name, turn))
+        script = self._scripts.get(name) or [default]
+        decision = script.pop(0) if len(script) > 1 else script[0]
+        if callable(decision):
+            decision = decision(turn)
+        if isinstance(decision, Exception):
+            raise decision
+        return decision
+
+    def plan(self, turn: Turn) -> tuple[Draft, ...]:
+        return tuple(self._next("plan", turn, (Draft(text=turn.question.text),)))
+
+    def act(self, turn: Turn) -> Action:
+        made: Action = self._next("act", turn, varied)
+        return made
+
+    def assess(self, turn: Turn) -> Assessment:
+        made: Assessment = self._next("assess", turn, Assessment())
+        return made
+
+    def replan(self, turn: Turn, reasons: tuple[str, ...]) -> Edits:
+        made: Edits = self._next("replan", turn, Edits())
+        return made
+
+    def conclude(self, turn: Turn) -> Conclusion:
+        made: Conclusion = self._next("conclude", turn, _first)
+        return made
+
+
+def varied(turn: Turn) -> Action:
+    """A search that is worded unlike all before it."""
+    text = " ".join(f"word{turn.round}{letter}" for letter in "abc")
+    return search(text, turn.forced or Mode.EVENT)
+
+
+def _first(turn: Turn) -> Conclusion:
+    if not turn.evidence:
+        return Conclusion(text="", not_in_memory=True, option="A")
+    best = turn.evidence[0]
+    return Conclusion(text=best.text, option="A", refs=(best.ref,))
+
+
+def search(query: str, mode: Mode = Mode.EVENT) -> Action:
+    """A search action."""
+    return Action(kind="search", mode=mode, query=query)
+
+
+def answer(text: str, *refs: str, missing: bool = False) -> Action:
+    """An answer action."""
+    return Action(kind="answer", answer=text, citations=refs, not_in_memory=missing)
+
+
+@dataclass
+class ScriptedDesks:
+    """Desks over the scripted reasoner and memory."""
+
+    reasoner: ScriptedReasoner
+    memory: ScriptedMemory
+    settings: AskSettings = AskSettings()
+    meters: list[Meter] = field(default_factory=list)
+
+    def desk(self, view: MemoryView, recorder: Recorder, meter: Meter) -> Desk:
+        self.meters.append(meter)
+        return Desk(
+            reasoner=self.reasoner,
+            memory=self.memory,
+            cite=self.memory.cite,
+            settings=self.settings,
+            recorder=recorder,
+            meter=meter,
+        )
+
+
+def watched(store: Store, clips: int = 6) -> None:
+    """A video of ``clips`` clips, all done."""
+    video = Video(id=VIDEO, title="garden", path=None, duration_ms=clips * 30_000)
+    spans = [TimeSpan.of(i * 30_000, (i + 1) * 30_000) for i in range(clips)]
+    made = [Clip(index=i, span=span) for i, span in enumerate(spans)]
+    with store.begin() as session:
+        add_video(session, video, made, {})
+        for clip in made:
+            mark_clip(session, VIDEO, clip.index, "done")
+
+
+@dataclass
+class Ran:
+    """An answer, the events it left, and what was asked of reasoner and memory."""
+
+    asked: Asked
+    events: list[Event]
+    reasoner: ScriptedReasoner
+    memory: ScriptedMemory
+
+    def of(self, kind: type[Any]) -> list[Any]:
+        return [event for event in self.events if isinstance(event, kind)]
+
+
+@contextmanager
+def asker_for(store: Store, desks: ScriptedDesks) -> Iterator[Asker]:
+    """An asker on the scripted desks and the real store."""
+    toolbox = Toolbox(load_profile("local", None), Home.default().weights)
+    with Asker(store, toolbox, desks) as asker:
+        yield asker
+
+
+def run(
+    store: Store,
+    reasoner: ScriptedReasoner,
+    memory: ScriptedMemory,
+    *,
+    question: str = "What does Ann open?",
+    options: Sequence[str] = (),
+    settings: AskSettings | None = None,
+) -> Ran:
+    """Ask one question of the real machine."""
+    events: list[Event] = []
+    desks = ScriptedDesks(reasoner, memory, settings or AskSettings())
+    asked = Question(text=question, videos=(VIDEO,), options=tuple(options))
+    with asker_for(store, desks) as asker:
+        result = asker.ask(asked, events.append)
+    return Ran(result, events, reasoner, memory)
