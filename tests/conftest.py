@@ -18,6 +18,7 @@ from store.embedded import USER, EmbeddedPostgres
 from store.home import Home
 from store.migrations import migrate
 from store.postmaster import PORT
+from store.urls import parse_url
 
 if TYPE_CHECKING:
     from models.toolbox import Toolbox
@@ -41,13 +42,24 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedPostg
         server.stop(fast=False)
 
 
+@pytest.fixture(scope="session")
+def make_database(postgres: EmbeddedPostgres) -> Callable[[], str]:
+    """Makes a fresh migrated database and returns its url; all go with the server."""
+
+    def make() -> str:
+        name = f"test_{os.getpid()}_{next(_numbers)}"
+        _admin(postgres, "CREATE DATABASE {} TEMPLATE {}", name, TEMPLATE)
+        return postgres.url(name)
+
+    return make
+
+
 @pytest.fixture
-def database(postgres: EmbeddedPostgres) -> Iterator[str]:
+def database(postgres: EmbeddedPostgres, make_database: Callable[[], str]) -> Iterator[str]:
     """The url of a fresh migrated database, dropped afterwards."""
-    name = f"test_{os.getpid()}_{next(_numbers)}"
-    _admin(postgres, "CREATE DATABASE {} TEMPLATE {}", name, TEMPLATE)
-    yield postgres.url(name)
-    _admin(postgres, "DROP DATABASE {} WITH (FORCE)", name)
+    url = make_database()
+    yield url
+    _admin(postgres, "DROP DATABASE {} WITH (FORCE)", str(parse_url(url).database))
 
 
 @pytest.fixture

@@ -1,0 +1,283 @@
+"""A video with rows in every table, small enough to read and full enough to miss nothing."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from store.database import Store
+from store.schema import (
+    BlobRow,
+    CharacterMemberRow,
+    CharacterNameRow,
+    CharacterRow,
+    ClipRow,
+    EdgeRow,
+    ExemplarRow,
+    IdentityRow,
+    IdentityStatementRow,
+    KeyframeRow,
+    MemoryLinkRow,
+    MemoryRow,
+    MemoryStrengthRow,
+    MessageRow,
+    ModelCallRow,
+    PatchRow,
+    QuestionRow,
+    ScreenTextRow,
+    SegmentRevisionRow,
+    SegmentRow,
+    SightingRow,
+    TrajectoryEventRow,
+    TrajectoryRow,
+    TrajectoryVideoRow,
+    UtteranceRow,
+    VideoRow,
+)
+
+SHARED = b"a frame that all full videos share"
+CLIPS = 3
+
+
+def fill(store: Store, video_id: str, title: str = "full") -> None:
+    """Adds the video with its blobs; equal but for the id and the own frame's bytes."""
+    own = store.blobs.put(f"the frame of {title}".encode())
+    shared = store.blobs.put(SHARED)
+    with store.begin() as session:
+        _add(session, _video(video_id, title), *_clips(video_id))
+        _add(session, *(BlobRow(video_id=video_id, sha256=s, size=9) for s in (own, shared)))
+        _add(session, *_percept(video_id, shared))
+        faces, voices = _people(session, video_id, own)
+        _remember(session, video_id, [*faces, *voices])
+        _events(session, video_id)
+        _call(session, f"seen in {title}", video_id=video_id, clip=1)
+
+
+def ask(store: Store, trajectory: str, question: str, *video_ids: str) -> None:
+    """A trajectory over videos, with an event and a call of its own."""
+    with store.begin() as session:
+        asked = QuestionRow(text=question, options=["x", "y"], as_of_ms=None, type="why")
+        _add(session, asked)
+        _add(session, _trajectory(trajectory, asked.id))
+        for video_id in video_ids:
+            seen = TrajectoryVideoRow(trajectory_id=trajectory, video_id=video_id, last_clip=2)
+            _add(session, seen)
+        payload = {"kind": "started", "text": question}
+        event = TrajectoryEventRow(trajectory_id=trajectory, seq=0, kind="started", payload=payload)
+        _add(session, event)
+        _call(session, question, trajectory_id=trajectory)
+
+
+def _add(session: Session, *rows: Any) -> None:
+    for row in rows:
+        session.add(row)
+        session.flush()
+
+
+def _video(video_id: str, title: str) -> VideoRow:
+    return VideoRow(
+        id=video_id,
+        title=title,
+        path=f"/videos/{title}.mp4",
+        duration_ms=80_000,
+        width=640,
+        height=360,
+        has_video=True,
+        has_audio=True,
+        profile="local",
+        state="done",
+        error=None,
+        models={"speech": "whisper"},
+    )
+
+
+def _clips(video_id: str) -> list[ClipRow]:
+    return [
+        ClipRow(
+            video_id=video_id,
+            clip=i,
+            start_ms=30_000 * i,
+            end_ms=min(30_000 * i + 30_000, 80_000),
+            state="done",
+            error=None,
+            attempts=0,
+            gaps=[[100, 200]] if i == 1 else [],
+            text=f"clip {i}",
+            embedding=[0.6, 0.8, i],
+        )
+        for i in range(CLIPS)
+    ]
+
+
+def _percept(video_id: str, blob: str) -> list[Any]:
+    frame = {"shot": 0, "sharpness": 0.1, "entropy": 2.5, "quality": 1 / 3}
+    size = {"width": 640, "height": 360, "blob": blob}
+    said = {"language": "en", "confidence": 0.9}
+    read = ScreenTextRow(
+        video_id=video_id, clip=1, time_ms=31_000, text="EXIT", score=0.7, box=[1, 2, 30, 40]
+    )
+    return [
+        KeyframeRow(video_id=video_id, clip=0, time_ms=1000, embedding=[1, 0], **frame, **size),
+        KeyframeRow(video_id=video_id, clip=1, time_ms=31_000, description="a", **frame, **size),
+        UtteranceRow(
+            video_id=video_id,
+            clip=0,
+            origin="speech",
+            start_ms=500,
+            end_ms=900,
+            text="line\u2028two",
+            **said,
+        ),
+        read,
+    ]
+
+
+def _people(session: Session, video_id: str, blob: str) -> tuple[list[int], list[int]]:
+    found: dict[str, list[int]] = {"face": [], "voice": []}
+    for kind in found:
+        for number in range(2):
+            row = IdentityRow(video_id=video_id, kind=kind, number=number, first_clip=number)
+            _add(session, row)
+            _see(session, video_id, row, blob)
+            found[kind].append(row.id)
+    _characters(session, video_id, found["face"], found["voice"])
+    said = {"origin": "speech", "start_ms": 31_000, "end_ms": 32_000, "text": "hello"}
+    _add(
+        session,
+        UtteranceRow(
+            video_id=video_id,
+            clip=1,
+            language="en",
+            confidence=0.5,
+            speaker="Ann",
+            identity_id=found["voice"][0],
+            **said,
+        ),
+    )
+    return found["face"], found["voice"]
+
+
+def _see(session: Session, video_id: str, who: IdentityRow, blob: str) -> None:
+    for clip in (who.first_clip, 2):
+        start = clip * 30_000 + 100
+        box = [1, 2, 3, 4] if who.kind == "face" else None
+        row = SightingRow(
+            video_id=video_id,
+            clip=clip,
+            identity_id=who.id,
+            start_ms=start,
+            end_ms=start + 200,
+            box=box,
+            score=0.9,
+            quality=25.5,
+            blob=blob if box else None,
+        )
+        _add(session, row)
+        if clip != 2:
+            kept = ExemplarRow(
+                identity_id=who.id, sighting_id=row.id, quality=25.5, vector=[0.6, 0.8]
+            )
+            _add(session, kept)
+
+
+def _characters(session: Session, video_id: str, faces: list[int], voices: list[int]) -> None:
+    for number in range(2):
+        row = CharacterRow(video_id=video_id, number=number, from_clip=number)
+        _add(session, row)
+        held = {"character_id": row.id, "from_clip": number}
+        _add(session, CharacterMemberRow(identity_id=faces[number], **held))
+        _add(session, CharacterNameRow(name=f"Ann {number}", source="said", **held))
+    stated = {"clip": 1, "support": 1.5, "reason": "they move together"}
+    ends = {"face_id": faces[0], "voice_id": voices[0]}
+    _add(session, IdentityStatementRow(video_id=video_id, **ends, **stated))
+
+
+def _remember(session: Session, video_id: str, identities: list[int]) -> None:
+    for clip in range(CLIPS):
+        for line in range(2):
+            row = MemoryRow(
+                video_id=video_id,
+                clip=clip,
+                kind="episodic",
+                text=f"<face_0> does thing {clip}.{line}",
+                start_ms=clip * 30_000,
+                end_ms=clip * 30_000 + 5000,
+                source="said",
+                embedding=[0.1 * line, 0.2, 0.3],
+            )
+            _add(session, row)
+            _add(session, MemoryLinkRow(memory_id=row.id, identity_id=identities[line]))
+            _add(session, MemoryStrengthRow(memory_id=row.id, clip=2))
+
+
+def _events(session: Session, video_id: str) -> None:
+    segments = [SegmentRow(video_id=video_id, number=n) for n in range(4)]
+    _add(session, *segments)
+    for segment in segments[:3]:
+        gone = segment.number == 2
+        revision = SegmentRevisionRow(
+            segment_id=segment.id,
+            revision=0,
+            label=f"event {segment.number}",
+            summary="what happened",
+            clips=[segment.number],
+            history=[{"label": "old"}],
+            from_clip=1,
+            to_clip=2 if gone else None,
+            absorbed_into=segments[0].id if gone else None,
+            embedding=[1, 2],
+        )
+        _add(session, revision)
+    first, second = (segment.id for segment in segments[:2])
+    edge = EdgeRow(
+        video_id=video_id,
+        source_id=first,
+        target_id=second,
+        relation="before",
+        explicit=True,
+        confidence=0.8,
+        rationale="it came first",
+        evidence=[0, 1],
+        from_clip=2,
+    )
+    window = {"at_clip": 2, "first_clip": 0, "repairs": 1, "pending": [2]}
+    patch = PatchRow(video_id=video_id, applied={"segments": 3}, dropped=["an edge"], **window)
+    _add(session, edge, patch)
+
+
+def _trajectory(trajectory: str, question_id: int) -> TrajectoryRow:
+    return TrajectoryRow(
+        id=trajectory,
+        question_id=question_id,
+        machine="homer",
+        profile="local",
+        state="done",
+        answer={"text": "because"},
+        tokens=12,
+        seconds=0.5,
+    )
+
+
+def _call(session: Session, own: str, **of: Any) -> None:
+    """A call with a message of its own and one that all calls share."""
+    hashes = [hashlib.sha256(told.encode()).hexdigest() for told in ("you are Homer", own)]
+    for sha, content in zip(hashes, ("you are Homer", own), strict=True):
+        session.merge(MessageRow(hash=sha, content={"role": "user", "content": content}))
+    session.flush()
+    call = ModelCallRow(
+        request_hash=hashes[1],
+        purpose="write",
+        profile="gemini",
+        model="m",
+        messages=hashes,
+        reply={"text": "yes"},
+        error=None,
+        tokens_in=5,
+        tokens_out=6,
+        cost_usd=0.01,
+        ms=77,
+        **of,
+    )
+    _add(session, call)
