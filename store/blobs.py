@@ -28,7 +28,6 @@ class BlobStore:
     def __init__(self, url: str) -> None:
         self._fs: AbstractFileSystem
         self._fs, self._root = url_to_fs(url)
-        self._folders: set[str] = set()
 
     def put(self, data: bytes) -> str:
         """Stores ``data`` and returns its SHA-256, 64 hex digits. What is there stays.
@@ -114,10 +113,7 @@ class BlobStore:
         return True
 
     def _write(self, path: str, data: bytes) -> None:
-        folder = path.rsplit("/", 1)[0]
-        if folder not in self._folders:
-            self._fs.makedirs(folder, exist_ok=True)
-            self._folders.add(folder)
+        self._fs.makedirs(path.rsplit("/", 1)[0], exist_ok=True)
         aside = f"{path}{_TEMPORARY}{os.getpid()}-{threading.get_ident()}-{secrets.token_hex(4)}"
         try:
             self._write_flushed(aside, data)

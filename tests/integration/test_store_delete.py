@@ -1,0 +1,221 @@
+"""Deleting a video leaves nothing of it and takes nothing of another."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from sqlalchemy import func, select, text
+
+from domain.errors import DatabaseError, InputError
+from store.database import Store
+from store.export import export_video
+from store.queries.blobs import hold_blobs
+from store.queries.dump import dump
+from store.queries.videos import delete_video
+from store.schema import Base, BlobRow
+from store.sweep import drop_blobs, sweep_blobs
+from tests.support.full_video import SHARED, ask, fill
+
+A, B = "a" * 16, "b" * 16
+
+
+def delete(store: Store, video_id: str) -> None:
+    with store.begin() as session:
+        unused = delete_video(session, video_id)
+    drop_blobs(store, unused)
+
+
+def counts(store: Store) -> dict[str, int]:
+    with store.begin() as session:
+        return {
+            table.name: session.execute(select(func.count()).select_from(table)).scalar_one()
+            for table in Base.metadata.sorted_tables
+        }
+
+
+def files(store: Store) -> list[Path]:
+    return [path for path in store.home.blobs.rglob("*") if path.is_file()]
+
+
+def test_the_only_video_leaves_no_row_and_no_file(store: Store) -> None:
+    fill(store, A)
+    ask(store, "t1", "why?", A)
+    assert all(counts(store).values()), "the example should have rows in every table"
+    delete(store, A)
+    assert not any(counts(store).values())
+    assert files(store) == []
+
+
+def test_another_video_keeps_all_that_was_its_own(store: Store) -> None:
+    fill(store, B, "kept")
+    ask(store, "t1", "about the kept", B)
+    alone, rows = export_lines(store, B), counts(store)
+    with store.begin() as session:
+        kept = list(dump(session, B))
+    fill(store, A)
+    ask(store, "t2", "about the deleted", A)
+    delete(store, A)
+    assert counts(store) == rows
+    assert export_lines(store, B) == alone
+    with store.begin() as session:
+        assert list(dump(session, B)) == kept
+        shas = list(session.scalars(select(BlobRow.sha256)))
+    assert SHARED in [store.blobs.get(sha) for sha in shas]
+
+
+def test_a_trajectory_over_both_videos_goes_with_either(store: Store) -> None:
+    fill(store, A)
+    fill(store, B, "kept")
+    ask(store, "t1", "about both", A, B)
+    ask(store, "t2", "about the kept", B)
+    delete(store, A)
+    found = counts(store)
+    assert (found["trajectories"], found["questions"], found["trajectory_events"]) == (1, 1, 1)
+    with store.begin() as session:
+        told = session.execute(text("SELECT content->>'content' FROM messages ORDER BY 1"))
+        assert list(told.scalars()) == ["about the kept", "seen in kept", "you are Homer"]
+
+
+def test_deleting_what_is_not_there_does_nothing(store: Store) -> None:
+    fill(store, A)
+    before = counts(store)
+    delete(store, B)
+    assert counts(store) == before
+
+
+def test_checkpoints_of_its_trajectories_go_too(store: Store) -> None:
+    from langgraph.checkpoint.postgres import PostgresSaver
+
+    fill(store, A)
+    fill(store, B, "kept")
+    ask(store, "t1", "gone", A)
+    ask(store, "t2", "kept", B)
+    options = {"autocommit": True, "options": "-c search_path=checkpoints"}
+    with psycopg.connect(store.psycopg_url, **options) as connection:  # type: ignore[arg-type]
+        connection.execute("CREATE SCHEMA checkpoints")
+        saver = PostgresSaver(connection)  # type: ignore[arg-type]
+        saver.setup()
+        for thread in ("t1", "t2"):
+            _checkpoint(saver, thread)
+        delete(store, A)
+        for table in ("checkpoints", "checkpoint_blobs", "checkpoint_writes"):
+            rows = connection.execute(f"SELECT DISTINCT thread_id FROM {table}").fetchall()  # noqa: S608
+            assert rows == [("t2",)], table
+
+
+def _checkpoint(saver: Any, thread: str) -> None:
+    from langgraph.checkpoint.base import empty_checkpoint
+
+    checkpoint = empty_checkpoint()
+    checkpoint["channel_values"] = {"notes": ["long enough to be a blob of its own"]}
+    checkpoint["channel_versions"] = {"notes": "1"}
+    config = {"configurable": {"thread_id": thread, "checkpoint_ns": ""}}
+    written = saver.put(config, checkpoint, {}, {"notes": "1"})
+    saver.put_writes(written, [("notes", "more")], "task")
+
+
+def export_lines(store: Store, video_id: str) -> list[str]:
+    out = store.home.root / f"{video_id}.zip"
+    export_video(store, video_id, out)
+    with zipfile.ZipFile(out) as archive:
+        names = [name for name in archive.namelist() if name.endswith(".jsonl")]
+        return [line for name in names for line in archive.read(name).decode().splitlines()]
+
+
+def test_an_export_holds_the_content_the_blobs_and_what_was_asked(
+    store: Store, tmp_path: Path
+) -> None:
+    fill(store, A)
+    fill(store, B, "another")
+    ask(store, "t1", "why?", A)
+    out = tmp_path / "full.zip"
+    export_video(store, A, out)
+    with zipfile.ZipFile(out) as archive:
+        assert archive.testzip() is None
+        blobs = {n for n in archive.namelist() if n.startswith("blobs/")}
+        told = [json.loads(line) for line in archive.read("video.jsonl").splitlines()]
+        asked = [json.loads(line) for line in archive.read("asked.jsonl").splitlines()]
+        assert SHARED in [archive.read(name) for name in blobs]
+    assert told[0] == {"row": "export", "version": 1, "video": A}
+    clip = next(record for record in told if record["row"] == "clip")
+    assert json.loads(clip["embedding"])[0] == pytest.approx(0.6, abs=1e-3)
+    assert {f"blobs/{r['sha256']}" for r in told if r["row"] == "blob"} == blobs
+    by_row = {record["row"]: record for record in asked}
+    assert by_row["trajectory"]["question"] == "why?"
+    assert by_row["trajectory_event"]["payload"]["text"] == "why?"
+    assert {r["content"]["content"] for r in asked if r["row"] == "message"} == {
+        "you are Homer",
+        "why?",
+        "seen in full",
+    }
+
+
+def test_two_exports_of_one_video_are_equal_bytes(store: Store, tmp_path: Path) -> None:
+    fill(store, A)
+    for name in ("one.zip", "two.zip"):
+        export_video(store, A, tmp_path / name)
+    assert (tmp_path / "one.zip").read_bytes() == (tmp_path / "two.zip").read_bytes()
+
+
+def test_an_export_that_fails_leaves_no_file(store: Store, tmp_path: Path) -> None:
+    fill(store, A)
+    with pytest.raises(InputError, match="cannot be written"):
+        export_video(store, A, tmp_path / "no" / "such" / "folder.zip")
+    for path in files(store):
+        path.unlink()
+    with pytest.raises(DatabaseError, match="missing"):
+        export_video(store, A, tmp_path / "broken.zip")
+    assert list(tmp_path.glob("*.zip")) == list(tmp_path.glob(".*")) == []
+
+
+def test_a_sweep_removes_old_files_without_a_row_and_nothing_else(store: Store) -> None:
+    fill(store, A)
+    used = set(files(store))
+    orphan = store.blobs.put(b"left by a killed ingestion")
+    half = store.home.blobs / orphan[:2] / f"{orphan}.part-1-2-3"
+    half.write_bytes(b"left by")
+    assert sweep_blobs(store, older_s=3600) == 0
+    assert store.blobs.exists(orphan)
+    assert sweep_blobs(store, older_s=0) == 2
+    assert set(files(store)) == used
+
+
+def test_putting_an_old_orphan_again_saves_it_from_the_sweep(store: Store) -> None:
+    import os
+
+    orphan = store.blobs.put(b"used once more")
+    os.utime(store.blobs.path(orphan), (1, 1))
+    assert store.blobs.put(b"used once more") == orphan
+    assert sweep_blobs(store, older_s=60) == 0
+    assert store.blobs.exists(orphan)
+
+
+def test_a_blob_that_another_video_is_just_taking_up_is_not_removed(store: Store) -> None:
+    """The writer puts a blob that is there already; its old video is deleted; then it commits."""
+    fill(store, A)
+    with store.begin() as session:
+        unused = delete_video(session, A)
+    dropping = threading.Thread(target=drop_blobs, args=(store, unused))
+    with store.begin() as session:
+        hold_blobs(session)
+        sha = store.blobs.put(SHARED)
+        dropping.start()
+        time.sleep(0.3)
+        session.execute(
+            text(
+                "INSERT INTO videos SELECT :b, 'new', '', 1, 1, 1, true, true, 'local', 'done', "
+                "'', '{}', now()"
+            ),
+            {"b": B},
+        )
+        session.add(BlobRow(video_id=B, sha256=sha, size=len(SHARED)))
+    dropping.join(30)
+    assert store.blobs.get(sha) == SHARED
+    assert len(files(store)) == 1
