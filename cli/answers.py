@@ -1,0 +1,119 @@
+"""How an answer and the rounds that led to it are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from cli.console import clean, note, say
+
+if TYPE_CHECKING:
+    from domain.asking import Answer, Citation, Question
+    from domain.trajectory import Event
+    from graphs.ask import Asked
+
+SHOWN = 160
+
+
+def tell(event: Event) -> None:
+    """One event as a line for the person who waits, where it says something new."""
+    for line in lines_of(event):
+        note(line)
+
+
+def lines_of(event: Event) -> Iterator[str]:
+    """An event as lines; most events have none."""
+    write = _WRITERS.get(event.kind)
+    if write is not None:
+        yield from write(event)
+
+
+def _plan(event: Any) -> Iterator[str]:
+    for subtask in event.subtasks:
+        yield f"plan {subtask.id}: {clean(subtask.text)}"
+
+
+def _round(event: Any) -> Iterator[str]:
+    yield f"round {event.round}: {event.subtask}: {clean(event.text)}"
+
+
+def _guard(event: Any) -> Iterator[str]:
+    if not event.accepted:
+        yield f"  refused ({event.rule}): {clean(event.complaint)}"
+
+
+def _retrieve(event: Any) -> Iterator[str]:
+    head = f"  {event.mode} {clean(event.query)!r}:"
+    if event.refused:
+        yield f"{head} {clean(event.refused)}"
+    elif event.nothing_close or not event.evidence:
+        yield f"{head} nothing close"
+    else:
+        best = event.evidence[0]
+        yield f"{head} {len(event.evidence)} found, best {best.span} ({best.score:.2f})"
+
+
+def _assess(event: Any) -> Iterator[str]:
+    for resolution in event.resolved:
+        refs = " ".join(f"[{ref}]" for ref in resolution.refs)
+        yield f"  {resolution.subtask} resolved: {clean(resolution.answer)} {refs}".rstrip()
+
+
+def _warning(event: Any) -> Iterator[str]:
+    if event.warning:
+        yield f"  {clean(event.warning)}"
+
+
+def _force(event: Any) -> Iterator[str]:
+    yield f"  next: {event.mode}, because {clean(event.reason)}"
+
+
+def _error(event: Any) -> Iterator[str]:
+    yield f"  {event.where} failed: {clean(event.message)}"
+
+
+_WRITERS: Mapping[str, Callable[[Any], Iterator[str]]] = {
+    "plan": _plan,
+    "replan": _plan,
+    "round": _round,
+    "guard": _guard,
+    "retrieve": _retrieve,
+    "assess": _assess,
+    "record": _warning,
+    "force": _force,
+    "error": _error,
+}
+
+
+def show_answer(asked: Asked, question: Question, titles: Mapping[str, str]) -> None:
+    """The answer, how sure it is, what it rests on, and where its steps can be seen."""
+    answer = asked.answer
+    say(answer_line(answer, question))
+    say(f"confidence {answer.confidence:.2f}" + (f"; {answer.note}" if answer.note else ""))
+    for citation in answer.citations:
+        say(f"  {citation_line(citation, titles)}")
+    if answer.not_in_memory:
+        for searched in answer.searched:
+            say(f"  searched: {clean(searched)}")
+    say(f"trajectory {asked.trajectory_id} ({asked.rounds} rounds, {asked.seconds:.1f} s)")
+
+
+def answer_line(answer: Answer, question: Question) -> str:
+    """The answer's words, with the letter of the option that was chosen."""
+    text = clean(answer.text)
+    if answer.option is None:
+        return text
+    place = ord(answer.option) - ord("A")
+    option = clean(question.options[place]) if place < len(question.options) else ""
+    return f"{answer.option}. {option}" + (
+        "" if text in ("", option, answer.option) else f" ({text})"
+    )
+
+
+def citation_line(citation: Citation, titles: Mapping[str, str]) -> str:
+    """``mm:ss-mm:ss``, what was said or seen, and which clip of which video it was."""
+    words = clean(citation.text)
+    words = words if len(words) <= SHOWN else words[: SHOWN - 3].rstrip() + "..."
+    clip = "" if citation.clip is None else f", clip {citation.clip}"
+    title = clean(titles.get(citation.video, citation.video))
+    return f"{citation.span}  {words}  ({title}{clip}) [{citation.ref}]"

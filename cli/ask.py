@@ -1,0 +1,170 @@
+"""``homer ask``: one question, or a batch of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cli.console import note, say_json
+from cli.options import AsOf, Json, Profile, Videos, parse_as_of
+from cli.progress import Meter, meter
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
+    from domain.asking import Question
+    from flows.desk import Desk
+    from graphs.batch import BatchResult
+
+
+def ask(
+    question: Annotated[
+        str | None, typer.Argument(metavar="QUESTION", help="What you want to know.")
+    ] = None,
+    video: Videos = None,
+    option: Annotated[
+        list[str] | None,
+        typer.Option("--option", "-o", help="A choice of a multiple-choice question; repeatable."),
+    ] = None,
+    as_of: AsOf = None,
+    batch: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Many questions, as JSON lines.")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Where a batch's answers go; what it has is not redone."),
+    ] = None,
+    concurrency: Annotated[
+        int, typer.Option(min=1, max=64, help="Questions of a batch at a time.")
+    ] = 4,
+    profile: Profile = None,
+    json: Json = False,
+) -> None:
+    """Ask a question and get an answer with the times that support it.
+
+    A line of a batch: {"id": "q1", "video": "talk", "question": "...", "options": ["yes", "no"],
+    "as_of_s": 300}. The last two may be left out.
+
+    Examples:  homer ask "Who opens the talk?" --video talk
+    homer ask "Where was it?" -v talk -o Paris -o Berlin --as-of 12:30
+    homer ask --batch questions.jsonl --out answers.jsonl
+    """
+    if (question is None) == (batch is None):
+        raise typer.BadParameter("give a question, or --batch FILE with many")
+    if batch is not None:
+        _refuse_with_batch(video, option, as_of)
+        raise typer.Exit(_ask_batch(batch, out, concurrency, profile))
+    from domain.errors import InputError
+
+    if not question or not question.strip():
+        raise InputError("the question is empty")
+    _ask_one(question, tuple(video or ()), tuple(option or ()), as_of, profile, json)
+
+
+def _refuse_with_batch(*single: object) -> None:
+    if any(single):
+        raise typer.BadParameter("--video, --option and --as-of belong into the lines of a batch")
+
+
+def _ask_one(
+    text: str,
+    videos: tuple[str, ...],
+    options: tuple[str, ...],
+    as_of: str | None,
+    profile: str | None,
+    json: bool,
+) -> None:
+    from cli.answers import show_answer, tell
+    from flows.desk import open_desk
+    from graphs.ask import answer_json, ask
+
+    as_of_ms = parse_as_of(as_of)
+    with open_desk(profile) as desk:
+        question = _question(desk, text, videos, options, as_of_ms)
+        asked = ask(desk.store, desk.toolbox, question, None if json else tell)
+        if json:
+            return say_json(answer_json(asked))
+        titles = _titles(desk)
+    return show_answer(asked, question, titles)
+
+
+def _question(
+    desk: Desk, text: str, videos: tuple[str, ...], options: tuple[str, ...], as_of_ms: int | None
+) -> Question:
+    from domain.asking import Question
+    from domain.errors import InputError
+
+    if len(options) > 26:
+        raise InputError("at most 26 options can be told apart by letters")
+    if any(not option.strip() for option in options):
+        raise InputError("an option is empty")
+    with desk.store.begin() as session:
+        ids = _ids(session, videos)
+    return Question(text=text.strip(), videos=ids, options=options, as_of_ms=as_of_ms)
+
+
+def _ids(session: Session, names: tuple[str, ...]) -> tuple[str, ...]:
+    """The videos named; the only one of the library where none is."""
+    from domain.errors import InputError
+    from store.queries.videos import find_video, list_videos
+
+    if names:
+        return tuple(dict.fromkeys(find_video(session, name).id for name in names))
+    known = list_videos(session)
+    if not known:
+        raise InputError("nothing has been watched yet: homer ingest FILE")
+    if len(known) > 1:
+        titles = ", ".join(video.title for video in known[:5])
+        raise InputError(f"which video? say --video with one of: {titles}")
+    return (known[0].id,)
+
+
+def _titles(desk: Desk) -> dict[str, str]:
+    from store.queries.videos import list_videos
+
+    with desk.store.begin() as session:
+        return {video.id: video.title for video in list_videos(session)}
+
+
+def _ask_batch(batch: Path, out: Path | None, concurrency: int, profile: str | None) -> int:
+    """Asks what ``out`` does not answer yet; returns the exit code."""
+    from flows.desk import open_desk
+    from graphs.batch import answered, read_questions, run_batch, write_batch
+
+    questions = read_questions(batch)
+    done = (answered(out) if out else set()) & {question.id for question in questions}
+    if done:
+        note(f"{out}: {len(done)} of {len(questions)} are answered already")
+    with open_desk(profile) as desk, meter() as bar:
+        bar.start(batch.stem, len(questions), len(done))
+        results = run_batch(desk.store, desk.toolbox, questions, done, concurrency)
+        return _follow(write_batch(out, results) if out else _printed(results), bar)
+
+
+def _follow(results: Iterator[BatchResult], bar: Meter) -> int:
+    """Moves the bar along; the exit code is the worst of the errors."""
+    code = 0
+    try:
+        for result in results:
+            if result.error is not None:
+                code = max(code, result.error.exit_code)
+                bar.say(f"homer: question {result.id}: {result.error}")
+            bar.step()
+    except KeyboardInterrupt as stop:
+        raise KeyboardInterrupt("stopped; with --out the same command asks the rest") from stop
+    return code
+
+
+def _printed(results: Iterator[BatchResult]) -> Iterator[BatchResult]:
+    for result in results:
+        if result.line is not None:
+            say_json(result.line)
+        yield result
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the commands of this module."""
+    app.command(no_args_is_help=True)(ask)

@@ -1,0 +1,119 @@
+"""``homer ingest``: watch files and folders."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cli.console import clean, note, say, say_json
+from cli.options import Json, Profile
+from cli.progress import Meter, meter
+
+if TYPE_CHECKING:
+    from domain.media import Video
+    from flows.files import Outcome
+
+STOPPED = "stopped; nothing is lost: the same command goes on where it was"
+
+
+def ingest(
+    sources: Annotated[
+        list[Path], typer.Argument(metavar="SOURCE...", help="Videos, audio, or folders of them.")
+    ],
+    profile: Profile = None,
+    direct: Annotated[
+        bool, typer.Option("--direct", help="Without Prefect's server: plain calls.")
+    ] = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="Try clips again that failed for good.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Watch videos into memory.
+
+    A video that was watched already is passed over; one that was stopped goes on where it was.
+
+    Examples:  homer ingest talk.mp4   homer ingest ~/Videos --direct
+    """
+    from flows.desk import open_desk
+    from flows.files import watch_files
+    from perception.source import find_media
+
+    files = find_media(sources)
+    try:
+        with open_desk(profile) as desk, meter() as bar:
+            listener = Reporter(bar)
+            outcomes = []
+            for outcome in watch_files(desk, files, listener, direct=direct, again=again):
+                outcomes.append(outcome)
+                if outcome.error is not None:
+                    bar.say(f"homer: {outcome.error}")
+    except KeyboardInterrupt as stop:
+        raise KeyboardInterrupt(STOPPED) from stop
+    _show(outcomes, as_json=json)
+    raise typer.Exit(max((outcome.exit_code for outcome in outcomes), default=0))
+
+
+class Reporter:
+    """Tells the meter what the flow says."""
+
+    def __init__(self, bar: Meter) -> None:
+        self._bar = bar
+
+    def opened(self, video: Video, clips: int, done: int) -> None:
+        """A video is taken up."""
+        if done:
+            self._bar.say(f"{clean(video.title)}: going on after {done} of {clips} clips")
+        self._bar.start(video.title, clips, done)
+
+    def remembered(self, video: Video, clip: int) -> None:
+        """A clip is in memory."""
+        del video, clip
+        self._bar.step()
+
+    def failed(self, video: Video, clip: int, error: Exception) -> None:
+        """A clip is left."""
+        self._bar.say(f"{clean(video.title)}: clip {clip} failed: {error}")
+        self._bar.step()
+
+    def said(self, text: str) -> None:
+        """Something else."""
+        self._bar.say(text)
+
+
+def _show(outcomes: list[Outcome], *, as_json: bool) -> None:
+    if as_json:
+        return say_json([_as_json(outcome) for outcome in outcomes])
+    for outcome in outcomes:
+        if outcome.watched is not None:
+            say(_line(outcome))
+    if len(outcomes) == 0:
+        note("there is no video or audio file in there")
+    return None
+
+
+def _line(outcome: Outcome) -> str:
+    watched = outcome.watched
+    assert watched is not None  # noqa: S101 - the caller looks
+    title, known = clean(watched.video.title), f"{watched.clips} clips, id {watched.video.id}"
+    if watched.failed:
+        return f"{title}: {watched.failed} of {known} failed; the same command tries them again"
+    if not watched.fresh:
+        return f"{title}: already watched ({known})"
+    return f"{title}: watched ({known})"
+
+
+def _as_json(outcome: Outcome) -> dict[str, Any]:
+    watched = outcome.watched
+    row: dict[str, Any] = {"path": str(outcome.path)}
+    if watched is not None:
+        row |= {"video": watched.video.id, "title": watched.video.title, "clips": watched.clips}
+        row |= {"fresh": watched.fresh, "failed": watched.failed}
+    return row | ({"error": str(outcome.error)} if outcome.error else {})
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the commands of this module."""
+    app.command(no_args_is_help=True)(ingest)

@@ -1,0 +1,111 @@
+"""``homer videos``, ``show``, ``dump``, ``export`` and ``delete``: what is in the library."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cli.console import note, say, say_json, say_table
+from cli.options import AsOf, Json, OneVideo, parse_as_of
+
+
+def videos(json: Json = False) -> None:
+    """List the videos in the library."""
+    from domain.time import clock
+    from memory.library import list_library
+    from store.database import open_store
+    from store.home import Home
+
+    with open_store(Home.default()) as store:
+        found = list_library(store)
+    if json:
+        return say_json([entry.model_dump(mode="json") for entry in found])
+    if not found:
+        return note("nothing has been watched yet: homer ingest FILE")
+    rows = (
+        (e.id, e.title, clock(e.duration_ms), f"{e.done}/{e.clips}", e.state, e.profile)
+        for e in found
+    )
+    return say_table(("id", "title", "length", "clips", "state", "profile"), rows)
+
+
+def show(video: OneVideo, as_of: AsOf = None, json: Json = False) -> None:
+    """Show what is known of a video: its clips, people, segments and edges.
+
+    Examples:  homer show talk   homer show talk --as-of 10:00 --json
+    """
+    from cli.portrait import show_portrait
+    from memory.library import show_video
+    from store.database import open_store
+    from store.home import Home
+
+    as_of_ms = parse_as_of(as_of)
+    with open_store(Home.default()) as store:
+        portrait = show_video(store, video, as_of_ms)
+    say_json(portrait.model_dump(mode="json")) if json else show_portrait(portrait)
+
+
+def dump(video: OneVideo) -> None:
+    """Print all that was learned of a video as canonical JSON lines.
+
+    Two ingestions of one video, in any two databases, give the same bytes.
+
+    Example:  homer dump talk | sha256sum
+    """
+    from memory.library import dump_lines
+    from store.database import open_store
+    from store.home import Home
+
+    with open_store(Home.default()) as store:
+        for line in dump_lines(store, video):
+            say(line)
+
+
+def export(
+    video: OneVideo,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The zip file to write.")],
+) -> None:
+    """Write everything about a video into one zip file: rows, vectors, images, answers.
+
+    Example:  homer export talk --out talk.zip
+    """
+    from memory.library import export as write
+    from store.database import open_store
+    from store.home import Home
+
+    with open_store(Home.default()) as store:
+        write(store, video, out)
+    say(f"{out}: {out.stat().st_size / 1e6:.1f} MB")
+
+
+def delete(
+    video: OneVideo,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> None:
+    """Delete a video from memory: every row, vector, image, checkpoint and trajectory of it.
+
+    The video file itself is not touched.
+
+    Example:  homer delete talk --yes
+    """
+    from memory.library import delete as remove
+    from memory.library import resolve
+    from store.database import open_store
+    from store.home import Home
+
+    with open_store(Home.default()) as store:
+        with store.begin() as session:
+            found = resolve(session, video)
+        if not yes:
+            typer.confirm(f"Delete {found.title} ({found.id}) from memory?", abort=True, err=True)
+        remove(store, found.id)
+    say(f"{found.title} is deleted")
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the commands of this module."""
+    app.command()(videos)
+    for command in (show, dump, export, delete):
+        app.command(no_args_is_help=True)(command)

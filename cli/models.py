@@ -1,0 +1,126 @@
+"""``homer models``: the weights of a profile, and fetching them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cli.console import note, say, say_json, say_table
+from cli.options import Json, Profile
+
+if TYPE_CHECKING:
+    from models.fetch import Progress
+    from models.weights import FileStatus
+
+MEGABYTE = 1e6
+
+
+def show(context: typer.Context, profile: Profile = None, json: Json = False) -> None:
+    """Show the model files of a profile: what is there, licence, size.
+
+    Examples:  homer models   homer models pull   homer models --profile openai
+    """
+    if context.invoked_subcommand is None:
+        rows = _rows(_names(profile, ()))
+        say_json(rows) if json else _table(rows)
+
+
+def pull(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Models by name; without any, the profile's.")
+    ] = None,
+    profile: Profile = None,
+) -> None:
+    """Fetch what is missing, checked by SHA-256; what is there is not fetched again.
+
+    Examples:  homer models pull   homer models pull yunet_sface
+    """
+    from models.weights import pull as fetch
+    from store.home import Home
+
+    wanted = _names(profile, tuple(names or ()))
+    _show_licences(wanted)
+    got = fetch(Home.default().weights, wanted, _Lines())
+    fresh = [pulled for pulled in got if pulled.source]
+    for pulled in fresh:
+        say(f"{pulled.model}/{pulled.path.name} from {pulled.source}")
+    say(f"models: {len(got)} files in place, {len(fresh)} fetched")
+
+
+class _Lines:
+    """A line at the start of each file and at every further quarter of it."""
+
+    def __init__(self) -> None:
+        self._last: tuple[str, str, int] = ("", "", -1)
+
+    def __call__(self, progress: Progress) -> None:
+        quarter = 4 * progress.done // max(1, progress.total)
+        now = (progress.file, progress.source, quarter)
+        if now != self._last:
+            self._last = now
+            size = f"{progress.done / MEGABYTE:.0f} of {progress.total / MEGABYTE:.0f} MB"
+            note(f"{progress.file}: {size} from {progress.source}")
+
+
+def _names(profile: str | None, names: tuple[str, ...]) -> tuple[str, ...]:
+    from models.profile import load_profile
+    from store.home import Home
+
+    return names or load_profile(profile, Home.default().config).weights
+
+
+def _rows(names: tuple[str, ...]) -> list[dict[str, Any]]:
+    from models.manifest import weights_named
+    from models.weights import status
+    from store.home import Home
+
+    found = status(Home.default().weights, names)
+    return [
+        {
+            "model": name,
+            "need": weights_named(name).need,
+            "state": _state([file for file in found if file.model == name]),
+            "bytes": weights_named(name).size,
+            "licence": weights_named(name).licence,
+            "restricted": weights_named(name).restricted,
+            "upstream": weights_named(name).upstream,
+        }
+        for name in names
+    ]
+
+
+def _state(files: list[FileStatus]) -> str:
+    """The worst state of a model's files."""
+    states = {str(file.state) for file in files}
+    return next((state for state in ("wrong", "missing") if state in states), "present")
+
+
+def _table(rows: list[dict[str, Any]]) -> None:
+    heads = ("model", "for", "state", "MB", "licence")
+    say_table(
+        heads,
+        (
+            (r["model"], r["need"], r["state"], f"{r['bytes'] / MEGABYTE:.0f}", r["licence"])
+            for r in rows
+        ),
+    )
+    if any(row["state"] != "present" for row in rows):
+        note("homer models pull fetches what is missing")
+
+
+def _show_licences(names: tuple[str, ...]) -> None:
+    """A licence that is not free for every use is said before the file is fetched."""
+    from models.manifest import weights_named
+
+    for weights in map(weights_named, names):
+        if weights.restricted:
+            note(f"{weights.name} ({weights.need}): {weights.licence}")
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the commands of this module."""
+    group = typer.Typer(rich_markup_mode=None)
+    group.callback(invoke_without_command=True)(show)
+    group.command("pull")(pull)
+    app.add_typer(group, name="models", help=show.__doc__)
