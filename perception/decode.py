@@ -1,0 +1,135 @@
+"""A source as clips of pictures and sound: one decoding pass, exact times, one clip in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from domain.media import Clip
+from domain.time import TimeSpan
+from perception.frames import Frame, shrink
+from perception.pictures import Pictures, Shown
+from perception.quality import Meter
+from perception.sampling import Grid
+from perception.sound import Sound, hear
+from perception.source import clips_of
+
+if TYPE_CHECKING:
+    import av
+
+    from domain.settings import WatchSettings
+    from models.ports import Samples
+    from perception.source import SourceInfo
+
+
+@dataclass(frozen=True, eq=False)
+class RawClip:
+    """One decoded clip.
+
+    ``frames`` are the distinct pictures shown at the sample instants, in order; a picture that
+    stands still over several instants comes once. ``samples`` are the clip's length at 16 kHz,
+    or empty where the source has no sound. ``gaps`` did not decode. ``error`` says why nothing
+    at all of the clip could be decoded.
+    """
+
+    clip: Clip
+    frames: list[Frame]
+    samples: Samples
+    gaps: tuple[TimeSpan, ...] = ()
+    error: str | None = None
+
+
+def read_clips(
+    path: Path, info: SourceInfo, settings: WatchSettings, first_clip: int = 0
+) -> Iterator[RawClip]:
+    """Decode clip after clip from ``first_clip`` on; a clip is the same wherever reading began.
+
+    Raises:
+        MediaError: the file went away or is no longer what was probed.
+    """
+    clips = clips_of(info.duration_ms, settings)[first_clip:]
+    if not clips:
+        return
+    pictures = Pictures(path, info, settings, clips[0].span.start_ms) if info.has_video else None
+    try:
+        views = _Views(pictures or (), info, settings)
+        for clip in clips:
+            sound = hear(path, info, clip, settings.audio_hz) if info.has_audio else None
+            yield _assemble(clip, *views.of(clip), sound)
+    finally:
+        if pictures is not None:
+            pictures.close()
+
+
+def _assemble(
+    clip: Clip, frames: list[Frame], dark: list[TimeSpan], sound: Sound | None
+) -> RawClip:
+    heard = sound is not None and sound.heard
+    gaps = merge_spans([*dark, *(sound.gaps if sound else [])])
+    return RawClip(
+        clip=clip,
+        frames=frames,
+        samples=sound.samples if sound else np.zeros(0, np.float32),
+        gaps=gaps,
+        error=None if frames or heard else "nothing between here and the clip's end decodes",
+    )
+
+
+class _Views:
+    """Cuts the stream of what is shown into clips."""
+
+    def __init__(self, shown: Iterable[Shown], info: SourceInfo, settings: WatchSettings) -> None:
+        self._shown = iter(shown)
+        self._info, self._settings = info, settings
+        self._grid = Grid.of(settings)
+        self._meter = Meter(settings.hue_bins)
+
+    def of(self, clip: Clip) -> tuple[list[Frame], list[TimeSpan]]:
+        """Frames and gaps of the next clip."""
+        self._meter.forget()
+        frames: list[Frame] = []
+        gaps: list[TimeSpan] = []
+        last: Shown | None = None
+        for shown in self._within(clip):
+            if shown.picture is None:
+                gaps.append(self._gap(shown, clip))
+            elif last is None or shown.picture is not last.picture:
+                frames.append(self._frame(shown.picture, shown.time_ms, clip))
+            last = shown
+        return frames, gaps
+
+    def _within(self, clip: Clip) -> Iterator[Shown]:
+        for shown in self._shown:
+            if shown.instant_ms >= clip.span.end_ms:
+                self._shown = chain([shown], self._shown)
+                return
+            yield shown
+
+    def _frame(self, picture: av.VideoFrame, time_ms: int, clip: Clip) -> Frame:
+        rotation = self._info.rotation
+        return Frame(
+            time_ms=max(time_ms, clip.span.start_ms),
+            marks=self._meter.measure(picture),
+            picture=shrink(picture, rotation, self._settings.frame_height),
+            rotation=rotation,
+        )
+
+    def _gap(self, shown: Shown, clip: Clip) -> TimeSpan:
+        end = self._grid.at_or_after(shown.instant_ms + 1)
+        return TimeSpan.of(shown.instant_ms, min(end, clip.span.end_ms))
+
+
+def merge_spans(spans: Iterable[TimeSpan]) -> tuple[TimeSpan, ...]:
+    """The same time as disjoint spans in order."""
+    merged: list[TimeSpan] = []
+    for span in sorted(spans, key=lambda s: (s.start_ms, s.end_ms)):
+        if merged and span.start_ms <= merged[-1].end_ms:
+            merged[-1] = merged[-1].union(span)
+        else:
+            merged.append(span)
+    return tuple(merged)

@@ -1,0 +1,60 @@
+"""One sampled frame: its time, what was measured on it, and its pixels when asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import av
+import numpy as np
+
+if TYPE_CHECKING:
+    from models.ports import Image
+
+
+@dataclass(frozen=True)
+class Marks:
+    """What eq. 1 and eq. 2 need of a frame, measured on the picture as it was decoded.
+
+    ``change`` is the mean absolute grey difference to the sample before (0-255; 0 on a clip's
+    first), ``sharpness`` the variance of the Laplacian of grey, ``entropy`` that of the hue
+    histogram in bits.
+    """
+
+    change: float
+    sharpness: float
+    entropy: float
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """A frame shown at a sample instant. ``time_ms`` is when it appeared, within its clip.
+
+    The picture is held as it was decoded (at most ``frame_height`` high); ``image`` turns it
+    upright and into RGB anew at each use, since few frames of a clip are ever looked at.
+    """
+
+    time_ms: int
+    marks: Marks
+    picture: av.VideoFrame
+    rotation: int = 0
+
+    @property
+    def image(self) -> Image:
+        """H x W x 3, RGB, 0-255, upright."""
+        rgb = self.picture.to_ndarray(format="rgb24").astype(np.uint8, copy=False)
+        return np.ascontiguousarray(np.rot90(rgb, self.rotation // 90))
+
+
+def shrink(picture: av.VideoFrame, rotation: int, height: int) -> av.VideoFrame:
+    """The picture in at most ``height`` upright rows; as it is where it is no higher."""
+    rows = picture.width if rotation in (90, 270) else picture.height
+    if rows <= height:
+        return picture
+    ratio = height / rows
+    return picture.reformat(
+        max(2, round(picture.width * ratio)),
+        max(2, round(picture.height * ratio)),
+        "yuv420p",
+        interpolation="AREA",
+    )

@@ -1,0 +1,140 @@
+"""Opening media files: local files only, known containers only, one picture and one sound stream.
+
+FFmpeg can follow playlists and scripts to other files and hosts, and takes plain text for ANSI
+art. A video may come from anyone, so both are closed: no protocol but ``file``, no format that
+is not listed here.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+import av
+from av.audio.stream import AudioStream
+from av.stream import Disposition
+from av.video.stream import VideoStream
+
+from domain.errors import MediaError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from av.container import InputContainer
+
+StreamT = TypeVar("StreamT", VideoStream, AudioStream)
+Packet: TypeAlias = "av.Packet[Any]"
+
+FORMATS = (
+    "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi,mpegts,mpeg,mpegvideo,flv,asf,ogg,wav,w64,mp3,"
+    "flac,aac,ac3,eac3,aiff,caf,amr,au,gif,mxf,nut,m4v,h264,hevc,ivf,av1,obu,dv,rm,wtv,wv,tta,ape"
+)
+"""Names of the demuxers that may read a source."""
+
+_OPTIONS = {"format_whitelist": FORMATS, "protocol_whitelist": "file"}
+_READ_FAILURES = 100
+_NOT_SHOWN = Disposition.attached_pic | Disposition.still_image | Disposition.timed_thumbnails
+
+
+def open_media(path: Path) -> InputContainer:
+    """Open ``path`` for reading.
+
+    Raises:
+        MediaError: the file is not there, is empty, or is not video or audio.
+    """
+    refuse_unreadable(path)
+    try:
+        return av.open(str(path.resolve()), "r", options=_OPTIONS, metadata_errors="replace")
+    except av.FFmpegError as error:
+        raise MediaError(_reason(path, error)) from error
+
+
+def refuse_unreadable(path: Path) -> None:
+    """Raise a MediaError for what is not a file with content."""
+    if not path.exists():
+        raise MediaError(f"{path}: no such file")
+    if not path.is_file():
+        raise MediaError(f"{path}: not a file")
+    if path.stat().st_size == 0:
+        raise MediaError(f"{path}: the file is empty")
+
+
+def _reason(path: Path, error: av.FFmpegError) -> str:
+    if isinstance(error, PermissionError):
+        return f"{path}: no permission to read it"
+    return f"{path}: not a video or audio file, or damaged beyond reading"
+
+
+def video_stream(container: InputContainer) -> VideoStream | None:
+    """The stream of moving pictures that can be decoded, if any; cover art is none."""
+    best = container.streams.best("video")
+    candidates = [best] if isinstance(best, VideoStream) else []
+    usable = [s for s in (*candidates, *container.streams.video) if _moves(s)]
+    return usable[0] if usable else None
+
+
+def audio_stream(container: InputContainer) -> AudioStream | None:
+    """The main sound stream that can be decoded, if any."""
+    best = container.streams.best("audio")
+    candidates = [best] if isinstance(best, AudioStream) else []
+    usable = [s for s in (*candidates, *container.streams.audio) if _decodable(s)]
+    return usable[0] if usable else None
+
+
+def _decodable(stream: AudioStream | VideoStream) -> bool:
+    return stream.codec_context is not None
+
+
+def _moves(stream: VideoStream) -> bool:
+    return _decodable(stream) and not stream.disposition & _NOT_SHOWN
+
+
+def picture_stream(container: InputContainer, path: Path) -> tuple[VideoStream, Fraction]:
+    """The stream of pictures that the source was probed to have, with its time base."""
+    return _probed(video_stream(container), path)
+
+
+def sound_stream(container: InputContainer, path: Path) -> tuple[AudioStream, Fraction]:
+    """The stream of sound that the source was probed to have, with its time base."""
+    return _probed(audio_stream(container), path)
+
+
+def _probed(stream: StreamT | None, path: Path) -> tuple[StreamT, Fraction]:
+    if stream is None or stream.time_base is None:
+        raise MediaError(f"{path}: the file has changed since it was looked at; ingest it again")
+    return stream, stream.time_base
+
+
+def origin(container: InputContainer) -> Fraction:
+    """Seconds on the container's clock at which the video's time 0 lies: its first start."""
+    streams = (video_stream(container), audio_stream(container))
+    starts = [
+        s.start_time * s.time_base
+        for s in streams
+        if s is not None and s.start_time is not None and s.time_base is not None
+    ]
+    if starts:
+        return min(starts)
+    return Fraction(container.start_time or 0, 1_000_000)
+
+
+def to_ms(pts: int, time_base: Fraction, zero: Fraction) -> int:
+    """Milliseconds of video time, rounded up, so that at that time the frame is already shown."""
+    exact = (pts * time_base - zero) * 1000
+    return -(-exact.numerator // exact.denominator)
+
+
+def packets_of(container: InputContainer, stream: VideoStream | AudioStream) -> Iterator[Packet]:
+    """The stream's packets to the end of the file, past stretches that cannot be read."""
+    packets: Iterator[Packet] = container.demux(stream)
+    failures = 0
+    while failures < _READ_FAILURES:
+        try:
+            packet = next(packets, None)
+        except av.FFmpegError:
+            packets, failures = container.demux(stream), failures + 1
+            continue
+        if packet is None:
+            return
+        yield packet

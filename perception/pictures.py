@@ -1,0 +1,165 @@
+"""The pictures of a video at its sample instants, in one decoding pass.
+
+Every picture that others are predicted from is decoded. Of the rest (in H.264 about half) only
+those that a sample instant shows are: packets are looked at some way ahead, so that it is known
+when each picture gives way to the next. Pixels come out the same as with everything decoded.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right, insort
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import av
+
+from perception.media import Packet, packets_of, picture_stream, to_ms
+from perception.sampling import Grid
+from perception.seeking import open_before
+
+if TYPE_CHECKING:
+    from domain.settings import WatchSettings
+    from perception.source import SourceInfo
+
+_AHEAD = 24
+"""Packets looked at ahead, and remembered behind: more than any reordering (16 in H.264)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """What an instant shows: a picture since ``time_ms``, or None where it did not decode."""
+
+    instant_ms: int
+    time_ms: int
+    picture: av.VideoFrame | None
+
+
+class Pictures:
+    """Reads the pictures of a source from a moment on; iterate it once, in order of instants."""
+
+    def __init__(
+        self, path: Path, info: SourceInfo, settings: WatchSettings, from_ms: int = 0
+    ) -> None:
+        self._info, self._from = info, from_ms
+        self._grid = Grid.of(settings)
+        self._tolerance_ms = int(1000 / settings.sample_fps)
+        self._container = open_before(path, info, "video", from_ms)
+        self._stream, self._base = picture_stream(self._container, path)
+        self._stream.thread_type = "AUTO"
+        self._context = self._stream.codec_context
+        self._due: dict[int, int] = {}
+        self._end_ms = 0
+
+    def close(self) -> None:
+        """Let go of the file and the decoder."""
+        self._container.close()
+
+    def __iter__(self) -> Iterator[Shown]:
+        """What each instant shows, in order; instants before the first picture are left out."""
+        since, picture = -1, None
+        for time, frame in self._decoded():
+            if time > since:
+                yield from self._until(time, since, picture)
+                since, picture = time, frame
+        end = min(self._end_ms, self._info.duration_ms)
+        yield from self._until(end, since, picture)
+
+    def _until(self, end: int, since: int, picture: av.VideoFrame | None) -> Iterator[Shown]:
+        """The instants before ``end``, all of which show the picture that appeared at ``since``."""
+        for instant in self._grid.within(max(since, self._from), end):
+            due = self._due.pop(instant, None)
+            if since < 0 and due is None:
+                continue
+            stale = due is not None and due - since > self._tolerance_ms
+            yield Shown(instant, since, None if stale else picture)
+
+    def _decoded(self) -> Iterator[tuple[int, av.VideoFrame | None]]:
+        """Time and picture as they are to be shown; None in place of a damaged picture."""
+        damaged = False
+        for packet in self._chosen():
+            try:
+                frames = self._context.decode(packet)
+            except av.FFmpegError:
+                damaged = True
+                continue
+            for frame in frames:
+                # What follows a damaged picture is predicted from it, up to the next key picture.
+                damaged = frame.is_corrupt or (damaged and not frame.key_frame)
+                if frame.pts is not None:
+                    time = to_ms(frame.pts, self._base, self._info.origin)
+                    yield time, None if damaged else frame
+
+    def _chosen(self) -> Iterator[Packet | None]:
+        """Packets to decode, with the decoder told which it may skip; None at the end."""
+        for packet, until in _with_end(self._packets(), self._time_of):
+            time = self._time_of(packet)
+            wanted = time is None or self._plan(time, until)
+            keep = wanted or self._info.interlaced
+            self._context.skip_frame = "DEFAULT" if keep else "NONREF"
+            yield packet
+        yield None
+
+    def _plan(self, time: int, until: int) -> bool:
+        """Note which picture is due at each instant of ``[time, until)``; is there an instant?"""
+        self._end_ms = max(self._end_ms, until)
+        instants = list(self._grid.within(max(time, self._from), until))
+        self._due.update(dict.fromkeys(instants, time))
+        return bool(instants)
+
+    def _packets(self) -> Iterator[Packet]:
+        return (packet for packet in packets_of(self._container, self._stream) if packet.size)
+
+    def _time_of(self, packet: Packet) -> int | None:
+        if packet.pts is None or packet.is_discard:
+            return None
+        return to_ms(packet.pts, self._base, self._info.origin)
+
+
+def _with_end(
+    packets: Iterable[Packet], time_of: Callable[[Packet], int | None]
+) -> Iterator[tuple[Packet, int]]:
+    """Packets in decoding order, each with the time at which the picture shown next appears."""
+    queue: deque[Packet] = deque()
+    times = _Window(2 * _AHEAD)
+    for packet in packets:
+        queue.append(packet)
+        times.add(time_of(packet))
+        if len(queue) > _AHEAD:
+            yield _ended(queue.popleft(), times, time_of)
+    while queue:
+        yield _ended(queue.popleft(), times, time_of)
+
+
+def _ended(
+    packet: Packet, times: _Window, time_of: Callable[[Packet], int | None]
+) -> tuple[Packet, int]:
+    time = time_of(packet)
+    if time is None:
+        return packet, 0
+    length = float((packet.duration or 0) * packet.time_base) * 1000
+    return packet, times.after(time) or time + max(1, round(length))
+
+
+class _Window:
+    """The last ``size`` times seen, in order of time."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._seen: deque[int] = deque()
+        self._sorted: list[int] = []
+
+    def add(self, time: int | None) -> None:
+        if time is None:
+            return
+        self._seen.append(time)
+        insort(self._sorted, time)
+        if len(self._seen) > self._size:
+            self._sorted.remove(self._seen.popleft())
+
+    def after(self, time: int) -> int | None:
+        """The first time later than ``time``, if any."""
+        index = bisect_right(self._sorted, time)
+        return self._sorted[index] if index < len(self._sorted) else None

@@ -1,0 +1,189 @@
+"""What a source is: its length, its streams, its identity, its clips."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import av
+
+from domain.errors import MediaError
+from domain.media import Clip
+from domain.time import TimeSpan
+from perception.boxes import refuse_cut_short
+from perception.media import audio_stream, open_media, origin, refuse_unreadable, video_stream
+
+if TYPE_CHECKING:
+    from av.audio.stream import AudioStream
+    from av.container import InputContainer
+    from av.video.stream import VideoStream
+
+    from domain.settings import WatchSettings
+
+_PICTURES = "mp4 m4v mov mkv webm avi flv wmv asf mpg mpeg ts mts m2ts 3gp ogv mxf gif"
+_SOUNDS = "mp3 m4a aac flac wav ogg oga opus wma aiff aif ac3 amr mka"
+SUFFIXES = frozenset(f".{name}" for name in f"{_PICTURES} {_SOUNDS}".split())
+"""What a folder is searched for. A file that is named is tried whatever its suffix."""
+
+_LENGTH_IS_STATED = ("mov", "matroska", "avi", "wav", "flac", "ogg", "asf", "aiff", "mxf", "gif")
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True)
+class SourceInfo:
+    """A readable source. Width and height are in pixels after rotation; 0 without video.
+
+    ``origin`` is where video time 0 lies on the container's clock, in seconds. ``rotation`` is
+    the display matrix's, in degrees counter-clockwise: 0, 90, 180 or 270.
+    """
+
+    duration_ms: int
+    width: int
+    height: int
+    has_video: bool
+    has_audio: bool
+    frame_rate: float
+    video_codec: str | None
+    audio_codec: str | None
+    origin: Fraction
+    rotation: int = 0
+    interlaced: bool = False
+
+
+def probe(path: Path) -> SourceInfo:
+    """Read what a source is, and make sure that something in it decodes.
+
+    Raises:
+        MediaError: missing, empty, cut short, not media, without length, or undecodable.
+    """
+    refuse_unreadable(path)
+    refuse_cut_short(path)
+    try:
+        with open_media(path) as container:
+            return _describe(path, container)
+    except av.FFmpegError as error:
+        raise MediaError(f"{path}: damaged beyond reading ({error.strerror})") from error
+
+
+def _describe(path: Path, container: InputContainer) -> SourceInfo:
+    video, audio = video_stream(container), audio_stream(container)
+    if video is None and audio is None:
+        raise MediaError(f"{path}: holds no video or audio that can be decoded")
+    zero = origin(container)
+    duration_ms = _duration_ms(path, container, zero)
+    picture = _first_frame(path, container, video, audio)
+    if duration_ms <= 0:
+        raise MediaError(f"{path}: has no length")
+    rotation = round(picture.rotation) % 360 if picture is not None else 0
+    width, height = (picture.width, picture.height) if picture is not None else (0, 0)
+    if rotation in (90, 270):
+        width, height = height, width
+    return SourceInfo(
+        duration_ms=duration_ms,
+        width=width,
+        height=height,
+        has_video=picture is not None,
+        has_audio=audio is not None,
+        frame_rate=float(video.average_rate or 0) if video else 0.0,
+        video_codec=video.codec_context.name if video else None,
+        audio_codec=audio.codec_context.name if audio else None,
+        origin=zero,
+        rotation=rotation,
+        interlaced=picture is not None and picture.interlaced_frame,
+    )
+
+
+def _first_frame(
+    path: Path,
+    container: InputContainer,
+    video: VideoStream | None,
+    audio: AudioStream | None,
+) -> av.VideoFrame | None:
+    """The first picture, or None where only sound decodes."""
+    heard = False
+    container.seek(0)
+    for packet in container.demux([s for s in (video, audio) if s is not None]):
+        try:
+            for frame in packet.decode():
+                if isinstance(frame, av.VideoFrame):
+                    return frame
+                heard = True
+        except av.FFmpegError:
+            continue
+        if heard and video is None:
+            return None
+    if not heard:
+        raise MediaError(f"{path}: nothing in it can be decoded")
+    return None
+
+
+def _duration_ms(path: Path, container: InputContainer, zero: Fraction) -> int:
+    """The length that the header states, or else that of the packets themselves."""
+    stated = container.format.name.split(",")[0] in _LENGTH_IS_STATED
+    if stated and container.duration:
+        return container.duration // 1000
+    with open_media(path) as again:
+        return int((_end_of_packets(again) - zero) * 1000)
+
+
+def _end_of_packets(container: InputContainer) -> Fraction:
+    end = Fraction(0)
+    streams = [s for s in (video_stream(container), audio_stream(container)) if s is not None]
+    for packet in container.demux(streams):
+        time = packet.pts if packet.pts is not None else packet.dts
+        if time is not None:
+            end = max(end, (time + (packet.duration or 0)) * packet.time_base)
+    return end
+
+
+def video_id(path: Path) -> str:
+    """The first 16 hex digits of the SHA-256 of the file's content.
+
+    Raises:
+        MediaError: the file is missing or empty.
+    """
+    refuse_unreadable(path)
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            digest.update(chunk)
+    return digest.hexdigest()[:16]
+
+
+def clips_of(duration_ms: int, settings: WatchSettings) -> list[Clip]:
+    """Half-open clips of ``settings.clip_ms`` that cover ``[0, duration_ms)``, in order."""
+    starts = range(0, duration_ms, settings.clip_ms)
+    return [
+        Clip(index=i, span=TimeSpan.of(start, min(start + settings.clip_ms, duration_ms)))
+        for i, start in enumerate(starts)
+    ]
+
+
+def find_media(paths: Iterable[Path]) -> list[Path]:
+    """The files named, and those in the folders named, at any depth; each once, in order.
+
+    Raises:
+        MediaError: a path does not exist, or a folder holds no media.
+    """
+    found = dict.fromkeys(file for path in paths for file in _media_of(path))
+    return list(found)
+
+
+def _media_of(path: Path) -> Iterator[Path]:
+    if not path.exists():
+        raise MediaError(f"{path}: no such file or folder")
+    if not path.is_dir():
+        yield path
+        return
+    files = sorted(file for file in path.rglob("*") if _is_media(file))
+    if not files:
+        raise MediaError(f"{path}: no video or audio files in this folder")
+    yield from files
+
+
+def _is_media(file: Path) -> bool:
+    return file.suffix.lower() in SUFFIXES and not file.name.startswith(".") and file.is_file()
