@@ -44,10 +44,13 @@ def ask(
         return asker.ask(question, on_event)
 
 
-def answer_json(asked: Asked, question_id: str | None = None) -> dict[str, Any]:
+def answer_json(asked: Asked, question_id: str | int | None = None) -> dict[str, Any]:
     """The answer as one JSON line; ``option`` only where the question had options."""
     answer = asked.answer
-    line: dict[str, Any] = {"id": question_id or asked.trajectory_id, "answer": answer.text}
+    line: dict[str, Any] = {
+        "id": asked.trajectory_id if question_id is None else question_id,
+        "answer": answer.text,
+    }
     if answer.option is not None:
         line["option"] = answer.option
     return line | {

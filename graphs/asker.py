@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from domain.asking import Answer, Question
 from domain.trajectory import Ended, Event, Failed, QuestionAsked
@@ -21,6 +21,8 @@ from store.queries.clips import view_of
 from store.queries.trajectories import add_trajectory, end_trajectory
 
 if TYPE_CHECKING:
+    from langchain_core.runnables import RunnableConfig
+
     from graphs.desks import Desks
     from models.toolbox import Toolbox
     from store.database import Store
@@ -75,7 +77,7 @@ class Asker:
 
     def _run(self, state: State, desk: Desk) -> None:
         limit = recursion_limit(desk.settings.rounds, desk.settings.retries)
-        config: dict[str, Any] = {
+        config: RunnableConfig = {
             "configurable": {"thread_id": desk.recorder.trajectory},
             "recursion_limit": limit,
         }

@@ -11,6 +11,7 @@ from nodes.desk import Desk
 from nodes.meter import Meter
 from nodes.reasoners.port import Reasoner
 from nodes.recorder import Recorder
+from store.queries.search import people_in
 
 if TYPE_CHECKING:
     from models.toolbox import Toolbox
@@ -43,6 +44,24 @@ class ProfileDesks:
             settings=self._settings.ask,
             recorder=recorder,
             meter=meter,
+            people=self._people(view),
+        )
+
+    def _people(self, view: MemoryView) -> tuple[tuple[str, str], ...]:
+        """Names by tag. Tags are a video's own, so several videos have none in common."""
+        if len(view.scopes) > 1:
+            return ()
+        with self._store.begin() as session:
+            people = people_in(session, view.scopes[0])
+        return tuple(
+            (tag, person.name)
+            for person in people
+            if person.name
+            for tag in (
+                person.tag,
+                *(f"<face_{number}>" for number in person.faces),
+                *(f"<voice_{number}>" for number in person.voices),
+            )
         )
 
     def _reasoner(self, recorder: Recorder, meter: Meter) -> Reasoner:

@@ -1,0 +1,175 @@
+"""Many questions at once: bounded concurrency, answers as they come, and resumable."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Collection, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field, ValidationError
+
+from domain.asking import Question
+from domain.base import Frozen
+from domain.errors import HomerError, InputError
+from graphs.ask import Asked, answer_json
+from graphs.asker import Asker
+from store.queries.videos import find_video
+
+if TYPE_CHECKING:
+    from models.toolbox import Toolbox
+    from store.database import Store
+
+
+class BatchQuestion(Frozen):
+    """One line of a batch file. ``video`` is an id, an unambiguous prefix or a title."""
+
+    id: str | int
+    video: str
+    question: str = Field(min_length=1)
+    options: tuple[str, ...] = Field(default=(), max_length=26)
+    as_of_s: float | None = Field(default=None, ge=0)
+
+
+@dataclass(frozen=True)
+class BatchResult:
+    """One question done: its answer line, or the error that kept it from one."""
+
+    id: str | int
+    line: dict[str, Any] | None
+    error: HomerError | None
+    finished: int
+    total: int
+
+
+def read_questions(path: Path) -> list[BatchQuestion]:
+    """The questions of a JSON lines file.
+
+    Raises:
+        InputError: the file cannot be read, a line is not a question, or an id comes twice.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"the batch file {path} cannot be read: {error}") from error
+    found = [_question(path, n, line) for n, line in enumerate(lines, start=1) if line.strip()]
+    seen: set[str | int] = set()
+    for question in found:
+        if question.id in seen:
+            raise InputError(f"{path}: the id {question.id!r} comes twice")
+        seen.add(question.id)
+    return found
+
+
+def _question(path: Path, number: int, line: str) -> BatchQuestion:
+    try:
+        return BatchQuestion.model_validate_json(line)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"]) or "line"
+        raise InputError(f"{path}, line {number}: {where}: {first['msg']}") from error
+
+
+def answered(path: Path) -> set[str | int]:
+    """Ids that the output file answers already. A torn last line is cut off, to be done again.
+
+    Raises:
+        InputError: a line in the middle is not an answer: this is not an output file of a batch.
+    """
+    if not path.exists():
+        return set()
+    whole, torn = _split(path.read_bytes())
+    ids = {_id_of(path, n, line) for n, line in enumerate(whole, start=1)}
+    if torn:
+        with path.open("r+b") as file:
+            file.truncate(sum(len(line) for line in whole))
+    return ids
+
+
+def _split(data: bytes) -> tuple[list[bytes], bytes]:
+    """The lines that end, each with its newline, and what follows the last newline."""
+    lines = data.splitlines(keepends=True)
+    if lines and not lines[-1].endswith(b"\n"):
+        return lines[:-1], lines[-1]
+    return lines, b""
+
+
+def _id_of(path: Path, number: int, line: bytes) -> str | int:
+    try:
+        found = json.loads(line)["id"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path}, line {number} is no answer: name another output") from error
+    if not isinstance(found, str | int):
+        raise InputError(f"{path}, line {number} is no answer: name another output")
+    return found
+
+
+def resolve(store: Store, asked: Sequence[BatchQuestion]) -> list[Question]:
+    """The questions with their videos found.
+
+    Raises:
+        NotFound: a question's video is not in the library.
+        Ambiguous: several videos go by that name.
+    """
+    with store.begin() as session:
+        ids = {name: find_video(session, name).id for name in sorted({q.video for q in asked})}
+    return [
+        Question(
+            text=q.question,
+            videos=(ids[q.video],),
+            options=q.options,
+            as_of_ms=None if q.as_of_s is None else round(q.as_of_s * 1000),
+        )
+        for q in asked
+    ]
+
+
+def run_batch(
+    store: Store,
+    toolbox: Toolbox,
+    questions: Sequence[BatchQuestion],
+    done: Collection[str | int] = frozenset(),
+    workers: int | None = None,
+    make: Callable[[Store, Toolbox], Asker] = Asker,
+) -> Iterator[BatchResult]:
+    """Ask all questions that are not ``done``; results come in the order they finish.
+
+    A question that fails does not stop the others. Closing the iterator drops what has not begun.
+    ``workers`` is how many are asked at a time; the default is one a processor, at most 4.
+    """
+    todo = [q for q in questions if q.id not in done]
+    resolved = resolve(store, todo)
+    pool = ThreadPoolExecutor(workers or min(4, os.cpu_count() or 1))
+    with make(store, toolbox) as asker:
+        try:
+            futures = {
+                pool.submit(asker.ask, question): item.id
+                for item, question in zip(todo, resolved, strict=True)
+            }
+            start = len(questions) - len(todo)
+            for n, future in enumerate(as_completed(futures), start=start + 1):
+                yield _result(futures[future], future, n, len(questions))
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _result(name: str | int, future: Future[Asked], finished: int, total: int) -> BatchResult:
+    try:
+        line = answer_json(future.result(), name)
+    except HomerError as error:
+        return BatchResult(name, None, error, finished, total)
+    return BatchResult(name, line, None, finished, total)
+
+
+def write_batch(path: Path, results: Iterator[BatchResult]) -> Iterator[BatchResult]:
+    """Append each answer to ``path`` as it comes, flushed, and pass the result on."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a", encoding="utf-8") as file:
+        for result in results:
+            if result.line is not None:
+                file.write(json.dumps(result.line, ensure_ascii=False) + "\n")
+                file.flush()
+            yield result

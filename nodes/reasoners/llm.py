@@ -1,0 +1,190 @@
+"""The reasoner that is a language model: prompts out, checked structures back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from pydantic import BaseModel
+
+from domain.asking import Action, Subtask
+from domain.ledger import Draft, Edits
+from domain.settings import AskSettings
+from nodes.harness.constrain import letter
+from nodes.harness.inform import (
+    action_line,
+    card,
+    hint_lines,
+    ledger_lines,
+    memory_line,
+    people_lines,
+    question_lines,
+    quoted,
+)
+from nodes.reasoners.port import Assessment, Conclusion, Step, Turn
+from nodes.reasoners.prompts import prompt
+from nodes.reasoners.replies import ActReply, AssessReply, ConcludeReply, PlanReply, ReplanReply
+
+if TYPE_CHECKING:
+    from langchain_core.messages import BaseMessage
+
+Reply = TypeVar("Reply", bound=BaseModel)
+
+RECENT = 3
+"""Cards of the last searches are shown whole; of older ones the best lines."""
+OLD_LINES = 4
+CONCLUDE_LINES = 60
+
+
+class Caller(Protocol):
+    """Makes the calls of one run: budgets, deadlines and the record are its business."""
+
+    def ask(
+        self,
+        purpose: str,
+        messages: Sequence[BaseMessage],
+        schema: type[Reply],
+        *,
+        temperature: float,
+        images: Sequence[bytes] = (),
+        last: bool = False,
+    ) -> Reply:
+        """A reply in ``schema``; ``last`` may use what is held back for the final answer.
+
+        Raises:
+            Unreadable: the reply does not fit the schema.
+            BudgetExceeded: the tokens or the seconds are spent.
+            ModelError: the model cannot be reached.
+        """
+
+
+class LlmReasoner:
+    """Decides by asking a language model. ``images`` loads a keyframe's JPEG by its SHA-256."""
+
+    name = "llm"
+    note = ""
+
+    def __init__(
+        self,
+        caller: Caller,
+        settings: AskSettings,
+        images: Callable[[str], bytes] | None = None,
+    ) -> None:
+        self._caller, self._settings, self._images = caller, settings, images
+
+    def plan(self, turn: Turn) -> tuple[Draft, ...]:
+        """Split the question, at a low temperature."""
+        ask = prompt("plan", most=self._settings.subtasks, notes=_notes(turn))
+        cool = self._settings.plan_temperature
+        reply = self._caller.ask("plan", _messages(turn, ask), PlanReply, temperature=cool)
+        return tuple(subtask.draft() for subtask in reply.subtasks)
+
+    def act(self, turn: Turn) -> Action:
+        """Search or answer, after all that was found so far."""
+        ask = prompt(
+            "act",
+            round=turn.round,
+            rounds=self._settings.rounds,
+            ledger=ledger_lines(turn.ledger, turn.current, full=True),
+            current=_named(turn.current),
+            focus=_focus(turn),
+            notes=_notes(turn),
+        )
+        warm = self._settings.act_temperature
+        messages = _messages(turn, ask, turn.steps)
+        return self._caller.ask("act", messages, ActReply, temperature=warm).decision()
+
+    def assess(self, turn: Turn) -> Assessment:
+        """What the last search settles; it is shown the images where there are any."""
+        found = card(turn.found, (), repeats=False) if turn.found else ""
+        ask = prompt(
+            "assess",
+            ledger=ledger_lines(turn.ledger, turn.current, full=True),
+            current=_named(turn.current),
+            card=found,
+            notes=_notes(turn),
+        )
+        load = self._images
+        shown = [load(blob) for blob in turn.images[: self._settings.images]] if load else []
+        reply = self._caller.ask(
+            "assess", _messages(turn, ask), AssessReply, temperature=0.0, images=shown
+        )
+        return reply.assessment()
+
+    def replan(self, turn: Turn, reasons: tuple[str, ...]) -> Edits:
+        """Repair the plan."""
+        ask = prompt(
+            "replan",
+            ledger=ledger_lines(turn.ledger, turn.current, full=True),
+            reasons="; ".join(reasons),
+            adds=self._settings.replan_adds,
+            notes=_notes(turn),
+        )
+        cool = self._settings.plan_temperature
+        messages = _messages(turn, ask, turn.steps)
+        return self._caller.ask("replan", messages, ReplanReply, temperature=cool).edits()
+
+    def conclude(self, turn: Turn) -> Conclusion:
+        """Answer from everything, at temperature 0."""
+        ask = prompt(
+            "conclude",
+            ledger=ledger_lines(turn.ledger, None, full=True),
+            evidence=_evidence(turn),
+            form=_form(turn),
+            notes=_notes(turn),
+        )
+        messages = _messages(turn, ask)
+        reply = self._caller.ask("conclude", messages, ConcludeReply, temperature=0.0, last=True)
+        return reply.conclusion()
+
+
+def _messages(turn: Turn, ask: str, steps: Sequence[Step] = ()) -> list[BaseMessage]:
+    """The stable part first, so that providers can cache it; then the searches; then the task."""
+    from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
+
+    question = prompt(
+        "question", question=question_lines(turn.question), people=people_lines(turn.people)
+    )
+    talk: list[BaseMessage] = [SystemMessage(prompt("system")), HumanMessage(question)]
+    for i, step in enumerate(steps):
+        old = i < len(steps) - RECENT
+        talk.append(AIMessage(f"{step.subtask}: {action_line(step.action)}"))
+        talk.append(HumanMessage(_shortened(step.card) if old else step.card))
+    return [*talk, HumanMessage(ask)]
+
+
+def _shortened(text: str) -> str:
+    """An older card: its head and its best lines."""
+    head, *rest = text.split("\n")
+    memories = [line for line in rest if line.startswith("<memory")]
+    return "\n".join([head, *memories[:OLD_LINES], "</card>"])
+
+
+def _named(subtask: Subtask | None) -> str:
+    return f"{subtask.id}: {quoted(subtask.text)}" if subtask else "the question"
+
+
+def _focus(turn: Turn) -> str:
+    focus = turn.focus
+    if focus is None:
+        return "No segment is in focus yet."
+    return f'In focus: [{focus.ref}] "{quoted(focus.label, 80)}".'
+
+
+def _notes(turn: Turn) -> str:
+    forced = (f"This round's mode is {turn.forced}.",) if turn.forced else ()
+    return hint_lines((*turn.hints, *forced), turn.complaint, turn.final)
+
+
+def _evidence(turn: Turn) -> str:
+    """The best evidence, what supports the subtasks first, each once and in time."""
+    support = {ref for s in turn.ledger.subtasks for ref in s.support}
+    best = sorted(turn.evidence, key=lambda e: (e.ref not in support, -e.score, e.span.start_ms))
+    shown = sorted(best[:CONCLUDE_LINES], key=lambda e: (e.video, e.span.start_ms, e.ref))
+    return "\n".join(memory_line(e) for e in shown) or "Nothing was found."
+
+
+def _form(turn: Turn) -> str:
+    if not turn.question.options:
+        return prompt("conclude_open")
+    return prompt("conclude_options", last=letter(len(turn.question.options) - 1))
