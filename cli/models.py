@@ -40,8 +40,10 @@ def pull(
     from store.home import Home
 
     wanted = _names(profile, tuple(names or ()))
-    _show_licences(wanted)
-    got = fetch(Home.default().weights, wanted, _Lines())
+    weights = Home.default().weights
+    missing = [row["model"] for row in _rows(wanted) if row["state"] != "present"]
+    _show_licences(tuple(missing))
+    got = fetch(weights, wanted, _Lines())
     fresh = [pulled for pulled in got if pulled.source]
     for pulled in fresh:
         say(f"{pulled.model}/{pulled.path.name} from {pulled.source}")

@@ -10,7 +10,7 @@ from typing import Any, Protocol, Self
 
 from domain.errors import DatabaseError, ModelError, ReplayMiss
 from domain.media import Video
-from flows.watching import Watched, Watching
+from flows.watching import ClipLeft, Watched, Watching
 
 BACK_OFF_S = (1.0, 4.0, 15.0)
 """How long to wait before each new try of a step."""
@@ -54,7 +54,9 @@ class Steps(Protocol):
 
 def worth_retrying(error: BaseException) -> bool:
     """Whether the same step may succeed a moment later: a model or the database was away."""
-    return isinstance(error, ModelError | DatabaseError) and not isinstance(error, ReplayMiss)
+    return isinstance(error, ModelError | DatabaseError) and not isinstance(
+        error, ClipLeft | ReplayMiss
+    )
 
 
 def watch(work: Watching, steps: Steps, listener: Listener) -> Watched:

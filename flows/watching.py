@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from domain.errors import InputError, MediaError, NotFound
+from domain.errors import InputError, MediaError, ModelError, NotFound
 from domain.media import ClipState, Video
 from flows.desk import Desk
 from memory.watch import remember, weave_due
@@ -27,6 +27,10 @@ from store.home import Home
 from store.queries import clips as clip_rows
 from store.queries import videos as video_rows
 from store.queries.videos import VideoState
+
+
+class ClipLeft(ModelError):
+    """A clip was marked as failed, with the reason, for another run to try."""
 
 
 @dataclass(frozen=True)
@@ -95,11 +99,18 @@ class Watching:
             self._ready[clip] = perceive(raw, self.desk.toolbox, self.desk.settings.watch)
 
     def remember(self, clip: int) -> None:
-        """Store the perceived clip as memory, in one transaction."""
-        perceived = self._ready[clip]
-        desk = self.desk
-        remember(desk.store, self.video.id, perceived, self.writers, desk.toolbox, desk.settings)
+        """Store the perceived clip as memory, in one transaction.
+
+        Raises:
+            ClipLeft: it could not be decoded, or its memory not be written; the store says why.
+        """
+        perceived, desk = self._ready[clip], self.desk
+        state = remember(
+            desk.store, self.video.id, perceived, self.writers, desk.toolbox, desk.settings
+        )
         del self._ready[clip]
+        if state is ClipState.FAILED:
+            raise ClipLeft(self._reason(clip))
         self._fresh += 1
 
     def weave(self, *, final: bool = False) -> None:
@@ -107,9 +118,10 @@ class Watching:
         desk = self.desk
         weave_due(desk.store, self.video.id, self.writers, desk.toolbox, desk.settings, final=final)
 
-    def give_up(self, clip: int, error: Exception) -> None:
-        """Leave the clip as failed, with the reason; the next run tries it again."""
-        self._ready.pop(clip, None)
+    def give_up(self, clip: int, error: ModelError) -> None:
+        """Leave a clip as failed that could not be perceived; the next run tries it again."""
+        if isinstance(error, ClipLeft):
+            return
         with self.desk.store.begin() as session:
             clip_rows.mark_clip(
                 session, self.video.id, clip, ClipState.FAILED, error=str(error) or repr(error)
@@ -132,6 +144,11 @@ class Watching:
     def _mark(self, state: str, error: str | None = None) -> None:
         with self.desk.store.begin() as session:
             video_rows.set_video_state(session, self.video.id, state, error)
+
+    def _reason(self, clip: int) -> str:
+        with self.desk.store.begin() as session:
+            found = [row.error for row in clip_rows.clips_of(session, self.video.id)]
+        return found[clip] or "no reason is known"
 
     def _read(self, clip: int) -> RawClip:
         """The decoded clip; reading goes on where it was, or starts at ``clip``."""

@@ -1,0 +1,5 @@
+"""``python -m cli`` is ``homer``."""
+
+from cli.main import main
+
+main()
