@@ -6,10 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Select, func, insert, or_, select, update
+from sqlalchemy import Select, delete, func, insert, or_, select, update
 from sqlalchemy.orm import Session
 
 from domain.events import Edge, Relation, Segment
+from domain.media import ClipState
 from domain.time import TimeSpan
 from store.schema import ClipRow, EdgeRow, PatchRow, SegmentRevisionRow, SegmentRow
 
@@ -84,7 +85,9 @@ def _patch(row: PatchRow) -> PatchAt:
 
 
 def save_patch(session: Session, video_id: str, patch: PatchAt) -> None:
-    """Store a patch; one that was stored for the same clip (``id`` not 0) is replaced."""
+    """Store a patch under a new id, in place of the one for the same clip where there is one."""
+    same = (PatchRow.video_id == video_id, PatchRow.at_clip == patch.at_clip)
+    session.execute(delete(PatchRow).where(*same))
     values = {
         "video_id": video_id,
         "at_clip": patch.at_clip,
@@ -94,10 +97,7 @@ def save_patch(session: Session, video_id: str, patch: PatchAt) -> None:
         "dropped": patch.dropped,
         "pending": list(patch.pending),
     }
-    if patch.id:
-        session.execute(update(PatchRow).where(PatchRow.id == patch.id).values(values))
-    else:
-        session.execute(insert(PatchRow), [values])
+    session.execute(insert(PatchRow), [values])
 
 
 def _segments(video_id: str) -> Select[int, SegmentRevisionRow]:
@@ -241,6 +241,19 @@ def clip_spans(session: Session, video_id: str, clips: Iterable[int]) -> dict[in
         ClipRow.video_id == video_id, ClipRow.clip.in_(sorted(set(clips)))
     )
     return {clip: TimeSpan.of(start, end) for clip, start, end in session.execute(query)}
+
+
+def done_spans(
+    session: Session, video_id: str, clips: Iterable[int], last_clip: int
+) -> dict[int, TimeSpan]:
+    """The spans of those of ``clips`` that are done and not after ``last_clip``."""
+    done = select(ClipRow.clip).where(
+        ClipRow.video_id == video_id,
+        # Writers may name any number; beyond these the column's type would refuse it.
+        ClipRow.clip.in_(sorted(clip for clip in set(clips) if clip <= last_clip)),
+        ClipRow.state == ClipState.DONE,
+    )
+    return clip_spans(session, video_id, session.scalars(done))
 
 
 def as_segment(video_id: str, found: SegmentAt, spans: dict[int, TimeSpan]) -> Segment:

@@ -89,10 +89,23 @@ def add_identities(
 
 
 def seen_by(session: Session, identity_ids: Iterable[int], clip: int) -> None:
-    """Move ``first_clip`` back for identities met in an earlier clip that came late."""
+    """Move the first appearance back for identities met in an earlier clip that came late."""
     ids = list(identity_ids)
-    later = (IdentityRow.id.in_(ids), IdentityRow.first_clip > clip)
-    session.execute(update(IdentityRow).where(*later).values(first_clip=clip))
+    of_these = select(CharacterMemberRow.character_id).where(
+        CharacterMemberRow.identity_id.in_(ids), CharacterMemberRow.to_clip.is_(None)
+    )
+    for table, key in (
+        (IdentityRow, IdentityRow.id.in_(ids) & (IdentityRow.first_clip > clip)),
+        (CharacterRow, CharacterRow.id.in_(of_these) & (CharacterRow.from_clip > clip)),
+        (
+            CharacterMemberRow,
+            CharacterMemberRow.identity_id.in_(ids)
+            & (CharacterMemberRow.from_clip > clip)
+            & CharacterMemberRow.to_clip.is_(None),
+        ),
+    ):
+        column = "first_clip" if table is IdentityRow else "from_clip"
+        session.execute(update(table).where(key).values({column: clip}))
 
 
 def exemplars_of(session: Session, identity_ids: Sequence[int]) -> dict[int, list[StoredExemplar]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import func, insert, select, text, update
+from sqlalchemy import insert, select, text, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.orm import Session
 
@@ -18,6 +18,7 @@ from store.schema import (
     ScreenTextRow,
     SightingRow,
     UtteranceRow,
+    VideoRow,
 )
 
 Owners = Mapping[tuple[IdentityKind, int], int]
@@ -135,13 +136,6 @@ def add_blobs(session: Session, video_id: str, sizes: Mapping[str, int]) -> None
         session.execute(upsert(BlobRow).on_conflict_do_nothing(), rows)
 
 
-def blobs_of(session: Session, video_id: str) -> list[str]:
-    """SHA-256 of every blob that ``video_id`` uses, sorted."""
-    query = select(BlobRow.sha256).where(BlobRow.video_id == video_id)
-    return list(session.scalars(query.order_by(BlobRow.sha256)))
-
-
-def clip_counts(session: Session, video_id: str) -> dict[str, int]:
-    """How many clips of a video are in each state."""
-    query = select(ClipRow.state, func.count()).where(ClipRow.video_id == video_id)
-    return dict(session.execute(query.group_by(ClipRow.state)).tuples().all())
+def title_of(session: Session, video_id: str) -> str:
+    """The title of a video, empty where there is no such video."""
+    return session.scalar(select(VideoRow.title).where(VideoRow.id == video_id)) or ""

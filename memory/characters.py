@@ -1,0 +1,154 @@
+"""Characters: the identities of one person under one number, with the names they are known by.
+
+Every face and voice starts as a character of its own. Accepted statements "this face is this
+voice" move the voice to the face's character. Numbers are never given again, and every change
+holds from the clip at which it was learned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy.orm import Session
+
+from domain.media import IdentityKind
+from domain.people import Identity, IdentityStatement
+from memory.identities import Recognised
+from memory.people import TAG, People
+from store.queries import characters as stored
+from store.queries.characters import CharacterAt
+from store.queries.identities import Support, add_statements, support_for
+
+ACCEPT_SUPPORT = 4.0
+"""Support at which a statement is accepted; one second of speech with one face in view is 1."""
+
+ACCEPT_SHARE = 0.6
+"""A voice's best character must have this much of all the support that the voice has."""
+
+SPOKEN = ("said", "caption")
+"""Sources of names that a voice brings along."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """A name for whoever a tag stands for, and its source (said, read, caption, model)."""
+
+    tag: str
+    name: str
+    source: str
+
+
+def introduce(session: Session, video_id: str, recognised: Recognised, clip: int) -> None:
+    """A character for each new identity; speakers that the source names keep that name."""
+    ids = [one.id for one in recognised.new] + [one.id for _, one in recognised.new_speakers]
+    rows = stored.open_characters(session, video_id, ids, clip)
+    named = rows[len(recognised.new) :]
+    for row, (name, _) in zip(named, recognised.new_speakers, strict=True):
+        stored.add_name(session, row, name, "caption", clip)
+
+
+def people_of(session: Session, recognised: Recognised, clip: int) -> People:
+    """The people of a clip with what is known of them so far."""
+    every = [*recognised.groups.values(), *recognised.speakers.values()]
+    found = stored.characters_with(session, [one.id for one in every], clip)
+    return People(
+        faces=recognised.of_kind(IdentityKind.FACE),
+        voices=recognised.of_kind(IdentityKind.VOICE),
+        speakers=recognised.speakers,
+        characters=tuple(one.character for one in found),
+    )
+
+
+def best_character(supports: Sequence[Support], character_of: Mapping[int, int]) -> int | None:
+    """The character that one voice belongs to by what was stated.
+
+    Args:
+        supports: All support for the voice.
+        character_of: The character row of each face row.
+
+    Returns:
+        The character row with the most support, the one stated for the lowest face where equal;
+        None while there is too little, or too much of it for others.
+    """
+    totals: dict[int, float] = {}
+    for one in sorted(supports, key=lambda support: support.face_number):
+        row = character_of[one.face_id]
+        totals[row] = totals.get(row, 0.0) + one.total
+    best = max(totals, key=lambda row: totals[row], default=None)
+    if best is None or totals[best] < ACCEPT_SUPPORT:
+        return None
+    return best if totals[best] >= ACCEPT_SHARE * sum(totals.values()) else None
+
+
+def join_voices(
+    session: Session,
+    video_id: str,
+    statements: Sequence[IdentityStatement],
+    people: People,
+    clip: int,
+) -> None:
+    """Record statements, and move each voice to the character that now has most support."""
+    ids = {(one.kind, one.number): one.id for one in people.identities().values()}
+    add_statements(session, video_id, statements, ids)
+    voices = sorted({ids[(IdentityKind.VOICE, one.voice)] for one in statements})
+    supports = support_for(session, voices) if voices else []
+    for voice in voices:
+        of_voice = [one for one in supports if one.voice_id == voice]
+        _join(session, voice, of_voice, clip)
+
+
+def _join(session: Session, voice: int, supports: Sequence[Support], clip: int) -> None:
+    found = stored.characters_with(session, [voice, *(one.face_id for one in supports)], clip)
+    owner = {member: one for one in found for member in one.members}
+    rows = {member: one.id for member, one in owner.items()}
+    best = best_character(supports, rows)
+    if best is not None and best != rows[voice]:
+        target = next(one for one in found if one.id == best)
+        _move(session, voice, owner[voice], target, clip)
+
+
+def _move(
+    session: Session, voice: int, source: CharacterAt, target: CharacterAt, clip: int
+) -> None:
+    stored.end_member(session, source.id, voice, clip)
+    stored.add_member(session, target.id, voice, clip)
+    taken = {name.text.casefold() for name in target.names}
+    for name in _brought(source):
+        stored.end_name(session, source.id, name.text, clip)
+        if name.text.casefold() not in taken:
+            stored.add_name(session, target.id, name.text, name.source, clip)
+    if len(source.members) == 1:
+        stored.end_character(session, source.id, clip)
+
+
+def _brought(source: CharacterAt) -> list[stored.Name]:
+    """The names that a voice takes along: all of its own character's, else the spoken ones."""
+    if len(source.members) == 1:
+        return list(source.names)
+    only_voice = len(source.character.voices) == 1
+    return [name for name in source.names if only_voice and name.source in SPOKEN]
+
+
+def call(session: Session, calls: Iterable[Call], people: People, clip: int) -> None:
+    """Give names to characters; a name that a character already has is not given again."""
+    for one in calls:
+        rows = [identity.id for identity in people.members(one.tag)]
+        for found in stored.characters_with(session, rows, clip):
+            taken = {name.text.casefold() for name in found.names}
+            if one.name.casefold() not in taken:
+                stored.add_name(session, found.id, one.name, one.source, clip)
+
+
+def source_of_name(tag: str, writer_source: str) -> str:
+    """Where a name comes from: the writer, else read for a face and said by a voice."""
+    if writer_source:
+        return writer_source
+    found = TAG.fullmatch(tag)
+    return "read" if found and found[1] == IdentityKind.FACE else "said"
+
+
+def tag_ids(people: People, tags: Iterable[str]) -> list[Identity]:
+    """The identities of the clip that these tags stand for, without repeats."""
+    every = [one for tag in tags for one in people.members(tag)]
+    return list({one.id: one for one in every}.values())

@@ -1,0 +1,79 @@
+"""Stores the lines of a clip: links, and facts that are met again or no longer so."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlalchemy.orm import Session
+
+from domain.memories import MemoryDraft, MemoryKind
+from domain.settings import Settings
+from memory.characters import tag_ids
+from memory.people import People
+from store.queries.memories import (
+    Vector,
+    add_memories,
+    closest_fact,
+    link_memories,
+    strengthen,
+    supersede,
+)
+
+
+def store_memories(
+    session: Session,
+    video_id: str,
+    clip: int,
+    drafts: Sequence[MemoryDraft],
+    vectors: Sequence[Vector],
+    people: People,
+    settings: Settings,
+) -> None:
+    """Store drafts with their vectors; a fact that is known already is strengthened instead.
+
+    A fact is known when an open semantic line about exactly the same identities has a cosine
+    above ``settings.memory.same_fact`` to it. Lines that a draft contradicts are closed first, so
+    that they are not taken for the same fact.
+    """
+    contradicted = sorted({old for draft in drafts for old in draft.contradicts})
+    if contradicted:
+        supersede(session, video_id, contradicted, clip)
+    plain = [place for place, draft in enumerate(drafts) if draft.kind == MemoryKind.EPISODIC]
+    _add(session, video_id, clip, [drafts[n] for n in plain], [vectors[n] for n in plain], people)
+    for draft, vector in zip(drafts, vectors, strict=True):
+        if draft.kind != MemoryKind.EPISODIC:
+            _add_fact(session, video_id, clip, draft, vector, people, settings.memory.same_fact)
+
+
+def _add(
+    session: Session,
+    video_id: str,
+    clip: int,
+    drafts: Sequence[MemoryDraft],
+    vectors: Sequence[Vector],
+    people: People,
+) -> None:
+    ids = add_memories(session, video_id, clip, drafts, vectors)
+    links = [
+        (memory_id, identity.id)
+        for memory_id, draft in zip(ids, drafts, strict=True)
+        for identity in tag_ids(people, draft.tags)
+    ]
+    link_memories(session, links)
+
+
+def _add_fact(
+    session: Session,
+    video_id: str,
+    clip: int,
+    draft: MemoryDraft,
+    vector: Vector,
+    people: People,
+    same_fact: float,
+) -> None:
+    about = [identity.id for identity in tag_ids(people, draft.tags)]
+    known = closest_fact(session, video_id, about, vector)
+    if known is not None and known[1] > same_fact:
+        strengthen(session, [known[0]], clip)
+    else:
+        _add(session, video_id, clip, [draft], [vector], people)

@@ -1,0 +1,260 @@
+"""What is in the library, as the command line and the app show it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from pydantic import Field
+from sqlalchemy.orm import Session
+
+from domain.base import Frozen
+from domain.events import Edge, Segment
+from domain.media import Video
+from domain.memories import Memory
+from domain.time import TimeSpan
+from memory.lines import line
+from memory.people import People
+from store.database import Store
+from store.queries import characters, clips, events, memories, videos
+from store.queries.clips import StoredClip
+from store.queries.dump import dump
+from store.sweep import drop_blobs
+
+__all__ = [
+    "LibraryEntry",
+    "Portrait",
+    "delete",
+    "dump_lines",
+    "export",
+    "list_library",
+    "resolve",
+    "show_video",
+]
+
+
+class LibraryEntry(Frozen):
+    """A video in the list. ``clips``, ``done`` and ``failed`` are counts."""
+
+    id: str
+    title: str
+    path: str | None
+    duration_ms: int
+    state: str
+    error: str | None
+    profile: str
+    clips: int
+    done: int
+    failed: int
+
+
+class ShownLine(Frozen):
+    """A memory as a person reads it: names in place of tags where they are known."""
+
+    id: int
+    span: TimeSpan
+    kind: str
+    source: str
+    text: str
+    weight: int
+
+
+class ShownClip(Frozen):
+    """A clip with what is remembered of it, line by line, with who said it."""
+
+    index: int
+    span: TimeSpan
+    state: str
+    error: str | None
+    lines: tuple[ShownLine, ...]
+
+
+class ShownName(Frozen):
+    """A name and where it comes from: said, read, caption, model or person."""
+
+    name: str
+    source: str
+    from_clip: int
+
+
+class Person(Frozen):
+    """A character: its number, the tags it is recognised by, and its names."""
+
+    number: int
+    label: str
+    tags: tuple[str, ...]
+    names: tuple[ShownName, ...]
+    from_clip: int
+
+
+class Portrait(Frozen):
+    """All that is known of a video as of a clip; ``last_clip`` -1 is nothing yet."""
+
+    video: Video
+    state: str
+    error: str | None
+    models: Mapping[str, str]
+    last_clip: int
+    clips: tuple[ShownClip, ...]
+    people: tuple[Person, ...]
+    segments: tuple[Segment, ...]
+    edges: tuple[Edge, ...]
+    pending: tuple[int, ...] = Field(default=(), description="clips that no segment covers yet")
+
+
+def list_library(store: Store) -> list[LibraryEntry]:
+    """All videos, by title, then id."""
+    with store.begin(snapshot=True) as session:
+        return [_entry(session, video) for video in videos.list_videos(session)]
+
+
+def _entry(session: Session, video: Video) -> LibraryEntry:
+    state = videos.video_state(session, video.id)
+    assert state is not None  # noqa: S101 - the video was listed in this very snapshot
+    return LibraryEntry(
+        id=video.id,
+        title=video.title,
+        path=video.path,
+        duration_ms=video.duration_ms,
+        state=state.state,
+        error=state.error,
+        profile=video.profile,
+        clips=state.clips,
+        done=state.done,
+        failed=state.failed,
+    )
+
+
+def resolve(session: Session, name: str) -> Video:
+    """The video of that id, title, or unambiguous beginning of one.
+
+    Raises:
+        NotFound: none goes by that name.
+        Ambiguous: several do; the message names them.
+    """
+    return videos.find_video(session, name)
+
+
+def show_video(store: Store, name: str, as_of_ms: int | None = None) -> Portrait:
+    """Everything known of a video, as it was at a moment of video time (None: now).
+
+    Raises:
+        NotFound: none goes by that name.
+        Ambiguous: several do.
+    """
+    with store.begin(snapshot=True) as session:
+        video = resolve(session, name)
+        view = clips.view_of(session, [video.id], as_of_ms)
+        return _portrait(session, video, view.scopes[0].last_clip)
+
+
+def _portrait(session: Session, video: Video, last: int) -> Portrait:
+    state = videos.video_state(session, video.id)
+    assert state is not None  # noqa: S101 - the video was found in this very snapshot
+    stored = clips.clips_of(session, video.id)
+    spans = {clip.index: clip.span for clip in stored}
+    people = characters.characters_at(session, video.id, last)
+    segments = events.segments_at(session, video.id, last)
+    return Portrait(
+        video=video,
+        state=state.state,
+        error=state.error,
+        models=state.models,
+        last_clip=last,
+        clips=tuple(_clips(session, video.id, stored, people, last)),
+        people=tuple(_person(one) for one in people),
+        segments=tuple(events.as_segment(video.id, one, spans) for one in segments),
+        edges=tuple(events.as_edge(one) for one in events.edges_at(session, video.id, last)),
+        pending=_pending(session, video.id, last),
+    )
+
+
+def _clips(
+    session: Session,
+    video_id: str,
+    stored: list[StoredClip],
+    people: list[characters.CharacterAt],
+    last: int,
+) -> Iterator[ShownClip]:
+    named = People(characters=tuple(one.character for one in people))
+    every = [clip.index for clip in stored if clip.index <= last]
+    found = memories.memories_of_clips(session, video_id, every, last)
+    lines: dict[int, list[ShownLine]] = {}
+    for one in found:
+        lines.setdefault(one.memory.clip, []).append(_line(one.memory, named))
+    for clip in stored:
+        yield ShownClip(
+            index=clip.index,
+            span=clip.span,
+            state=clip.state,
+            error=clip.error,
+            lines=tuple(lines.get(clip.index, ())),
+        )
+
+
+def _line(memory: Memory, people: People) -> ShownLine:
+    return ShownLine(
+        id=memory.id,
+        span=memory.span,
+        kind=memory.kind,
+        source=memory.source,
+        text=line(memory, people),
+        weight=memory.weight,
+    )
+
+
+def _person(found: characters.CharacterAt) -> Person:
+    one = found.character
+    tags = [f"<face_{n}>" for n in one.faces] + [f"<voice_{n}>" for n in one.voices]
+    return Person(
+        number=one.number,
+        label=one.label,
+        tags=tuple(tags),
+        names=tuple(
+            ShownName(name=name.text, source=name.source, from_clip=name.from_clip)
+            for name in found.names
+        ),
+        from_clip=found.from_clip,
+    )
+
+
+def _pending(session: Session, video_id: str, last: int) -> tuple[int, ...]:
+    held = [one for one in events.patches_of(session, video_id) if one.at_clip <= last]
+    return held[-1].pending if held else ()
+
+
+def delete(store: Store, name: str) -> int:
+    """Delete every row, blob, checkpoint and trajectory of a video; returns the files removed.
+
+    Raises:
+        NotFound: none goes by that name.
+        Ambiguous: several do.
+    """
+    with store.begin() as session:
+        blobs = videos.delete_video(session, resolve(session, name).id)
+    return drop_blobs(store, blobs)
+
+
+def dump_lines(store: Store, name: str) -> Iterator[str]:
+    """Canonical JSON lines of a video; equal bytes for two watchings of one video.
+
+    Raises:
+        NotFound: none goes by that name.
+        Ambiguous: several do.
+    """
+    with store.begin(snapshot=True) as session:
+        yield from dump(session, resolve(session, name).id)
+
+
+def export(store: Store, name: str, out: Path) -> None:
+    """Write everything about a video, blobs included, into one zip file.
+
+    Raises:
+        NotFound: none goes by that name.
+        Ambiguous: several do.
+    """
+    from store.export import export_video
+
+    with store.begin(snapshot=True) as session:
+        video = resolve(session, name)
+    export_video(store, video.id, out)

@@ -1,0 +1,23 @@
+"""Memories as plain lines: with who said it and how it was learned; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from domain.memories import Memory, MemoryDraft, Source
+from memory.people import People
+
+
+def line(memory: MemoryDraft | Memory, people: People) -> str:
+    """``Omar: text`` for what was said, ``On screen: text`` for what was read, else the text."""
+    text = people.named(memory.text)
+    if memory.source == Source.SAID and memory.speaker:
+        return f"{people.label(memory.speaker)}: {text}"
+    if memory.source == Source.READ and not memory.tags:
+        return f"On screen: {text}"
+    return text
+
+
+def clip_text(drafts: Sequence[MemoryDraft], people: People) -> str:
+    """All lines of a clip, in order, one a line."""
+    return "\n".join(line(draft, people) for draft in drafts)

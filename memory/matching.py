@@ -1,0 +1,110 @@
+"""Which groups of a clip are which known identities, and which vectors to keep; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from domain.media import Group, Sighting
+
+Matrix = NDArray[np.float64]
+
+SAME_LOOK = 0.98
+"""Two vectors this close (cosine) show the same; keeping both teaches nothing."""
+
+
+def unit(vectors: Any) -> Matrix:
+    """Rows of ``vectors`` (N, D) at length 1; rows of zeros stay zeros."""
+    rows = np.atleast_2d(np.asarray(vectors, dtype=np.float64))
+    norms = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows / np.where(norms > 0, norms, 1.0))
+
+
+def group_vector(group: Group) -> Matrix:
+    """The mean direction of a group's sightings, shape (D,), length 1."""
+    mean = unit([sighting.vector for sighting in group.sightings]).mean(axis=0)
+    return np.asarray(unit(mean)[0])
+
+
+def together(one: Group, other: Group) -> bool:
+    """Whether two groups are visible (or audible) at the same time."""
+    return any(_meet(a, b) for a in one.sightings for b in other.sightings)
+
+
+def _meet(a: Sighting, b: Sighting) -> bool:
+    same_instant = a.span.start_ms == b.span.start_ms
+    return same_instant or a.span.overlap_ms(b.span) > 0
+
+
+def match(
+    groups: Sequence[Group], centres: Sequence[Sequence[float]], threshold: float
+) -> list[int | None]:
+    """Assign groups to known identities, best cosine first.
+
+    Args:
+        groups: The groups of one clip.
+        centres: The mean of each identity's exemplars, (D,); not normalised, so that the dot
+            product with a group's vector is the mean cosine over the exemplars.
+        threshold: The least mean cosine, the model's own.
+
+    Returns:
+        For each group the index of its identity, or None for a new one. Two groups that are
+        visible at the same time never share an identity.
+    """
+    found: list[int | None] = [None] * len(groups)
+    for _, group, identity in _pairs(groups, centres, threshold):
+        rivals = [other for other, known in enumerate(found) if known == identity]
+        if found[group] is None and not any(together(groups[group], groups[r]) for r in rivals):
+            found[group] = identity
+    return found
+
+
+def _pairs(
+    groups: Sequence[Group], centres: Sequence[Sequence[float]], threshold: float
+) -> list[tuple[float, int, int]]:
+    if not groups or not centres:
+        return []
+    vectors = np.stack([group_vector(group) for group in groups])
+    scores = vectors @ np.asarray(centres, dtype=np.float64).T
+    near = np.argwhere(scores >= threshold)
+    # Rounded, so that the last bits of a matrix product do not order equal scores.
+    pairs = [(round(float(scores[g, i]), 9), int(g), int(i)) for g, i in near]
+    return sorted(pairs, key=lambda pair: (-pair[0], pair[1], pair[2]))
+
+
+def choose_exemplars(
+    qualities: Sequence[float], vectors: Sequence[Sequence[float]], keep: int, threshold: float
+) -> list[int]:
+    """Pick the vectors to recognise an identity by: good ones that differ from each other.
+
+    The best one first; then whichever has the highest ``quality x distance to those chosen``.
+    Vectors further than ``threshold`` from the mean of all are taken for mistakes, and near
+    copies of a chosen one are left out.
+
+    Args:
+        qualities: One a candidate, at least 0.
+        vectors: (N, D); earlier ones win ties.
+        keep: How many at most.
+        threshold: The model's own cosine for the same person.
+
+    Returns:
+        Indices of the candidates to keep, in the order they were chosen; at least one.
+    """
+    rows = unit(vectors)
+    fits = rows @ unit(rows.mean(axis=0))[0] >= threshold
+    worth = np.asarray(qualities, dtype=np.float64) + 1e-9
+    worth = np.where(fits, worth, -1.0) if fits.any() else worth
+    chosen = [int(np.argmax(worth))]
+    closest = rows @ rows[chosen[0]]
+    while len(chosen) < keep:
+        gain = np.round(worth * (1.0 - closest), 12)
+        gain[(closest >= SAME_LOOK) | (worth < 0)] = -1.0
+        best = int(np.argmax(gain))
+        if gain[best] <= 0:
+            break
+        chosen.append(best)
+        closest = np.maximum(closest, rows @ rows[best])
+    return chosen

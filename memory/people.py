@@ -1,0 +1,75 @@
+"""Who is in a clip: the identity of each group, and the characters that they form."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from domain.media import IdentityKind
+from domain.people import Character, Identity
+
+TAG = re.compile(r"<(face|voice|character)_(\d+)>")
+"""A tag in prompts and memories."""
+
+
+@dataclass(frozen=True)
+class People:
+    """The people of one clip.
+
+    Attributes:
+        faces: The identity of each face group, by the group's number in the clip.
+        voices: The identity of each voice group.
+        speakers: The voice of each speaker that the source names.
+        characters: The characters these identities belong to, as known before the clip.
+    """
+
+    faces: Mapping[int, Identity] = field(default_factory=dict)
+    voices: Mapping[int, Identity] = field(default_factory=dict)
+    speakers: Mapping[str, Identity] = field(default_factory=dict)
+    characters: tuple[Character, ...] = ()
+
+    def identities(self) -> dict[str, Identity]:
+        """The identities of the clip by tag, faces first, by number."""
+        every = [*self.faces.values(), *self.voices.values(), *self.speakers.values()]
+        ordered = sorted(every, key=lambda one: (one.kind, one.number))
+        return {one.tag: one for one in ordered}
+
+    def tags(self) -> frozenset[str]:
+        """Every tag that a writer may use for this clip."""
+        return frozenset(self.identities()) | {one.tag for one in self.characters}
+
+    def members(self, tag: str) -> tuple[Identity, ...]:
+        """The identities of this clip that a tag stands for: itself, or a character's."""
+        known = self.identities()
+        if tag in known:
+            return (known[tag],)
+        person = next((one for one in self.characters if one.tag == tag), None)
+        if person is None:
+            return ()
+        tags = [f"<{IdentityKind.FACE}_{n}>" for n in person.faces]
+        tags += [f"<{IdentityKind.VOICE}_{n}>" for n in person.voices]
+        return tuple(known[one] for one in tags if one in known)
+
+    def character(self, tag: str) -> Character | None:
+        """The character that a tag belongs to."""
+        found = TAG.fullmatch(tag)
+        if found is None:
+            return None
+        kind, number = found[1], int(found[2])
+        return next((one for one in self.characters if _has(one, kind, number)), None)
+
+    def label(self, tag: str) -> str:
+        """The known name of the tag's character, else the tag itself."""
+        person = self.character(tag)
+        return person.name if person and person.name else tag
+
+    def named(self, text: str) -> str:
+        """``text`` with every tag replaced by the name known for it, if any."""
+        return TAG.sub(lambda found: self.label(found[0]), text) if "<" in text else text
+
+
+def _has(person: Character, kind: str, number: int) -> bool:
+    if kind == "character":
+        return person.number == number
+    return number in (person.faces if kind == IdentityKind.FACE else person.voices)

@@ -1,0 +1,290 @@
+"""The event writer without a language model.
+
+Segments begin where the topic shifts; labels are their most telling words, summaries their own
+lines. ``before`` and ``overlap`` follow from the times; a causal edge is there only where the
+speech states one, and quotes it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from domain.events import EdgeDraft, EventPatch, Relation, SegmentDraft
+from domain.memories import Source
+from domain.settings import MemorySettings
+from domain.time import TimeSpan, clock
+from memory.writers.causes import Stated, stated
+from memory.writers.labels import Salience, content_words, summary
+from memory.writers.port import EventWindow, KnownSegment, Line
+from memory.writers.tiling import Limits, clip_runs, cuts, depths
+
+PAUSE_MS = 120_000
+"""Clips further apart than this never share a topic."""
+
+LONGEST = 10
+"""A segment is extended up to this many clips; topics that last longer are cut."""
+
+LEAST_LINES = 4
+"""A topic has at least this many lines."""
+
+SHARED_WORDS = 2
+"""A clause speaks of a segment when it shares this many telling words with it."""
+
+
+@dataclass(frozen=True)
+class _Topic:
+    """A segment in the making; ``known`` is the open segment that it extends."""
+
+    clips: tuple[int, ...]
+    lines: tuple[Line, ...]
+    span: TimeSpan
+    known: KnownSegment | None = None
+    label: str = ""
+
+
+class LocalEventWriter:
+    """Proposes patches from the lines of a window; see the module."""
+
+    name = "local"
+
+    def __init__(self, settings: MemorySettings) -> None:
+        self._settings = settings
+
+    def patch(self, window: EventWindow) -> EventPatch:
+        """Topics of the window, in order of time, and what joins them."""
+        topics = self._labelled(window, self._topics(window))
+        edges = [*_order(window, topics), *_causes(window, topics)]
+        return EventPatch(
+            segments=tuple(_draft(topic) for topic in topics), edges=tuple(_once(edges))
+        )
+
+    def repair(
+        self, window: EventWindow, patch: EventPatch, complaints: Sequence[str]
+    ) -> EventPatch:
+        """The same patch with the time in the labels that are taken."""
+        wrong = {d.label for d in patch.segments if any(repr(d.label) in c for c in complaints)}
+        room = self._settings.label_words
+        new = {
+            draft.label: _dated(draft.label, _span(draft.clips, window), room)
+            for draft in patch.segments
+            if draft.label in wrong
+        }
+        return _renamed(patch, new)
+
+    def _topics(self, window: EventWindow) -> list[_Topic]:
+        known = _extendable(window)
+        clips = [*(known.clips if known else ()), *window.new]
+        lines = [*(window.before if known else ()), *window.lines]
+        told = [line for line in lines if line.source != Source.SEEN]
+        runs = clip_runs([one.clip for one in told], clips, self._cuts(window, clips, told, known))
+        topics = [
+            _Topic(
+                tuple(run),
+                tuple(line for line in lines if line.clip in run),
+                _span(run, window),
+                known if known and set(known.clips) <= set(run) else None,
+            )
+            for run in runs
+        ]
+        return [topic for topic in topics if set(topic.clips) & set(window.new)]
+
+    def _cuts(
+        self,
+        window: EventWindow,
+        clips: Sequence[int],
+        told: Sequence[Line],
+        known: KnownSegment | None,
+    ) -> list[int]:
+        first_new = next((n for n, one in enumerate(told) if one.clip in window.new), len(told))
+        vectors = np.asarray([line.vector for line in told], dtype=np.float64)
+        depth = depths(vectors) if len(told) > 1 else np.zeros(0)
+        depth[: max(0, first_new - 1)] = 0  # What is covered already is not cut again.
+        forced = _pauses(window, clips, told)
+        if known and len(clips) > LONGEST and 0 < first_new < len(told):
+            forced = [first_new, *(one for one in forced if one != first_new)]
+        least = min(self._settings.segments_min, len(window.new) // 2) - 1
+        most = self._settings.segments_max - 1
+        return cuts(depth, forced, Limits(least, most, LEAST_LINES))
+
+    def _labelled(self, window: EventWindow, topics: Sequence[_Topic]) -> list[_Topic]:
+        salience = Salience([*window.before, *window.lines])
+        taken = {one.label for one in [*window.previous, *window.related]}
+        done = []
+        for topic in topics:
+            own = topic.known.label if topic.known else None
+            label = salience.label(topic.lines, self._settings.label_words)
+            label = label or f"Nothing said at {clock(topic.span.start_ms)}"
+            if label in taken - {own}:
+                label = _dated(label, topic.span, self._settings.label_words)
+            taken.add(label)
+            done.append(_Topic(topic.clips, topic.lines, topic.span, topic.known, label))
+        return done
+
+
+def _span(clips: Iterable[int], window: EventWindow) -> TimeSpan:
+    spans = [window.clips[clip] for clip in clips]
+    return TimeSpan.of(min(s.start_ms for s in spans), max(s.end_ms for s in spans))
+
+
+def _extendable(window: EventWindow) -> KnownSegment | None:
+    """The open segment, where the window goes on right after it."""
+    if not window.previous or not window.new:
+        return None
+    last = window.previous[-1]
+    pause = window.clips[window.new[0]].start_ms - last.span.end_ms
+    follows = 0 <= pause <= PAUSE_MS and max(last.clips) < window.new[0]
+    return last if follows and len(last.clips) < LONGEST else None
+
+
+def _pauses(window: EventWindow, clips: Sequence[int], told: Sequence[Line]) -> list[int]:
+    """Places of the lines after which nothing was watched for long, the longest pause first."""
+    gaps = [
+        (window.clips[clip].start_ms - window.clips[before].end_ms, clip)
+        for before, clip in pairwise(clips)
+    ]
+    long = sorted((-gap, clip) for gap, clip in gaps if gap > PAUSE_MS)
+    after = [next((n for n, x in enumerate(told) if x.clip >= clip), 0) for _, clip in long]
+    return [place for place in dict.fromkeys(after) if place > 0]
+
+
+def _draft(topic: _Topic) -> SegmentDraft:
+    blank = "Nothing was said or read, and nobody was recognised."
+    return SegmentDraft(
+        label=topic.label,
+        summary=summary(topic.lines) or blank,
+        clips=topic.clips,
+        extends=topic.known.label if topic.known else None,
+    )
+
+
+def _dated(label: str, span: TimeSpan, room: int) -> str:
+    """The label with its time, within the limit of words."""
+    time = clock(span.start_ms)
+    kept = label.split()[: room - 1 - len(time.split())]
+    return f"{' '.join(kept).rstrip(',')} at {time}"
+
+
+def _renamed(patch: EventPatch, new: dict[str, str]) -> EventPatch:
+    segments = [
+        one.model_copy(update={"label": new.get(one.label, one.label)}) for one in patch.segments
+    ]
+    edges = [
+        one.model_copy(
+            update={
+                "source": new.get(one.source, one.source),
+                "target": new.get(one.target, one.target),
+            }
+        )
+        for one in patch.edges
+    ]
+    return EventPatch(segments=tuple(segments), edges=tuple(edges))
+
+
+def _order(window: EventWindow, topics: Sequence[_Topic]) -> Iterable[EdgeDraft]:
+    """``overlap`` where neighbours share a clip, else ``before``."""
+    line: list[_Topic] = list(topics)
+    if window.previous and not any(topic.known for topic in topics):
+        last = window.previous[-1]
+        line.insert(0, _Topic(last.clips, (), last.span, last, last.label))
+    line.sort(key=lambda topic: (topic.span.start_ms, topic.span.end_ms))
+    for one, other in pairwise(line):
+        shared = sorted(set(one.clips) & set(other.clips))
+        relation = Relation.OVERLAP if one.span.overlap_ms(other.span) else Relation.BEFORE
+        said = "overlaps" if relation == Relation.OVERLAP else "is over before"
+        yield EdgeDraft(
+            source=one.label,
+            target=other.label,
+            relation=relation,
+            explicit=False,
+            confidence=1.0,
+            rationale=f"{one.span} {said} {other.span}.",
+            evidence=tuple(shared) or (max(one.clips), min(other.clips)),
+        )
+
+
+def _causes(window: EventWindow, topics: Sequence[_Topic]) -> Iterable[EdgeDraft]:
+    known = [
+        _Topic(one.clips, (), one.span, one, one.label)
+        for one in [*window.previous, *window.related]
+        if all(topic.known is not one for topic in topics)
+    ]
+    finder = _Finder([*topics, *known])
+    new = [line for line in window.lines if line.source == Source.SAID]
+    for before, line in zip([None, *new], new, strict=False):
+        for cause in stated(line.text):
+            ends = finder.ends(cause, line, before, topics)
+            if ends is not None:
+                yield _causal(cause, line, *ends)
+
+
+def _causal(cause: Stated, line: Line, source: _Topic, target: _Topic) -> EdgeDraft:
+    quote = re.sub(r"\s+", " ", cause.quote).strip().rstrip(".")
+    said = f'{line.speaker or "Someone"} says at {clock(line.span.start_ms)}: "{quote}".'
+    return EdgeDraft(
+        source=source.label,
+        target=target.label,
+        relation=cause.relation,
+        explicit=True,
+        confidence=0.7,
+        rationale=said,
+        evidence=(line.clip,),
+    )
+
+
+class _Finder:
+    """Finds the segments that the two sides of a stated cause speak of."""
+
+    def __init__(self, topics: Sequence[_Topic]) -> None:
+        self._words = [(topic, _vocabulary(topic)) for topic in topics]
+
+    def ends(
+        self, cause: Stated, line: Line, before: Line | None, topics: Sequence[_Topic]
+    ) -> tuple[_Topic, _Topic] | None:
+        """Source and target, where they differ and one of them is where it was said."""
+        here = next((topic for topic in topics if line.clip in topic.clips), None)
+        if here is None:
+            return None
+        source: _Topic | None
+        if cause.source:
+            source, target = (
+                self._spoken_of(cause.source, here),
+                self._spoken_of(cause.target, here),
+            )
+        else:
+            source, target = _place_of(before, line, topics), here
+        if source is None or target is None or source is target or here not in (source, target):
+            return None
+        return source, target
+
+    def _spoken_of(self, clause: str, here: _Topic) -> _Topic:
+        asked = set(content_words(clause))
+        scores = Counter({n: len(asked & words) for n, (_, words) in enumerate(self._words)})
+        place, best = max(scores.items(), key=lambda item: (item[1], -item[0]))
+        own = next(n for n, (topic, _) in enumerate(self._words) if topic is here)
+        clear = best >= SHARED_WORDS and list(scores.values()).count(best) == 1
+        return self._words[place][0] if clear and best > scores[own] else here
+
+
+def _place_of(before: Line | None, line: Line, topics: Sequence[_Topic]) -> _Topic | None:
+    """The topic of what was said just before."""
+    if before is None or line.span.start_ms - before.span.end_ms > PAUSE_MS:
+        return None
+    return next((topic for topic in topics if before.clip in topic.clips), None)
+
+
+def _vocabulary(topic: _Topic) -> set[str]:
+    texts = [line.text for line in topic.lines]
+    if topic.known and not texts:
+        texts = [topic.known.label, topic.known.summary]
+    return {word for text in texts for word in content_words(text)}
+
+
+def _once(edges: Iterable[EdgeDraft]) -> list[EdgeDraft]:
+    """The first of edges with the same ends and relation."""
+    return list({(e.source, e.target, e.relation): e for e in reversed([*edges])}.values())[::-1]

@@ -1,0 +1,157 @@
+"""The port of both writers: what they are given and what they return."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from domain.events import EventPatch
+from domain.media import Percept
+from domain.memories import ClipMemories, Memory, Source
+from domain.time import TimeSpan
+from memory.people import People
+
+
+@dataclass(frozen=True)
+class ClipContext:
+    """What a clip writer may know besides the clip itself.
+
+    Attributes:
+        video: The video's id.
+        title: The video's title.
+        facts: Open semantic memories about the clip's people, oldest first.
+        blobs: JPEG bytes of the clip's keyframes and face crops, by SHA-256.
+    """
+
+    video: str
+    title: str = ""
+    facts: tuple[Memory, ...] = ()
+    blobs: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+
+
+class ClipWriter(Protocol):
+    """Writes the memories of one clip."""
+
+    name: str
+    source: str
+    """Where names it states come from: ``model``, or empty when each tells by itself."""
+    wants_context: bool
+    """Whether it uses the context, which costs reading."""
+
+    def write(self, percept: Percept, people: People, context: ClipContext) -> ClipMemories:
+        """The lines worth remembering, with tags of ``people`` only.
+
+        Raises:
+            ModelError: the memory could not be written; the clip counts as failed.
+        """
+
+
+@dataclass(frozen=True)
+class Line:
+    """One remembered line of a window.
+
+    Attributes:
+        clip: Its clip.
+        span: When.
+        text: The words, with known names in place of tags.
+        speaker: Who said it: a name or a tag.
+        source: How it was learned.
+        vector: Shape (D,).
+        tags: Whom it mentions.
+    """
+
+    clip: int
+    span: TimeSpan
+    text: str
+    source: Source
+    vector: Sequence[float] = field(repr=False)
+    speaker: str | None = None
+    tags: tuple[str, ...] = ()
+
+    @property
+    def told(self) -> str:
+        """The words with who said them, or where they were read."""
+        if self.source == Source.READ and not self.tags:
+            return f"On screen: {self.text}"
+        return f"{self.speaker}: {self.text}" if self.speaker else self.text
+
+
+@dataclass(frozen=True)
+class KnownSegment:
+    """A segment that holds before the window's patch."""
+
+    number: int
+    label: str
+    summary: str
+    clips: tuple[int, ...]
+    span: TimeSpan
+    vector: Sequence[float] | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
+class KnownEdge:
+    """An edge that holds before the window's patch, between labels."""
+
+    source: str
+    target: str
+    relation: str
+    confidence: float = 0.5
+    rationale: str = ""
+
+
+@dataclass(frozen=True)
+class EventWindow:
+    """What an event writer is given after every ten clips.
+
+    Attributes:
+        video: The video's id.
+        at_clip: The clip after which the patch will hold.
+        clips: The span of each clip that is new, and of those the previous segments hold.
+        new: The clips that the patch must cover, in order.
+        lines: The memories of the new clips, in order of time.
+        before: The memories of the open segment's clips, the last of ``previous``.
+        previous: The segments of the previous patch, by number; the last is the open one.
+        edges: The edges between them.
+        related: Earlier segments close to the new clips, for long-range edges.
+    """
+
+    video: str
+    at_clip: int
+    clips: Mapping[int, TimeSpan]
+    new: tuple[int, ...]
+    lines: tuple[Line, ...] = ()
+    before: tuple[Line, ...] = ()
+    previous: tuple[KnownSegment, ...] = ()
+    edges: tuple[KnownEdge, ...] = ()
+    related: tuple[KnownSegment, ...] = ()
+
+
+class EventWriter(Protocol):
+    """Writes the patch of the event graph for one window."""
+
+    name: str
+
+    def patch(self, window: EventWindow) -> EventPatch:
+        """Segments that cover the window's new clips, and edges between segments.
+
+        Raises:
+            ModelError: no patch could be written.
+        """
+
+    def repair(
+        self, window: EventWindow, patch: EventPatch, complaints: Sequence[str]
+    ) -> EventPatch:
+        """A whole new patch in place of ``patch`` that answers every complaint.
+
+        Raises:
+            ModelError: no patch could be written.
+        """
+
+
+@dataclass(frozen=True)
+class Writers:
+    """The two writers of a profile."""
+
+    clip: ClipWriter
+    event: EventWriter

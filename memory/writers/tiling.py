@@ -1,0 +1,133 @@
+"""Cuts lines into topics where their vectors turn, after TextTiling (Hearst 1997); pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Matrix = NDArray[np.float64]
+
+BLOCK = 8
+"""Lines compared on each side of a possible cut."""
+
+EDGE = 0.25
+"""A cut within this share of a clip's lines from its edge is moved to the edge."""
+
+
+def depths(vectors: Matrix) -> Matrix:
+    """How deep the likeness of neighbouring blocks dips at each gap.
+
+    Args:
+        vectors: (N, D) unit rows, in order.
+
+    Returns:
+        (N - 1,); entry i is the gap before line i + 1. The depth is what the likeness lacks to
+        the nearest peak on the left plus what it lacks to the one on the right.
+    """
+    sums = np.vstack([np.zeros(vectors.shape[1]), np.cumsum(vectors, axis=0)])
+    cuts = np.arange(1, len(vectors))
+    left = sums[cuts] - sums[np.maximum(cuts - BLOCK, 0)]
+    right = sums[np.minimum(cuts + BLOCK, len(vectors))] - sums[cuts]
+    norms = np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1)
+    likeness = (left * right).sum(axis=1) / np.where(norms > 0, norms, 1.0)
+    peaks = np.array([_climb(likeness, gap) for gap in range(len(likeness))])
+    return np.asarray(np.round(peaks - 2 * likeness, 9)) if len(peaks) else np.zeros(0)
+
+
+def _climb(likeness: Matrix, gap: int) -> float:
+    """The sum of the peaks reached by going up to the left and to the right of ``gap``."""
+    low = gap
+    while low > 0 and likeness[low - 1] >= likeness[low]:
+        low -= 1
+    high = gap
+    while high + 1 < len(likeness) and likeness[high + 1] >= likeness[high]:
+        high += 1
+    return float(likeness[low] + likeness[high])
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How many cuts: at least, at most; and the fewest lines between two."""
+
+    least: int
+    most: int
+    apart: int
+
+
+def cuts(depth: Matrix, forced: Sequence[int], limits: Limits) -> list[int]:
+    """Choose where to cut, the deepest first.
+
+    A cut is deep enough above the mean depth plus half a deviation; shallower ones are taken only
+    until there are ``limits.least``.
+
+    Args:
+        depth: As of ``depths``.
+        forced: Line numbers before which there is a cut in any case, the first counting most.
+        limits: See there.
+
+    Returns:
+        Line numbers (1 to N - 1) before which a topic begins, in order.
+    """
+    chosen = list(forced)[: limits.most]
+    deep = float(depth.mean() + depth.std() / 2) if len(depth) else 0.0
+    order = sorted(range(len(depth)), key=lambda gap: (-depth[gap], gap))
+    for gap in order:
+        enough = len(chosen) >= limits.least and depth[gap] < deep
+        if len(chosen) >= limits.most or enough or depth[gap] <= 0:
+            break
+        ends = (0, len(depth) + 1, *chosen)
+        if all(abs(gap + 1 - end) >= limits.apart for end in ends):
+            chosen.append(gap + 1)
+    return sorted(chosen)
+
+
+def clip_runs(
+    line_clips: Sequence[int], clips: Sequence[int], at: Sequence[int]
+) -> list[list[int]]:
+    """The clips of each topic.
+
+    A clip that a cut goes through belongs to both topics; a cut close to a clip's edge counts as
+    being there. Topics that would have no clip of their own join the one before.
+
+    Args:
+        line_clips: The clip of every line, in order.
+        clips: All clips, in order; those without lines belong to the topic they lie in.
+        at: Cuts, as of ``cuts``.
+
+    Returns:
+        Runs of consecutive clips that cover all of ``clips``; neighbours share at most one.
+    """
+    runs: list[list[int]] = []
+    start = 0
+    for cut in at:
+        last, first = _sides(line_clips, clips, cut)
+        if last >= start and first > start and first < len(clips):
+            runs.append(list(clips[start : last + 1]))
+            start = first
+    runs.append(list(clips[start:]))
+    return _own(runs)
+
+
+def _sides(line_clips: Sequence[int], clips: Sequence[int], cut: int) -> tuple[int, int]:
+    """Places in ``clips`` of the last clip before a cut and the first clip after it."""
+    clip = line_clips[cut]
+    place = clips.index(clip)
+    first = line_clips.index(clip)
+    share = (cut - first) / line_clips.count(clip)
+    if share <= EDGE:
+        return place - 1, place
+    return (place, place + 1) if share >= 1 - EDGE else (place, place)
+
+
+def _own(runs: list[list[int]]) -> list[list[int]]:
+    kept: list[list[int]] = []
+    for run in runs:
+        if kept and set(run) <= set(kept[-1]):
+            continue
+        if kept and set(kept[-1]) <= set(run):
+            kept.pop()
+        kept.append(run)
+    return kept
