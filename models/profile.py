@@ -41,7 +41,7 @@ class ChatSpec(Frozen):
     temperature: float | None = Field(default=None, ge=0, le=2)
     max_tokens: PositiveInt = 4096
     timeout_s: float = Field(default=120.0, gt=0)
-    retries: int = Field(default=2, ge=0, description="after the first try, on 429, 5xx, no answer")
+    retries: int = Field(default=2, ge=0, description="after the first try, on 429 and 5xx")
     structure: Structure = "json_schema"
     images: bool = Field(default=True, description="whether it can look at images")
     price: Price | None = None

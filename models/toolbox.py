@@ -5,6 +5,9 @@ from __future__ import annotations
 from functools import cached_property
 from pathlib import Path
 
+from models.chat import Replay, Sink, StructuredChat
+from models.chat_models import ChatFactory, make_chat_model
+from models.endpoint import Endpoint
 from models.ports import (
     FaceEngine,
     ImageEncoder,
@@ -15,7 +18,7 @@ from models.ports import (
     TextEmbedder,
     VoiceActivity,
 )
-from models.profile import Profile
+from models.profile import ChatSpec, Profile
 from models.weights import verified
 
 
@@ -25,13 +28,18 @@ class Toolbox:
     Args:
         profile: names the models.
         weights: the folder of the model files, which are checked before they are loaded.
+        chat_factory: makes LangChain chat models; another one in tests.
 
     Every property raises ``WeightsMissing``, with what to do, where its files are not there.
     """
 
-    def __init__(self, profile: Profile, weights: Path) -> None:
+    def __init__(
+        self, profile: Profile, weights: Path, chat_factory: ChatFactory = make_chat_model
+    ) -> None:
         self.profile = profile
         self.weights = weights
+        self._chat_factory = chat_factory
+        self._endpoints: dict[ChatSpec, Endpoint] = {}
 
     @cached_property
     def speech(self) -> SpeechRecognizer:
@@ -98,3 +106,21 @@ class Toolbox:
     def images(self) -> ImageEncoder | None:
         """Image-text embeddings; None, since no profile has such a model yet."""
         return self.profile.images
+
+    def chat(
+        self, role: str, sink: Sink | None = None, replay: Replay | None = None
+    ) -> StructuredChat:
+        """The language model of a role (``writer``, ``reasoner``, ...).
+
+        Args:
+            role: as in the profile's ``[chat.ROLE]``; ``[chat.default]`` stands for others.
+            sink: is given every call that is made.
+            replay: serves recorded calls instead of making any.
+
+        Raises:
+            SetupError: the profile has no language model for the role.
+        """
+        spec = self.profile.chat_for(role)
+        if spec not in self._endpoints:
+            self._endpoints[spec] = Endpoint(spec, self._chat_factory)
+        return StructuredChat(self._endpoints[spec], self.profile.name, sink, replay)

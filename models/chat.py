@@ -1,0 +1,222 @@
+"""Asking a language model for a value of a given type, with every call recorded.
+
+One call of :meth:`StructuredChat.ask` is one record, whatever it took: retries of a busy server,
+or a weaker way of asking (``models.structured``) where the server refuses a stronger one.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from domain.errors import ModelError, ReplayMiss
+from models.endpoint import Endpoint
+from models.json_repair import read_object
+from models.messages import Message, as_recorded, as_sent, request_hash
+from models.prices import cost_usd
+
+T = TypeVar("T", bound=BaseModel)
+
+SHOWN = 160
+
+
+@dataclass(frozen=True)
+class Reply(Generic[T]):
+    """A model's answer. ``cost_usd`` is 0 where the model's price is not known."""
+
+    value: T
+    tokens_in: int
+    tokens_out: int
+    cost_usd: float
+    ms: int
+    model: str
+
+
+@dataclass(frozen=True)
+class CallRecord:
+    """A call as it was made; ``messages`` and ``reply`` are plain JSON.
+
+    ``reply`` is ``{"text": what the model said}``, None where it said nothing. ``error`` is set
+    where the call failed, or where what was said does not fit.
+    """
+
+    request_hash: str
+    purpose: str
+    profile: str
+    model: str
+    messages: tuple[Mapping[str, Any], ...]
+    reply: Mapping[str, Any] | None
+    error: str | None
+    tokens_in: int
+    tokens_out: int
+    cost_usd: float
+    ms: int
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What the record holds for a request: what came of it and what it took."""
+
+    reply: Mapping[str, Any] | None
+    error: str | None = None
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost_usd: float = 0.0
+    ms: int = 0
+
+
+Sink = Callable[[CallRecord], None]
+"""Is given every call that was made, once it is over."""
+
+Replay = Callable[[str], Recorded | None]
+"""Looks a request hash up in the record; None where it is not there."""
+
+
+class StructuredChat:
+    """A language model that answers with values.
+
+    Args:
+        endpoint: the model.
+        profile: the profile's name, for the record.
+        sink: is given every call.
+        replay: serves recorded calls; with it, no call is made at all.
+    """
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        profile: str,
+        sink: Sink | None = None,
+        replay: Replay | None = None,
+    ) -> None:
+        self._endpoint = endpoint
+        self._profile = profile
+        self._sink = sink
+        self._replay = replay
+
+    @property
+    def model(self) -> str:
+        """The model's name as the profile has it."""
+        return self._endpoint.spec.model
+
+    @property
+    def sees(self) -> bool:
+        """Whether the model can look at images."""
+        return self._endpoint.spec.images
+
+    def ask(
+        self,
+        messages: Sequence[Message],
+        schema: type[T],
+        *,
+        purpose: str,
+        temperature: float | None = None,
+        timeout_s: float | None = None,
+        images: Sequence[bytes] = (),
+    ) -> Reply[T]:
+        """Ask for a value of type ``schema``.
+
+        Args:
+            messages: the turns so far; the last user turn takes the images.
+            schema: a pydantic model; its docstring and field descriptions reach the model.
+            purpose: what the call is for (``plan``, ``act``, ...), for the record.
+            temperature: None: the profile's, else the provider's own.
+            timeout_s: seconds for all of it, retries included; None: the profile's.
+            images: JPEG or PNG files.
+
+        Raises:
+            ModelError: no answer in time, an error for one, or an answer that does not fit.
+            ReplayMiss: the request is not in the record that is replayed.
+            SetupError: a package or a key is missing.
+        """
+        spec = self._endpoint.spec
+        if images and not spec.images:
+            raise ModelError(f"{spec.model} cannot look at images: describe them in words")
+        heat = spec.temperature if temperature is None else temperature
+        plain = as_recorded(messages, images)
+        form = schema.model_json_schema()
+        digest = request_hash(spec.model, plain, form, heat)
+        if self._replay is not None:
+            return self._replayed(digest, purpose, schema)
+        blank = CallRecord(
+            digest, purpose, self._profile, spec.model, tuple(plain), None, None, 0, 0, 0.0, 0
+        )
+        limit = spec.timeout_s if timeout_s is None else timeout_s
+        return self._asked(blank, schema, as_sent(messages, images), form, heat, limit)
+
+    def _asked(
+        self,
+        blank: CallRecord,
+        schema: type[T],
+        sent: list[dict[str, Any]],
+        form: dict[str, Any],
+        heat: float | None,
+        limit: float,
+    ) -> Reply[T]:
+        started = time.monotonic()
+        try:
+            answer = self._endpoint.send(sent, form, heat, limit)
+        except ModelError as error:
+            self._record(replace(blank, error=str(error), ms=_ms_since(started)))
+            raise
+        record = replace(
+            blank,
+            reply={"text": answer.text},
+            tokens_in=answer.tokens_in,
+            tokens_out=answer.tokens_out,
+            cost_usd=cost_usd(self._endpoint.spec, answer.tokens_in, answer.tokens_out),
+            ms=_ms_since(started),
+        )
+        try:
+            value = read_value(answer.text, schema)
+        except ModelError as error:
+            self._record(replace(record, error=str(error)))
+            raise
+        self._record(record)
+        return _reply(value, record, record.model)
+
+    def _replayed(self, digest: str, purpose: str, schema: type[T]) -> Reply[T]:
+        found = self._replay(digest) if self._replay is not None else None
+        if found is None:
+            raise ReplayMiss(
+                f"the record has no call for {purpose!r} to {self.model} (request {digest[:12]}): "
+                "it was recorded with other settings, prompts or videos"
+            )
+        if found.error is not None or found.reply is None:
+            raise ModelError(found.error or "the recorded call has no reply")
+        return _reply(read_value(str(found.reply["text"]), schema), found, self.model)
+
+    def _record(self, record: CallRecord) -> None:
+        if self._sink is not None:
+            self._sink(record)
+
+
+def read_value(text: str, schema: type[T]) -> T:
+    """The value in a model's answer, mended where its JSON is broken.
+
+    Raises:
+        ModelError: there is none, or it does not fit; says which field is wrong and how.
+    """
+    try:
+        return schema.model_validate(read_object(text))
+    except ValidationError as error:
+        wrong = "; ".join(
+            f"{'.'.join(str(part) for part in item['loc']) or 'it'}: {item['msg']}"
+            for item in error.errors()[:5]
+        )
+        raise ModelError(f"the answer does not fit {schema.__name__}: {wrong}") from error
+    except ValueError as error:
+        shown = " ".join(text.split())[:SHOWN]
+        raise ModelError(f"the answer cannot be read: {error} ({shown!r})") from error
+
+
+def _reply(value: T, took: CallRecord | Recorded, model: str) -> Reply[T]:
+    return Reply(value, took.tokens_in, took.tokens_out, took.cost_usd, took.ms, model)
+
+
+def _ms_since(started: float) -> int:
+    return round((time.monotonic() - started) * 1000)

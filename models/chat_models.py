@@ -1,0 +1,95 @@
+"""Making LangChain chat models from a profile: keys from the environment, extras where missing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from domain.errors import SetupError
+from models.profile import ChatSpec
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
+ChatFactory = Callable[[ChatSpec, float | None], "BaseChatModel"]
+"""Makes the chat model of a spec at a temperature."""
+
+EXTRAS = {"openai": "openai", "google_genai": "gemini"}
+KEYS = {
+    "openai": "OPENAI_API_KEY",
+    "google_genai": "GOOGLE_API_KEY",
+    "anthropic": "ANTHROPIC_API_KEY",
+}
+NO_KEY = "none"
+HIDDEN = "[key]"
+
+
+def make_chat_model(spec: ChatSpec, temperature: float | None) -> BaseChatModel:
+    """The chat model of ``spec``.
+
+    Raises:
+        SetupError: a package or a key is missing; names the extra or the variable.
+    """
+    from langchain.chat_models import init_chat_model
+
+    make: Callable[..., BaseChatModel] = init_chat_model
+    options: dict[str, Any] = {
+        "max_tokens": spec.max_tokens,
+        "timeout": spec.timeout_s,
+        # Retries and deadlines are ours (models.patience), the same for every provider.
+        "max_retries": 0,
+    }
+    if temperature is not None:
+        options["temperature"] = temperature
+    if spec.base_url is not None:
+        options["base_url"] = spec.base_url
+    key = api_key(spec)
+    if key is not None:
+        options["api_key"] = key
+    try:
+        return make(spec.model_name, model_provider=spec.provider, **options)
+    except ImportError as error:
+        raise SetupError(_missing_package(spec)) from error
+    except ValueError as error:
+        raise SetupError(f"the language model {spec.model!r} cannot be used: {error}") from error
+
+
+def api_key(spec: ChatSpec) -> str | None:
+    """The key from the environment; a made-up one for one's own server, which wants none.
+
+    Raises:
+        SetupError: the variable is not set.
+    """
+    variable = key_variable(spec)
+    if variable is None:
+        return NO_KEY if spec.base_url is not None else None
+    key = os.environ.get(variable)
+    if not key:
+        raise SetupError(
+            f"the language model {spec.model!r} needs a key: "
+            f"set the environment variable {variable}"
+        )
+    return key
+
+
+def key_variable(spec: ChatSpec) -> str | None:
+    """The environment variable with the key, if the server wants one."""
+    if spec.key is not None:
+        return spec.key or None
+    return None if spec.base_url is not None else KEYS.get(spec.provider)
+
+
+def without_key(text: str, spec: ChatSpec) -> str:
+    """``text`` with the key taken out, should a client have put it into a message."""
+    variable = key_variable(spec)
+    key = os.environ.get(variable, "") if variable else ""
+    return text.replace(key, HIDDEN) if key else text
+
+
+def _missing_package(spec: ChatSpec) -> str:
+    extra = EXTRAS.get(spec.provider)
+    what = (
+        f'pip install "homer-video[{extra}]"' if extra else f"pip install langchain-{spec.provider}"
+    )
+    return f"the language model {spec.model!r} needs a package that is not installed: {what}"

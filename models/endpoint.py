@@ -1,0 +1,85 @@
+"""A language model of a profile, and the way in which it lets itself be asked."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from domain.errors import ModelError, SetupError
+from models.chat_models import ChatFactory, key_variable, make_chat_model, without_key
+from models.patience import CallFailed, patiently
+from models.profile import ChatSpec, Structure
+from models.structured import Answer, request, weaker
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
+REFUSALS = frozenset({400, 422, 501})
+"""Statuses with which servers refuse a way of asking that they do not know."""
+NO_ENTRY = frozenset({401, 403})
+
+
+class Endpoint:
+    """The clients of one model, by temperature.
+
+    Args:
+        spec: the model.
+        factory: makes the LangChain chat model.
+    """
+
+    def __init__(self, spec: ChatSpec, factory: ChatFactory = make_chat_model) -> None:
+        self.spec = spec
+        self.structure: Structure = spec.structure
+        self._factory = factory
+        self._models: dict[float | None, BaseChatModel] = {}
+
+    def send(
+        self,
+        messages: Sequence[dict[str, Any]],
+        schema: dict[str, Any],
+        temperature: float | None,
+        timeout_s: float,
+    ) -> Answer:
+        """Send a request in the strongest way that the server takes, and remember which that is.
+
+        Raises:
+            ModelError: no answer, or an error for one.
+            SetupError: a package or key is missing, or the key is refused.
+        """
+        model = self._model(temperature)
+        deadline = time.monotonic() + timeout_s
+        refusal: CallFailed | None = None
+        for structure in weaker(self.structure):
+            call = partial(request, model, structure, messages, schema)
+            try:
+                answer = patiently(call, deadline, self.spec.retries)
+            except CallFailed as failure:
+                if not _refuses(failure):
+                    raise self._error(failure) from failure
+                refusal = refusal or failure
+            else:
+                self.structure = structure
+                return answer
+        # Whatever was wrong, it was not the way of asking: the first complaint says it best.
+        raise self._error(refusal or CallFailed("the server takes no request")) from refusal
+
+    def _model(self, temperature: float | None) -> BaseChatModel:
+        if temperature not in self._models:
+            self._models[temperature] = self._factory(self.spec, temperature)
+        return self._models[temperature]
+
+    def _error(self, failure: CallFailed) -> ModelError | SetupError:
+        name = self.spec.model
+        if failure.status in NO_ENTRY:
+            variable = key_variable(self.spec) or "the key"
+            return SetupError(f"{name} does not let us in ({failure.status}): check {variable}")
+        where = f" at {self.spec.base_url}" if self.spec.base_url else ""
+        return ModelError(f"{name}{where} did not answer: {without_key(str(failure), self.spec)}")
+
+
+def _refuses(failure: CallFailed) -> bool:
+    """Whether another way of asking might be taken."""
+    unknown_way = isinstance(failure.__cause__, NotImplementedError)
+    return unknown_way or failure.status in REFUSALS

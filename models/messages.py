@@ -1,0 +1,80 @@
+"""What is said to a language model: as our own values, as it is sent, and as it is recorded."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from domain.base import Frozen
+
+PNG = b"\x89PNG"
+
+
+class Message(Frozen):
+    """One turn."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+def system(content: str) -> Message:
+    """What the model is and how it should answer."""
+    return Message(role="system", content=content)
+
+
+def user(content: str) -> Message:
+    """What is asked."""
+    return Message(role="user", content=content)
+
+
+def assistant(content: str) -> Message:
+    """What the model said before."""
+    return Message(role="assistant", content=content)
+
+
+def as_sent(messages: Sequence[Message], images: Sequence[bytes]) -> list[dict[str, Any]]:
+    """The messages as LangChain takes them; images (JPEG or PNG) go with the last user turn."""
+    parts = [{"type": "image_url", "image_url": {"url": _data_url(image)}} for image in images]
+    return _with_parts(messages, parts)
+
+
+def as_recorded(messages: Sequence[Message], images: Sequence[bytes]) -> list[dict[str, Any]]:
+    """The messages as plain JSON; images are named by their SHA-256."""
+    parts = [{"type": "image", "sha256": hashlib.sha256(image).hexdigest()} for image in images]
+    return _with_parts(messages, parts)
+
+
+def request_hash(
+    model: str,
+    messages: Sequence[Mapping[str, Any]],
+    schema: Mapping[str, Any],
+    temperature: float | None,
+) -> str:
+    """SHA-256 of the request's canonical JSON: the same question has the same hash everywhere."""
+    request = {
+        "model": model,
+        "messages": list(messages),
+        "schema": schema,
+        "temperature": None if temperature is None else float(temperature),
+    }
+    canonical = json.dumps(request, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def _with_parts(messages: Sequence[Message], parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    plain: list[dict[str, Any]] = [message.model_dump() for message in messages]
+    turns = [index for index, message in enumerate(messages) if message.role == "user"]
+    if parts and not turns:
+        raise ValueError("images need a user message to go with")
+    if parts:
+        text = {"type": "text", "text": messages[turns[-1]].content}
+        plain[turns[-1]]["content"] = [text, *parts]
+    return plain
+
+
+def _data_url(image: bytes) -> str:
+    kind = "png" if image.startswith(PNG) else "jpeg"
+    return f"data:image/{kind};base64,{base64.b64encode(image).decode()}"

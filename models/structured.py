@@ -1,0 +1,92 @@
+"""The three ways to hold a model to a schema, and reading what it answered in each of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from string import Template
+from typing import TYPE_CHECKING, Any
+
+from models.profile import Structure
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+    from langchain_core.messages import AIMessage
+
+STRUCTURES: tuple[Structure, ...] = ("json_schema", "tools", "text")
+PROTOCOL = Path(__file__).with_name("protocol.md")
+METHODS = {"json_schema": "json_schema", "tools": "function_calling"}
+CHARACTERS_A_TOKEN = 4
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A model's answer: the text of the object it gave, and the tokens it took."""
+
+    text: str
+    tokens_in: int
+    tokens_out: int
+
+
+def weaker(structure: Structure) -> tuple[Structure, ...]:
+    """``structure`` and those to fall back to, strongest first."""
+    return STRUCTURES[STRUCTURES.index(structure) :]
+
+
+def request(
+    model: BaseChatModel,
+    structure: Structure,
+    messages: Sequence[dict[str, Any]],
+    schema: dict[str, Any],
+) -> Answer:
+    """Send one request, holding the model to ``schema`` in the given way.
+
+    Raises whatever the model's client raises; ``NotImplementedError`` where it knows no such way.
+    """
+    sent = list(messages)
+    if structure == "text":
+        sent = [*sent, {"role": "user", "content": _protocol(schema)}]
+        return _answer(model.invoke(sent), sent)
+    chain = model.with_structured_output(schema, method=METHODS[structure], include_raw=True)
+    outcome: Any = chain.invoke(sent)
+    return _answer(outcome["raw"], sent)
+
+
+def _protocol(schema: dict[str, Any]) -> str:
+    template = Template(PROTOCOL.read_text(encoding="utf-8"))
+    return template.substitute(schema=json.dumps(schema, ensure_ascii=False))
+
+
+def _answer(raw: AIMessage, sent: Sequence[dict[str, Any]]) -> Answer:
+    text = _object_text(raw)
+    usage: Any = raw.usage_metadata or {}
+    return Answer(
+        text=text,
+        tokens_in=usage.get("input_tokens") or _estimate(json.dumps(_texts(sent))),
+        tokens_out=usage.get("output_tokens") or _estimate(text),
+    )
+
+
+def _object_text(raw: AIMessage) -> str:
+    """The object as text: a tool call's arguments, or else what was said."""
+    if raw.tool_calls:
+        return json.dumps(raw.tool_calls[0]["args"], ensure_ascii=False)
+    if raw.invalid_tool_calls:
+        return raw.invalid_tool_calls[0]["args"] or ""
+    return str(raw.text)
+
+
+def _texts(sent: Sequence[dict[str, Any]]) -> list[Any]:
+    """What was sent without images, whose size in tokens has nothing to do with their bytes."""
+    contents = [message["content"] for message in sent]
+    return [
+        content if isinstance(content, str) else [part.get("text", "") for part in content]
+        for content in contents
+    ]
+
+
+def _estimate(text: str) -> int:
+    """Tokens of a text, roughly, for servers that do not count them."""
+    return max(1, len(text) // CHARACTERS_A_TOKEN)
