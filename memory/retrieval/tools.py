@@ -4,26 +4,14 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from models.ports import ImageEncoder, Reranker
-
-
-class TextEmbedding(Protocol):
-    """The part of llama-index's ``BaseEmbedding`` that searching uses."""
-
-    model_name: str
-
-    def get_query_embedding(self, query: str) -> list[float]:
-        """The embedding of a question or a search query."""
-
-    def get_text_embedding(self, text: str) -> list[float]:
-        """The embedding of a statement, as memories are embedded."""
+from models.ports import ImageEncoder, Reranker, TextEmbedder
 
 
 class SearchTools(Protocol):
     """``text`` must be the model that the memories were embedded with."""
 
     @property
-    def text(self) -> TextEmbedding:
+    def text(self) -> TextEmbedder:
         """Text embeddings."""
 
     @property

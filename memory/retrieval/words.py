@@ -13,6 +13,7 @@ else one some any also so if into up out said say"""
 STOP = frozenset(_STOP.split())
 """Words that say nothing about what a question is about; order and time words are read apart."""
 
+_TAG = re.compile(r"<((?:face|voice|character)_\d+)>")
 _WORD = re.compile(r"[^\W_]+")
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
 _SUFFIXES = ("ing", "ied", "ies", "es", "ed", "s", "ly")
@@ -41,6 +42,8 @@ def plain_words(text: str) -> list[str]:
 
 
 def terms(text: str) -> list[str]:
-    """The search terms of ``text``, in order, with repetitions."""
-    words = (word for word in plain_words(text) if word not in STOP)
-    return [stem(piece) for word in words for piece in _pieces(word)]
+    """The search terms of ``text``, in order, with repetitions; ``<face_3>`` is one, ``face_3``."""
+    tags = _TAG.findall(text) if "<" in text else []
+    plain = _TAG.sub(" ", text) if tags else text
+    words = (word for word in plain_words(plain) if word not in STOP)
+    return tags + [stem(piece) for word in words for piece in _pieces(word)]

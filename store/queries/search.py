@@ -187,9 +187,15 @@ def cells_between(session: Session, video: str, after_clip: int, last_clip: int)
     return Cells([CellRow._make(r[:-1]) for r in found], _vectors(r[-1] for r in found))
 
 
-def patches_applied(session: Session, video: str) -> int:
-    """The newest patch of the video, 0 for none: segments only change with it."""
-    return session.scalar(select(func.max(PatchRow.id)).where(PatchRow.video_id == video)) or 0
+def events_stamp(session: Session, video: str) -> tuple[int, int, int]:
+    """Changes whenever the video's segments do: last patch, revisions, closed revisions."""
+    patch = session.scalar(select(func.max(PatchRow.id)).where(PatchRow.video_id == video)) or 0
+    every, closed = session.execute(
+        select(func.count(), func.count(SegmentRevisionRow.to_clip))
+        .join(SegmentRow, SegmentRow.id == SegmentRevisionRow.segment_id)
+        .where(SegmentRow.video_id == video)
+    ).one()
+    return patch, every, closed
 
 
 def revisions(session: Session, video: str) -> Revisions:
@@ -344,8 +350,14 @@ def _members(session: Session, scope: Scope) -> dict[int, list[tuple[str, int]]]
     return members
 
 
-def mentions(session: Session, scope: Scope, tags: Collection[str]) -> set[int]:
-    """Ids of the memories in ``scope`` that are linked to an identity with one of ``tags``."""
+def mentions(
+    session: Session, scope: Scope, tags: Collection[str], clips: Collection[int] | None = None
+) -> set[int]:
+    """Ids of the memories in ``scope`` that mention an identity with one of ``tags``.
+
+    ``clips`` limits them to these clips; None: all in scope.
+    """
+    within = [] if clips is None else [MemoryRow.clip.in_(sorted(clips))]
     tag = func.concat("<", IdentityRow.kind, "_", IdentityRow.number, ">")
     found = session.scalars(
         select(MemoryLinkRow.memory_id)
@@ -355,6 +367,73 @@ def mentions(session: Session, scope: Scope, tags: Collection[str]) -> set[int]:
             IdentityRow.video_id == scope.video,
             MemoryRow.clip <= scope.last_clip,
             tag.in_(sorted(tags)),
+            *within,
         )
     )
     return set(found)
+
+
+def cited_memories(session: Session, scope: Scope, ids: Collection[int]) -> list[Line]:
+    """Those of these memories that ``scope`` sees; superseded ones are not in force."""
+    row = MemoryRow
+    found = session.execute(
+        select(
+            row.id,
+            row.clip,
+            row.start_ms,
+            row.end_ms,
+            row.kind,
+            row.text,
+            row.source,
+            row.speaker,
+            row.superseded_at,
+        ).where(
+            row.video_id == scope.video,
+            row.id.in_(sorted(ids)),
+            row.clip <= scope.last_clip,
+            or_(row.superseded_at.is_(None), row.superseded_at > scope.last_clip),
+        )
+    )
+    return [Line._make(r) for r in found]
+
+
+def cited_segments(
+    session: Session, scope: Scope, ids: Collection[int]
+) -> list[tuple[int, str, str, int, int]]:
+    """(id, label, summary, start, end in ms) of those of these segments that ``scope`` sees."""
+    row = SegmentRevisionRow
+    found = session.execute(
+        select(
+            SegmentRow.id,
+            row.label,
+            row.summary,
+            func.min(ClipRow.start_ms),
+            func.max(ClipRow.end_ms),
+        )
+        .join(row, row.segment_id == SegmentRow.id)
+        .join(
+            ClipRow,
+            and_(ClipRow.video_id == SegmentRow.video_id, ClipRow.clip == func.any(row.clips)),
+        )
+        .where(
+            SegmentRow.video_id == scope.video,
+            SegmentRow.id.in_(sorted(ids)),
+            ClipRow.clip <= scope.last_clip,
+            _holds(row, scope.last_clip),
+        )
+        .group_by(SegmentRow.id, row.id)
+    )
+    return [(i, label, summary, start, end) for i, label, summary, start, end in found]
+
+
+def cited_frames(session: Session, scope: Scope, ids: Collection[int]) -> list[Frame]:
+    """Those of these keyframes that ``scope`` sees."""
+    row = KeyframeRow
+    found = session.execute(
+        select(row.id, row.clip, row.time_ms, row.quality, row.blob, row.description).where(
+            row.video_id == scope.video,
+            row.id.in_(sorted(ids)),
+            row.clip <= scope.last_clip,
+        )
+    )
+    return [Frame._make(r) for r in found]

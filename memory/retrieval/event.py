@@ -1,0 +1,120 @@
+"""EVENT: the segment that a query is about, with its neighbours and the edges between."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from domain.asking import Evidence, Mode
+from domain.events import Edge, Segment
+from memory.retrieval.closeness import closeness, faded
+from memory.retrieval.events import Found, word_scores
+from memory.retrieval.ranking import Scores, standard
+from memory.retrieval.result import Retrieval
+from memory.retrieval.sought import Sought, nothing_close
+from memory.retrieval.words import terms
+
+EdgesOf = Callable[[Segment], Sequence[Edge]]
+"""The edges of a segment that hold in the view, both directions."""
+
+
+@dataclass(frozen=True, eq=False)
+class Ranked:
+    """Segments in view with their scores (S,), and how close each is in [0, 1]."""
+
+    found: tuple[Found, ...]
+    scores: Scores
+    close: Scores
+
+    def best(self) -> int:
+        """Number of the best segment, the earlier of equals."""
+        return int(np.argmax(self.scores))
+
+    def place(self, segment: int) -> int | None:
+        """Where the segment with this id is."""
+        ids = [one.segment.id for one in self.found]
+        return ids.index(segment) if segment in ids else None
+
+
+def rank_segments(sought: Sought) -> Ranked:
+    """Segments by label and summary (vector and words) and by the best of their clips."""
+    found = sought.segments
+    if not found:
+        return Ranked((), np.zeros(0), np.zeros(0))
+    vectors = np.stack([one.vector for one in found])
+    query = sought.vectors.question
+    cosines = vectors @ query if vectors.shape[1] == len(query) else np.zeros(len(found))
+    words = word_scores(list(found), terms(sought.asked.bare))
+    best = _best_clips(sought)
+    scores = standard(cosines) + standard(words) + standard(best)
+    near = [sought.yardstick.nearness(float(c)) for c in cosines]
+    close = np.array([closeness(n, float(w)) for n, w in zip(near, words, strict=True)])
+    return Ranked(found, scores, close)
+
+
+def _best_clips(sought: Sought) -> Scores:
+    """The score of the best clip of each segment; the lowest of all where none is in view."""
+    if sought.field is None:
+        return np.zeros(len(sought.segments))
+    cells = sought.field.cells
+    held = [sought.cells_of(one.segment) for one in sought.segments]
+    low = float(cells.min())
+    return np.array([float(cells[c].max()) if len(c) else low for c in held])
+
+
+def event(sought: Sought, edges_of: EdgesOf, neighbours: int) -> Retrieval:
+    """The best segment and up to ``neighbours`` one-hop neighbours, ranked by the query."""
+    ranked = rank_segments(sought)
+    if not ranked.found:
+        return Retrieval(
+            mode=Mode.EVENT,
+            query=sought.asked.text,
+            nothing_close=True,
+            searched=sought.searched("no event is woven yet; looked"),
+        )
+    return around(sought, ranked, ranked.best(), edges_of, neighbours, Mode.EVENT)
+
+
+def around(
+    sought: Sought, ranked: Ranked, focus: int, edges_of: EdgesOf, neighbours: int, mode: Mode
+) -> Retrieval:
+    """The focus and its neighbourhood as a retrieval; ``focus`` is a place in ``ranked``."""
+    segment = ranked.found[focus].segment
+    edges = [edge for edge in edges_of(segment) if _known(ranked, edge)]
+    near = _ranked_neighbours(ranked, segment, edges)[:neighbours]
+    kept = {segment.id, *(ranked.found[place].segment.id for place in near)}
+    evidence = _evidence(sought, ranked, [focus, *near])
+    return Retrieval(
+        mode=mode,
+        query=sought.asked.text,
+        focus=segment,
+        evidence=evidence,
+        neighbours=tuple(ranked.found[place].segment for place in near),
+        edges=tuple(edge for edge in edges if {edge.source, edge.target} <= kept),
+        nothing_close=nothing_close(evidence),
+        searched=sought.searched(f"{len(ranked.found)} events"),
+    )
+
+
+def _known(ranked: Ranked, edge: Edge) -> bool:
+    return ranked.place(edge.source) is not None and ranked.place(edge.target) is not None
+
+
+def _ranked_neighbours(ranked: Ranked, focus: Segment, edges: Sequence[Edge]) -> list[int]:
+    ids = {edge.source for edge in edges} | {edge.target for edge in edges}
+    places = [ranked.place(one) for one in sorted(ids - {focus.id})]
+    known = [place for place in places if place is not None]
+    return sorted(known, key=lambda place: (-ranked.scores[place], place))
+
+
+def _evidence(sought: Sought, ranked: Ranked, places: Sequence[int]) -> tuple[Evidence, ...]:
+    """The focus first, then its neighbours; scores fall from the focus's closeness."""
+    scores = [float(ranked.scores[place]) for place in places]
+    falling = [min(scores[: i + 1]) for i in range(len(scores))]
+    shown = faded(float(ranked.close[places[0]]), falling)
+    return tuple(
+        sought.segment_evidence(ranked.found[place].segment, score)
+        for place, score in zip(places, shown, strict=True)
+    )

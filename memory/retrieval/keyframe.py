@@ -1,0 +1,177 @@
+"""KEYFRAME: images of the focus segment's clips, ranked by the query and spread over clips."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from domain.asking import Evidence, Mode
+from domain.events import Segment
+from domain.time import TimeSpan
+from memory.retrieval.closeness import faded
+from memory.retrieval.index import Floats, Ints
+from memory.retrieval.moments import Moment, line_scores, lines_of
+from memory.retrieval.people import with_names
+from memory.retrieval.result import Retrieval, Shown
+from memory.retrieval.sought import Sought, nothing_close
+from store.queries.search import Frame
+
+NEAR_MS = 1_000
+"""Who was seen this close to a frame was on it; an image as evidence stands for this long."""
+
+
+@dataclass(frozen=True)
+class Album:
+    """The keyframes of some clips of one video, with what is known to be on them.
+
+    ``texts``: (time, line read); ``sightings``: (start, end, kind, number); ``likeness``: the
+    cosine of each frame with the query where the profile has an image-text model.
+    """
+
+    video: str
+    frames: Sequence[Frame]
+    texts: Sequence[tuple[int, str]]
+    sightings: Sequence[tuple[int, int, str, int]]
+    likeness: Mapping[int, float]
+
+
+def describe(album: Album, frame: Frame, names: Mapping[str, str], heard: str = "") -> str:
+    """What is known to be on a frame, for models without eyes."""
+    tags = [
+        f"<{kind}_{number}>"
+        for start, end, kind, number in album.sightings
+        if kind == "face" and start - NEAR_MS <= frame.time_ms <= end + NEAR_MS
+    ]
+    who = dict.fromkeys(with_names(tag, names) for tag in tags)
+    read = [text for time, text in album.texts if time == frame.time_ms]
+    parts = [frame.description or ""]
+    parts += [f"in view: {', '.join(who)}"] if who else []
+    parts += [f"text on screen: {' / '.join(read)}"] if read else []
+    parts += [f"at that time: {heard}"] if heard else []
+    return "; ".join(part for part in parts if part) or "nothing was recognised on it"
+
+
+def keyframe(
+    sought: Sought, focus: Segment | None, albums: Sequence[Album], images: int
+) -> Retrieval:
+    """At most ``images`` images: each clip's best before any clip's second."""
+    scored = [_scored(sought, album, frame) for album in albums for frame in album.frames]
+    chosen = spread_over_clips(scored)[:images]
+    shown = _shown(sought, albums, chosen)
+    evidence = tuple(_evidence(one) for one in shown)
+    clips = sum(len({frame.clip for frame in album.frames}) for album in albums)
+    return Retrieval(
+        mode=Mode.KEYFRAME,
+        query=sought.asked.text,
+        focus=focus,
+        evidence=evidence,
+        images=shown,
+        nothing_close=nothing_close(evidence),
+        searched=sought.searched(f"the keyframes of {clips} clips"),
+    )
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A frame with its score and the line of memory closest to it in time, if any."""
+
+    video: str
+    frame: Frame
+    score: float
+    line: int | None
+
+
+def spread_over_clips(scored: Sequence[Scored]) -> list[Scored]:
+    """Best first, but every clip's n-th image before any clip's next."""
+    ranked = sorted(scored, key=lambda one: (-one.score, one.video, one.frame.time_ms))
+    turn: dict[tuple[str, int], int] = {}
+    rounds = []
+    for one in ranked:
+        clip = (one.video, one.frame.clip)
+        turn[clip] = turn.get(clip, -1) + 1
+        rounds.append(turn[clip])
+    return [ranked[i] for i in sorted(range(len(ranked)), key=lambda i: (rounds[i], i))]
+
+
+def _scored(sought: Sought, album: Album, frame: Frame) -> Scored:
+    line, score = _line_at(sought, album.video, frame)
+    if frame.id in album.likeness:
+        score = album.likeness[frame.id]
+    return Scored(album.video, frame, score, line)
+
+
+def _line_at(sought: Sought, video: str, frame: Frame) -> tuple[int | None, float]:
+    """The best line of the frame's clip among those nearest in time, with its score."""
+    cell = _cell(sought, video, frame.clip)
+    if cell is None or sought.field is None:
+        return None, -100.0
+    lines = lines_of(sought.panorama, np.array([cell]))
+    if not len(lines):
+        return None, float(sought.field.cells[cell])
+    away = _away(sought, lines, frame.time_ms)
+    near = lines[away == away.min()]
+    scores = line_scores(sought.panorama, sought.asked, sought.field, near).max(axis=0)
+    return int(near[int(scores.argmax())]), float(scores.max())
+
+
+def _away(sought: Sought, lines: Ints, time_ms: int) -> Floats:
+    rows = [sought.panorama.line(int(line))[1] for line in lines]
+    gaps = [max(row.start_ms - time_ms, time_ms - row.end_ms, 0) for row in rows]
+    return np.array(gaps, dtype=np.float32)
+
+
+def _cell(sought: Sought, video: str, clip: int) -> int | None:
+    for part, offset in zip(sought.panorama.parts, sought.panorama.cell_offsets, strict=False):
+        if part.scope.video == video:
+            clips = [cell.clip for cell in part.index.cells[: part.cells]]
+            return int(offset) + clips.index(clip) if clip in clips else None
+    return None
+
+
+def _shown(sought: Sought, albums: Sequence[Album], chosen: Sequence[Scored]) -> tuple[Shown, ...]:
+    by_video = {album.video: album for album in albums}
+    scores = _closeness(sought, albums, chosen)
+    return tuple(
+        Shown(
+            id=one.frame.id,
+            video=one.video,
+            clip=one.frame.clip,
+            time_ms=one.frame.time_ms,
+            blob=one.frame.blob,
+            description=_description(sought, by_video[one.video], one),
+            score=score,
+        )
+        for one, score in zip(chosen, scores, strict=True)
+    )
+
+
+def _description(sought: Sought, album: Album, one: Scored) -> str:
+    names = sought.cast.names(album.video)
+    heard = "" if one.line is None else sought.evidence([Moment(one.line, 0, 0.0)])[0].text
+    return describe(album, one.frame, names, heard)
+
+
+def _closeness(sought: Sought, albums: Sequence[Album], chosen: Sequence[Scored]) -> list[float]:
+    """Scores in [0, 1], falling from the closest of the images."""
+    if not chosen:
+        return []
+    likeness = {frame: value for album in albums for frame, value in album.likeness.items()}
+    if likeness:
+        return [float(np.clip(likeness.get(one.frame.id, 0.0), 0, 1)) for one in chosen]
+    lines = [one.line for one in chosen if one.line is not None]
+    best = max((sought.closeness(line) for line in lines), default=0.0)
+    falling = np.minimum.accumulate([one.score for one in chosen])
+    return faded(best, [float(score) for score in falling])
+
+
+def _evidence(shown: Shown) -> Evidence:
+    return Evidence(
+        ref=shown.ref,
+        video=shown.video,
+        span=TimeSpan.of(shown.time_ms, shown.time_ms + NEAR_MS),
+        text=shown.description,
+        score=shown.score,
+        clip=shown.clip,
+    )

@@ -1,0 +1,83 @@
+"""From cells to lines: the narrow moments inside the clips that a question is about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory.retrieval.index import Floats, Ints
+from memory.retrieval.panorama import Panorama
+from memory.retrieval.ranking import Asked, Field, Scores
+
+LINE = 0.5
+"""Weight of a line's own cosines beside the score of its cell, in standard deviations."""
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A line of the view (its number) with its score; ``option`` is the one it fits best."""
+
+    line: int
+    cell: int
+    score: float
+    option: int | None = None
+
+
+def lines_of(view: Panorama, cells: Ints) -> Ints:
+    """The numbers of the lines of these cells that are in force, in the order of the cells."""
+    ends = np.append(view.first[1:], view.line_count)
+    every = [np.arange(view.first[cell], ends[cell]) for cell in cells]
+    lines = np.concatenate(every) if every else np.zeros(0, dtype=np.int64)
+    return np.asarray(lines[~view.hidden[lines]], dtype=np.int64)
+
+
+def line_scores(view: Panorama, asked: Asked, field: Field, lines: Ints) -> Scores:
+    """Score of each line with each option, shape (O, L); (1, L) where there are no options.
+
+    The cell's score, and half a weight for each cosine of the line itself.
+    """
+    cells = view.cell_of_line[lines]
+    count = len(asked.options)
+    wide = field.options[:, cells] if count else field.question[None, cells]
+    own = _standing(field.lines[:1], lines)
+    if len(field.lines) > 1:
+        statements = _standing(field.lines[1 : 1 + count], lines)
+        own = own + statements + _standing(field.lines[1 + count :], lines)
+    return np.asarray(wide + LINE * own, dtype=np.float64)
+
+
+def _standing(cosines: Floats, lines: Ints) -> NDArray[np.floating]:
+    """Cosines of some lines in standard deviations from the mean of all, rows together."""
+    return np.asarray((cosines[:, lines] - cosines.mean()) / (cosines.std() + 1e-6))
+
+
+def best_moments(
+    view: Panorama, asked: Asked, field: Field, limit: int, near: int = 100
+) -> list[Moment]:
+    """The best line of each of the best ``limit`` cells, best first.
+
+    ``near`` is how many cells by their own score are looked into.
+    """
+    cells = np.argsort(-field.cells, kind="stable")[:near]
+    lines = lines_of(view, cells)
+    if not len(lines):
+        return []
+    scores = line_scores(view, asked, field, lines)
+    return _one_a_cell(view, lines, scores, limit, bool(asked.options))
+
+
+def _one_a_cell(
+    view: Panorama, lines: Ints, scores: Scores, limit: int, options: bool
+) -> list[Moment]:
+    best, chosen = scores.max(axis=0), scores.argmax(axis=0)
+    found: dict[int, Moment] = {}
+    for i in np.argsort(-best, kind="stable"):
+        line, cell = int(lines[i]), int(view.cell_of_line[lines[i]])
+        if cell not in found:
+            option = int(chosen[i]) if options else None
+            found[cell] = Moment(line, cell, float(best[i]), option)
+        if len(found) == limit:
+            break
+    return list(found.values())

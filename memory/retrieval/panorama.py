@@ -1,0 +1,162 @@
+"""What a view sees, as one sequence of cells and lines over all its videos."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from domain.view import MemoryView, Scope
+from memory.retrieval.index import Floats, Ints, Posting, VideoIndex
+from store.queries.search import CellRow, Line, Matrix
+
+APART = 1_000
+"""Grid steps between the videos of a view, so that no neighbourhood crosses from one to another."""
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """The first ``cells`` cells and ``lines`` lines of one video's index."""
+
+    index: VideoIndex
+    scope: Scope
+    cells: int
+    lines: int
+
+    @property
+    def as_of_ms(self) -> int:
+        """The end of the last cell in view."""
+        return self.index.cells[self.cells - 1].end_ms if self.cells else 0
+
+
+@dataclass(frozen=True, eq=False)
+class Panorama:
+    """N cells and M lines in view, part after part. Built per question; copies no vectors."""
+
+    parts: tuple[Part, ...]
+
+    @cached_property
+    def cell_offsets(self) -> Ints:
+        """The first cell of each part, and N at the end."""
+        return np.cumsum([0, *(part.cells for part in self.parts)])
+
+    @cached_property
+    def line_offsets(self) -> Ints:
+        """The first line of each part, and M at the end."""
+        return np.cumsum([0, *(part.lines for part in self.parts)])
+
+    @property
+    def cell_count(self) -> int:
+        """N."""
+        return int(self.cell_offsets[-1])
+
+    @property
+    def line_count(self) -> int:
+        """M."""
+        return int(self.line_offsets[-1])
+
+    @cached_property
+    def first(self) -> Ints:
+        """The first line of each cell, shape (N,)."""
+        return self._joined(
+            [part.index.first[: part.cells] + o for part, o in self._with(self.line_offsets)]
+        )
+
+    @cached_property
+    def keys(self) -> Ints:
+        """Grid numbers, ascending, the videos far apart, shape (N,)."""
+        keys, base = [], 0
+        for part in self.parts:
+            keys.append(part.index.keys[: part.cells] + base)
+            base = int(keys[-1][-1]) + APART if part.cells else base
+        return self._joined(keys)
+
+    @cached_property
+    def lengths(self) -> Floats:
+        """Terms in each cell, shape (N,)."""
+        return np.concatenate([part.index.lengths[: part.cells] for part in self.parts])
+
+    @cached_property
+    def hidden(self) -> NDArray[np.bool_]:
+        """Lines that are superseded as of the view, shape (M,)."""
+        return np.concatenate(
+            [part.index.gone[: part.lines] <= part.scope.last_clip for part in self.parts]
+        )
+
+    @cached_property
+    def cell_of_line(self) -> Ints:
+        """The cell of each line, shape (M,)."""
+        return np.repeat(
+            np.arange(self.cell_count), np.diff(np.append(self.first, self.line_count))
+        )
+
+    def line(self, number: int) -> tuple[str, Line]:
+        """The video and row of a line."""
+        place = int(np.searchsorted(self.line_offsets, number, side="right")) - 1
+        part = self.parts[place]
+        return part.scope.video, part.index.lines[number - int(self.line_offsets[place])]
+
+    def cell(self, number: int) -> tuple[str, CellRow]:
+        """The video and row of a cell."""
+        place = int(np.searchsorted(self.cell_offsets, number, side="right")) - 1
+        part = self.parts[place]
+        return part.scope.video, part.index.cells[number - int(self.cell_offsets[place])]
+
+    def posting(self, term: str) -> Posting | None:
+        """Where a term is, within the view."""
+        found = [self._cut(part, term, offset) for part, offset in self._with(self.cell_offsets)]
+        held = [posting for posting in found if posting is not None]
+        if not held:
+            return None
+        return Posting(
+            np.concatenate([p.cells for p in held]), np.concatenate([p.counts for p in held])
+        )
+
+    @staticmethod
+    def _cut(part: Part, term: str, offset: int) -> Posting | None:
+        posting = part.index.postings.get(term)
+        if posting is None:
+            return None
+        stop = int(np.searchsorted(posting.cells, part.cells))
+        return Posting(posting.cells[:stop] + offset, posting.counts[:stop]) if stop else None
+
+    def line_cosines(self, queries: Matrix) -> Floats:
+        """Cosines of Q unit vectors (Q, D) with every line, shape (Q, M); hidden lines have -1."""
+        cosines = self._per_part(lambda part: queries @ part.index.vectors[: part.lines].T)
+        cosines[:, self.hidden] = -1.0
+        return cosines
+
+    def cell_cosines(self, queries: Matrix) -> Floats:
+        """Cosines of Q unit vectors (Q, D) with every cell, shape (Q, N)."""
+        return self._per_part(lambda part: queries @ part.index.cell_vectors[: part.cells].T)
+
+    def _per_part(self, product: Callable[[Part], Floats]) -> Floats:
+        return np.concatenate([product(part) for part in self.parts], axis=1)
+
+    def _with(self, offsets: Ints) -> list[tuple[Part, int]]:
+        return [(part, int(o)) for part, o in zip(self.parts, offsets, strict=False)]
+
+    @staticmethod
+    def _joined(arrays: Sequence[Ints]) -> Ints:
+        return np.concatenate(arrays) if arrays else np.zeros(0, dtype=np.int64)
+
+
+def panorama(view: MemoryView, indexes: Sequence[VideoIndex]) -> Panorama:
+    """What ``view`` sees of ``indexes``, which are its videos' in the same order.
+
+    Videos of which nothing is in view yet, or whose vectors are of another size than the first
+    one's (watched with another embedding), are left out.
+    """
+    parts: list[Part] = []
+    for scope, index in zip(view.scopes, indexes, strict=True):
+        cells = index.visible(scope.last_clip)
+        if cells and (not parts or _width(index) == _width(parts[0].index)):
+            parts.append(Part(index, scope, cells, index.line_count(cells)))
+    return Panorama(tuple(parts))
+
+
+def _width(index: VideoIndex) -> int:
+    return int(index.vectors.shape[1])

@@ -1,0 +1,195 @@
+"""Which moments of a view a question is about: words and vectors over several time scales.
+
+Every signal is standardised over the view and added with a round weight. All of it is computed
+from the view alone: what comes later changes nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory.retrieval.clock import HOUR, LAST, PLAN, Times, are_times, said_time
+from memory.retrieval.index import Floats
+from memory.retrieval.lexical import bm25
+from memory.retrieval.panorama import Panorama
+from memory.retrieval.restate import bare, statement
+from memory.retrieval.words import terms
+from store.queries.search import Matrix
+
+Scores = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Weights:
+    """How much each signal counts, in standard deviations unless said otherwise."""
+
+    question_windows: tuple[tuple[int, float], ...] = ((0, 1.0), (1, 0.5), (3, 0.3), (10, 0.3))
+    option_windows: tuple[tuple[int, float], ...] = ((0, 1.0), (1, 0.5))
+    recency: float = 0.2  # times -ln(hours ago)
+    recency_last: float = 0.4  # the same, where the question asks for the last time
+    recency_last_times: float = 1.0  # the same, where the options are times besides
+    going_on: float = 1.0  # held back: what goes on while the question is asked
+    going_on_s: float = 300.0
+    question_time: float = 0.7  # times the log of how well a moment fits the time asked about
+    option_time: float = 4.0  # the same for the time that an option says
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question, made ready. ``as_of_s``: asked at this moment of the video, None: afterwards."""
+
+    text: str
+    options: tuple[str, ...] = ()
+    as_of_s: float | None = None
+
+    @property
+    def bare(self) -> str:
+        """What it asks for, without frame and order words."""
+        return bare(self.text) or self.text
+
+    def timed(self, view: Panorama) -> bool:
+        """Whether its options are times."""
+        return bool(self.options) and are_times(self.options, now(self, view))
+
+    def statements(self) -> tuple[str, ...]:
+        """The question restated with each option."""
+        return tuple(statement(self.text, option) for option in self.options)
+
+
+@dataclass(frozen=True, eq=False)
+class Vectors:
+    """Unit vectors of the bare question (D,), of each statement and each option (O, D)."""
+
+    question: Floats
+    statements: Matrix
+    options: Matrix
+
+
+@dataclass(frozen=True, eq=False)
+class Field:
+    """How relevant every cell is, in standard deviations added up.
+
+    ``question`` (N,) is relevance to the question alone, ``options`` (O, N) with what each option
+    says. ``lines`` (1 + 2 O or 1, M) are the cosines of every line with the question, then the
+    statements, then the options (the latter two not where the options are times).
+    """
+
+    question: Scores
+    options: Scores
+    lines: Floats
+
+    @property
+    def cells(self) -> Scores:
+        """The relevance of every cell, by the option it fits best where there are any, (N,)."""
+        return np.asarray(self.options.max(axis=0)) if len(self.options) else self.question
+
+
+def standard(values: NDArray[np.floating]) -> Scores:
+    """``values`` as standard deviations from their mean, over all axes."""
+    return np.asarray((values - values.mean()) / (values.std() + 1e-6), dtype=np.float64)
+
+
+def now(asked: Asked, view: Panorama) -> float:
+    """When the question is asked, in seconds of video time: as of, or at the end of the view."""
+    if asked.as_of_s is not None:
+        return asked.as_of_s
+    return max((part.as_of_ms for part in view.parts), default=0) / 1000
+
+
+def cell_times(view: Panorama) -> Times:
+    """The middle of every cell in seconds, shape (N,)."""
+    spans = [
+        (cell.start_ms + cell.end_ms) / 2000
+        for part in view.parts
+        for cell in part.index.cells[: part.cells]
+    ]
+    return np.array(spans, dtype=np.float64)
+
+
+def relevance(
+    view: Panorama, asked: Asked, vectors: Vectors, weights: Weights | None = None
+) -> Field:
+    """Score every cell of a view that has at least one."""
+    weights = weights or Weights()
+    timed = asked.timed(view)
+    queries = [vectors.question[None]]
+    if asked.options and not timed:
+        queries += [vectors.statements, vectors.options]
+    stacked = np.concatenate(queries)
+    lines = view.line_cosines(stacked)
+    near = np.maximum.reduceat(lines, view.first, axis=1)
+    whole = view.cell_cosines(stacked)
+    question = _question_score(view, asked, weights, near[0], whole[0])
+    if timed:
+        options = question + weights.option_time * _option_fits(view, asked)
+    else:
+        question = question + weights.question_time * _question_fit(view, asked)
+        options = question + _option_evidence(view, asked, weights, near[1:], whole[1:])
+    return Field(question=question, options=options, lines=lines)
+
+
+def _question_score(
+    view: Panorama, asked: Asked, weights: Weights, near: Floats, whole: Floats
+) -> Scores:
+    words = terms(asked.bare)
+    score = standard(near) + standard(whole)
+    for half, weight in weights.question_windows:
+        score += weight * standard(bm25(view, words, half))
+    return score + _order(view, asked, weights)
+
+
+def _order(view: Panorama, asked: Asked, weights: Weights) -> Scores:
+    """Recent moments first, but not what goes on while the question is asked."""
+    if asked.as_of_s is None:
+        return np.zeros(view.cell_count)
+    ago = np.maximum(asked.as_of_s - cell_times(view), 60.0)
+    recency = weights.recency
+    if LAST.search(asked.text):
+        recency = weights.recency_last_times if asked.timed(view) else weights.recency_last
+    going_on = weights.going_on * (ago < weights.going_on_s)
+    return np.asarray(-recency * np.log(ago / HOUR) - going_on, dtype=np.float64)
+
+
+def _question_fit(view: Panorama, asked: Asked) -> Scores:
+    """The log of how well each cell fits the time that the question asks about, 0 for none."""
+    fit = None if PLAN.search(asked.text) else said_time(asked.text, *_clock(view, asked))
+    if fit is None or not fit.any():
+        return np.zeros(view.cell_count)
+    return np.asarray(np.log(fit + 0.05), dtype=np.float64)
+
+
+def _option_fits(view: Panorama, asked: Asked) -> Scores:
+    """The log of how well each cell fits the time that each option says, shape (O, N)."""
+    fits = [said_time(option, *_clock(view, asked)) for option in asked.options]
+    blank = np.zeros(view.cell_count)
+    fit = np.stack([blank if f is None else f for f in fits])
+    return np.asarray(np.log(fit + 0.02), dtype=np.float64)
+
+
+def _clock(view: Panorama, asked: Asked) -> tuple[Times, float]:
+    return cell_times(view), now(asked, view)
+
+
+def _option_evidence(
+    view: Panorama, asked: Asked, weights: Weights, near: Floats, whole: Floats
+) -> Scores:
+    """What speaks for each option in each cell, shape (O, N)."""
+    count = len(asked.options)
+    if not count:
+        return np.zeros((0, view.cell_count))
+    score = standard(near[:count]) + standard(near[count:])
+    score += standard(whole[:count]) + standard(whole[count:])
+    return score + standard(_option_words(view, asked, weights))
+
+
+def _option_words(view: Panorama, asked: Asked, weights: Weights) -> Scores:
+    """BM25 of the words that an option has and the question has not, shape (O, N)."""
+    known = set(terms(asked.bare))
+    own = [set(terms(option)) - known for option in asked.options]
+    score = np.zeros((len(own), view.cell_count))
+    for half, weight in weights.option_windows:
+        score += weight * np.stack([bm25(view, words, half) for words in own])
+    return score

@@ -1,0 +1,212 @@
+"""The door of searching: four modes and a ranking of moments, over a view of a store's memory."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import numpy as np
+
+from domain.asking import Mode, Question
+from domain.events import Edge, Segment
+from domain.settings import Settings
+from domain.view import MemoryView, Scope
+from memory.retrieval.cache import IndexCache
+from memory.retrieval.closeness import Yardstick, yardstick
+from memory.retrieval.event import event, rank_segments
+from memory.retrieval.events import Found, segments_in
+from memory.retrieval.keyframe import Album, keyframe
+from memory.retrieval.moments import best_moments
+from memory.retrieval.neighbor import neighbor
+from memory.retrieval.options import supports
+from memory.retrieval.panorama import Panorama, panorama
+from memory.retrieval.people import Cast, Person, cast
+from memory.retrieval.ranking import Asked, Vectors, relevance
+from memory.retrieval.result import Ranking, Retrieval
+from memory.retrieval.sought import Sought, nothing_close
+from memory.retrieval.tools import SearchTools
+from memory.retrieval.video import video
+from store.database import Store
+from store.queries.search import (
+    edges_at,
+    frame_vectors,
+    frames_of,
+    mentions,
+    people_in,
+    sightings_in,
+    texts_on,
+)
+
+
+class Retrievers:
+    """Searches memory. One for many questions: indexes are kept between them. Thread-safe.
+
+    Args:
+        store: whose memory is searched.
+        toolbox: the models; ``text`` must be the one that the memories were embedded with.
+        settings: how many neighbours, clips, memories and images are returned.
+    """
+
+    def __init__(self, store: Store, toolbox: SearchTools, settings: Settings) -> None:
+        self._store, self._tools, self._settings = store, toolbox, settings
+        self._cache = IndexCache(store, settings.watch.clip_ms)
+        self._yardstick: Yardstick | None = None
+
+    def search(
+        self,
+        view: MemoryView,
+        mode: Mode,
+        query: str,
+        focus: int | None = None,
+        seen: frozenset[str] = frozenset(),
+    ) -> Retrieval:
+        """One search in one mode.
+
+        Args:
+            view: what may be seen.
+            mode: EVENT, VIDEO, NEIGHBOR or KEYFRAME.
+            query: what is looked for; for NEIGHBOR the label of a neighbour.
+            focus: id of the segment in focus. Without one, VIDEO and KEYFRAME make an EVENT first.
+            seen: refs that were shown already; VIDEO passes over their clips.
+
+        Raises:
+            InputError: NEIGHBOR without a focus.
+            UnknownLabel: NEIGHBOR with a label that no neighbour has.
+            NotFound: a video of the view is not there.
+        """
+        sought = self._sought(view, Asked(query, as_of_s=_seconds(view)))
+        ask = self._settings.ask
+        if mode == Mode.EVENT:
+            return event(sought, self._edges_of(sought), ask.event_neighbours)
+        if mode == Mode.NEIGHBOR:
+            return neighbor(sought, focus, self._edges_of(sought), ask.event_neighbours)
+        segment = self._focus(sought, focus)
+        if mode == Mode.VIDEO:
+            return video(sought, segment, self._mentions_of(sought), seen, ask)
+        return keyframe(sought, segment, self._albums(sought, segment), ask.images)
+
+    def rank(self, view: MemoryView, question: Question, limit: int = 10) -> Ranking:
+        """The moments of the view that a question is about, and how they support its options.
+
+        Args:
+            view: what may be seen.
+            question: text and options; its videos and as-of time are those of ``view``.
+            limit: moments returned at most, one a clip.
+        """
+        asked = Asked(question.text, question.options, _seconds(view))
+        sought = self._sought(view, asked)
+        if sought.field is None:
+            return Ranking(question=question.text, nothing_close=True)
+        moments = best_moments(sought.panorama, asked, sought.field, limit)
+        evidence = sought.evidence(moments)
+        return Ranking(
+            question=question.text,
+            evidence=evidence,
+            options=supports(sought.panorama, asked, sought.field),
+            nothing_close=nothing_close(evidence),
+            span=sought.span,
+        )
+
+    def _sought(self, view: MemoryView, asked: Asked) -> Sought:
+        indexes = [self._cache.lines(scope) for scope in view.scopes]
+        seen = panorama(view, indexes)
+        vectors = self._vectors(asked, seen)
+        return Sought(
+            view=view,
+            panorama=seen,
+            asked=asked,
+            vectors=vectors,
+            field=relevance(seen, asked, vectors) if seen.cell_count else None,
+            segments=self._segments(seen),
+            cast=self._cast(view),
+            yardstick=self._measure(),
+        )
+
+    def _vectors(self, asked: Asked, seen: Panorama) -> Vectors:
+        count = 0 if asked.timed(seen) else len(asked.options)
+        texts = [asked.bare, *asked.statements()[:count], *asked.options[:count]]
+        rows = np.concatenate([self._tools.text.embed([text]) for text in texts])
+        return Vectors(rows[0], rows[1 : 1 + count], rows[1 + count :])
+
+    def _measure(self) -> Yardstick:
+        if self._yardstick is None:
+            self._yardstick = yardstick(self._tools.text)
+        return self._yardstick
+
+    def _segments(self, seen: Panorama) -> tuple[Found, ...]:
+        return tuple(
+            found
+            for part in seen.parts
+            for found in segments_in(
+                self._cache.events(part.scope), part.scope.last_clip, part.index.spans
+            )
+        )
+
+    def _cast(self, view: MemoryView) -> Cast:
+        with self._store.begin() as session:
+            return cast({scope.video: people_in(session, scope) for scope in view.scopes})
+
+    def _focus(self, sought: Sought, focus: int | None) -> Segment | None:
+        """The segment in focus; the best one for the query where there is none."""
+        by_id = {one.segment.id: one.segment for one in sought.segments}
+        if focus in by_id:
+            return by_id[focus]
+        ranked = rank_segments(sought)
+        return ranked.found[ranked.best()].segment if ranked.found else None
+
+    def _edges_of(self, sought: Sought) -> _EdgesOf:
+        return _EdgesOf(self._store, sought)
+
+    def _mentions_of(self, sought: Sought) -> _MentionsOf:
+        return _MentionsOf(self._store, sought)
+
+    def _albums(self, sought: Sought, focus: Segment | None) -> list[Album]:
+        if focus is not None:
+            return [self._album(sought, sought.scope(focus.video), focus.clips)]
+        return [
+            self._album(sought, part.scope, [c.clip for c in part.index.cells[: part.cells]])
+            for part in sought.panorama.parts
+        ]
+
+    def _album(self, sought: Sought, scope: Scope, clips: Sequence[int]) -> Album:
+        with self._store.begin() as session:
+            frames = frames_of(session, scope, clips)
+            vectors = frame_vectors(session, [f.id for f in frames]) if self._tools.images else {}
+            return Album(
+                video=scope.video,
+                frames=frames,
+                texts=texts_on(session, scope, clips),
+                sightings=sightings_in(session, scope, clips),
+                likeness=self._likeness(sought, vectors),
+            )
+
+    def _likeness(self, sought: Sought, vectors: dict[int, np.ndarray]) -> dict[int, float]:
+        if self._tools.images is None or not vectors:
+            return {}
+        query = self._tools.images.text(sought.asked.text)
+        return {frame: float(vector @ query) for frame, vector in vectors.items()}
+
+
+class _EdgesOf:
+    """Reads the edges of a segment, as of the search's view."""
+
+    def __init__(self, store: Store, sought: Sought) -> None:
+        self._store, self._sought = store, sought
+
+    def __call__(self, segment: Segment) -> list[Edge]:
+        with self._store.begin() as session:
+            return edges_at(session, self._sought.scope(segment.video), segment.id)
+
+
+class _MentionsOf:
+    """Reads what mentions a person, as of the search's view."""
+
+    def __init__(self, store: Store, sought: Sought) -> None:
+        self._store, self._sought = store, sought
+
+    def __call__(self, person: Person, clips: Collection[int] | None) -> set[int]:
+        with self._store.begin() as session:
+            return mentions(session, self._sought.scope(person.video), person.tags, clips)
+
+
+def _seconds(view: MemoryView) -> float | None:
+    return None if view.as_of_ms is None else view.as_of_ms / 1000

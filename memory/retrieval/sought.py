@@ -1,0 +1,132 @@
+"""One search made ready: what is in view, what is asked, and how relevant every clip is to it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from domain.asking import Evidence
+from domain.events import Segment
+from domain.time import TimeSpan
+from domain.view import MemoryView, Scope
+from memory.retrieval.closeness import (
+    NOTHING_CLOSE,
+    Yardstick,
+    closeness,
+    coverage,
+    faded,
+)
+from memory.retrieval.events import Found
+from memory.retrieval.index import Ints
+from memory.retrieval.moments import Moment
+from memory.retrieval.panorama import Panorama
+from memory.retrieval.people import Cast, told, with_names
+from memory.retrieval.ranking import Asked, Field, Vectors
+from memory.retrieval.words import terms
+
+CONTEXT = 2
+"""Lines before and after one whose words are counted as said around it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sought:
+    """Everything that the modes work on. ``field`` is None where nothing is in view yet."""
+
+    view: MemoryView
+    panorama: Panorama
+    asked: Asked
+    vectors: Vectors
+    field: Field | None
+    segments: tuple[Found, ...]
+    cast: Cast
+    yardstick: Yardstick
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """The search terms of the question."""
+        return frozenset(terms(self.asked.bare))
+
+    @cached_property
+    def span(self) -> TimeSpan | None:
+        """The time that is in view."""
+        spans = [
+            TimeSpan.of(part.index.cells[0].start_ms, part.as_of_ms) for part in self.panorama.parts
+        ]
+        return spans[0] if len(spans) == 1 else None
+
+    def scope(self, video: str) -> Scope:
+        """The scope of one of the view's videos."""
+        return next(scope for scope in self.view.scopes if scope.video == video)
+
+    def cells_of(self, segment: Segment) -> Ints:
+        """The numbers of a segment's cells in view."""
+        clips = set(segment.clips)
+        return np.array(
+            [
+                int(offset) + i
+                for part, offset in zip(
+                    self.panorama.parts, self.panorama.cell_offsets, strict=False
+                )
+                if part.scope.video == segment.video
+                for i, cell in enumerate(part.index.cells[: part.cells])
+                if cell.clip in clips
+            ],
+            dtype=np.int64,
+        )
+
+    def closeness(self, line: int) -> float:
+        """How close a line, with what is said around it, is to the question."""
+        if self.field is None:
+            return 0.0
+        cell = self.panorama.cell_of_line[line]
+        around = np.flatnonzero(self.panorama.cell_of_line == cell)
+        near = [int(i) for i in around if abs(int(i) - line) <= CONTEXT]
+        covered = coverage(self.panorama, self.words, near)
+        return closeness(self.yardstick.nearness(float(self.field.lines[0, line])), covered)
+
+    def evidence(self, moments: Sequence[Moment]) -> tuple[Evidence, ...]:
+        """Moments as evidence, in the order given, scores falling from the closest of them."""
+        if not moments:
+            return ()
+        best = max(self.closeness(moment.line) for moment in moments[:3])
+        scores = faded(best, [moment.score for moment in moments])
+        return tuple(
+            self._evidence(moment.line, score)
+            for moment, score in zip(moments, scores, strict=True)
+        )
+
+    def _evidence(self, number: int, score: float) -> Evidence:
+        video, line = self.panorama.line(number)
+        return Evidence(
+            ref=f"m{line.id}",
+            video=video,
+            span=TimeSpan.of(line.start_ms, max(line.start_ms, line.end_ms)),
+            text=told(line, self.cast.names(video)),
+            score=min(1.0, max(0.0, score)),
+            clip=line.clip,
+        )
+
+    def segment_evidence(self, segment: Segment, score: float) -> Evidence:
+        """A segment as evidence."""
+        names = self.cast.names(segment.video)
+        return Evidence(
+            ref=f"s{segment.id}",
+            video=segment.video,
+            span=segment.span,
+            text=with_names(f"{segment.label}: {segment.summary}", names),
+            score=min(1.0, max(0.0, score)),
+        )
+
+    def searched(self, where: str) -> str:
+        """Where was looked, in words."""
+        videos = len(self.panorama.parts)
+        span = f" ({self.span})" if self.span else ""
+        return f"{where} for {self.asked.text!r} in {videos} video{'s' * (videos != 1)}{span}"
+
+
+def nothing_close(evidence: Sequence[Evidence]) -> bool:
+    """Whether even the best is not close enough to mean anything."""
+    return not evidence or max(one.score for one in evidence) < NOTHING_CLOSE
