@@ -47,7 +47,7 @@ _SETTINGS = {
     "random_page_cost": "1.1",
     "jit": "off",
 }
-_UNSAFE = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off"}
+_UNSAFE = {"fsync": "off", "full_page_writes": "off"}
 
 
 class EmbeddedPostgres:
@@ -301,7 +301,10 @@ def _tail(log: Path) -> str:
 
 
 def _last_line(text: str) -> str:
-    """The line that tells most: the last complaint of Postgres, else the last line."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    told = [line for line in lines if re.search(r"\b(FATAL|PANIC|ERROR|error):", line)]
-    return (told or lines or [""])[-1]
+    """The line that tells most: a full disk, else the last complaint, else the last line."""
+    lines = [re.sub(r"^[\d: .-]+\w+ \[\d+\] ", "", line.strip()) for line in text.splitlines()]
+    for telling in (r"No space left", r"\b(FATAL|PANIC|ERROR|error):", r"."):
+        told = [line for line in lines if re.search(telling, line)]
+        if told:
+            return told[-1]
+    return ""

@@ -72,7 +72,7 @@ def clear_stale(data: Path, sockets: Path) -> None:
     Two servers on one data folder would destroy it, so a survivor is waited for, then ended. A pid
     file whose pid is gone stays: Postgres replaces it, after its own check for survivors.
     """
-    if not wait_until(lambda: not any(orphans(data)), 10):
+    if not wait_until(lambda: not any(orphans(data)), 5):
         for process in orphans(data):
             with suppress(psutil.Error):
                 process.kill()

@@ -49,6 +49,4 @@ def _check_private(folder: Path) -> None:
     found = folder.lstat()
     ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()
     if not ours or stat.S_IMODE(found.st_mode) & 0o077:
-        raise DatabaseError(
-            f"{folder} is not a private folder of yours: remove it, or ask its owner"
-        )
+        raise DatabaseError(f"{folder} is not your own private folder: remove it")
