@@ -27,6 +27,8 @@ _RUN_UP_MS = 1_000
 _RUN_OUT_MS = 100
 _JUMP_S = 0.05
 _GAP_S = 0.2
+_NEVER_LOUDER = {"rematrix_maxval": "1"}
+"""Mixing channels down averages them, and so does not clip."""
 
 
 class Sound:
@@ -76,7 +78,7 @@ class Sound:
             self._note_gap(self._next_s, start)
         self._kind = kind
         self._place = round((start - self._clip.span.start_ms / 1000) * self._hz)
-        return av.AudioResampler(format="flt", layout="mono", rate=self._hz)
+        return av.AudioResampler(format="flt", layout="mono", rate=self._hz, options=_NEVER_LOUDER)
 
     def _note_gap(self, start: float, end: float) -> None:
         span = self._clip.span
