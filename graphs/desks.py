@@ -6,9 +6,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from domain.view import MemoryView
+from memory.retrieval.cite import cite
 from memory.retrieval.result import Cited
+from models.chat import Sink, StructuredChat
+from nodes.calls import Calls
 from nodes.desk import Desk
 from nodes.meter import Meter
+from nodes.reasoners.llm import LlmReasoner
+from nodes.reasoners.local import LocalReasoner
 from nodes.reasoners.port import Reasoner
 from nodes.recorder import Recorder
 from store.queries.search import people_in
@@ -40,12 +45,16 @@ class ProfileDesks:
         return Desk(
             reasoner=self._reasoner(recorder, meter),
             memory=self._memory,
-            cite=self._cite,
+            cite=lambda refs: self._cite(view, refs),
             settings=self._settings.ask,
             recorder=recorder,
             meter=meter,
             people=self._people(view),
         )
+
+    def _cite(self, view: MemoryView, refs: Sequence[str]) -> Cited:
+        with self._store.begin() as session:
+            return cite(session, view, refs)
 
     def _people(self, view: MemoryView) -> tuple[tuple[str, str], ...]:
         """Names by tag. Tags are a video's own, so several videos have none in common."""
@@ -65,7 +74,12 @@ class ProfileDesks:
         )
 
     def _reasoner(self, recorder: Recorder, meter: Meter) -> Reasoner:
-        raise NotImplementedError
+        if self._toolbox.profile.reasoner == "local":
+            return LocalReasoner(self._memory)
+        toolbox, store = self._toolbox, self._store
 
-    def _cite(self, refs: Sequence[str]) -> Cited:
-        raise NotImplementedError
+        def open_chat(sink: Sink) -> StructuredChat:
+            return toolbox.chat("reasoner", sink)
+
+        calls = Calls(store, recorder, meter, open_chat)
+        return LlmReasoner(calls, self._settings.ask, store.blobs.get)

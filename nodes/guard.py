@@ -40,7 +40,8 @@ def _helped(state: State, desk: Desk) -> State:
     if task is None:
         return {"action": None, "next": "record"}
     forced = turn_of(state, desk).forced
-    action = rescue(task, forced, focus_of(state), last_neighbours(desk))
+    labels = [neighbour.label for neighbour in last_neighbours(desk)]
+    action = rescue(task, forced, focus_of(state), labels)
     rules = bounds_of(state, desk).model_copy(update={"subtask": "", "forced": None})
     verdict = check(action, rules, desk.settings)
     desk.recorder.add(Acted(round=number, action=action, attempt=state.get("tries", 0) + 1))

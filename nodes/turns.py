@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from domain.asking import Mode
-from domain.trajectory import Acted, Event, Failed, Retrieved, RoundOpened
+from domain.trajectory import Acted, Event, Failed, Neighbour, Retrieved, RoundOpened
 from nodes.desk import Desk
 from nodes.harness.constrain import Asked
 from nodes.harness.inform import card
@@ -36,6 +36,7 @@ def turn_of(state: State, desk: Desk, **more: Any) -> Turn:
         focus=focus_of(state),
         steps=steps(desk.recorder.events),
         evidence=tuple(desk.recorder.evidence().values()),
+        neighbours=last_neighbours(desk),
         hints=progress.hints,
         complaint=state.get("complaint", ""),
         forced=Mode(forced) if forced else None,
@@ -76,10 +77,11 @@ def searched(desk: Desk) -> tuple[Asked, ...]:
     return tuple(Asked(mode=e.mode, query=e.query) for e in desk.recorder.of(Retrieved))
 
 
-def last_neighbours(desk: Desk) -> tuple[str, ...]:
-    """Labels that the last search on the focus gave to move to."""
-    found = [e for e in desk.recorder.of(Retrieved) if e.neighbours]
-    return tuple(n.label for n in found[-1].neighbours) if found else ()
+def last_neighbours(desk: Desk) -> tuple[Neighbour, ...]:
+    """What the last search that moved the focus gave to move on to."""
+    moves = (Mode.EVENT, Mode.NEIGHBOR)
+    found = [e for e in desk.recorder.of(Retrieved) if e.mode in moves and not e.refused]
+    return found[-1].neighbours if found else ()
 
 
 def attempt(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from pydantic import BaseModel
 
 from domain.asking import Action, Subtask
 from domain.ledger import Draft, Edits
 from domain.settings import AskSettings
+from models.messages import Message, assistant, system, user
 from nodes.harness.constrain import letter
 from nodes.harness.inform import (
     action_line,
@@ -25,9 +26,6 @@ from nodes.reasoners.port import Assessment, Conclusion, Step, Turn
 from nodes.reasoners.prompts import prompt
 from nodes.reasoners.replies import ActReply, AssessReply, ConcludeReply, PlanReply, ReplanReply
 
-if TYPE_CHECKING:
-    from langchain_core.messages import BaseMessage
-
 Reply = TypeVar("Reply", bound=BaseModel)
 
 RECENT = 3
@@ -39,12 +37,17 @@ CONCLUDE_LINES = 60
 class Caller(Protocol):
     """Makes the calls of one run: budgets, deadlines and the record are its business."""
 
+    @property
+    def sees(self) -> bool:
+        """Whether the model can look at images."""
+
     def ask(
         self,
         purpose: str,
-        messages: Sequence[BaseMessage],
+        messages: Sequence[Message],
         schema: type[Reply],
         *,
+        round: int,  # noqa: A002 - the word of the record
         temperature: float,
         images: Sequence[bytes] = (),
         last: bool = False,
@@ -76,7 +79,9 @@ class LlmReasoner:
         """Split the question, at a low temperature."""
         ask = prompt("plan", most=self._settings.subtasks, notes=_notes(turn))
         cool = self._settings.plan_temperature
-        reply = self._caller.ask("plan", _messages(turn, ask), PlanReply, temperature=cool)
+        reply = self._caller.ask(
+            "plan", _messages(turn, ask), PlanReply, round=turn.round, temperature=cool
+        )
         return tuple(subtask.draft() for subtask in reply.subtasks)
 
     def act(self, turn: Turn) -> Action:
@@ -92,7 +97,9 @@ class LlmReasoner:
         )
         warm = self._settings.act_temperature
         messages = _messages(turn, ask, turn.steps)
-        return self._caller.ask("act", messages, ActReply, temperature=warm).decision()
+        return self._caller.ask(
+            "act", messages, ActReply, round=turn.round, temperature=warm
+        ).decision()
 
     def assess(self, turn: Turn) -> Assessment:
         """What the last search settles; it is shown the images where there are any."""
@@ -104,10 +111,15 @@ class LlmReasoner:
             card=found,
             notes=_notes(turn),
         )
-        load = self._images
+        load = self._images if self._caller.sees else None
         shown = [load(blob) for blob in turn.images[: self._settings.images]] if load else []
         reply = self._caller.ask(
-            "assess", _messages(turn, ask), AssessReply, temperature=0.0, images=shown
+            "assess",
+            _messages(turn, ask),
+            AssessReply,
+            round=turn.round,
+            temperature=0.0,
+            images=shown,
         )
         return reply.assessment()
 
@@ -122,7 +134,9 @@ class LlmReasoner:
         )
         cool = self._settings.plan_temperature
         messages = _messages(turn, ask, turn.steps)
-        return self._caller.ask("replan", messages, ReplanReply, temperature=cool).edits()
+        return self._caller.ask(
+            "replan", messages, ReplanReply, round=turn.round, temperature=cool
+        ).edits()
 
     def conclude(self, turn: Turn) -> Conclusion:
         """Answer from everything, at temperature 0."""
@@ -134,23 +148,23 @@ class LlmReasoner:
             notes=_notes(turn),
         )
         messages = _messages(turn, ask)
-        reply = self._caller.ask("conclude", messages, ConcludeReply, temperature=0.0, last=True)
+        reply = self._caller.ask(
+            "conclude", messages, ConcludeReply, round=turn.round, temperature=0.0, last=True
+        )
         return reply.conclusion()
 
 
-def _messages(turn: Turn, ask: str, steps: Sequence[Step] = ()) -> list[BaseMessage]:
+def _messages(turn: Turn, ask: str, steps: Sequence[Step] = ()) -> list[Message]:
     """The stable part first, so that providers can cache it; then the searches; then the task."""
-    from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
-
     question = prompt(
         "question", question=question_lines(turn.question), people=people_lines(turn.people)
     )
-    talk: list[BaseMessage] = [SystemMessage(prompt("system")), HumanMessage(question)]
+    talk = [system(prompt("system")), user(question)]
     for i, step in enumerate(steps):
         old = i < len(steps) - RECENT
-        talk.append(AIMessage(f"{step.subtask}: {action_line(step.action)}"))
-        talk.append(HumanMessage(_shortened(step.card) if old else step.card))
-    return [*talk, HumanMessage(ask)]
+        talk.append(assistant(f"{step.subtask}: {action_line(step.action)}"))
+        talk.append(user(_shortened(step.card) if old else step.card))
+    return [*talk, user(ask)]
 
 
 def _shortened(text: str) -> str:

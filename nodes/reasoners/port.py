@@ -10,7 +10,7 @@ from domain.asking import Action, Evidence, Ledger, Mode, Question, Subtask
 from domain.base import Frozen
 from domain.errors import ModelError
 from domain.ledger import Draft, Edits
-from domain.trajectory import Resolution, Retrieved
+from domain.trajectory import Neighbour, Resolution, Retrieved
 from domain.view import MemoryView
 from nodes.state import Focus
 
@@ -32,8 +32,9 @@ class Turn(Frozen):
     """All that a reasoner may look at when it decides.
 
     ``evidence`` is everything retrieved so far, in the order of first sight; ``complaint`` says
-    what was wrong with its last reply; ``final`` that this is the last round; ``people`` are names
-    by tag. ``seconds`` and ``tokens`` are what is left of the budget.
+    what was wrong with its last reply; ``final`` that this is the last round. ``neighbours`` are
+    the segments that the focus has edges to; ``people`` are names by tag. ``seconds`` and
+    ``tokens`` are what is left of the budget.
     """
 
     question: Question
@@ -45,11 +46,11 @@ class Turn(Frozen):
     steps: tuple[Step, ...] = ()
     evidence: tuple[Evidence, ...] = ()
     found: Retrieved | None = None
+    neighbours: tuple[Neighbour, ...] = ()
     hints: tuple[str, ...] = ()
     complaint: str = ""
     forced: Mode | None = None
     final: bool = False
-    ledger_changed: bool = True
     people: tuple[tuple[str, str], ...] = ()
     images: tuple[str, ...] = ()
     seconds: float = 0.0

@@ -1,0 +1,123 @@
+"""Calls to the language model in one run: budgeted, with a deadline, and recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+from pydantic import BaseModel
+
+from domain.errors import BudgetExceeded, ModelError, ReplayMiss
+from domain.trajectory import ModelCalled
+from models.chat import CallRecord, StructuredChat
+from models.messages import Message
+from nodes.meter import Meter
+from nodes.reasoners.port import Unreadable
+from nodes.recorder import Recorder
+from store.queries.calls import NewCall, add_call
+
+if TYPE_CHECKING:
+    from store.database import Store
+
+Reply = TypeVar("Reply", bound=BaseModel)
+
+CHARS_A_TOKEN = 3.0
+"""Fewer than most tokenizers need, so that an estimate is rather too high."""
+LEAST_SECONDS = 1.0
+
+
+class Calls:
+    """Makes the calls of one run. ``open_chat`` gives the chat that reports to a sink."""
+
+    def __init__(
+        self,
+        store: Store,
+        recorder: Recorder,
+        meter: Meter,
+        open_chat: Callable[[Callable[[CallRecord], None]], StructuredChat],
+    ) -> None:
+        self._store, self._recorder, self._meter = store, recorder, meter
+        self._chat = open_chat(self._note)
+        self._last: CallRecord | None = None
+        self._round = 0
+
+    @property
+    def sees(self) -> bool:
+        """Whether the model can look at images."""
+        return self._chat.sees
+
+    def ask(
+        self,
+        purpose: str,
+        messages: Sequence[Message],
+        schema: type[Reply],
+        *,
+        round: int,  # noqa: A002 - the word of the record
+        temperature: float,
+        images: Sequence[bytes] = (),
+        last: bool = False,
+    ) -> Reply:
+        """A reply in ``schema``; ``last`` may use what is held back for the final answer.
+
+        Raises:
+            Unreadable: the reply does not fit the schema.
+            BudgetExceeded: the tokens or the seconds are spent, before or during the call.
+            ModelError: the model cannot be reached.
+        """
+        self._afford(messages, last=last)
+        self._last, self._round = None, round
+        try:
+            reply = self._chat.ask(
+                messages,
+                schema,
+                purpose=purpose,
+                temperature=temperature,
+                timeout_s=max(LEAST_SECONDS, self._meter.seconds_left),
+                images=images,
+            )
+        except ReplayMiss:
+            raise
+        except ModelError as error:
+            raise self._told(error) from error
+        return reply.value
+
+    def _afford(self, messages: Sequence[Message], *, last: bool) -> None:
+        """Refuse a call that would go past the budget.
+
+        Raises:
+            BudgetExceeded: it would.
+        """
+        gone = self._meter.gone()
+        if gone and not last:
+            raise BudgetExceeded(gone)
+        guess = sum(len(message.content) for message in messages) / CHARS_A_TOKEN
+        if self._meter.seconds_left <= 0 or guess > self._meter.tokens_left:
+            raise BudgetExceeded(gone or "too few tokens are left for another call")
+
+    def _told(self, error: ModelError) -> Exception:
+        """What an error means here: spent time, a reply that is none, or a model out of reach."""
+        if self._meter.seconds_left <= 0:
+            return BudgetExceeded(f"time ran out during a call: {error}")
+        if self._last is not None and self._last.reply is not None:
+            return Unreadable(str(error))
+        return error
+
+    def _note(self, call: CallRecord) -> None:
+        """Put a call into the store at once, so that it is not paid for twice, and count it."""
+        self._last = call
+        self._meter.add(call.tokens_in, call.tokens_out)
+        with self._store.begin() as session:
+            add_call(session, NewCall(**vars(call), trajectory_id=self._recorder.trajectory))
+        self._recorder.add(
+            ModelCalled(
+                round=self._round,
+                purpose=call.purpose,
+                model=call.model,
+                request=call.request_hash,
+                tokens_in=call.tokens_in,
+                tokens_out=call.tokens_out,
+                cost_usd=call.cost_usd,
+                ms=call.ms,
+                error=call.error,
+            )
+        )

@@ -1,0 +1,159 @@
+"""The reasoner without a language model: rules decide, and answers quote memory.
+
+Deterministic: the same memory and question give the same decisions, whatever the machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from domain.asking import Action, Evidence, Mode, Question, Subtask
+from domain.ledger import Draft, Edits
+from domain.trajectory import Neighbour, Resolution
+from domain.view import MemoryView
+from memory.retrieval.result import OptionSupport, Ranking
+from nodes.reasoners.port import Assessment, Conclusion, Turn
+from nodes.reasoners.wording import Kind, as_query, decompose, kind_of
+
+NOTE = (
+    "Answered without a language model: the text is quoted from memory, not phrased as an answer."
+)
+QUOTED = 3
+"""Pieces of evidence that an answer quotes at most."""
+NEAR_BEST = 0.75
+"""A quotation must score at least this share of the best one."""
+MOMENTS = 20
+CAUSAL = frozenset({"causes", "enables", "requires", "prevents"})
+
+
+class Ranker(Protocol):
+    """Ranks all moments of a view by a question (``memory.retrieval.Retrievers``)."""
+
+    def rank(self, view: MemoryView, question: Question, limit: int = 10) -> Ranking:
+        """The moments, best first, and how they support the options."""
+
+
+class LocalReasoner:
+    """Decides by rules over what the harness shows, and ranks the whole view to conclude."""
+
+    name = "local"
+    note = NOTE
+
+    def __init__(self, ranker: Ranker) -> None:
+        self._ranker = ranker
+
+    def plan(self, turn: Turn) -> tuple[Draft, ...]:
+        """Split the question by its words."""
+        return decompose(turn.question.text, turn.question.options)
+
+    def act(self, turn: Turn) -> Action:
+        """Search for the current subtask; answering is left to the conclusion."""
+        text = turn.current.text if turn.current else turn.question.text
+        mode = turn.forced or choose_mode(turn)
+        if mode is Mode.NEIGHBOR:
+            label = next_neighbour(turn.neighbours)
+            if label:
+                return Action(kind="search", reason="along an edge", mode=mode, query=label)
+            mode = Mode.EVENT
+        return Action(kind="search", reason=reason(mode), mode=mode, query=as_query(text))
+
+    def assess(self, turn: Turn) -> Assessment:
+        """A close look that found something close answers its subtask with a quotation."""
+        task, found = turn.current, turn.found
+        if task is None or found is None or not closes(task, found.mode):
+            return Assessment()
+        best = quotable(found.evidence)
+        if not best:
+            return Assessment()
+        claim = Resolution(subtask=task.id, answer=quotation(best), refs=tuple(e.ref for e in best))
+        return Assessment(resolved=(claim,))
+
+    def replan(self, turn: Turn, reasons: tuple[str, ...]) -> Edits:  # noqa: ARG002
+        """Rules have no better plan than their first."""
+        return Edits()
+
+    def conclude(self, turn: Turn) -> Conclusion:
+        """Rank the whole view by the question; the options' evidence, or a quotation, decides."""
+        ranking = self._ranker.rank(turn.view, turn.question, MOMENTS)
+        if turn.question.options:
+            return by_options(turn.question, ranking)
+        if ranking.nothing_close:
+            return Conclusion(text="", not_in_memory=True, found=ranking.evidence)
+        best = quotable(ranking.evidence)
+        refs = tuple(e.ref for e in best)
+        return Conclusion(text=quotation(best), refs=refs, found=ranking.evidence)
+
+
+def choose_mode(turn: Turn) -> Mode:
+    """First the event, then a closer look at it; for what something looks like, its images.
+
+    A cause is looked for along a causal edge where there is one.
+    """
+    task = turn.current
+    first = task is None or task.attempts <= 1
+    if turn.focus is None or task is None:
+        return Mode.EVENT if first else Mode.VIDEO
+    kind = kind_of(task.text)
+    if kind is Kind.CAUSE and first and any(n.relation in CAUSAL for n in turn.neighbours):
+        return Mode.NEIGHBOR
+    if kind is Kind.LOOKS and task.attempts > 2:
+        return Mode.KEYFRAME
+    if first:
+        return Mode.EVENT
+    return Mode.VIDEO if task.attempts == 2 else Mode.EVENT
+
+
+def next_neighbour(neighbours: Sequence[Neighbour]) -> str:
+    """The label to move to: a causal one first, else the first."""
+    causal = [n for n in neighbours if n.relation in CAUSAL]
+    return next((n.label for n in (*causal, *neighbours)), "")
+
+
+def reason(mode: Mode) -> str:
+    """Why a mode is chosen, for whoever reads the trajectory."""
+    reasons = {
+        Mode.EVENT: "find the event first",
+        Mode.VIDEO: "look closer at what was said and done",
+        Mode.KEYFRAME: "look at the images",
+    }
+    return reasons.get(mode, "")
+
+
+def closes(task: Subtask, mode: Mode) -> bool:
+    """Whether such a search can answer such a subtask: events answer only broad ones."""
+    return mode in (Mode.VIDEO, Mode.KEYFRAME) or kind_of(task.text) is Kind.BROAD
+
+
+def quotable(evidence: Sequence[Evidence]) -> list[Evidence]:
+    """The best pieces of evidence, at most three, none far behind the best; best first."""
+    ranked = sorted(evidence, key=lambda e: -e.score)
+    return [e for e in ranked if e.score >= NEAR_BEST * ranked[0].score][:QUOTED]
+
+
+def quotation(evidence: Sequence[Evidence]) -> str:
+    """Evidence as a text: quoted with its time, in the order of the video."""
+    in_time = sorted(evidence, key=lambda e: (e.video, e.span.start_ms))
+    return " ".join(f"[{e.span}] {e.text}" for e in in_time)
+
+
+def by_options(question: Question, ranking: Ranking) -> Conclusion:
+    """The option with the largest share of the support; the first where memory says nothing."""
+    if not ranking.options:
+        share = 1 / len(question.options)
+        return Conclusion(text="A", option="A", found=ranking.evidence, share=share)
+    best = max(ranking.options, key=lambda o: o.share)
+    return Conclusion(
+        text=best.letter,
+        option=best.letter,
+        refs=supporting(best, ranking),
+        found=ranking.evidence,
+        share=best.share,
+    )
+
+
+def supporting(option: OptionSupport, ranking: Ranking) -> tuple[str, ...]:
+    """What speaks for the option among the ranked moments, best first."""
+    ranked = [e.ref for e in ranking.evidence]
+    known = [ref for ref in ranked if ref in option.evidence]
+    return tuple((known or ranked)[:QUOTED])

@@ -1,0 +1,156 @@
+"""What an action must be: format, options, citations, modes, queries."""
+
+from __future__ import annotations
+
+import string
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from domain.asking import Action, Mode
+from domain.settings import AskSettings
+from nodes.harness.constrain import Asked, Bounds, check, chosen, jaccard, letter
+
+ASK = AskSettings()
+FOUR = ("a red car", "a blue bus", "Option D of all", "nobody")
+SIX = (*FOUR, "a dog", "nice")
+SEARCHED = (Asked(mode=Mode.EVENT, query="car at the gate"),)
+
+
+def search(query: str, mode: Mode | None = Mode.EVENT) -> Action:
+    return Action(kind="search", mode=mode, query=query)
+
+
+def answer(text: str, *refs: str, missing: bool = False) -> Action:
+    return Action(kind="answer", answer=text, citations=refs, not_in_memory=missing)
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("C", "C"),
+        ("c", "C"),
+        (" (c) ", "C"),
+        ("C.", "C"),
+        ("[B]", "B"),
+        ("Answer: B", "B"),
+        ("The answer is B.", "B"),
+        ("Option E", "E"),
+        ("E", "E"),
+        ("F", "F"),
+        ("a blue bus", "B"),
+        ("A Blue Bus.", "B"),
+        ("B) a blue bus", "B"),
+        ("B: A blue bus.", "B"),
+        ("nice", "F"),
+        ("G", None),
+        ("", None),
+        ("?", None),
+        ("A nice guess is C", None),
+        ("A or B", None),
+        ("B) a red car", None),
+        ("B. because it is a red car", None),
+        ("a red", None),
+        ("I think it is a red car", None),
+        ("AB", None),
+    ],
+)
+def test_an_answer_is_an_option_only_when_it_says_that_and_nothing_else(
+    said: str, expected: str | None
+) -> None:
+    assert chosen(said, SIX) == expected
+
+
+def test_options_of_the_same_words_are_not_told_apart_by_their_text() -> None:
+    assert chosen("yes", ("yes", "Yes.")) is None
+    assert chosen("B", ("yes", "Yes.")) == "B"
+
+
+@given(st.integers(1, 26), st.integers(0, 25))
+def test_every_letter_from_a_to_z_is_an_option_where_there_are_that_many(n: int, at: int) -> None:
+    options = tuple(f"thing {i} of many" for i in range(n))
+    assert chosen(letter(at), options) == (string.ascii_uppercase[at] if at < n else None)
+
+
+@given(st.text(max_size=40))
+def test_whatever_is_said_is_an_option_of_the_question_or_none(said: str) -> None:
+    assert chosen(said, FOUR) in (None, "A", "B", "C", "D")
+
+
+@pytest.mark.parametrize(
+    ("action", "rule"),
+    [
+        (None, "format"),
+        (answer("", "m1"), "format"),
+        (answer("maybe A", "m1"), "option"),
+        (answer("E", "m1"), "option"),
+        (answer("", missing=True), "not in memory"),
+        (answer("A"), "citation"),
+        (answer("A", "m1", "m5"), "citation"),
+        (search("red car", None), "mode"),
+        (search("next door", Mode.NEIGHBOR), "mode"),
+        (search("car"), "query"),
+        (search("a red car?"), "query"),
+        (search("what does the car do"), "query"),
+        (search("The colour of the CAR"), "query"),
+        (answer("A", "m1"), None),
+        (search("a red car at a gate"), None),
+        (search("the car is red", Mode.VIDEO), None),
+    ],
+)
+def test_the_first_broken_rule_is_named_and_explained(action: Action | None, rule: str) -> None:
+    bounds = Bounds(
+        options=FOUR,
+        subtask="the colour of the car",
+        searched=SEARCHED,
+        evidence=frozenset({"m1", "m2"}),
+    )
+    verdict = check(action, bounds, ASK)
+    assert (verdict.accepted, verdict.rule) == (rule is None, rule)
+    assert bool(verdict.complaint) != verdict.accepted
+
+
+def test_an_answer_before_any_search_is_refused() -> None:
+    verdict = check(answer("A", "m1"), Bounds(options=FOUR, evidence=frozenset({"m1"})), ASK)
+    assert verdict.rule == "search first"
+
+
+def test_an_open_question_may_be_answered_with_not_in_memory_after_searching() -> None:
+    assert check(answer("", missing=True), Bounds(searched=SEARCHED), ASK).accepted
+    assert not check(answer("", missing=True), Bounds(), ASK).accepted
+
+
+def test_a_forced_mode_is_the_only_one_taken_but_an_answer_is_never_forbidden() -> None:
+    bounds = Bounds(searched=SEARCHED, forced=Mode.VIDEO, evidence=frozenset({"m1"}))
+    assert check(search("a car moves"), bounds, ASK).rule == "mode"
+    assert check(search("a car moves", Mode.VIDEO), bounds, ASK).accepted
+    assert check(answer("red", "m1"), bounds, ASK).accepted
+
+
+def test_a_third_near_duplicate_in_the_same_mode_is_blocked_but_not_in_another() -> None:
+    twice = (
+        Asked(mode=Mode.EVENT, query="the red car at the gate"),
+        Asked(mode=Mode.EVENT, query="a red car at the gate"),
+    )
+    again = "red car at the gate"
+    for past, mode, accepted in (
+        (twice[:1], Mode.EVENT, True),
+        (twice, Mode.EVENT, False),
+        (twice, Mode.VIDEO, True),
+    ):
+        verdict = check(search(again, mode), Bounds(searched=past, focused=True), ASK)
+        assert verdict.accepted is accepted
+
+
+def test_moving_twice_to_the_same_neighbour_is_no_duplicate() -> None:
+    moves = tuple(Asked(mode=Mode.NEIGHBOR, query="lunch") for _ in range(3))
+    bounds = Bounds(searched=moves, focused=True)
+    assert check(search("lunch", Mode.NEIGHBOR), bounds, ASK).accepted
+    assert check(search(" ", Mode.NEIGHBOR), bounds, ASK).rule == "query"
+
+
+@given(st.text(max_size=30), st.text(max_size=30))
+def test_word_overlap_is_symmetric_and_bounded(one: str, other: str) -> None:
+    assert 0 <= jaccard(one, other) == jaccard(other, one) <= 1
+    assert jaccard(one, one) == 1

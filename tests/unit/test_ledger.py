@@ -1,0 +1,270 @@
+"""The task ledger stays legal whatever is asked of it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from domain.asking import Ledger, Subtask, SubtaskState
+from domain.ledger import (
+    Draft,
+    Edits,
+    Rewrite,
+    abandon,
+    begin,
+    bind,
+    broken,
+    confidence,
+    edit,
+    get,
+    is_open,
+    is_stalled,
+    refs,
+    reopen,
+    resolve,
+    schedule,
+    start,
+)
+from domain.settings import AskSettings
+from domain.trajectory import Resolution
+
+ASK = AskSettings()
+
+
+def plan(*texts: str, chain: bool = False) -> Ledger:
+    drafts = [
+        Draft(text=text, depends=(f"t{i}",) if chain and i else ())
+        for i, text in enumerate(texts)
+    ]
+    return start(drafts, "the question", ASK)[0]
+
+
+def exhausted(ledger: Ledger, name: str) -> Ledger:
+    for _ in range(ASK.attempts):
+        ledger = begin(ledger, name)
+    return ledger
+
+
+def claim(name: str, *support: str, answer: str = "the door") -> Resolution:
+    return Resolution(subtask=name, answer=answer, refs=support)
+
+
+def test_a_plan_keeps_five_subtasks_and_says_what_it_dropped() -> None:
+    ledger, dropped = start([Draft(text=f"fact {i}") for i in range(7)], "q", ASK)
+    assert [s.id for s in ledger.subtasks] == ["t1", "t2", "t3", "t4", "t5"]
+    assert len(dropped) == 2
+    assert "at most 5" in dropped[0]
+
+
+def test_a_plan_drops_empty_and_repeated_subtasks_and_forward_dependencies() -> None:
+    drafts = [
+        Draft(text="who came", depends=("t1", "t2", "t9")),
+        Draft(text="  "),
+        Draft(text="WHO  came"),
+        Draft(text="why", depends=("t1", "t1", "t2")),
+    ]
+    ledger, dropped = start(drafts, "q", ASK)
+    assert [s.text for s in ledger.subtasks] == ["who came", "why"]
+    assert [s.depends for s in ledger.subtasks] == [(), ("t1",)]
+    assert len(dropped) == 2
+
+
+def test_without_a_usable_plan_the_question_is_the_plan() -> None:
+    assert start([], "Who came?", ASK)[0].subtasks[0].text == "Who came?"
+
+
+def test_the_first_pending_subtask_with_resolved_dependencies_comes_first() -> None:
+    ledger = begin(plan("one", "two", "three"), "t1")
+    assert schedule(ledger, ASK) == get(ledger, "t2")
+
+
+def test_a_dependent_subtask_waits_for_the_answer_it_needs() -> None:
+    ledger = bind(begin(plan("one", "two", chain=True), "t1"), "t1", ["m1"], 0.5)
+    assert schedule(ledger, ASK) == get(ledger, "t1")
+    ledger, _ = resolve(ledger, claim("t1", "m1"))
+    assert schedule(ledger, ASK) == get(ledger, "t2")
+
+
+def test_a_chain_whose_first_subtask_stalls_still_searches_the_others() -> None:
+    ledger = exhausted(plan("one", "two", "three", chain=True), "t1")
+    order = []
+    while (task := schedule(ledger, ASK)) is not None:
+        order.append(task.id)
+        ledger = exhausted(ledger, task.id)
+    assert order == ["t2", "t3"]
+
+
+def test_abandoning_a_subtask_leaves_those_that_depend_on_it_searchable() -> None:
+    ledger = abandon(plan("one", "two", chain=True), "t1")
+    assert broken(ledger, ASK) == ("t2",)
+    assert schedule(ledger, ASK) == get(ledger, "t2")
+
+
+def test_nothing_is_scheduled_once_all_is_resolved_or_exhausted() -> None:
+    ledger = exhausted(plan("one", "two"), "t1")
+    ledger, _ = resolve(bind(ledger, "t2", ["m1"], 0.4), claim("t2", "m1"))
+    assert schedule(ledger, ASK) is None
+    assert is_stalled(ledger.subtasks[0], ASK)
+
+
+def test_subtasks_move_from_pending_over_searching_and_partial_to_resolved_and_back() -> None:
+    ledger = plan("one")
+    states = [ledger.subtasks[0].state]
+    for step in (
+        lambda given: begin(given, "t1"),
+        lambda given: bind(given, "t1", ["m1", "m2", "m1"], 0.7),
+        lambda given: resolve(given, claim("t1", "m2"))[0],
+        lambda given: reopen(given, "t1"),
+        lambda given: abandon(given, "t1"),
+    ):
+        ledger = step(ledger)
+        states.append(ledger.subtasks[0].state)
+    assert states == ["pending", "searching", "partial", "resolved", "partial", "abandoned"]
+    assert ledger.subtasks[0].evidence == ("m1", "m2")
+    assert ledger.subtasks[0].answer is None
+
+
+@pytest.mark.parametrize(
+    ("made", "complaint"),
+    [
+        (claim("t9", "m1"), "no subtask"),
+        (claim("t1", "m1", answer=" "), "without an answer"),
+        (claim("t1"), "without evidence"),
+        (claim("t1", "m77"), "without evidence"),
+        (claim("t2", "m1"), "abandoned"),
+    ],
+)
+def test_a_claim_without_answer_or_known_evidence_resolves_nothing(
+    made: Resolution, complaint: str
+) -> None:
+    before = abandon(bind(plan("one", "two"), "t1", ["m1"], 0.5), "t2")
+    after, said = resolve(before, made)
+    assert after == before
+    assert complaint in said
+
+
+def test_support_may_come_from_another_subtasks_evidence_but_unknown_ids_are_left_out() -> None:
+    ledger = bind(plan("one", "two"), "t1", ["m1"], 0.5)
+    ledger, said = resolve(ledger, claim("t2", "m1", "m99"))
+    assert said == ""
+    assert get(ledger, "t2") is not None
+    assert ledger.subtasks[1].support == ("m1",)
+
+
+def test_a_rewritten_subtask_gets_its_attempts_back_and_keeps_its_evidence() -> None:
+    ledger = exhausted(bind(plan("one"), "t1", ["m1"], 0.5), "t1")
+    ledger, refused = edit(ledger, Edits(rewrite=(Rewrite(id="t1", text="another"),)), ASK)
+    assert refused == []
+    task = ledger.subtasks[0]
+    assert (task.text, task.attempts, task.evidence) == ("another", 0, ("m1",))
+
+
+def test_a_repair_does_not_touch_what_is_resolved() -> None:
+    before, _ = resolve(bind(plan("one"), "t1", ["m1"], 0.5), claim("t1", "m1"))
+    edits = Edits(rewrite=(Rewrite(id="t1", text="other"),), abandon=("t1",))
+    after, refused = edit(before, edits, ASK)
+    assert after == before
+    assert len(refused) == 2
+
+
+def test_a_repair_adds_at_most_three_and_never_more_than_five_subtasks_stand() -> None:
+    adds = tuple(Draft(text=f"new {i}") for i in range(5))
+    ledger, refused = edit(plan("one"), Edits(add=adds), ASK)
+    assert len(ledger.subtasks) == 4
+    assert refused == ["a repair may add at most 3"]
+    ledger, refused = edit(plan(*"abcde"), Edits(add=adds[:1]), ASK)
+    assert len(ledger.subtasks) == 5
+    assert "at most 5" in refused[0]
+
+
+@pytest.mark.parametrize(
+    ("best", "pieces", "expected"),
+    [(0.0, 0, 0.0), (0.8, 0, 0.4), (0.8, 1, 0.6), (0.5, 2, 0.57), (1.0, 20, 0.95)],
+)
+def test_confidence_follows_the_formula(best: float, pieces: int, expected: float) -> None:
+    assert confidence(best, pieces) == pytest.approx(expected)
+
+
+NAMES = st.sampled_from(["t1", "t2", "t3", "t4", "t5", "t6", "t8", "tx", ""])
+REFS = st.lists(st.sampled_from(["m1", "m2", "s3", "k4", "m99"]), max_size=4)
+TEXTS = st.sampled_from(["a", "b", "who came", "", " ", "Ann's door", "WHO CAME"])
+DRAFTS = st.lists(
+    st.builds(Draft, text=TEXTS, depends=st.lists(NAMES, max_size=3).map(tuple)), max_size=7
+)
+EDITS = st.builds(
+    Edits,
+    rewrite=st.lists(st.builds(Rewrite, id=NAMES, text=TEXTS), max_size=4).map(tuple),
+    add=DRAFTS.map(tuple),
+    abandon=st.lists(NAMES, max_size=7).map(tuple),
+)
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("round"), REFS, st.floats(-1, 2)),
+        st.tuples(st.just("claim"), NAMES, TEXTS, REFS),
+        st.tuples(st.just("edit"), EDITS),
+        st.tuples(st.just("abandon"), NAMES),
+        st.tuples(st.just("reopen"), NAMES),
+    ),
+    max_size=25,
+)
+
+
+def taken(ledger: Ledger, step: tuple[object, ...]) -> Ledger:
+    match step:
+        case ("round", list(found), float(best)):
+            task = schedule(ledger, ASK)
+            return bind(begin(ledger, task.id), task.id, found, best) if task else ledger
+        case ("claim", str(name), str(text), list(support)):
+            made = Resolution(subtask=name, answer=text, refs=tuple(support))
+            return resolve(ledger, made)[0]
+        case ("edit", Edits() as edits):
+            return edit(ledger, edits, ASK)[0]
+        case ("abandon", str(name)):
+            return abandon(ledger, name)
+        case ("reopen", str(name)):
+            return reopen(ledger, name)
+    raise AssertionError(step)
+
+
+def check_legal(ledger: Ledger) -> None:
+    ids = [s.id for s in ledger.subtasks]
+    assert len(set(ids)) == len(ids) > 0
+    standing = [s for s in ledger.subtasks if s.state is not SubtaskState.ABANDONED]
+    assert len(standing) <= ASK.subtasks
+    for at, task in enumerate(ledger.subtasks):
+        assert set(task.depends) <= set(ids[:at])
+        assert task.attempts <= ASK.attempts
+        assert 0 <= task.best_score <= 1
+        assert (task.state is SubtaskState.RESOLVED) == bool(task.answer)
+        assert bool(task.support) == bool(task.answer)
+        assert set(task.support) <= refs(ledger)
+
+
+@given(DRAFTS, STEPS)
+@settings(max_examples=200, deadline=None)
+def test_no_sequence_of_plans_claims_and_repairs_makes_the_ledger_illegal_or_loses_evidence(
+    drafts: list[Draft], steps: list[tuple[object, ...]]
+) -> None:
+    ledger, _ = start(drafts, "the question", ASK)
+    check_legal(ledger)
+    for step in steps:
+        before = {s.id: s for s in ledger.subtasks}
+        ledger = taken(ledger, step)
+        check_legal(ledger)
+        for task in ledger.subtasks:
+            earlier = before.pop(task.id, Subtask(id=task.id, text=task.text))
+            assert set(earlier.evidence) <= set(task.evidence)
+        assert not before
+        assert Ledger.model_validate(ledger.model_dump(mode="json")) == ledger
+
+
+@given(DRAFTS)
+def test_every_plan_is_worked_off(drafts: list[Draft]) -> None:
+    ledger, _ = start(drafts, "the question", ASK)
+    rounds = 0
+    while (task := schedule(ledger, ASK)) is not None:
+        assert is_open(task)
+        ledger, rounds = begin(ledger, task.id), rounds + 1
+        assert rounds <= ASK.subtasks * ASK.attempts
+    assert all(is_stalled(s, ASK) for s in ledger.subtasks)

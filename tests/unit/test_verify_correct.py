@@ -1,0 +1,193 @@
+"""Increments, saturation, repairs of the plan, forced modes."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from domain.asking import Ledger, Mode, Subtask
+from domain.ledger import Draft, abandon, begin, start
+from domain.settings import AskSettings
+from domain.trajectory import Retrieved
+from nodes.harness.correct import (
+    Finding,
+    after_round,
+    forced_mode,
+    keywords,
+    replan_reasons,
+    rescue,
+    strategies,
+)
+from nodes.harness.verify import increment, is_low, payload
+from nodes.state import Focus, Progress
+from tests.support.machine import evidence
+
+ASK = AskSettings()
+FOCUS = Focus(id=1, video="0123456789abcdef", label="breakfast")
+GOOD = Finding(empty=False, new_evidence=True, low=False, same_focus=False)
+LOW = Finding(empty=False, new_evidence=True, low=True, same_focus=False)
+EMPTY = Finding(empty=True, new_evidence=False, low=False, same_focus=False)
+STUCK = Finding(empty=False, new_evidence=False, low=False, same_focus=True)
+
+
+def retrieved(*texts: str, mode: Mode = Mode.EVENT, query: str = "x", focus: int = 1) -> Retrieved:
+    items = tuple(evidence(i, text) for i, text in enumerate(texts))
+    return Retrieved(mode=mode, query=query, evidence=items, focus=f"s{focus}")
+
+
+def test_a_fingerprint_leaves_out_stop_words_and_the_words_of_the_query() -> None:
+    found = retrieved("The Gate is red, and 2 cars wait", query="red gate")
+    assert payload(found) == {"2", "cars", "wait"}
+
+
+def test_the_increment_is_the_share_of_new_words() -> None:
+    first = retrieved("cars wait gate")
+    assert increment(first, []) == 1.0
+    assert increment(retrieved("cars wait gate rain"), [first]) == 0.25
+    assert increment(first, [first]) == 0.0
+
+
+def test_an_empty_payload_brings_nothing() -> None:
+    assert increment(retrieved(), []) == 0.0
+    assert increment(retrieved("the of and"), []) == 0.0
+
+
+@given(st.lists(st.lists(st.sampled_from("red car gate rain dog door".split()), max_size=5)))
+def test_increments_are_shares_and_nothing_is_new_twice(texts: list[list[str]]) -> None:
+    earlier: list[Retrieved] = []
+    for words in texts:
+        found = retrieved(" ".join(words))
+        assert 0 <= increment(found, earlier) <= 1
+        earlier.append(found)
+        assert increment(found, earlier) == 0
+
+
+@pytest.mark.parametrize(
+    ("share", "seen", "low"),
+    [(0.14, False, True), (0.15, False, False), (0.29, True, True), (0.30, True, False)],
+)
+def test_the_bar_for_new_words_is_higher_on_a_segment_seen_before(
+    share: float, seen: bool, low: bool
+) -> None:
+    earlier = [retrieved("a", focus=1 if seen else 2)]
+    assert is_low(retrieved("b", focus=1), earlier, share, ASK) is low
+
+
+@pytest.mark.parametrize("mode", [Mode.VIDEO, Mode.KEYFRAME])
+def test_the_first_closer_look_with_content_is_immune_the_second_is_not(mode: Mode) -> None:
+    first = retrieved("a", mode=mode)
+    assert not is_low(first, [retrieved("a")], 0.0, ASK)
+    assert is_low(first, [retrieved("a"), first], 0.0, ASK)
+    assert is_low(retrieved(mode=mode), [retrieved("a")], 0.0, ASK)
+
+
+def play(*findings: Finding, progress: Progress | None = None) -> tuple[Progress, list[str]]:
+    warnings, counts = [], progress or Progress()
+    for number, made in enumerate(findings, start=1):
+        counts, warning = after_round(counts, number, made, [Mode.EVENT], ASK)
+        warnings.append(warning)
+    return counts, warnings
+
+
+@pytest.mark.parametrize("spent", [LOW, EMPTY])
+def test_the_first_saturation_gives_a_grace_round_the_next_one_a_last_round(
+    spent: Finding,
+) -> None:
+    counts, warnings = play(spent, spent)
+    assert warnings[0] == ""
+    assert "grace" in warnings[1]
+    assert counts.last is None
+    assert any("keyframe" in hint for hint in counts.hints)
+    counts, warnings = play(spent, spent, spent)
+    assert "last round" in warnings[2]
+    assert counts.last == 4
+
+
+def test_a_good_grace_round_gives_the_search_new_life() -> None:
+    counts, warnings = play(LOW, LOW, GOOD, LOW)
+    assert (counts.last, counts.lows) == (None, 1)
+    assert warnings[2:] == ["", ""]
+
+
+def test_suggestions_fit_what_was_not_tried() -> None:
+    assert not any("mode event" in hint for hint in strategies([Mode.EVENT]))
+    assert len(strategies([Mode.EVENT])) == 3
+    assert "other words" in strategies(list(Mode))[0]
+
+
+def plan() -> Ledger:
+    return start([Draft(text="one"), Draft(text="two", depends=("t1",))], "q", ASK)[0]
+
+
+def test_a_fresh_plan_needs_no_repair() -> None:
+    assert replan_reasons(plan(), Progress(), ASK) == ()
+
+
+def test_stalled_subtasks_and_broken_dependencies_are_reasons_once() -> None:
+    ledger = plan()
+    for _ in range(ASK.attempts):
+        ledger = begin(ledger, "t1")
+    reasons = replan_reasons(ledger, Progress(), ASK)
+    assert [r.text[:2] for r in reasons] == ["t1", "t2"]
+    told = Progress(told=tuple(r.key for r in reasons))
+    assert replan_reasons(ledger, told, ASK) == ()
+    assert len(replan_reasons(abandon(plan(), "t1"), Progress(), ASK)) == 1
+
+
+@pytest.mark.parametrize(
+    ("counts", "text"),
+    [
+        (Progress(stale=2), "2 rounds brought no new evidence"),
+        (Progress(on_focus=3), "3 rounds stayed on one segment"),
+    ],
+)
+def test_rounds_that_lead_nowhere_are_reasons(counts: Progress, text: str) -> None:
+    assert [r.text for r in replan_reasons(plan(), counts, ASK)] == [text]
+    assert replan_reasons(plan(), Progress(stale=1, on_focus=2), ASK) == ()
+
+
+def test_a_locked_search_is_forced_to_video_then_to_neighbor() -> None:
+    counts, _ = play(STUCK)
+    assert forced_mode(counts, FOCUS, ASK) is None
+    counts, _ = play(STUCK, STUCK)
+    assert forced_mode(counts, FOCUS, ASK) is Mode.VIDEO
+    again = counts.model_copy(update={"forced": (Mode.VIDEO,)})
+    assert forced_mode(again, FOCUS, ASK) is Mode.NEIGHBOR
+    assert forced_mode(counts, None, ASK) is None
+
+
+def test_something_new_unlocks_the_search() -> None:
+    counts, _ = play(STUCK, GOOD, STUCK)
+    assert forced_mode(counts, FOCUS, ASK) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("What did Ann put on the table?", "ann put table"),
+        ("Who?", "scene with who"),
+        ("the rain", "scene with rain"),
+        ("?!", "scene with people"),
+    ],
+)
+def test_a_subtask_becomes_a_query_of_at_least_two_words(text: str, words: str) -> None:
+    assert keywords(text) == words
+
+
+@pytest.mark.parametrize(
+    ("forced", "focus", "labels", "mode"),
+    [
+        (None, None, (), Mode.EVENT),
+        (None, FOCUS, (), Mode.VIDEO),
+        (Mode.KEYFRAME, FOCUS, (), Mode.KEYFRAME),
+        (Mode.NEIGHBOR, FOCUS, ("lunch",), Mode.NEIGHBOR),
+        (Mode.NEIGHBOR, FOCUS, (), Mode.EVENT),
+    ],
+)
+def test_the_harness_searches_where_it_can(
+    forced: Mode | None, focus: Focus | None, labels: tuple[str, ...], mode: Mode
+) -> None:
+    action = rescue(Subtask(id="t1", text="Ann opens the door"), forced, focus, labels)
+    assert action.mode is mode
+    assert len(action.query.split()) >= (1 if mode is Mode.NEIGHBOR else 2)
