@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cli.console import clean, say, say_json
-from cli.ingest import STOPPED, Reporter
+from cli.ingest import STOPPED
 from cli.options import Json, Profile
-from cli.progress import meter
+from cli.progress import Meter, meter
+
+if TYPE_CHECKING:
+    from flows.desk import Desk
+    from memory.captions import CaptionTrack
+    from store.queries.videos import VideoState
 
 
 def import_captions(
-    video: Annotated[str, typer.Argument(metavar="VIDEO", help="The title it will go by.")],
+    title: Annotated[str, typer.Argument(metavar="VIDEO", help="The title it will go by.")],
     captions: Annotated[
         Path, typer.Option(metavar="FILE", help="Timed captions: .jsonl, .jsonl.gz, .srt or .vtt.")
     ],
@@ -28,19 +33,65 @@ def import_captions(
 
     Example:  homer import lecture --captions lecture.srt
     """
-    from flows.captions import import_file
     from flows.desk import open_desk
+    from memory.captions import read_captions
 
+    track = read_captions(captions)
     try:
         with open_desk(profile) as desk, meter() as bar:
-            watched = import_file(desk, video, captions, Reporter(bar))
+            found = _remember(desk, track, title.strip() or track.title, bar)
     except KeyboardInterrupt as stop:
         raise KeyboardInterrupt(STOPPED) from stop
-    known = {"video": watched.video.id, "title": watched.video.title, "clips": watched.clips}
     if json:
-        return say_json({**known, "fresh": watched.fresh, "failed": watched.failed})
-    word = "imported" if watched.fresh else "already imported"
-    return say(f"{clean(video)}: {word} ({watched.clips} clips, id {watched.video.id})")
+        return say_json(found)
+    word = "already imported" if found["fresh"] == 0 else "imported"
+    return say(
+        f"{clean(str(found['title']))}: {word} ({found['clips']} clips, id {found['video']})"
+    )
+
+
+def _remember(desk: Desk, track: CaptionTrack, title: str, bar: Meter) -> dict[str, object]:
+    from memory.imports import import_track
+    from memory.writers import make_writers
+
+    before = _state(desk, track.id)
+    moved = _Moved(bar, title, before.done if before else 0)
+    video = import_track(
+        desk.store,
+        track,
+        make_writers(desk.toolbox, desk.profile),
+        desk.toolbox,
+        desk.settings,
+        title=title,
+        profile=desk.profile.name,
+        models={"text": desk.profile.text, "writer": desk.profile.writer},
+        progress=moved,
+    )
+    state = _state(desk, video.id)
+    clips, failed = (state.clips, state.failed) if state else (0, 0)
+    counts = {"clips": clips, "fresh": moved.fresh, "failed": failed}
+    return {"video": video.id, "title": video.title, **counts}
+
+
+def _state(desk: Desk, video: str) -> VideoState | None:
+    from store.queries.videos import video_state
+
+    with desk.store.begin() as session:
+        return video_state(session, video)
+
+
+class _Moved:
+    """Moves the bar to where the import is."""
+
+    def __init__(self, bar: Meter, title: str, done: int) -> None:
+        self._bar, self._title, self._at, self.fresh = bar, title, done, 0
+
+    def __call__(self, done: int, total: int) -> None:
+        if not self.fresh:
+            self._bar.start(self._title, total, self._at)
+        self._bar.step(done - self._at)
+        self.fresh += done - self._at
+        self._at = done
 
 
 def register(app: typer.Typer) -> None:

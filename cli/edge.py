@@ -39,20 +39,20 @@ class Edge(TyperGroup):
         """
         try:
             return super().invoke(ctx)
-        except HomerError as error:
-            code = _say(str(error), error.exit_code)
-        except KeyboardInterrupt as stop:
-            code = _say(str(stop) or "stopped; run the same command to go on", STOPPED)
-        except BrokenPipeError:
-            code = _close_pipe()
         except (typer.Exit, typer.Abort):
             raise
+        except BrokenPipeError:
+            raise typer.Exit(_close_pipe()) from None
+        except KeyboardInterrupt as stop:
+            told, code = str(stop) or "stopped; run the same command to go on", STOPPED
+        except HomerError as error:
+            told, code = str(error), _code(error, ctx)
         except Exception as error:
             if is_usage(error):
                 raise
-            code = _say(f"{type(error).__name__}: {_first_line(error)}{_hint(ctx)}", 1)
-        if _debug(ctx):
-            traceback.print_exc()
+            told = f"{type(error).__name__}: {_first_line(error)}{_hint(ctx)}"
+            code = _code(error, ctx)
+        typer.echo(f"homer: {told}", err=True)
         raise typer.Exit(code)
 
 
@@ -61,9 +61,11 @@ def is_usage(error: Exception) -> bool:
     return hasattr(error, "format_message") and hasattr(error, "exit_code")
 
 
-def _say(message: str, code: int) -> int:
-    typer.echo(f"homer: {message}", err=True)
-    return code
+def _code(error: Exception, ctx: Any) -> int:
+    """The exit code; with ``--debug`` the way to the error is shown first."""
+    if _debug(ctx):
+        traceback.print_exception(error)
+    return error.exit_code if isinstance(error, HomerError) else HomerError.exit_code
 
 
 def _first_line(error: Exception) -> str:

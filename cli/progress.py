@@ -9,6 +9,9 @@ from typing import Protocol
 
 from cli.console import clean, is_terminal, note
 
+PLAIN_EVERY_S = 2.0
+"""A log is read later: it needs no line for each of a hundred quick steps."""
+
 
 class Meter(Protocol):
     """Follows one piece of work at a time."""
@@ -16,30 +19,34 @@ class Meter(Protocol):
     def start(self, label: str, total: int, done: int = 0) -> None:
         """New work of ``total`` steps, ``done`` of which need not be done again."""
 
-    def step(self, detail: str = "") -> None:
-        """One step is done."""
+    def step(self, steps: int = 1) -> None:
+        """So many steps are done."""
 
     def say(self, text: str) -> None:
         """A line above the bar."""
 
 
 class PlainMeter:
-    """A line a step, with the time left from the second step on."""
+    """Plain lines with the time left."""
 
     def __init__(self) -> None:
-        self._label, self._total, self._done, self._first, self._began = "", 0, 0, 0, 0.0
+        self._label, self._total, self._done, self._first = "", 0, 0, 0
+        self._began, self._told = 0.0, 0.0
 
     def start(self, label: str, total: int, done: int = 0) -> None:
         """New work of ``total`` steps."""
         self._label, self._total, self._done, self._first = clean(label), total, done, done
-        self._began = time.monotonic()
+        self._began, self._told = time.monotonic(), 0.0
 
-    def step(self, detail: str = "") -> None:
-        """One step is done."""
-        self._done += 1
-        left = self._left_seconds()
-        eta = f", {left:.0f} s left" if self._done < self._total else ""
-        note(f"{self._label}: {self._done}/{self._total} {detail}{eta}".rstrip())
+    def step(self, steps: int = 1) -> None:
+        """So many steps are done; lines come at most every few seconds."""
+        self._done += steps
+        now, last = time.monotonic(), self._done >= self._total
+        if not last and now - self._told < PLAIN_EVERY_S:
+            return
+        self._told = now
+        eta = "" if last else f", {self._left_seconds():.0f} s left"
+        note(f"{self._label}: {self._done}/{self._total}{eta}")
 
     def say(self, text: str) -> None:
         """A line of its own."""
@@ -66,10 +73,9 @@ class BarMeter:
             self._task, total=total, completed=done, description=clean(label), visible=True
         )
 
-    def step(self, detail: str = "") -> None:
-        """One step is done."""
-        del detail
-        self._progress.advance(self._task)
+    def step(self, steps: int = 1) -> None:
+        """So many steps are done."""
+        self._progress.advance(self._task, steps)
 
     def say(self, text: str) -> None:
         """A line above the bar."""

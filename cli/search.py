@@ -42,7 +42,7 @@ def search(
     from domain.asking import Mode
     from domain.errors import InputError
     from flows.desk import open_desk
-    from memory.retrieval.modes import Retrievers
+    from memory.retrieval.retrievers import Retrievers
     from store.queries.clips import view_of
     from store.queries.videos import find_video, list_videos
 

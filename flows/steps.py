@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import zip_longest
 from types import TracebackType
 from typing import Any, Protocol, Self
 
@@ -71,7 +72,7 @@ def watch(work: Watching, steps: Steps, listener: Listener) -> Watched:
     total = work.state().clips
     listener.opened(work.video, total, total - len(pending))
     ahead = steps.perceive(work, pending[0]) if pending else None
-    for clip, following in zip(pending, [*pending[1:], None], strict=True):
+    for clip, following in zip_longest(pending, pending[1:]):
         error = _failure(ahead)
         ahead = steps.perceive(work, following) if following is not None else None
         error = error or _remember(work, steps, clip)

@@ -1,0 +1,63 @@
+"""How a video's portrait is shown."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cli.console import clean, say
+from domain.time import clock
+
+if TYPE_CHECKING:
+    from memory.library import Portrait, ShownClip
+
+SHOWN_LINES = 12
+
+
+def show_portrait(portrait: Portrait) -> None:
+    """Head, people, segments with their edges, then clip by clip what is remembered."""
+    _head(portrait)
+    _people(portrait)
+    _segments(portrait)
+    for clip in portrait.clips:
+        _clip(clip)
+
+
+def _head(portrait: Portrait) -> None:
+    video = portrait.video
+    say(f"{clean(video.title)}  {video.id}  {clock(video.duration_ms)}  {portrait.state}")
+    if portrait.error:
+        say(f"  {clean(portrait.error)}")
+    size = f"{video.width}x{video.height}" if video.has_video else "no picture"
+    say(f"  {size}, {'with' if video.has_audio else 'no'} sound, profile {video.profile}")
+    if portrait.last_clip + 1 < len(portrait.clips):
+        say(f"  seen as of clip {portrait.last_clip} of {len(portrait.clips)}")
+
+
+def _people(portrait: Portrait) -> None:
+    if portrait.people:
+        say("people")
+    for person in portrait.people:
+        names = ", ".join(f"{clean(name.name)} ({name.source})" for name in person.names)
+        say(f"  {clean(person.label)}  {' '.join(person.tags)}  {names}".rstrip())
+
+
+def _segments(portrait: Portrait) -> None:
+    labels = {segment.id: clean(segment.label) for segment in portrait.segments}
+    if labels:
+        say("segments")
+    for segment in portrait.segments:
+        say(f"  {segment.span}  {clean(segment.label)}  [s{segment.id}]")
+        for edge in portrait.edges:
+            if edge.source == segment.id:
+                how = "said so" if edge.explicit else f"{edge.confidence:.2f}"
+                say(f"    {edge.relation} {labels.get(edge.target, '?')} ({how})")
+
+
+def _clip(clip: ShownClip) -> None:
+    state = "" if clip.state == "done" else f"  {clip.state}"
+    error = f"  {clean(clip.error)}" if clip.error else ""
+    say(f"clip {clip.index}  {clip.span}{state}{error}")
+    for line in clip.lines[:SHOWN_LINES]:
+        say(f"  {line.span}  {line.source}: {clean(line.text)}  [m{line.id}]")
+    if len(clip.lines) > SHOWN_LINES:
+        say(f"  and {len(clip.lines) - SHOWN_LINES} lines more (--json has all)")

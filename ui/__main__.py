@@ -1,0 +1,21 @@
+"""``python -m ui``: serves the app until it is stopped; ``homer up`` runs it in the background."""
+
+from __future__ import annotations
+
+import argparse
+
+from ui.application import run
+from ui.server import PORT
+
+
+def main() -> None:
+    """Reads host and port, and serves."""
+    parser = argparse.ArgumentParser(prog="python -m ui", description="Homer's app.")
+    parser.add_argument("--host", default="127.0.0.1", help="default: this machine only")
+    parser.add_argument("--port", type=int, default=PORT)
+    chosen = parser.parse_args()
+    run(chosen.host, chosen.port)
+
+
+if __name__ == "__main__":
+    main()
