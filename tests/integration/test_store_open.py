@@ -1,8 +1,275 @@
-from sqlalchemy import text
+"""Opening the store: which database, whether it is this version's, and one transaction."""
 
-from store.database import Store
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import traceback
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+
+import psycopg
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import create_engine, text
+
+from domain.errors import DatabaseError
+from store import migrations
+from store.database import Store, open_store
+from store.embedded import EmbeddedPostgres
+from store.home import Home
+from store.migrations import COMMAND, HEAD, migrate, script_folder
+from store.schema import Base, VideoRow
+from store.urls import libpq_url, parse_url
+
+REPOSITORY = Path(__file__).parents[2]
+SECRET = "hunter2"
 
 
-def test_a_fresh_store_has_tables_and_no_rows(store: Store) -> None:
+def count(store: Store) -> int:
     with store.begin() as session:
-        assert session.execute(text("SELECT count(*) FROM videos")).scalar() == 0
+        return session.execute(text("SELECT count(*) FROM videos")).scalar_one()
+
+
+def a_video() -> VideoRow:
+    size = {"duration_ms": 1, "width": 1, "height": 1, "has_video": True, "has_audio": True}
+    told = {"title": "t", "path": None, "profile": "local", "state": "watching", "models": {}}
+    return VideoRow(id="a" * 16, **told, **size)
+
+
+@pytest.fixture
+def empty_database(postgres: EmbeddedPostgres) -> str:
+    """The url of a database that Homer never saw."""
+    return postgres.ensure_database(f"empty_{uuid.uuid4().hex}")
+
+
+def test_the_migrations_make_exactly_the_schema(database: str) -> None:
+    with create_engine(parse_url(database)).connect() as connection:
+        context = MigrationContext.configure(connection, opts={"compare_server_default": True})
+        assert compare_metadata(context, Base.metadata) == []
+
+
+def test_the_newest_migration_is_the_one_that_is_asked_for() -> None:
+    config = Config()
+    config.set_main_option("script_location", str(script_folder()))
+    assert ScriptDirectory.from_config(config).get_heads() == [HEAD]
+
+
+def test_every_migration_can_be_undone(empty_database: str) -> None:
+    from alembic import command
+
+    migrate(empty_database)
+    config = Config(str(REPOSITORY / "alembic.ini"))
+    with create_engine(parse_url(empty_database)).begin() as connection:
+        config.attributes["connection"] = connection
+        command.downgrade(config, "base")
+        left = "SELECT tablename FROM pg_tables WHERE schemaname = 'public'"
+        assert connection.execute(text(left)).scalars().all() == ["alembic_version"]
+    assert migrate(empty_database)
+
+
+def test_a_migrated_database_is_left_alone(database: str) -> None:
+    assert not migrate(database)
+
+
+def test_the_folder_of_migrations_does_not_hide_the_package() -> None:
+    code = "import alembic, sys; print(alembic.__version__)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=REPOSITORY, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_many_who_migrate_at_once_migrate_once(empty_database: str) -> None:
+    results: list[bool] = []
+    start = threading.Barrier(6)
+
+    def work() -> None:
+        start.wait()
+        results.append(migrate(empty_database))
+
+    threads = [threading.Thread(target=work) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(results) == [False] * 5 + [True]
+
+
+def test_a_migration_that_fails_leaves_the_database_as_it_was(
+    empty_database: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    broken = tmp_path / "alembic"
+    (broken / "versions").mkdir(parents=True)
+    (broken / "env.py").write_text((script_folder() / "env.py").read_text())
+    first = next((script_folder() / "versions").glob("0001*.py")).read_text()
+    spoiled = first.replace("\ndef downgrade", '    op.execute("SELECT 1/0")\n\n\ndef downgrade')
+    (broken / "versions" / "0001_x.py").write_text(spoiled)
+    with monkeypatch.context() as patched:
+        patched.setattr(migrations, "script_folder", lambda: broken)
+        with pytest.raises(DatabaseError, match="division by zero"):
+            migrate(empty_database)
+    with psycopg.connect(libpq_url(parse_url(empty_database))) as connection:
+        tables = "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'"
+        assert connection.execute(tables).fetchone() == (0,)
+    assert migrate(empty_database)
+
+
+def test_the_embedded_database_is_started_and_migrated_on_first_use(home: Home) -> None:
+    with open_store(home) as store:
+        assert count(store) == 0
+        assert str(home.root) in repr(store)
+    with open_store(home) as store:
+        assert count(store) == 0
+
+
+def test_a_database_of_the_users_own_is_named_by_the_environment(
+    home: Home, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = libpq_url(parse_url(database))
+    monkeypatch.setenv("HOMER_DATABASE_URL", plain.replace("postgresql:", "postgres:"))
+    with open_store(home) as store:
+        assert store.psycopg_url == plain
+        assert count(store) == 0
+    assert not EmbeddedPostgres(home).running()
+
+
+def test_a_database_that_was_not_migrated_is_refused_with_the_command(
+    home: Home, empty_database: str
+) -> None:
+    with pytest.raises(DatabaseError, match=f"no tables of Homer's yet: run `{COMMAND}`"):
+        open_store(home, empty_database)
+    migrate(empty_database)
+    open_store(home, empty_database).close()
+
+
+def test_a_database_of_a_newer_homer_is_left_alone(home: Home, database: str) -> None:
+    with psycopg.connect(libpq_url(parse_url(database))) as connection:
+        connection.execute("UPDATE alembic_version SET version_num = '9999'")
+    with pytest.raises(DatabaseError, match="9999"):
+        open_store(home, database)
+    with pytest.raises(DatabaseError, match="a newer Homer made it"):
+        migrate(database)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        f"postgresql://me:{SECRET}@127.0.0.1:1/db",
+        f"postgresql://me@127.0.0.1:1/db?password={SECRET}",
+        f"postgresql://me:{SECRET}@no-such-host.invalid/db",
+        f"mysql://me:{SECRET}@127.0.0.1/db",
+        f"postgresql://me:{SECRET}@127.0.0.1:port/db",
+        f"postgresql://me:{SECRET}@127.0.0.1:5432",
+        f"me:{SECRET}@127.0.0.1",
+        SECRET,
+        f"postgresql://me@127.0.0.1:1/db?no_such_option={SECRET}",
+    ],
+)
+def test_a_database_out_of_reach_is_one_line_without_the_password(home: Home, url: str) -> None:
+    with pytest.raises(DatabaseError) as caught:
+        open_store(home, url)
+    assert SECRET not in str(caught.value)
+    assert len(str(caught.value).splitlines()) == 1
+    with pytest.raises(DatabaseError) as caught:
+        migrate(url)
+    assert SECRET not in "".join(traceback.format_exception_only(caught.value))
+
+
+def test_a_shown_store_hides_its_password(home: Home) -> None:
+    url = parse_url(f"postgresql://me:{SECRET}@db.example:5433/films?password={SECRET}")
+    assert repr(Store(home, url)) == (
+        f"Store(database films on db.example:5433, blobs in {home.blobs})"
+    )
+
+
+def test_a_role_without_the_right_to_make_extensions_is_told_what_to_ask_for(
+    postgres: EmbeddedPostgres, empty_database: str
+) -> None:
+    with psycopg.connect(libpq_url(parse_url(empty_database)), autocommit=True) as connection:
+        connection.execute("DROP ROLE IF EXISTS guest")
+        connection.execute("CREATE ROLE guest LOGIN")
+        connection.execute("GRANT ALL ON SCHEMA public TO guest")
+        connection.execute("DROP EXTENSION IF EXISTS vector")
+        guest = empty_database.replace("://homer@", "://guest@")
+        with pytest.raises(DatabaseError, match="CREATE EXTENSION vector"):
+            migrate(guest)
+        connection.execute("CREATE EXTENSION vector")
+        connection.execute("CREATE EXTENSION pg_trgm")
+    assert migrate(guest)
+
+
+def test_an_error_undoes_the_whole_transaction(store: Store) -> None:
+    def fail() -> None:
+        with store.begin() as session:
+            session.add(a_video())
+            session.flush()
+            raise KeyError("stop")
+
+    with pytest.raises(KeyError):
+        fail()
+    assert count(store) == 0
+
+
+def test_a_snapshot_sees_nothing_that_is_committed_after_it_began(store: Store) -> None:
+    query = text("SELECT count(*) FROM videos")
+    with store.begin(snapshot=True) as session:
+        assert session.execute(query).scalar_one() == 0
+        with store.begin() as other:
+            other.add(a_video())
+        assert session.execute(query).scalar_one() == 0
+    assert count(store) == 1
+    with store.begin() as session:
+        level = session.execute(text("SHOW transaction_isolation")).scalar_one()
+    assert level == "read committed", "a snapshot must not colour the next transaction"
+
+
+def test_a_store_outlives_a_restart_of_the_server(home: Home) -> None:
+    server = EmbeddedPostgres(home)
+    with open_store(home) as store:
+        count(store)
+        server.stop()
+        with pytest.raises(DatabaseError, match="cannot be reached"):
+            count(store)
+        server.start()
+        assert count(store) == 0
+
+
+def test_a_connection_lost_in_the_middle_is_told(store: Store) -> None:
+    def lose() -> None:
+        with store.begin() as session:
+            session.execute(text("SELECT pg_terminate_backend(pg_backend_pid())"))
+
+    with pytest.raises(DatabaseError, match="run this again"):
+        lose()
+    assert count(store) == 0
+
+
+def test_threads_share_a_store(store: Store) -> None:
+    errors: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            for _ in range(20):
+                count(store)
+        except BaseException as exc:  # noqa: BLE001 - handed to the test
+            errors.append(exc)
+
+    threads = [threading.Thread(target=work) for _ in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+
+
+def test_tests_get_databases_of_their_own(make_database: Callable[[], str], home: Home) -> None:
+    with open_store(home, make_database()) as one, open_store(home, make_database()) as other:
+        with one.begin() as session:
+            session.add(a_video())
+        assert (count(one), count(other)) == (1, 0)
