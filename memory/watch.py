@@ -16,9 +16,9 @@ from memory.facts import store_memories
 from memory.identities import Engine, Recognised, keep_exemplars, recognise
 from memory.lines import clip_text
 from memory.people import People
+from memory.tools import Tools
 from memory.weave import weave_due
 from memory.writers.port import ClipContext, Writers
-from models.toolbox import Toolbox
 from store.blobs import BlobStore
 from store.database import Store
 from store.queries.blobs import hold_blobs
@@ -49,7 +49,7 @@ def remember(
     video_id: str,
     perceived: Perceived,
     writers: Writers,
-    toolbox: Toolbox,
+    toolbox: Tools,
     settings: Settings,
 ) -> ClipState:
     """Turn one clip's percept into memory, in one transaction. A clip that is done stays as it is.
@@ -89,7 +89,7 @@ def remember_many(
     video_id: str,
     percepts: Sequence[Percept],
     writers: Writers,
-    toolbox: Toolbox,
+    toolbox: Tools,
     settings: Settings,
 ) -> None:
     """Like ``remember`` for several clips without blobs, in one transaction for all of them.
@@ -125,7 +125,7 @@ class _Maker:
         session: Session,
         video_id: str,
         writers: Writers,
-        toolbox: Toolbox,
+        toolbox: Tools,
         settings: Settings,
     ) -> None:
         lock_video(session, video_id)
@@ -194,7 +194,7 @@ class _Maker:
             add_blobs(self.session, self.video_id, sizes)
 
 
-def _engines(percept: Percept, toolbox: Toolbox, settings: Settings) -> dict[IdentityKind, Engine]:
+def _engines(percept: Percept, toolbox: Tools, settings: Settings) -> dict[IdentityKind, Engine]:
     """Thresholds of the models that are needed for this clip; loads no other."""
     engines = {}
     if percept.faces:

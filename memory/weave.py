@@ -16,9 +16,9 @@ from domain.events import EventPatch
 from domain.settings import MemorySettings, Settings
 from memory.graph import Absorbed, Change, Graph, Link, Node, applied, weave
 from memory.patches import Dropped, Ground, check, drop, uncovered
+from memory.tools import Tools
 from memory.window import Due, due_window, window_of
 from memory.writers.port import EventWindow, EventWriter, Writers
-from models.toolbox import Toolbox
 from store.database import Store
 from store.queries import events as stored
 from store.queries.events import EdgeAt, PatchAt, SegmentAt
@@ -29,7 +29,7 @@ def weave_due(
     store: Store,
     video_id: str,
     writers: Writers,
-    toolbox: Toolbox,
+    toolbox: Tools,
     settings: Settings,
     final: bool = False,
 ) -> int:
@@ -61,7 +61,7 @@ def _weave_next(
     store: Store,
     video_id: str,
     writer: EventWriter,
-    toolbox: Toolbox,
+    toolbox: Tools,
     settings: MemorySettings,
     final: bool,
 ) -> bool:
@@ -132,9 +132,7 @@ def ground_of(session: Session, window: EventWindow, patch: EventPatch) -> Groun
     )
 
 
-def apply_patch(
-    session: Session, window: EventWindow, proposal: Proposal, toolbox: Toolbox
-) -> None:
+def apply_patch(session: Session, window: EventWindow, proposal: Proposal, toolbox: Tools) -> None:
     """Store what a checked patch changes; costs as much as what it touches."""
     labels, clips = _mentioned(proposal.patch)
     near = stored.open_segments_near(session, window.video, labels=labels, clips=clips)
@@ -165,7 +163,7 @@ class _Place:
         nodes = {one.number: node_of(one) for one in segments}
         self.graph = Graph(nodes, {link.ends: link for link in links.values()})
 
-    def store(self, change: Change, toolbox: Toolbox) -> None:
+    def store(self, change: Change, toolbox: Tools) -> None:
         """Close what no longer holds, then open what holds now."""
         new = [number for number in change.nodes if number not in self.ids]
         changed = [self.ids[number] for number in change.nodes if number in self.ids]
@@ -182,7 +180,7 @@ class _Place:
         opened = [self._edge_row(link) for link in change.opened.values()]
         stored.add_edges(self.session, self.video_id, self.at_clip, opened)
 
-    def _open(self, nodes: Sequence[Node], toolbox: Toolbox) -> None:
+    def _open(self, nodes: Sequence[Node], toolbox: Tools) -> None:
         texts = [f"{node.label}. {node.summary}" for node in nodes]
         vectors = list(toolbox.text.embed(texts)) if texts else []
         rows = [

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Select, delete, func, insert, or_, select, update
+from sqlalchemy import ARRAY, BigInteger, Select, cast, delete, func, insert, or_, select, update
 from sqlalchemy.orm import Session
 
 from domain.events import Edge, Relation, Segment
@@ -141,7 +141,7 @@ def open_segments_near(
     """The open segments that have one of these labels, clips or ids, by number."""
     near = or_(
         SegmentRevisionRow.label.in_(sorted(set(labels))),
-        SegmentRevisionRow.clips.overlap(sorted(set(clips))),
+        SegmentRevisionRow.clips.bool_op("&&")(cast(sorted(set(clips)), ARRAY(BigInteger))),
         SegmentRevisionRow.segment_id.in_(sorted(set(ids))),
     )
     query = _segments(video_id).where(SegmentRevisionRow.to_clip.is_(None), near)

@@ -1,0 +1,202 @@
+"""Reads timed captions and transcripts, and cuts them into clips as if they had been perceived."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import math
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Literal
+
+from domain.errors import InputError, NotFound
+from domain.media import Clip, Percept, Utterance, Video
+from domain.settings import WatchSettings
+from domain.time import TimeSpan
+
+DAY_S = 86_400
+LONGEST_S = 366 * DAY_S
+"""Times beyond a year are taken for a mistake."""
+
+Kind = Literal["speech", "caption"]
+
+_VOICE = re.compile(r"<v(?:\.[\w.]+)?\s+([^>]+)>", re.IGNORECASE)
+_MARKUP = re.compile(r"<[^>]*>|\{\\[^}]*\}")
+_PREFIX = re.compile(r"^(?:-\s*)?([A-Z][A-Z .'-]{1,30}|[A-Z][a-z]+(?: [A-Z][a-z]+)?):\s+(?=\S)")
+
+
+@dataclass(frozen=True)
+class CaptionLine:
+    """One timed line: said (``speech``) by ``speaker``, or a description (``caption``)."""
+
+    span: TimeSpan
+    text: str
+    kind: Kind
+    speaker: str | None = None
+
+
+@dataclass(frozen=True)
+class CaptionTrack:
+    """All lines of a file in order of time. ``id``: the first 16 hex digits of its SHA-256."""
+
+    id: str
+    title: str
+    lines: tuple[CaptionLine, ...]
+
+    def video(self, title: str | None = None, profile: str = "local") -> Video:
+        """The track as a video without pictures and sound."""
+        return Video(
+            id=self.id,
+            title=title or self.title,
+            path=None,
+            duration_ms=max(line.span.end_ms for line in self.lines),
+            has_video=False,
+            has_audio=False,
+            profile=profile,
+        )
+
+
+def read_captions(path: Path) -> CaptionTrack:
+    """Read timed lines from a JSONL (also gzipped), SubRip or WebVTT file.
+
+    A JSONL line has ``start`` and ``end`` in seconds and ``text``; optional are ``day`` (from 1,
+    the seconds then count from its midnight), ``kind`` (``speech`` or ``caption``; without it
+    lines with a speaker are speech) and ``speaker``. Other fields are ignored.
+
+    Raises:
+        NotFound: there is no such file.
+        InputError: the file is empty or cannot be read as what it is called; says which line.
+    """
+    if not path.is_file():
+        raise NotFound(f"there is no file {path}")
+    data = path.read_bytes()
+    name = path.name.lower().removesuffix(".gz")
+    text = _decoded(path, data)
+    subtitles = name.endswith((".srt", ".vtt"))
+    lines = list(_subtitles(path, text) if subtitles else _jsonl(path, text))
+    if not lines:
+        raise InputError(f"{path} holds no timed line: nothing to import")
+    lines.sort(key=lambda line: (line.span.start_ms, line.span.end_ms))
+    title = path.name.removesuffix(".gz").rpartition(".")[0] or path.name
+    return CaptionTrack(hashlib.sha256(data).hexdigest()[:16], title, tuple(lines))
+
+
+def _decoded(path: Path, data: bytes) -> str:
+    try:
+        plain = gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
+        return plain.decode("utf-8-sig")
+    except (OSError, EOFError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} is not text in UTF-8: {error}") from error
+
+
+def _jsonl(path: Path, text: str) -> Iterator[CaptionLine]:
+    for number, raw in enumerate(text.split("\n"), 1):
+        if raw.strip():
+            try:
+                found = _json_line(json.loads(raw))
+            except (ValueError, RecursionError) as error:
+                raise InputError(f"{path}, line {number}: {error}") from error
+            if found.text:
+                yield found
+
+
+def _json_line(row: Any) -> CaptionLine:
+    """One JSONL object as a line.
+
+    Raises:
+        ValueError: it is not what it should be.
+    """
+    if not isinstance(row, dict):
+        raise ValueError("not a JSON object with start, end and text")
+    day = _number(row.get("day", 1), "day")
+    if day < 1 or day != int(day):
+        raise ValueError("day is not a whole number from 1")
+    start, end = _number(row.get("start"), "start"), _number(row.get("end"), "end")
+    offset = (int(day) - 1) * DAY_S
+    speaker = _text(row.get("speaker") or "", "speaker")
+    span, text = _span(offset + start, offset + end), _text(row.get("text"), "text")
+    kind = _kind(row.get("kind") or ("speech" if speaker else "caption"))
+    return CaptionLine(span, text, kind, speaker or None)
+
+
+def _kind(value: Any) -> Kind:
+    if value == "speech":
+        return "speech"
+    if value == "caption":
+        return "caption"
+    raise ValueError(f"kind is {value!r}: it must be speech or caption")
+
+
+def _number(value: Any, name: str) -> float:
+    good = isinstance(value, int | float) and not isinstance(value, bool)
+    if not good or not math.isfinite(value) or not 0 <= value <= LONGEST_S:
+        raise ValueError(f"{name} is not a number of seconds: {value!r}")
+    return float(value)
+
+
+def _text(value: Any, name: str) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"{name} is not a text: {value!r}")
+    # Postgres keeps no NUL and UTF-8 no lone surrogate.
+    plain = value.replace("\x00", "").encode("utf-8", "replace").decode("utf-8")
+    return " ".join(plain.split())
+
+
+def _span(start_s: float, end_s: float) -> TimeSpan:
+    if end_s < start_s:
+        raise ValueError(f"it ends ({end_s} s) before it starts ({start_s} s)")
+    return TimeSpan.of(round(start_s * 1000), round(end_s * 1000))
+
+
+def _subtitles(path: Path, text: str) -> Iterator[CaptionLine]:
+    import pysubs2
+    from pysubs2.exceptions import Pysubs2Error
+
+    try:
+        found = pysubs2.SSAFile.from_string(text, format_=path.suffix.lower().strip("."))
+    except (Pysubs2Error, ValueError, IndexError, OverflowError) as error:
+        raise InputError(f"{path} cannot be read as subtitles: {error}") from error
+    for event in found:
+        if not 0 <= event.start <= event.end <= LONGEST_S * 1000:
+            raise InputError(f"{path}: a line ends before it starts, or its time is absurd")
+        speaker, plain = _spoken(event.text)
+        if plain:
+            yield CaptionLine(TimeSpan.of(event.start, event.end), plain, "speech", speaker)
+
+
+def _spoken(raw: str) -> tuple[str | None, str]:
+    """Speaker and words of a subtitle: ``<v Omar>Hello`` or ``OMAR: Hello``."""
+    voice = _VOICE.search(raw)
+    plain = _text(_MARKUP.sub("", raw.replace("\\N", " ").replace("\\n", " ")), "text")
+    prefix = _PREFIX.match(plain)
+    if voice:
+        return _text(voice[1], "speaker") or None, plain
+    if prefix:
+        name = prefix[1].title() if prefix[1].isupper() else prefix[1]
+        return name, plain[prefix.end() :]
+    return None, plain.removeprefix("-").strip()
+
+
+def caption_clips(track: CaptionTrack, settings: WatchSettings) -> Iterator[Percept]:
+    """The track in clips of ``settings.clip_ms`` of video time, in order.
+
+    Stretches without a line make no clip, so a week is as long as what happened in it: clip
+    numbers count the clips, and spans are exact. A line belongs to the clip it starts in.
+    """
+    length = settings.clip_ms
+    stretches = groupby(track.lines, key=lambda line: line.span.start_ms // length)
+    for index, (place, lines) in enumerate(stretches):
+        span = TimeSpan.of(place * length, (place + 1) * length)
+        yield _percept(Clip(index=index, span=span), list(lines))
+
+
+def _percept(clip: Clip, lines: Iterable[CaptionLine]) -> Percept:
+    kinds: dict[Kind, list[Utterance]] = {"speech": [], "caption": []}
+    for line in lines:
+        one = Utterance(span=line.span, text=line.text, speaker=line.speaker)
+        kinds[line.kind].append(one)
+    return Percept(clip=clip, utterances=tuple(kinds["speech"]), captions=tuple(kinds["caption"]))
