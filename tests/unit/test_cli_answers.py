@@ -1,0 +1,123 @@
+"""How answers, citations and rounds read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cli.answers import answer_line, citation_line, lines_of, show_answer
+from domain.asking import Action, Answer, Citation, Evidence, Mode, Question, Subtask
+from domain.time import TimeSpan
+from domain.trajectory import (
+    Acted,
+    Assessed,
+    Failed,
+    Forced,
+    Guarded,
+    Planned,
+    Resolution,
+    Retrieved,
+    RoundClosed,
+    RoundOpened,
+)
+from graphs.ask import Asked
+
+VIDEO = "0123456789abcdef"
+QUESTION = Question(text="Where?", videos=(VIDEO,), options=("Paris", "Berlin"))
+CITED = Citation(ref="m7", video=VIDEO, span=TimeSpan.of(61_000, 75_500), text="in Paris", clip=2)
+FOUND = Evidence(
+    ref="m7", video=VIDEO, span=TimeSpan.of(61_000, 75_500), text="in Paris", score=0.8
+)
+TASK = Subtask(id="t1", text="find the place")
+
+
+@pytest.mark.parametrize(
+    ("answer", "line"),
+    [
+        (Answer(text="In Paris", confidence=0.5), "In Paris"),
+        (Answer(text="Paris", option="A", confidence=0.5), "A. Paris"),
+        (Answer(text="B", option="B", confidence=0.5), "B. Berlin"),
+        (Answer(text="They met there", option="B", confidence=0.5), "B. Berlin (They met there)"),
+        (Answer(text="two\nlines\x1b[0m", confidence=0.5), "two lines [0m"),
+    ],
+)
+def test_the_answer_names_the_option_it_chose(answer: Answer, line: str) -> None:
+    assert answer_line(answer, QUESTION) == line
+
+
+def test_a_citation_has_time_words_clip_and_ref() -> None:
+    line = citation_line(CITED, {VIDEO: "talk"})
+    assert line == "01:01-01:15  in Paris  (talk, clip 2) [m7]"
+
+
+def test_a_citation_of_a_segment_names_no_clip_and_long_words_are_cut() -> None:
+    long = CITED.model_copy(update={"clip": None, "ref": "s1", "text": "word " * 100})
+    line = citation_line(long, {})
+    assert f"...  ({VIDEO}) [s1]" in line
+    assert len(line) < 220
+
+
+@pytest.mark.parametrize(
+    ("event", "lines"),
+    [
+        (Planned(subtasks=(TASK,)), ["plan t1: find the place"]),
+        (
+            RoundOpened(round=2, subtask="t1", text="find\nit", attempt=1),
+            ["round 2: t1: find it"],
+        ),
+        (Guarded(accepted=True), []),
+        (
+            Guarded(accepted=False, rule="format", complaint="say more"),
+            ["  refused (format): say more"],
+        ),
+        (
+            Retrieved(mode=Mode.VIDEO, query="the place", evidence=(FOUND,)),
+            ["  video 'the place': 1 found, best 01:01-01:15 (0.80)"],
+        ),
+        (
+            Retrieved(mode=Mode.EVENT, query="q", evidence=(FOUND,), nothing_close=True),
+            ["  event 'q': nothing close"],
+        ),
+        (Retrieved(mode=Mode.EVENT, query="q", evidence=()), ["  event 'q': nothing close"]),
+        (
+            Retrieved(mode=Mode.NEIGHBOR, query="q", evidence=(), refused="no such label"),
+            ["  neighbor 'q': no such label"],
+        ),
+        (
+            Assessed(
+                increment=1,
+                low=False,
+                saturated=False,
+                resolved=(Resolution(subtask="t1", answer="Paris", refs=("m7", "k2")),),
+            ),
+            ["  t1 resolved: Paris [m7] [k2]"],
+        ),
+        (RoundClosed(subtasks=(TASK,), tokens=3), []),
+        (RoundClosed(subtasks=(TASK,), tokens=3, warning="last round"), ["  last round"]),
+        (Forced(mode=Mode.VIDEO, reason="locked on"), ["  next: video, because locked on"]),
+        (Failed(where="act", message="no\nreply"), ["  act failed: no reply"]),
+        (Acted(action=Action(kind="answer", answer="x")), []),
+    ],
+)
+def test_events_that_say_something_new_are_a_line(event: Any, lines: list[str]) -> None:
+    assert list(lines_of(event)) == lines
+
+
+def test_an_answer_is_shown_with_what_it_rests_on(capsys: pytest.CaptureFixture[str]) -> None:
+    answer = Answer(text="Paris", option="A", confidence=0.81, citations=(CITED,), note="quoted")
+    show_answer(Asked("abc123", answer, 2, 0, 1.25), QUESTION, {VIDEO: "talk"})
+    assert capsys.readouterr().out.splitlines() == [
+        "A. Paris",
+        "confidence 0.81; quoted",
+        "  01:01-01:15  in Paris  (talk, clip 2) [m7]",
+        "trajectory abc123 (2 rounds, 1.2 s)",
+    ]
+
+
+def test_not_in_memory_says_where_was_searched(capsys: pytest.CaptureFixture[str]) -> None:
+    answer = Answer(
+        text="The memory does not hold it", confidence=0, not_in_memory=True, searched=("all",)
+    )
+    show_answer(Asked("abc123", answer, 2, 0, 1.0), QUESTION, {})
+    assert "  searched: all" in capsys.readouterr().out.splitlines()

@@ -1,0 +1,84 @@
+"""Progress as a log reads it, and as a bar."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from cli import progress
+from cli.progress import BarMeter, PlainMeter, meter
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The time that the meter reads; tests move it."""
+    now = [100.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    return now
+
+
+def test_lines_say_how_far_it_is_and_how_long_it_takes(
+    clock: list[float], capsys: pytest.CaptureFixture[str]
+) -> None:
+    plain = PlainMeter()
+    plain.start("talk", 4)
+    for _ in range(4):
+        clock[0] += 5
+        plain.step()
+    assert capsys.readouterr().err.splitlines() == [
+        "talk: 1/4, 15 s left",
+        "talk: 2/4, 10 s left",
+        "talk: 3/4, 5 s left",
+        "talk: 4/4",
+    ]
+
+
+def test_what_was_done_before_does_not_count_as_speed(
+    clock: list[float], capsys: pytest.CaptureFixture[str]
+) -> None:
+    plain = PlainMeter()
+    plain.start("talk", 10, done=8)
+    clock[0] += 6
+    plain.step()
+    assert capsys.readouterr().err == "talk: 9/10, 6 s left\n"
+
+
+def test_quick_steps_share_a_line_but_the_last_is_said(
+    clock: list[float], capsys: pytest.CaptureFixture[str]
+) -> None:
+    plain = PlainMeter()
+    plain.start("talk", 100)
+    for _ in range(100):
+        clock[0] += 0.05
+        plain.step()
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) < 6
+    assert lines[-1] == "talk: 100/100"
+
+
+def test_data_goes_to_stdout_and_progress_does_not(capsys: pytest.CaptureFixture[str]) -> None:
+    with meter() as bar:
+        bar.start("a\x1b[0mb", 1)
+        bar.step()
+        bar.say("a word")
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.splitlines() == ["a [0mb: 1/1", "a word"]
+
+
+def test_a_terminal_gets_a_bar_with_the_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = io.StringIO()
+    monkeypatch.setattr(progress, "is_terminal", lambda: True)
+    monkeypatch.setattr("sys.stderr", screen)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    with meter() as bar:
+        assert isinstance(bar, BarMeter)
+        bar.start("[red]talk", 2)
+        bar.say("[b]a word[/b]")
+        bar.step(2)
+    shown = screen.getvalue()
+    assert "[red]talk" in shown
+    assert "[b]a word[/b]" in shown
+    assert "2/2" in shown
