@@ -52,7 +52,7 @@ class LocalReasoner:
         text = turn.current.text if turn.current else turn.question.text
         mode = turn.forced or choose_mode(turn)
         if mode is Mode.NEIGHBOR:
-            label = next_neighbour(turn.neighbours)
+            label = cause_of(turn.neighbours) or first_label(turn.neighbours)
             if label:
                 return Action(kind="search", reason="along an edge", mode=mode, query=label)
             mode = Mode.EVENT
@@ -95,7 +95,7 @@ def choose_mode(turn: Turn) -> Mode:
     if turn.focus is None or task is None:
         return Mode.EVENT if first else Mode.VIDEO
     kind = kind_of(task.text)
-    if kind is Kind.CAUSE and first and any(n.relation in CAUSAL for n in turn.neighbours):
+    if kind is Kind.CAUSE and first and cause_of(turn.neighbours):
         return Mode.NEIGHBOR
     if kind is Kind.LOOKS and task.attempts > 2:
         return Mode.KEYFRAME
@@ -104,10 +104,15 @@ def choose_mode(turn: Turn) -> Mode:
     return Mode.VIDEO if task.attempts == 2 else Mode.EVENT
 
 
-def next_neighbour(neighbours: Sequence[Neighbour]) -> str:
-    """The label to move to: a causal one first, else the first."""
-    causal = [n for n in neighbours if n.relation in CAUSAL]
-    return next((n.label for n in (*causal, *neighbours)), "")
+def cause_of(neighbours: Sequence[Neighbour]) -> str:
+    """The label of what caused the focus, "" where no edge says so."""
+    causes = [n for n in neighbours if n.relation in CAUSAL and not n.outgoing]
+    return first_label(causes)
+
+
+def first_label(neighbours: Sequence[Neighbour]) -> str:
+    """The first label there is to move to."""
+    return next((n.label for n in neighbours), "")
 
 
 def reason(mode: Mode) -> str:
@@ -127,7 +132,7 @@ def closes(task: Subtask, mode: Mode) -> bool:
 
 def quotable(evidence: Sequence[Evidence]) -> list[Evidence]:
     """The best pieces of evidence, at most three, none far behind the best; best first."""
-    ranked = sorted(evidence, key=lambda e: -e.score)
+    ranked = sorted(evidence, key=lambda e: (-e.score, e.span.start_ms))
     return [e for e in ranked if e.score >= NEAR_BEST * ranked[0].score][:QUOTED]
 
 
@@ -154,6 +159,5 @@ def by_options(question: Question, ranking: Ranking) -> Conclusion:
 
 def supporting(option: OptionSupport, ranking: Ranking) -> tuple[str, ...]:
     """What speaks for the option among the ranked moments, best first."""
-    ranked = [e.ref for e in ranking.evidence]
-    known = [ref for ref in ranked if ref in option.evidence]
-    return tuple((known or ranked)[:QUOTED])
+    known = [e for e in ranking.evidence if e.ref in option.evidence]
+    return tuple(e.ref for e in quotable(known or ranking.evidence))

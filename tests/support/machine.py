@@ -206,7 +206,7 @@ class ScriptedDesks:
 
     reasoner: ScriptedReasoner
     memory: ScriptedMemory
-    settings: AskSettings = AskSettings()
+    settings: AskSettings = field(default_factory=AskSettings)
     meters: list[Meter] = field(default_factory=list)
 
     def desk(self, view: MemoryView, recorder: Recorder, meter: Meter) -> Desk:

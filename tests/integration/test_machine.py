@@ -1,0 +1,440 @@
+"""The machine end to end: real graph, real Postgres checkpointer, scripted decisions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import psycopg
+import pytest
+
+from domain.asking import Action, Mode, SubtaskState
+from domain.errors import BudgetExceeded, ModelError, NotFound
+from domain.ledger import Draft, Edits, Rewrite
+from domain.settings import AskSettings
+from domain.trajectory import (
+    AnswerProposed,
+    Assessed,
+    Ended,
+    Failed,
+    Forced,
+    Guarded,
+    Planned,
+    Progressed,
+    Replanned,
+    Resolution,
+    Retrieved,
+    RoundClosed,
+    RoundOpened,
+)
+from graphs.ask import answer_json
+from nodes.history import load_history
+from nodes.reasoners.port import Assessment, Conclusion, Turn, Unreadable
+from store.database import Store
+from store.queries.trajectories import events_of, find_trajectory
+from tests.support.machine import (
+    Ran,
+    ScriptedMemory,
+    ScriptedReasoner,
+    answer,
+    edge,
+    evidence,
+    found,
+    run,
+    search,
+    segment,
+    varied,
+    watched,
+)
+
+FIVE = ("a red door", "a gate", "a window", "a box", "the kitchen door")
+ONE = found(evidence(1), evidence(2))
+NEW = [
+    found(evidence(1), evidence(2), focus=1),
+    *(found(evidence(i, f"alpha{i} beta{i} gamma{i}"), focus=i) for i in range(3, 15)),
+]
+
+
+@pytest.fixture
+def watched_store(store: Store) -> Store:
+    watched(store)
+    return store
+
+
+def asked(store: Store, memory: list[Any], **scripts: Any) -> Ran:
+    more = {k: scripts.pop(k) for k in ("question", "options", "settings") if k in scripts}
+    return run(store, ScriptedReasoner(**scripts), ScriptedMemory(memory), **more)
+
+
+def resolved(turn: Turn) -> Assessment:
+    assert turn.current is not None
+    ref = turn.evidence[-1].ref
+    claim = Resolution(subtask=turn.current.id, answer="the door", refs=(ref,))
+    return Assessment(resolved=(claim,))
+
+
+def test_an_answer_is_cited_recorded_streamed_and_shown_as_rounds(watched_store: Store) -> None:
+    ran = asked(
+        watched_store,
+        [ONE],
+        act=[search("Ann opens something"), answer("the door of <face_1>", "m1")],
+        assess=[resolved],
+        plan=[(Draft(text="what Ann opens"), Draft(text="whose it is"))],
+    )
+    made = ran.asked.answer
+    assert [c.ref for c in made.citations] == ["m1"]
+    assert made.citations[0].text == "Ann opens the door of the house"
+    assert [e.ref for e in made.retrieved] == ["m1", "m2"]
+    assert 0 < made.confidence <= 0.95
+    with watched_store.begin() as session:
+        row = find_trajectory(session, ran.asked.trajectory_id[:6])
+        stored = events_of(session, row.id)
+    assert stored == ran.events
+    assert [e.kind for e in stored][:5] == ["question", "plan", "progress", "round", "act"]
+    assert (row.state, row.answer, row.machine) == ("done", made, "homer")
+    shown = load_history(watched_store, ran.asked.trajectory_id)
+    assert [r.subtask for r in shown.rounds] == ["t1", "t2", "t2"]
+    assert [r.number for r in shown.rounds] == [1, 2, 3]
+    assert shown.rounds[0].found is not None
+    assert shown.rounds[1].proposal is not None
+    assert shown.rounds[0].ledger[0].state is SubtaskState.RESOLVED
+    assert shown.answer == made
+
+
+def test_the_answer_line_of_a_batch_has_exactly_the_fields_promised(watched_store: Store) -> None:
+    ran = asked(watched_store, NEW, options=FIVE)
+    line = answer_json(ran.asked, "q7")
+    assert list(line) == [
+        "id",
+        "answer",
+        "option",
+        "confidence",
+        "not_in_memory",
+        "citations",
+        "retrieved",
+        "rounds",
+        "tokens",
+        "seconds",
+        "trajectory",
+    ]
+    assert (line["id"], line["option"], line["answer"]) == ("q7", "A", "a red door")
+    assert line["citations"] == [
+        {"start_s": 5.0, "end_s": 10.0, "text": "Ann opens the door of the house"}
+    ]
+    assert list(line["retrieved"][0]) == ["start_s", "end_s", "score"]
+    assert "option" not in answer_json(asked(watched_store, NEW).asked)
+
+
+def test_checkpoints_have_a_schema_of_their_own_and_only_round_boundaries_stay(
+    watched_store: Store,
+) -> None:
+    ran = asked(watched_store, NEW)
+    query = """
+        SELECT checkpoint -> 'channel_values' ? 'branch:to:progress', thread_id,
+               (SELECT sum(length(blob)) FROM checkpoints.checkpoint_blobs)
+        FROM checkpoints.checkpoints"""
+    with psycopg.connect(watched_store.psycopg_url) as connection:
+        rows = connection.execute(query).fetchall()
+        assert connection.execute("SELECT to_regclass('public.checkpoints')").fetchone() == (None,)
+    assert all(boundary for boundary, _, _ in rows)
+    assert {thread for _, thread, _ in rows} == {ran.asked.trajectory_id}
+    assert len(rows) == ran.asked.rounds + 1
+    assert rows[0][2] < 60_000
+
+
+@pytest.mark.parametrize("option", ["A", "E"])
+def test_every_option_of_the_question_is_accepted(watched_store: Store, option: str) -> None:
+    ran = asked(watched_store, [ONE], options=FIVE, act=[varied, answer(option, "m1")])
+    assert ran.asked.answer.option == option
+    assert ran.asked.answer.text == FIVE[ord(option) - ord("A")]
+
+
+def test_a_nice_guess_is_c_is_not_option_a(watched_store: Store) -> None:
+    ran = asked(
+        watched_store,
+        [ONE],
+        options=FIVE,
+        act=[varied, answer("A nice guess is C", "m1"), answer("C", "m1")],
+    )
+    assert ran.of(Guarded)[1].rule == "option"
+    assert ran.asked.answer.option == "C"
+
+
+def test_an_answer_before_any_search_is_refused_every_time_and_the_harness_searches(
+    watched_store: Store,
+) -> None:
+    ran = asked(watched_store, NEW, act=[answer("the door", "m1")])
+    refused = [e.rule for e in ran.of(Guarded) if not e.accepted]
+    assert refused[:3] == ["search first"] * 3
+    assert ran.memory.searches[0][:2] == (Mode.EVENT, "ann open")
+    assert ran.of(Guarded)[3].accepted
+
+
+def test_a_citation_that_was_never_retrieved_is_refused(watched_store: Store) -> None:
+    ran = asked(
+        watched_store,
+        [ONE],
+        act=[varied, answer("the gate", "m77"), answer("the door", "m1")],
+    )
+    assert "m77" in ran.of(Guarded)[1].complaint
+    assert [c.ref for c in ran.asked.answer.citations] == ["m1"]
+
+
+def test_a_citation_that_no_row_has_is_dropped_and_noted(watched_store: Store) -> None:
+    ghost = found(evidence(950), evidence(1))
+    ran = asked(watched_store, [ghost], conclude=[Conclusion(text="the door", refs=("m950", "m1"))])
+    assert [c.ref for c in ran.asked.answer.citations] == ["m1"]
+    assert "m950" in ran.of(Failed)[-1].message
+
+
+def test_subtasks_are_resolved_when_the_claimed_evidence_is_in_the_ledger(
+    watched_store: Store,
+) -> None:
+    ghost = Assessment(resolved=(Resolution(subtask="t1", answer="x", refs=("m99",)),))
+    ran = asked(watched_store, NEW, assess=[ghost, resolved])
+    first, second = ran.of(Assessed)
+    assert (first.resolved, len(first.refused)) == ((), 1)
+    assert second.resolved[0].subtask == "t1"
+    assert ran.of(Progressed)[-1].reasons == ("all subtasks are resolved",)
+    assert ran.asked.rounds == 2
+
+
+def test_an_early_answer_is_told_once_what_is_still_open(watched_store: Store) -> None:
+    ran = asked(
+        watched_store,
+        NEW,
+        plan=[(Draft(text="what"), Draft(text="who"))],
+        act=[varied, answer("the door", "m1")],
+    )
+    assert [p.accepted for p in ran.of(AnswerProposed)] == [False, True]
+    assert "t2 (who)" in ran.of(AnswerProposed)[0].complaint
+    hints = [turn.hints for name, turn in ran.reasoner.turns if name == "act"]
+    assert "t2 (who)" in hints[-1][0]
+
+
+def test_a_chain_whose_first_subtask_finds_nothing_still_searches_the_others(
+    watched_store: Store,
+) -> None:
+    chain = [
+        Draft(text="first"),
+        Draft(text="second", depends=("t1",)),
+        Draft(text="third", depends=("t2",)),
+    ]
+    ran = asked(watched_store, NEW, plan=[chain])
+    assert [e.subtask for e in ran.of(RoundOpened)] == ["t1"] * 3 + ["t2"] * 3 + ["t3"] * 3
+
+
+def test_at_most_ten_rounds(watched_store: Store) -> None:
+    ran = asked(watched_store, NEW, plan=[[Draft(text=f"fact {i}") for i in range(5)]])
+    assert ran.asked.rounds == 10
+    assert ran.of(Ended)[0].why == "all 10 rounds are used"
+    finals = [turn.final for name, turn in ran.reasoner.turns if name == "act"]
+    assert finals == [False] * 9 + [True]
+
+
+def test_saturation_gives_one_grace_round_then_a_last_one(watched_store: Store) -> None:
+    drafts = [Draft(text=f"fact {i}") for i in range(3)]
+    same = [found(evidence(1), evidence(2), focus=i) for i in range(1, 12)]
+    ran = asked(watched_store, same, plan=[drafts])
+    warnings = [e.warning[:5] for e in ran.of(RoundClosed)]
+    assert warnings == ["", "", "grace", "last ", ""]
+    hints = [turn.hints for name, turn in ran.reasoner.turns if name == "act"]
+    assert len(hints[3]) == 3
+    assert ran.of(Ended)[0].why == "the search gives nothing new"
+
+
+def test_two_empty_rounds_count_as_saturation_and_an_open_question_may_be_missing(
+    watched_store: Store,
+) -> None:
+    nothing = found(evidence(1, score=0.1), focus=None, close=False)
+    drafts = [Draft(text=f"fact {i}") for i in range(3)]
+    ran = asked(
+        watched_store,
+        [nothing],
+        plan=[drafts],
+        conclude=[Conclusion(text="", not_in_memory=True)],
+    )
+    assert [e.warning[:5] for e in ran.of(RoundClosed)] == ["", "grace", "last ", ""]
+    made = ran.asked.answer
+    assert (made.not_in_memory, made.citations, made.confidence) == (True, (), 0.0)
+    assert len(made.searched) == 4
+    assert made.text == "This is not in memory."
+
+
+def test_not_in_memory_is_no_answer_to_a_question_with_options(watched_store: Store) -> None:
+    nothing = found(focus=None, close=False)
+    ran = asked(
+        watched_store,
+        [nothing],
+        options=FIVE,
+        act=[varied, answer("", missing=True)],
+        conclude=[Conclusion(text="", not_in_memory=True)],
+    )
+    assert ran.asked.answer.option == "A"
+    assert not ran.asked.answer.not_in_memory
+    assert ran.asked.answer.confidence == 0.0
+    assert "not in memory" in [e.rule for e in ran.of(Guarded)]
+
+
+def test_a_locked_search_is_forced_to_look_closer_then_to_move_on(watched_store: Store) -> None:
+    drafts = [Draft(text=f"fact {i}") for i in range(3)]
+    ran = asked(
+        watched_store,
+        [ONE],
+        plan=[drafts],
+        settings=AskSettings(saturated_after=20, empty_rounds=20),
+        act=[lambda t: varied(t) if t.forced is not Mode.NEIGHBOR else _to("segment 2")],
+    )
+    assert [e.mode for e in ran.of(Forced)][:2] == [Mode.VIDEO, Mode.NEIGHBOR]
+    modes = [mode for mode, _, _ in ran.memory.searches]
+    assert modes[3] is Mode.VIDEO
+    assert Mode.NEIGHBOR in modes[4:]
+
+
+def _to(label: str) -> Action:
+    return search(label, Mode.NEIGHBOR)
+
+
+def test_a_forced_mode_that_is_ignored_is_used_anyway(watched_store: Store) -> None:
+    ran = asked(
+        watched_store,
+        [ONE],
+        plan=[[Draft(text=f"fact {i}") for i in range(3)]],
+        settings=AskSettings(saturated_after=20),
+        act=[lambda t: search(f"word{t.round}a word{t.round}b")],
+    )
+    assert [e.rule for e in ran.of(Guarded)].count("mode") >= 3
+    assert Mode.VIDEO in [mode for mode, _, _ in ran.memory.searches]
+
+
+def test_an_unknown_neighbour_is_refused_with_those_there_are(watched_store: Store) -> None:
+    near = found(evidence(1), neighbours=(segment(2),), edges=(edge(1, 2),))
+    ran = asked(watched_store, [near], act=[varied, _to("lunch"), _to("segment 2"), varied])
+    first, unknown, moved = ran.of(Retrieved)[:3]
+    assert first.neighbours[0].label == "segment 2"
+    assert (first.neighbours[0].relation, first.neighbours[0].outgoing) == ("causes", True)
+    assert "segment 2" in unknown.refused
+    assert unknown.focus == "s1"
+    assert not moved.refused
+    turns = [turn for name, turn in ran.reasoner.turns if name == "act"]
+    assert "segment 2" in turns[2].steps[-1].card
+
+
+def test_a_repair_gives_attempts_back_and_an_empty_one_does_not_count(
+    watched_store: Store,
+) -> None:
+    again = Edits(rewrite=(Rewrite(id="t1", text="the thing that Ann opens"),))
+    ran = asked(watched_store, NEW, replan=[Edits(), again, Edits()])
+    assert [e.empty for e in ran.of(Replanned)] == [True]
+    ran = asked(watched_store, NEW, replan=[again, Edits()])
+    assert [e.empty for e in ran.of(Replanned)] == [False, True]
+    assert [e.text for e in ran.of(RoundOpened)][3:] == ["the thing that Ann opens"] * 3
+    assert ran.asked.rounds == 6
+
+
+def test_at_most_two_repairs(watched_store: Store) -> None:
+    count = iter(range(99))
+    ran = asked(
+        watched_store,
+        NEW,
+        replan=[lambda _: Edits(rewrite=(Rewrite(id="t1", text=f"text {next(count)}"),))],
+    )
+    assert len(ran.of(Replanned)) == 2
+    assert ran.asked.rounds == 9
+
+
+def test_what_was_shown_before_is_said_to_the_memory_and_cards_repeat_nothing(
+    watched_store: Store,
+) -> None:
+    ran = asked(watched_store, [ONE, found(evidence(1), evidence(3))])
+    cards = [turn.steps for name, turn in ran.reasoner.turns if name == "act"][2]
+    assert "Ann opens the door" in cards[0].card
+    assert "Ann opens the door" not in cards[1].card
+    assert "the lecturer draws" in cards[1].card
+
+
+def test_a_reasoner_that_never_says_anything_readable_still_gets_an_answer(
+    watched_store: Store,
+) -> None:
+    mute = Unreadable("no JSON in the reply")
+    ran = asked(
+        watched_store,
+        NEW,
+        options=("a green cup", "the door of the house", "a gate"),
+        plan=[mute],
+        act=[mute],
+        assess=[mute],
+        replan=[mute],
+        conclude=[mute],
+    )
+    made = ran.asked.answer
+    assert made.option == "B"
+    assert made.citations
+    assert "No readable answer came" in made.note
+    assert ran.of(Planned)[0].subtasks[0].text == "What does Ann open?"
+    assert [e.complaint for e in ran.of(Guarded)][:3] == ["no JSON in the reply"] * 3
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        Conclusion(text="the gate", refs=("m77",)),
+        Conclusion(text=""),
+        Conclusion(text="the gate"),
+    ],
+)
+def test_a_conclusion_without_text_or_evidence_is_asked_for_again_then_quoted(
+    watched_store: Store, said: Conclusion
+) -> None:
+    ran = asked(watched_store, [ONE], conclude=[said])
+    assert ran.asked.answer.citations
+    assert "Ann opens the door" in ran.asked.answer.text
+    assert len([e for e in ran.of(Failed) if e.where == "conclude"]) == 3
+
+
+def test_when_a_budget_runs_out_in_a_call_the_answer_comes_from_what_was_found(
+    watched_store: Store,
+) -> None:
+    ran = asked(watched_store, [ONE], act=[varied, BudgetExceeded("the tokens are spent")])
+    assert ran.of(Ended)[0].why == "the tokens are spent"
+    assert ran.asked.rounds == 2
+    assert ran.asked.answer.text == "Ann opens the door of the house"
+    spent = BudgetExceeded("the tokens are spent")
+    ran = asked(watched_store, [ONE], act=[varied, spent], conclude=[spent])
+    assert "No readable answer came" in ran.asked.answer.note
+
+
+def test_a_model_out_of_reach_ends_the_trajectory_as_failed_and_says_so(
+    watched_store: Store,
+) -> None:
+    with pytest.raises(ModelError, match="refused"):
+        asked(watched_store, [ONE], act=[varied, ModelError("the connection was refused")])
+    with watched_store.begin() as session:
+        row = find_trajectory(session, _only(watched_store))
+        last = events_of(session, row.id)[-1]
+    assert (row.state, row.answer) == ("failed", None)
+    assert isinstance(last, Failed)
+    assert "refused" in last.message
+
+
+def _only(store: Store) -> str:
+    with psycopg.connect(store.psycopg_url) as connection:
+        (found_id,) = connection.execute("SELECT id FROM trajectories").fetchone() or ("",)
+    return str(found_id)
+
+
+def test_an_interrupted_question_is_stopped_not_failed(watched_store: Store) -> None:
+    def interrupt(_: Turn) -> Action:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        asked(watched_store, [ONE], act=[varied, interrupt])
+    with watched_store.begin() as session:
+        assert find_trajectory(session, _only(watched_store)).state == "stopped"
+
+
+def test_an_unknown_video_or_trajectory_is_not_found(store: Store) -> None:
+    with pytest.raises(NotFound):
+        asked(store, [ONE])
+    for name in ("", "ffff"):
+        with pytest.raises(NotFound, match="trajectory"):
+            load_history(store, name)

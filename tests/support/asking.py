@@ -1,0 +1,56 @@
+"""A small remembered garden party, and a toolbox without weights, to ask questions of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from models.profile import load_profile
+from models.toolbox import Toolbox
+from store.database import Store
+from tests.support.remembered import Event, Said, WordEmbedder, name, watch, weave
+
+PARTY = "abcdefabcdefabcd"
+
+CLIPS = (
+    (Said("Ann opens the wooden gate of the garden", 3), Said("The sky is clear", 12)),
+    (Said("Bob carries a blue cup of coffee to the table", 4, who=("<face_2>",)),),
+    (
+        Said("We moved the party inside because the rain started", 5, speaker="<voice_1>"),
+        Said("Everybody leaves the garden", 14),
+    ),
+    (Said("Ann shows the old piano in the kitchen", 2, who=("<face_1>",)),),
+    (Said("Bob plays a slow song on the piano", 6, who=("<face_2>",)),),
+    (Said("The guests wash the plates and sing", 8), Said("Good night", 25, source="read")),
+)
+EVENTS = (
+    Event(0, "arrival in the garden", "Ann opens the gate and Bob brings coffee.", (0, 1), 2),
+    Event(1, "rain and retreat", "Rain starts and the party moves inside.", (2,), 2),
+    Event(2, "music in the kitchen", "Ann shows a piano and Bob plays a slow song.", (3, 4, 5), 5),
+)
+EDGES = ((0, 1, "before", 2), (1, 2, "causes", 5))
+
+
+class WordToolbox(Toolbox):
+    """A toolbox whose text embedding needs no weights and knows words only."""
+
+    def __init__(self, profile: str = "local") -> None:
+        super().__init__(load_profile(profile, None), Path("/nonexistent"))
+
+    @property
+    def text(self) -> WordEmbedder:  # type: ignore[override]
+        return WordEmbedder()
+
+    @property
+    def reranker(self) -> None:  # type: ignore[override]
+        return None
+
+
+def remember_party(store: Store, clips: int = len(CLIPS)) -> None:
+    """The party, watched up to ``clips`` clips."""
+    watch(store, PARTY, CLIPS[:clips])
+    known = [event for event in EVENTS if event.since < clips]
+    edges = [edge for edge in EDGES if edge[3] < clips]
+    if known:
+        weave(store, PARTY, known, edges)
+    name(store, PARTY, 1, "Ann", "<face_1>")
+    name(store, PARTY, 2, "Bob", "<face_2>", "<voice_1>")
