@@ -25,6 +25,7 @@ class WatchSettings(Frozen):
     frame_height: PositiveInt = Field(default=720, description="sampled frames are shrunk to this")
     face_score: float = Field(default=0.85, ge=0, le=1)
     face_quality: float = Field(default=22.0, ge=0)
+    face_interval_ms: PositiveInt = Field(default=1_000, description="how often to look for faces")
     face_exemplars: PositiveInt = 10
     voice_exemplars: PositiveInt = 20
     voice_turn_ms: PositiveInt = 2_000

@@ -32,8 +32,9 @@ class Candidate:
 
 @dataclass(frozen=True, eq=False)
 class Chosen:
-    """A keyframe with its pixels, H x W x 3 RGB."""
+    """A keyframe with its place among the clip's frames and its pixels, H x W x 3 RGB."""
 
+    index: int
     keyframe: Keyframe
     image: Image
 
@@ -66,14 +67,17 @@ def _first_of_each_shot(ranked: Iterable[int], found: Sequence[Candidate]) -> li
     return list(best.values())
 
 
-def pick_keyframes(frames: Sequence[Frame], settings: WatchSettings, blobs: Blobs) -> list[Chosen]:
-    """Choose the keyframes of one clip and keep their JPEGs in ``blobs``."""
-    found = candidates(frames, settings)
+def pick_keyframes(
+    frames: Sequence[Frame], found: Sequence[Candidate], settings: WatchSettings, blobs: Blobs
+) -> list[Chosen]:
+    """Choose the keyframes among ``frames`` and keep their JPEGs in ``blobs``."""
     chosen = choose(found, settings.keyframes, settings.keyframe_gap_ms)
-    return [_keep(frames[i], found[i], settings, blobs) for i in chosen]
+    return [_keep(i, frames[i], found[i], settings, blobs) for i in chosen]
 
 
-def _keep(frame: Frame, found: Candidate, settings: WatchSettings, blobs: Blobs) -> Chosen:
+def _keep(
+    index: int, frame: Frame, found: Candidate, settings: WatchSettings, blobs: Blobs
+) -> Chosen:
     image = frame.image
     keyframe = Keyframe(
         time_ms=frame.time_ms,
@@ -85,4 +89,4 @@ def _keep(frame: Frame, found: Candidate, settings: WatchSettings, blobs: Blobs)
         height=image.shape[0],
         blob=blobs.add(image, settings.jpeg_quality),
     )
-    return Chosen(keyframe, image)
+    return Chosen(index, keyframe, image)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from domain.media import Percept
+from domain.media import Group, Percept, Utterance
+from perception.faces import find_faces, group_faces
 from perception.jpeg import Blobs
-from perception.keyframes import pick_keyframes
+from perception.keyframes import Candidate, Chosen, candidates, pick_keyframes
+from perception.screen import read_screen
+from perception.speech import utterances
+from perception.voices import find_turns, group_voices
 
 if TYPE_CHECKING:
     from domain.settings import WatchSettings
@@ -53,7 +58,7 @@ class Perceived:
     blobs: dict[str, bytes]
 
 
-def perceive(raw: RawClip, tools: Perceptors, settings: WatchSettings) -> Perceived:  # noqa: ARG001
+def perceive(raw: RawClip, tools: Perceptors, settings: WatchSettings) -> Perceived:
     """Everything that can be told of one clip by itself; the same clip gives the same percept.
 
     Raises:
@@ -61,11 +66,47 @@ def perceive(raw: RawClip, tools: Perceptors, settings: WatchSettings) -> Percei
         ModelError: a model failed.
     """
     blobs = Blobs()
-    chosen = pick_keyframes(raw.frames, settings, blobs)
+    found = candidates(raw.frames, settings)
+    chosen = pick_keyframes(raw.frames, found, settings, blobs)
+    said, voices = _listen(raw, tools, settings)
     percept = Percept(
         clip=raw.clip,
-        keyframes=tuple(c.keyframe for c in chosen),
+        keyframes=tuple(one.keyframe for one in chosen),
+        utterances=said,
+        screen_texts=read_screen(chosen, tools.screen) if chosen else (),
+        faces=_look(raw, found, chosen, tools, settings, blobs),
+        voices=voices,
         gaps=raw.gaps,
         error=raw.error,
     )
     return Perceived(percept, dict(blobs))
+
+
+def _look(
+    raw: RawClip,
+    found: Sequence[Candidate],
+    chosen: Sequence[Chosen],
+    tools: Perceptors,
+    settings: WatchSettings,
+    blobs: Blobs,
+) -> tuple[Group, ...]:
+    """The people whose faces are seen."""
+    if not raw.frames:
+        return ()
+    always = [one.index for one in chosen]
+    shots = [candidate.shot for candidate in found]
+    seen = find_faces(raw.frames, shots, always, tools.faces, settings)
+    return group_faces(seen, tools.faces.same_person, raw.clip, settings, blobs)
+
+
+def _listen(
+    raw: RawClip, tools: Perceptors, settings: WatchSettings
+) -> tuple[tuple[Utterance, ...], tuple[Group, ...]]:
+    """What is said, and the voices that say it."""
+    spans = tools.activity.spans(raw.samples) if raw.samples.any() else []
+    if not spans:
+        return (), ()
+    turns = find_turns(raw.samples, spans, tools.speaker, settings.audio_hz)
+    voices = group_voices(turns, raw.samples, raw.clip, tools.speaker, settings)
+    known = {voice.number for voice in voices}
+    return utterances(tools.speech.transcribe(raw.samples), turns, known, raw.clip), voices

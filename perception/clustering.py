@@ -1,0 +1,110 @@
+"""Average-linkage clustering of unit vectors, with pairs that must stay apart. Deterministic."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+_APART = -2.0
+"""Below every cosine: never merged."""
+
+
+def cluster(
+    vectors: NDArray[np.float32],
+    threshold: float,
+    apart: NDArray[np.bool_] | None = None,
+    seeds: Sequence[int] | None = None,
+) -> list[int]:
+    """Merge the two likest groups until none are alike any more.
+
+    Two groups are as alike as the mean cosine between a vector of one and a vector of the other.
+
+    Args:
+        vectors: N x D, L2-normalised.
+        threshold: groups are merged at this mean cosine or above.
+        apart: N x N, symmetric; True where two vectors must not share a group.
+        seeds: groups to begin with, one number a vector; each vector alone by default.
+
+    Returns:
+        The group of each vector, numbered from 0 in order of first appearance.
+    """
+    count = len(vectors)
+    if count == 0:
+        return []
+    groups = _grouped(list(seeds) if seeds is not None else list(range(count)))
+    links = _Links(vectors, apart, groups)
+    while (pair := links.likest(threshold)) is not None:
+        links.merge(*pair)
+    labels = [0] * count
+    for group in links.groups:
+        for member in group:
+            labels[member] = min(group)
+    return renumber(labels)
+
+
+def _grouped(labels: Sequence[int]) -> list[list[int]]:
+    groups: dict[int, list[int]] = {}
+    for index, label in enumerate(labels):
+        groups.setdefault(label, []).append(index)
+    return list(groups.values())
+
+
+def renumber(labels: Sequence[int]) -> list[int]:
+    """The same groups, numbered from 0 in order of first appearance."""
+    numbers: dict[int, int] = {}
+    return [numbers.setdefault(label, len(numbers)) for label in labels]
+
+
+class _Links:
+    """Groups and the mean cosines between them; a merge updates one row."""
+
+    def __init__(
+        self,
+        vectors: NDArray[np.float32],
+        apart: NDArray[np.bool_] | None,
+        groups: list[list[int]],
+    ) -> None:
+        self.groups = groups
+        member = np.zeros((len(groups), len(vectors)))
+        for row, group in enumerate(groups):
+            member[row, group] = 1
+        self._sums = member @ vectors.astype(np.float64)
+        self._sizes = member.sum(axis=1)
+        blocked = np.zeros((len(groups), len(groups)))
+        if apart is not None:
+            blocked = member @ apart.astype(np.float64) @ member.T
+        self._apart = blocked > 0
+        self._means = np.full(self._apart.shape, _APART)
+        for row in range(len(groups)):
+            self._update(row)
+
+    def likest(self, threshold: float) -> tuple[int, int] | None:
+        """The two groups to merge next, the earlier first."""
+        best = int(np.argmax(self._means))
+        row, column = divmod(best, len(self._means))
+        if self._means[row, column] < threshold:
+            return None
+        return min(row, column), max(row, column)
+
+    def merge(self, row: int, gone: int) -> None:
+        """Let ``row`` take in ``gone``."""
+        self.groups[row] = self.groups[row] + self.groups[gone]
+        self.groups[gone] = []
+        self._sums[row] += self._sums[gone]
+        self._sizes[row] += self._sizes[gone]
+        self._sizes[gone] = 0
+        self._apart[row] |= self._apart[gone]
+        self._apart[:, row] |= self._apart[:, gone]
+        self._means[gone] = self._means[:, gone] = _APART
+        self._update(row)
+
+    def _update(self, row: int) -> None:
+        live = (self._sizes > 0) & ~self._apart[row]
+        live[row] = False
+        means = np.full(len(self._sizes), _APART)
+        if live.any():
+            dots = self._sums[live] @ self._sums[row]
+            means[live] = dots / (self._sizes[live] * self._sizes[row])
+        self._means[row] = self._means[:, row] = means

@@ -1,0 +1,82 @@
+"""Text on the keyframes of one clip; what stands there for longer is stored once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import SequenceMatcher
+from typing import TYPE_CHECKING
+
+import cv2
+import numpy as np
+
+from domain.media import Box, ScreenText
+
+if TYPE_CHECKING:
+    from models.ports import Image, ScreenReader, TextLine
+    from perception.keyframes import Chosen
+
+_LONGEST_SIDE = 1_280
+_LEAST_SCORE = 0.6
+_LEAST_LETTERS = 2
+_SAME = 0.9
+
+
+def read_screen(chosen: Sequence[Chosen], reader: ScreenReader) -> tuple[ScreenText, ...]:
+    """Lines of text, each at the first keyframe it is read on, in reading order."""
+    kept: list[ScreenText] = []
+    for one in chosen:
+        before = tuple(kept)
+        kept += [
+            text
+            for text in _texts(one, reader)
+            if not any(same_text(text.text, other.text) for other in before)
+        ]
+    return tuple(kept)
+
+
+def _texts(chosen: Chosen, reader: ScreenReader) -> list[ScreenText]:
+    """What is read on one keyframe; boxes in its pixels, whatever size it was read at."""
+    image = chosen.image
+    scale = max(1.0, max(image.shape[:2]) / _LONGEST_SIDE)
+    lines = [line for line in reader.read(_shrunk(image, scale)) if _worth_keeping(line)]
+    boxes = [_box(line, scale, image) for line in lines]
+    time = chosen.keyframe.time_ms
+    return [
+        ScreenText(time_ms=time, text=line.text, score=line.score, box=box)
+        for line, box in zip(lines, boxes, strict=True)
+        if box is not None
+    ]
+
+
+def _shrunk(image: Image, scale: float) -> Image:
+    if scale == 1.0:
+        return image
+    size = (round(image.shape[1] / scale), round(image.shape[0] / scale))
+    return np.asarray(cv2.resize(image, size, interpolation=cv2.INTER_AREA), np.uint8)
+
+
+def _box(line: TextLine, scale: float, image: Image) -> Box | None:
+    x0, y0, x1, y1 = (round(value * scale) for value in line.box)
+    x0, y0 = max(0, x0), max(0, y0)
+    x1, y1 = min(image.shape[1], x1), min(image.shape[0], y1)
+    return Box(x0=x0, y0=y0, x1=x1, y1=y1) if x1 > x0 and y1 > y0 else None
+
+
+def _worth_keeping(line: TextLine) -> bool:
+    letters = sum(character.isalnum() for character in line.text)
+    return line.score > _LEAST_SCORE and letters >= _LEAST_LETTERS
+
+
+def same_text(a: str, b: str) -> bool:
+    """Whether two readings are of one line: equal but for case, marks and a slip or two."""
+    one, two = _bare(a), _bare(b)
+    if one == two:
+        return True
+    # A slip in a number makes another number.
+    if any(c.isdigit() for c in one + two) or min(len(one), len(two)) < 1 / (1 - _SAME):
+        return False
+    return SequenceMatcher(None, one, two, autojunk=False).ratio() >= _SAME
+
+
+def _bare(text: str) -> str:
+    return "".join(character for character in text.casefold() if character.isalnum())

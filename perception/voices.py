@@ -1,0 +1,194 @@
+"""Who speaks when in one clip: voices as groups of turns (section 3.1).
+
+Speech is cut into windows of 1.5 s; their embeddings are clustered; what is too small to be a
+person is given to the voice it is most like; windows of one voice in a row are a turn.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from domain.media import Group, IdentityKind, Sighting
+from domain.time import TimeSpan
+from perception.clustering import cluster, renumber
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from domain.media import Clip
+    from domain.settings import WatchSettings
+    from models.ports import Samples, SpeakerEncoder, Vector
+
+WINDOW_MS = 1_500
+HOP_MS = 750
+_SHORTEST_MS = 400
+_ALIKE = 0.3
+"""Mean cosine at which clusters of windows merge (cosine distance 0.7). Windows are short, and so
+less alike than the turns for which the encoder states its own threshold."""
+_SMALL = 3
+"""Clusters of fewer windows are absorbed, where there is a larger one."""
+_PAUSE_MS = 500
+_LONGEST_MS = 10_000
+"""What is embedded of a turn at most: more says no more about the voice."""
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A stretch of speech of one voice, in milliseconds from the clip's start."""
+
+    start_ms: int
+    end_ms: int
+    voice: int
+
+    @property
+    def length_ms(self) -> int:
+        """How long the turn lasts."""
+        return self.end_ms - self.start_ms
+
+
+def find_turns(
+    samples: Samples, spans: Sequence[tuple[int, int]], encoder: SpeakerEncoder, hz: int
+) -> list[Turn]:
+    """Turns in order; voices are numbered from 0 in order of first appearance.
+
+    Args:
+        samples: mono audio of the clip, values in [-1, 1].
+        spans: where somebody speaks, in milliseconds, in order, disjoint.
+        encoder: speaker embeddings.
+        hz: samples a second.
+    """
+    windows = [window for span in spans for window in cut_windows(*span)]
+    if not windows:
+        return []
+    vectors = np.stack([encoder.embed(_slice(samples, *w, hz)) for w in windows])
+    voices = absorb_small(vectors, cluster(vectors, _ALIKE), _SMALL)
+    return _join(windows, voices, spans)
+
+
+def cut_windows(start_ms: int, end_ms: int) -> list[tuple[int, int]]:
+    """Windows of 1.5 s every 0.75 s that cover a span; one shorter window where it is shorter."""
+    if end_ms - start_ms < _SHORTEST_MS:
+        return []
+    if end_ms - start_ms <= WINDOW_MS:
+        return [(start_ms, end_ms)]
+    last = end_ms - WINDOW_MS
+    return [(s, s + WINDOW_MS) for s in (*range(start_ms, last, HOP_MS), last)]
+
+
+def absorb_small(vectors: NDArray[np.float32], labels: Sequence[int], small: int) -> list[int]:
+    """Give the members of clusters smaller than ``small`` to the likest larger cluster."""
+    sizes = Counter(labels)
+    large = sorted(label for label, size in sizes.items() if size >= small)
+    if not large:
+        large = [min(label for label, size in sizes.items() if size == max(sizes.values()))]
+    rows = np.array(labels)
+    means = np.stack([vectors[rows == label].mean(axis=0) for label in large])
+    means /= np.linalg.norm(means, axis=1, keepdims=True)
+    nearest = np.argmax(vectors @ means.T, axis=1)
+    kept = [
+        label if label in large else large[near]
+        for label, near in zip(labels, nearest, strict=True)
+    ]
+    return renumber(kept)
+
+
+def _slice(samples: Samples, start_ms: int, end_ms: int, hz: int) -> Samples:
+    return samples[start_ms * hz // 1000 : end_ms * hz // 1000]
+
+
+def _join(
+    windows: Sequence[tuple[int, int]],
+    voices: Sequence[int],
+    spans: Sequence[tuple[int, int]],
+) -> list[Turn]:
+    """Windows as turns: windows that overlap meet half-way, short pauses are bridged."""
+    turns: list[Turn] = []
+    for start, end in spans:
+        inside = [(w, v) for w, v in zip(windows, voices, strict=True) if start <= w[0] < end]
+        turns += _turns_of_span(start, end, inside)
+    return bridge_pauses(turns)
+
+
+def _turns_of_span(
+    start: int, end: int, windows: Sequence[tuple[tuple[int, int], int]]
+) -> list[Turn]:
+    if not windows:
+        return []
+    edges = [start]
+    edges += [(a[1] + b[0]) // 2 for (a, _), (b, _) in pairwise(windows)]
+    edges.append(end)
+    pieces = [
+        Turn(low, high, voice)
+        for (low, high), (_, voice) in zip(pairwise(edges), windows, strict=True)
+    ]
+    return [_whole(list(run)) for _, run in groupby(pieces, key=lambda piece: piece.voice)]
+
+
+def _whole(run: Sequence[Turn]) -> Turn:
+    return Turn(run[0].start_ms, run[-1].end_ms, run[0].voice)
+
+
+def bridge_pauses(turns: Sequence[Turn]) -> list[Turn]:
+    """Turns of one voice with less than half a second between them are one turn."""
+    joined: list[Turn] = []
+    for turn in turns:
+        last = joined[-1] if joined else None
+        if last and last.voice == turn.voice and turn.start_ms - last.end_ms < _PAUSE_MS:
+            joined[-1] = Turn(last.start_ms, turn.end_ms, turn.voice)
+        else:
+            joined.append(turn)
+    return joined
+
+
+def group_voices(
+    turns: Sequence[Turn],
+    samples: Samples,
+    clip: Clip,
+    encoder: SpeakerEncoder,
+    settings: WatchSettings,
+) -> tuple[Group, ...]:
+    """A group for each voice with a turn long enough to know it by; sightings are those turns."""
+    groups = []
+    for voice in sorted({turn.voice for turn in turns}):
+        mine = [t for t in turns if t.voice == voice and t.length_ms >= settings.voice_turn_ms]
+        if mine:
+            vectors = [_embed(turn, samples, encoder, settings.audio_hz) for turn in mine]
+            groups.append(_group(voice, mine, vectors, clip))
+    return tuple(groups)
+
+
+def _embed(turn: Turn, samples: Samples, encoder: SpeakerEncoder, hz: int) -> Vector:
+    end_ms = min(turn.end_ms, turn.start_ms + _LONGEST_MS)
+    return encoder.embed(_slice(samples, turn.start_ms, end_ms, hz))
+
+
+def _group(voice: int, turns: Sequence[Turn], vectors: Sequence[Vector], clip: Clip) -> Group:
+    """Score: how like the voice's mean the turn is. Quality: how long it is, in seconds."""
+    mean = np.sum(vectors, axis=0)
+    mean = mean / max(float(np.linalg.norm(mean)), 1e-9)
+    return Group(
+        kind=IdentityKind.VOICE,
+        number=voice,
+        sightings=tuple(
+            Sighting(
+                span=clip_span(turn.start_ms, turn.end_ms, clip),
+                score=min(1.0, max(0.0, float(vector @ mean))),
+                quality=turn.length_ms / 1000,
+                vector=tuple(float(value) for value in vector),
+            )
+            for turn, vector in zip(turns, vectors, strict=True)
+        ),
+    )
+
+
+def clip_span(start_ms: int, end_ms: int, clip: Clip) -> TimeSpan:
+    """A stretch of the clip's samples as video time, within the clip."""
+    zero, last = clip.span.start_ms, clip.span.end_ms
+    start = min(zero + max(0, start_ms), last)
+    return TimeSpan.of(start, min(max(start, zero + end_ms), last))
