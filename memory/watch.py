@@ -180,11 +180,10 @@ class _Maker:
         clip, text = percept.clip.index, clip_text(written.drafts, people)
         lines = [people.named(draft.text) for draft in written.drafts]
         vectors = list(self.toolbox.text.embed([*lines, text])) if text else []
-        rows = [vector.tolist() for vector in vectors]
         store_memories(
-            self.session, self.video_id, clip, written.drafts, rows[:-1], people, self.settings
+            self.session, self.video_id, clip, written.drafts, vectors[:-1], people, self.settings
         )
-        embedding = rows[-1] if rows else None
+        embedding = vectors[-1].tolist() if vectors else None
         mark_clip(self.session, self.video_id, clip, ClipState.DONE, percept.error, text, embedding)
 
     def _keep_blobs(self, blobs: Mapping[str, bytes], keep: BlobStore) -> None:

@@ -6,12 +6,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from sqlalchemy import Select, func, insert, or_, select, update
 from sqlalchemy.dialects.postgresql import aggregate_order_by
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, defer
 
 from domain.memories import Memory, MemoryDraft, MemoryKind, Source
 from domain.time import TimeSpan
+from store.copying import HALFVEC, copy_rows, pack_halfvec, take_ids, unpack_halfvecs
 from store.schema import (
     ClipRow,
     IdentityRow,
@@ -20,7 +23,20 @@ from store.schema import (
     MemoryStrengthRow,
 )
 
-Vector = Sequence[float]
+Vector = Sequence[float] | NDArray[np.float32]
+
+_COLUMNS = {
+    "id": "int8",
+    "video_id": "text",
+    "clip": "int4",
+    "kind": "text",
+    "text": "text",
+    "start_ms": "int8",
+    "end_ms": "int8",
+    "source": "text",
+    "speaker": "text",
+    "embedding": HALFVEC,
+}
 
 
 @dataclass(frozen=True)
@@ -28,7 +44,7 @@ class MemoryAt:
     """A stored line with its vector, shape (D,)."""
 
     memory: Memory
-    vector: Vector
+    vector: NDArray[np.float32]
 
 
 def add_memories(
@@ -39,31 +55,30 @@ def add_memories(
     vectors: Sequence[Vector],
 ) -> list[int]:
     """Store lines of one clip; returns their ids in order."""
+    ids = take_ids(session, "memories", len(drafts)) if drafts else []
     rows = [
-        {
-            "video_id": video_id,
-            "clip": clip,
-            "kind": str(draft.kind),
-            "text": draft.text,
-            "start_ms": draft.span.start_ms,
-            "end_ms": draft.span.end_ms,
-            "source": str(draft.source),
-            "speaker": draft.speaker,
-            "embedding": vector,
-        }
-        for draft, vector in zip(drafts, vectors, strict=True)
+        (
+            memory_id,
+            video_id,
+            clip,
+            str(draft.kind),
+            draft.text,
+            draft.span.start_ms,
+            draft.span.end_ms,
+            str(draft.source),
+            draft.speaker,
+            pack_halfvec(vector),
+        )
+        for memory_id, draft, vector in zip(ids, drafts, vectors, strict=True)
     ]
-    if not rows:
-        return []
-    returning = insert(MemoryRow).returning(MemoryRow.id, sort_by_parameter_order=True)
-    return list(session.scalars(returning, rows))
+    copy_rows(session, "memories", _COLUMNS, rows)
+    return ids
 
 
 def link_memories(session: Session, pairs: Iterable[tuple[int, int]]) -> None:
     """Note that memory (first) mentions identity (second)."""
-    rows = [{"memory_id": m, "identity_id": i} for m, i in sorted(set(pairs))]
-    if rows:
-        session.execute(insert(MemoryLinkRow), rows)
+    types = {"memory_id": "int8", "identity_id": "int8"}
+    copy_rows(session, "memory_links", types, sorted(set(pairs)))
 
 
 def strengthen(session: Session, memory_ids: Sequence[int], clip: int) -> None:
@@ -144,10 +159,17 @@ def _visible(as_of: int) -> Select[Any]:
 
 
 def _read(session: Session, query: Select[Any], as_of: int) -> list[MemoryAt]:
-    rows = list(session.scalars(query))
-    ids = [row.id for row in rows]
+    """Rows by ``query``; vectors travel packed, since reading them as text takes most of it."""
+    bare = query.options(defer(MemoryRow.embedding), defer(MemoryRow.words))
+    found = session.execute(bare.add_columns(func.halfvec_send(MemoryRow.embedding))).all()
+    ids = [row.id for row, _ in found]
     tags, weights = tags_of(session, ids), _weights(session, ids, as_of)
-    return [MemoryAt(_memory(row, tags, weights), row.embedding) for row in rows]
+    vectors = unpack_halfvecs(packed for _, packed in found)
+    rows = [row for row, _ in found]
+    return [
+        MemoryAt(_memory(row, tags, weights), vector)
+        for row, vector in zip(rows, vectors, strict=True)
+    ]
 
 
 def _memory(

@@ -11,13 +11,13 @@ from sqlalchemy.orm import Session
 
 from domain.media import Group, IdentityKind, Keyframe, Percept, ScreenText, Sighting, Utterance
 from domain.time import TimeSpan
+from store.copying import copy_rows
 from store.schema import (
     BlobRow,
     ClipRow,
     KeyframeRow,
     ScreenTextRow,
     SightingRow,
-    UtteranceRow,
     VideoRow,
 )
 
@@ -57,8 +57,9 @@ def add_percept(
     _add(session, ScreenTextRow, [where | _screen_text(t) for t in percept.screen_texts])
     spoken = [("speech", u) for u in percept.utterances]
     told = [("caption", u) for u in percept.captions]
-    rows = [where | _utterance(o, u, owners, speakers) for o, u in spoken + told]
-    _add(session, UtteranceRow, rows)
+    place = (video_id, percept.clip.index)
+    rows = [(*place, *_utterance(o, u, owners, speakers)) for o, u in spoken + told]
+    copy_rows(session, "utterances", _UTTERANCE, rows)
     _set_gaps(session, video_id, percept.clip.index, percept.gaps)
     return _add_sightings(session, where, [*percept.faces, *percept.voices], owners)
 
@@ -77,22 +78,29 @@ def _screen_text(line: ScreenText) -> dict[str, Any]:
     return {"time_ms": line.time_ms, "text": line.text, "score": line.score, "box": box}
 
 
+_UTTERANCE = {
+    "video_id": "text",
+    "clip": "int4",
+    "origin": "text",
+    "start_ms": "int8",
+    "end_ms": "int8",
+    "text": "text",
+    "language": "text",
+    "confidence": "float8",
+    "speaker": "text",
+    "identity_id": "int8",
+}
+
+
 def _utterance(
     origin: str, said: Utterance, owners: Owners, speakers: Mapping[str, int]
-) -> dict[str, Any]:
+) -> tuple[Any, ...]:
     identity = speakers.get(said.speaker or "")
     if identity is None and said.voice is not None:
         identity = owners.get((IdentityKind.VOICE, said.voice))
-    return {
-        "origin": origin,
-        "start_ms": said.span.start_ms,
-        "end_ms": said.span.end_ms,
-        "text": said.text,
-        "language": said.language,
-        "confidence": said.confidence,
-        "speaker": said.speaker,
-        "identity_id": identity,
-    }
+    span, speaker = said.span, said.speaker
+    told = (said.text, said.language, said.confidence, speaker, identity)
+    return (origin, span.start_ms, span.end_ms, *told)
 
 
 def _set_gaps(session: Session, video_id: str, clip: int, gaps: Sequence[TimeSpan]) -> None:
