@@ -35,15 +35,17 @@ def make_chat_model(spec: ChatSpec, temperature: float | None) -> BaseChatModel:
 
     make: Callable[..., BaseChatModel] = init_chat_model
     options: dict[str, Any] = {
-        "max_tokens": spec.max_tokens,
         "timeout": spec.timeout_s,
         # Retries and deadlines are ours (models.patience), the same for every provider.
         "max_retries": 0,
     }
     if temperature is not None:
         options["temperature"] = temperature
-    if spec.base_url is not None:
-        options["base_url"] = spec.base_url
+    if spec.base_url is None:
+        options["max_tokens"] = spec.max_tokens
+    else:
+        # LangChain would send OpenAI's newer name for the limit, which other servers ignore.
+        options |= {"base_url": spec.base_url, "extra_body": {"max_tokens": spec.max_tokens}}
     key = api_key(spec)
     if key is not None:
         options["api_key"] = key

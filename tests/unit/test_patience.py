@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+
+from models import patience
+from models.patience import CallFailed, patiently, within
+
+
+class ServerSaid(Exception):
+    """An error as the clients of model servers raise them."""
+
+    def __init__(self, status: int, retry_after: str | None = None) -> None:
+        super().__init__(f"status {status}")
+        self.status_code = status
+        headers = {} if retry_after is None else {"retry-after": retry_after}
+        self.response = type("Response", (), {"headers": headers})()
+
+
+@pytest.fixture
+def slept(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Pauses that were asked for, none of them taken."""
+    pauses: list[float] = []
+    monkeypatch.setattr(patience.time, "sleep", pauses.append)
+    return pauses
+
+
+def failing(*errors: Exception | str) -> Callable[[], str]:
+    """A call that fails in these ways, one after another, and then answers."""
+    left = list(errors)
+
+    def call() -> str:
+        step = left.pop(0) if left else "done"
+        if isinstance(step, Exception):
+            raise step
+        return step
+
+    return call
+
+
+def soon() -> float:
+    return time.monotonic() + 60
+
+
+def test_a_call_that_answers_is_made_once(slept: list[float]) -> None:
+    assert patiently(failing("first", "second"), soon(), 5) == "first"
+    assert slept == []
+
+
+@pytest.mark.parametrize("status", [429, 500, 502, 503, 529])
+def test_busy_and_failing_servers_are_asked_again_after_growing_pauses(
+    status: int, slept: list[float]
+) -> None:
+    assert patiently(failing(*[ServerSaid(status)] * 3), soon(), 3) == "done"
+    assert slept == [0.5, 1.0, 2.0]
+
+
+@pytest.mark.parametrize("status", [400, 401, 404, 422])
+def test_a_wrong_request_is_not_repeated(status: int, slept: list[float]) -> None:
+    with pytest.raises(CallFailed) as caught:
+        patiently(failing(ServerSaid(status)), soon(), 3)
+    assert caught.value.status == status
+    assert slept == []
+
+
+def test_an_error_without_a_status_is_not_repeated(slept: list[float]) -> None:
+    with pytest.raises(CallFailed, match="OSError: connection refused"):
+        patiently(failing(OSError("connection refused")), soon(), 3)
+    assert slept == []
+
+
+def test_retries_come_to_an_end(slept: list[float]) -> None:
+    with pytest.raises(CallFailed) as caught:
+        patiently(failing(*[ServerSaid(503)] * 9), soon(), 2)
+    assert caught.value.status == 503
+    assert len(slept) == 2
+
+
+def test_the_pause_that_a_server_asks_for_is_kept_within_reason(slept: list[float]) -> None:
+    errors = [ServerSaid(429, "7"), ServerSaid(429, "3600"), ServerSaid(429, "tomorrow")]
+    assert patiently(failing(*errors), soon(), 3) == "done"
+    assert slept == [7.0, patience.LONGEST_WAIT_S, 2.0]
+
+
+def test_no_pause_goes_past_the_deadline(slept: list[float]) -> None:
+    with pytest.raises(CallFailed):
+        patiently(failing(ServerSaid(429, "10")), time.monotonic() + 5, 3)
+    assert slept == []
+
+
+def test_the_status_is_found_behind_wrapping_errors() -> None:
+    def call() -> str:
+        try:
+            raise ServerSaid(503)
+        except ServerSaid as error:
+            raise RuntimeError("the client gave up") from error
+
+    with pytest.raises(CallFailed) as caught:
+        within(5, call)
+    assert caught.value.status == 503
+    assert caught.value.passing
+
+
+def test_a_call_that_hangs_is_given_up() -> None:
+    released = threading.Event()
+    try:
+        with pytest.raises(CallFailed, match=r"no answer within 0\.1 s"):
+            within(0.1, lambda: released.wait(30))
+    finally:
+        released.set()
+
+
+def test_a_deadline_in_the_past_is_no_answer() -> None:
+    released = threading.Event()
+    try:
+        with pytest.raises(CallFailed, match="no answer"):
+            patiently(lambda: released.wait(30), time.monotonic() - 1, 3)
+    finally:
+        released.set()

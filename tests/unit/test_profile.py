@@ -1,0 +1,164 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from domain.errors import NotFound, SetupError
+from domain.settings import Settings
+from models.manifest import load_manifest
+from models.prices import cost_usd
+from models.profile import ChatSpec, Price, Profile, bundled_profiles, load_profile
+
+
+@pytest.fixture(autouse=True)
+def _no_profile_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HOMER_PROFILE", raising=False)
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    return tmp_path / "homer.toml"
+
+
+def test_without_a_word_it_is_local_with_the_papers_settings() -> None:
+    profile = load_profile()
+    assert (profile.name, profile.writer, profile.reasoner) == ("local", "local", "local")
+    assert profile.settings == Settings()
+    assert profile.chat == {}
+    assert profile.images is None
+
+
+def test_the_local_profile_needs_only_models_of_the_manifest_without_a_language_model() -> None:
+    weights = load_profile("local").weights
+    assert weights == ("whisper-base", "minilm", "reranker", "insightface", "wespeaker")
+    assert set(weights) <= set(load_manifest())
+    assert sum(load_manifest()[name].size for name in weights) < 300_000_000
+
+
+@pytest.mark.parametrize("name", bundled_profiles())
+def test_bundled_profiles_are_sound(name: str) -> None:
+    profile = load_profile(name)
+    assert profile.name == name
+    assert profile.about
+    assert set(profile.weights) <= set(load_manifest())
+    wants_words = "llm" in (profile.writer, profile.reasoner)
+    assert wants_words == bool(profile.chat)
+    if wants_words:
+        assert profile.chat_for("anything") == profile.chat["default"]
+
+
+def test_the_profiles_that_were_promised_are_there() -> None:
+    assert {"local", "gemini", "openai", "ollama"} <= set(bundled_profiles())
+
+
+def test_flag_then_environment_then_file_then_local(
+    config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert load_profile(None, config).name == "local"
+    config.write_text('profile = "gemini"\n')
+    assert load_profile(None, config).name == "gemini"
+    monkeypatch.setenv("HOMER_PROFILE", "ollama")
+    assert load_profile(None, config).name == "ollama"
+    assert load_profile("openai", config).name == "openai"
+
+
+def test_homer_toml_changes_one_thing_of_a_bundled_profile(config: Path) -> None:
+    config.write_text(
+        '[profiles.local]\nfaces = "yunet_sface"\n[profiles.local.settings.watch]\nkeyframes = 5\n'
+    )
+    profile = load_profile(None, config)
+    assert profile.faces == "yunet_sface"
+    assert profile.settings.watch.keyframes == 5
+    assert profile.settings.watch.clip_ms == Settings().watch.clip_ms
+    assert "yunet_sface" in profile.weights
+    assert "insightface" not in profile.weights
+    assert load_profile("gemini", config).faces == "insightface"
+
+
+def test_a_profile_of_ones_own_is_based_on_another(config: Path) -> None:
+    config.write_text(
+        'profile = "mine"\n[profiles.mine]\nbase = "openai"\n'
+        '[profiles.mine.chat.default]\nbase_url = "http://127.0.0.1:8000/v1"\n'
+        '[profiles.mine.chat.judge]\nmodel = "openai:large"\n'
+    )
+    profile = load_profile(None, config)
+    assert (profile.name, profile.writer) == ("mine", "llm")
+    assert profile.chat_for("writer").base_url == "http://127.0.0.1:8000/v1"
+    assert profile.chat_for("writer").model == load_profile("openai").chat["default"].model
+    assert profile.chat_for("judge").model == "openai:large"
+
+
+def test_a_profile_in_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "lab.toml"
+    path.write_text('base = "local"\nreranker = "reranker"\nlanguages = ["en", "de"]\n')
+    profile = load_profile(str(path))
+    assert (profile.name, profile.languages) == ("lab", ("en", "de"))
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        ('faces = "dlib"', "faces"),
+        ('fases = "insightface"', "fases"),
+        ("[settings.watch]\nkeyframes = 0", "settings.watch.keyframes"),
+        ('[chat.default]\nmodel = "no colon"', "chat.default.model"),
+        ('[chat.default]\nmodel = "openai:m"\nbase_url = "file:///etc"', "chat.default.base_url"),
+    ],
+)
+def test_a_wrong_profile_says_where(tmp_path: Path, text: str, where: str) -> None:
+    path = tmp_path / "wrong.toml"
+    path.write_text(text)
+    with pytest.raises(SetupError, match=where):
+        load_profile(str(path))
+
+
+def test_an_unknown_name_lists_the_known_ones(config: Path) -> None:
+    config.write_text("[profiles.mine]\n")
+    with pytest.raises(NotFound, match=r"'lokal'.*gemini.*local.*mine"):
+        load_profile("lokal", config)
+
+
+def test_files_that_cannot_be_read_say_so(tmp_path: Path, config: Path) -> None:
+    with pytest.raises(NotFound, match=r"absent\.toml"):
+        load_profile(str(tmp_path / "absent.toml"))
+    config.write_text("profile = ")
+    with pytest.raises(SetupError, match=r"homer\.toml cannot be read"):
+        load_profile(None, config)
+
+
+def test_profiles_in_a_ring_are_refused(config: Path) -> None:
+    config.write_text('[profiles.a]\nbase = "b"\n[profiles.b]\nbase = "a"\n')
+    with pytest.raises(SetupError, match="a -> b -> a"):
+        load_profile("a", config)
+
+
+def test_a_profile_without_a_language_model_says_what_to_do() -> None:
+    with pytest.raises(SetupError, match=r"'reasoner'.*--profile gemini"):
+        load_profile("local").chat_for("reasoner")
+
+
+def test_a_language_model_in_this_process_is_part_of_the_weights() -> None:
+    assert "qwen2.5-coder-1.5b" in load_profile("small").weights
+    spec = ChatSpec(model="llama:qwen2.5-coder-1.5b")
+    profile = Profile(name="p", reranker=None, chat={"a": spec, "b": spec})
+    assert profile.weights.count("qwen2.5-coder-1.5b") == 1
+    assert "reranker" not in profile.weights
+
+
+@pytest.mark.parametrize(
+    ("spec", "usd"),
+    [
+        (ChatSpec(model="openai:gpt-5.4-mini"), 0.75 + 4.5 / 2),
+        (ChatSpec(model="openai:gpt-5.4-mini", price=Price(input=1, output=2)), 2.0),
+        (ChatSpec(model="openai:gpt-5.4-mini", base_url="http://localhost/v1"), 0.0),
+        (ChatSpec(model="openai:of-my-own"), 0.0),
+    ],
+)
+def test_a_call_costs_what_its_tokens_cost(spec: ChatSpec, usd: float) -> None:
+    assert cost_usd(spec, 1_000_000, 500_000) == pytest.approx(usd)
+
+
+@pytest.mark.parametrize("name", ["gemini", "openai"])
+def test_the_bundled_profiles_models_have_a_price(name: str) -> None:
+    assert cost_usd(load_profile(name).chat["default"], 1_000_000, 0) > 0

