@@ -43,11 +43,12 @@ def import_captions(
     except KeyboardInterrupt as stop:
         raise KeyboardInterrupt(STOPPED) from stop
     if json:
-        return say_json(found)
-    word = "already imported" if found["fresh"] == 0 else "imported"
-    return say(
-        f"{clean(str(found['title']))}: {word} ({found['clips']} clips, id {found['video']})"
-    )
+        say_json(found)
+    else:
+        word = "imported" if found["fresh"] else "already imported"
+        known = f"{found['clips']} clips, {found['failed']} failed, id {found['video']}"
+        say(f"{clean(str(found['title']))}: {word} ({known})")
+    raise typer.Exit(4 if found["failed"] else 0)
 
 
 def _remember(desk: Desk, track: CaptionTrack, title: str, bar: Meter) -> dict[str, object]:

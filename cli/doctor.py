@@ -87,12 +87,14 @@ def _weights(home: Home, profile: ProfileModel) -> Iterator[Check]:
 
 def _chat(profile: ProfileModel) -> Iterator[Check]:
     """The package of each language model's provider, and its key."""
+    from models.chat_models import key_variable
+
     for role, spec in profile.chat.items():
         module, package = EXTRAS.get(spec.provider, (f"langchain_{spec.provider}", spec.provider))
         there = find_spec(module) is not None
         fix = "" if there else f".venv/bin/pip install -c requirements-dev.lock {package}"
         yield Check(f"chat {role}", there, spec.model, fix)
-        yield from _key(role, spec.key)
+        yield from _key(role, key_variable(spec))
 
 
 def _key(role: str, variable: str | None) -> Iterator[Check]:

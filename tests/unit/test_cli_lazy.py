@@ -7,6 +7,11 @@ import sys
 
 import pytest
 
+HEAVY = [
+    *("alembic", "av", "cv2", "faster_whisper", "insightface", "langchain_core", "langgraph"),
+    *("llama_index", "numpy", "onnxruntime", "prefect", "psycopg", "rapidocr", "rich.progress"),
+    *("scipy", "sqlalchemy", "streamlit"),
+]
 
 PROBE = """
 import sys

@@ -1,0 +1,364 @@
+"""The commands over a real database and real local models: what a user types and sees."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from zipfile import ZipFile
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from cli.main import app
+from models.toolbox import Toolbox
+from store.home import Home
+
+LECTURE = """1
+00:00:02,000 --> 00:00:08,000
+ANNA: The harbour of Lisbon was rebuilt after the earthquake of 1755.
+
+2
+00:00:09,000 --> 00:00:15,000
+ANNA: Ships then brought coffee and sugar from Brazil.
+
+3
+00:00:40,000 --> 00:00:48,000
+BRUNO: The lighthouse was painted green because the sailors asked for it.
+
+4
+00:01:10,000 --> 00:01:18,000
+ANNA: In winter the fish market opens at six in the morning.
+"""
+
+Homer = Callable[..., Result]
+LECTURE_ID = "1286d37fdbd11c5f"
+
+
+def run(*arguments: str, stdin: str | None = None) -> Result:
+    return CliRunner().invoke(app, list(arguments), input=stdin)
+
+
+@pytest.fixture
+def homer(home: Home, database: str, monkeypatch: pytest.MonkeyPatch) -> Homer:
+    """Runs a command on a fresh database."""
+    monkeypatch.setenv("HOMER_DATABASE_URL", database)
+    return run
+
+
+@pytest.fixture(scope="module")
+def library(make_database: Callable[[], str], toolbox: Toolbox) -> str:
+    """The url of a database that has the lecture and nothing else."""
+    url = make_database()
+    with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as folder:
+        patch.setenv("HOMER_HOME", folder)
+        patch.setenv("HOMER_WEIGHTS", str(toolbox.weights))
+        patch.setenv("HOMER_DATABASE_URL", url)
+        path = Path(folder) / "lecture.srt"
+        path.write_text(LECTURE)
+        done = run("import", "lecture", "--captions", str(path), "--json")
+        assert data(done) == {
+            "video": LECTURE_ID,
+            "title": "lecture",
+            "clips": 3,
+            "fresh": 3,
+            "failed": 0,
+        }
+    return url
+
+
+@pytest.fixture
+def lecture(homer: Homer, library: str, toolbox: Toolbox, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The lecture's id; commands find it, and share models that are loaded already."""
+    monkeypatch.setenv("HOMER_DATABASE_URL", library)
+    monkeypatch.setattr("flows.desk.Toolbox", lambda _profile, _weights: toolbox)
+    return LECTURE_ID
+
+
+def data(result: Result) -> Any:
+    """The one JSON document on stdout."""
+    assert result.exit_code == 0, result.stderr
+    (line,) = result.stdout.splitlines()
+    return json.loads(line)
+
+
+def test_an_empty_library_says_how_to_begin(homer: Homer) -> None:
+    shown = homer("videos")
+    assert (shown.exit_code, shown.stdout) == (0, "")
+    assert "homer ingest" in shown.stderr
+    assert data(homer("videos", "--json")) == []
+    asked = homer("ask", "Who is it?")
+    assert asked.exit_code == 2
+    assert "homer ingest" in asked.stderr
+
+
+def test_an_import_is_listed_and_importing_it_again_does_nothing(
+    homer: Homer, lecture: str, tmp_path: Path
+) -> None:
+    (tmp_path / "lecture.srt").write_text(LECTURE)
+    (entry,) = data(homer("videos", "--json"))
+    assert (entry["id"], entry["title"], entry["state"]) == (lecture, "lecture", "done")
+    assert (entry["clips"], entry["done"]) == (3, 3)
+    again = homer("import", "lecture", "--captions", str(tmp_path / "lecture.srt"))
+    assert "already imported (3 clips, 0 failed" in again.stdout
+
+
+def test_show_has_people_segments_and_clips(homer: Homer, lecture: str) -> None:
+    shown = homer("show", "lecture")
+    assert shown.exit_code == 0
+    assert re.search(r"^clip 1  00:30-01:00$", shown.stdout, re.MULTILINE)
+    assert "lighthouse was painted green" in shown.stdout
+    assert re.search(r"\[s\d+\]$", shown.stdout, re.MULTILINE)
+    portrait = data(homer("show", lecture[:6], "--json"))
+    assert [clip["index"] for clip in portrait["clips"]] == [0, 1, 2]
+    assert portrait["segments"]
+
+
+def test_show_as_of_a_moment_knows_nothing_later(homer: Homer, lecture: str) -> None:
+    portrait = data(homer("show", "lecture", "--as-of", "1:00", "--json"))
+    assert portrait["last_clip"] == 1
+    assert "fish market" not in json.dumps(portrait)
+
+
+def test_ask_prints_answer_confidence_citations_and_trajectory(homer: Homer, lecture: str) -> None:
+    asked = homer("ask", "What colour was the lighthouse painted?", "--video", "lecture")
+    assert asked.exit_code == 0, asked.stderr
+    lines = asked.stdout.splitlines()
+    assert "green" in lines[0]
+    assert re.match(r"confidence 0\.\d\d", lines[1])
+    assert re.match(r"  00:4\d-00:4\d  .*green.*\(lecture, clip 1\) \[m\d+\]", lines[2])
+    assert re.match(r"trajectory [0-9a-f]+ \(\d+ rounds", lines[-1])
+    assert re.search(r"^round 1: t1", asked.stderr, re.MULTILINE)
+
+
+def test_ask_needs_no_video_where_there_is_only_one(homer: Homer, lecture: str) -> None:
+    line = data(homer("ask", "When does the fish market open?", "--json"))
+    assert line["citations"][0]["start_s"] == 70
+    assert set(line) >= {
+        *("id", "answer", "confidence", "not_in_memory", "citations", "retrieved"),
+        *("rounds", "tokens", "seconds", "trajectory"),
+    }
+
+
+def test_an_option_is_chosen_and_named(homer: Homer, lecture: str) -> None:
+    choices = ("-o", "red", "-o", "green", "-o", "white")
+    asked = homer("ask", "What colour was the lighthouse painted?", "-v", "lecture", *choices)
+    assert asked.stdout.startswith("B. green")
+    line = data(
+        homer("ask", "What colour was the lighthouse?", "-v", "lecture", *choices, "--json")
+    )
+    assert line["option"] == "B"
+
+
+def test_as_of_a_moment_the_future_is_not_known(homer: Homer, lecture: str) -> None:
+    line = data(
+        homer("ask", "When does the fish market open?", "--as-of", "00:35", "--json", "-v", "lec")
+    )
+    assert all(found["start_s"] < 35 for found in line["citations"] + line["retrieved"])
+
+
+def test_a_trajectory_shows_the_rounds_of_an_answer(homer: Homer, lecture: str) -> None:
+    line = data(homer("ask", "Who speaks of the harbour?", "--json"))
+    name = line["trajectory"]
+    shown = homer("trajectory", name[:6])
+    assert f"{name}  done  local" in shown.stdout
+    assert "question: Who speaks of the harbour?" in shown.stdout
+    assert "round 1:" in shown.stdout
+    full = data(homer("trajectory", name, "--json"))
+    kinds = [event["kind"] for event in full["events"]]
+    assert (kinds[0], kinds[-1]) == ("question", "end")
+    assert name in [listed["trajectory"] for listed in data(homer("trajectory", "--json"))]
+    assert name in homer("trajectory").stdout
+
+
+@pytest.mark.parametrize("mode", ["event", "video", "keyframe"])
+def test_search_scores_what_it_finds(homer: Homer, lecture: str, mode: str) -> None:
+    found = data(homer("search", "the green lighthouse", "--mode", mode, "--json"))
+    assert found["mode"] == mode
+    assert all(0 <= one["score"] <= 1 for one in found["evidence"])
+
+
+def test_search_prints_times(homer: Homer, lecture: str) -> None:
+    shown = homer("search", "painted lighthouse", "-v", "lecture")
+    assert shown.exit_code == 0
+    assert re.search(r"\d\.\d\d  00:40-00:48  lecture  m\d+ ", shown.stdout)
+
+
+def batch_file(path: Path, *lines: dict[str, Any]) -> Path:
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def test_a_batch_is_answered_and_goes_on_where_it_stopped(
+    homer: Homer, lecture: str, tmp_path: Path
+) -> None:
+    lines = [
+        {"id": f"q{n}", "video": "lecture", "question": f"What is said of the {word}?"}
+        for n, word in enumerate(["harbour", "lighthouse", "fish market"])
+    ]
+    out = tmp_path / "answers.jsonl"
+    first = homer("ask", "--batch", str(batch_file(tmp_path / "a", *lines[:1])), "--out", str(out))
+    assert first.exit_code == 0, first.stderr
+    torn = out.read_text() + '{"id": "q1", "ans'
+    out.write_text(torn)
+    batch = str(batch_file(tmp_path / "questions.jsonl", *lines))
+    second = homer("ask", "--batch", batch, "--out", str(out), "--concurrency", "2")
+    assert second.exit_code == 0, second.stderr
+    assert "1 of 3 are answered already" in second.stderr
+    answers = [json.loads(line) for line in out.read_text().splitlines()]
+    assert sorted(answer["id"] for answer in answers) == ["q0", "q1", "q2"]
+    before = out.read_bytes()
+    assert homer("ask", "--batch", batch, "--out", str(out)).exit_code == 0
+    assert out.read_bytes() == before
+
+
+def test_a_batch_without_out_goes_to_stdout(homer: Homer, lecture: str, tmp_path: Path) -> None:
+    line = {"id": 7, "video": lecture, "question": "When does it open?", "options": ["at six"]}
+    line |= {"as_of_s": 95.0}
+    done = homer("ask", "--batch", str(batch_file(tmp_path / "q.jsonl", line)))
+    answer = data(done)
+    assert (answer["id"], answer["option"]) == (7, "A")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["ask"], "Usage"),
+        (["ask", ""], "the question is empty"),
+        (["ask", "Q?", "--batch", "f"], "give a question, or --batch"),
+        (["ask", "--batch", "missing.jsonl"], "missing.jsonl"),
+        (["ask", "Q?", "--video", "nothing"], "no video goes by 'nothing'"),
+        (["ask", "Q?", "--as-of", "soon"], "--as-of: 'soon' is not a time"),
+        (["ask", "Q?", "--option", " "], "an option is empty"),
+        (["ask", "Q?", "--profile", "gpt9"], "there is no profile 'gpt9'"),
+        (["search", "  "], "the query is empty"),
+        (["search", "x", "--mode", "neighbor"], "Usage"),
+        (["show", "nothing"], "no video goes by 'nothing'"),
+        (["dump", "nothing"], "no video goes by 'nothing'"),
+        (["delete", "nothing", "--yes"], "no video goes by 'nothing'"),
+        (["export", "nothing", "--out", "x.zip"], "no video goes by 'nothing'"),
+        (["trajectory", "ffff"], "no trajectory goes by 'ffff'"),
+        (["import", "x", "--captions", "missing.srt"], "missing.srt"),
+        (["models", "pull", "no-such-model"], "there is no model 'no-such-model'"),
+        (["frobnicate"], "Usage"),
+    ],
+)
+def test_bad_input_is_one_clear_line_and_code_2(
+    homer: Homer, arguments: list[str], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = homer(*arguments)
+    assert done.exit_code == 2
+    assert told in done.stderr
+    assert "Traceback" not in done.stderr
+    if told != "Usage":
+        assert [line for line in done.stderr.splitlines() if line.startswith("homer: ")] or (
+            "Usage" in done.stderr
+        )
+
+
+def test_dump_is_canonical_json_lines(homer: Homer, lecture: str) -> None:
+    first, second = homer("dump", "lecture"), homer("dump", lecture)
+    assert first.stdout == second.stdout
+    rows = [json.loads(line) for line in first.stdout.splitlines()]
+    assert {"clip", "memory"} <= {row["row"] for row in rows}
+
+
+def test_export_is_a_whole_zip(homer: Homer, lecture: str, tmp_path: Path) -> None:
+    out = tmp_path / "lecture.zip"
+    done = homer("export", "lecture", "--out", str(out))
+    assert done.exit_code == 0
+    with ZipFile(out) as archive:
+        assert archive.testzip() is None
+        assert "video.jsonl" in archive.namelist()
+
+
+def test_delete_asks_first_and_then_leaves_nothing(
+    homer: Homer, toolbox: Toolbox, tmp_path: Path
+) -> None:
+    path = tmp_path / "lecture.srt"
+    path.write_text(LECTURE)
+    assert homer("import", "lecture", "--captions", str(path)).exit_code == 0
+    homer("ask", "Who speaks?", "-v", "lecture")
+    refused = homer("delete", "lecture", stdin="n\n")
+    assert refused.exit_code != 0
+    assert data(homer("videos", "--json"))
+    done = homer("delete", "lecture", "--yes")
+    assert done.stdout == "lecture is deleted\n"
+    assert data(homer("videos", "--json")) == []
+    assert data(homer("trajectory", "--json")) == []
+
+
+def test_models_say_what_is_there_and_under_which_licence(homer: Homer, toolbox: Toolbox) -> None:
+    rows = data(homer("models", "--json"))
+    assert {row["state"] for row in rows} == {"present"}
+    shown = homer("models")
+    assert "non-commercial research only" in shown.stdout
+    pulled = homer("models", "pull")
+    assert pulled.stdout.endswith("0 fetched\n")
+
+
+def test_missing_models_are_said(
+    homer: Homer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOMER_WEIGHTS", str(tmp_path / "none"))
+    shown = homer("models")
+    assert "missing" in shown.stdout
+    assert "homer models pull" in shown.stderr
+    (tmp_path / "x.srt").write_text(LECTURE)
+    done = homer("import", "x", "--captions", str(tmp_path / "x.srt"))
+    assert done.exit_code == 3
+    assert "homer models pull" in done.stderr
+
+
+def test_the_doctor_finds_nothing_missing_for_the_local_profile(
+    homer: Homer, toolbox: Toolbox
+) -> None:
+    done = homer("doctor", "--json")
+    assert done.exit_code == 0
+    checks = {check["what"]: check for check in json.loads(done.stdout)}
+    assert {"database", "profile", "codecs", "model minilm", "model whisper-base"} <= set(checks)
+    assert all(check["ok"] for check in checks.values())
+
+
+def test_the_doctor_says_how_to_fix_what_is_missing(
+    homer: Homer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOMER_WEIGHTS", str(tmp_path / "none"))
+    monkeypatch.setenv("HOMER_DATABASE_URL", "postgresql://nobody@127.0.0.1:1/none")
+    monkeypatch.delenv("GOOGLE_API_KEY", raising=False)
+    done = homer("doctor", "--profile", "gemini")
+    assert done.exit_code == 3
+    assert "fix model minilm: homer models pull minilm" in done.stdout
+    assert "fix database: " in done.stdout
+    assert "GOOGLE_API_KEY" in done.stdout
+
+
+def test_a_database_of_ones_own_is_migrated_by_command_only(
+    homer: Homer, home: Home, postgres: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOMER_DATABASE_URL", postgres.ensure_database("bare_for_cli"))
+    refused = homer("videos")
+    assert refused.exit_code == 3
+    assert "homer db upgrade" in refused.stderr
+    assert "now at revision" in homer("db", "upgrade").stdout
+    assert "already at revision" in homer("db", "upgrade").stdout
+    assert homer("videos").exit_code == 0
+
+
+def test_the_password_of_a_database_is_never_shown(
+    homer: Homer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = "postgresql://me:s3cret@127.0.0.1:1/homer"
+    monkeypatch.setenv("HOMER_DATABASE_URL", url)
+    for command in (["videos"], ["doctor"], ["--debug", "videos"]):
+        done = homer(*command)
+        assert done.exit_code == 3
+        assert "s3cret" not in done.stdout + done.stderr
+
+
+def test_the_version_is_told(homer: Homer) -> None:
+    assert re.fullmatch(r"homer \d+\.\d+\.\d+\n", homer("--version").stdout)

@@ -1,0 +1,187 @@
+"""What the documents say is so: their commands parse, their files and targets are there."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer.main
+import yaml
+
+from cli.main import app
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+SCRIPTS = [ROOT / "demo" / "run.sh", ROOT / "docker" / "compose.yaml", *PAGES]
+COMMAND = typer.main.get_command(app)
+TARGETS = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+
+
+def commands_in(path: Path) -> Iterator[str]:
+    """Every ``homer ...`` command line of a document's code."""
+    text = path.read_text()
+    blocks = re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
+    for line in "\n".join(blocks).splitlines():
+        found = re.match(r"(?:[A-Z_]+=\S+ )?(homer .*?)(?:\s+#.*| \|.*)?$", line.strip())
+        if found:
+            yield found[1]
+    yield from re.findall(r"`(homer [a-z][^`]*)`", text)
+
+
+NAMES = set(COMMAND.commands)  # type: ignore[attr-defined]
+"""A page may name a command without its arguments."""
+
+
+def all_commands() -> list[tuple[str, str]]:
+    return [(path.name, line) for path in PAGES for line in commands_in(path)]
+
+
+def parse(arguments: list[str]) -> str:
+    """Parses a command line as ``homer`` would, without running it; returns the command."""
+    command: Any = COMMAND
+    context = command.make_context("homer", list(arguments), resilient_parsing=False)
+    names: list[str] = []
+    while hasattr(command, "resolve_command"):
+        rest = [*context._protected_args, *context.args]
+        if not rest:
+            break
+        name, command, rest = command.resolve_command(context, rest)
+        assert command is not None, name
+        names.append(name)
+        context = command.make_context(name, rest, parent=context)
+    return " ".join(names)
+
+
+@pytest.mark.parametrize(("page", "line"), all_commands())
+def test_every_command_in_the_documents_parses(page: str, line: str) -> None:
+    words = shlex.split(line)[1:]
+    if words[0] == "COMMAND":
+        return
+    if page == "README.md" or not set(words) <= NAMES | {"--direct"}:
+        assert parse(words)
+
+
+def test_the_documents_show_many_commands() -> None:
+    assert len(all_commands()) > 40
+
+
+def registered() -> set[str]:
+    """Every command and subcommand that there is."""
+    found = set()
+    for name, command in COMMAND.commands.items():  # type: ignore[attr-defined]
+        below = getattr(command, "commands", {})
+        found |= {f"{name} {sub}" for sub in below} | ({name} if name != "db" else set())
+    return found
+
+
+def test_the_readme_shows_every_command() -> None:
+    told = (ROOT / "README.md").read_text()
+    assert [name for name in sorted(registered()) if f"`homer {name}" not in told] == []
+
+
+def test_the_issue_table_is_covered() -> None:
+    """The commands that were promised."""
+    promised = "ask delete doctor down dump export import ingest models search show trajectory up"
+    assert {*promised.split(), "videos", "models pull", "db upgrade"} <= registered()
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_links_lead_somewhere(path: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)\)", path.read_text()):
+        if not target.startswith("http"):
+            assert (path.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("path", [*PAGES, ROOT / ".ci" / "run"], ids=lambda path: path.name)
+def test_make_targets_exist(path: Path) -> None:
+    for target in re.findall(r"(?:^|`|\n)make ([a-z-]+)", path.read_text()):
+        assert target in TARGETS
+
+
+def test_ci_runs_the_readmes_test_command_and_no_other() -> None:
+    readme = (ROOT / "README.md").read_text()
+    (told,) = re.findall(r"^(make \S+)\s+# sets everything up, runs every", readme, re.MULTILINE)
+    lines = (ROOT / ".ci" / "run").read_text().splitlines()
+    assert told == "make test"
+    assert [line for line in lines if line.startswith("make ")] == [told]
+    assert lines[0] == "#!/bin/bash"
+
+
+@pytest.mark.parametrize(
+    "name", [".ci/run", "demo/run.sh", "scripts/make-venv"], ids=lambda name: Path(name).name
+)
+def test_scripts_are_executable_and_whole(name: str) -> None:
+    path = ROOT / name
+    assert path.stat().st_mode & 0o111
+    shell = path.read_text().splitlines()[0].removeprefix("#!")
+    subprocess.run([shell, "-n", str(path)], check=True)
+
+
+def test_notice_names_every_demo_clip_and_each_licence() -> None:
+    notice = (ROOT / "NOTICE").read_text()
+    clips = [path.name for path in (ROOT / "demo").iterdir() if path.suffix != ".sh"]
+    assert clips
+    assert [name for name in clips if name not in notice] == []
+    assert "Apache" in notice
+    assert "MIT" in notice
+    assert "non-commercial" in notice
+
+
+@pytest.mark.parametrize("lock", ["requirements.lock", "requirements-dev.lock"])
+def test_locks_pin_every_package_and_name_no_registry(lock: str) -> None:
+    lines = (ROOT / lock).read_text().split("\n")
+    pins = [line for line in lines if line and not line.startswith("#")]
+    assert all(re.fullmatch(r"[A-Za-z0-9._-]+==[0-9A-Za-z.+!]+( ; .+)?", pin) for pin in pins)
+    names = {pin.split("==")[0] for pin in pins}
+    assert "opencv-python" not in names
+    assert {"opencv-python-headless", "hatchling", "editables"} <= names
+
+
+def test_the_locks_have_what_the_project_asks_for() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    runtime = set(re.findall(r"^([^=\n]+)==", (ROOT / "requirements.lock").read_text(), re.M))
+    dev = set(re.findall(r"^([^=\n]+)==", (ROOT / "requirements-dev.lock").read_text(), re.M))
+    extras = [name for group in project["optional-dependencies"].values() for name in group]
+    assert {_name(wanted) for wanted in project["dependencies"]} <= runtime
+    assert {_name(wanted) for wanted in extras} <= dev
+    assert runtime <= dev
+
+
+def _name(wanted: str) -> str:
+    return re.split(r"[<>=\[ ]", wanted)[0].lower()
+
+
+def test_profiles_in_the_documents_load(tmp_path: Path) -> None:
+    from models.profile import load_profile
+
+    text = (ROOT / "docs" / "profiles.md").read_text()
+    blocks = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
+    assert len(blocks) == 2
+    config = tmp_path / "homer.toml"
+    config.write_text("\n".join(blocks))
+    assert load_profile("mine", config).faces == "yunet_sface"
+    assert load_profile("mine", config).settings.ask.rounds == 6
+    assert load_profile("house", config).chat_for("act").base_url == "http://127.0.0.1:8000/v1"
+
+
+def test_every_bundled_profile_is_documented() -> None:
+    from models.profile import bundled_profiles
+
+    text = (ROOT / "docs" / "profiles.md").read_text()
+    assert [name for name in bundled_profiles() if f"`{name}`" not in text] == []
+
+
+def test_compose_and_hooks_are_well_formed() -> None:
+    compose = yaml.safe_load((ROOT / "docker" / "compose.yaml").read_text())
+    assert {"postgres", "app", "migrate", "homer"} <= set(compose["services"])
+    assert compose["services"]["migrate"]["command"] == ["db", "upgrade"]
+    assert parse(compose["services"]["migrate"]["command"]) == "db upgrade"
+    hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())
+    assert [repo["repo"] for repo in hooks["repos"]] == ["local"]
+    assert all(hook["language"] == "system" for hook in hooks["repos"][0]["hooks"])

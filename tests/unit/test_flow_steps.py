@@ -1,0 +1,230 @@
+"""The order of watching, its retries, and what happens to a clip that fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from domain.errors import (
+    DatabaseError,
+    HomerError,
+    InputError,
+    ModelError,
+    ReplayMiss,
+    WeightsMissing,
+)
+from domain.media import Video
+from domain.settings import Settings
+from flows import steps
+from flows.steps import BACK_OFF_S, PlainSteps, patiently, watch, worth_retrying
+from flows.watching import ClipLeft, Watched, Watching
+
+VIDEO = Video(id="0" * 16, title="talk", path="/talk.mp4", duration_ms=1)
+
+
+class Work:
+    """A video in the making that only takes notes."""
+
+    def __init__(
+        self, clips: int, done: int = 0, fails: dict[str, HomerError] | None = None
+    ) -> None:
+        self.video, self.clips, self.done, self.fails = VIDEO, clips, done, fails or {}
+        self.desk = SimpleNamespace(settings=Settings())
+        self.notes: list[str] = []
+        self.given_up: list[tuple[int, str]] = []
+
+    def begin(self) -> list[int]:
+        return list(range(self.done, self.clips))
+
+    def state(self) -> Any:
+        return SimpleNamespace(clips=self.clips)
+
+    def _do(self, step: str) -> None:
+        self.notes.append(step)
+        if step in self.fails:
+            raise self.fails[step]
+
+    def perceive(self, clip: int) -> None:
+        self._do(f"perceive {clip}")
+
+    def remember(self, clip: int) -> None:
+        self._do(f"remember {clip}")
+
+    def weave(self, *, final: bool) -> None:
+        self._do("weave final" if final else "weave")
+
+    def give_up(self, clip: int, error: Exception) -> None:
+        self.given_up.append((clip, str(error)))
+
+    def finish(self) -> Watched:
+        return Watched(VIDEO, self.clips, 0, len(self.given_up))
+
+
+class Eager:
+    """Steps that run at once, a perception when it is begun."""
+
+    def perceive(self, work: Watching, clip: int) -> Future[None]:
+        future: Future[None] = Future()
+        try:
+            future.set_result(work.perceive(clip))
+        except HomerError as error:
+            future.set_exception(error)
+        return future
+
+    def remember(self, work: Watching, clip: int) -> None:
+        work.remember(clip)
+
+    def weave(self, work: Watching, final: bool) -> None:
+        work.weave(final=final)
+
+
+class Heard:
+    """A listener that takes notes."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    def opened(self, video: Video, clips: int, done: int) -> None:
+        self.notes.append(f"opened {clips} {done}")
+
+    def remembered(self, video: Video, clip: int) -> None:
+        self.notes.append(f"remembered {clip}")
+
+    def failed(self, video: Video, clip: int, error: Exception) -> None:
+        self.notes.append(f"failed {clip}: {error}")
+
+    def said(self, text: str) -> None:
+        self.notes.append(text)
+
+
+def watched(work: Work) -> list[str]:
+    heard = Heard()
+    watch(cast("Watching", work), Eager(), heard)
+    return heard.notes
+
+
+def test_clips_are_remembered_in_order_and_perceived_one_ahead() -> None:
+    work = Work(3)
+    assert watched(work) == ["opened 3 0", "remembered 0", "remembered 1", "remembered 2"]
+    assert work.notes == [
+        "perceive 0",
+        "perceive 1",
+        "remember 0",
+        "perceive 2",
+        "remember 1",
+        "remember 2",
+        "weave final",
+    ]
+
+
+def test_the_graph_grows_every_ten_clips_and_at_the_end() -> None:
+    work = Work(23)
+    watched(work)
+    weaves = [
+        (work.notes[i - 1], note) for i, note in enumerate(work.notes) if note.startswith("weave")
+    ]
+    assert weaves == [
+        ("remember 9", "weave"),
+        ("remember 19", "weave"),
+        ("remember 22", "weave final"),
+    ]
+
+
+def test_it_goes_on_where_it_was() -> None:
+    work = Work(5, done=3)
+    assert watched(work)[0] == "opened 5 3"
+    assert "perceive 2" not in work.notes
+    assert work.notes[0] == "perceive 3"
+
+
+def test_a_video_whose_clips_are_all_there_is_only_woven() -> None:
+    work = Work(5, done=5)
+    assert watched(work) == ["opened 5 5"]
+    assert work.notes == ["weave final"]
+
+
+@pytest.mark.parametrize("step", ["perceive 1", "remember 1"])
+def test_a_clip_whose_model_fails_is_left_and_the_rest_goes_on(step: str) -> None:
+    work = Work(3, fails={step: ModelError("no answer")})
+    assert watched(work) == ["opened 3 0", "remembered 0", "failed 1: no answer", "remembered 2"]
+    assert work.given_up == [(1, "no answer")]
+
+
+@pytest.mark.parametrize("step", ["perceive 1", "remember 1", "weave final"])
+def test_a_database_that_is_gone_stops_the_run(step: str) -> None:
+    work = Work(3, fails={step: DatabaseError("gone")})
+    with pytest.raises(DatabaseError, match="gone"):
+        watched(work)
+    assert work.given_up == []
+
+
+@pytest.mark.parametrize(
+    ("error", "again"),
+    [
+        (ModelError("busy"), True),
+        (DatabaseError("away"), True),
+        (ReplayMiss("not in the record"), False),
+        (ClipLeft("marked already"), False),
+        (WeightsMissing("pull them"), False),
+        (InputError("bad"), False),
+        (ValueError("a fault"), False),
+    ],
+)
+def test_only_what_may_pass_is_tried_again(error: Exception, again: bool) -> None:
+    assert worth_retrying(error) is again
+
+
+def failing(times: int, error: Exception, calls: list[int]) -> Callable[[], None]:
+    def step() -> None:
+        calls.append(1)
+        if len(calls) <= times:
+            raise error
+
+    return step
+
+
+@pytest.fixture
+def slept(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The pauses that were made, instead of making them."""
+    found: list[float] = []
+    monkeypatch.setattr(steps.time, "sleep", found.append)
+    return found
+
+
+@pytest.mark.parametrize("times", range(len(BACK_OFF_S) + 1))
+def test_a_step_is_tried_again_after_longer_and_longer_pauses(
+    times: int, slept: list[float]
+) -> None:
+    calls: list[int] = []
+    patiently(failing(times, ModelError("busy"), calls))
+    assert len(calls) == times + 1
+    assert slept == list(BACK_OFF_S[:times])
+
+
+def test_at_last_the_error_is_the_callers(slept: list[float]) -> None:
+    calls: list[int] = []
+    with pytest.raises(ModelError):
+        patiently(failing(99, ModelError("busy"), calls))
+    assert len(calls) == len(BACK_OFF_S) + 1
+
+
+def test_what_will_not_pass_is_not_tried_again(slept: list[float]) -> None:
+    calls: list[int] = []
+    with pytest.raises(ClipLeft):
+        patiently(failing(1, ClipLeft("marked"), calls))
+    assert (len(calls), slept) == (1, [])
+
+
+def test_plain_steps_perceive_beside_and_raise_what_was_raised() -> None:
+    work = cast("Watching", Work(2, fails={"perceive 1": InputError("changed")}))
+    with PlainSteps() as plain:
+        assert plain.perceive(work, 0).result() is None
+        with pytest.raises(InputError, match="changed"):
+            plain.perceive(work, 1).result()
+        plain.remember(work, 0)
+        plain.weave(work, True)
+    assert cast("Work", work).notes[-2:] == ["remember 0", "weave final"]
