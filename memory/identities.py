@@ -153,7 +153,7 @@ def _keep(
             "identity_id": identity.id,
             "sighting_id": sighting_id,
             "quality": one.quality,
-            "vector": one.vector,
+            "vector": list(one.vector),
         }
         for sighting_id, one in fresh
     ]

@@ -23,6 +23,9 @@ PHRASE_WORDS = 3
 SHORT = 4
 """Lines with fewer words are not used in summaries where there are others."""
 
+TELLING = 4
+"""A line with this many telling words tells enough."""
+
 _CHUNK = re.compile(r"[^.,;:!?/()\[\]\"“”…\n]+")
 _WORD = re.compile(r"[^\W_][\w'’-]*")
 _TAG = re.compile(r"<\w+>")
@@ -99,7 +102,7 @@ class Salience:
         """A phrase counts as often as it occurs; a longer one must recur to beat its words."""
         mean = sum(self.weight(word) for word in key) / len(key)
         again = counts[key] if len(key) == 1 else (counts[key] - 0.5) * len(key) ** 0.5
-        return round(mean * again, 9)
+        return round(mean * again**0.5, 9)
 
 
 def summary(lines: Sequence[Line]) -> str:
@@ -133,10 +136,14 @@ def _worth_telling(lines: Sequence[Line]) -> list[Line]:
 
 
 def _by_centrality(lines: Sequence[Line]) -> list[int]:
-    """The first line, then by likeness to the whole, less what is told already (MMR)."""
+    """The first line, then by likeness to the whole, less what is told already (MMR).
+
+    Lines with few telling words count less: "I turn my head" is central to many a scene.
+    """
     vectors = np.asarray([line.vector for line in lines], dtype=np.float64)
     centre = vectors.mean(axis=0)
-    central = vectors @ (centre / max(float(np.linalg.norm(centre)), 1e-9))
+    telling = [min(1.0, len(set(content_words(line.text))) / TELLING) for line in lines]
+    central = vectors @ (centre / max(float(np.linalg.norm(centre)), 1e-9)) * telling
     order = [0]
     told = vectors @ vectors[0]
     while len(order) < min(len(lines), 3 * SUMMARY_SENTENCES):

@@ -82,7 +82,7 @@ class LocalEventWriter:
         clips = [*(known.clips if known else ()), *window.new]
         lines = [*(window.before if known else ()), *window.lines]
         told = [line for line in lines if line.source != Source.SEEN]
-        runs = clip_runs([one.clip for one in told], clips, self._cuts(window, clips, told, known))
+        runs = self._runs(window, clips, told, known)
         topics = [
             _Topic(
                 tuple(run),
@@ -94,19 +94,34 @@ class LocalEventWriter:
         ]
         return [topic for topic in topics if set(topic.clips) & set(window.new)]
 
+    def _runs(
+        self,
+        window: EventWindow,
+        clips: Sequence[int],
+        told: Sequence[Line],
+        known: KnownSegment | None,
+    ) -> list[list[int]]:
+        """Clips by topic; the open segment is not extended beyond the longest."""
+        of_lines = [one.clip for one in told]
+        runs = clip_runs(of_lines, clips, self._cuts(window, clips, told, known, False))
+        if known and len(runs[0]) > LONGEST and window.new[0] in runs[0]:
+            runs = clip_runs(of_lines, clips, self._cuts(window, clips, told, known, True))
+        return runs
+
     def _cuts(
         self,
         window: EventWindow,
         clips: Sequence[int],
         told: Sequence[Line],
         known: KnownSegment | None,
+        apart: bool,
     ) -> list[int]:
         first_new = next((n for n, one in enumerate(told) if one.clip in window.new), len(told))
         vectors = np.asarray([line.vector for line in told], dtype=np.float64)
         depth = depths(vectors) if len(told) > 1 else np.zeros(0)
         depth[: max(0, first_new - 1)] = 0  # What is covered already is not cut again.
         forced = _pauses(window, clips, told)
-        if known and len(clips) > LONGEST and 0 < first_new < len(told):
+        if known and apart and 0 < first_new < len(told):
             forced = [first_new, *(one for one in forced if one != first_new)]
         least = min(self._settings.segments_min, len(window.new) // 2) - 1
         most = self._settings.segments_max - 1

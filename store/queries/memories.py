@@ -16,7 +16,6 @@ from domain.memories import Memory, MemoryDraft, MemoryKind, Source
 from domain.time import TimeSpan
 from store.copying import HALFVEC, copy_rows, pack_halfvec, take_ids, unpack_halfvecs
 from store.schema import (
-    ClipRow,
     IdentityRow,
     MemoryLinkRow,
     MemoryRow,
@@ -209,12 +208,4 @@ def _weights(session: Session, memory_ids: Sequence[int], as_of: int) -> dict[in
         .where(MemoryStrengthRow.memory_id.in_(memory_ids), MemoryStrengthRow.clip <= as_of)
         .group_by(MemoryStrengthRow.memory_id)
     )
-    return dict(session.execute(query).tuples().all())
-
-
-def clip_texts(session: Session, video_id: str, clips: Sequence[int]) -> dict[int, str]:
-    """The text that sums up each clip."""
-    query = select(ClipRow.clip, ClipRow.text).where(
-        ClipRow.video_id == video_id, ClipRow.clip.in_(clips)
-    )
-    return dict(session.execute(query).tuples().all())
+    return dict(session.execute(query).all())

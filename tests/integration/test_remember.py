@@ -1,0 +1,342 @@
+"""Clips become memory on a real Postgres: rows, people, names, facts, all in one transaction."""
+
+from __future__ import annotations
+
+import hashlib
+
+import pytest
+
+from domain.errors import ModelError, NotFound
+from domain.media import ClipState, Percept
+from domain.memories import ClipMemories, MemoryDraft, MemoryKind, Source
+from memory.library import dump_lines, show_video
+from memory.watch import remember
+from memory.writers.local_clip import LocalClipWriter
+from memory.writers.port import Writers
+from store.database import Store
+from store.queries.characters import characters_at
+from store.queries.identities import exemplars_of
+from store.queries.memories import memories_of_clips
+from tests.support.memory import (
+    SETTINGS,
+    Perceived,
+    Tools,
+    face,
+    keyframe,
+    known_video,
+    local_writers,
+    percept,
+    said,
+    span,
+    text_at,
+    voice,
+)
+
+
+def watch(
+    store: Store, video: str, *percepts: Percept, writers: Writers | None = None
+) -> list[ClipState]:
+    writers = writers or local_writers()
+    return [remember(store, video, Perceived(one), writers, Tools(), SETTINGS) for one in percepts]
+
+
+def people(
+    store: Store, video: str, clip: int
+) -> list[tuple[int, str | None, tuple[int, ...], tuple[int, ...]]]:
+    with store.begin() as session:
+        found = characters_at(session, video, clip)
+    return [
+        (c.character.number, c.character.name, c.character.faces, c.character.voices) for c in found
+    ]
+
+
+def lines(store: Store, video: str, clips: list[int], as_of: int) -> list[str]:
+    with store.begin() as session:
+        return [m.memory.text for m in memories_of_clips(session, video, clips, as_of)]
+
+
+def test_what_was_said_read_and_seen_is_remembered_in_order_of_time(store: Store) -> None:
+    video = known_video(store, 1)
+    seen = percept(
+        0,
+        utterances=(said(5, "Welcome to the office.", voice=0), said(1, "Hello.")),
+        voices=(voice(0, 1, (5, 8)),),
+        faces=(face(0, 1, (2, 3), (9, 10)),),
+        screen_texts=(text_at(4, "PARIS"), text_at(4, "Second floor", row=1)),
+    )
+    assert watch(store, video, seen) == [ClipState.DONE]
+    shown = show_video(store, video).clips[0]
+    assert [(one.source, one.text) for one in shown.lines] == [
+        ("said", "Hello."),
+        ("seen", "<face_0> is on screen."),
+        ("read", "On screen: PARIS / Second floor"),
+        ("said", "<voice_0>: Welcome to the office."),
+    ]
+    assert shown.lines[1].span == span(2, 10)
+
+
+def test_a_done_clip_stays_as_it_is(store: Store) -> None:
+    video = known_video(store, 1)
+    first = percept(0, utterances=(said(1, "The first words."),))
+    watch(store, video, first)
+    before = list(dump_lines(store, video))
+    again = percept(0, utterances=(said(1, "Other words."),))
+    assert watch(store, video, again) == [ClipState.DONE]
+    assert list(dump_lines(store, video)) == before
+
+
+def test_a_clip_that_the_video_does_not_have_is_refused(store: Store) -> None:
+    video = known_video(store, 1)
+    with pytest.raises(NotFound, match="no clip 7"):
+        watch(store, video, percept(7, utterances=(said(1, "Words."),)))
+
+
+class Failing(LocalClipWriter):
+    """Fails as often as told, then writes."""
+
+    def __init__(self, times: int) -> None:
+        self.left = times
+
+    def write(self, *args: object) -> ClipMemories:
+        if self.left:
+            self.left -= 1
+            raise ModelError("the model is away")
+        return super().write(*args)  # type: ignore[arg-type]
+
+
+def test_a_clip_whose_memory_cannot_be_written_is_failed_whole_and_can_be_tried_again(
+    store: Store,
+) -> None:
+    video = known_video(store, 1)
+    writers = Writers(Failing(1), local_writers().event)
+    data = b"jpeg"
+    sha = hashlib.sha256(data).hexdigest()
+    seen = percept(
+        0,
+        utterances=(said(1, "Words."),),
+        faces=(face(0, 1, (1, 2)),),
+        keyframes=(keyframe(1, sha),),
+    )
+    perceived = Perceived(seen, {sha: data})
+    assert remember(store, video, perceived, writers, Tools(), SETTINGS) == ClipState.FAILED
+    shown = show_video(store, video)
+    assert shown.clips[0].state == "failed"
+    assert shown.clips[0].error == "the model is away"
+    assert not shown.people
+    assert not store.blobs.exists(sha)
+    assert not [line for line in dump_lines(store, video) if '"row":"keyframe"' in line]
+    assert remember(store, video, perceived, writers, Tools(), SETTINGS) == ClipState.DONE
+    assert store.blobs.exists(sha)
+    assert show_video(store, video).clips[0].error is None
+
+
+def test_a_clip_that_did_not_decode_is_failed_with_the_reason(store: Store) -> None:
+    video = known_video(store, 1)
+    assert watch(store, video, percept(0, error="damaged packets")) == [ClipState.FAILED]
+    assert show_video(store, video).clips[0].error == "damaged packets"
+
+
+def test_a_clip_that_decoded_in_part_is_done_with_its_gaps(store: Store) -> None:
+    video = known_video(store, 1)
+    seen = percept(0, utterances=(said(1, "Words."),), error="3 frames lost", gaps=(span(4, 5),))
+    assert watch(store, video, seen) == [ClipState.DONE]
+    assert show_video(store, video).clips[0].error == "3 frames lost"
+
+
+def test_a_silent_clip_is_done_and_empty(store: Store) -> None:
+    video = known_video(store, 1)
+    assert watch(store, video, percept(0)) == [ClipState.DONE]
+    assert show_video(store, video).clips[0].lines == ()
+
+
+def test_people_are_known_again_and_keep_their_numbers(store: Store) -> None:
+    video = known_video(store, 3)
+    watch(
+        store,
+        video,
+        percept(0, faces=(face(0, 1, (1, 2)), face(1, 2, (1, 2)))),
+        percept(1, faces=(face(0, 2, (31, 32)),)),
+        percept(2, faces=(face(0, 3, (61, 62)), face(1, 1, (63, 64)))),
+    )
+    assert people(store, video, 0) == [(0, None, (0,), ()), (1, None, (1,), ())]
+    assert people(store, video, 2) == [
+        (0, None, (0,), ()),
+        (1, None, (1,), ()),
+        (2, None, (2,), ()),
+    ]
+    assert "<face_1> is on screen." in lines(store, video, [1], 1)
+
+
+def test_two_faces_side_by_side_are_never_one_person(store: Store) -> None:
+    video = known_video(store, 2)
+    twins = (face(0, 1, (31, 32)), face(1, 1, (31, 32)))
+    watch(store, video, percept(0, faces=(face(0, 1, (1, 2)),)), percept(1, faces=twins))
+    assert [one[2] for one in people(store, video, 1)] == [(0,), (1,)]
+
+
+def test_exemplars_stay_within_their_limit(store: Store) -> None:
+    video = known_video(store, 30)
+    for n in range(30):
+        times = [(30 * n + s, 30 * n + s + 0.2) for s in range(20)]
+        watch(store, video, percept(n, faces=(face(0, 1, *times),)))
+    with store.begin() as session:
+        kept = exemplars_of(session, [c.members[0] for c in characters_at(session, video, 29)])
+    assert [len(one) for one in kept.values()] == [1]  # They all look the same.
+
+
+def test_a_voice_joins_the_face_it_is_heard_with_once_there_is_enough_of_it(store: Store) -> None:
+    video = known_video(store, 3)
+    clips = [
+        percept(
+            n,
+            faces=(face(0, 1, (30 * n, 30 * n + 3)),),
+            voices=(voice(0, 1, (30 * n, 30 * n + 3)),),
+        )
+        for n in range(3)
+    ]
+    watch(store, video, *clips)
+    assert people(store, video, 0) == [(0, None, (0,), ()), (1, None, (), (0,))]
+    assert people(store, video, 1) == [(0, None, (0,), (0,))]
+    assert people(store, video, 2) == [(0, None, (0,), (0,))]
+
+
+def test_a_voice_moves_to_the_face_with_more_support_and_takes_its_name_along(store: Store) -> None:
+    video = known_video(store, 5)
+    hello = said(0, "Hello, my name is Ada.", voice=0, seconds=5)
+    watch(
+        store,
+        video,
+        percept(0, faces=(face(0, 1, (0, 5)),), voices=(voice(0, 1, (0, 5)),), utterances=(hello,)),
+        percept(1, faces=(face(0, 2, (30, 55)),), voices=(voice(0, 1, (30, 55)),)),
+    )
+    assert people(store, video, 0) == [(0, "Ada", (0,), (0,))]
+    assert people(store, video, 1) == [(0, None, (0,), ()), (2, "Ada", (1,), (0,))]
+
+
+def test_a_name_on_screen_is_the_face_s_from_then_on_and_not_before(store: Store) -> None:
+    video = known_video(store, 3)
+    watch(
+        store,
+        video,
+        percept(0, faces=(face(0, 1, (1, 2)),)),
+        percept(
+            1,
+            faces=(face(0, 1, (31, 35)),),
+            screen_texts=(text_at(33, "Omar Haddad"), text_at(33, "Software Engineer", row=1)),
+        ),
+    )
+    assert people(store, video, 0) == [(0, None, (0,), ())]
+    assert people(store, video, 1) == [(0, "Omar Haddad", (0,), ())]
+    early = show_video(store, video, as_of_ms=30_000)
+    assert "Omar" not in early.model_dump_json()
+    late = [one.text for one in show_video(store, video).clips[1].lines]
+    assert "Omar Haddad is named Omar Haddad, Software Engineer (shown on screen)." in late
+
+
+class Stating(LocalClipWriter):
+    """Writes the drafts it is given, clip by clip."""
+
+    def __init__(self, *drafts: list[MemoryDraft]) -> None:
+        self.drafts = list(drafts)
+
+    def write(self, percept: Percept, *_: object) -> ClipMemories:
+        return ClipMemories(drafts=tuple(self.drafts[percept.clip.index]))
+
+
+def fact(text: str, clip: int, *tags: str, contradicts: tuple[int, ...] = ()) -> MemoryDraft:
+    return MemoryDraft(
+        kind=MemoryKind.CHARACTER,
+        text=text,
+        span=span(30 * clip, 30 * clip + 1),
+        source=Source.MODEL,
+        tags=tags,
+        contradicts=contradicts,
+    )
+
+
+def test_a_fact_met_again_is_strengthened_not_stored_twice(store: Store) -> None:
+    video = known_video(store, 3)
+    drafts = [[fact("<face_0> likes green tea", n, "<face_0>")] for n in range(3)]
+    writers = Writers(Stating(*drafts), local_writers().event)
+    seen = [percept(n, faces=(face(0, 1, (30 * n, 30 * n + 1)),)) for n in range(3)]
+    watch(store, video, *seen, writers=writers)
+    with store.begin() as session:
+        weights = [
+            [one.memory.weight for one in memories_of_clips(session, video, [0, 1, 2], n)]
+            for n in range(3)
+        ]
+    assert weights == [[1], [2], [3]]
+
+
+def test_the_same_words_about_somebody_else_are_another_fact(store: Store) -> None:
+    video = known_video(store, 2)
+    drafts = [[fact("likes green tea", 0, "<face_0>")], [fact("likes green tea", 1, "<face_1>")]]
+    writers = Writers(Stating(*drafts), local_writers().event)
+    watch(
+        store,
+        video,
+        percept(0, faces=(face(0, 1, (0, 1)),)),
+        percept(1, faces=(face(0, 2, (30, 31)),)),
+        writers=writers,
+    )
+    assert len(lines(store, video, [0, 1], 1)) == 2
+
+
+def test_a_contradicted_fact_is_closed_but_still_there_for_earlier_moments(store: Store) -> None:
+    video = known_video(store, 2)
+    watch(
+        store,
+        video,
+        percept(0, utterances=(said(1, "Hi."),)),
+        writers=Writers(Stating([fact("The door is open", 0)], []), local_writers().event),
+    )
+    with store.begin() as session:
+        (old,) = [m.memory.id for m in memories_of_clips(session, video, [0], 0)]
+    closing = fact("The door is closed", 1, contradicts=(old,))
+    watch(
+        store,
+        video,
+        percept(1, utterances=(said(31, "Hi."),)),
+        writers=Writers(Stating([], [closing]), local_writers().event),
+    )
+    assert lines(store, video, [0, 1], 0) == ["The door is open"]
+    assert lines(store, video, [0, 1], 1) == ["The door is closed"]
+
+
+def test_speakers_that_the_source_names_become_people(store: Store) -> None:
+    video = known_video(store, 2)
+    watch(
+        store,
+        video,
+        percept(
+            0, utterances=(said(1, "Hello.", speaker="Jake"), said(2, "Hey.", speaker="Others"))
+        ),
+        percept(1, utterances=(said(31, "Bye.", speaker="Jake"),)),
+    )
+    assert people(store, video, 1) == [(0, "Jake", (), (0,))]
+    assert [one.text for one in show_video(store, video).clips[0].lines] == [
+        "Jake: Hello.",
+        "Others: Hey.",
+    ]
+
+
+def test_two_watchings_of_one_video_dump_the_same(store: Store) -> None:
+    dumps = []
+    for _ in range(2):
+        video = known_video(store, 2)
+        watch(
+            store,
+            video,
+            percept(
+                0,
+                utterances=(said(1, "My name is Ada Ferrari.", voice=0),),
+                voices=(voice(0, 1, (1, 4)),),
+            ),
+            percept(1, faces=(face(0, 1, (31, 32)),)),
+        )
+        dumps.append(list(dump_lines(store, video)))
+        from memory.library import delete
+
+        delete(store, video)
+    assert dumps[0] == dumps[1]
+    assert any("Ada Ferrari" in line for line in dumps[0])
