@@ -83,6 +83,21 @@ def test_a_trajectory_over_both_videos_goes_with_either(store: Store) -> None:
         assert list(told.scalars()) == ["about the kept", "seen in kept", "you are Homer"]
 
 
+def test_a_question_that_was_also_asked_of_another_video_stays(store: Store) -> None:
+    fill(store, A)
+    fill(store, B, "kept")
+    ask(store, "t1", "why?", A)
+    ask(store, "t2", "why?", B)
+    with store.begin() as session:
+        session.execute(text("UPDATE trajectories SET question_id = 1"))
+    delete(store, A)
+    with store.begin() as session:
+        kept = session.execute(
+            text("SELECT t.id, q.text FROM trajectories t JOIN questions q ON true")
+        )
+        assert ("t2", "why?") in [tuple(row) for row in kept]
+
+
 def test_deleting_what_is_not_there_does_nothing(store: Store) -> None:
     fill(store, A)
     before = counts(store)
