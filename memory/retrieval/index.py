@@ -10,11 +10,13 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from domain.time import TimeSpan
+from memory.retrieval.actors import ActorLines, actor_lines
 from memory.retrieval.words import terms
 from store.queries.search import CellRow, Cells, Line, Lines, Matrix
 
@@ -39,8 +41,8 @@ class VideoIndex:
 
     ``first`` (N,) is each cell's first line, ``keys`` (N,) its number on a grid of equal steps,
     ``gone`` (M,) the clip after which a line is superseded, ``lengths`` (N,) terms in a cell.
-    ``vectors`` is (M, D) and ``cell_vectors`` (N, D), float32. ``through`` is the last clip read,
-    ``spans`` the start and end of every clip read, also of those without lines.
+    ``vectors`` is (M, D), ``sums`` (N, D) the sum of each cell's, float32. ``through`` is the last
+    clip read, ``spans`` the start and end of every clip read, also of those without lines.
     """
 
     video: str
@@ -52,10 +54,23 @@ class VideoIndex:
     cells: tuple[CellRow, ...]
     first: Ints
     keys: Ints
-    cell_vectors: Matrix
+    sums: Matrix
     lengths: Floats
     postings: dict[str, Posting]
     spans: dict[int, TimeSpan]
+    actors: ActorLines
+
+    @cached_property
+    def cell_vectors(self) -> Matrix:
+        """The mean direction of each cell's lines and those of the cell just before, (N, D).
+
+        What a line means hangs on what was going on; what comes after it has no say.
+        """
+        with_last = self.sums.copy()
+        follows = np.flatnonzero(np.diff(self.keys) == 1) + 1
+        with_last[follows] += self.sums[follows - 1]
+        norms = np.linalg.norm(with_last, axis=1, keepdims=True)
+        return np.asarray(with_last / np.maximum(norms, 1e-9), dtype=np.float32)
 
     def visible(self, last_clip: int) -> int:
         """How many leading cells a view as of ``last_clip`` sees."""
@@ -68,10 +83,8 @@ class VideoIndex:
 
 
 def search_text(line: Line) -> str:
-    """What a line is found by: its words, and who says them where the words do not tell."""
-    if line.speaker and line.speaker.casefold() not in line.text.casefold():
-        return f"{line.speaker}: {line.text}"
-    return line.text
+    """What a line is found by: its words and who says them."""
+    return f"{line.speaker}: {line.text}" if line.speaker else line.text
 
 
 def build_index(
@@ -94,10 +107,11 @@ def build_index(
         cells=tuple(rows),
         first=first.astype(np.int64),
         keys=np.array([row.start_ms // step_ms for row in rows], dtype=np.int64),
-        cell_vectors=_cell_vectors(cells, [place[int(c)] for c in held], lines.vectors, groups),
+        sums=_sums(lines.vectors, first),
         lengths=lengths,
         postings=postings,
         spans={row.clip: TimeSpan.of(row.start_ms, row.end_ms) for row in cells.rows},
+        actors=actor_lines(lines.rows),
     )
 
 
@@ -122,20 +136,10 @@ def _posting(places: Sequence[tuple[int, int]]) -> Posting:
     return Posting(np.array(cells, dtype=np.int64), np.array(counts, dtype=np.float32))
 
 
-def _cell_vectors(
-    cells: Cells, places: Sequence[int], vectors: Matrix, groups: Sequence[Ints]
-) -> Matrix:
-    """The stored vector of each cell; the mean direction of its lines where it has none."""
-    if not places:
+def _sums(vectors: Matrix, first: NDArray[np.integer]) -> Matrix:
+    if not len(first):
         return np.zeros((0, vectors.shape[1]), dtype=np.float32)
-    if cells.vectors.shape[1] == vectors.shape[1]:
-        stored = cells.vectors[list(places)]
-    else:
-        stored = np.zeros((len(places), vectors.shape[1]), dtype=np.float32)
-    means = np.stack([vectors[group].mean(axis=0) for group in groups])
-    means /= np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-9)
-    blank = ~stored.any(axis=1, keepdims=True)
-    return np.where(blank, means, stored).astype(np.float32)
+    return np.asarray(np.add.reduceat(vectors, first, axis=0), dtype=np.float32)
 
 
 def grown(index: VideoIndex, more: VideoIndex, superseded: dict[int, int]) -> VideoIndex:
@@ -153,10 +157,11 @@ def grown(index: VideoIndex, more: VideoIndex, superseded: dict[int, int]) -> Vi
         cells=index.cells + more.cells,
         first=np.concatenate([index.first, more.first + lines]),
         keys=np.concatenate([index.keys, more.keys]),
-        cell_vectors=_stacked(index.cell_vectors, more.cell_vectors),
+        sums=_stacked(index.sums, more.sums),
         lengths=np.concatenate([index.lengths, more.lengths]),
         postings=_merged(index.postings, more.postings, cells),
         spans=index.spans | more.spans,
+        actors=index.actors.followed_by(more.actors, lines),
     )
 
 

@@ -34,7 +34,7 @@ def supports(
     """How well memory supports each option, with the ``refs`` best lines for each."""
     if not asked.options:
         return ()
-    scores = soft_maximum(field.options)
+    scores = soft_maximum(field.support)
     return tuple(
         OptionSupport(
             letter=ascii_uppercase[number],

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from domain.view import MemoryView, Scope
+from memory.retrieval.actors import ActorLines
 from memory.retrieval.index import Floats, Ints, Posting, VideoIndex
 from store.queries.search import CellRow, Line, Matrix
 
@@ -92,6 +93,14 @@ class Panorama:
         return np.repeat(
             np.arange(self.cell_count), np.diff(np.append(self.first, self.line_count))
         )
+
+    @cached_property
+    def actors(self) -> ActorLines:
+        """Whose lines are whose, of those in view."""
+        first, *rest = (part.index.actors.first(part.lines) for part in self.parts)
+        for offset, more in zip(self.line_offsets[1:], rest, strict=False):
+            first = first.followed_by(more, int(offset))
+        return first
 
     def line(self, number: int) -> tuple[str, Line]:
         """The video and row of a line."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from memory.retrieval.actors import are_people, people_of
 from memory.retrieval.clock import HOUR, LAST, PLAN, Times, are_times, said_time
 from memory.retrieval.index import Floats
 from memory.retrieval.lexical import bm25
@@ -24,17 +25,26 @@ Scores = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Weights:
-    """How much each signal counts, in standard deviations unless said otherwise."""
+    """How much each signal counts, in standard deviations unless said otherwise. Round on purpose.
 
-    question_windows: tuple[tuple[int, float], ...] = ((0, 1.0), (1, 0.5), (3, 0.3), (10, 0.3))
+    Windows are (half width in clips, weight).
+    """
+
+    question_line: float = 1.0  # the closest line of the cell to the question
+    question_cell: float = 0.5  # the cell as a whole to the question
+    question_windows: tuple[tuple[int, float], ...] = ((0, 0.5), (1, 0.5), (3, 0.5), (10, 0.5))
+    statement_line: float = 0.5  # the same for the question restated with an option
+    statement_cell: float = 0.5
+    option_line: float = 1.0  # the same for the option alone
+    option_cell: float = 0.5
     option_windows: tuple[tuple[int, float], ...] = ((0, 1.0), (1, 0.5))
-    recency: float = 0.2  # times -ln(hours ago)
-    recency_last: float = 0.4  # the same, where the question asks for the last time
-    recency_last_times: float = 1.0  # the same, where the options are times besides
+    recency: float = 0.5  # times -ln(hours ago)
+    recency_last_times: float = 1.0  # the same, where times are asked and it is the last
     going_on: float = 1.0  # held back: what goes on while the question is asked
     going_on_s: float = 300.0
-    question_time: float = 0.7  # times the log of how well a moment fits the time asked about
+    question_time: float = 1.0  # times the log of how well a moment fits the time asked about
     option_time: float = 4.0  # the same for the time that an option says
+    actor: float = 1.0  # who does it, where the options are people
 
 
 @dataclass(frozen=True)
@@ -54,6 +64,11 @@ class Asked:
         """Whether its options are times."""
         return bool(self.options) and are_times(self.options, now(self, view))
 
+    @property
+    def somebody(self) -> str:
+        """The question restated as somebody's doing."""
+        return statement(self.text, "someone")
+
     def statements(self) -> tuple[str, ...]:
         """The question restated with each option."""
         return tuple(statement(self.text, option) for option in self.options)
@@ -61,11 +76,15 @@ class Asked:
 
 @dataclass(frozen=True, eq=False)
 class Vectors:
-    """Unit vectors of the bare question (D,), of each statement and each option (O, D)."""
+    """Unit vectors of the bare question (D,), of each statement and each option (O, D).
+
+    ``somebody`` (D,) is the question restated as somebody's doing.
+    """
 
     question: Floats
     statements: Matrix
     options: Matrix
+    somebody: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,12 +92,14 @@ class Field:
     """How relevant every cell is, in standard deviations added up.
 
     ``question`` (N,) is relevance to the question alone, ``options`` (O, N) with what each option
-    says. ``lines`` (1 + 2 O or 1, M) are the cosines of every line with the question, then the
-    statements, then the options (the latter two not where the options are times).
+    says; ``support`` (O, N) is what the choice among options rests on. ``lines`` (1 + 2 O or 1, M)
+    are the cosines of every line with the question, then the statements, then the options (the
+    latter two not where the options are times).
     """
 
     question: Scores
     options: Scores
+    support: Scores
     lines: Floats
 
     @property
@@ -115,27 +136,25 @@ def relevance(
     """Score every cell of a view that has at least one."""
     weights = weights or Weights()
     timed = asked.timed(view)
-    queries = [vectors.question[None]]
-    if asked.options and not timed:
-        queries += [vectors.statements, vectors.options]
-    stacked = np.concatenate(queries)
+    stacked = np.concatenate([vectors.question[None], vectors.statements, vectors.options])
     lines = view.line_cosines(stacked)
     near = np.maximum.reduceat(lines, view.first, axis=1)
     whole = view.cell_cosines(stacked)
     question = _question_score(view, asked, weights, near[0], whole[0])
     if timed:
-        options = question + weights.option_time * _option_fits(view, asked)
+        options = support = question + weights.option_time * _option_fits(view, asked)
     else:
         question = question + weights.question_time * _question_fit(view, asked)
         options = question + _option_evidence(view, asked, weights, near[1:], whole[1:])
-    return Field(question=question, options=options, lines=lines)
+        support = options + weights.actor * _actor_evidence(view, asked, vectors)
+    return Field(question=question, options=options, support=support, lines=lines)
 
 
 def _question_score(
     view: Panorama, asked: Asked, weights: Weights, near: Floats, whole: Floats
 ) -> Scores:
     words = terms(asked.bare)
-    score = standard(near) + standard(whole)
+    score = weights.question_line * standard(near) + weights.question_cell * standard(whole)
     for half, weight in weights.question_windows:
         score += weight * standard(bm25(view, words, half))
     return score + _order(view, asked, weights)
@@ -146,9 +165,8 @@ def _order(view: Panorama, asked: Asked, weights: Weights) -> Scores:
     if asked.as_of_s is None:
         return np.zeros(view.cell_count)
     ago = np.maximum(asked.as_of_s - cell_times(view), 60.0)
-    recency = weights.recency
-    if LAST.search(asked.text):
-        recency = weights.recency_last_times if asked.timed(view) else weights.recency_last
+    last = asked.timed(view) and LAST.search(asked.text)
+    recency = weights.recency_last_times if last else weights.recency
     going_on = weights.going_on * (ago < weights.going_on_s)
     return np.asarray(-recency * np.log(ago / HOUR) - going_on, dtype=np.float64)
 
@@ -180,8 +198,10 @@ def _option_evidence(
     count = len(asked.options)
     if not count:
         return np.zeros((0, view.cell_count))
-    score = standard(near[:count]) + standard(near[count:])
-    score += standard(whole[:count]) + standard(whole[count:])
+    score = weights.statement_line * standard(near[:count])
+    score += weights.option_line * standard(near[count:])
+    score += weights.statement_cell * standard(whole[:count])
+    score += weights.option_cell * standard(whole[count:])
     return score + standard(_option_words(view, asked, weights))
 
 
@@ -193,3 +213,27 @@ def _option_words(view: Panorama, asked: Asked, weights: Weights) -> Scores:
     for half, weight in weights.option_windows:
         score += weight * np.stack([bm25(view, words, half) for words in own])
     return score
+
+
+def _actor_evidence(view: Panorama, asked: Asked, vectors: Vectors) -> Scores:
+    """How well what the people of each option do or say fits the question, shape (O, N).
+
+    Of each cell the person's closest line to "somebody does it" counts; zeros where the options
+    are not people.
+    """
+    actors, blank = view.actors, np.zeros((len(asked.options), view.cell_count))
+    narrator = actors.narrator()
+    people = [people_of(option, actors.speakers(), narrator) for option in asked.options]
+    if not are_people(people):
+        return blank
+    cosines = view.line_cosines(vectors.somebody[None])[0]
+    floor = float(cosines[~view.hidden].mean())
+    best = {
+        name: np.maximum.reduceat(
+            np.where(actors.of([name], name == narrator), cosines, floor), view.first
+        )
+        for name in sorted({name for option in people for name in option})
+    }
+    for number, option in enumerate(people):
+        blank[number] = np.mean([best[name] for name in option], axis=0) if option else floor
+    return standard(blank)

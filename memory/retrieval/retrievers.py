@@ -123,9 +123,9 @@ class Retrievers:
 
     def _vectors(self, asked: Asked, seen: Panorama) -> Vectors:
         count = 0 if asked.timed(seen) else len(asked.options)
-        texts = [asked.bare, *asked.statements()[:count], *asked.options[:count]]
+        texts = [asked.bare, *asked.statements()[:count], *asked.options[:count], asked.somebody]
         rows = np.concatenate([self._tools.text.embed([text]) for text in texts])
-        return Vectors(rows[0], rows[1 : 1 + count], rows[1 + count :])
+        return Vectors(rows[0], rows[1 : 1 + count], rows[1 + count : -1], rows[-1])
 
     def _measure(self) -> Yardstick:
         if self._yardstick is None:

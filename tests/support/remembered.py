@@ -1,0 +1,288 @@
+"""A small watched video for searching: lines, segments, edges, keyframes and people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory.retrieval.words import terms
+from store.database import Store
+from store.schema import (
+    CharacterMemberRow,
+    CharacterNameRow,
+    CharacterRow,
+    ClipRow,
+    EdgeRow,
+    IdentityRow,
+    KeyframeRow,
+    MemoryLinkRow,
+    MemoryRow,
+    PatchRow,
+    ScreenTextRow,
+    SegmentRevisionRow,
+    SegmentRow,
+    SightingRow,
+    VideoRow,
+)
+
+CLIP_MS = 30_000
+SIZE = 64
+
+
+class WordEmbedder:
+    """Embeds a text as the sum of one fixed random direction a word: equal words, near vectors."""
+
+    name = "words"
+    dimensions = SIZE
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return np.stack([_embedded(text) for text in texts])
+
+
+def _embedded(text: str) -> NDArray[np.float32]:
+    words = terms(text) or ["nothing"]
+    directions = [np.random.default_rng(crc32(w.encode())).normal(size=SIZE) for w in words]
+    total = np.sum(directions, axis=0)
+    return np.asarray(total / np.linalg.norm(total), dtype=np.float32)
+
+
+@dataclass
+class Tools:
+    """The models of a search, with words for vectors."""
+
+    text: WordEmbedder = field(default_factory=WordEmbedder)
+    reranker: None = None
+    images: None = None
+
+
+@dataclass(frozen=True)
+class Said:
+    """A line of a clip. ``who`` are tags it mentions; ``until`` the clip that supersedes it."""
+
+    text: str
+    at_s: float = 0.0
+    speaker: str | None = None
+    source: str = "said"
+    who: tuple[str, ...] = ()
+    until: int | None = None
+
+
+def watch(store: Store, video: str, clips: Sequence[Sequence[Said]], first: int = 0) -> None:
+    """Add a video whose clips hold these lines; later clips can follow with ``first``."""
+    embed = WordEmbedder().embed
+    with store.begin() as session:
+        if first == 0:
+            session.add(_video(video, len(clips)))
+            session.flush()
+        for clip, lines in enumerate(clips, start=first):
+            text = " ".join(line.text for line in lines)
+            session.add(_clip(video, clip, text, embed([text])[0].tolist() if lines else None))
+            session.flush()
+            for line in lines:
+                row = _line(video, clip, line, embed([line.text])[0].tolist())
+                session.add(row)
+                session.flush()
+                for tag in line.who:
+                    identity = identity_of(session, video, tag)
+                    session.add(MemoryLinkRow(memory_id=row.id, identity_id=identity))
+
+
+def _video(video: str, clips: int) -> VideoRow:
+    return VideoRow(
+        id=video,
+        title=video,
+        path=None,
+        duration_ms=clips * CLIP_MS,
+        width=0,
+        height=0,
+        has_video=True,
+        has_audio=True,
+        profile="local",
+        state="watching",
+        error=None,
+        models={},
+    )
+
+
+def _clip(video: str, clip: int, text: str, vector: list[float] | None) -> ClipRow:
+    start = clip * CLIP_MS
+    return ClipRow(
+        video_id=video,
+        clip=clip,
+        start_ms=start,
+        end_ms=start + CLIP_MS,
+        state="done",
+        error=None,
+        attempts=0,
+        gaps=[],
+        text=text,
+        embedding=vector,
+    )
+
+
+def _line(video: str, clip: int, line: Said, vector: list[float]) -> MemoryRow:
+    start = clip * CLIP_MS + round(line.at_s * 1000)
+    return MemoryRow(
+        video_id=video,
+        clip=clip,
+        kind="episodic",
+        text=line.text,
+        start_ms=start,
+        end_ms=start + 2_000,
+        source=line.source,
+        speaker=line.speaker,
+        superseded_at=line.until,
+        embedding=vector,
+    )
+
+
+def identity_of(session, video: str, tag: str) -> int:
+    kind, number = tag.strip("<>").split("_")
+    found = (
+        session.query(IdentityRow).filter_by(video_id=video, kind=kind, number=int(number)).first()
+    )
+    if found is None:
+        found = IdentityRow(video_id=video, kind=kind, number=int(number), first_clip=0)
+        session.add(found)
+        session.flush()
+    return int(found.id)
+
+
+def name(store: Store, video: str, number: int, called: str, *tags: str, since: int = 0) -> None:
+    """From clip ``since`` on, these identities are the character ``number`` of that name."""
+    with store.begin() as session:
+        row = CharacterRow(video_id=video, number=number, from_clip=since)
+        session.add(row)
+        session.flush()
+        held = {"character_id": row.id, "from_clip": since}
+        session.add(CharacterNameRow(name=called, source="said", **held))
+        for tag in tags:
+            session.add(CharacterMemberRow(identity_id=identity_of(session, video, tag), **held))
+
+
+@dataclass(frozen=True)
+class Event:
+    """A revision of a segment; ``number`` says which."""
+
+    number: int
+    label: str
+    summary: str
+    clips: tuple[int, ...]
+    since: int
+    until: int | None = None
+
+
+def weave(
+    store: Store,
+    video: str,
+    events: Sequence[Event],
+    edges: Sequence[tuple[int, int, str, int]] = (),
+) -> dict[int, int]:
+    """Add segments, and edges (from, to, relation, clip); returns segment ids by number."""
+    ids: dict[int, int] = {}
+    with store.begin() as session:
+        for event in events:
+            if event.number not in ids:
+                row = SegmentRow(video_id=video, number=event.number)
+                session.add(row)
+                session.flush()
+                ids[event.number] = row.id
+            revision = sum(e.number == event.number for e in events[: events.index(event)])
+            session.add(_revision(ids[event.number], revision, event))
+        for source, target, relation, clip in edges:
+            session.add(_edge(video, ids[source], ids[target], relation, clip))
+        last = max(event.since for event in events)
+        session.add(
+            PatchRow(
+                video_id=video,
+                at_clip=last,
+                first_clip=0,
+                repairs=0,
+                applied={},
+                dropped=[],
+                pending=[],
+            )
+        )
+    return ids
+
+
+def _revision(segment: int, revision: int, event: Event) -> SegmentRevisionRow:
+    return SegmentRevisionRow(
+        segment_id=segment,
+        revision=revision,
+        label=event.label,
+        summary=event.summary,
+        clips=list(event.clips),
+        history=[],
+        from_clip=event.since,
+        to_clip=event.until,
+        embedding=WordEmbedder().embed([f"{event.label}. {event.summary}"])[0].tolist(),
+    )
+
+
+def _edge(video: str, source: int, target: int, relation: str, clip: int) -> EdgeRow:
+    return EdgeRow(
+        video_id=video,
+        source_id=source,
+        target_id=target,
+        relation=relation,
+        explicit=True,
+        confidence=0.8,
+        rationale=f"{relation}, as was said",
+        evidence=[clip],
+        from_clip=clip,
+    )
+
+
+def film(store: Store, video: str, times_s: Sequence[float], read: dict[float, str] | None = None):
+    """Keyframes at these times, with the text read on some of them."""
+    with store.begin() as session:
+        for time in times_s:
+            clip = int(time * 1000) // CLIP_MS
+            session.add(
+                KeyframeRow(
+                    video_id=video,
+                    clip=clip,
+                    time_ms=round(time * 1000),
+                    shot=0,
+                    sharpness=1.0,
+                    entropy=1.0,
+                    quality=1.0,
+                    width=4,
+                    height=3,
+                    blob=f"{round(time * 1000):064x}",
+                )
+            )
+        for time, text in (read or {}).items():
+            session.add(
+                ScreenTextRow(
+                    video_id=video,
+                    clip=int(time * 1000) // CLIP_MS,
+                    time_ms=round(time * 1000),
+                    text=text,
+                    score=0.9,
+                    box=[0, 0, 2, 2],
+                )
+            )
+
+
+def see(store: Store, video: str, tag: str, start_s: float, end_s: float) -> None:
+    """An identity is in view, or heard, for a while."""
+    with store.begin() as session:
+        session.add(
+            SightingRow(
+                video_id=video,
+                clip=int(start_s * 1000) // CLIP_MS,
+                identity_id=identity_of(session, video, tag),
+                start_ms=round(start_s * 1000),
+                end_ms=round(end_s * 1000),
+                box=[0, 0, 2, 2],
+                score=0.9,
+                quality=25.0,
+                blob=None,
+            )
+        )
