@@ -11,6 +11,7 @@ from domain.errors import ModelError, NotFound
 from domain.media import ClipState, IdentityKind, Percept
 from domain.memories import ClipMemories
 from domain.settings import Settings
+from memory.calls import recorded
 from memory.characters import Call, call, introduce, join_voices, people_of, source_of_name
 from memory.facts import store_memories
 from memory.identities import Engine, Recognised, keep_exemplars, recognise
@@ -19,6 +20,7 @@ from memory.people import People
 from memory.tools import Tools
 from memory.weave import weave_due
 from memory.writers.port import ClipContext, Writers
+from models.chat import Sink
 from store.blobs import BlobStore
 from store.database import Store
 from store.queries.blobs import hold_blobs
@@ -75,8 +77,8 @@ def remember(
     hollow = percept.error if _is_empty(percept) else None
     try:
         if hollow is None:
-            with store.begin() as session:
-                maker = _Maker(session, video_id, writers, toolbox, settings)
+            with recorded(store, video_id, percept.clip.index) as sink, store.begin() as session:
+                maker = _Maker(session, video_id, writers, toolbox, settings, sink)
                 maker.remember(percept, perceived.blobs, store.blobs)
             return ClipState.DONE
     except ModelError as error:
@@ -97,8 +99,9 @@ def remember_many(
     Raises:
         ModelError: a memory could not be written; none of these clips is stored.
     """
-    with store.begin() as session:
-        maker = _Maker(session, video_id, writers, toolbox, settings)
+    first = percepts[0].clip.index if percepts else 0
+    with recorded(store, video_id, first) as sink, store.begin() as session:
+        maker = _Maker(session, video_id, writers, toolbox, settings, sink)
         for percept in percepts:
             maker.remember(percept, {}, store.blobs)
 
@@ -127,8 +130,10 @@ class _Maker:
         writers: Writers,
         toolbox: Tools,
         settings: Settings,
+        sink: Sink,
     ) -> None:
         lock_video(session, video_id)
+        self.sink = sink
         self.session, self.video_id = session, video_id
         self.writers, self.toolbox, self.settings = writers, toolbox, settings
 
@@ -174,7 +179,7 @@ class _Maker:
         ids = [one.id for one in people.identities().values()]
         facts = facts_about(self.session, self.video_id, ids, clip, FACTS)
         title = title_of(self.session, self.video_id)
-        return ClipContext(self.video_id, title, tuple(facts), blobs)
+        return ClipContext(self.video_id, title, tuple(facts), blobs, self.sink)
 
     def _finish(self, percept: Percept, people: People, written: ClipMemories) -> None:
         clip, text = percept.clip.index, clip_text(written.drafts, people)

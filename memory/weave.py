@@ -7,13 +7,14 @@ graph can be built anew from its patches.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from sqlalchemy.orm import Session
 
 from domain.errors import ModelError
 from domain.events import EventPatch
 from domain.settings import MemorySettings, Settings
+from memory.calls import recorded
 from memory.graph import Absorbed, Change, Graph, Link, Node, applied, weave
 from memory.patches import Dropped, Ground, check, drop, uncovered
 from memory.tools import Tools
@@ -70,8 +71,9 @@ def _weave_next(
         due = due_window(session, video_id, settings.patch_every, final)
         if due is None:
             return False
-        window = window_of(session, video_id, due)
-        proposal = _propose(session, window, writer, settings)
+        with recorded(store, video_id, due.at_clip) as sink:
+            window = replace(window_of(session, video_id, due), sink=sink)
+            proposal = _propose(session, window, writer, settings)
         apply_patch(session, window, proposal, toolbox)
         _record(session, due, window, proposal)
     return True

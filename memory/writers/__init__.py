@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from memory.writers.port import Writers
 from models.profile import Profile
 from models.toolbox import Toolbox
@@ -17,8 +19,9 @@ def make_writers(toolbox: Toolbox, profile: Profile) -> Writers:
         from memory.writers.llm_clip import LlmClipWriter
         from memory.writers.llm_event import LlmEventWriter
 
-        clip = LlmClipWriter(toolbox.chat("write"))
-        return Writers(clip, LlmEventWriter(toolbox.chat("write"), profile.settings.memory))
+        chat = partial(toolbox.chat, "writer")
+        toolbox.chat("writer")  # A model that is not set up is told of before any work.
+        return Writers(LlmClipWriter(chat), LlmEventWriter(chat, profile.settings.memory))
     from memory.writers.local_clip import LocalClipWriter
     from memory.writers.local_event import LocalEventWriter
 

@@ -102,7 +102,7 @@ class Salience:
         """A phrase counts as often as it occurs; a longer one must recur to beat its words."""
         mean = sum(self.weight(word) for word in key) / len(key)
         again = counts[key] if len(key) == 1 else (counts[key] - 0.5) * len(key) ** 0.5
-        return round(mean * again**0.5, 9)
+        return round(mean * math.sqrt(again), 9)
 
 
 def summary(lines: Sequence[Line]) -> str:

@@ -11,6 +11,7 @@ from domain.media import Percept
 from domain.memories import ClipMemories, Memory, Source
 from domain.time import TimeSpan
 from memory.people import People
+from models.chat import Sink
 
 
 @dataclass(frozen=True)
@@ -22,12 +23,14 @@ class ClipContext:
         title: The video's title.
         facts: Open semantic memories about the clip's people, oldest first.
         blobs: JPEG bytes of the clip's keyframes and face crops, by SHA-256.
+        sink: Is given every model call, to be recorded.
     """
 
     video: str
     title: str = ""
     facts: tuple[Memory, ...] = ()
     blobs: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+    sink: Sink | None = None
 
 
 class ClipWriter(Protocol):
@@ -114,6 +117,7 @@ class EventWindow:
         previous: The segments of the previous patch, by number; the last is the open one.
         edges: The edges between them.
         related: Earlier segments close to the new clips, for long-range edges.
+        sink: Is given every model call, to be recorded.
     """
 
     video: str
@@ -125,6 +129,7 @@ class EventWindow:
     previous: tuple[KnownSegment, ...] = ()
     edges: tuple[KnownEdge, ...] = ()
     related: tuple[KnownSegment, ...] = ()
+    sink: Sink | None = None
 
 
 class EventWriter(Protocol):
