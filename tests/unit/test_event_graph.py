@@ -1,0 +1,194 @@
+"""Patches woven into the graph: extension, absorption, edges re-pointed; properties of any run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from domain.events import EdgeDraft, EventPatch, Relation, SegmentDraft
+from domain.settings import MemorySettings
+from domain.time import TimeSpan
+from memory.graph import Graph, Node, applied, weave
+from memory.patches import Ground, check, drop, uncovered
+
+SETTINGS = MemorySettings()
+
+
+def segment(label: str, *clips: int, extends: str | None = None) -> SegmentDraft:
+    return SegmentDraft(label=label, summary=f"About {label}.", clips=clips, extends=extends)
+
+
+def edge(source: str, target: str, relation: str = "before", **more: object) -> EdgeDraft:
+    return EdgeDraft(
+        source=source, target=target, relation=relation, **({"rationale": "So."} | more)
+    )
+
+
+def woven(*patches: tuple[Sequence[SegmentDraft], Sequence[EdgeDraft]]) -> Graph:
+    graph, number = Graph(), 0
+    for at, (segments, edges) in enumerate(patches):
+        patch = EventPatch(segments=tuple(segments), edges=tuple(edges))
+        change = weave(graph, patch, at, number)
+        graph = applied(graph, change)
+        number = max([number - 1, *change.nodes]) + 1
+    return graph
+
+
+def shape(graph: Graph) -> dict[str, tuple[int, ...]]:
+    return {node.label: node.clips for node in graph.nodes.values()}
+
+
+def ends(graph: Graph) -> set[tuple[str, str, str]]:
+    name = {number: node.label for number, node in graph.nodes.items()}
+    return {(name[link.source], name[link.target], link.relation) for link in graph.links.values()}
+
+
+def test_an_extended_segment_keeps_its_number_and_counts_its_revisions() -> None:
+    graph = woven(([segment("A", 0, 1)], []), ([segment("A and on", 0, 1, 2, extends="A")], []))
+    assert graph.nodes == {0: Node(0, 1, "A and on", "About A and on.", (0, 1, 2))}
+
+
+def test_a_segment_within_a_wider_one_is_absorbed_and_its_words_are_kept() -> None:
+    graph = woven(([segment("Small", 1, 2)], []), ([segment("Wide", 0, 1, 2, 3)], []))
+    assert shape(graph) == {"Wide": (0, 1, 2, 3)}
+    (told,) = graph.nodes[1].history
+    assert (told.number, told.label, told.summary, told.at_clip) == (0, "Small", "About Small.", 1)
+
+
+def test_segments_of_the_same_clips_both_stay() -> None:
+    assert set(shape(woven(([segment("A", 1, 2), segment("B", 1, 2)], [])))) == {"A", "B"}
+
+
+def test_of_nested_segments_the_widest_takes_all() -> None:
+    graph = woven(([segment("A", 1)], []), ([segment("B", 1, 2), segment("C", 1, 2, 3)], []))
+    assert shape(graph) == {"C": (1, 2, 3)}
+    assert [one.label for one in next(iter(graph.nodes.values())).history] == ["A", "B"]
+
+
+def test_edges_of_an_absorbed_segment_go_to_the_survivor() -> None:
+    graph = woven(
+        ([segment("Small", 2), segment("Before", 0, 1)], [edge("Before", "Small")]),
+        ([segment("Wide", 2, 3)], []),
+    )
+    assert ends(graph) == {("Before", "Wide", "before")}
+
+
+def test_an_edge_into_the_survivor_itself_goes_and_a_double_is_kept_once() -> None:
+    graph = woven(
+        (
+            [segment("Small", 2), segment("Wide", 2, 3), segment("Else", 7)],
+            [
+                edge("Small", "Wide", "overlap"),
+                edge("Small", "Else", "causes", confidence=0.1),
+                edge("Wide", "Else", "causes", confidence=0.9),
+            ],
+        )
+    )
+    assert ends(graph) == {("Wide", "Else", "causes")}
+    assert [link.confidence for link in graph.links.values()] == [0.9]
+
+
+def test_an_edge_is_changed_and_removed_by_its_ends_and_relation() -> None:
+    first = ([segment("A", 0), segment("B", 1)], [edge("A", "B", confidence=0.2)])
+    changed = woven(first, ([], [edge("A", "B", confidence=0.8)]))
+    assert [link.confidence for link in changed.links.values()] == [0.8]
+    assert not woven(first, ([], [edge("A", "B", removed=True)])).links
+
+
+def test_a_patch_that_changes_nothing_is_no_change() -> None:
+    graph = woven(([segment("A", 0), segment("B", 1)], [edge("A", "B")]))
+    change = weave(graph, EventPatch(edges=(edge("A", "B"),)), 5, 2)
+    assert (change.nodes, change.opened, change.closed) == ({}, {}, frozenset())
+
+
+LABELS = st.sampled_from(
+    ["A", "B", "C", "D", "a", "", "one two three four five six seven eight nine"]
+)
+CLIPS = st.lists(st.integers(0, 45), max_size=6).map(tuple)
+DRAFTS = st.builds(
+    SegmentDraft,
+    label=LABELS.map(lambda text: text or " "),
+    summary=st.sampled_from(["Something happens.", ""]),
+    clips=CLIPS,
+    extends=st.none() | LABELS,
+)
+EDGES = st.builds(
+    EdgeDraft,
+    source=LABELS,
+    target=LABELS,
+    relation=st.sampled_from([*Relation, "follows"]),
+    confidence=st.floats(allow_nan=True),
+    rationale=st.sampled_from(["So.", ""]),
+    evidence=CLIPS,
+    removed=st.booleans(),
+)
+PATCHES = st.lists(
+    st.builds(
+        EventPatch,
+        segments=st.lists(DRAFTS, max_size=5).map(tuple),
+        edges=st.lists(EDGES, max_size=6).map(tuple),
+    ),
+    max_size=4,
+)
+
+
+def ground_of(graph: Graph, at_clip: int, new: Sequence[int]) -> Ground:
+    labels = {node.number: node.label for node in graph.nodes.values()}
+    return Ground(
+        at_clip=at_clip,
+        new=tuple(new),
+        watched={n: TimeSpan.of(30_000 * n, 30_000 * n + 30_000) for n in range(at_clip + 1)},
+        open={node.label: node.clips for node in graph.nodes.values()},
+        edges=frozenset((labels[s], labels[t], r) for s, t, r in graph.links),
+    )
+
+
+@given(PATCHES)
+def test_any_patches_leave_a_sound_graph_and_lose_no_clip(patches: list[EventPatch]) -> None:
+    graph, number, pending = Graph(), 0, []
+    for window, proposed in enumerate(patches):
+        at_clip = 10 * window + 9
+        new = [*pending, *range(10 * window, at_clip + 1)]
+        ground = ground_of(graph, at_clip, new)
+        patch, dropped = drop(proposed, ground, SETTINGS)
+        assert not [one for one in check(patch, ground, SETTINGS) if one.fatal]
+        count = len(patch.segments) + len(patch.edges) + len(dropped)
+        assert count == len(proposed.segments) + len(proposed.edges)
+        change = weave(graph, patch, at_clip, number)
+        graph, number = applied(graph, change), max([number - 1, *change.nodes]) + 1
+        pending = list(uncovered(patch, ground))
+        check_sound(graph, at_clip)
+        covered = {clip for node in graph.nodes.values() for clip in node.clips}
+        assert covered | set(pending) >= set(new)
+
+
+def check_sound(graph: Graph, at_clip: int) -> None:
+    labels = [node.label.casefold() for node in graph.nodes.values()]
+    assert len(set(labels)) == len(labels)
+    for node in graph.nodes.values():
+        assert node.clips == tuple(sorted(set(node.clips)))
+        assert 0 <= node.clips[0] <= node.clips[-1] <= at_clip
+        assert not [o for o in graph.nodes.values() if set(node.clips) < set(o.clips)]
+    for key, link in graph.links.items():
+        assert key == link.ends
+        assert link.source != link.target
+        assert {link.source, link.target} <= set(graph.nodes)
+        assert 0 <= link.confidence <= 1
+
+
+@given(PATCHES, st.integers(0, 3))
+def test_a_change_touches_only_what_it_says(patches: list[EventPatch], last: int) -> None:
+    graph, number = Graph(), 0
+    for window, proposed in enumerate(patches):
+        at_clip = 10 * window + 9
+        patch, _ = drop(proposed, ground_of(graph, at_clip, ()), SETTINGS)
+        change = weave(graph, patch, at_clip, number)
+        after = applied(graph, change)
+        for key in graph.nodes.keys() - change.nodes.keys() - change.absorbed.keys():
+            assert after.nodes[key] == graph.nodes[key]
+        for key in after.nodes.keys() & graph.nodes.keys():
+            grew = after.nodes[key].revision - graph.nodes[key].revision
+            assert grew == (after.nodes[key] != graph.nodes[key])
+        graph, number = after, max([number - 1, *change.nodes]) + 1

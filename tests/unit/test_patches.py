@@ -1,0 +1,177 @@
+"""A patch is checked item by item, and what is wrong is dropped, never more."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from domain.events import EdgeDraft, EventPatch, SegmentDraft
+from domain.settings import MemorySettings
+from domain.time import TimeSpan
+from memory.patches import Ground, check, count_sentences, drop, uncovered
+
+SETTINGS = MemorySettings()
+CLIPS = {n: TimeSpan.of(30_000 * n, 30_000 * n + 30_000) for n in range(20)}
+GROUND = Ground(
+    at_clip=19,
+    new=tuple(range(10, 20)),
+    watched=CLIPS,
+    open={"Breakfast": (0, 1, 2), "A walk": (3, 4, 5, 6, 7, 8, 9)},
+    edges=frozenset({("Breakfast", "A walk", "before")}),
+)
+SUMMARY = "They talk. They eat. They leave. They come back."
+
+
+def segment(
+    label: str, *clips: int, extends: str | None = None, summary: str = SUMMARY
+) -> SegmentDraft:
+    return SegmentDraft(label=label, summary=summary, clips=clips, extends=extends)
+
+
+def edge(source: str, target: str, relation: str = "before", **more: object) -> EdgeDraft:
+    values = {"rationale": "One is over before the other."} | more
+    return EdgeDraft(source=source, target=target, relation=relation, **values)
+
+
+def patch(*items: SegmentDraft | EdgeDraft) -> EventPatch:
+    return EventPatch(
+        segments=tuple(one for one in items if isinstance(one, SegmentDraft)),
+        edges=tuple(one for one in items if isinstance(one, EdgeDraft)),
+    )
+
+
+FIRST, SECOND = segment("Packing", *range(10, 15)), segment("Driving off", *range(15, 20))
+GOOD = patch(FIRST, SECOND, edge("Packing", "Driving off"), edge("A walk", "Packing"))
+
+
+def complaints(*items: SegmentDraft | EdgeDraft) -> str:
+    return "\n".join(str(one) for one in check(patch(*items), GROUND, SETTINGS))
+
+
+def test_a_good_patch_has_nothing_against_it() -> None:
+    assert check(GOOD, GROUND, SETTINGS) == []
+    assert drop(GOOD, GROUND, SETTINGS) == (GOOD, [])
+    assert uncovered(GOOD, GROUND) == ()
+
+
+@pytest.mark.parametrize(
+    ("bad", "said"),
+    [
+        (segment("one two three four five six seven eight nine", 10), "more than 8 words"),
+        (segment("  ", 10), "no label"),
+        (segment("Packing", 10, summary=" "), "no summary"),
+        (segment("Packing", 10, summary="So. " * 9), "more than 8 sentences"),
+        (segment("Packing"), "no clips"),
+        (segment("Packing", 10, 10), "twice"),
+        (segment("Packing", 10, 20, 21), "in the future: 20, 21"),
+        (segment("breakfast", 10), "label of an earlier segment"),
+        (segment("Packing", 10, extends="Lunch"), "no open segment"),
+        (segment("A walk", 9, 10, extends="A walk"), "add 3, 4, 5, 6, 7, 8"),
+    ],
+)
+def test_a_bad_segment_is_told_what_is_wrong_with_it(bad: SegmentDraft, said: str) -> None:
+    assert said in complaints(bad)
+
+
+def test_clips_that_were_never_watched_do_not_exist() -> None:
+    ground = Ground(at_clip=19, new=(18, 19), watched={18: CLIPS[18], 19: CLIPS[19]})
+    found = check(patch(segment("Packing", 17, 18, 19)), ground, SETTINGS)
+    assert [str(one) for one in found] == ["segment 'Packing' has clips that do not exist: 17"]
+
+
+def test_a_segment_may_not_grow_beyond_its_limit() -> None:
+    ground = Ground(at_clip=19, new=(), watched=CLIPS)
+    few = SETTINGS.model_copy(update={"segment_clips": 3})
+    assert not check(patch(segment("Packing", 1, 2, 3)), ground, few)
+    assert "more than 3 clips" in str(check(patch(segment("Packing", 1, 2, 3, 4)), ground, few)[0])
+
+
+@pytest.mark.parametrize(
+    ("bad", "said"),
+    [
+        (edge("Packing", "Driving off", "follows"), "unknown relation: use one of before, overlap"),
+        (edge("Packing", "Lunch"), "names 'Lunch'"),
+        (edge("Packing", "Packing"), "to itself"),
+        (edge("Packing", "Driving off", confidence=1.5), "outside of 0 to 1"),
+        (edge("Packing", "Driving off", confidence=math.nan), "outside of 0 to 1"),
+        (edge("Packing", "Driving off", rationale=" "), "no rationale"),
+        (edge("Packing", "Driving off", evidence=(3, 25)), "in the future: 25"),
+        (edge("Packing", "Driving off", removed=True), "there is no such edge"),
+    ],
+)
+def test_a_bad_edge_is_told_what_is_wrong_with_it(bad: EdgeDraft, said: str) -> None:
+    assert said in complaints(FIRST, SECOND, bad)
+    kept, dropped = drop(patch(FIRST, SECOND, bad), GROUND, SETTINGS)
+    assert kept == patch(FIRST, SECOND)
+    assert said in dropped[0].reasons[0]
+
+
+def test_an_edge_may_be_removed_under_the_new_label_of_an_extended_segment() -> None:
+    longer = segment("A long walk", *range(3, 20), extends="A walk")
+    for name in ("A walk", "A long walk"):
+        assert not complaints(longer, edge("Breakfast", name, removed=True))
+
+
+def test_an_extended_segment_is_one_end_whatever_it_is_called() -> None:
+    longer = segment("A long walk", *range(3, 20), extends="A walk")
+    assert "to itself" in complaints(longer, edge("A walk", "A long walk"))
+
+
+def test_labels_differ_whatever_their_case_and_spaces() -> None:
+    assert "another segment of this patch" in complaints(FIRST, segment("packing ", 15))
+
+
+def test_a_segment_is_extended_once() -> None:
+    one = segment("A walk", *range(3, 12), extends="A walk")
+    two = segment("Another walk", *range(3, 20), extends="A walk")
+    kept, dropped = drop(patch(one, two), GROUND, SETTINGS)
+    assert kept.segments == (one,)
+    assert "which another segment extends already" in dropped[0].reasons[0]
+
+
+def test_clips_that_no_segment_covers_are_named_and_stay_pending() -> None:
+    assert "clips 15, 16, 17, 18, 19 are in no segment" in complaints(FIRST)
+    kept, dropped = drop(patch(FIRST), GROUND, SETTINGS)
+    assert kept == patch(FIRST)
+    assert not dropped
+    assert uncovered(kept, GROUND) == (15, 16, 17, 18, 19)
+
+
+def test_edges_of_a_dropped_segment_go_with_it_and_the_rest_stays() -> None:
+    bad = segment("Driving off", 15, 99)
+    kept, dropped = drop(patch(FIRST, bad, *GOOD.edges), GROUND, SETTINGS)
+    assert kept == patch(FIRST, edge("A walk", "Packing"))
+    assert [one.item for one in dropped] == ["segment", "edge"]
+
+
+def test_a_dropped_segment_gives_its_label_and_its_place_to_the_next() -> None:
+    bad, good = segment("Packing", 99), segment("Packing", 10)
+    assert drop(patch(bad, good), GROUND, SETTINGS)[0] == patch(good)
+    many = [segment(f"Part {n}", 10 + n) for n in range(8)]
+    assert len(drop(patch(bad, *many), GROUND, SETTINGS)[0].segments) == 8
+
+
+def test_segments_beyond_the_limit_are_dropped() -> None:
+    many = [segment(f"Part {n}", 10 + n) for n in range(10)]
+    kept, dropped = drop(patch(*many), GROUND, SETTINGS)
+    assert len(kept.segments) == 8
+    assert "one too many" in dropped[0].reasons[0]
+
+
+def test_a_long_summary_is_complained_of_but_not_dropped() -> None:
+    wordy = segment("Packing", *range(10, 20), summary="So it goes. " * 9)
+    assert drop(patch(wordy), GROUND, SETTINGS)[0] == patch(wordy)
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("One. Two! Three?", 3),
+        ("No end", 1),
+        ('He said "go." Then left.', 2),
+        ("Version 2.5 is out.", 1),
+    ],
+)
+def test_sentences_are_counted_by_their_ends(text: str, count: int) -> None:
+    assert count_sentences(text) == count
