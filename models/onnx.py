@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from domain.errors import WeightsMissing
 from models.onnx_repair import repaired
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 THREADS = 2
 ERRORS_ONLY = 3
@@ -39,3 +44,14 @@ def open_session(path: Path, threads: int = THREADS, *, repair: bool = False) ->
         return ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     except RuntimeError as error:
         raise WeightsMissing(f"{path} cannot be loaded as a model: {error}") from error
+
+
+def in_threads(run: Callable[[T], R], items: Sequence[T]) -> list[R]:
+    """``run`` of every item, in order, on a few threads; a single item costs no thread.
+
+    For many small runs this uses the cores better than threads inside of each run do.
+    """
+    if len(items) < 2:
+        return [run(item) for item in items]
+    with ThreadPoolExecutor(THREADS, thread_name_prefix="onnx") as pool:
+        return list(pool.map(run, items))

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from models.onnx import open_session
+from models.onnx import in_threads, open_session
 
 MAX_TOKENS = 256
 
@@ -24,14 +24,15 @@ class CrossEncoderReranker:
         from tokenizers import Tokenizer
 
         self.name = name
-        self._session = open_session(folder / "model.onnx")
+        self._session = open_session(folder / "model.onnx", threads=1)
         self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(MAX_TOKENS)
 
     def scores(self, query: str, passages: list[str]) -> NDArray[np.float32]:
         """One score in (0, 1) a passage, shape (N,): the sigmoid of the model's logit."""
-        logits = np.array([self._logit(query, passage) for passage in passages], np.float32)
+        found = in_threads(lambda passage: self._logit(query, passage), passages)
+        logits = np.array(found, np.float32)
         return np.asarray(1 / (1 + np.exp(-logits)), np.float32)
 
     def _logit(self, query: str, passage: str) -> float:

@@ -16,9 +16,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from models.onnx import open_session
+from models.onnx import in_threads, open_session
 
 MAX_TOKENS = 256
+TOKENS_A_RUN = 512
 
 Pooling = Literal["mean", "first"]
 
@@ -40,7 +41,7 @@ class OnnxTextEmbedder:
         self.dimensions = 384
         self._pooling = pooling
         self._batch = batch
-        self._session = open_session(folder / "model.onnx")
+        self._session = open_session(folder / "model.onnx", threads=1)
         self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(MAX_TOKENS)
@@ -54,8 +55,10 @@ class OnnxTextEmbedder:
         rows = np.zeros((len(distinct), self.dimensions), np.float32)
         encodings = self._tokenizer.encode_batch_fast(distinct)
         ids = [encoding.ids for encoding in encodings]
-        for group in _equal_lengths(ids, self._batch):
-            rows[group] = self._run(np.array([ids[index] for index in group], np.int64))
+        groups = list(_equal_lengths(ids, self._batch))
+        batches = [np.array([ids[index] for index in group], np.int64) for group in groups]
+        for group, found in zip(groups, in_threads(self._run, batches), strict=True):
+            rows[group] = found
         place = {text: index for index, text in enumerate(distinct)}
         return rows[[place[text] for text in texts]]
 
@@ -72,10 +75,11 @@ class OnnxTextEmbedder:
 
 
 def _equal_lengths(ids: Sequence[Sequence[int]], most: int) -> Iterator[list[int]]:
-    """Indices of token lists of equal length, at most ``most`` together, shortest first."""
+    """Indices of token lists of equal length, shortest first, as many as one run should take."""
     groups: dict[int, list[int]] = defaultdict(list)
     for index, tokens in enumerate(ids):
         groups[len(tokens)].append(index)
-    for _, group in sorted(groups.items()):
-        for start in range(0, len(group), most):
-            yield group[start : start + most]
+    for length, group in sorted(groups.items()):
+        size = max(1, min(most, TOKENS_A_RUN // length))
+        for start in range(0, len(group), size):
+            yield group[start : start + size]

@@ -92,7 +92,7 @@ class Toolbox:
         if name == "bge-small":
             # It quantises activations over the whole batch, so rows may not share one.
             return OnnxTextEmbedder(name, folder, pooling="first", batch=1)
-        return OnnxTextEmbedder(name, folder, pooling="mean", batch=16)
+        return OnnxTextEmbedder(name, folder, pooling="mean", batch=32)
 
     @cached_property
     def reranker(self) -> Reranker | None:
