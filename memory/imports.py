@@ -144,7 +144,9 @@ class _Plain:
 def _texts(batch: Sequence[Percept]) -> list[str]:
     """What the local writer will want vectors of; a wrong guess only costs time."""
     said = [one for percept in batch for one in (*percept.utterances, *percept.captions)]
-    return [text for one in said for text, _ in pieces(one)]
+    return [
+        f"{one.speaker}: {text}" if one.speaker else text for one in said for text, _ in pieces(one)
+    ]
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from domain.memories import Memory, MemoryDraft, Source
-from memory.people import People
+from memory.people import TAG, People
 
 
 def line(memory: MemoryDraft | Memory, people: People) -> str:
@@ -16,6 +16,16 @@ def line(memory: MemoryDraft | Memory, people: People) -> str:
     if memory.source == Source.READ and not memory.tags:
         return f"On screen: {text}"
     return text
+
+
+def searchable(memory: MemoryDraft | Memory, people: People) -> str:
+    """What a memory's vector is made of: its words, after the name of who said them if known.
+
+    Questions name people; a tag would only be noise to an embedding.
+    """
+    text = people.named(memory.text)
+    speaker = people.label(memory.speaker) if memory.speaker else ""
+    return text if not speaker or TAG.fullmatch(speaker) else f"{speaker}: {text}"
 
 
 def clip_text(drafts: Sequence[MemoryDraft], people: People) -> str:

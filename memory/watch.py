@@ -15,7 +15,7 @@ from memory.calls import recorded
 from memory.characters import Call, call, introduce, join_voices, people_of, source_of_name
 from memory.facts import store_memories
 from memory.identities import Engine, Recognised, keep_exemplars, recognise
-from memory.lines import clip_text
+from memory.lines import clip_text, searchable
 from memory.people import People
 from memory.tools import Tools
 from memory.weave import weave_due
@@ -183,7 +183,7 @@ class _Maker:
 
     def _finish(self, percept: Percept, people: People, written: ClipMemories) -> None:
         clip, text = percept.clip.index, clip_text(written.drafts, people)
-        lines = [people.named(draft.text) for draft in written.drafts]
+        lines = [searchable(draft, people) for draft in written.drafts]
         vectors = list(self.toolbox.text.embed([*lines, text])) if text else []
         store_memories(
             self.session, self.video_id, clip, written.drafts, vectors[:-1], people, self.settings
