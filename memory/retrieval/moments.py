@@ -10,7 +10,11 @@ from numpy.typing import NDArray
 from memory.retrieval.index import Floats, Ints
 from memory.retrieval.panorama import Panorama
 from memory.retrieval.ranking import Asked, Field, Scores
+from memory.retrieval.reread import MOST, NEAREST, WEIGHT, bonus
+from models.ports import Reranker
 
+CELLS = 100
+"""Cells looked into for lines, best first."""
 LINE = 0.5
 """Weight of a line's own cosines beside the score of its cell, in standard deviations."""
 
@@ -54,18 +58,31 @@ def _standing(cosines: Floats, lines: Ints) -> NDArray[np.floating]:
 
 
 def best_moments(
-    view: Panorama, asked: Asked, field: Field, limit: int, near: int = 100
+    view: Panorama,
+    asked: Asked,
+    field: Field,
+    limit: int,
+    reranker: Reranker | None = None,
 ) -> list[Moment]:
-    """The best line of each of the best ``limit`` cells, best first.
-
-    ``near`` is how many cells by their own score are looked into.
-    """
-    cells = np.argsort(-field.cells, kind="stable")[:near]
+    """The best line of each of the best ``limit`` cells, best first; the nearest read again."""
+    cells = np.argsort(-field.cells, kind="stable")[:CELLS]
     lines = lines_of(view, cells)
     if not len(lines):
         return []
     scores = line_scores(view, asked, field, lines)
+    if reranker is not None:
+        scores = _read_again(view, asked, lines, scores, reranker)
     return _one_a_cell(view, lines, scores, limit, bool(asked.options))
+
+
+def _read_again(
+    view: Panorama, asked: Asked, lines: Ints, scores: Scores, reranker: Reranker
+) -> Scores:
+    """The nearest lines with what reading them adds; the rest with the least it can add."""
+    nearest = np.argsort(-scores.max(axis=0), kind="stable")[:NEAREST]
+    added = np.full(len(lines), -WEIGHT * MOST)
+    added[nearest] = bonus(view, asked, lines[nearest], reranker)
+    return np.asarray(scores + added)
 
 
 def _one_a_cell(
