@@ -1,0 +1,316 @@
+"""Windows, patches and revisions on a real Postgres, with writers good and bad."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from domain.errors import ModelError
+from domain.events import EdgeDraft, EventPatch, Relation, SegmentDraft
+from domain.media import ClipState
+from memory.library import delete, dump_lines, show_video
+from memory.watch import remember
+from memory.weave import link_of, node_of, replay, weave_due
+from memory.writers.port import EventWindow, Writers
+from store.database import Store
+from store.queries.clips import mark_clip
+from store.queries.events import edges_at, patches_of, segments_at
+from tests.support.memory import (
+    SETTINGS,
+    Perceived,
+    Tools,
+    known_video,
+    local_writers,
+    percept,
+    said,
+)
+
+SENTENCES = (
+    "We pack the red tent and the blue sleeping bags for the mountain trip",
+    "The soup needs more salt and pepper before the guests arrive for dinner",
+    "My laptop shows an error when the database server restarts overnight",
+)
+
+
+def watched(store: Store, clips: int, upto: int | None = None) -> str:
+    """A video whose topic changes every four clips."""
+    video = known_video(store, clips)
+    for n in range(clips if upto is None else upto):
+        talk_about(store, video, n)
+    return video
+
+
+def talk_about(store: Store, video: str, n: int) -> None:
+    words = SENTENCES[n // 4 % len(SENTENCES)].split()
+    lines = [said(30 * n + 3 * k, " ".join(words[k % 3 :])) for k in range(6)]
+    one = percept(n, utterances=tuple(lines))
+    remember(store, video, Perceived(one), local_writers(), Tools(), SETTINGS)
+
+
+def weave(store: Store, video: str, event: object = None, final: bool = False) -> int:
+    local = local_writers()
+    writers = Writers(local.clip, event or local.event)  # type: ignore[arg-type]
+    return weave_due(store, video, writers, Tools(), SETTINGS, final=final)
+
+
+def test_a_patch_is_due_after_every_ten_clips_and_once(store: Store) -> None:
+    video = watched(store, 25, upto=9)
+    assert weave(store, video) == 0
+    talk_about(store, video, 9)
+    assert (weave(store, video), weave(store, video)) == (1, 0)
+    for n in range(10, 25):
+        talk_about(store, video, n)
+    assert (weave(store, video), weave(store, video)) == (1, 0)
+    assert (weave(store, video, final=True), weave(store, video, final=True)) == (1, 0)
+    with store.begin() as session:
+        assert [one.at_clip for one in patches_of(session, video)] == [9, 19, 24]
+
+
+def test_the_last_part_waits_until_the_whole_video_was_seen(store: Store) -> None:
+    video = watched(store, 12, upto=11)
+    assert weave(store, video, final=True) == 1
+    talk_about(store, video, 11)
+    assert weave(store, video, final=True) == 1
+
+
+def test_windows_woven_late_are_those_woven_in_time(store: Store) -> None:
+    dumps = []
+    for late in (True, False):
+        video = known_video(store, 23)
+        for n in range(23):
+            talk_about(store, video, n)
+            if not late:
+                weave(store, video)
+        weave(store, video, final=True)
+        dumps.append([line for line in dump_lines(store, video) if '"segment' in line])
+        delete(store, video)
+    assert dumps[0] == dumps[1] != []
+
+
+def test_the_local_writer_covers_every_clip_and_finds_where_the_topic_turns(store: Store) -> None:
+    video = watched(store, 12)
+    weave(store, video, final=True)
+    shown = show_video(store, video)
+    assert {clip for one in shown.segments for clip in one.clips} == set(range(12))
+    assert shown.pending == ()
+    starts = {one.clips[0] for one in shown.segments}
+    assert {4, 8} <= starts
+    assert all(len(one.label.split()) <= 8 for one in shown.segments)
+    about = next(one for one in shown.segments if one.clips[0] == 4)
+    assert "soup" in (about.label + about.summary).lower()
+    assert {edge.relation for edge in shown.edges} <= {Relation.BEFORE, Relation.OVERLAP}
+    numbers = {one.id: one.span for one in shown.segments}
+    for edge in shown.edges:
+        assert numbers[edge.source].start_ms <= numbers[edge.target].start_ms
+
+
+def test_a_view_shows_what_was_known_then_and_nothing_later(store: Store) -> None:
+    video = known_video(store, 25)
+    shots = {}
+    for n in range(25):
+        talk_about(store, video, n)
+        weave(store, video, final=n == 24)
+        shots[n] = show_video(store, video, as_of_ms=30_000 * (n + 1))
+    for n, then in shots.items():
+        now = show_video(store, video, as_of_ms=30_000 * (n + 1))
+        assert (now.segments, now.edges, now.people) == (then.segments, then.edges, then.people)
+        assert [one.lines for one in now.clips] == [one.lines for one in then.clips]
+        assert all(max(one.clips) <= n for one in now.segments)
+
+
+def test_a_failed_clip_is_left_pending_and_covered_when_it_comes(store: Store) -> None:
+    video = known_video(store, 12)
+    for n in range(12):
+        if n != 5:
+            talk_about(store, video, n)
+    with store.begin() as session:
+        mark_clip(session, video, 5, ClipState.FAILED, "the model was away")
+    assert weave(store, video, final=True) == 2
+    with store.begin() as session:
+        assert patches_of(session, video)[-1].pending == (5,)
+    assert weave(store, video, final=True) == 0
+    talk_about(store, video, 5)
+    assert (weave(store, video, final=True), weave(store, video, final=True)) == (1, 0)
+    shown = show_video(store, video)
+    assert shown.pending == ()
+    assert 5 in {clip for one in shown.segments for clip in one.clips}
+
+
+class Scripted:
+    """Proposes the patches it is given; ``repairs`` are what it answers complaints with."""
+
+    name = "scripted"
+
+    def __init__(
+        self, *patches: EventPatch, repairs: Sequence[EventPatch | Exception] = ()
+    ) -> None:
+        self.patches, self.repairs = list(patches), list(repairs)
+        self.complaints: list[list[str]] = []
+
+    def patch(self, window: EventWindow) -> EventPatch:
+        return self.patches.pop(0)
+
+    def repair(
+        self, window: EventWindow, patch: EventPatch, complaints: Sequence[str]
+    ) -> EventPatch:
+        self.complaints.append(list(complaints))
+        answer = self.repairs.pop(0) if self.repairs else patch
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+def segment(label: str, *clips: int, extends: str | None = None) -> SegmentDraft:
+    return SegmentDraft(label=label, summary="They talk.", clips=clips, extends=extends)
+
+
+def whole(*more: EdgeDraft) -> EventPatch:
+    return EventPatch(segments=(segment("All of it", *range(10)),), edges=more)
+
+
+def test_complaints_go_back_to_the_writer_word_for_word_at_most_twice(store: Store) -> None:
+    video = watched(store, 10)
+    part = EventPatch(segments=(segment("Half", 0, 1, 2, 3, 4),))
+    writer = Scripted(part, repairs=[part, whole()])
+    assert weave(store, video, writer) == 1
+    told = ["clips 5, 6, 7, 8, 9 are in no segment: every new clip must be in one"]
+    assert writer.complaints == [told, told]
+    assert [one.label for one in show_video(store, video).segments] == ["All of it"]
+    with store.begin() as session:
+        assert patches_of(session, video)[0].repairs == 2
+
+
+@pytest.mark.parametrize("repairs", [[], [ModelError("away")]])
+def test_what_cannot_be_repaired_is_dropped_item_by_item_and_kept_on_record(
+    store: Store, repairs: list[Exception]
+) -> None:
+    video = watched(store, 10)
+    bad = EdgeDraft(source="All of it", target="Nowhere", relation="before", rationale="So.")
+    assert weave(store, video, Scripted(whole(bad), repairs=repairs)) == 1
+    assert [one.label for one in show_video(store, video).segments] == ["All of it"]
+    with store.begin() as session:
+        (kept,) = patches_of(session, video)
+    assert kept.dropped[0]["draft"]["target"] == "Nowhere"
+    assert "which is no segment" in kept.dropped[0]["reasons"][0]
+
+
+def test_a_writer_that_fails_leaves_the_window_for_the_next_time(store: Store) -> None:
+    class Away(Scripted):
+        def patch(self, window: EventWindow) -> EventPatch:
+            raise ModelError("away")
+
+    video = watched(store, 10)
+    with pytest.raises(ModelError):
+        weave(store, video, Away())
+    assert show_video(store, video).segments == ()
+    assert weave(store, video) == 1
+
+
+def test_clips_left_uncovered_are_offered_again_with_the_next_window(store: Store) -> None:
+    video = watched(store, 20, upto=10)
+    weave(store, video, Scripted(EventPatch(segments=(segment("Start", 0, 1, 2),))))
+    assert show_video(store, video).pending == (3, 4, 5, 6, 7, 8, 9)
+    for n in range(10, 20):
+        talk_about(store, video, n)
+    seen = []
+
+    class Noting(Scripted):
+        def patch(self, window: EventWindow) -> EventPatch:
+            seen.append((window.new, {line.clip for line in window.lines}))
+            return super().patch(window)
+
+    weave(store, video, Noting(EventPatch(segments=(segment("Rest", *range(3, 20)),))))
+    assert seen == [(tuple(range(3, 20)), set(range(3, 20)))]
+    assert show_video(store, video).pending == ()
+
+
+def test_a_new_revision_hides_the_old_one_only_from_its_clip_on(store: Store) -> None:
+    video = watched(store, 20)
+    longer = EventPatch(
+        segments=(segment("All and more", *range(20), extends="All of it"),),
+    )
+    weave(store, video, Scripted(whole(), longer))
+    then, now = show_video(store, video, as_of_ms=300_000), show_video(store, video)
+    assert [(one.label, one.revision, len(one.clips)) for one in then.segments] == [
+        ("All of it", 0, 10)
+    ]
+    assert [(one.label, one.revision, len(one.clips)) for one in now.segments] == [
+        ("All and more", 1, 20)
+    ]
+    assert then.segments[0].id == now.segments[0].id
+
+
+def test_an_absorbed_segment_is_still_there_for_earlier_moments(store: Store) -> None:
+    video = watched(store, 20)
+    first = EventPatch(
+        segments=(segment("Small", 8, 9), segment("Start", *range(8))),
+        edges=(EdgeDraft(source="Start", target="Small", relation="before", rationale="So."),),
+    )
+    weave(store, video, Scripted(first, EventPatch(segments=(segment("Wide", *range(8, 20)),))))
+    then, now = show_video(store, video, as_of_ms=300_000), show_video(store, video)
+    assert [one.label for one in then.segments] == ["Small", "Start"]
+    assert [one.label for one in now.segments] == ["Start", "Wide"]
+    (edge,) = now.edges
+    assert (edge.source, edge.target) == (now.segments[0].id, now.segments[1].id)
+    assert then.edges[0].target == then.segments[0].id
+
+
+LABELS = st.sampled_from(["A", "B", "C", "D", "E"])
+CLIPS = st.lists(st.integers(0, 25), max_size=8).map(tuple)
+PATCH = st.builds(
+    EventPatch,
+    segments=st.lists(
+        st.builds(
+            SegmentDraft,
+            label=LABELS,
+            summary=st.just("They talk."),
+            clips=CLIPS,
+            extends=st.none() | LABELS,
+        ),
+        max_size=5,
+    ).map(tuple),
+    edges=st.lists(
+        st.builds(
+            EdgeDraft,
+            source=LABELS,
+            target=LABELS,
+            relation=st.sampled_from(["before", "causes", "follows"]),
+            rationale=st.just("So."),
+            evidence=CLIPS,
+            removed=st.booleans(),
+        ),
+        max_size=5,
+    ).map(tuple),
+)
+
+
+@hypothesis_settings(
+    max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(st.lists(PATCH, min_size=3, max_size=3))
+def test_the_graph_built_anew_from_its_patches_is_the_stored_one(
+    store: Store, proposals: list[EventPatch]
+) -> None:
+    video = known_video(store, 24)
+    with store.begin() as session:
+        for n in range(24):
+            mark_clip(session, video, n, ClipState.DONE)
+    views = []
+    writer = Scripted(*proposals)
+    assert weave(store, video, writer, final=True) == 3
+    with store.begin() as session:
+        open_now = segments_at(session, video)
+        numbers = {one.id: one.number for one in open_now}
+        edges = edges_at(session, video)
+        graph = replay(patches_of(session, video))
+        views = [segments_at(session, video, n) for n in range(24)]
+    assert {one.number: node_of(one) for one in open_now} == graph.nodes
+    stored = {(link := link_of(one, numbers)).ends: link for one in edges}
+    assert stored == graph.links
+    for n, view in enumerate(views):
+        assert all(max(one.clips) <= n and one.from_clip <= n for one in view)
+    delete(store, video)
