@@ -70,16 +70,31 @@ class OptionSupport(Frozen):
     evidence: tuple[str, ...] = ()
 
 
+class Extract(Frozen):
+    """The words of memory that answer an open question best, quoted whole sentences.
+
+    ``refs`` are the lines they come from, in time; ``score`` as that of evidence.
+    """
+
+    text: str
+    refs: tuple[str, ...]
+    video: str
+    span: TimeSpan
+    score: float = Field(ge=0, le=1)
+
+
 class Ranking(Frozen):
     """The moments of a view that a question is about, best first, as narrow spans.
 
     ``evidence`` holds at most one line a clip (the best of its moment), scores falling.
     ``options`` has one entry an option, in the order of the question; empty without options.
+    ``extract`` quotes what answers an open question; None with options or where nothing is close.
     """
 
     question: str
     evidence: tuple[Evidence, ...] = ()
     options: tuple[OptionSupport, ...] = ()
+    extract: Extract | None = None
     nothing_close: bool = False
     span: TimeSpan | None = Field(default=None, description="the time that was searched")
 

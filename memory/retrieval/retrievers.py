@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from domain.asking import Mode, Question
+from domain.asking import Evidence, Mode, Question
 from domain.events import Edge, Segment
 from domain.settings import Settings
 from domain.view import MemoryView, Scope
@@ -14,17 +14,19 @@ from memory.retrieval.cache import IndexCache
 from memory.retrieval.closeness import Yardstick, yardstick
 from memory.retrieval.event import event, rank_segments
 from memory.retrieval.events import Found, segments_in
+from memory.retrieval.extract import Score, by_words, extract
 from memory.retrieval.keyframe import Album, keyframe
-from memory.retrieval.moments import best_moments
+from memory.retrieval.moments import Moment, best_moments
 from memory.retrieval.neighbor import neighbor
 from memory.retrieval.options import supports
 from memory.retrieval.panorama import Panorama, panorama
 from memory.retrieval.people import Cast, Person, cast
 from memory.retrieval.ranking import Asked, Vectors, relevance
-from memory.retrieval.result import Ranking, Retrieval
+from memory.retrieval.result import Extract, Ranking, Retrieval
 from memory.retrieval.sought import Sought, nothing_close
 from memory.retrieval.tools import SearchTools
 from memory.retrieval.video import video
+from models.ports import Reranker
 from store.database import Store
 from store.queries.search import (
     edges_at,
@@ -96,15 +98,27 @@ class Retrievers:
         sought = self._sought(view, asked)
         if sought.field is None:
             return Ranking(question=question.text, nothing_close=True)
-        moments = best_moments(sought.panorama, asked, sought.field, limit)
+        reranker = self._tools.reranker
+        moments = best_moments(sought.panorama, asked, sought.field, limit, reranker)
         evidence = sought.evidence(moments)
+        nothing = nothing_close(evidence)
+        quoted = not asked.options and not nothing
         return Ranking(
             question=question.text,
             evidence=evidence,
             options=supports(sought.panorama, asked, sought.field),
-            nothing_close=nothing_close(evidence),
+            extract=self._extract(sought, moments[0], evidence[0]) if quoted else None,
+            nothing_close=nothing,
             span=sought.span,
         )
+
+    def _extract(self, sought: Sought, best: Moment, evidence: Evidence) -> Extract:
+        question, reranker = sought.asked.text, self._tools.reranker
+        score = by_words(question)
+        if reranker is not None:
+            score = _by_reading(question, reranker)
+        names = sought.cast.names(evidence.video)
+        return extract(sought.panorama, best.line, score, names, evidence.score)
 
     def _sought(self, view: MemoryView, asked: Asked) -> Sought:
         indexes = [self._cache.lines(scope) for scope in view.scopes]
@@ -206,6 +220,13 @@ class _MentionsOf:
     def __call__(self, person: Person, clips: Collection[int] | None) -> set[int]:
         with self._store.begin() as session:
             return mentions(session, self._sought.scope(person.video), person.tags, clips)
+
+
+def _by_reading(question: str, reranker: Reranker) -> Score:
+    def score(parts: Sequence[str]) -> list[float]:
+        return [float(one) for one in reranker.scores(question, list(parts))]
+
+    return score
 
 
 def _seconds(view: MemoryView) -> float | None:

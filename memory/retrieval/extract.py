@@ -1,0 +1,121 @@
+"""The sentence that answers an open question, quoted from the lines of memory around a moment.
+
+Recognised speech is cut at pauses, and pauses fall inside sentences: so a line is first made
+whole with those beside it, then the sentence closest to the question is taken from it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from domain.time import TimeSpan
+from memory.retrieval.panorama import Panorama
+from memory.retrieval.people import told, with_names
+from memory.retrieval.result import Extract
+from memory.retrieval.words import terms
+from memory.sentences import sentences
+
+REACH = 3
+"""Lines that a sentence may run on in either direction."""
+PAUSE_MS = 2_000
+"""A longer silence ends a sentence."""
+SHORT = 5
+"""A sentence of fewer words leans on the one after it."""
+
+_ENDS = re.compile(r"[.!?…。！？][\"'”’)\]」』]*$")
+
+Score = Callable[[Sequence[str]], Sequence[float]]
+"""How well each of some sentences answers; higher is better."""
+
+
+@dataclass(frozen=True)
+class Whole:
+    """Lines that form whole sentences, in order."""
+
+    lines: tuple[int, ...]
+    text: str
+
+
+def whole(view: Panorama, line: int) -> Whole:
+    """A line with those beside it that its first and last sentence run on in."""
+    first = last = line
+    while line - first < REACH and _runs_on(view, first - 1, first):
+        first -= 1
+    while last - line < REACH and _runs_on(view, last, last + 1):
+        last += 1
+    if _words(view, first, last) < SHORT and _same_talk(view, last, last + 1):
+        last += 1
+    lines = tuple(range(first, last + 1))
+    return Whole(lines, " ".join(view.line(number)[1].text.strip() for number in lines))
+
+
+def _words(view: Panorama, first: int, last: int) -> int:
+    return sum(len(view.line(number)[1].text.split()) for number in range(first, last + 1))
+
+
+def _runs_on(view: Panorama, one: int, other: int) -> bool:
+    """Whether a sentence goes on from line ``one`` into line ``other``."""
+    if not _same_talk(view, one, other):
+        return False
+    return not _ENDS.search(view.line(one)[1].text.strip())
+
+
+def _same_talk(view: Panorama, one: int, other: int) -> bool:
+    """Whether one speaker goes on from line ``one`` to line ``other`` without a long pause."""
+    if one < 0 or other >= view.line_count or view.hidden[one] or view.hidden[other]:
+        return False
+    (video, before), (source, after) = view.line(one), view.line(other)
+    return (
+        video == source
+        and before.source == after.source == "said"
+        and before.speaker == after.speaker
+        and after.start_ms - before.end_ms <= PAUSE_MS
+    )
+
+
+def answering(text: str, score: Score) -> str:
+    """The sentence of ``text`` that answers best; with the next where it is short or a question."""
+    parts = sentences(text)
+    if len(parts) < 2:
+        return text
+    scores = list(score(parts))
+    best = scores.index(max(scores))
+    leans = parts[best].endswith(("?", "？")) or len(parts[best].split()) < SHORT
+    return " ".join(parts[best : best + 1 + leans])
+
+
+def by_words(question: str) -> Score:
+    """Scores sentences by the share of the question's words that they have."""
+    words = set(terms(question))
+
+    def score(parts: Sequence[str]) -> list[float]:
+        return [len(words & set(terms(part))) / max(1, len(words)) for part in parts]
+
+    return score
+
+
+def extract(
+    view: Panorama, line: int, score: Score, names: Mapping[str, str], closeness: float
+) -> Extract:
+    """Quote what answers at a line. ``names`` are put for tags, ``closeness`` is its score."""
+    found = whole(view, line)
+    video, row = view.line(line)
+    text = with_names(answering(found.text, score), names)
+    rows = [view.line(number)[1] for number in found.lines]
+    kept = [one for one in rows if _shares(one.text, text)] or [row]
+    span = TimeSpan.of(kept[0].start_ms, max(kept[0].start_ms, kept[-1].end_ms))
+    return Extract(
+        text=told(row._replace(text=text), names),
+        refs=tuple(f"m{one.id}" for one in kept),
+        video=video,
+        span=span,
+        score=closeness,
+    )
+
+
+def _shares(line: str, quote: str) -> bool:
+    """Whether a line is part of what is quoted: its first or last words are in it."""
+    plain, words = " ".join(quote.split()), line.split()
+    return " ".join(words[:3]) in plain or " ".join(words[-3:]) in plain
