@@ -7,18 +7,18 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from domain.asking import Answer, Question
+from domain.asking import Question
 from domain.trajectory import Ended, Event, Failed, QuestionAsked
 from domain.view import MemoryView
 from graphs.ask import Asked
 from graphs.checkpoints import Checkpoints
-from graphs.homer import BOUNDARY, build, recursion_limit
+from graphs.homer import BOUNDARIES, ROUND, build, recursion_limit
 from nodes.desk import Desk
 from nodes.meter import Meter
 from nodes.recorder import Recorder
 from nodes.state import State, plain
 from store.queries.clips import view_of
-from store.queries.trajectories import add_trajectory, end_trajectory
+from store.queries.trajectories import add_trajectory, end_trajectory, prune_checkpoints
 
 if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
@@ -45,8 +45,8 @@ class Asker:
         self._store = store
         self._profile = toolbox.profile
         self._desks = desks or ProfileDesks(store, toolbox)
-        self._checkpoints = Checkpoints(store)
-        self._graph = build(self._checkpoints.saver())
+        self._checkpoints = Checkpoints(store, BOUNDARIES)
+        self._graph = build(self._checkpoints.saver)
 
     def ask(self, question: Question, on_event: Callable[[Event], None] | None = None) -> Asked:
         """Answer one question; see ``graphs.ask.ask``."""
@@ -85,12 +85,15 @@ class Asker:
 
     def _close(self, recorder: Recorder, meter: Meter) -> Asked:
         """Write the row's end; the checkpoints that a fork may start from stay."""
+        self._checkpoints.saver.forget(recorder.trajectory)
         ended = recorder.of(Ended)[-1]
         answer, seconds = ended.answer, meter.clock
         if answer is None:
             raise ValueError(f"trajectory {recorder.trajectory} ended without an answer")
-        self._end(recorder, ended.state, answer, meter.tokens, seconds)
-        self._checkpoints.prune(recorder.trajectory, BOUNDARY)
+        with self._store.begin() as session:
+            name = recorder.trajectory
+            end_trajectory(session, name, ended.state, answer, meter.tokens, seconds)
+            prune_checkpoints(session, name, [ROUND])
         return Asked(recorder.trajectory, answer, ended.rounds, meter.tokens, seconds)
 
     def _break_off(self, recorder: Recorder, meter: Meter, error: BaseException) -> None:
@@ -98,13 +101,9 @@ class Asker:
         state = "stopped" if isinstance(error, KeyboardInterrupt) else "failed"
         recorder.add(Failed(where="machine", message=f"{type(error).__name__}: {error}"))
         recorder.flush()
-        self._end(recorder, state, None, meter.tokens, meter.clock)
-
-    def _end(
-        self, recorder: Recorder, state: str, answer: Answer | None, tokens: int, seconds: float
-    ) -> None:
+        self._checkpoints.saver.forget(recorder.trajectory)
         with self._store.begin() as session:
-            end_trajectory(session, recorder.trajectory, state, answer, tokens, seconds)
+            end_trajectory(session, recorder.trajectory, state, None, meter.tokens, meter.clock)
 
     def close(self) -> None:
         """Give the connections back."""

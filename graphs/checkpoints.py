@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from store.queries.trajectories import (
     CHECKPOINTS,
     add_checkpoint_schema,
     has_checkpoints,
-    prune_checkpoints,
 )
 
 if TYPE_CHECKING:
-    from langgraph.checkpoint.postgres import PostgresSaver
-
     from store.database import Store
 
 _OPTIONS = f"-c search_path={CHECKPOINTS} -c synchronous_commit=off"
@@ -22,15 +20,17 @@ _setup = threading.Lock()
 
 
 class Checkpoints:
-    """A pool of connections that savers share; each run takes a saver of its own.
+    """The checkpoints of all runs on one store, over a pool of connections. Thread-safe.
 
     Commits do not wait for the disk: a killed process loses nothing by it, and a crash of the
     database itself costs the last moment, which the run then does again.
     """
 
-    def __init__(self, store: Store, connections: int = 4) -> None:
+    def __init__(self, store: Store, boundaries: Collection[str], connections: int = 4) -> None:
         from psycopg.rows import dict_row
         from psycopg_pool import ConnectionPool
+
+        from graphs.saver import BoundarySaver
 
         self._store = store
         settings: dict[str, Any] = {
@@ -44,6 +44,7 @@ class Checkpoints:
         self._pool: ConnectionPool[Any] = ConnectionPool(
             store.psycopg_url, min_size=1, max_size=connections, kwargs=settings, open=True
         )
+        self.saver = BoundarySaver(self._pool, boundaries)
         with _setup:
             self._make_tables()
 
@@ -56,18 +57,7 @@ class Checkpoints:
         with self._store.begin() as session:
             ready = has_checkpoints(session)
         if not ready:
-            self.saver().setup()
-
-    def saver(self) -> PostgresSaver:
-        """A saver over the pool."""
-        from langgraph.checkpoint.postgres import PostgresSaver
-
-        return PostgresSaver(self._pool)
-
-    def prune(self, trajectory: str, before: str) -> None:
-        """Keep of a finished run only the checkpoints from which ``before`` starts."""
-        with self._store.begin() as session:
-            prune_checkpoints(session, trajectory, [before])
+            self.saver.setup()
 
     def close(self) -> None:
         """Give the connections back."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from domain.errors import BudgetExceeded
@@ -40,7 +40,7 @@ STEPS: dict[str, tuple[Node, tuple[str, ...]]] = {
     "retrieve": (retrieve, ("bind", "record")),
     "bind": (bind, ("assess",)),
     "assess": (assess, ("record",)),
-    "record": (record, ("force",)),
+    "record": (record, ("force", "progress")),
     "force": (force, ("progress",)),
     "answer": (answer, ("finish", "record")),
     "synthesize": (synthesize, ("finish",)),
@@ -48,8 +48,13 @@ STEPS: dict[str, tuple[Node, tuple[str, ...]]] = {
 }
 """Each step with those that may follow it. Any may go to ``synthesize`` when a budget is gone."""
 
-BOUNDARY = "progress"
+ROUND = "progress"
 """The step that begins a round: where a fork may start."""
+
+BOUNDARIES = frozenset(
+    {"plan", ROUND, "replan", "act", "retrieve", "assess", "synthesize", "finish"}
+)
+"""Steps that call a model or a tool, or begin a round: before each, everything is on disk."""
 
 
 def recursion_limit(rounds: int, retries: int) -> int:
@@ -63,39 +68,38 @@ def build(checkpointer: BaseCheckpointSaver[str] | None = None) -> CompiledState
 
     graph = StateGraph(State, context_schema=Desk)
     for name, (node, following) in STEPS.items():
-        graph.add_node(name, _step(name, node))
-        ways: dict[Hashable, str] = {
-            way: END if way == "end" else way for way in (*following, "synthesize")
-        }
-        graph.add_conditional_edges(name, _next, ways)
+        ways = tuple(END if way == "end" else way for way in (*following, "synthesize"))
+        graph.add_node(name, _step(name, node), destinations=tuple(dict.fromkeys(ways)))
     graph.add_edge(START, "plan")
     return graph.compile(checkpointer=checkpointer)
 
 
-def _next(state: State) -> str:
-    return state["next"]
-
-
 def _step(name: str, node: Node) -> Any:
-    """A node as LangGraph calls it: its events are on disk before its checkpoint is."""
-    from langgraph.runtime import Runtime
+    """A node as LangGraph calls it: its events are on disk before its checkpoint is.
 
-    def run(state: State, runtime: Runtime[Desk]) -> State:
+    Where a step breaks off, whoever runs the machine flushes the recorder.
+    """
+    from langgraph.graph import END
+    from langgraph.runtime import Runtime
+    from langgraph.types import Command
+
+    def run(state: State, runtime: Runtime[Desk]) -> Command[str]:
         desk = runtime.context
         try:
             update = node(state, desk)
         except BudgetExceeded as error:
             update = _out_of_budget(name, state, desk, error)
-        finally:
+        following = update["next"]
+        if following in BOUNDARIES or following == "end":
             desk.recorder.flush()
         spent: State = {
             "seq": desk.recorder.seq,
             "tokens": desk.meter.tokens,
             "clock": desk.meter.clock,
         }
-        return update | spent
+        return Command(update=update | spent, goto=END if following == "end" else following)
 
-    run.__annotations__ = {"state": State, "runtime": Runtime[Desk], "return": State}
+    run.__annotations__ = {"state": State, "runtime": Runtime[Desk], "return": Command[str]}
     return run
 
 

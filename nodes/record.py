@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from domain.trajectory import AnswerProposed, Assessed, Retrieved, RoundClosed, RoundOpened
 from nodes.desk import Desk
-from nodes.harness.correct import Finding, after_round
-from nodes.state import State, ledger_of, plain, progress_of
+from nodes.harness.correct import Finding, after_round, forced_mode
+from nodes.state import State, focus_of, ledger_of, plain, progress_of
 
 
 def record(state: State, desk: Desk) -> State:
@@ -31,7 +31,9 @@ def record(state: State, desk: Desk) -> State:
         warning=warning,
     )
     desk.recorder.add(closed)
-    return {"progress": plain(counts), "forced": None, "next": "force"}
+    stuck = forced_mode(counts, focus_of(state), desk.settings) is not None
+    following = "force" if stuck else "progress"
+    return {"progress": plain(counts), "forced": None, "next": following}
 
 
 def finding(desk: Desk, number: int) -> Finding:

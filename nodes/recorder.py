@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from domain.asking import Evidence
@@ -27,7 +27,10 @@ class Recorder:
     ) -> None:
         self._store, self.trajectory, self._on_event = store, trajectory, on_event
         self.events: list[Event] = []
+        self.cards: dict[int, str] = {}
         self._saved = 0
+        self._evidence: dict[str, Evidence] = {}
+        self._counted = 0
 
     @property
     def seq(self) -> int:
@@ -39,7 +42,8 @@ class Recorder:
         with self._store.begin() as session:
             drop_events(session, self.trajectory, seq)
             self.events = events_of(session, self.trajectory)
-        self._saved = self.seq
+        self._saved, self._counted, self._evidence = self.seq, 0, {}
+        self.cards.clear()
 
     def add(self, *events: Event) -> None:
         """Note events; they are on disk after the next ``flush``."""
@@ -62,15 +66,18 @@ class Recorder:
         return [event for event in self.events if isinstance(event, kind)]
 
     def evidence(self) -> dict[str, Evidence]:
-        """Everything retrieved so far by its ref, each with the best score it was found with."""
-        return best_of(e for event in self.of(Retrieved) for e in event.evidence)
+        """Everything retrieved so far by its ref, each with the best score it was found with.
 
+        In the order of first sight.
+        """
+        for event in self.events[self._counted :]:
+            if isinstance(event, Retrieved):
+                self._count(event)
+        self._counted = self.seq
+        return dict(self._evidence)
 
-def best_of(found: Iterable[Evidence]) -> dict[str, Evidence]:
-    """Evidence by its ref, each with its best score, in the order of first sight."""
-    best: dict[str, Evidence] = {}
-    for evidence in found:
-        known = best.get(evidence.ref)
-        if known is None or evidence.score > known.score:
-            best[evidence.ref] = evidence
-    return best
+    def _count(self, found: Retrieved) -> None:
+        for evidence in found.evidence:
+            known = self._evidence.get(evidence.ref)
+            if known is None or evidence.score > known.score:
+                self._evidence[evidence.ref] = evidence

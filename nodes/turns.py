@@ -6,11 +6,12 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from domain.asking import Mode
-from domain.trajectory import Acted, Event, Failed, Neighbour, Retrieved, RoundOpened
+from domain.trajectory import Acted, Failed, Neighbour, Retrieved, RoundOpened
 from nodes.desk import Desk
 from nodes.harness.constrain import Asked
 from nodes.harness.inform import card
 from nodes.reasoners.port import Step, Turn, Unreadable
+from nodes.recorder import Recorder
 from nodes.state import (
     State,
     current_of,
@@ -34,7 +35,7 @@ def turn_of(state: State, desk: Desk, **more: Any) -> Turn:
         current=current_of(state),
         round=state.get("round", 0),
         focus=focus_of(state),
-        steps=steps(desk.recorder.events),
+        steps=steps(desk.recorder),
         evidence=tuple(desk.recorder.evidence().values()),
         neighbours=last_neighbours(desk),
         hints=progress.hints,
@@ -54,18 +55,20 @@ def is_last(state: State, desk: Desk) -> bool:
     return number >= desk.settings.rounds or (last is not None and number >= last)
 
 
-def steps(events: list[Event]) -> tuple[Step, ...]:
-    """The searches made so far, each with the card it gave."""
+def steps(recorder: Recorder) -> tuple[Step, ...]:
+    """The searches made so far, each with the card it gave; each card is made once."""
     made: list[Step] = []
     seen: set[str] = set()
     subtask, focused, action = "", set[str](), None
-    for event in events:
+    for at, event in enumerate(recorder.events):
         if isinstance(event, RoundOpened):
             subtask = event.subtask
         elif isinstance(event, Acted):
             action = event.action
         elif isinstance(event, Retrieved) and action is not None:
-            shown = card(event, seen, repeats=event.focus in focused)
+            if at not in recorder.cards:
+                recorder.cards[at] = card(event, seen, repeats=event.focus in focused)
+            shown = recorder.cards[at]
             made.append(Step(round=event.round, subtask=subtask, action=action, card=shown))
             seen |= {e.ref for e in event.evidence}
             focused |= {event.focus} if event.focus else set()

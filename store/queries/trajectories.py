@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import cast
 
-from sqlalchemy import Select, delete, func, insert, select, text, update
+from sqlalchemy import Select, Table, delete, func, insert, select, text, update
 from sqlalchemy.orm import Session
 
 from domain.asking import Answer, Question
@@ -79,7 +80,7 @@ def add_events(session: Session, trajectory: str, first: int, events: Sequence[E
         }
         for i, event in enumerate(events)
     ]
-    session.execute(insert(TrajectoryEventRow), rows)
+    session.connection().execute(insert(cast(Table, TrajectoryEventRow.__table__)), rows)
 
 
 def drop_events(session: Session, trajectory: str, first: int) -> None:

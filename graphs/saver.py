@@ -1,0 +1,75 @@
+"""A checkpointer that writes only the checkpoints a run may go on from."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import ChannelVersions, Checkpoint, CheckpointMetadata
+from langgraph.checkpoint.postgres import PostgresSaver
+from psycopg_pool import ConnectionPool
+
+NEXT = "branch:to:"
+"""LangGraph's channels that name the next step."""
+
+
+class BoundarySaver(PostgresSaver):
+    """Postgres checkpoints, without those before steps that only compute.
+
+    Such steps call no model and no tool: after a crash they are done again, from the checkpoint
+    before them, in no time. What they changed is written with the next checkpoint.
+
+    Args:
+        pool: connections to the database.
+        boundaries: the steps before which a checkpoint is written; so is the last one of a run.
+    """
+
+    def __init__(self, pool: ConnectionPool[Any], boundaries: Collection[str]) -> None:
+        super().__init__(pool)
+        self._boundaries = frozenset(boundaries)
+        self._held: dict[str, ChannelVersions] = {}
+        self._written: dict[str, str] = {}
+
+    def put(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        """Write a checkpoint, or hold back what it changed for the next that is written."""
+        place = config["configurable"]
+        thread = place["thread_id"]
+        versions = {**self._held.get(thread, {}), **new_versions}
+        if not self._is_boundary(checkpoint):
+            self._held[thread] = versions
+            return {"configurable": {**place, "checkpoint_id": checkpoint["id"]}}
+        parent = self._written.get(thread, place.get("checkpoint_id"))
+        after: RunnableConfig = {"configurable": {**place, "checkpoint_id": parent}}
+        made = super().put(after, checkpoint, metadata, versions)
+        self._held.pop(thread, None)
+        self._written[thread] = checkpoint["id"]
+        return made
+
+    def put_writes(
+        self,
+        config: RunnableConfig,
+        writes: Sequence[tuple[str, Any]],
+        task_id: str,
+        task_path: str = "",
+    ) -> None:
+        """Write what a step gave, where its checkpoint is written."""
+        place = config["configurable"]
+        written = self._written.get(place["thread_id"], place["checkpoint_id"])
+        if written == place["checkpoint_id"]:
+            super().put_writes(config, writes, task_id, task_path)
+
+    def forget(self, thread: str) -> None:
+        """Drop what is held of a run that is over."""
+        self._held.pop(thread, None)
+        self._written.pop(thread, None)
+
+    def _is_boundary(self, checkpoint: Checkpoint) -> bool:
+        steps = {name.removeprefix(NEXT) for name in checkpoint["channel_values"] if NEXT in name}
+        return not steps or bool(steps & self._boundaries)

@@ -1,0 +1,194 @@
+"""What every reasoner gives through the machine: one suite, both reasoners, real retrievers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from string import ascii_uppercase
+
+import pytest
+
+from domain.asking import Question
+from domain.time import TimeSpan
+from domain.trajectory import (
+    Acted,
+    AnswerProposed,
+    Ended,
+    Event,
+    Guarded,
+    Planned,
+    QuestionAsked,
+    Retrieved,
+    RoundOpened,
+)
+from graphs.ask import Asked, ask
+from memory.retrieval.cite import cite
+from models.toolbox import Toolbox
+from nodes.history import load_history
+from store.database import Store
+from store.queries.clips import view_of
+from tests.support.asking import PARTY, WordToolbox, remember_party
+from tests.support.obedient import LlmToolbox, obedient
+from tests.support.openai_server import OpenAIServer
+
+SEVEN = ("Bob", "a guest", "nobody", "a dog", "the neighbour", "a child", "Ann")
+OPEN = (
+    "What does Bob play?",
+    "Why did the party move inside?",
+    "Did Ann open the gate?",
+    "Who washes the plates and what does Ann show?",
+    "What is the video mainly about?",
+)
+
+
+@pytest.fixture(params=["local", "llm"])
+def toolbox(request: pytest.FixtureRequest) -> Iterator[Toolbox]:
+    if request.param == "local":
+        yield WordToolbox()
+        return
+    with OpenAIServer(obedient) as server:
+        yield LlmToolbox(server)
+
+
+Run = Callable[..., tuple[Asked, list[Event]]]
+
+
+@pytest.fixture
+def asking(store: Store, toolbox: Toolbox) -> Run:
+    def run(
+        text: str, options: tuple[str, ...] = (), as_of_ms: int | None = None, clips: int = 6
+    ) -> tuple[Asked, list[Event]]:
+        with store.begin() as session:
+            if not session.connection().exec_driver_sql("SELECT FROM videos").first():
+                remember_party(store, clips)
+        events: list[Event] = []
+        question = Question(text=text, videos=(PARTY,), options=options, as_of_ms=as_of_ms)
+        return ask(store, toolbox, question, events.append), events
+
+    return run
+
+
+@pytest.mark.parametrize("text", OPEN)
+def test_an_open_question_gets_an_answer_whose_citations_are_rows_of_the_memory(
+    asking: Run, store: Store, text: str
+) -> None:
+    asked, _ = asking(text)
+    answer = asked.answer
+    assert answer.text.strip()
+    assert answer.option is None
+    assert answer.citations or answer.not_in_memory
+    with store.begin() as session:
+        found = cite(session, view_of(session, [PARTY]), [c.ref for c in answer.citations])
+    assert found.citations == answer.citations
+    assert found.unknown == ()
+
+
+@pytest.mark.parametrize("count", [2, 5, 7])
+def test_a_question_with_options_gets_exactly_one_of_them(asking: Run, count: int) -> None:
+    options = SEVEN[-count:]
+    asked, _ = asking("Who opens the gate?", options)
+    assert asked.answer.option in ascii_uppercase[:count]
+    assert asked.answer.text == options[ascii_uppercase.index(asked.answer.option)]
+    assert not asked.answer.not_in_memory
+    assert asked.answer.citations
+
+
+def test_the_record_begins_with_the_question_ends_with_the_answer_and_is_complete(
+    asking: Run, store: Store
+) -> None:
+    asked, events = asking("Who opens the gate?", SEVEN)
+    assert isinstance(events[0], QuestionAsked)
+    assert isinstance(events[-1], Ended)
+    assert events[-1].answer == asked.answer
+    assert [e.round for e in events] == sorted(e.round for e in events)
+    history = load_history(store, asked.trajectory_id)
+    assert list(history.events) == events
+    assert len(history.rounds) == asked.rounds
+    assert 1 <= len(history.plan) <= 5
+
+
+@pytest.mark.parametrize("text", OPEN[:3])
+def test_the_machine_searches_before_it_answers_and_stays_within_its_limits(
+    asking: Run, text: str
+) -> None:
+    asked, events = asking(text)
+    kinds = [type(e) for e in events]
+    assert kinds.index(Retrieved) < kinds.index(AnswerProposed)
+    assert 1 <= asked.rounds <= 10
+    attempts = [e.attempt for e in events if isinstance(e, RoundOpened)]
+    assert max(attempts) <= 3
+    for before, after in pairwise(events):
+        if isinstance(after, Retrieved) and isinstance(before, Guarded):
+            assert before.accepted
+
+
+def test_actions_are_valid_at_the_first_try(asking: Run) -> None:
+    _, events = asking(OPEN[0])
+    acted = [e for e in events if isinstance(e, Acted)]
+    assert acted
+    assert all(e.attempt == 0 for e in acted)
+
+
+def test_confidence_and_scores_are_in_their_ranges_and_moments_are_narrow(asking: Run) -> None:
+    answer = asking("Who opens the gate?", SEVEN)[0].answer
+    assert 0 < answer.confidence <= 0.95
+    assert answer.retrieved
+    for moment in answer.retrieved:
+        assert 0 <= moment.score <= 1
+        assert moment.ref.startswith("s") or moment.span.length_ms <= 30_000
+
+
+@pytest.mark.parametrize("options", [(), SEVEN[-4:]])
+def test_asked_as_of_a_moment_the_answer_does_not_know_what_came_later(
+    asking: Run, options: tuple[str, ...]
+) -> None:
+    """Asked with three clips watched, and again with all six: equal but for the trajectory."""
+    early, _ = asking("What does Bob do with the piano?", options, as_of_ms=90_000)
+    answer = early.answer
+    known = TimeSpan.of(0, 90_000)
+    for shown in (*answer.citations, *answer.retrieved):
+        assert known.union(shown.span) == known
+    assert "slow song" not in str(answer)
+
+
+@pytest.mark.parametrize("options", [(), SEVEN[-4:]])
+def test_the_answer_as_of_a_moment_is_the_same_bytes_after_more_was_watched(
+    store: Store, toolbox: Toolbox, options: tuple[str, ...]
+) -> None:
+    question = Question(
+        text="Who opens the gate?", videos=(PARTY,), options=options, as_of_ms=90_000
+    )
+    remember_party(store, 3)
+    before = ask(store, toolbox, question)
+    watch_on(store)
+    after = ask(store, toolbox, question)
+    assert after.answer.model_dump_json() == before.answer.model_dump_json()
+    assert (after.rounds, after.tokens) == (before.rounds, before.tokens)
+
+
+def watch_on(store: Store) -> None:
+    """The rest of the party, with a patch that tells more of what was known."""
+    from tests.support.asking import CLIPS, EVENTS
+    from tests.support.remembered import watch, weave
+
+    watch(store, PARTY, CLIPS[3:], first=3)
+    later = [event for event in EVENTS if event.since >= 3]
+    numbers = [event.number for event in later]
+    assert numbers
+    weave(store, PARTY, later)
+
+
+def test_the_plan_is_a_plan_of_atomic_subtasks(asking: Run) -> None:
+    _, events = asking(OPEN[3])
+    plan = next(e for e in events if isinstance(e, Planned))
+    assert all(s.text.strip() for s in plan.subtasks)
+    assert plan.dropped == ()
+
+
+def test_nothing_watched_yet_is_nothing_in_memory(asking: Run) -> None:
+    asked, _ = asking("What does Bob play?", as_of_ms=5_000)
+    assert asked.answer.not_in_memory
+    assert asked.answer.searched
+    asked, _ = asking("What does Bob play?", SEVEN, as_of_ms=5_000)
+    assert asked.answer.option in ascii_uppercase[: len(SEVEN)]
+    assert asked.answer.citations == ()
