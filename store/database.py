@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from types import TracebackType
 from typing import Self
 
@@ -18,6 +19,7 @@ from store.embedded import EmbeddedPostgres
 from store.failures import explain, is_failure
 from store.home import Home
 from store.migrations import migrate, require_current
+from store.queries.blobs import library_of
 from store.urls import libpq_url, parse_url, shown
 
 
@@ -29,7 +31,6 @@ class Store:
 
     def __init__(self, home: Home, url: URL) -> None:
         self.home = home
-        self.blobs = BlobStore(str(home.blobs))
         self._url = url
         self._engine = create_engine(url, pool_pre_ping=True, pool_size=5, max_overflow=20)
 
@@ -42,6 +43,12 @@ class Store:
     def psycopg_url(self) -> str:
         """The same database for psycopg (LangGraph's checkpointer), password included."""
         return libpq_url(self._url)
+
+    @cached_property
+    def blobs(self) -> BlobStore:
+        """This database's blobs, in a folder of their own in the data directory."""
+        with self.begin() as session:
+            return BlobStore(str(self.home.blobs / library_of(session)))
 
     @contextmanager
     def begin(self, *, snapshot: bool = False) -> Iterator[Session]:

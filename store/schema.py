@@ -54,6 +54,16 @@ def _now() -> Mapped[datetime]:
     return mapped_column(DateTime(timezone=True), server_default=func.now())
 
 
+class LibraryRow(Base):
+    """The one row that tells this database from others; its blobs lie in a folder of that name.
+
+    Two databases may share a data directory: neither must remove the other's blobs.
+    """
+
+    __tablename__ = "library"
+    id: Mapped[str] = mapped_column(primary_key=True)
+
+
 class VideoRow(Base):
     """A source. ``state``: watching, done or failed. ``writer``: who wrote its memories."""
 

@@ -29,14 +29,20 @@ def drop_blobs(store: Store, shas: Iterable[str]) -> int:
     return dropped
 
 
-def sweep_blobs(store: Store, older_s: float = 3600) -> int:
-    """Removes blobs without a row that were last put ``older_s`` seconds ago or earlier.
+def sweep_blobs(store: Store, older_s: float = 0) -> int:
+    """Removes what killed writers left: blobs without a row, and files half written.
 
-    Younger ones may belong to a clip that is being written.
+    Whoever writes holds the blobs until its rows are committed, and this waits for all who do.
+
+    Args:
+        store: the store.
+        older_s: spares files put within so many seconds, for writers that hold nothing.
 
     Returns:
-        How many files were removed, half written ones included.
+        How many files were removed.
     """
     before = time.time() - older_s
-    old = [sha for sha, put in store.blobs.walk() if put <= before]
-    return drop_blobs(store, old) + store.blobs.sweep_parts(before)
+    with store.begin() as session:
+        claim_blobs(session)
+        parts = store.blobs.sweep_parts(before)
+    return parts + drop_blobs(store, [sha for sha, put in store.blobs.walk() if put <= before])

@@ -12,9 +12,14 @@ from collections.abc import Iterable
 from sqlalchemy import select, text
 from sqlalchemy.orm import Session
 
-from store.schema import BlobRow
+from store.schema import BlobRow, LibraryRow
 
 _LOCK = 0x424C4F42
+
+
+def library_of(session: Session) -> str:
+    """The name of this database, which no other has."""
+    return session.scalars(select(LibraryRow.id)).one()
 
 
 def hold_blobs(session: Session) -> None:

@@ -22,6 +22,7 @@ from store import embedded, postmaster, privileges
 from store.database import Store, open_store
 from store.embedded import EmbeddedPostgres
 from store.home import Home
+from store.migrations import HEAD
 from store.privileges import NOBODY, ROOT_RUNNERS, Runner
 from store.urls import libpq_url, parse_url
 
@@ -247,7 +248,7 @@ def test_four_processes_that_start_at_once_share_one_migrated_server(home: Home)
     started = [subprocess.Popen(command, cwd=REPOSITORY, **pipes) for _ in range(4)]  # type: ignore[call-overload]
     told = [process.communicate(timeout=120) for process in started]
     assert [process.returncode for process in started] == [0] * 4, told
-    assert {out for out, _ in told} == {"0001\n"}
+    assert {out for out, _ in told} == {f"{HEAD}\n"}
     assert len(servers(home)) == 1
 
 

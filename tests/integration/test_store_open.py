@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import threading
@@ -105,11 +106,10 @@ def test_a_migration_that_fails_leaves_the_database_as_it_was(
     empty_database: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     broken = tmp_path / "alembic"
-    (broken / "versions").mkdir(parents=True)
-    (broken / "env.py").write_text((script_folder() / "env.py").read_text())
-    first = next((script_folder() / "versions").glob("0001*.py")).read_text()
-    spoiled = first.replace("\ndef downgrade", '    op.execute("SELECT 1/0")\n\n\ndef downgrade')
-    (broken / "versions" / "0001_x.py").write_text(spoiled)
+    shutil.copytree(script_folder(), broken)
+    last = next((broken / "versions").glob(f"{HEAD}*.py"))
+    spoil = '    op.execute("SELECT 1/0")\n\n\ndef downgrade'
+    last.write_text(last.read_text().replace("\ndef downgrade", spoil))
     with monkeypatch.context() as patched:
         patched.setattr(migrations, "script_folder", lambda: broken)
         with pytest.raises(DatabaseError, match="division by zero"):
