@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from domain.settings import WatchSettings
     from models.ports import Samples
     from perception.source import SourceInfo
+
+
+_STILL_MS = 1_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,24 +63,33 @@ def read_clips(
         views = _Views(pictures or (), info, settings)
         for clip in clips:
             sound = hear(path, info, clip, settings.audio_hz) if info.has_audio else None
-            yield _assemble(clip, *views.of(clip), sound)
+            yield _assemble(clip, views.of(clip), sound)
     finally:
         if pictures is not None:
             pictures.close()
 
 
-def _assemble(
-    clip: Clip, frames: list[Frame], dark: list[TimeSpan], sound: Sound | None
-) -> RawClip:
+def _assemble(clip: Clip, view: _View, sound: Sound | None) -> RawClip:
     heard = sound is not None and sound.heard
-    gaps = merge_spans([*dark, *(sound.gaps if sound else [])])
+    # A picture that stands still while sound is missing too: that part of the file is lost.
+    lost = shared_spans(view.still, sound.holes if sound else [])
+    frames = [f for f in view.frames if not any(s.start_ms <= f.time_ms < s.end_ms for s in lost)]
     return RawClip(
         clip=clip,
         frames=frames,
         samples=sound.samples if sound else np.zeros(0, np.float32),
-        gaps=gaps,
+        gaps=merge_spans([*view.dark, *lost, *(sound.gaps if sound else [])]),
         error=None if frames or heard else "nothing between here and the clip's end decodes",
     )
+
+
+@dataclass(frozen=True, eq=False)
+class _View:
+    """The pictures of one clip: frames, instants that did not decode, and long stills."""
+
+    frames: list[Frame]
+    dark: list[TimeSpan]
+    still: list[TimeSpan]
 
 
 class _Views:
@@ -89,19 +101,20 @@ class _Views:
         self._grid = Grid.of(settings)
         self._meter = Meter(settings.hue_bins)
 
-    def of(self, clip: Clip) -> tuple[list[Frame], list[TimeSpan]]:
-        """Frames and gaps of the next clip."""
+    def of(self, clip: Clip) -> _View:
+        """The view of the next clip."""
         self._meter.forget()
-        frames: list[Frame] = []
-        gaps: list[TimeSpan] = []
-        last: Shown | None = None
+        view = _View([], [], [])
+        last: av.VideoFrame | None = None
         for shown in self._within(clip):
             if shown.picture is None:
-                gaps.append(self._gap(shown, clip))
-            elif last is None or shown.picture is not last.picture:
-                frames.append(self._frame(shown.picture, shown.time_ms, clip))
-            last = shown
-        return frames, gaps
+                view.dark.append(self._gap(shown, clip))
+            elif shown.picture is not last:
+                view.frames.append(self._frame(shown.picture, shown.time_ms, clip))
+            if shown.instant_ms - shown.time_ms >= _STILL_MS:
+                view.still.append(self._gap(shown, clip))
+            last = shown.picture
+        return view
 
     def _within(self, clip: Clip) -> Iterator[Shown]:
         for shown in self._shown:
@@ -133,3 +146,9 @@ def merge_spans(spans: Iterable[TimeSpan]) -> tuple[TimeSpan, ...]:
         else:
             merged.append(span)
     return tuple(merged)
+
+
+def shared_spans(some: Iterable[TimeSpan], others: Sequence[TimeSpan]) -> list[TimeSpan]:
+    """The time that is in both."""
+    pairs = ((a, b) for a in some for b in others if a.overlap_ms(b))
+    return [TimeSpan.of(max(a.start_ms, b.start_ms), min(a.end_ms, b.end_ms)) for a, b in pairs]

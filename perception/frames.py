@@ -42,7 +42,7 @@ class Frame:
     @property
     def image(self) -> Image:
         """H x W x 3, RGB, 0-255, upright."""
-        rgb = self.picture.to_ndarray(format="rgb24").astype(np.uint8, copy=False)
+        rgb = self.picture.to_ndarray(format="rgb24", threads=1).astype(np.uint8, copy=False)
         return np.ascontiguousarray(np.rot90(rgb, self.rotation // 90))
 
 
@@ -57,4 +57,5 @@ def shrink(picture: av.VideoFrame, rotation: int, height: int) -> av.VideoFrame:
         max(2, round(picture.height * ratio)),
         "yuv420p",
         interpolation="AREA",
+        threads=1,
     )

@@ -119,10 +119,21 @@ def origin(container: InputContainer) -> Fraction:
     return Fraction(container.start_time or 0, 1_000_000)
 
 
-def to_ms(pts: int, time_base: Fraction, zero: Fraction) -> int:
-    """Milliseconds of video time, rounded up, so that at that time the frame is already shown."""
-    exact = (pts * time_base - zero) * 1000
-    return -(-exact.numerator // exact.denominator)
+class Clock:
+    """Turns time stamps of a stream into milliseconds of video time, in whole numbers.
+
+    Rounds up, so that at the time it gives, what bears the stamp is already shown.
+    """
+
+    def __init__(self, base: Fraction, zero: Fraction) -> None:
+        shift, scale = zero * 1000, base * 1000
+        self._times = scale.numerator * shift.denominator
+        self._minus = shift.numerator * scale.denominator
+        self._over = scale.denominator * shift.denominator
+
+    def ms(self, pts: int) -> int:
+        """Milliseconds from the video's start; below 0 before it."""
+        return -(-(pts * self._times - self._minus) // self._over)
 
 
 def packets_of(container: InputContainer, stream: VideoStream | AudioStream) -> Iterator[Packet]:

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from bisect import bisect_right, insort
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import av
 
-from perception.media import Packet, packets_of, picture_stream, to_ms
+from perception.media import Clock, Packet, packets_of, picture_stream
 from perception.sampling import Grid
 from perception.seeking import open_before
 
@@ -47,7 +47,8 @@ class Pictures:
         self._grid = Grid.of(settings)
         self._tolerance_ms = int(1000 / settings.sample_fps)
         self._container = open_before(path, info, "video", from_ms)
-        self._stream, self._base = picture_stream(self._container, path)
+        self._stream, base = picture_stream(self._container, path)
+        self._clock = Clock(base, info.origin)
         self._stream.thread_type = "AUTO"
         self._context = self._stream.codec_context
         self._due: dict[int, int] = {}
@@ -89,13 +90,12 @@ class Pictures:
                 # What follows a damaged picture is predicted from it, up to the next key picture.
                 damaged = frame.is_corrupt or (damaged and not frame.key_frame)
                 if frame.pts is not None:
-                    time = to_ms(frame.pts, self._base, self._info.origin)
-                    yield time, None if damaged else frame
+                    yield self._clock.ms(frame.pts), None if damaged else frame
 
     def _chosen(self) -> Iterator[Packet | None]:
         """Packets to decode, with the decoder told which it may skip; None at the end."""
-        for packet, until in _with_end(self._packets(), self._time_of):
-            time = self._time_of(packet)
+        timed = ((packet, self._time_of(packet)) for packet in self._packets())
+        for packet, time, until in _with_end(timed):
             wanted = time is None or self._plan(time, until)
             keep = wanted or self._info.interlaced
             self._context.skip_frame = "DEFAULT" if keep else "NONREF"
@@ -115,32 +115,31 @@ class Pictures:
     def _time_of(self, packet: Packet) -> int | None:
         if packet.pts is None or packet.is_discard:
             return None
-        return to_ms(packet.pts, self._base, self._info.origin)
+        return self._clock.ms(packet.pts)
 
 
 def _with_end(
-    packets: Iterable[Packet], time_of: Callable[[Packet], int | None]
-) -> Iterator[tuple[Packet, int]]:
-    """Packets in decoding order, each with the time at which the picture shown next appears."""
-    queue: deque[Packet] = deque()
-    times = _Window(2 * _AHEAD)
-    for packet in packets:
-        queue.append(packet)
-        times.add(time_of(packet))
+    timed: Iterable[tuple[Packet, int | None]],
+) -> Iterator[tuple[Packet, int | None, int]]:
+    """Packets in decoding order, each with its time and that of the picture shown next."""
+    queue: deque[tuple[Packet, int | None]] = deque()
+    window = _Window(2 * _AHEAD)
+    for packet, time in timed:
+        queue.append((packet, time))
+        window.add(time)
         if len(queue) > _AHEAD:
-            yield _ended(queue.popleft(), times, time_of)
-    while queue:
-        yield _ended(queue.popleft(), times, time_of)
+            yield _ended(*queue.popleft(), window)
+    for packet, time in queue:
+        yield _ended(packet, time, window)
 
 
-def _ended(
-    packet: Packet, times: _Window, time_of: Callable[[Packet], int | None]
-) -> tuple[Packet, int]:
-    time = time_of(packet)
+def _ended(packet: Packet, time: int | None, window: _Window) -> tuple[Packet, int | None, int]:
     if time is None:
-        return packet, 0
-    length = float((packet.duration or 0) * packet.time_base) * 1000
-    return packet, times.after(time) or time + max(1, round(length))
+        return packet, None, 0
+    until = window.after(time)
+    if until is None:
+        until = time + max(1, round((packet.duration or 0) * packet.time_base * 1000))
+    return packet, time, until
 
 
 class _Window:

@@ -53,10 +53,15 @@ def luma(picture: av.VideoFrame) -> tuple[NDArray[np.uint8], float]:
     """The luma plane, H x W, and the factor that stretches it to 0-255."""
     if not _has_byte_luma(picture.format.name):
         picture = picture.reformat(format="yuv420p")
-    plane = picture.planes[0]
-    grey = np.frombuffer(memoryview(plane), np.uint8).reshape(-1, plane.line_size)
     full = picture.color_range == _FULL_RANGE or picture.format.name.startswith(("yuvj", "gray"))
-    return grey[: picture.height, : picture.width], 1.0 if full else _LIMITED_STRETCH
+    return plane(picture, 0), 1.0 if full else _LIMITED_STRETCH
+
+
+def plane(picture: av.VideoFrame, index: int) -> NDArray[np.uint8]:
+    """One plane of 8-bit values as it lies in the picture's memory, without a copy."""
+    found = picture.planes[index]
+    rows = np.frombuffer(memoryview(found), np.uint8).reshape(-1, found.line_size)
+    return rows[: found.height, : found.width]
 
 
 def _has_byte_luma(name: str) -> bool:
@@ -81,13 +86,24 @@ def sharpness(grey: NDArray[np.uint8]) -> float:
 def points(picture: av.VideoFrame) -> NDArray[np.uint8]:
     """Every n-th pixel of the picture, h x w x 3 BGR, about 180 rows or columns."""
     step = max(1, min(picture.width, picture.height) // _HUE_SIDE)
-    small = picture.reformat(
-        max(1, picture.width // step),
-        max(1, picture.height // step),
-        "bgr24",
-        interpolation="POINT",
-    )
+    if picture.format.name == "yuv420p":
+        return _points_of_planes(picture, step)
+    width, height = max(1, picture.width // step), max(1, picture.height // step)
+    small = picture.reformat(width, height, "bgr24", interpolation="POINT", threads=1)
     return small.to_ndarray().astype(np.uint8, copy=False)
+
+
+def _points_of_planes(picture: av.VideoFrame, step: int) -> NDArray[np.uint8]:
+    """Every n-th value of each plane is again a picture with half as many rows of colour."""
+    u, v = (plane(picture, i)[::step, ::step] for i in (1, 2))
+    rows, columns = u.shape
+    grey = plane(picture, 0)[::step, ::step][: 2 * rows, : 2 * columns]
+    rows, columns = grey.shape[0] // 2, grey.shape[1] // 2
+    packed = np.empty((3 * rows, 2 * columns), np.uint8)
+    packed[: 2 * rows] = grey[: 2 * rows, : 2 * columns]
+    colour = packed[2 * rows :].reshape(2, rows, columns)
+    colour[0], colour[1] = u[:rows, :columns], v[:rows, :columns]
+    return np.asarray(cv2.cvtColor(packed, cv2.COLOR_YUV2BGR_I420), np.uint8)
 
 
 def hue_entropy(bgr: NDArray[np.uint8], bins: int) -> float:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import av
 
-from perception.media import open_media, picture_stream, sound_stream, to_ms
+from perception.media import Clock, open_media, picture_stream, sound_stream
 
 if TYPE_CHECKING:
     from av.audio.stream import AudioStream
@@ -44,7 +44,7 @@ def _lands_before(
         stream = _seek(container, info, kind, target_ms)
         for packet in container.demux(stream):
             if packet.pts is not None and packet.is_keyframe:
-                return to_ms(packet.pts, packet.time_base, info.origin) <= ms
+                return Clock(packet.time_base, info.origin).ms(packet.pts) <= ms
     except av.FFmpegError:
         return False
     return False

@@ -27,31 +27,40 @@ _RUN_UP_MS = 1_000
 _RUN_OUT_MS = 100
 _JUMP_S = 0.05
 _GAP_S = 0.2
+_HOLE_S = 1.0
 _NEVER_LOUDER = {"rematrix_maxval": "1"}
 """Mixing channels down averages them, and so does not clip."""
 
 
 class Sound:
-    """The samples of one clip, filled as frames arrive."""
+    """The samples of one clip, filled as frames arrive.
+
+    ``gaps`` are stretches whose packets would not decode. ``holes`` are stretches of a second or
+    more without any packet, though sound goes on after them: the recording paused, or a part of
+    the file is lost.
+    """
 
     def __init__(self, info: SourceInfo, clip: Clip, hz: int) -> None:
         self._info, self._clip, self._hz = info, clip, hz
         self.samples: Samples = np.zeros(clip.span.length_ms * hz // 1000, np.float32)
         self.heard = False
+        self.damaged = False
         self.gaps: list[TimeSpan] = []
+        self.holes: list[TimeSpan] = []
         self._resampler: av.AudioResampler | None = None
         self._kind: tuple[int, str, str] | None = None
         self._place = 0
         self._next_s: float | None = None
-        self.damaged = False
 
     def add(self, frame: av.AudioFrame) -> bool:
         """Take a decoded frame; False once the clip is full."""
         start = self._start_of(frame)
+        jumped = self._next_s is None or abs(start - self._next_s) > _JUMP_S
+        if self._next_s is not None and jumped:
+            self._note_missing(self._next_s, start)
         if start * 1000 >= self._clip.span.end_ms + _RUN_OUT_MS:
             return False
         kind = (frame.sample_rate, frame.layout.name, frame.format.name)
-        jumped = self._next_s is None or abs(start - self._next_s) > _JUMP_S
         if self._resampler is None or jumped or kind != self._kind:
             self._resampler = self._begin(start, kind)
         self._next_s = start + frame.samples / frame.sample_rate
@@ -74,18 +83,20 @@ class Sound:
     def _begin(self, start: float, kind: tuple[int, str, str]) -> av.AudioResampler:
         """Start a stretch of sound that is continuous from ``start`` seconds on."""
         self.finish()
-        if self.damaged and self._next_s is not None and start - self._next_s > _GAP_S:
-            self._note_gap(self._next_s, start)
         self._kind = kind
         self._place = round((start - self._clip.span.start_ms / 1000) * self._hz)
         return av.AudioResampler(format="flt", layout="mono", rate=self._hz, options=_NEVER_LOUDER)
 
-    def _note_gap(self, start: float, end: float) -> None:
+    def _note_missing(self, start: float, end: float) -> None:
         span = self._clip.span
         start_ms = max(span.start_ms, round(start * 1000))
         end_ms = min(span.end_ms, round(end * 1000))
-        if end_ms > start_ms:
+        if end_ms <= start_ms:
+            return
+        if self.damaged and end - start > _GAP_S:
             self.gaps.append(TimeSpan.of(start_ms, end_ms))
+        elif end - start > _HOLE_S:
+            self.holes.append(TimeSpan.of(start_ms, end_ms))
 
     def _write(self, frames: list[av.AudioFrame]) -> None:
         for frame in frames:

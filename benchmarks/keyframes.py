@@ -1,0 +1,226 @@
+"""Keyframe selection beside a plain OpenCV loop: how much faster, and is it the same answer?
+
+    python benchmarks/keyframes.py [VIDEO ...] [--runs 5] [--seconds 60]
+
+Each video is re-encoded to H.264 at 360p, 720p and 1080p. Three ways are then timed on each:
+
+* plain: cv2.VideoCapture reads every frame at full resolution; every fifth one is scored.
+* reference: the same arithmetic on the frames that Homer samples (by time, 5 a second). It says
+  which shots and keyframes are right.
+* Homer: ``read_clips`` and the choice of keyframes, decode included; sound left out in all three.
+
+Prints medians, the ratio plain / Homer, and on how many clips shots and keyframes agree with the
+reference (a keyframe agrees when it lies within one sample, 200 ms, of the reference's).
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import chain, pairwise
+from pathlib import Path
+
+import av
+import cv2
+import numpy as np
+
+from domain.settings import WatchSettings
+from perception.decode import read_clips
+from perception.keyframes import Candidate, candidates, choose
+from perception.media import Clock
+from perception.sampling import Grid
+from perception.shots import number_shots
+from perception.source import SourceInfo, probe
+
+HEIGHTS = (360, 720, 1080)
+SHARED = Path(__file__).resolve().parents[1] / ".." / "shared" / "media"
+DEFAULT = ("msdwild_00001.mp4", "of_meeting.mp4", "jackson_hole_speech.mp4", "agent327_360p.mp4")
+SETTINGS = WatchSettings()
+STEP_MS = int(1000 / SETTINGS.sample_fps)
+
+EVERY = 5
+
+
+@dataclass(frozen=True)
+class Picks:
+    """What was found in one clip: first frame of each shot, and the keyframes, in milliseconds."""
+
+    shots: tuple[int, ...]
+    keyframes: tuple[int, ...]
+
+
+def main() -> None:
+    """Print one line a video and height, and the medians over all."""
+    arguments = _arguments()
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        for source in arguments.videos:
+            for height in arguments.heights:
+                video = encode(source, Path(folder) / "video.mp4", height, arguments.seconds)
+                rows.append(_row(source, video, height, arguments.runs))
+    for height in arguments.heights:
+        ratios = [row[1] for row in rows if row[0] == height]
+        print(f"{height}p: {statistics.median(ratios):.1f}x (median of {len(ratios)} videos)")
+    agree, clips = sum(row[2] for row in rows), sum(row[3] for row in rows)
+    print(f"same shots and keyframes as the full-resolution reference: {agree} of {clips} clips")
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    shared = [SHARED / name for name in DEFAULT if (SHARED / name).exists()]
+    parser.add_argument("videos", nargs="*", type=Path, default=shared)
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--heights", type=int, nargs="+", default=HEIGHTS)
+    arguments = parser.parse_args()
+    if not arguments.videos:
+        parser.error("no shared media beside the repository: name a video")
+    return arguments
+
+
+def _row(source: Path, video: Path, height: int, runs: int) -> tuple[int, float, int, int]:
+    info = replace(probe(video), has_audio=False)
+    plain_s, homer_s = [], []
+    # In turns, so that whatever else the machine does weighs on both.
+    for _ in range(runs):
+        plain_s.append(_timed(lambda: plain(video)))
+        homer_s.append(_timed(lambda: homer(video, info)))
+    plain_median, homer_median = statistics.median(plain_s), statistics.median(homer_s)
+    agreed = [agrees(a, b) for a, b in zip(homer(video, info), reference(video, info), strict=True)]
+    length = info.duration_ms / 1000
+    print(
+        f"{source.name:34s} {height:4d}p {length:5.0f} s: plain {plain_median:6.2f} s, "
+        f"Homer {homer_median:6.2f} s, {plain_median / homer_median:4.1f}x, "
+        f"same picks on {sum(agreed)} of {len(agreed)} clips",
+        flush=True,
+    )
+    return height, plain_median / homer_median, sum(agreed), len(agreed)
+
+
+def _timed(work: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def homer(video: Path, info: SourceInfo) -> list[Picks]:
+    """Homer's own picks of each clip."""
+    clips = read_clips(video, info, SETTINGS)
+    return [_picks(candidates(raw.frames, SETTINGS)) for raw in clips]
+
+
+def plain(video: Path) -> list[Picks]:
+    """The plain loop: decode everything at full resolution, score every fifth frame."""
+    capture = cv2.VideoCapture(str(video))
+    fps = capture.get(cv2.CAP_PROP_FPS)
+    tally = Tally()
+    index = 0
+    while True:
+        more, bgr = capture.read()
+        if not more:
+            return tally.picks()
+        if index % EVERY == 0:
+            tally.add(round(index * 1000 / fps), bgr)
+        index += 1
+
+
+def reference(video: Path, info: SourceInfo) -> list[Picks]:
+    """The plain loop's arithmetic at full resolution on the frames shown 5 times a second."""
+    tally = Tally()
+    for ms, frame in _shown(video, info):
+        tally.add(ms, frame.to_ndarray(format="bgr24"))
+    return tally.picks()
+
+
+def _shown(video: Path, info: SourceInfo) -> Iterator[tuple[int, av.VideoFrame]]:
+    """Each frame that some sample instant shows, with everything decoded."""
+    grid = Grid.of(SETTINGS)
+    with av.open(str(video)) as container:
+        base = container.streams.video[0].time_base
+        assert base is not None
+        clock = Clock(base, info.origin)
+        timed = (
+            (clock.ms(frame.pts), frame)
+            for frame in container.decode(video=0)
+            if frame.pts is not None
+        )
+        for (ms, frame), (until, _) in pairwise(chain(timed, [(info.duration_ms, None)])):
+            if frame is not None and any(True for _ in grid.within(ms, until)):
+                yield ms, frame
+
+
+class Tally:
+    """Scores frames as they come, by eq. 1 and 2 on the whole picture, clip by clip."""
+
+    def __init__(self) -> None:
+        self._clips: dict[int, list[tuple[int, float, float]]] = {}
+        self._before: np.ndarray | None = None
+
+    def add(self, ms: int, bgr: np.ndarray) -> None:
+        """Score one frame, H x W x 3 BGR."""
+        grey = cv2.cvtColor(bgr, cv2.COLOR_BGR2GRAY)
+        clip = self._clips.setdefault(ms // SETTINGS.clip_ms, [])
+        first = self._before is None or not clip
+        change = 0.0 if first else float(np.mean(cv2.absdiff(self._before, grey)))
+        sharp = float(cv2.Laplacian(grey, cv2.CV_64F).var())
+        hue = cv2.cvtColor(bgr, cv2.COLOR_BGR2HSV)
+        counts = cv2.calcHist([hue], [0], None, [SETTINGS.hue_bins], [0, 180]).ravel()
+        shares = counts[counts > 0] / counts.sum()
+        entropy = float(-(shares * np.log2(shares)).sum())
+        clip.append((ms, change, sharp * (1 + SETTINGS.entropy_weight * entropy)))
+        self._before = grey
+
+    def picks(self) -> list[Picks]:
+        """Shots and keyframes of every clip."""
+        return [_choose(self._clips[clip]) for clip in sorted(self._clips)]
+
+
+def _choose(scored: list[tuple[int, float, float]]) -> Picks:
+    shots = number_shots([change for _, change, _ in scored], SETTINGS.shot_threshold)
+    found = [Candidate(ms, shot, q) for (ms, _, q), shot in zip(scored, shots, strict=True)]
+    return _picks(found)
+
+
+def _picks(found: list[Candidate]) -> Picks:
+    cuts = [b.time_ms for a, b in pairwise(found) if b.shot != a.shot]
+    chosen = choose(found, SETTINGS.keyframes, SETTINGS.keyframe_gap_ms)
+    return Picks(tuple(cuts), tuple(found[i].time_ms for i in chosen))
+
+
+def agrees(ours: Picks, theirs: Picks) -> bool:
+    """Whether shots and keyframes are the same, each within one sample."""
+    return _near(ours.shots, theirs.shots) and _near(ours.keyframes, theirs.keyframes)
+
+
+def _near(ours: tuple[int, ...], theirs: tuple[int, ...]) -> bool:
+    pairs = zip(ours, theirs, strict=False)
+    return len(ours) == len(theirs) and all(abs(a - b) <= STEP_MS for a, b in pairs)
+
+
+def encode(source: Path, target: Path, height: int, seconds: float) -> Path:
+    """The first seconds of ``source`` in H.264 at ``height`` rows, as its frame rate is."""
+    with av.open(str(source)) as read, av.open(str(target), "w") as write:
+        stream = read.streams.video[0]
+        stream.thread_type = "AUTO"
+        rate = Fraction(stream.average_rate or 25).limit_denominator(1001)
+        out = write.add_stream("libx264", rate=rate)
+        out.width, out.height = round(stream.width * height / stream.height / 2) * 2, height
+        out.pix_fmt, out.options = "yuv420p", {"preset": "fast", "crf": "23"}
+        for index, frame in enumerate(read.decode(stream)):
+            if index >= seconds * rate:
+                break
+            picture = frame.reformat(out.width, out.height, "yuv420p", interpolation="BICUBIC")
+            picture.pts, picture.time_base = index, 1 / rate
+            picture.pict_type = av.video.frame.PictureType.NONE
+            write.mux(out.encode(picture))
+        write.mux(out.encode(None))
+    return target
+
+
+if __name__ == "__main__":
+    main()

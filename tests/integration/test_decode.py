@@ -1,0 +1,251 @@
+"""Real files of every kind, decoded: what is shown and heard when, and where nothing is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import av
+import numpy as np
+import pytest
+
+from domain.errors import MediaError
+from domain.settings import WatchSettings
+from domain.time import TimeSpan
+from perception.decode import RawClip, merge_spans, read_clips
+from perception.source import probe
+from tests.support.media import COLOURS, GOOD, damage, looped, make_video
+
+SETTINGS = WatchSettings()
+SECONDS = WatchSettings(clip_ms=1_000)
+
+
+def read(path: Path, settings: WatchSettings = SETTINGS, first: int = 0) -> list[RawClip]:
+    return list(read_clips(path, probe(path), settings, first))
+
+
+def content(clip: RawClip) -> tuple[object, ...]:
+    """All of a clip, to the byte."""
+    frames = [(f.time_ms, f.marks, f.image.shape, f.image.tobytes()) for f in clip.frames]
+    return clip.clip, frames, clip.samples.tobytes(), clip.gaps, clip.error
+
+
+def times(clip: RawClip) -> list[int]:
+    return [frame.time_ms for frame in clip.frames]
+
+
+def colour_at(clip: RawClip, index: int) -> tuple[int, ...]:
+    """The colour of the lower third of a frame, where nothing but the scene's colour is."""
+    image = clip.frames[index].image
+    rows, columns = image.shape[:2]
+    return tuple(image[rows * 2 // 3 :, columns // 4 :].reshape(-1, 3).mean(axis=0).round())
+
+
+@pytest.mark.parametrize("kind", GOOD)
+def test_every_kind_is_read_whole(kind: str, tmp_path: Path) -> None:
+    path = GOOD[kind](tmp_path)
+    info = probe(path)
+    (clip,) = read(path)
+    assert clip.error is None
+    assert clip.gaps == ()
+    assert 2_900 <= info.duration_ms <= 4_100
+    assert len(clip.samples) == (info.duration_ms * 16 if info.has_audio else 0)
+    assert info.has_video == bool(clip.frames)
+    assert all(0 <= t < info.duration_ms for t in times(clip))
+    assert times(clip) == sorted(set(times(clip)))
+    if info.has_video:
+        assert clip.frames[0].image.shape == (info.height, info.width, 3)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in GOOD if kind != "silence"])
+def test_a_clip_is_the_same_wherever_reading_began(kind: str, tmp_path: Path) -> None:
+    path = GOOD[kind](tmp_path)
+    whole = [content(clip) for clip in read(path, SECONDS)]
+    for first in range(1, len(whole)):
+        assert [content(clip) for clip in read(path, SECONDS, first)] == whole[first:]
+
+
+def test_frames_are_sampled_five_a_second_by_time(tmp_path: Path) -> None:
+    (clip,) = read(make_video(tmp_path / "v.mp4", fps=25))
+    assert times(clip) == list(range(0, 3_000, 200))
+
+
+def test_a_frame_is_the_one_shown_at_its_instant(tmp_path: Path) -> None:
+    (clip,) = read(make_video(tmp_path / "v.mp4", fps=25, b_frames=3, gop=60))
+    scenes = [COLOURS[t // 1_000] for t in times(clip)]
+    for index, colour in enumerate(scenes):
+        assert colour_at(clip, index) == pytest.approx(colour, abs=16)
+
+
+def test_b_frames_left_undecoded_change_no_pixel(tmp_path: Path) -> None:
+    path = make_video(tmp_path / "v.mp4", fps=25, b_frames=3, gop=60)
+    with av.open(str(path)) as container:
+        shown = {round(f.time * 1000): f for f in container.decode(video=0) if f.time is not None}
+        full = {t: f.to_ndarray(format="rgb24", threads=1) for t, f in shown.items()}
+    (clip,) = read(path)
+    assert len(clip.frames) == 15
+    for frame in clip.frames:
+        np.testing.assert_array_equal(frame.image, full[frame.time_ms])
+
+
+def test_uneven_frames_keep_their_times_and_a_still_one_comes_once(tmp_path: Path) -> None:
+    shown = (0, 40, 80, 500, 540, 1_900, 1_940, 2_000, 2_700, 2_740, 2_780, 3_400)
+    (clip,) = read(make_video(tmp_path / "v.mp4", times_ms=shown))
+    # At 0.2 s the frame of 80 ms is shown, at 0.6 to 1.8 s that of 540 ms, and so on.
+    assert times(clip) == [0, 80, 540, 2_000, 2_780, 3_400]
+
+
+def test_a_frame_that_stays_over_a_clips_start_opens_the_clip(tmp_path: Path) -> None:
+    path = make_video(tmp_path / "v.mp4", times_ms=(0, 100, 2_500, 2_900), audio=None)
+    clips = read(path, SECONDS)
+    assert [times(clip) for clip in clips] == [[0, 100], [1_000], [2_000, 2_500]]
+    assert all(clip.error is None and not clip.gaps for clip in clips)
+    assert clips[1].frames[0].image.tobytes() == clips[0].frames[1].image.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("degrees", "size"), [(90, (120, 160)), (180, (160, 120)), (-90, (120, 160))]
+)
+def test_rotation_is_applied_to_the_pixels(
+    degrees: int, size: tuple[int, int], tmp_path: Path
+) -> None:
+    flat = read(make_video(tmp_path / "flat.mp4"))[0].frames[2].image
+    path = make_video(tmp_path / "turned.mp4", rotation=degrees)
+    info, turned = probe(path), read(path)[0].frames[2].image
+    assert (info.width, info.height) == ((160, 120) if degrees == 180 else (120, 160))
+    np.testing.assert_array_equal(turned, np.rot90(flat, degrees // 90))
+
+
+def test_large_pictures_are_shrunk_and_keep_their_shape(tmp_path: Path) -> None:
+    path = make_video(tmp_path / "v.mp4", seconds=0.4, size=(2_560, 1_440), audio=None)
+    (clip,) = read(path)
+    assert clip.frames[0].image.shape == (720, 1_280, 3)
+    tall = make_video(tmp_path / "t.mp4", seconds=0.4, size=(1_920, 1_080), rotation=90, audio=None)
+    assert read(tall)[0].frames[0].image.shape == (720, 405, 3)
+
+
+@pytest.mark.parametrize("audio_start_ms", [0, 1_000])
+def test_sound_lies_where_its_time_stamps_say(audio_start_ms: int, tmp_path: Path) -> None:
+    path = make_video(tmp_path / "v.mp4", audio_start_ms=audio_start_ms)
+    (clip,) = read(path)
+    loud = np.flatnonzero(np.abs(clip.samples) > 0.1)
+    assert loud[0] == pytest.approx(audio_start_ms * 16, abs=32)
+    assert np.abs(clip.samples).max() == pytest.approx(0.3, abs=0.05)
+
+
+def test_the_tone_goes_on_over_clip_borders(tmp_path: Path) -> None:
+    path = make_video(tmp_path / "v.mp4")
+    joined = np.concatenate([clip.samples for clip in read(path, SECONDS)])
+    whole = read(path)[0].samples
+    # A stretch of sound begins on a whole sample: half a sample of 440 Hz is as far as it moves.
+    np.testing.assert_allclose(joined, whole, atol=0.03)
+
+
+def test_silence_and_no_sound_are_not_the_same(tmp_path: Path) -> None:
+    silent = read(GOOD["silence"](tmp_path))[0]
+    mute = read(GOOD["no-audio"](tmp_path))[0]
+    assert len(silent.samples) == 48_000
+    assert not silent.samples.any()
+    assert len(mute.samples) == 0
+    assert silent.error is None is mute.error
+
+
+def test_a_damaged_stretch_is_a_gap_and_the_rest_goes_on(tmp_path: Path) -> None:
+    path = make_video(tmp_path / "v.mp4", seconds=8, gop=25, size=(320, 240))
+    damage(path, 0.45, 0.55)
+    clips = read(path, SECONDS)
+    gaps = [gap for clip in clips for gap in clip.gaps]
+    assert gaps
+    assert all(2_000 <= gap.start_ms < gap.end_ms <= 6_000 for gap in gaps)
+    assert [times(clip) for clip in clips[:2]] == [
+        list(range(s, s + 1_000, 200)) for s in (0, 1_000)
+    ]
+    assert all(clip.frames and not clip.gaps for clip in clips[6:])
+    for clip in clips:
+        assert not any(g.start_ms <= t < g.end_ms for g in clip.gaps for t in times(clip))
+
+
+def test_damage_is_read_the_same_each_time(tmp_path: Path) -> None:
+    path = damage(make_video(tmp_path / "v.mp4", seconds=6, b_frames=2), 0.3, 0.6)
+    first = [content(clip) for clip in read(path, SECONDS)]
+    for _ in range(3):
+        assert [content(clip) for clip in read(path, SECONDS)] == first
+
+
+def test_a_clip_of_which_nothing_decodes_says_so(tmp_path: Path) -> None:
+    path = make_video(tmp_path / "v.mp4", seconds=6, gop=25, audio=None)
+    damage(path, 0.3, 0.75)
+    clips = read(path, SECONDS)
+    failed = [clip for clip in clips if clip.error]
+    assert failed
+    assert all(not clip.frames and clip.gaps == (clip.clip.span,) for clip in failed)
+    assert clips[0].error is None is clips[-1].error
+
+
+@pytest.mark.parametrize("kind", ["webm-vp8", "mkv"])
+def test_a_lost_part_of_a_file_without_index_is_a_gap(kind: str, tmp_path: Path) -> None:
+    codec = {"codec": "libvpx", "audio": "libopus"} if kind == "webm-vp8" else {}
+    path = make_video(tmp_path / f"v.{kind.partition('-')[0]}", seconds=9, gop=10, fps=10, **codec)
+    damage(path, 0.3, 0.7)
+    clips = read(path, SECONDS)
+    lost = [gap for clip in clips for gap in clip.gaps]
+    assert sum(gap.length_ms for gap in lost) >= 1_000
+    assert any(clip.error and not clip.frames for clip in clips)
+    assert clips[0].error is None is clips[-1].error
+    assert clips[0].gaps == () == clips[-1].gaps
+
+
+def test_a_picture_that_stands_while_somebody_speaks_is_no_gap(tmp_path: Path) -> None:
+    path = make_video(tmp_path / "v.mkv", times_ms=(0, 100, 4_000, 4_100))
+    clips = read(path, SECONDS)
+    assert all(clip.gaps == () and clip.error is None for clip in clips)
+    assert [times(clip) for clip in clips[1:4]] == [[1_000], [2_000], [3_000]]
+
+
+def test_a_file_that_shrinks_after_the_probe_is_an_error_and_not_a_crash(tmp_path: Path) -> None:
+    path = make_video(tmp_path / "v.mp4")
+    info = probe(path)
+    path.write_bytes(b"gone")
+    with pytest.raises(MediaError, match=r"v\.mp4"):
+        list(read_clips(path, info, SETTINGS))
+
+
+def test_nothing_is_read_past_the_last_clip(tmp_path: Path) -> None:
+    path = make_video(tmp_path / "v.mp4")
+    assert read(path, SECONDS, 3) == []
+
+
+def test_sound_longer_than_pictures_has_clips_without_frames(tmp_path: Path) -> None:
+    path = make_video(tmp_path / "v.mkv", seconds=3, times_ms=None, fps=25)
+    short = tmp_path / "short.mkv"
+    _without_late_pictures(path, short, 1.0)
+    clips = read(short, SECONDS)
+    assert [len(clip.frames) for clip in clips[:3]] == [5, 0, 0]
+    assert all(clip.error is None for clip in clips[:3])
+    assert all(not clip.gaps for clip in clips[:3])
+
+
+def _without_late_pictures(source: Path, target: Path, seconds: float) -> None:
+    with av.open(str(source)) as read_from, av.open(str(target), "w") as out:
+        to = {s.index: out.add_stream_from_template(s) for s in read_from.streams}
+        for packet in read_from.demux():
+            late = packet.stream.type == "video" and (packet.pts or 0) * packet.time_base >= seconds
+            if packet.dts is not None and not late:
+                packet.stream = to[packet.stream.index]
+                out.mux(packet)
+
+
+def test_a_long_video_seeks_to_each_clip(tmp_path: Path) -> None:
+    path = looped(
+        make_video(tmp_path / "v.mp4", seconds=4, b_frames=2, gop=50), tmp_path / "l.mp4", 8
+    )
+    settings = WatchSettings(clip_ms=7_000)
+    whole = [content(clip) for clip in read(path, settings)]
+    assert len(whole) == 5
+    for first in (1, 3, 4):
+        assert content(next(read_clips(path, probe(path), settings, first))) == whole[first]
+
+
+def test_overlapping_gaps_are_one() -> None:
+    spans = [TimeSpan.of(5, 9), TimeSpan.of(0, 3), TimeSpan.of(3, 4), TimeSpan.of(8, 12)]
+    assert merge_spans(spans) == (TimeSpan.of(0, 4), TimeSpan.of(5, 12))
+    assert merge_spans([]) == ()
