@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import html
 import json
 import math
 import re
@@ -156,14 +157,17 @@ def _subtitles(path: Path, text: str) -> Iterator[CaptionLine]:
     import pysubs2
     from pysubs2.exceptions import Pysubs2Error
 
+    format_ = path.name.lower().removesuffix(".gz")[-3:]
     try:
-        found = pysubs2.SSAFile.from_string(text, format_=path.suffix.lower().strip("."))
+        found = pysubs2.SSAFile.from_string(text, format_=format_, keep_html_tags=True)
     except (Pysubs2Error, ValueError, IndexError, OverflowError) as error:
         raise InputError(f"{path} cannot be read as subtitles: {error}") from error
     for event in found:
         if not 0 <= event.start <= event.end <= LONGEST_S * 1000:
             raise InputError(f"{path}: a line ends before it starts, or its time is absurd")
-        speaker, plain = _spoken(event.text)
+        # A cue of WebVTT ends at a blank line; what follows is the next one's name, or a note.
+        raw = event.text.split(r"\N\N")[0] if format_ == "vtt" else event.text
+        speaker, plain = _spoken(raw)
         if plain:
             yield CaptionLine(TimeSpan.of(event.start, event.end), plain, "speech", speaker)
 
@@ -171,7 +175,8 @@ def _subtitles(path: Path, text: str) -> Iterator[CaptionLine]:
 def _spoken(raw: str) -> tuple[str | None, str]:
     """Speaker and words of a subtitle: ``<v Omar>Hello`` or ``OMAR: Hello``."""
     voice = _VOICE.search(raw)
-    plain = _text(_MARKUP.sub("", raw.replace("\\N", " ").replace("\\n", " ")), "text")
+    bare = _MARKUP.sub("", raw.replace(r"\N", " ").replace(r"\n", " "))
+    plain = _text(html.unescape(bare), "text")
     prefix = _PREFIX.match(plain)
     if voice:
         return _text(voice[1], "speaker") or None, plain

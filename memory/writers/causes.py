@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from domain.events import Relation
 from memory.sentences import sentences
+from memory.writers.labels import content_words
 
 
 @dataclass(frozen=True)
@@ -62,8 +63,10 @@ def _of_sentence(sentence: str) -> Stated | None:
     return None
 
 
-def _stated(relation: Relation, a: str, b: str, quote: str, forward: bool) -> Stated:
+def _stated(relation: Relation, a: str, b: str, quote: str, forward: bool) -> Stated | None:
     # "A requires B" keeps its order; "A because B" says that B causes A.
     keeps = forward or relation == Relation.REQUIRES
     source, target = (a, b) if keeps else (b, a)
+    if not content_words(source) or not content_words(target):
+        return None  # "The cause is unknown" names no cause.
     return Stated(relation, source, target, quote)

@@ -256,7 +256,7 @@ class _Finder:
     """Finds the segments that the two sides of a stated cause speak of."""
 
     def __init__(self, topics: Sequence[_Topic]) -> None:
-        self._words = [(topic, _vocabulary(topic)) for topic in topics]
+        self._uses = [(topic, _uses(topic)) for topic in topics]
 
     def ends(
         self, cause: Stated, line: Line, before: Line | None, topics: Sequence[_Topic]
@@ -268,22 +268,24 @@ class _Finder:
         source: _Topic | None
         if cause.source:
             source, target = (
-                self._spoken_of(cause.source, here),
-                self._spoken_of(cause.target, here),
+                self._spoken_of(side, here, line) for side in (cause.source, cause.target)
             )
         else:
             source, target = _place_of(before, line, topics), here
-        if source is None or target is None or source is target or here not in (source, target):
+        if source is None or source is target or here not in (source, target):
             return None
         return source, target
 
-    def _spoken_of(self, clause: str, here: _Topic) -> _Topic:
-        asked = set(content_words(clause))
-        scores = Counter({n: len(asked & words) for n, (_, words) in enumerate(self._words)})
-        place, best = max(scores.items(), key=lambda item: (item[1], -item[0]))
-        own = next(n for n, (topic, _) in enumerate(self._words) if topic is here)
-        clear = best >= SHARED_WORDS and list(scores.values()).count(best) == 1
-        return self._words[place][0] if clear and best > scores[own] else here
+    def _spoken_of(self, clause: str, here: _Topic, line: Line) -> _Topic:
+        """The one segment that clearly shares most words with a clause, else where it was said."""
+        asked, own = set(content_words(clause)), Counter(set(content_words(line.text)))
+        shared = [
+            (topic, sum((uses - own if line in topic.lines else uses)[word] > 0 for word in asked))
+            for topic, uses in self._uses
+        ]
+        topic, best = max(shared, key=lambda one: one[1])
+        clear = best >= SHARED_WORDS and [count for _, count in shared].count(best) == 1
+        return topic if clear else here
 
 
 def _place_of(before: Line | None, line: Line, topics: Sequence[_Topic]) -> _Topic | None:
@@ -293,11 +295,12 @@ def _place_of(before: Line | None, line: Line, topics: Sequence[_Topic]) -> _Top
     return next((topic for topic in topics if before.clip in topic.clips), None)
 
 
-def _vocabulary(topic: _Topic) -> set[str]:
+def _uses(topic: _Topic) -> Counter[str]:
+    """In how many lines a topic uses each telling word."""
     texts = [line.text for line in topic.lines]
     if topic.known and not texts:
         texts = [topic.known.label, topic.known.summary]
-    return {word for text in texts for word in content_words(text)}
+    return Counter(word for text in texts for word in set(content_words(text)))
 
 
 def _once(edges: Iterable[EdgeDraft]) -> list[EdgeDraft]:

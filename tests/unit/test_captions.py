@@ -1,0 +1,210 @@
+"""Caption files of every kind are read exactly, or refused with the line that is wrong."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from domain.errors import InputError, NotFound
+from domain.settings import WatchSettings
+from memory.captions import CaptionLine, CaptionTrack, caption_clips, read_captions
+from tests.support.memory import span
+
+SETTINGS = WatchSettings()
+DAY = 86_400
+
+
+def jsonl(folder: Path, *rows: object, name: str = "week.jsonl") -> Path:
+    path = folder / name
+    text = "\n".join(row if isinstance(row, str) else json.dumps(row) for row in rows)
+    path.write_bytes(gzip.compress(text.encode()) if name.endswith(".gz") else text.encode())
+    return path
+
+
+def row(**more: object) -> dict[str, object]:
+    return {"start": 1, "end": 2.5, "text": "Hello."} | more
+
+
+def test_lines_are_read_with_their_day_kind_and_speaker(tmp_path: Path) -> None:
+    track = read_captions(
+        jsonl(
+            tmp_path,
+            row(day=2, start=10, end=11, clip=0, kind="speech", speaker="Jake"),
+            row(),
+            "",
+            row(start=3, end=4, speaker="Ada"),
+            row(start=5, end=6, kind="speech"),
+            row(start=7, end=8, text="  "),
+        )
+    )
+    assert track.lines == (
+        CaptionLine(span(1, 2.5), "Hello.", "caption"),
+        CaptionLine(span(3, 4), "Hello.", "speech", "Ada"),
+        CaptionLine(span(5, 6), "Hello.", "speech"),
+        CaptionLine(span(DAY + 10, DAY + 11), "Hello.", "speech", "Jake"),
+    )
+    assert track.title == "week"
+
+
+def test_a_gzipped_file_reads_the_same_under_another_id(tmp_path: Path) -> None:
+    plain, packed = jsonl(tmp_path, row()), jsonl(tmp_path, row(), name="week.jsonl.gz")
+    one, other = read_captions(plain), read_captions(packed)
+    assert (one.lines, one.title) == (other.lines, other.title)
+    assert len(one.id) == 16
+    assert one.id != other.id
+
+
+@pytest.mark.parametrize(
+    ("bad", "said"),
+    [
+        ("{not json", "line 2"),
+        ("[1, 2]", "not a JSON object"),
+        (row(start=None), "start is not a number"),
+        (row(start="1"), "start is not a number"),
+        (row(start=True), "start is not a number"),
+        (row(end=0.5), "ends .* before it starts"),
+        (row(start=-1), "start is not a number"),
+        (row(end=1e12), "end is not a number"),
+        ('{"start": NaN, "end": 1, "text": "x"}', "start is not a number"),
+        (row(day=0), "day is not a whole number"),
+        (row(day=1.5), "day is not a whole number"),
+        (row(text=3), "text is not a text"),
+        ('{"start": 1, "end": 2}', "text is not a text"),
+        (row(kind="song"), "must be speech or caption"),
+        (row(speaker=["a"]), "speaker is not a text"),
+        ("[" * 100_000, "line 2"),
+    ],
+)
+def test_a_line_that_is_wrong_is_named(tmp_path: Path, bad: object, said: str) -> None:
+    with pytest.raises(InputError, match=f"week.jsonl, line 2: .*{said}|week.jsonl, {said}"):
+        read_captions(jsonl(tmp_path, row(), bad))
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("a.jsonl", b""),
+        ("a.jsonl", b"\n\n"),
+        ("a.jsonl", b"\xff\xfe\x00bad"),
+        ("a.jsonl.gz", b"\x1f\x8bnot gzip"),
+        ("a.srt", b""),
+        ("a.srt", b"no subtitles in here"),
+        ("a.vtt", b"WEBVTT\n"),
+        ("a.srt", b"1\n00:00:05,000 --> 00:00:01,000\nbackwards\n"),
+        ("a.srt", b"\x00\x01\x02"),
+    ],
+)
+def test_a_file_without_lines_is_refused(tmp_path: Path, name: str, data: bytes) -> None:
+    path = tmp_path / name
+    path.write_bytes(data)
+    with pytest.raises(InputError, match="a\\."):
+        read_captions(path)
+
+
+def test_a_missing_file_is_said_to_be_missing(tmp_path: Path) -> None:
+    with pytest.raises(NotFound, match="no file"):
+        read_captions(tmp_path / "none.srt")
+
+
+@given(st.binary(max_size=300), st.sampled_from(["a.jsonl", "a.srt", "a.vtt"]))
+def test_any_bytes_are_lines_or_a_clear_refusal(
+    tmp_path_factory: pytest.TempPathFactory, data: bytes, name: str
+) -> None:
+    path = tmp_path_factory.mktemp("any") / name
+    path.write_bytes(data)
+    with suppress(InputError):
+        assert read_captions(path).lines
+
+
+SRT = """\ufeff1
+00:00:01,500 --> 00:00:03,000
+<i>Hello</i> there,
+friend.
+
+2
+01:00:00,000 --> 01:00:01,000
+OMAR: Come in.
+
+3
+01:00:02,000 --> 01:00:03,000
+- Note: this is not a speaker.
+"""
+VTT = """WEBVTT
+
+00:01.000 --> 00:02.000
+<v Ada Ferrari>Good morning.
+
+next
+00:00:03.000 --> 00:00:04.000 align:start
+Plain <b>words</b> &amp; more.
+
+NOTE nobody says this
+"""
+
+
+def test_subrip_is_read_with_its_speakers(tmp_path: Path) -> None:
+    path = tmp_path / "talk.srt"
+    path.write_text(SRT, encoding="utf-8")
+    track = read_captions(path)
+    assert [(one.span, one.text, one.speaker) for one in track.lines[:2]] == [
+        (span(1.5, 3), "Hello there, friend.", None),
+        (span(3600, 3601), "Come in.", "Omar"),
+    ]
+    assert {one.kind for one in track.lines} == {"speech"}
+
+
+def test_webvtt_is_read_with_its_voices(tmp_path: Path) -> None:
+    path = tmp_path / "talk.vtt"
+    path.write_text(VTT, encoding="utf-8")
+    found = [(one.span, one.text, one.speaker) for one in read_captions(path).lines]
+    assert found == [
+        (span(1, 2), "Good morning.", "Ada Ferrari"),
+        (span(3, 4), "Plain words & more.", None),
+    ]
+
+
+def track_of(*lines: CaptionLine) -> CaptionTrack:
+    return CaptionTrack("0" * 16, "t", lines)
+
+
+def test_empty_stretches_make_no_clip_and_spans_stay_exact() -> None:
+    lines = (
+        CaptionLine(span(29, 31), "It begins.", "caption"),
+        CaptionLine(span(30, 32), "Hello.", "speech", "Ada"),
+        CaptionLine(span(DAY, DAY + 1), "A new day.", "caption"),
+    )
+    first, second, third = caption_clips(track_of(*lines), SETTINGS)
+    assert [one.clip.index for one in (first, second, third)] == [0, 1, 2]
+    assert [one.clip.span for one in (first, second, third)] == [
+        span(0, 30),
+        span(30, 60),
+        span(DAY, DAY + 30),
+    ]
+    assert first.captions[0].span == span(29, 31)
+    assert (second.utterances[0].speaker, second.captions) == ("Ada", ())
+
+
+@given(st.lists(st.integers(0, 300), min_size=1, max_size=40))
+def test_every_line_is_in_the_clip_it_starts_in(starts: list[int]) -> None:
+    lines = [
+        CaptionLine(span(s, s + 5), f"line {n}", "caption") for n, s in enumerate(sorted(starts))
+    ]
+    clips = list(caption_clips(track_of(*lines), SETTINGS))
+    assert [one.clip.index for one in clips] == list(range(len(clips)))
+    assert [c.text for one in clips for c in one.captions] == [one.text for one in lines]
+    for one in clips:
+        assert one.captions
+        for told in one.captions:
+            assert one.clip.span.start_ms <= told.span.start_ms < one.clip.span.end_ms
+
+
+def test_the_shared_subtitles_are_read_whole(shared_media) -> None:  # type: ignore[no-untyped-def]
+    track = read_captions(shared_media("jackson_hole_speech.srt"))
+    assert len(track.lines) > 20
+    assert track.video("speech").duration_ms == track.lines[-1].span.end_ms

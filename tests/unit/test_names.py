@@ -1,0 +1,102 @@
+"""Names are taken only where somebody plainly says or shows their own."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory.names import introduced, is_plate, plates
+from tests.support.memory import face, percept, said, text_at
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("My name is Ada.", "Ada"),
+        ("Hello everyone, my name's Omar Haddad and I work here.", "Omar Haddad"),
+        ("Hi, I'm Jeff Steen, and this is Boulder Eats.", "Jeff Steen"),
+        ("Welcome back. I'm Ada from the lab.", "Ada"),
+        ("I am Grace M. Hopper.", "Grace M. Hopper"),
+        ("This is Mary McDonald reporting from Rome.", "Mary McDonald"),
+        ("Hi, I’m Zoë.", "Zoë"),
+    ],
+)
+def test_an_introduction_gives_its_speaker_s_name(text: str, name: str) -> None:
+    assert introduced(said(0, text)) == name
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I'm sorry.",
+        "I'm Sorry.",
+        "I'm American.",
+        "I'm Spanish, actually.",
+        "I'm going home.",
+        "She said I'm Batman and left.",
+        "This is Google.",
+        "This is Paris in spring.",
+        "His name is Omar.",
+        "I'm Ready Player One fan number one.",
+        "My name is written on the door.",
+        "What I'm saying is Ada was there.",
+        "",
+    ],
+)
+def test_other_sentences_give_no_name(text: str) -> None:
+    assert introduced(said(0, text)) is None
+
+
+@given(st.text(max_size=200))
+def test_any_words_give_a_name_that_they_contain_or_none(text: str) -> None:
+    found = introduced(said(0, text))
+    assert found is None or found in " ".join(text.split()) or found in text
+
+
+@pytest.mark.parametrize(
+    ("name", "title", "expected"),
+    [
+        ("Omar Benjelloun", "Software Engineer", True),
+        ("CARLO BIONDO", "Vice President, Southern Europe", True),
+        ("Google Maps", "Sunny with a chance of rain", False),
+        ("Software Engineer", "Manager", False),
+        ("omar benjelloun", "Software Engineer", False),
+        ("Omar", "Software Engineer", False),
+        ("Annual Report 2024", "by the director", False),
+        ("Breaking News", "President arrives", False),
+    ],
+)
+def test_a_name_plate_is_two_names_and_an_occupation(name: str, title: str, expected: bool) -> None:
+    assert is_plate(name, title) is expected
+
+
+def plate_of(*lines: object, faces: tuple[object, ...] = ()) -> list[tuple[int, str, str]]:
+    seen = percept(0, screen_texts=lines, faces=faces or (face(3, 1, (4, 6)),))
+    return [(one.face, one.name, one.title) for one in plates(seen)]
+
+
+NAME, TITLE = text_at(5, "OMAR HADDAD"), text_at(5, "Software Engineer", row=1)
+
+
+def test_a_plate_names_the_only_face_in_view() -> None:
+    assert plate_of(NAME, TITLE) == [(3, "Omar Haddad", "Software Engineer")]
+    assert plate_of(text_at(5, "Omar Haddad, Engineer")) == [(3, "Omar Haddad", "Engineer")]
+
+
+def test_no_plate_counts_where_it_could_be_somebody_else_s() -> None:
+    assert not plate_of(NAME, TITLE, faces=(face(0, 1, (4, 6)), face(1, 2, (5, 7))))
+    assert not plate_of(NAME, TITLE, faces=(face(0, 1, (20, 21)),))
+    other = (text_at(5, "Ada Ferrari", row=2), text_at(5, "Designer", row=3))
+    assert not plate_of(NAME, TITLE, *other)
+
+
+def test_a_plate_that_is_hardly_legible_or_has_its_lines_apart_does_not_count() -> None:
+    assert not plate_of(text_at(5, "Omar Haddad", score=0.5), TITLE)
+    assert not plate_of(NAME, text_at(5, "Software Engineer", row=9))
+    assert not plate_of(NAME, text_at(9, "Software Engineer", row=1))
+
+
+def test_one_face_under_two_names_has_none() -> None:
+    later = (text_at(6, "Ada Ferrari"), text_at(6, "Designer", row=1))
+    assert not plate_of(NAME, TITLE, *later)
