@@ -59,7 +59,7 @@ def asking(store: Store, toolbox: Toolbox) -> Run:
         text: str, options: tuple[str, ...] = (), as_of_ms: int | None = None, clips: int = 6
     ) -> tuple[Asked, list[Event]]:
         with store.begin() as session:
-            if not session.connection().exec_driver_sql("SELECT FROM videos").first():
+            if not session.connection().exec_driver_sql("SELECT 1 FROM videos").first():
                 remember_party(store, clips)
         events: list[Event] = []
         question = Question(text=text, videos=(PARTY,), options=options, as_of_ms=as_of_ms)
