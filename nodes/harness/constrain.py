@@ -57,6 +57,12 @@ def words(text: str) -> list[str]:
     return _WORD.findall(text.casefold())
 
 
+def is_asked(text: str) -> bool:
+    """Whether a text is worded as a question."""
+    said = text.strip()
+    return said.endswith("?") or bool(_ASKS.match(said))
+
+
 def letter(position: int) -> str:
     """``A`` for the first option, ``Z`` for the 26th."""
     return chr(ord("A") + position)
@@ -164,7 +170,7 @@ def _query(action: Action, bounds: Bounds) -> str:
         return "" if action.query.strip() else "Give the label of the neighbour to move to."
     if len(words(action.query)) < 2:
         return "The query needs at least two words."
-    if action.query.rstrip().endswith("?") or _ASKS.match(action.query.strip()):
+    if is_asked(action.query):
         return "Word the query as a statement of what the memory would say, not as a question."
     if words(action.query) == words(bounds.subtask):
         return "The query is a copy of the subtask: word it as the memory would."

@@ -12,9 +12,9 @@ from domain.asking import Action, Evidence, Mode, Question, Subtask
 from domain.ledger import Draft, Edits
 from domain.trajectory import Neighbour, Resolution
 from domain.view import MemoryView
-from memory.retrieval.result import OptionSupport, Ranking
+from memory.retrieval.result import Extract, OptionSupport, Ranking
 from nodes.reasoners.port import Assessment, Conclusion, Turn
-from nodes.reasoners.wording import Kind, as_query, decompose, kind_of
+from nodes.reasoners.wording import Kind, as_query, decompose, kind_of, several
 
 NOTE = (
     "Answered without a language model: the text is quoted from memory, not phrased as an answer."
@@ -74,15 +74,21 @@ class LocalReasoner:
         return Edits()
 
     def conclude(self, turn: Turn) -> Conclusion:
-        """Rank the whole view by the question; the options' evidence, or a quotation, decides."""
-        ranking = self._ranker.rank(turn.view, turn.question, MOMENTS)
+        """Rank the whole view by the question; the options' evidence, or a quotation, decides.
+
+        A question of several parts is answered part by part, a broad one by its event.
+        """
         if turn.question.options:
-            return by_options(turn.question, ranking)
-        if ranking.nothing_close:
-            return Conclusion(text="", not_in_memory=True, found=ranking.evidence)
-        best = quotable(ranking.evidence)
-        refs = tuple(e.ref for e in best)
-        return Conclusion(text=quotation(best), refs=refs, found=ranking.evidence)
+            return by_options(turn.question, self._rank(turn, turn.question.text))
+        parts = several(turn.question.text) or (turn.question.text,)
+        rankings = [self._rank(turn, part) for part in parts]
+        if kind_of(turn.question.text) is Kind.BROAD and (event := broadest(turn.evidence)):
+            return by_event(event, rankings[0])
+        return by_quotation(rankings)
+
+    def _rank(self, turn: Turn, text: str) -> Ranking:
+        asked = turn.question.model_copy(update={"text": text})
+        return self._ranker.rank(turn.view, asked, MOMENTS)
 
 
 def choose_mode(turn: Turn) -> Mode:
@@ -140,6 +146,58 @@ def quotation(evidence: Sequence[Evidence]) -> str:
     """Evidence as a text: quoted with its time, in the order of the video."""
     in_time = sorted(evidence, key=lambda e: (e.video, e.span.start_ms))
     return " ".join(f"[{e.span}] {e.text}" for e in in_time)
+
+
+def by_quotation(rankings: Sequence[Ranking]) -> Conclusion:
+    """What answers each part, quoted; not in memory where nothing is close to any."""
+    quotes = [quote for ranking in rankings if (quote := quote_of(ranking))]
+    found = best_first([e for r in rankings for e in r.evidence])
+    if not quotes:
+        return Conclusion(text="", not_in_memory=True, found=found)
+    refs = tuple(dict.fromkeys(ref for quote in quotes for ref in quote.refs))
+    text = " ".join(dict.fromkeys(quote.text for quote in quotes))
+    return Conclusion(text=text, refs=refs, found=with_quoted(found, quotes))
+
+
+def quote_of(ranking: Ranking) -> Extract | None:
+    """The sentence that answers, else the best line; None where nothing is close."""
+    if ranking.nothing_close or not ranking.evidence:
+        return None
+    best = ranking.evidence[0]
+    return ranking.extract or Extract(
+        text=best.text, refs=(best.ref,), video=best.video, span=best.span, score=best.score
+    )
+
+
+def with_quoted(found: Sequence[Evidence], quotes: Sequence[Extract]) -> tuple[Evidence, ...]:
+    """What was found, and after it the lines that quotes run over and the ranking left out."""
+    known = {e.ref for e in found}
+    more = [
+        Evidence(ref=ref, video=q.video, span=q.span, text=q.text, score=q.score)
+        for q in quotes
+        for ref in q.refs
+        if ref not in known
+    ]
+    return (*found, *more)
+
+
+def best_first(evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
+    """Evidence by score, each ref once; of equal scores the first stays first."""
+    once: dict[str, Evidence] = {}
+    for one in sorted(evidence, key=lambda e: -e.score):
+        once.setdefault(one.ref, one)
+    return tuple(once.values())
+
+
+def broadest(evidence: Sequence[Evidence]) -> Evidence | None:
+    """The best event found, for a question about the whole."""
+    events = [e for e in evidence if e.ref.startswith("s")]
+    return max(events, key=lambda e: (e.score, -e.span.start_ms), default=None)
+
+
+def by_event(event: Evidence, ranking: Ranking) -> Conclusion:
+    """A broad question is answered with what the event's summary says."""
+    return Conclusion(text=event.text, refs=(event.ref,), found=(event, *ranking.evidence))
 
 
 def by_options(question: Question, ranking: Ranking) -> Conclusion:

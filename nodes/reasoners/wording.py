@@ -6,7 +6,7 @@ import re
 from enum import StrEnum
 
 from domain.ledger import Draft
-from nodes.harness.constrain import words
+from nodes.harness.constrain import is_asked, words
 
 _ASK = r"what|who|whom|whose|where|when|why|how|which"
 _DO = r"is|are|was|were|did|does|do|has|have|had|can|could|will|would|should"
@@ -63,6 +63,12 @@ def stated(text: str) -> str:
     return bare.strip() or said
 
 
+def several(question: str) -> tuple[str, ...]:
+    """The parts of a question that asks several things; nothing where it asks one."""
+    parts = [part.strip() for part in _PARTS.split(question.strip()) if words(part)]
+    return tuple(parts) if len(parts) > 1 else ()
+
+
 def decompose(question: str, options: tuple[str, ...]) -> tuple[Draft, ...]:
     """Subtasks by rule (SPEC section 2, Plan).
 
@@ -71,8 +77,7 @@ def decompose(question: str, options: tuple[str, ...]) -> tuple[Draft, ...]:
     """
     if options:
         return (Draft(text=question),)
-    parts = [part.strip() for part in _PARTS.split(question.strip()) if words(part)]
-    if len(parts) > 1:
+    if parts := several(question):
         return tuple(Draft(text=part) for part in parts)
     said = question.strip()
     if _WHY.match(said):
@@ -89,4 +94,5 @@ def as_query(text: str) -> str:
     """A subtask as a query that the guard takes: a statement of at least two words, no copy."""
     said = stated(text)
     query = said if len(words(said)) >= 2 else f"{said} in the video"
-    return query if words(query) != words(text) else f"the video tells {query}"
+    taken = is_asked(query) or words(query) == words(text)
+    return f"the video tells {query.rstrip('?')}" if taken else query
