@@ -12,14 +12,17 @@ from domain.events import Segment
 from domain.time import TimeSpan
 from memory.retrieval.closeness import faded
 from memory.retrieval.index import Floats, Ints
-from memory.retrieval.moments import Moment, line_scores, lines_of
-from memory.retrieval.people import with_names
+from memory.retrieval.moments import line_scores, lines_of
+from memory.retrieval.people import told, with_names
 from memory.retrieval.result import Retrieval, Shown
 from memory.retrieval.sought import Sought, nothing_close
 from store.queries.search import Frame
 
 NEAR_MS = 1_000
 """Who was seen this close to a frame was on it; an image as evidence stands for this long."""
+
+FAR_MS = 10_000
+"""So far from a line an image counts one standard deviation less for it."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +116,7 @@ def _line_at(sought: Sought, video: str, frame: Frame) -> tuple[int | None, floa
     away = _away(sought, lines, frame.time_ms)
     near = lines[away == away.min()]
     scores = line_scores(sought.panorama, sought.asked, sought.field, near).max(axis=0)
-    return int(near[int(scores.argmax())]), float(scores.max())
+    return int(near[int(scores.argmax())]), float(scores.max()) - float(away.min()) / FAR_MS
 
 
 def _away(sought: Sought, lines: Ints, time_ms: int) -> Floats:
@@ -149,8 +152,16 @@ def _shown(sought: Sought, albums: Sequence[Album], chosen: Sequence[Scored]) ->
 
 def _description(sought: Sought, album: Album, one: Scored) -> str:
     names = sought.cast.names(album.video)
-    heard = "" if one.line is None else sought.evidence([Moment(one.line, 0, 0.0)])[0].text
-    return describe(album, one.frame, names, heard)
+    return describe(album, one.frame, names, _heard(sought, one, names))
+
+
+def _heard(sought: Sought, one: Scored, names: Mapping[str, str]) -> str:
+    """What was remembered of the very time of a frame."""
+    if one.line is None:
+        return ""
+    row = sought.panorama.line(one.line)[1]
+    near = row.start_ms - NEAR_MS <= one.frame.time_ms <= row.end_ms + NEAR_MS
+    return told(row, names) if near else ""
 
 
 def _closeness(sought: Sought, albums: Sequence[Album], chosen: Sequence[Scored]) -> list[float]:

@@ -333,7 +333,7 @@ def _names(session: Session, scope: Scope) -> dict[int, str]:
         .where(CharacterRow.video_id == scope.video, _holds(CharacterNameRow, scope.last_clip))
         .order_by(CharacterNameRow.from_clip, CharacterNameRow.id)
     )
-    return dict(found.tuples().all())
+    return {row.character_id: row.name for row in found}
 
 
 def _members(session: Session, scope: Scope) -> dict[int, list[tuple[str, int]]]:

@@ -7,11 +7,14 @@ import pytest
 from domain.asking import Mode, Question
 from domain.errors import InputError, NotFound
 from domain.settings import Settings
+from domain.time import TimeSpan
 from domain.view import MemoryView, Scope
 from memory.retrieval.cite import cite
-from memory.retrieval.result import UnknownLabel
+from memory.retrieval.llama import as_llama_index
+from memory.retrieval.result import Retrieval, UnknownLabel
 from memory.retrieval.retrievers import Retrievers
 from store.database import Store
+from store.queries.videos import delete_video
 from tests.support.remembered import Event, Said, Tools, film, name, see, watch, weave
 
 V = "0123456789abcdef"
@@ -35,6 +38,7 @@ EDGES = [(0, 1, "before", 4), (1, 2, "before", 4), (2, 3, "before", 4), (0, 3, "
 
 @pytest.fixture
 def ids(store: Store) -> dict[int, int]:
+    """Segment ids of a watched and woven video, by number."""
     watch(store, V, CLIPS)
     return weave(store, V, EVENTS, EDGES)
 
@@ -48,8 +52,16 @@ def seen(last_clip: int = 4, as_of_ms: int | None = None, video: str = V) -> Mem
     return MemoryView(scopes=(Scope(video=video, last_clip=last_clip),), as_of_ms=as_of_ms)
 
 
-def texts(found) -> list[str]:
+def texts(found: Retrieval) -> list[str]:
     return [one.text for one in found.evidence]
+
+
+def falling(found: Retrieval) -> bool:
+    scores = [one.score for one in found.evidence]
+    return scores == sorted(scores, reverse=True)
+
+
+# EVENT
 
 
 def test_event_finds_the_segment_with_its_neighbours_in_both_directions(
@@ -61,5 +73,385 @@ def test_event_finds_the_segment_with_its_neighbours_in_both_directions(
     assert {s.label for s in found.neighbours} == {"Baking a cake", "Walk in the park"}
     assert {(e.source, e.target) for e in found.edges} == {(ids[0], ids[1]), (ids[1], ids[2])}
     assert found.evidence[0].ref == f"s{ids[1]}"
-    assert found.evidence[0].span.start_ms == 60_000
+    assert found.evidence[0].span == TimeSpan.of(60_000, 90_000)
+    assert falling(found)
     assert not found.nothing_close
+
+
+def test_neighbours_are_ranked_by_the_query_and_limited(store: Store, ids: dict[int, int]) -> None:
+    settings = Settings()
+    ask = settings.ask.model_copy(update={"event_neighbours": 1})
+    one = Retrievers(store, Tools(), settings.model_copy(update={"ask": ask}))
+    found = one.search(seen(), Mode.EVENT, "broken glass bowl, then the dog in the park")
+    assert found.focus is not None
+    by_label = {"The bowl breaks": "Walk in the park", "Walk in the park": "The bowl breaks"}
+    assert [s.label for s in found.neighbours] == [by_label[found.focus.label]]
+    assert all(
+        {e.source, e.target} == {found.focus.id, found.neighbours[0].id} for e in found.edges
+    )
+    assert ids
+
+
+def test_event_without_segments_says_so(store: Store, retrievers: Retrievers) -> None:
+    watch(store, V, CLIPS)
+    found = retrievers.search(seen(), Mode.EVENT, "the glass bowl broke")
+    assert found.focus is None
+    assert found.nothing_close
+    assert "no event is woven yet" in found.searched
+
+
+# VIDEO
+
+
+def test_video_shows_the_best_clips_of_the_focus_best_line_first(
+    retrievers: Retrievers, ids: dict[int, int]
+) -> None:
+    found = retrievers.search(seen(), Mode.VIDEO, "careful with the glass bowl", focus=ids[0])
+    assert texts(found)[0] == "Careful with the glass bowl"
+    assert found.evidence[0].span == TimeSpan.of(50_000, 52_000)
+    assert {one.clip for one in found.evidence} == {0, 1}
+    assert falling(found)
+
+
+def test_video_passes_over_the_clips_that_were_shown(
+    retrievers: Retrievers, ids: dict[int, int]
+) -> None:
+    first = retrievers.search(seen(), Mode.VIDEO, "careful with the glass bowl", focus=ids[0])
+    shown = next(one for one in first.evidence if one.clip == 1)
+    again = retrievers.search(
+        seen(), Mode.VIDEO, "careful with the glass bowl", ids[0], frozenset({shown.ref})
+    )
+    assert {one.clip for one in again.evidence} == {0}
+    every = frozenset(one.ref for one in first.evidence)
+    nothing = retrievers.search(seen(), Mode.VIDEO, "the glass bowl", ids[0], every)
+    assert nothing.evidence == ()
+    assert nothing.nothing_close
+
+
+def test_video_without_a_focus_makes_an_event_first(
+    retrievers: Retrievers, ids: dict[int, int]
+) -> None:
+    found = retrievers.search(seen(), Mode.VIDEO, "the train to Paris")
+    assert found.focus is not None
+    assert found.focus.id == ids[3]
+    assert texts(found)[0] == "The train to Paris leaves at noon"
+    assert "Trip to Paris" in found.searched
+
+
+def test_video_without_segments_searches_every_clip(store: Store, retrievers: Retrievers) -> None:
+    watch(store, V, CLIPS)
+    found = retrievers.search(seen(), Mode.VIDEO, "the dog chases a red ball")
+    assert found.focus is None
+    assert texts(found)[0] == "The dog chases a red ball"
+
+
+def test_a_question_about_a_person_searches_what_mentions_them(
+    store: Store, retrievers: Retrievers
+) -> None:
+    clips = [
+        [Said("<face_0> opens the door", source="seen", who=("<face_0>",)), Said("Hello there", 5)],
+        [Said("<face_1> reads a book", source="seen", who=("<face_1>",))],
+        [Said("I am going home", speaker="<voice_2>", who=("<voice_2>",))],
+    ]
+    watch(store, V, clips)
+    events = [Event(0, "Arrival", "A door opens.", (0,), 2), Event(1, "Rest", "Home.", (1, 2), 2)]
+    ids = weave(store, V, events)
+    name(store, V, 0, "Ada", "<face_0>", "<voice_2>")
+    inside = retrievers.search(seen(2), Mode.VIDEO, "what does Ada do", focus=ids[0])
+    assert texts(inside) == ["Ada opens the door"]
+    tagged = retrievers.search(seen(2), Mode.VIDEO, "what does <face_1> do", focus=ids[1])
+    assert "Ada: I am going home" in texts(tagged)
+    by_name = retrievers.search(seen(2), Mode.VIDEO, "where does Ada go", focus=ids[1])
+    assert texts(by_name) == ["Ada: I am going home"]
+    assert "Ada" in by_name.searched
+
+
+def test_a_person_missing_in_the_focus_is_searched_everywhere(
+    store: Store, retrievers: Retrievers
+) -> None:
+    clips = [[Said("<face_0> sings", source="seen", who=("<face_0>",))], [Said("It rains")]]
+    watch(store, V, clips)
+    ids = weave(store, V, [Event(0, "Song", "A song.", (0,), 1), Event(1, "Rain", "It.", (1,), 1)])
+    name(store, V, 0, "Ada", "<face_0>")
+    found = retrievers.search(seen(1), Mode.VIDEO, "what does Ada do", focus=ids[1])
+    assert texts(found) == ["Ada sings"]
+
+
+def test_at_most_ten_memories_of_a_person_are_shown(store: Store, retrievers: Retrievers) -> None:
+    lines = [Said(f"<face_0> counts to {i}", i, who=("<face_0>",)) for i in range(14)]
+    watch(store, V, [lines])
+    name(store, V, 0, "Ada", "<face_0>")
+    assert len(retrievers.search(seen(0), Mode.VIDEO, "what does Ada count").evidence) == 10
+
+
+def test_a_name_is_not_known_before_it_was_given(store: Store, retrievers: Retrievers) -> None:
+    watch(store, V, [[Said("<face_0> sings", source="seen", who=("<face_0>",))], [Said("Rain")]])
+    name(store, V, 0, "Ada", "<face_0>", since=1)
+    before = retrievers.search(seen(0), Mode.VIDEO, "who sings")
+    assert texts(before) == ["<face_0> sings"]
+    assert texts(retrievers.search(seen(1), Mode.VIDEO, "what does Ada do")) == ["Ada sings"]
+
+
+# NEIGHBOR
+
+
+def test_neighbor_moves_along_an_edge_by_label(retrievers: Retrievers, ids: dict[int, int]) -> None:
+    found = retrievers.search(seen(), Mode.NEIGHBOR, "  trip to PARIS", focus=ids[0])
+    assert found.focus is not None
+    assert found.focus.id == ids[3]
+    assert {s.id for s in found.neighbours} == {ids[0], ids[2]}
+    back = retrievers.search(seen(), Mode.NEIGHBOR, "Baking a cake", focus=ids[3])
+    assert back.focus is not None
+    assert back.focus.id == ids[0]
+
+
+def test_neighbor_refuses_an_unknown_label_with_the_valid_ones(
+    retrievers: Retrievers, ids: dict[int, int]
+) -> None:
+    with pytest.raises(UnknownLabel) as refused:
+        retrievers.search(seen(), Mode.NEIGHBOR, "Walk in the park", focus=ids[0])
+    assert set(refused.value.valid) == {"The bowl breaks", "Trip to Paris"}
+    assert "The bowl breaks" in str(refused.value)
+
+
+def test_neighbor_needs_a_focus(retrievers: Retrievers, ids: dict[int, int]) -> None:
+    with pytest.raises(InputError, match="search EVENT first"):
+        retrievers.search(seen(), Mode.NEIGHBOR, "Baking a cake")
+    assert ids
+
+
+# KEYFRAME
+
+
+@pytest.fixture
+def filmed(store: Store, ids: dict[int, int]) -> dict[int, int]:
+    times = [2.0, 10.0, 20.0, 31.0, 45.0, 51.0, 65.0, 95.0]
+    film(store, V, times, {2.0: "APPLE CAKE", 51.0: "DANGER"})
+    name(store, V, 0, "Ada", "<face_0>")
+    see(store, V, "<face_0>", 1.5, 4.0)
+    see(store, V, "<face_1>", 50.0, 52.0)
+    return ids
+
+
+def test_keyframe_ranks_images_by_the_query_and_spreads_them(
+    retrievers: Retrievers, filmed: dict[int, int]
+) -> None:
+    found = retrievers.search(seen(), Mode.KEYFRAME, "careful with the glass bowl", filmed[0])
+    assert len(found.images) == 5
+    first, second = found.images[:2]
+    assert first.time_ms == 51_000
+    assert {first.clip, second.clip} == {0, 1}
+    assert [one.ref for one in found.evidence] == [image.ref for image in found.images]
+    assert found.evidence[0].span.start_ms == 51_000
+    assert falling(found)
+
+
+def test_keyframe_describes_what_is_known_to_be_on_it(
+    retrievers: Retrievers, filmed: dict[int, int]
+) -> None:
+    found = retrievers.search(seen(), Mode.KEYFRAME, "we bake an apple cake", filmed[0])
+    shown = {image.time_ms: image.description for image in found.images}
+    assert "in view: Ada" in shown[2_000]
+    assert "text on screen: APPLE CAKE" in shown[2_000]
+    assert "We bake an apple cake in the kitchen" in shown[2_000]
+    if 51_000 in shown:
+        assert "<face_1>" in shown[51_000]
+
+
+def test_keyframe_never_shows_images_of_later_clips(
+    retrievers: Retrievers, filmed: dict[int, int]
+) -> None:
+    found = retrievers.search(seen(0), Mode.KEYFRAME, "the glass bowl")
+    assert {image.clip for image in found.images} == {0}
+    assert filmed
+
+
+class Likeness:
+    """An image-text model that likes one image."""
+
+    name = "likeness"
+
+    def text(self, text: str):
+        import numpy as np
+
+        return np.array([1.0, 0.0], dtype=np.float32)
+
+
+def test_keyframe_uses_image_text_similarity_where_there_is_such_a_model(
+    store: Store, filmed: dict[int, int]
+) -> None:
+    from sqlalchemy import update
+
+    from store.schema import KeyframeRow
+
+    with store.begin() as session:
+        session.execute(update(KeyframeRow).values(embedding=[0.1, 0.9]))
+        liked = update(KeyframeRow).where(KeyframeRow.time_ms == 45_000)
+        session.execute(liked.values(embedding=[0.9, 0.1]))
+    tools = Tools()
+    tools.images = Likeness()
+    found = Retrievers(store, tools, Settings()).search(
+        seen(), Mode.KEYFRAME, "anything", filmed[0]
+    )
+    assert found.images[0].time_ms == 45_000
+    assert found.images[0].score == pytest.approx(0.9)
+
+
+# As of
+
+
+def test_what_is_written_later_is_not_seen(store: Store, retrievers: Retrievers) -> None:
+    watch(store, V, CLIPS)
+    weave(
+        store,
+        V,
+        [
+            Event(0, "Kitchen", "Somebody bakes.", (0, 1), since=1, until=3),
+            Event(0, "Kitchen", "Somebody bakes and the glass bowl broke.", (0, 1, 2), since=3),
+            Event(1, "Outside", "A dog in the park.", (3,), since=3),
+        ],
+    )
+    early = retrievers.search(seen(2), Mode.EVENT, "the glass bowl broke")
+    assert early.focus is not None
+    assert early.focus.summary == "Somebody bakes."
+    assert early.focus.clips == (0, 1)
+    late = retrievers.search(seen(3), Mode.EVENT, "the glass bowl broke")
+    assert late.focus is not None
+    assert late.focus.summary == "Somebody bakes and the glass bowl broke."
+    assert late.focus.clips == (0, 1, 2)
+
+
+def test_a_superseded_memory_is_gone_after_its_clip_only(
+    store: Store, retrievers: Retrievers
+) -> None:
+    watch(store, V, [[Said("The key is in the drawer", until=2)], [Said("Hm")], [Said("Tea?")]])
+    where = "where is the key"
+    assert texts(retrievers.search(seen(1), Mode.VIDEO, where))[0] == "The key is in the drawer"
+    assert "The key is in the drawer" not in texts(retrievers.search(seen(2), Mode.VIDEO, where))
+
+
+def test_the_index_grows_with_the_video(store: Store, retrievers: Retrievers) -> None:
+    watch(store, V, CLIPS[:2])
+    assert retrievers.search(seen(1), Mode.VIDEO, "the train to Paris").nothing_close
+    watch(store, V, CLIPS[2:], first=2)
+    found = retrievers.search(seen(4), Mode.VIDEO, "the train to Paris")
+    assert texts(found)[0] == "The train to Paris leaves at noon"
+    fresh = Retrievers(store, Tools(), Settings())
+    assert fresh.search(seen(4), Mode.VIDEO, "the train to Paris") == found
+
+
+def test_a_video_watched_anew_is_read_anew(store: Store, retrievers: Retrievers) -> None:
+    watch(store, V, [[Said("The cat sleeps on the sofa")]])
+    assert retrievers.search(seen(0), Mode.VIDEO, "the cat sleeps").evidence
+    with store.begin() as session:
+        delete_video(session, V)
+    watch(store, V, [[Said("The horse runs over the field")]])
+    found = retrievers.search(seen(0), Mode.VIDEO, "the horse runs")
+    assert texts(found) == ["The horse runs over the field"]
+
+
+def test_nothing_in_view_is_no_error(store: Store, retrievers: Retrievers) -> None:
+    watch(store, V, CLIPS)
+    for mode in (Mode.EVENT, Mode.VIDEO, Mode.KEYFRAME):
+        found = retrievers.search(seen(-1), mode, "anything at all")
+        assert found.nothing_close
+        assert found.evidence == ()
+    ranking = retrievers.rank(seen(-1), Question(text="Anything?", videos=(V,)))
+    assert ranking.nothing_close
+
+
+def test_an_unknown_video_is_named(retrievers: Retrievers) -> None:
+    with pytest.raises(NotFound, match=W):
+        retrievers.search(seen(video=W), Mode.VIDEO, "anything at all")
+
+
+# Ranking
+
+
+def test_ranking_finds_the_narrow_moment_and_quotes_it(
+    retrievers: Retrievers, ids: dict[int, int]
+) -> None:
+    question = Question(text="When does the train to Paris leave?", videos=(V,))
+    ranking = retrievers.rank(seen(), question)
+    assert ranking.evidence[0].span == TimeSpan.of(124_000, 126_000)
+    assert ranking.extract is not None
+    assert ranking.extract.text == "The train to Paris leaves at noon"
+    assert ranking.extract.refs == (ranking.evidence[0].ref,)
+    assert ranking.span == TimeSpan.of(0, 150_000)
+    assert len({one.clip for one in ranking.evidence}) == len(ranking.evidence)
+    assert ids
+
+
+def test_ranking_weighs_options_and_names_what_speaks_for_them(
+    retrievers: Retrievers, ids: dict[int, int]
+) -> None:
+    options = ("The mirror", "The glass bowl", "The window")
+    question = Question(text="What broke on the floor?", videos=(V,), options=options)
+    ranking = retrievers.rank(seen(), question)
+    best = max(ranking.options, key=lambda one: one.share)
+    assert (best.letter, best.text) == ("B", "The glass bowl")
+    assert sum(one.share for one in ranking.options) == pytest.approx(1)
+    assert best.evidence[0] == ranking.evidence[0].ref
+    assert ranking.extract is None
+    assert ids
+
+
+@pytest.mark.parametrize("query", ["xylophone quartz", "volcano eruption in Iceland"])
+def test_nothing_close_is_said(retrievers: Retrievers, ids: dict[int, int], query: str) -> None:
+    for mode in (Mode.EVENT, Mode.VIDEO):
+        assert retrievers.search(seen(), mode, query).nothing_close
+    ranking = retrievers.rank(seen(), Question(text=query, videos=(V,)))
+    assert ranking.nothing_close
+    assert ranking.extract is None
+    assert ids
+
+
+def test_several_videos_are_ranked_together(store: Store, retrievers: Retrievers) -> None:
+    watch(store, V, CLIPS)
+    watch(store, W, [[Said("A volcano erupts in Iceland")], [Said("Ash covers the village")]])
+    both = MemoryView(scopes=(Scope(video=V, last_clip=4), Scope(video=W, last_clip=1)))
+    question = Question(text="Where did the volcano erupt?", videos=(V, W))
+    ranking = retrievers.rank(both, question)
+    assert ranking.evidence[0].video == W
+    assert ranking.evidence[0].text == "A volcano erupts in Iceland"
+    other = Question(text="Where does the train leave to?", videos=(V, W))
+    assert retrievers.rank(both, other).evidence[0].video == V
+
+
+# Citing
+
+
+def test_refs_resolve_to_rows_in_view_and_unknown_ones_are_reported(
+    store: Store, retrievers: Retrievers, filmed: dict[int, int]
+) -> None:
+    memory = retrievers.search(seen(), Mode.VIDEO, "the train to Paris").evidence[0].ref
+    frame = retrievers.search(seen(), Mode.KEYFRAME, "apple cake", filmed[0]).images[0].ref
+    refs = [memory, f"[s{filmed[1]}]", frame, memory, "m999999", "nonsense", ""]
+    with store.begin() as session:
+        found = cite(session, seen(), refs)
+    assert [one.ref for one in found.citations] == [memory, f"s{filmed[1]}", frame]
+    assert found.citations[0].text == "The train to Paris leaves at noon"
+    assert found.citations[0].span == TimeSpan.of(124_000, 126_000)
+    assert found.citations[1].span == TimeSpan.of(60_000, 90_000)
+    assert found.unknown == ("m999999", "nonsense", "")
+
+
+def test_nothing_later_than_the_view_can_be_cited(
+    store: Store, retrievers: Retrievers, filmed: dict[int, int]
+) -> None:
+    late = retrievers.search(seen(), Mode.VIDEO, "the train to Paris").evidence[0].ref
+    frame = retrievers.search(seen(), Mode.KEYFRAME, "dog in the park", filmed[2]).images[0].ref
+    refs = [late, frame, f"s{filmed[3]}"]
+    with store.begin() as session:
+        assert cite(session, seen(2), refs).unknown == tuple(refs)
+        assert cite(session, seen(4), refs).unknown == ()
+        other = MemoryView(scopes=(Scope(video=W, last_clip=9),))
+        assert cite(session, other, refs).unknown == tuple(refs)
+
+
+def test_a_mode_is_a_llama_index_retriever(retrievers: Retrievers, ids: dict[int, int]) -> None:
+    nodes = as_llama_index(retrievers, seen(), Mode.VIDEO, ids[3]).retrieve("the train to Paris")
+    assert nodes[0].text == "The train to Paris leaves at noon"
+    assert nodes[0].node.node_id.startswith("m")
+    assert nodes[0].score is not None
+    assert 0 <= nodes[0].score <= 1
