@@ -86,7 +86,7 @@ def sharpness(grey: NDArray[np.uint8]) -> float:
 def points(picture: av.VideoFrame) -> NDArray[np.uint8]:
     """Every n-th pixel of the picture, h x w x 3 BGR, about 180 rows or columns."""
     step = max(1, min(picture.width, picture.height) // _HUE_SIDE)
-    if picture.format.name == "yuv420p":
+    if picture.format.name == "yuv420p" and min(picture.width, picture.height) >= 2 * step:
         return _points_of_planes(picture, step)
     width, height = max(1, picture.width // step), max(1, picture.height // step)
     small = picture.reformat(width, height, "bgr24", interpolation="POINT", threads=1)

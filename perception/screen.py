@@ -69,7 +69,7 @@ def _worth_keeping(line: TextLine) -> bool:
 
 def same_text(a: str, b: str) -> bool:
     """Whether two readings are of one line: equal but for case, marks and a slip or two."""
-    one, two = _bare(a), _bare(b)
+    one, two = sorted((_bare(a), _bare(b)))
     if one == two:
         return True
     # A slip in a number makes another number.

@@ -1,0 +1,192 @@
+"""Faces of a clip become people; the engine here knows faces by the colour of a square."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import av
+import cv2
+import numpy as np
+import pytest
+
+from domain.media import Clip, Group
+from domain.settings import WatchSettings
+from domain.time import TimeSpan
+from models.ports import Face, Image
+from perception.faces import find_faces, group_faces, overlap
+from perception.frames import Frame, Marks
+from perception.jpeg import Blobs
+
+SETTINGS = WatchSettings()
+CLIP = Clip(index=1, span=TimeSpan.of(30_000, 60_000))
+Box = tuple[int, int, int, int]
+
+ANNA, BEN, CARA = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
+LEFT, RIGHT = (10, 10, 30, 40), (60, 12, 80, 42)
+
+
+def face(
+    who: tuple[float, ...], box: Box = LEFT, score: float = 0.9, quality: float = 25.0
+) -> Face:
+    vector = np.array(who, np.float32)
+    return Face(box, score, quality, (vector / np.linalg.norm(vector)).astype(np.float32))
+
+
+@dataclass
+class Engine:
+    """Answers with what was put in for the frame it is shown, told by its brightness."""
+
+    found: dict[int, list[Face]]
+    name: str = "scripted"
+    same_person: float = 0.3
+    min_score: float = 0.6
+    min_quality: float = 14.0
+    asked: list[int] = field(default_factory=list)
+
+    def faces(self, image: Image) -> list[Face]:
+        index = int(image[0, 0, 0]) // 2
+        self.asked.append(index)
+        return self.found.get(index, [])
+
+
+def frame(index: int, ms: int) -> Frame:
+    picture = np.full((64, 96, 3), index * 2, np.uint8)
+    picture[10:40, 10:30] = (200, 30, 30)
+    return Frame(ms, Marks(0, 1, 1), av.VideoFrame.from_ndarray(picture, format="rgb24"))
+
+
+def people(
+    found: dict[int, list[Face]],
+    step_ms: int = 1_000,
+    shots: list[int] | None = None,
+    engine: Engine | None = None,
+) -> tuple[tuple[Group, ...], Blobs]:
+    count = max(found, default=0) + 1
+    frames = [frame(i, CLIP.span.start_ms + i * step_ms) for i in range(count)]
+    engine = engine or Engine(found)
+    seen = find_faces(frames, shots or [0] * count, (), engine, SETTINGS)
+    blobs = Blobs()
+    return group_faces(seen, engine.same_person, CLIP, SETTINGS, blobs), blobs
+
+
+def seen_at(group: Group) -> list[int]:
+    return [(s.span.start_ms - CLIP.span.start_ms) // 1_000 for s in group.sightings]
+
+
+def test_nobody_is_no_group() -> None:
+    assert people({})[0] == ()
+
+
+def test_a_person_seen_once_is_a_person() -> None:
+    groups, blobs = people({2: [face(ANNA)]})
+    assert [seen_at(group) for group in groups] == [[2]]
+    assert set(blobs) == {groups[0].sightings[0].blob}
+
+
+def test_a_person_seen_again_elsewhere_is_the_same() -> None:
+    groups, _ = people({0: [face(ANNA)], 3: [face(ANNA, RIGHT)]})
+    assert [seen_at(group) for group in groups] == [[0, 3]]
+
+
+def test_two_faces_on_one_frame_are_two_people_however_alike() -> None:
+    twins = [face(ANNA, LEFT), face(ANNA, RIGHT)]
+    groups, _ = people({0: twins, 1: twins, 2: twins})
+    assert [seen_at(group) for group in groups] == [[0, 1, 2], [0, 1, 2]]
+    assert [group.sightings[0].box.x0 for group in groups if group.sightings[0].box] == [10, 60]
+
+
+def test_three_people_come_and_go() -> None:
+    groups, _ = people(
+        {
+            0: [face(BEN, RIGHT)],
+            1: [face(BEN, RIGHT), face(ANNA)],
+            4: [face(CARA)],
+            5: [face(ANNA)],
+        },
+        shots=[0, 0, 0, 0, 1, 2],
+    )
+    assert [group.number for group in groups] == [0, 1, 2]
+    assert [seen_at(group) for group in groups] == [[0, 1], [1, 5], [4]]
+
+
+def test_a_face_that_stays_in_place_is_one_person_though_it_turns_away() -> None:
+    profile = (0.2, 0.0, 1.0)
+    groups, _ = people({0: [face(ANNA)], 1: [face(profile)], 2: [face(ANNA)]})
+    assert [seen_at(group) for group in groups] == [[0, 1, 2]]
+
+
+def test_the_same_place_in_another_shot_is_another_person() -> None:
+    groups, _ = people({0: [face(ANNA)], 1: [face(CARA)]}, shots=[0, 1])
+    assert len(groups) == 2
+
+
+@pytest.mark.parametrize(
+    ("found", "kept"),
+    [
+        (face(ANNA, score=0.59), False),
+        (face(ANNA, score=0.61), True),
+        (face(ANNA, quality=14.0), False),
+        (face(ANNA, quality=14.1), True),
+    ],
+)
+def test_what_the_model_would_not_know_a_person_by_is_left_out(found: Face, kept: bool) -> None:
+    assert bool(people({0: [found]})[0]) == kept
+
+
+def test_a_model_stricter_than_the_paper_is_held_to_the_papers_thresholds() -> None:
+    strict = Engine({0: [face(ANNA, score=0.86, quality=23.0)]}, min_score=0.95, min_quality=40)
+    assert people(strict.found, engine=strict)[0]
+
+
+def test_about_one_frame_a_second_is_looked_at_and_every_keyframe() -> None:
+    frames = [frame(i, CLIP.span.start_ms + i * 200) for i in range(11)]
+    engine = Engine({})
+    find_faces(frames, [0] * 11, [3, 5], engine, SETTINGS)
+    assert engine.asked == [0, 3, 5, 10]
+
+
+def test_a_sighting_lasts_to_the_next_look_and_not_past_the_clip() -> None:
+    frames = [frame(0, 30_000), frame(1, 59_600)]
+    engine = Engine({0: [face(ANNA)], 1: [face(ANNA)]})
+    seen = find_faces(frames, [0, 0], (), engine, SETTINGS)
+    (group,) = group_faces(seen, 0.3, CLIP, SETTINGS, Blobs())
+    assert [s.span for s in group.sightings] == [
+        TimeSpan.of(30_000, 31_000),
+        TimeSpan.of(59_600, 60_000),
+    ]
+
+
+def test_the_best_sighting_alone_has_its_crop_with_a_margin() -> None:
+    found = {i: [face(ANNA, quality=q)] for i, q in enumerate([20.0, 30.0, 25.0])}
+    groups, blobs = people(found)
+    assert [bool(s.blob) for s in groups[0].sightings] == [False, True, False]
+    crop = cv2.imdecode(np.frombuffer(blobs[str(groups[0].sightings[1].blob)], np.uint8), 1)
+    assert crop.shape == (48, 32, 3)
+    assert crop[24, 16, 2] > 150
+
+
+def test_a_crop_at_the_edge_is_clipped_to_the_frame() -> None:
+    groups, blobs = people({0: [face(ANNA, (80, 50, 96, 64))]})
+    crop = cv2.imdecode(np.frombuffer(blobs[str(groups[0].sightings[0].blob)], np.uint8), 1)
+    assert crop.shape == (18, 21, 3)
+
+
+def test_the_same_faces_give_the_same_people() -> None:
+    rng = np.random.default_rng(3)
+    found = {
+        i: [face(tuple(rng.normal(size=6)), LEFT), face(tuple(rng.normal(size=6)), RIGHT)]
+        for i in range(12)
+    }
+    assert people(found) == people(found)
+
+
+def test_vectors_are_stored_as_they_came() -> None:
+    groups, _ = people({0: [face((3.0, 4.0, 0.0))]})
+    assert groups[0].sightings[0].vector == pytest.approx((0.6, 0.8, 0.0))
+
+
+def test_overlap_is_shared_over_covered_area() -> None:
+    assert overlap((0, 0, 10, 10), (0, 0, 10, 10)) == 1
+    assert overlap((0, 0, 10, 10), (5, 0, 15, 10)) == pytest.approx(1 / 3)
+    assert overlap((0, 0, 10, 10), (20, 20, 30, 30)) == 0
+    assert overlap((0, 0, 0, 0), (0, 0, 0, 0)) == 0

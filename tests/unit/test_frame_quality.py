@@ -1,0 +1,159 @@
+"""Eq. 1 and eq. 2 against their definitions, written out in numpy and colorsys."""
+
+from __future__ import annotations
+
+import colorsys
+
+import av
+import cv2
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from numpy.typing import NDArray
+
+from perception.frames import Frame, Marks, shrink
+from perception.quality import Meter, grey_change, hue_entropy, luma, points, quality, sharpness
+from perception.shots import number_shots
+
+planes = arrays(np.uint8, st.tuples(st.integers(3, 24), st.integers(3, 24)))
+pairs = st.tuples(st.integers(3, 16), st.integers(3, 16)).flatmap(
+    lambda shape: st.tuples(arrays(np.uint8, shape), arrays(np.uint8, shape))
+)
+images = st.tuples(st.integers(1, 8), st.integers(1, 8)).flatmap(
+    lambda shape: arrays(np.uint8, (*shape, 3))
+)
+
+
+def laplacian(grey: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """4-neighbour Laplacian; borders mirrored without repeating the edge."""
+    wide = np.pad(grey.astype(np.int64), 1, mode="reflect")
+    inner = wide[1:-1, 1:-1]
+    return wide[:-2, 1:-1] + wide[2:, 1:-1] + wide[1:-1, :-2] + wide[1:-1, 2:] - 4 * inner
+
+
+@given(planes)
+def test_sharpness_is_the_variance_of_the_laplacian(grey: NDArray[np.uint8]) -> None:
+    assert sharpness(grey) == pytest.approx(laplacian(grey).var(), rel=1e-9, abs=1e-6)
+
+
+@given(pairs)
+def test_change_is_the_mean_absolute_difference(pair: tuple[NDArray[np.uint8], ...]) -> None:
+    a, b = pair
+    expected = np.abs(a.astype(int) - b.astype(int)).mean()
+    assert grey_change(a, b) == pytest.approx(expected)
+    assert grey_change(a, b) == grey_change(b, a) <= 255
+    assert grey_change(a, a) == 0
+
+
+def test_a_change_of_size_is_a_cut() -> None:
+    assert grey_change(np.zeros((4, 4), np.uint8), np.zeros((4, 8), np.uint8)) == 255
+
+
+@given(images)
+@settings(max_examples=50)
+def test_entropy_is_that_of_the_hue_histogram(bgr: NDArray[np.uint8]) -> None:
+    hues = cv2.cvtColor(bgr, cv2.COLOR_BGR2HSV)[..., 0].ravel()
+    counts = np.bincount(hues.astype(int) * 32 // 180, minlength=32)
+    shares = counts[counts > 0] / counts.sum()
+    expected = -(shares * np.log2(shares)).sum()
+    assert hue_entropy(bgr, 32) == pytest.approx(expected, abs=1e-5)
+    assert 0 <= hue_entropy(bgr, 32) <= 5 + 1e-6
+
+
+def test_one_colour_has_no_entropy_and_all_hues_have_five_bits() -> None:
+    assert hue_entropy(np.full((4, 4, 3), 90, np.uint8), 32) == 0
+    wheel = [colorsys.hsv_to_rgb((i + 0.5) / 32, 1, 1) for i in range(32)]
+    bgr = (np.array(wheel)[None, :, ::-1] * 255).astype(np.uint8)
+    assert hue_entropy(bgr, 32) == pytest.approx(5)
+
+
+def test_quality_is_equation_two() -> None:
+    assert quality(Marks(change=9, sharpness=100, entropy=2), 0.3) == pytest.approx(160)
+    assert quality(Marks(change=9, sharpness=100, entropy=0), 0.3) == 100
+
+
+def coloured(height: int = 240, width: int = 320) -> NDArray[np.uint8]:
+    """Smooth patches in many colours, with edges between them."""
+    y, x = np.mgrid[0:height, 0:width]
+    rgb = np.stack([x * 255 // width, y * 255 // height, (x + y) % 256], -1)
+    smooth = cv2.GaussianBlur(rgb.astype(np.uint8), (9, 9), 3)
+    dark = (x // 16 + y // 16) % 2 == 0
+    return np.where(dark[..., None], smooth // 2, smooth).astype(np.uint8)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["yuv420p", "yuv444p", "yuv422p", "nv12", "yuvj420p", "yuv420p10le", "rgb24", "gray", "gbrp"],
+)
+def test_marks_do_not_depend_on_how_pixels_are_stored(name: str) -> None:
+    rgb = coloured()
+    picture = av.VideoFrame.from_ndarray(rgb, format="rgb24").reformat(format=name)
+    grey, stretch = luma(picture)
+    expected = cv2.cvtColor(rgb, cv2.COLOR_RGB2GRAY).astype(float)
+    stretched = grey.astype(float) * stretch
+    offset = stretched.mean() - expected.mean()
+    assert np.abs(stretched - offset - expected).mean() < 3
+    marks = Meter(32).measure(picture)
+    assert marks.sharpness == pytest.approx(laplacian(expected.astype(np.uint8)).var(), rel=0.05)
+    if name != "gray":
+        truth = hue_entropy(np.ascontiguousarray(rgb[..., ::-1]), 32)
+        assert marks.entropy == pytest.approx(truth, abs=0.15)
+
+
+@pytest.mark.parametrize("size", [(1_280, 720), (641, 361), (322, 242), (64, 48), (2, 2), (1, 1)])
+def test_hue_is_read_from_points_of_the_picture(size: tuple[int, int]) -> None:
+    rgb = coloured(size[1], size[0]) if min(size) > 2 else np.zeros((size[1], size[0], 3), np.uint8)
+    picture = av.VideoFrame.from_ndarray(rgb, format="rgb24").reformat(format="yuv420p")
+    found = points(picture)
+    step = max(1, min(size) // 180)
+    assert found.shape[0] == pytest.approx(size[1] / step, abs=2)
+    assert found.shape[1] == pytest.approx(size[0] / step, abs=2)
+    if min(size) >= 4:
+        near = rgb[::step, ::step][: found.shape[0], : found.shape[1], ::-1]
+        assert np.abs(found.astype(int) - near.astype(int)).mean() < 12
+
+
+def test_the_first_frame_after_forgetting_has_no_change() -> None:
+    black = av.VideoFrame.from_ndarray(np.zeros((32, 32, 3), np.uint8), format="rgb24")
+    white = av.VideoFrame.from_ndarray(np.full((32, 32, 3), 255, np.uint8), format="rgb24")
+    meter = Meter(32)
+    assert meter.measure(black).change == 0
+    assert meter.measure(white).change == pytest.approx(255, abs=1)
+    meter.forget()
+    assert meter.measure(black).change == 0
+
+
+@given(st.lists(st.floats(0, 255), max_size=60), st.floats(0.1, 254))
+def test_shots_count_up_at_each_change_above_the_threshold(
+    changes: list[float], threshold: float
+) -> None:
+    shots = number_shots(changes, threshold)
+    assert len(shots) == len(changes)
+    assert shots[:1] == [0][: len(changes)]
+    for i in range(1, len(changes)):
+        assert shots[i] - shots[i - 1] == int(changes[i] > threshold)
+
+
+def test_a_change_of_exactly_the_threshold_is_no_cut() -> None:
+    assert number_shots([255, 30.0, 30.1], 30.0) == [0, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("size", "rotation", "expected"),
+    [
+        ((640, 360), 0, (360, 640)),
+        ((1_920, 1_080), 0, (720, 1_280)),
+        ((1_920, 1_080), 90, (720, 405)),
+        ((720, 1_280), 0, (720, 405)),
+        ((1_280, 720), 270, (720, 405)),
+    ],
+)
+def test_pictures_are_at_most_so_high_and_upright(
+    size: tuple[int, int], rotation: int, expected: tuple[int, int]
+) -> None:
+    picture = av.VideoFrame(*size, "yuv420p")
+    frame = Frame(0, Marks(0, 0, 0), shrink(picture, rotation, 720), rotation)
+    assert frame.image.shape == (*expected, 3)
+    assert frame.image.flags["C_CONTIGUOUS"]

@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import hashlib
+
+import av
+import cv2
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from domain.settings import WatchSettings
+from perception.frames import Frame, Marks
+from perception.jpeg import Blobs
+from perception.keyframes import Candidate, candidates, choose, pick_keyframes
+
+GAP = 2_000
+
+
+@st.composite
+def clips(draw: st.DrawFn) -> list[Candidate]:
+    """Frames 200 ms apart, with cuts and qualities (ties are likely)."""
+    count = draw(st.integers(0, 60))
+    cuts = draw(st.lists(st.booleans(), min_size=count, max_size=count))
+    marks = draw(st.lists(st.integers(0, 12), min_size=count, max_size=count))
+    shots = np.cumsum(cuts).tolist()
+    rows = zip(shots, marks, strict=True)
+    return [Candidate(i * 200, shot, float(mark)) for i, (shot, mark) in enumerate(rows)]
+
+
+def best(found: list[Candidate], among: list[int]) -> int:
+    return max(among, key=lambda i: (found[i].quality, -i))
+
+
+def written_out(found: list[Candidate], count: int) -> list[int]:
+    """The selection of section 3.1, step by step."""
+    shots = sorted({c.shot for c in found})
+    firsts = [best(found, [i for i, c in enumerate(found) if c.shot == shot]) for shot in shots]
+    chosen: list[int] = []
+    while firsts and len(chosen) < count:
+        chosen.append(best(found, firsts))
+        firsts.remove(chosen[-1])
+    while len(chosen) < count:
+        far = [
+            i
+            for i, c in enumerate(found)
+            if all(abs(c.time_ms - found[j].time_ms) >= GAP for j in chosen)
+        ]
+        if not far:
+            break
+        chosen.append(best(found, far))
+    return sorted(chosen)
+
+
+@given(clips(), st.integers(1, 5))
+def test_the_choice_is_the_papers(found: list[Candidate], count: int) -> None:
+    assert choose(found, count, GAP) == written_out(found, count)
+
+
+@given(clips(), st.integers(1, 5))
+def test_no_more_than_asked_for_and_none_twice(found: list[Candidate], count: int) -> None:
+    chosen = choose(found, count, GAP)
+    assert len(chosen) == len(set(chosen)) <= count
+    assert bool(chosen) == bool(found)
+
+
+@given(clips())
+def test_the_best_frame_of_all_is_always_there(found: list[Candidate]) -> None:
+    if found:
+        assert best(found, list(range(len(found)))) in choose(found, 3, GAP)
+
+
+def test_the_best_scoring_shots_win_and_not_the_first_three() -> None:
+    found = [Candidate(i * 200, i, q) for i, q in enumerate([1.0, 2.0, 9.0, 8.0, 7.0])]
+    assert choose(found, 3, GAP) == [2, 3, 4]
+
+
+def test_fewer_are_kept_when_nothing_is_far_enough() -> None:
+    found = [Candidate(t, 0, 1.0) for t in range(0, 1_800, 200)]
+    assert choose(found, 3, GAP) == [0]
+
+
+def test_frames_exactly_two_seconds_apart_are_far_enough() -> None:
+    found = [Candidate(0, 0, 3.0), Candidate(1_999, 0, 2.0), Candidate(2_000, 0, 1.0)]
+    assert choose(found, 3, GAP) == [0, 2]
+
+
+def test_the_papers_defaults() -> None:
+    watch = WatchSettings()
+    assert (watch.keyframes, watch.keyframe_gap_ms, watch.shot_threshold) == (3, GAP, 30.0)
+    assert (watch.entropy_weight, watch.hue_bins, watch.sample_fps) == (0.3, 32, 5.0)
+
+
+def frame(ms: int, grey: int, change: float = 0.0, sharp: float = 1.0) -> Frame:
+    rgb = np.full((48, 64, 3), grey, np.uint8)
+    return Frame(ms, Marks(change, sharp, 1.0), av.VideoFrame.from_ndarray(rgb, format="rgb24"))
+
+
+def test_keyframes_carry_their_numbers_and_their_jpegs() -> None:
+    frames = [frame(0, 40), frame(200, 90, 50.0, 4.0), frame(400, 200, 80.0, 2.0)]
+    settings, blobs = WatchSettings(), Blobs()
+    chosen = pick_keyframes(frames, candidates(frames, settings), settings, blobs)
+    assert [one.index for one in chosen] == [0, 1, 2]
+    assert [one.keyframe.shot for one in chosen] == [0, 1, 2]
+    assert chosen[1].keyframe.quality == pytest.approx(4.0 * 1.3)
+    for one in chosen:
+        key = one.keyframe
+        assert hashlib.sha256(blobs[key.blob]).hexdigest() == key.blob
+        pixels = cv2.imdecode(np.frombuffer(blobs[key.blob], np.uint8), cv2.IMREAD_COLOR)
+        assert pixels.shape == (key.height, key.width, 3) == one.image.shape
+        assert abs(int(pixels.mean()) - int(one.image.mean())) <= 2
+
+
+def test_one_picture_is_stored_once() -> None:
+    blobs = Blobs()
+    image = np.full((16, 16, 3), 7, np.uint8)
+    assert blobs.add(image, 90) == blobs.add(image.copy(), 90)
+    assert len(blobs) == 1
+
+
+def test_jpegs_keep_their_colours() -> None:
+    blobs = Blobs()
+    name = blobs.add(np.full((16, 16, 3), (250, 10, 10), np.uint8), 90)
+    blue, green, red = cv2.imdecode(np.frombuffer(blobs[name], np.uint8), cv2.IMREAD_COLOR)[8, 8]
+    assert red > 230
+    assert max(blue, green) < 40

@@ -1,0 +1,154 @@
+"""One clip through every sense, with models that answer from a script."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import av
+import numpy as np
+import pytest
+
+from domain.errors import ModelError
+from domain.media import Clip, Percept
+from domain.settings import WatchSettings
+from domain.time import TimeSpan
+from models.ports import Face, Image, Samples, Speech, TextLine, Vector, Word
+from perception.decode import RawClip
+from perception.frames import Frame, Marks
+from perception.perceive import Perceived, perceive
+
+SETTINGS = WatchSettings()
+CLIP = Clip(index=1, span=TimeSpan.of(30_000, 36_000))
+SOUND = (0.1 * np.random.default_rng(1).normal(size=96_000)).astype(np.float32)
+
+
+@dataclass
+class Senses:
+    """All five models in one, and a list of what was asked of them."""
+
+    calls: list[str] = field(default_factory=list)
+    name: str = "scripted"
+    languages: tuple[str, ...] = ("en",)
+    same_person: float = 0.3
+    same_speaker: float = 0.5
+    min_score: float = 0.5
+    min_quality: float = 10.0
+    spoken: list[tuple[int, int]] = field(default_factory=lambda: [(500, 5_500)])
+
+    def __post_init__(self) -> None:
+        self.speech = self.activity = self.faces_of = self.speaker = self.screen = self
+
+    @property
+    def faces(self) -> FaceSense:
+        return FaceSense(self)
+
+    def transcribe(self, samples: Samples) -> list[Speech]:
+        self.calls.append("speech")
+        words = (Word(500, 900, "Good"), Word(900, 1_500, "morning."))
+        return [Speech(500, 1_500, "Good morning.", "en", 0.9, words)]
+
+    def spans(self, samples: Samples) -> list[tuple[int, int]]:
+        self.calls.append("activity")
+        return self.spoken
+
+    def embed(self, samples: Samples) -> Vector:
+        return np.array([1, 0, 0], np.float32)
+
+    def read(self, image: Image) -> list[TextLine]:
+        self.calls.append("screen")
+        return [TextLine((1, 1, 30, 10), "BREAKFAST", 0.95)]
+
+
+@dataclass
+class FaceSense:
+    """The face engine of ``Senses``."""
+
+    senses: Senses
+    name: str = "scripted"
+    same_person: float = 0.3
+    min_score: float = 0.5
+    min_quality: float = 10.0
+
+    def faces(self, image: Image) -> list[Face]:
+        self.senses.calls.append("faces")
+        return [Face((5, 5, 25, 25), 0.9, 30.0, np.array([0, 1, 0], np.float32))]
+
+
+def frames(count: int = 30) -> list[Frame]:
+    made = []
+    for i in range(count):
+        rgb = np.full((48, 64, 3), i * 8, np.uint8)
+        picture = av.VideoFrame.from_ndarray(rgb, format="rgb24")
+        made.append(Frame(30_000 + i * 200, Marks(1.0, float(i), 1.0), picture))
+    return made
+
+
+RAW = RawClip(CLIP, frames(), SOUND)
+
+
+def perceived(raw: RawClip = RAW, senses: Senses | None = None) -> Perceived:
+    return perceive(raw, senses or Senses(), SETTINGS)
+
+
+def test_everything_of_a_clip_is_perceived() -> None:
+    found = perceived()
+    percept = found.percept
+    assert [key.time_ms for key in percept.keyframes] == [31_800, 33_800, 35_800]
+    assert [(u.text, u.voice) for u in percept.utterances] == [("Good morning.", 0)]
+    assert percept.utterances[0].span == TimeSpan.of(30_500, 31_500)
+    assert [(t.time_ms, t.text) for t in percept.screen_texts] == [(31_800, "BREAKFAST")]
+    assert [len(group.sightings) for group in percept.faces] == [9]
+    assert [group.number for group in percept.voices] == [0]
+    assert percept.error is None
+
+
+def test_blobs_are_exactly_those_that_the_percept_names() -> None:
+    found = perceived()
+    named = {key.blob for key in found.percept.keyframes}
+    named |= {s.blob for group in found.percept.faces for s in group.sightings if s.blob}
+    assert set(found.blobs) == named
+    assert all(data.startswith(b"\xff\xd8") for data in found.blobs.values())
+
+
+def test_the_same_clip_gives_the_same_percept() -> None:
+    assert perceived() == perceived()
+
+
+def test_sound_alone_is_listened_to_and_nothing_is_looked_at() -> None:
+    senses = Senses()
+    found = perceived(replace(RAW, frames=[]), senses).percept
+    assert found.utterances
+    assert (found.keyframes, found.faces, found.screen_texts) == ((), (), ())
+    assert set(senses.calls) == {"activity", "speech"}
+
+
+@pytest.mark.parametrize("samples", [np.zeros(0, np.float32), np.zeros(96_000, np.float32)])
+def test_silence_is_not_listened_to(samples: Samples) -> None:
+    senses = Senses()
+    found = perceived(replace(RAW, samples=samples), senses).percept
+    assert (found.utterances, found.voices) == ((), ())
+    assert not {"activity", "speech"} & set(senses.calls)
+    assert found.keyframes
+
+
+def test_where_nobody_speaks_no_words_are_looked_for() -> None:
+    senses = Senses(spoken=[])
+    assert perceived(senses=senses).percept.utterances == ()
+    assert "speech" not in senses.calls
+
+
+def test_what_did_not_decode_is_told_on() -> None:
+    gap = TimeSpan.of(31_000, 32_000)
+    bad = RawClip(CLIP, [], np.zeros(0, np.float32), (gap,), "damaged")
+    senses = Senses()
+    assert perceived(bad, senses).percept == Percept(clip=CLIP, gaps=(gap,), error="damaged")
+    assert senses.calls == []
+
+
+def test_a_model_that_fails_fails_the_clip() -> None:
+    class Broken(Senses):
+        def transcribe(self, samples: Samples) -> list[Speech]:
+            raise ModelError("the recogniser stopped")
+
+    with pytest.raises(ModelError, match="recogniser"):
+        perceived(senses=Broken())

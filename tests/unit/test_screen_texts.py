@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from domain.media import Keyframe
+from models.ports import Image, TextLine
+from perception.keyframes import Chosen
+from perception.screen import read_screen, same_text
+
+Box = tuple[int, int, int, int]
+
+
+@dataclass
+class Reader:
+    """Reads what was put in for a keyframe, in the order of the calls."""
+
+    pages: list[list[TextLine]]
+    name: str = "scripted"
+    shapes: list[tuple[int, ...]] = field(default_factory=list)
+
+    def read(self, image: Image) -> list[TextLine]:
+        self.shapes.append(image.shape)
+        return self.pages[len(self.shapes) - 1]
+
+
+def line(text: str, score: float = 0.9, box: Box = (4, 5, 60, 20)) -> TextLine:
+    return TextLine(box, text, score)
+
+
+def chosen(ms: int, size: tuple[int, int] = (640, 360)) -> Chosen:
+    width, height = size
+    key = Keyframe(
+        time_ms=ms,
+        shot=0,
+        sharpness=1,
+        entropy=1,
+        quality=1,
+        width=width,
+        height=height,
+        blob="0",
+    )
+    return Chosen(0, key, np.zeros((height, width, 3), np.uint8))
+
+
+def texts(*pages: list[TextLine]) -> list[tuple[int, str]]:
+    keys = [chosen(i * 1_000) for i in range(len(pages))]
+    return [(t.time_ms, t.text) for t in read_screen(keys, Reader(list(pages)))]
+
+
+def test_lines_come_in_reading_order_with_the_time_of_their_keyframe() -> None:
+    assert texts([line("Agenda"), line("Budget 2026")], [line("Questions?")]) == [
+        (0, "Agenda"),
+        (0, "Budget 2026"),
+        (1_000, "Questions?"),
+    ]
+
+
+def test_what_stands_there_for_longer_is_stored_once_where_first_seen() -> None:
+    page = [line("Omar"), line("Software Engineer")]
+    again = [line("OMAR"), line("Software Englneer"), line("Paris office")]
+    assert texts(page, again, page) == [
+        (0, "Omar"),
+        (0, "Software Engineer"),
+        (1_000, "Paris office"),
+    ]
+
+
+def test_the_same_words_twice_on_one_page_are_both_kept() -> None:
+    assert len(texts([line("Yes", box=(0, 0, 9, 9)), line("Yes", box=(0, 20, 9, 29))])) == 2
+
+
+@pytest.mark.parametrize(
+    ("found", "kept"),
+    [
+        (line("ok", 0.61), True),
+        (line("ok", 0.6), False),
+        (line("a!"), False),
+        (line("||| --"), False),
+        (line("42"), True),
+        (line("東京"), True),
+    ],
+)
+def test_doubtful_readings_and_specks_are_left_out(found: TextLine, kept: bool) -> None:
+    assert bool(texts([found])) == kept
+
+
+def test_a_wide_picture_is_read_smaller_and_boxes_are_of_the_keyframe() -> None:
+    reader = Reader([[line("Wide", box=(10, 20, 640, 100))]])
+    (text,) = read_screen([chosen(0, (2_560, 720))], reader)
+    assert reader.shapes == [(360, 1_280, 3)]
+    assert (text.box.x0, text.box.y0, text.box.x1, text.box.y1) == (20, 40, 1_280, 200)
+
+
+def test_boxes_are_clipped_and_what_is_outside_is_left_out() -> None:
+    page = [line("Edge", box=(-5, 300, 700, 400)), line("Gone", box=(650, 0, 700, 9))]
+    (text,) = read_screen([chosen(0)], Reader([page]))
+    assert (text.box.x0, text.box.y0, text.box.x1, text.box.y1) == (0, 300, 640, 360)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "same"),
+    [
+        ("Paris Office", "paris office!", True),
+        ("Software Engineer", "Software Englneer", True),
+        ("Room 101", "Room 102", False),
+        ("Omar", "Osar", False),
+        ("cat", "dog", False),
+    ],
+)
+def test_a_slip_in_a_long_line_is_the_same_line_and_in_a_number_it_is_not(
+    a: str, b: str, same: bool
+) -> None:
+    assert same_text(a, b) is same
+
+
+@given(st.text(max_size=30), st.text(max_size=30))
+def test_sameness_is_mutual_and_with_oneself(a: str, b: str) -> None:
+    assert same_text(a, a)
+    assert same_text(a, b) == same_text(b, a)

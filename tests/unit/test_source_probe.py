@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from domain.errors import MediaError
+from domain.settings import WatchSettings
+from perception.media import Clock
+from perception.source import clips_of, find_media, probe, video_id
+from tests.support.media import BAD, GOOD, make_video
+
+fractions = st.fractions(min_value=-100, max_value=100, max_denominator=90_000)
+bases = st.fractions(min_value=0, max_value=2, max_denominator=90_000).filter(bool)
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_bad_input_is_refused_in_one_line_that_names_the_file(kind: str, tmp_path: Path) -> None:
+    path = BAD[kind](tmp_path)
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(MediaError) as refusal:
+        probe(path)
+    message = str(refusal.value)
+    assert refusal.value.exit_code == 2
+    assert path.name in message
+    assert "\n" not in message
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [
+        ("empty", "is empty"),
+        ("missing", "no such file"),
+        ("truncated", "cut short"),
+        ("truncated-after-index", "cut short"),
+        ("text", "not a video or audio file"),
+        ("zero-length", "no video or audio"),
+    ],
+)
+def test_the_reason_is_told(kind: str, reason: str, tmp_path: Path) -> None:
+    with pytest.raises(MediaError, match=reason):
+        probe(BAD[kind](tmp_path))
+
+
+def test_a_folder_is_not_a_source(tmp_path: Path) -> None:
+    with pytest.raises(MediaError, match="not a file"):
+        probe(tmp_path)
+
+
+@pytest.mark.parametrize("kind", GOOD)
+def test_good_input_is_described(kind: str, tmp_path: Path) -> None:
+    info = probe(GOOD[kind](tmp_path))
+    assert info.duration_ms == pytest.approx(3_300, abs=800)
+    assert info.has_video == (kind != "audio-only")
+    assert info.has_audio == (kind != "no-audio")
+    turned = kind == "rotated"
+    assert (info.width, info.height) == (
+        (0, 0) if kind == "audio-only" else (120, 160) if turned else (160, 120)
+    )
+
+
+def test_codecs_and_frame_rate_are_named(tmp_path: Path) -> None:
+    info = probe(GOOD["webm-vp9"](tmp_path))
+    assert (info.video_codec, info.audio_codec) == ("vp9", "opus")
+    assert info.frame_rate == pytest.approx(25)
+    assert probe(GOOD["10-fps"](tmp_path)).frame_rate == pytest.approx(10)
+
+
+def test_cover_art_is_not_a_video(tmp_path: Path) -> None:
+    import av
+    import numpy as np
+
+    song = tmp_path / "song.mp3"
+    with av.open(str(song), "w") as out:
+        sound = out.add_stream("libmp3lame", rate=44_100)
+        cover = out.add_stream("png", rate=1)
+        cover.width = cover.height = 32
+        cover.pix_fmt = "rgb24"
+        cover.disposition = av.stream.Disposition.attached_pic
+        frame = av.VideoFrame.from_ndarray(np.zeros((32, 32, 3), np.uint8), format="rgb24")
+        out.mux(cover.encode(frame))
+        out.mux(cover.encode(None))
+        noise = np.random.default_rng(0).normal(0, 0.1, (2, 1_152 * 40)).astype(np.float32)
+        wave = av.AudioFrame.from_ndarray(noise, format="fltp", layout="stereo")
+        wave.sample_rate = 44_100
+        out.mux(sound.encode(wave))
+        out.mux(sound.encode(None))
+    info = probe(song)
+    assert (info.has_video, info.has_audio) == (False, True)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["a b.mp4", "ünïcode 東京.mp4", "-dash.mp4", "concat:a|b.mp4", "50%d.mp4", "data:x,y.mp4"],
+)
+def test_a_name_is_only_a_name(name: str, tmp_path: Path) -> None:
+    assert probe(make_video(tmp_path / "v.mp4", seconds=1).rename(tmp_path / name)).has_video
+
+
+def test_an_id_is_of_the_content_and_not_of_the_name(tmp_path: Path) -> None:
+    one, other = tmp_path / "one", tmp_path / "other"
+    one.write_bytes(b"x" * 3_000_000)
+    other.write_bytes(b"x" * 3_000_000)
+    assert video_id(one) == video_id(other) == hashlib.sha256(b"x" * 3_000_000).hexdigest()[:16]
+    other.write_bytes(b"x" * 2_999_999 + b"y")
+    assert video_id(one) != video_id(other)
+
+
+@pytest.mark.parametrize("content", [b"", None])
+def test_nothing_has_no_id(content: bytes | None, tmp_path: Path) -> None:
+    path = tmp_path / "v.mp4"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(MediaError):
+        video_id(path)
+
+
+@given(st.integers(0, 10**8), st.integers(100, 10**6))
+def test_clips_cover_the_video_once(duration_ms: int, clip_ms: int) -> None:
+    clips = clips_of(min(duration_ms, clip_ms * 300), WatchSettings(clip_ms=clip_ms))
+    edges = [0] + [clip.span.end_ms for clip in clips]
+    assert [clip.index for clip in clips] == list(range(len(clips)))
+    assert [clip.span.start_ms for clip in clips] == edges[:-1]
+    assert edges[-1] == min(duration_ms, clip_ms * 300)
+    assert all(clip.span.length_ms == clip_ms for clip in clips[:-1])
+    assert all(0 < clip.span.length_ms <= clip_ms for clip in clips)
+
+
+def test_thirty_seconds_a_clip() -> None:
+    spans = [str(clip.span) for clip in clips_of(65_000, WatchSettings())]
+    assert spans == ["00:00-00:30", "00:30-01:00", "01:00-01:05"]
+
+
+@given(st.integers(-(10**12), 10**12), bases, fractions)
+def test_a_clock_rounds_up_exactly(pts: int, base: object, zero: object) -> None:
+    from fractions import Fraction
+    from math import ceil
+
+    assert isinstance(base, Fraction)
+    assert isinstance(zero, Fraction)
+    assert Clock(base, zero).ms(pts) == ceil((pts * base - zero) * 1000)
+
+
+def test_folders_are_searched_at_any_depth_in_order(tmp_path: Path) -> None:
+    for name in ("b.MP4", "a.mkv", "deep/er/c.webm", "notes.txt", "._a.mkv", "deep/d.flac"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(b"x")
+    (tmp_path / "folder.mp4").mkdir()
+    names = [str(path.relative_to(tmp_path)) for path in find_media([tmp_path])]
+    assert names == ["a.mkv", "b.MP4", "deep/d.flac", "deep/er/c.webm"]
+
+
+def test_a_named_file_is_taken_whatever_its_suffix_and_once(tmp_path: Path) -> None:
+    odd, plain = tmp_path / "odd.xyz", tmp_path / "plain.mp4"
+    odd.write_bytes(b"x")
+    plain.write_bytes(b"x")
+    assert find_media([odd, plain, tmp_path, plain]) == [odd, plain]
+
+
+@pytest.mark.parametrize("what", ["missing", "empty"])
+def test_a_folder_without_media_and_a_missing_one_are_told(what: str, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(MediaError, match=what if what == "missing" else "no video or audio"):
+        find_media([tmp_path / what])
