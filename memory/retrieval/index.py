@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from domain.time import TimeSpan
 from memory.retrieval.actors import ActorLines, actor_lines
 from memory.retrieval.words import terms
-from store.queries.search import CellRow, Cells, Line, Lines, Matrix
+from store.queries.search import CellRow, Line, Lines, Matrix
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float32]
@@ -88,13 +88,13 @@ def search_text(line: Line) -> str:
 
 
 def build_index(
-    video: str, since: datetime, through: int, lines: Lines, cells: Cells, step_ms: int
+    video: str, since: datetime, through: int, lines: Lines, cells: Sequence[CellRow], step_ms: int
 ) -> VideoIndex:
     """Arrange rows, in order of clip, time and id. ``step_ms`` is the length of a clip."""
     clips = np.fromiter((line.clip for line in lines.rows), np.int64, len(lines.rows))
     held, first = np.unique(clips, return_index=True)
-    place = {cell.clip: i for i, cell in enumerate(cells.rows)}
-    rows = [cells.rows[place[int(clip)]] for clip in held]
+    place = {cell.clip: i for i, cell in enumerate(cells)}
+    rows = [cells[place[int(clip)]] for clip in held]
     groups = np.split(np.arange(len(clips)), first[1:]) if len(held) else []
     postings, lengths = _postings(lines.rows, groups)
     return VideoIndex(
@@ -110,7 +110,7 @@ def build_index(
         sums=_sums(lines.vectors, first),
         lengths=lengths,
         postings=postings,
-        spans={row.clip: TimeSpan.of(row.start_ms, row.end_ms) for row in cells.rows},
+        spans={row.clip: TimeSpan.of(row.start_ms, row.end_ms) for row in cells},
         actors=actor_lines(lines.rows),
     )
 

@@ -37,14 +37,14 @@ def bare(question: str) -> str:
 def statement(question: str, option: str) -> str:
     """The bare question with ``option`` in the place of what it asks for, roughly."""
     text, said = bare(question), option.strip().rstrip(".")
+    asked = _WHO_ASKS_OBJECT.match(text)
     if _SELF.fullmatch(said):
-        said = "I" if _WHO.match(text) else "me"
+        said = "I" if _WHO.match(text) and not asked else "me"
     if re.match(r"because\b", said, re.I):
         return f"{_WHY.sub('', text)} {said}"
     if _WHOSE.match(text):
         owner = said if said.endswith("'s") else f"{said}'s"
         return _WHOSE.sub(lambda _: owner, text)
-    asked = _WHO_ASKS_OBJECT.match(text)
     if asked:
         return f"{asked.group(1)} {said}"
     return _WHO.sub(lambda _: said, text) if _WHO.match(text) else f"{text} {said}"

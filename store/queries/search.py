@@ -96,14 +96,6 @@ class Lines:
 
 
 @dataclass(frozen=True)
-class Cells:
-    """Clips with their vectors, in order."""
-
-    rows: list[CellRow]
-    vectors: Matrix
-
-
-@dataclass(frozen=True)
 class Revisions:
     """Segment revisions with their vectors, in order of segment number and revision."""
 
@@ -173,18 +165,18 @@ def superseded(session: Session, video: str) -> dict[int, int]:
     return {memory: clip for memory, clip in found if clip is not None}
 
 
-def cells_between(session: Session, video: str, after_clip: int, last_clip: int) -> Cells:
-    """Clips ``after_clip < clip <= last_clip`` with what sums each up."""
+def cells_between(session: Session, video: str, after_clip: int, last_clip: int) -> list[CellRow]:
+    """Clips ``after_clip < clip <= last_clip``, in order."""
     found = session.execute(
-        select(ClipRow.clip, ClipRow.start_ms, ClipRow.end_ms, _packed(ClipRow.embedding))
+        select(ClipRow.clip, ClipRow.start_ms, ClipRow.end_ms)
         .where(
             ClipRow.video_id == video,
             ClipRow.clip > after_clip,
             ClipRow.clip <= last_clip,
         )
         .order_by(ClipRow.clip)
-    ).all()
-    return Cells([CellRow._make(r[:-1]) for r in found], _vectors(r[-1] for r in found))
+    )
+    return [CellRow._make(r) for r in found]
 
 
 def events_stamp(session: Session, video: str) -> tuple[int, int, int]:

@@ -1,0 +1,188 @@
+"""Indexes of memory: views are prefixes, grown indexes equal fresh ones, words count in windows."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from datetime import UTC, datetime
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from domain.view import MemoryView, Scope
+from memory.retrieval.index import VideoIndex, build_index, grown
+from memory.retrieval.lexical import bm25, rarity, spread
+from memory.retrieval.panorama import Panorama, panorama
+from memory.retrieval.words import terms
+from store.queries.search import CellRow, Line, Lines
+from tests.support.remembered import CLIP_MS, WordEmbedder
+
+SINCE = datetime(2026, 1, 1, tzinfo=UTC)
+Story = list[list[str]]
+
+
+def index_of(
+    story: Story,
+    video: str = "v",
+    first: int = 0,
+    gone: dict[int, int] | None = None,
+    speakers: dict[int, str] | None = None,
+) -> VideoIndex:
+    """An index of clips of lines; ids count from 1 over all clips from clip 0 on."""
+    rows, number = [], 1000 * first
+    for clip, texts in enumerate(story, start=first):
+        for i, text in enumerate(texts):
+            number += 1
+            start = clip * CLIP_MS + 1000 * i
+            said = (speakers or {}).get(number)
+            rows.append(
+                Line(
+                    number,
+                    clip,
+                    start,
+                    start + 900,
+                    "episodic",
+                    text,
+                    "said" if said else "caption",
+                    said,
+                    (gone or {}).get(number),
+                )
+            )
+    vectors = WordEmbedder().embed([row.text for row in rows]) if rows else np.zeros((0, 64))
+    clips = range(first, first + len(story))
+    cells = [CellRow(clip, clip * CLIP_MS, (clip + 1) * CLIP_MS) for clip in clips]
+    return build_index(
+        video,
+        SINCE,
+        first + len(story) - 1,
+        Lines(rows, np.asarray(vectors, dtype=np.float32)),
+        cells,
+        CLIP_MS,
+    )
+
+
+def view_at(last_clip: int, *indexes: VideoIndex) -> Panorama:
+    scopes = tuple(Scope(video=one.video, last_clip=last_clip) for one in indexes)
+    return panorama(MemoryView(scopes=scopes), indexes)
+
+
+STORY: Story = [
+    ["Ann bakes a cake", "Bob sings"],
+    [],
+    ["The cake burns", "Ann laughs", "Bob opens a window"],
+    ["They eat the cake"],
+]
+
+words = st.sampled_from(["cake", "dog", "Ann", "runs", "red", "ball", "sings", "home"])
+stories = st.lists(st.lists(st.lists(words, min_size=1, max_size=4).map(" ".join), max_size=3))
+
+
+def test_clips_without_lines_are_no_cells() -> None:
+    view = view_at(3, index_of(STORY))
+    assert view.cell_count == 3
+    assert view.line_count == 6
+    assert list(view.keys) == [0, 2, 3]
+    assert list(view.first) == [0, 2, 5]
+    assert list(view.cell_of_line) == [0, 0, 1, 1, 1, 2]
+
+
+@pytest.mark.parametrize(("last_clip", "cells"), [(-1, 0), (0, 1), (1, 1), (2, 2), (3, 3), (9, 3)])
+def test_a_view_is_a_prefix(last_clip: int, cells: int) -> None:
+    assert view_at(last_clip, index_of(STORY)).cell_count == cells
+
+
+def test_superseded_lines_are_hidden_from_their_clip_on() -> None:
+    index = index_of(STORY, gone={1: 2})
+    assert not view_at(1, index).hidden.any()
+    assert list(np.flatnonzero(view_at(2, index).hidden)) == [0]
+    query = WordEmbedder().embed(["Ann bakes a cake"])
+    assert view_at(1, index).line_cosines(query)[0, 0] == pytest.approx(1)
+    assert view_at(2, index).line_cosines(query)[0, 0] == -1
+
+
+def test_several_videos_lie_side_by_side_without_touching() -> None:
+    one, other = index_of(STORY, "a"), index_of([["A dog runs"], ["Home again"]], "b")
+    view = view_at(9, one, other)
+    assert view.cell_count == 5
+    assert view.line(6)[0] == "b"
+    assert view.line(6)[1].text == "A dog runs"
+    assert view.cell(3)[0] == "b"
+    assert view.keys[3] - view.keys[2] >= 1000
+    posting = view.posting("dog")
+    assert posting is not None
+    assert list(posting.cells) == [3]
+    near = bm25(view, ["dog"], half=10)
+    assert (near[:3] == 0).all()
+    assert (near[3:] > 0).all()
+
+
+def test_a_video_embedded_otherwise_is_left_out() -> None:
+    one, other = index_of(STORY, "a"), index_of(STORY, "b")
+    narrow = VideoIndex(
+        **{f.name: getattr(other, f.name) for f in fields(other)} | {"vectors": np.zeros((6, 3))}
+    )
+    assert [part.index.video for part in view_at(9, one, narrow).parts] == ["a"]
+
+
+@settings(max_examples=40, deadline=None)
+@given(stories, st.integers(0, 5))
+def test_a_grown_index_equals_a_fresh_one(story: Story, cut: int) -> None:
+    fresh = index_of(story)
+    early, late = index_of(story[:cut]), index_of(story[cut:], first=min(cut, len(story)))
+    both = grown(early, late, {}) if story[cut:] else early
+    a, b = view_at(99, fresh), view_at(99, both)
+    assert [a.line(i)[1].text for i in range(a.line_count)] == [
+        b.line(i)[1].text for i in range(b.line_count)
+    ]
+    if not a.cell_count:
+        return
+    for query in ("cake", "dog red", "Ann sings"):
+        vector = WordEmbedder().embed([query])
+        assert np.allclose(a.line_cosines(vector), b.line_cosines(vector))
+        assert np.allclose(a.cell_cosines(vector), b.cell_cosines(vector), atol=1e-6)
+        assert np.array_equal(bm25(a, terms(query), 1), bm25(b, terms(query), 1))
+    assert set(a.actors.named) == set(b.actors.named)
+
+
+def test_growing_marks_what_was_superseded_since() -> None:
+    both = grown(index_of(STORY[:2]), index_of(STORY[2:], first=2), {1: 3})
+    assert list(np.flatnonzero(view_at(3, both).hidden)) == [0]
+
+
+def test_a_cell_is_read_with_the_one_just_before_it_only() -> None:
+    view = view_at(9, index_of(STORY))
+    embed = WordEmbedder().embed
+    burns = view.cell_cosines(embed(["They eat the cake"]))[0]
+    alone = index_of([[], [], [], STORY[3]])
+    assert view_at(9, alone).cell_cosines(embed(["They eat the cake"]))[0, 0] == pytest.approx(1)
+    assert burns[2] < 1
+    gap = view.cell_cosines(embed(["Ann bakes a cake"]))[0]
+    # Clip 1 has no lines, so clip 2 has no cell just before it.
+    vectors = embed(STORY[2]).sum(axis=0)
+    own = float(embed(["Ann bakes a cake"])[0] @ (vectors / np.linalg.norm(vectors)))
+    assert gap[1] == pytest.approx(own, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("half", "sums"),
+    [
+        (0, [1, 0, 2, 0, 5]),
+        (1, [1, 1.5, 2, 1, 5]),
+        (2, [3, 3, 3, 2, 5]),
+        (9, [8, 8, 8, 8, 8]),
+    ],
+)
+def test_counts_spread_over_neighbours_in_time(half: int, sums: list[float]) -> None:
+    counts = np.array([1, 0, 2, 0, 5], dtype=np.float32)
+    assert list(spread(counts, np.array([0, 1, 2, 3, 7]), half)) == sums
+
+
+def test_rare_words_count_more_and_repetition_saturates() -> None:
+    story = [["cake cake cake cake"], ["cake dog"], ["cake"], ["cake"]]
+    view = view_at(9, index_of(story))
+    dog, cake = bm25(view, terms("dog")), bm25(view, terms("cake"))
+    assert dog[1] > cake[1]
+    assert 0 < cake[2] < cake[0] < 4 * cake[2]
+    assert list(bm25(view, terms("zebra"))) == [0, 0, 0, 0]
+    assert rarity(100, 1) > rarity(100, 50) > rarity(100, 100) > 0
