@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from cli import ask, captions, database, doctor, ingest, library, models, search, services
+from cli import ask, captions, database, doctor, evals, ingest, library, models, search, services
 from cli.edge import Edge
 
 GUIDE = """Ask a long video a question and trust the answer.
@@ -53,7 +53,7 @@ def options(
 
 
 app.callback(help=GUIDE)(options)
-for module in (ingest, ask, library, search, captions, models, database, doctor, services):
+for module in (ingest, ask, library, search, captions, models, database, doctor, evals, services):
     module.register(app)
 
 

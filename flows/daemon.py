@@ -27,6 +27,7 @@ from store.home import Home
 HOST = "127.0.0.1"
 PATIENCE_S = 120.0
 STOP_S = 15.0
+ANSWER_S = 5.0
 LOG_LIMIT = 10_000_000
 
 
@@ -122,7 +123,7 @@ class Daemon:
         # No proxy of the environment may stand between this machine and itself.
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         try:
-            with opener.open(running.address + self._health, timeout=5) as reply:
+            with opener.open(running.address + self._health, timeout=ANSWER_S) as reply:
                 return bool(reply.status == 200)
         except (OSError, ValueError):
             return False
@@ -147,8 +148,9 @@ class Daemon:
 
     def _read(self) -> Running | None:
         try:
-            return Running(**json.loads(self._file.read_text()))
-        except (OSError, ValueError, TypeError):
+            found = json.loads(self._file.read_text())
+            return Running(int(found["pid"]), float(found["began"]), int(found["port"]))
+        except (OSError, ValueError, TypeError, KeyError):
             return None
 
     def _free_port(self) -> int:

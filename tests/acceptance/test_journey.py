@@ -1,0 +1,230 @@
+"""The journey of a user: a real clip, the real command, the embedded database, cited answers."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from models.toolbox import Toolbox
+from store.embedded import EmbeddedPostgres
+from store.home import Home
+from tests.support.media import BAD, GOOD
+
+ROOT = Path(__file__).parents[2]
+DEMO = ROOT / "demo" / "googlework_short.mp4"
+TALK = ROOT / "demo" / "v2d_test.mp4"
+HOMER = [sys.executable, "-m", "cli"]
+WEIGHTS = str(Home.default().weights)
+
+pytestmark = [
+    pytest.mark.usefixtures("toolbox"),
+    pytest.mark.xdist_group("journey"),
+    pytest.mark.timeout(900),
+]
+
+
+def environment(home: Home) -> dict[str, str]:
+    """What a command sees: nothing of the outer HOMER settings but the weights."""
+    outer = {name: value for name, value in os.environ.items() if not name.startswith("HOMER_")}
+    return {**outer, "HOMER_HOME": str(home.root), "HOMER_WEIGHTS": WEIGHTS}
+
+
+def homer(home: Home, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Runs ``homer`` in its own process, as a user would."""
+    command = [*HOMER, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment(home))
+
+
+def started(home: Home, *arguments: str) -> subprocess.Popen[str]:
+    """The same, to be interrupted."""
+    command = [*HOMER, *arguments]
+    return subprocess.Popen(
+        command, stderr=subprocess.PIPE, text=True, cwd=ROOT, env=environment(home)
+    )
+
+
+def must(home: Home, *arguments: str) -> str:
+    done = homer(home, *arguments)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def watched(
+    tmp_path_factory: pytest.TempPathFactory, toolbox: Toolbox
+) -> Callable[..., tuple[Home, str]]:
+    """Watches the demo clip once, by plain calls; gives the home and its dump."""
+    home = Home(tmp_path_factory.mktemp("journey")).make()
+    must(home, "ingest", str(DEMO), "--direct")
+    return lambda: (home, must(home, "dump", "googlework_short"))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def stopped(tmp_path_factory: pytest.TempPathFactory) -> object:
+    """Ends every server that a test of this file started."""
+    yield
+    for place in tmp_path_factory.getbasetemp().glob("*"):
+        for root in (place, place / "home"):
+            if (root / "postgres").exists():
+                EmbeddedPostgres(Home(root)).stop(fast=False)
+
+
+def test_a_watched_clip_answers_with_citations(watched: Callable[[], tuple[Home, str]]) -> None:
+    home, _dump = watched()
+    options = [word for city in ("London", "Paris", "Berlin", "Madrid") for word in ("-o", city)]
+    question = "Which city's office is called a cultural exception?"
+    shown = must(home, "ask", question, "--video", "googlework_short", *options)
+    lines = shown.splitlines()
+    assert lines[0].startswith("B. Paris")
+    answer = json.loads(must(home, "ask", question, "-v", "google", *options, "--json"))
+    assert answer["option"] == "B"
+    assert answer["citations"]
+    for citation in answer["citations"]:
+        assert 0 <= citation["start_s"] < citation["end_s"] <= 36
+        assert citation["text"]
+
+
+def test_what_is_written_on_screen_is_known_too(watched: Callable[[], tuple[Home, str]]) -> None:
+    home, _dump = watched()
+    found = json.loads(must(home, "search", "Omar software engineer", "--json"))
+    assert "Software Engineer" in " ".join(one["text"] for one in found["evidence"])
+
+
+def test_watching_it_again_does_nothing(watched: Callable[[], tuple[Home, str]]) -> None:
+    home, before = watched()
+    assert "already watched (2 clips" in must(home, "ingest", str(DEMO))
+    assert watched()[1] == before
+
+
+def test_a_second_database_holds_the_same_bytes(
+    watched: Callable[[], tuple[Home, str]], tmp_path: Path
+) -> None:
+    other = Home(tmp_path / "home").make()
+    try:
+        must(other, "ingest", str(DEMO), "--direct")
+        assert must(other, "dump", "googlework_short") == watched()[1]
+    finally:
+        EmbeddedPostgres(other).stop(fast=False)
+
+
+def test_killed_in_the_middle_it_goes_on_and_ends_as_if_nothing_had_been(
+    watched: Callable[[], tuple[Home, str]], tmp_path: Path
+) -> None:
+    other = Home(tmp_path / "home").make()
+    try:
+        with started(other, "ingest", str(DEMO), "--direct") as running:
+            assert running.stderr is not None
+            assert any(": 1/2" in line for line in running.stderr)
+            running.send_signal(signal.SIGKILL)
+        (entry,) = json.loads(must(other, "videos", "--json"))
+        assert (entry["state"], entry["done"]) == ("watching", 1)
+        again = homer(other, "ingest", str(DEMO), "--direct", "--json")
+        assert again.returncode == 0, again.stderr
+        assert json.loads(again.stdout)[0]["fresh"] == 1
+        assert "going on after 1 of 2 clips" in again.stderr
+        assert must(other, "dump", "googlework_short") == watched()[1]
+    finally:
+        EmbeddedPostgres(other).stop(fast=False)
+
+
+def test_ctrl_c_says_how_to_go_on_and_loses_nothing(tmp_path: Path) -> None:
+    other = Home(tmp_path / "home").make()
+    try:
+        with started(other, "ingest", str(TALK), "--direct") as running:
+            assert running.stderr is not None
+            assert any(": 1/5" in line for line in running.stderr)
+            running.send_signal(signal.SIGINT)
+            told = running.stderr.read()
+        assert running.returncode == 130
+        assert "nothing is lost" in told
+        assert "Traceback" not in told
+        (entry,) = json.loads(must(other, "videos", "--json"))
+        assert entry["done"] >= 1
+    finally:
+        EmbeddedPostgres(other).stop(fast=False)
+
+
+def test_bad_input_is_one_line_each_and_leaves_nothing(
+    watched: Callable[[], tuple[Home, str]], tmp_path: Path
+) -> None:
+    home, _dump = watched()
+    before = must(home, "videos", "--json")
+    paths = [
+        BAD[kind](tmp_path / kind) for kind in BAD if _folder(tmp_path / kind) and kind != MISSING
+    ]
+    done = homer(home, "ingest", "--direct", *map(str, paths))
+    assert (done.returncode, done.stdout) == (2, "")
+    lines = done.stderr.splitlines()
+    assert len(lines) == len(paths)
+    for path, line in zip(paths, lines, strict=True):
+        assert line.startswith("homer: ")
+        assert path.name in line
+    assert must(home, "videos", "--json") == before
+
+
+MISSING = "missing"
+
+
+def _folder(path: Path) -> bool:
+    path.mkdir()
+    return True
+
+
+def test_a_missing_path_is_said_before_anything_is_done(tmp_path: Path) -> None:
+    done = homer(Home(tmp_path / "home"), "ingest", str(DEMO), "/no/such/film.mp4")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "homer: /no/such/film.mp4: no such file or folder\n"
+    assert not (tmp_path / "home").exists()
+
+
+def test_every_kind_of_media_in_a_folder_is_watched(
+    watched: Callable[[], tuple[Home, str]], tmp_path: Path
+) -> None:
+    home, _dump = watched()
+    for make in GOOD.values():
+        make(tmp_path)
+    outcomes = json.loads(must(home, "ingest", str(tmp_path), "--direct", "--json"))
+    assert len(outcomes) == len(GOOD)
+    assert [one for one in outcomes if one.get("error") or one["failed"]] == []
+    assert all(one["fresh"] == one["clips"] == 1 for one in outcomes)
+    must(home, "delete", outcomes[0]["video"], "--yes")
+    assert len(json.loads(must(home, "videos", "--json"))) == len(GOOD)
+
+
+def test_up_serves_and_down_stops(tmp_path: Path) -> None:
+    import urllib.request
+
+    home = Home(tmp_path / "home").make()
+    try:
+        told = json.loads(must(home, "up", "--port", "0", "--json"))
+        for name, path in (("prefect", "/api/health"), ("app", "/_stcore/health")):
+            with urllib.request.urlopen(told[name] + path) as reply:  # noqa: S310
+                assert reply.status == 200
+        again = json.loads(must(home, "up", "--port", "0", "--json"))
+        assert again == told
+    finally:
+        stopped = json.loads(must(home, "down", "--json"))
+    assert stopped == {"app": "stopped", "prefect": "stopped", "database": "stopped"}
+    deadline = time.monotonic() + 20
+    while _processes_of(home) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert _processes_of(home) == []
+
+
+def _processes_of(home: Home) -> list[str]:
+    """Processes that still work for a data directory."""
+    found = []
+    for process in psutil.process_iter(["cmdline", "environ", "status"]):
+        words = " ".join(process.info["cmdline"] or [])
+        if str(home.root) in words and process.info["status"] != psutil.STATUS_ZOMBIE:
+            found.append(words)
+    return found

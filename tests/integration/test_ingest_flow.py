@@ -1,0 +1,268 @@
+"""Watching as a flow on a real Prefect server, and as plain calls: the same memory either way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from domain.errors import MediaError, ModelError, SetupError
+from domain.media import Video
+from flows import files, watching
+from flows.desk import Desk
+from flows.files import Outcome, watch_files
+from flows.server import PrefectServer
+from models.toolbox import Toolbox
+from store.database import Store
+from store.embedded import EmbeddedPostgres
+from store.home import Home
+from store.queries.clips import clips_of
+from store.queries.dump import dump
+from store.queries.videos import list_videos, video_state
+from tests.support.media import make_video
+
+pytestmark = pytest.mark.xdist_group("prefect")
+
+
+class Heard:
+    """A listener that takes notes."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    def opened(self, video: Video, clips: int, done: int) -> None:
+        self.notes.append(f"opened {clips} {done}")
+
+    def remembered(self, video: Video, clip: int) -> None:
+        self.notes.append(f"remembered {clip}")
+
+    def failed(self, video: Video, clip: int, error: Exception) -> None:
+        self.notes.append(f"failed {clip}: {error}")
+
+    def said(self, text: str) -> None:
+        self.notes.append(text)
+
+
+@pytest.fixture(scope="module")
+def prefect(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The API of a real server on a Postgres of its own."""
+    home = Home(tmp_path_factory.mktemp("prefect")).make()
+    try:
+        yield f"{PrefectServer(home).start()}/api"
+    finally:
+        PrefectServer(home).stop()
+        EmbeddedPostgres(home).stop(fast=False)
+
+
+@pytest.fixture
+def desk(home: Home, store: Store, toolbox: Toolbox) -> Desk:
+    """A desk over a fresh database: clips of two seconds, and little to look at in each."""
+    small = {"clip_ms": 2000, "sample_fps": 2.0, "keyframes": 1}
+    watch = toolbox.profile.settings.watch.model_copy(update=small)
+    settings = toolbox.profile.settings.model_copy(update={"watch": watch})
+    return Desk(home, store, toolbox.profile.model_copy(update={"settings": settings}), toolbox)
+
+
+@pytest.fixture
+def video(tmp_path: Path) -> Path:
+    return make_video(tmp_path / "little.mp4", seconds=5.0)
+
+
+def run(desk: Desk, *paths: Path, **options: Any) -> tuple[list[Outcome], list[str]]:
+    heard = Heard()
+    return list(watch_files(desk, paths, heard, **options)), heard.notes
+
+
+def dumped(desk: Desk, outcome: Outcome) -> list[str]:
+    assert outcome.watched is not None, outcome.error
+    with desk.store.begin() as session:
+        return list(dump(session, outcome.watched.video.id))
+
+
+def runs_of(api: str, video: str) -> list[tuple[str, str, int]]:
+    """State, message and number of task runs of each flow run of a video."""
+    from prefect.client.orchestration import get_client
+    from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId, FlowRunFilterTags
+    from prefect.settings import PREFECT_API_URL, temporary_settings
+
+    tagged = FlowRunFilter(tags=FlowRunFilterTags(all_=[f"video:{video}"]))
+    with temporary_settings({PREFECT_API_URL: api}), get_client(sync_client=True) as client:
+        found = client.read_flow_runs(flow_run_filter=tagged)
+        return [
+            (
+                run.state.name if run.state else "",
+                (run.state.message or "") if run.state else "",
+                len(
+                    client.read_task_runs(
+                        flow_run_filter=FlowRunFilter(id=FlowRunFilterId(any_=[run.id]))
+                    )
+                ),
+            )
+            for run in found
+        ]
+
+
+def test_a_flow_and_plain_calls_make_the_same_memory(
+    desk: Desk, video: Path, prefect: str, make_database: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PREFECT_API_URL", prefect)
+    (flowed,), notes = run(desk, video)
+    assert notes == ["opened 3 0", "remembered 0", "remembered 1", "remembered 2"]
+    assert flowed.watched is not None
+    assert (flowed.watched.clips, flowed.watched.fresh, flowed.watched.failed) == (3, 3, 0)
+    ((state, _message, tasks),) = runs_of(prefect, flowed.watched.video.id)
+    assert state == "Completed"
+    assert tasks == 3 + 3 + 1
+    from store.database import open_store
+
+    with open_store(desk.home, make_database()) as other:
+        plain_desk = Desk(desk.home, other, desk.profile, desk.toolbox)
+        (plain,), _notes = run(plain_desk, video, direct=True)
+        assert dumped(plain_desk, plain) == dumped(desk, flowed)
+
+
+def test_a_video_already_watched_needs_no_server(
+    desk: Desk, video: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (first,), _notes = run(desk, video, direct=True)
+    before = dumped(desk, first)
+
+    def refuse(_home: Home) -> str:
+        raise AssertionError("no server is needed")
+
+    monkeypatch.setattr(files, "api_url", refuse)
+    copy = tmp_path / "another name.mp4"
+    copy.write_bytes(video.read_bytes())
+    (again,), notes = run(desk, copy)
+    assert again.watched is not None
+    assert (again.watched.fresh, again.watched.clips) == (0, 3)
+    assert notes == []
+    assert dumped(desk, again) == before
+
+
+def test_without_a_server_it_goes_on_and_says_so(
+    desk: Desk, video: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_home: Home) -> str:
+        raise SetupError("no port is free")
+
+    monkeypatch.setattr(files, "api_url", refuse)
+    (outcome,), notes = run(desk, video)
+    assert outcome.exit_code == 0
+    assert notes[0] == "going on without Prefect: no port is free"
+    assert notes[-1] == "remembered 2"
+
+
+@pytest.mark.parametrize("direct", [True, False], ids=["direct", "flow"])
+def test_a_model_that_was_away_for_a_moment_is_asked_again(
+    desk: Desk, video: Path, prefect: str, monkeypatch: pytest.MonkeyPatch, direct: bool
+) -> None:
+    monkeypatch.setenv("PREFECT_API_URL", prefect)
+    real, calls = watching.perceive, []
+
+    def sometimes(*args: Any) -> Any:
+        calls.append(args[0].clip.index)
+        if calls.count(1) == 1 and calls[-1] == 1:
+            raise ModelError("busy")
+        return real(*args)
+
+    monkeypatch.setattr(watching, "perceive", sometimes)
+    (outcome,), notes = run(desk, video, direct=direct)
+    assert outcome.exit_code == 0
+    assert calls.count(1) == 2
+    assert [note for note in notes if note.startswith("failed")] == []
+
+
+@pytest.mark.parametrize("direct", [True, False], ids=["direct", "flow"])
+def test_a_clip_that_fails_is_left_and_tried_again_by_the_next_run(
+    desk: Desk, video: Path, prefect: str, monkeypatch: pytest.MonkeyPatch, direct: bool
+) -> None:
+    monkeypatch.setenv("PREFECT_API_URL", prefect)
+    real = watching.perceive
+
+    def never(raw: Any, *args: Any) -> Any:
+        if raw.clip.index == 1:
+            raise watching.ClipLeft("it went wrong")
+        return real(raw, *args)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(watching, "perceive", never)
+        patch.setattr(watching.Watching, "give_up", _give_up)
+        (left,), notes = run(desk, video, direct=direct)
+    assert "failed 1: it went wrong" in notes
+    assert left.exit_code == 4
+    assert left.watched is not None
+    with desk.store.begin() as session:
+        states = [clip.state for clip in clips_of(session, left.watched.video.id)]
+    assert states == ["done", "failed", "done"]
+    (again,), notes = run(desk, video, direct=direct)
+    assert notes == ["opened 3 2", "remembered 1"]
+    assert again.exit_code == 0
+
+
+def _give_up(work: watching.Watching, clip: int, error: Exception) -> None:
+    """As for an error that no step has marked yet."""
+    from domain.media import ClipState
+    from store.queries.clips import mark_clip
+
+    with work.desk.store.begin() as session:
+        mark_clip(session, work.video.id, clip, ClipState.FAILED, error=str(error))
+
+
+def test_a_run_that_was_killed_is_marked_by_the_next(
+    desk: Desk, tmp_path: Path, prefect: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PREFECT_API_URL", prefect)
+    video = make_video(tmp_path / "killed.mp4", seconds=1.5)
+    from prefect.client.orchestration import get_client
+    from prefect.settings import PREFECT_API_URL, temporary_settings
+    from prefect.states import Running
+
+    from flows.ingest import ingest
+
+    identifier = watching.video_id(video)
+    with temporary_settings({PREFECT_API_URL: prefect}), get_client(sync_client=True) as client:
+        client.create_flow_run(ingest, tags=[f"video:{identifier}"], state=Running())
+    run(desk, video)
+    states = sorted(state for state, _message, _tasks in runs_of(prefect, identifier))
+    assert states == ["Completed", "Crashed"]
+
+
+@pytest.mark.parametrize("direct", [True, False], ids=["direct", "flow"])
+def test_a_bad_file_stops_no_other_and_leaves_nothing(
+    desk: Desk, video: Path, tmp_path: Path, prefect: str, monkeypatch: Any, direct: bool
+) -> None:
+    monkeypatch.setenv("PREFECT_API_URL", prefect)
+    bad = tmp_path / "bad.mp4"
+    bad.write_bytes(b"")
+    outcomes, _notes = run(desk, bad, video, direct=direct)
+    assert [outcome.exit_code for outcome in outcomes] == [2, 0]
+    assert isinstance(outcomes[0].error, MediaError)
+    with desk.store.begin() as session:
+        assert [known.title for known in list_videos(session)] == ["little"]
+
+
+def test_one_process_at_a_time_watches_a_video(desk: Desk, video: Path) -> None:
+    with watching.open_video(desk, video):
+        (refused,), _notes = run(desk, video, direct=True)
+    assert refused.exit_code == 2
+    assert "being watched by another homer" in str(refused.error)
+
+
+def test_a_question_waits_for_nothing_once_a_run_is_over(desk: Desk, video: Path) -> None:
+    (outcome,), _notes = run(desk, video, direct=True)
+    assert outcome.watched is not None
+    with desk.store.begin() as session:
+        state = video_state(session, outcome.watched.video.id)
+    assert state is not None
+    assert (state.state, state.done, state.failed) == ("done", 3, 0)
+    assert state.models["text"] == "minilm"
+
+
+def test_the_servers_pages_are_where_it_says(prefect: str) -> None:
+    import urllib.request
+
+    with urllib.request.urlopen(f"{prefect}/health") as reply:  # noqa: S310
+        assert reply.status == 200
