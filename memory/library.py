@@ -19,7 +19,7 @@ from store.database import Store
 from store.queries import characters, clips, events, memories, videos
 from store.queries.clips import StoredClip
 from store.queries.dump import dump
-from store.sweep import drop_blobs
+from store.sweep import drop_blobs, sweep_blobs
 
 __all__ = [
     "LibraryEntry",
@@ -226,13 +226,15 @@ def _pending(session: Session, video_id: str, last: int) -> tuple[int, ...]:
 def delete(store: Store, name: str) -> int:
     """Delete every row, blob, checkpoint and trajectory of a video; returns the files removed.
 
+    Files that a killed ingestion left without a row go on this occasion too.
+
     Raises:
         NotFound: none goes by that name.
         Ambiguous: several do.
     """
     with store.begin() as session:
         blobs = videos.delete_video(session, resolve(session, name).id)
-    return drop_blobs(store, blobs)
+    return drop_blobs(store, blobs) + sweep_blobs(store)
 
 
 def dump_lines(store: Store, name: str) -> Iterator[str]:
