@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from models.ports import Samples, Speech, Word
-from models.silero import SAMPLE_HZ
+from models.silero import SAMPLE_HZ, SileroActivity
 
 if TYPE_CHECKING:
     from faster_whisper import WhisperModel
@@ -45,6 +45,9 @@ class WhisperRecognizer:
         if len(samples) < SHORTEST_S * SAMPLE_HZ:
             return []
         audio = np.ascontiguousarray(samples, np.float32)
+        if not SileroActivity().spans(audio):
+            # Whisper would still spend a second on guessing the language of silence.
+            return []
         segments, info = self._model.transcribe(
             audio,
             language=self._language(audio),
