@@ -15,11 +15,13 @@ from domain.errors import ModelError
 from domain.media import Percept, Video
 from domain.settings import Settings
 from memory.captions import CaptionTrack, caption_clips
-from memory.sentences import pieces
+from memory.lines import clip_text
+from memory.people import People
 from memory.tools import Tools
 from memory.watch import remember, remember_many
 from memory.weave import weave_due
-from memory.writers.port import Writers
+from memory.writers.local_clip import LocalClipWriter
+from memory.writers.port import ClipContext, Writers
 from models.ports import FaceEngine, SpeakerEncoder, TextEmbedder
 from store.database import Store
 from store.queries.clips import next_clips
@@ -143,10 +145,12 @@ class _Plain:
 
 def _texts(batch: Sequence[Percept]) -> list[str]:
     """What the local writer will want vectors of; a wrong guess only costs time."""
-    said = [one for percept in batch for one in (*percept.utterances, *percept.captions)]
-    return [
-        f"{one.speaker}: {text}" if one.speaker else text for one in said for text, _ in pieces(one)
-    ]
+    texts: list[str] = []
+    for percept in batch:
+        drafts = LocalClipWriter().write(percept, People(), ClipContext("")).drafts
+        texts += [draft.text for draft in drafts]
+        texts.append(clip_text(drafts, People()))
+    return [text for text in texts if text]
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,150 @@
+"""A caption track becomes a video: resumable, repeatable, as if its clips had come one by one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from domain.errors import ModelError, NotFound
+from domain.media import Percept
+from domain.memories import ClipMemories
+from memory.captions import CaptionTrack, caption_clips, read_captions
+from memory.imports import import_track
+from memory.library import delete, dump_lines, list_library, resolve, show_video
+from memory.people import People
+from memory.watch import remember
+from memory.weave import weave_due
+from memory.writers.local_clip import LocalClipWriter
+from memory.writers.port import ClipContext, Writers
+from store.database import Store
+from store.queries.videos import add_video
+from tests.support.memory import SETTINGS, Perceived, Tools, local_writers
+
+WORDS = ("tent", "soup", "laptop", "garden", "violin", "paper", "train", "coffee", "mirror")
+
+
+@pytest.fixture
+def track(tmp_path: Path) -> CaptionTrack:
+    """45 clips over two days, with speakers, descriptions and pauses."""
+    rows = []
+    for n in range(45):
+        day, start = 1 + n // 30, 36_000 + 30 * n
+        word = WORDS[n // 5]
+        rows += [
+            {"day": day, "start": start, "end": start + 2, "text": f"I look at the {word}."},
+            {
+                "day": day,
+                "start": start + 5,
+                "end": start + 7,
+                "text": f"The {word} is number {n}.",
+                "speaker": ("Jake", "Lucia", "Others")[n % 3],
+            },
+        ]
+    path = tmp_path / "week.jsonl"
+    path.write_text("\n".join(json.dumps(row) for row in rows))
+    return read_captions(path)
+
+
+def brought_in(store: Store, track: CaptionTrack, **more: object) -> list[str]:
+    video = import_track(store, track, local_writers(), Tools(), SETTINGS, **more)
+    return list(dump_lines(store, video.id))
+
+
+def test_an_import_holds_what_was_said_and_told_by_whom_and_when(
+    store: Store, track: CaptionTrack
+) -> None:
+    steps: list[tuple[int, int]] = []
+    brought_in(store, track, progress=lambda done, total: steps.append((done, total)))
+    assert steps == [(20, 45), (40, 45), (45, 45)]
+    shown = show_video(store, "week")
+    assert (shown.state, len(shown.clips), shown.pending) == ("done", 45, ())
+    assert [one.label for one in shown.people] == ["Jake", "Lucia"]
+    first = shown.clips[0]
+    assert str(first.span) == "10:00:00-10:00:30"
+    assert [one.text for one in first.lines] == [
+        "I look at the tent.",
+        "Jake: The tent is number 0.",
+    ]
+    assert str(shown.clips[30].span).startswith("d2 10:15:00")
+    covered = {clip for one in shown.segments for clip in one.clips}
+    assert covered == set(range(45))
+    assert not [one for one in shown.segments if {29, 30} <= set(one.clips)]
+
+
+def test_importing_again_changes_nothing(store: Store, track: CaptionTrack) -> None:
+    first = brought_in(store, track)
+    assert brought_in(store, track) == first
+    assert len(list_library(store)) == 1
+
+
+class Stop(Exception):
+    """Stands for a killed process."""
+
+
+def test_an_import_that_was_cut_off_goes_on_and_ends_the_same(
+    store: Store, track: CaptionTrack
+) -> None:
+    whole = brought_in(store, track)
+    delete(store, "week")
+
+    def stop(done: int, total: int) -> None:
+        raise Stop
+
+    with pytest.raises(Stop):
+        brought_in(store, track, progress=stop)
+    assert list_library(store)[0].done == 20
+    assert brought_in(store, track) == whole
+
+
+def test_clips_that_come_one_by_one_leave_the_same_memory(
+    store: Store, track: CaptionTrack
+) -> None:
+    at_once = brought_in(store, track)
+    delete(store, "week")
+    percepts = list(caption_clips(track, SETTINGS.watch))
+    video = track.video()
+    with store.begin() as session:
+        add_video(session, video, [one.clip for one in percepts], {})
+    for one in percepts:
+        remember(store, video.id, Perceived(one), local_writers(), Tools(), SETTINGS)
+        weave_due(store, video.id, local_writers(), Tools(), SETTINGS)
+    weave_due(store, video.id, local_writers(), Tools(), SETTINGS, final=True)
+    by_one = list(dump_lines(store, video.id))
+    assert [line for line in by_one if '"row":"video"' not in line] == [
+        line for line in at_once if '"row":"video"' not in line
+    ]
+
+
+class Forgetful(LocalClipWriter):
+    """Cannot write clip 7."""
+
+    def write(self, percept: Percept, people: People, context: ClipContext) -> ClipMemories:
+        if percept.clip.index == 7:
+            raise ModelError("no words for it")
+        return super().write(percept, people, context)
+
+
+def test_only_the_clip_that_cannot_be_written_is_left_out(
+    store: Store, track: CaptionTrack
+) -> None:
+    writers = Writers(Forgetful(), local_writers().event)
+    import_track(store, track, writers, Tools(), SETTINGS)
+    (entry,) = list_library(store)
+    assert (entry.state, entry.done, entry.failed) == ("failed", 44, 1)
+    assert show_video(store, "week").clips[7].error == "no words for it"
+    brought_in(store, track)
+    (entry,) = list_library(store)
+    assert (entry.state, entry.done, entry.failed) == ("done", 45, 0)
+    assert show_video(store, "week").pending == ()
+
+
+def test_a_deleted_import_leaves_nothing(store: Store, track: CaptionTrack) -> None:
+    brought_in(store, track, title="My week")
+    with store.begin() as session:
+        assert resolve(session, "my w").title == "My week"
+    delete(store, "My week")
+    assert list_library(store) == []
+    with pytest.raises(NotFound):
+        show_video(store, "My week")
