@@ -163,7 +163,9 @@ def _portrait(session: Session, video: Video, last: int) -> Portrait:
         last_clip=last,
         clips=tuple(_clips(session, video.id, stored, people, last)),
         people=tuple(_person(one) for one in people),
-        segments=tuple(events.as_segment(video.id, one, spans) for one in segments),
+        segments=tuple(
+            _segment(events.as_segment(video.id, one, spans), people) for one in segments
+        ),
         edges=tuple(events.as_edge(one) for one in events.edges_at(session, video.id, last)),
         pending=_pending(session, video.id, last),
     )
@@ -190,6 +192,12 @@ def _clips(
             error=clip.error,
             lines=tuple(lines.get(clip.index, ())),
         )
+
+
+def _segment(found: Segment, people: list[characters.CharacterAt]) -> Segment:
+    """The segment with names in place of tags where they are known."""
+    named = People(characters=tuple(one.character for one in people)).named
+    return found.model_copy(update={"label": named(found.label), "summary": named(found.summary)})
 
 
 def _line(memory: Memory, people: People) -> ShownLine:

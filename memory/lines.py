@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from domain.memories import Memory, MemoryDraft, Source
+from domain.memories import Memory, MemoryDraft, MemoryKind, Source
 from memory.people import TAG, People
 
 
 def line(memory: MemoryDraft | Memory, people: People) -> str:
-    """``Omar: text`` for what was said, ``On screen: text`` for what was read, else the text."""
-    text = people.named(memory.text)
+    """``Omar: text`` for what was said, ``On screen: text`` for what was read, else the text.
+
+    Known names stand in place of tags, but for the lines that say whose name it is.
+    """
+    tells_name = memory.kind == MemoryKind.CHARACTER and " is named " in memory.text
+    text = memory.text if tells_name else people.named(memory.text)
     if memory.source == Source.SAID and memory.speaker:
         return f"{people.label(memory.speaker)}: {text}"
     if memory.source == Source.READ and not memory.tags:

@@ -28,6 +28,8 @@ _INTRODUCTIONS = (
 )
 _PLATE_WORD = r"(?:[A-ZÀ-Ý][A-Za-zÀ-ÿ'’-]+|[A-Z]\.)"
 _PLATE = re.compile(rf"{_PLATE_WORD}(?: {_PLATE_WORD}){{1,2}}")
+_FIRST = re.compile(r"[A-ZÀ-Ý][A-Za-zÀ-ÿ'’-]{2,}")
+_TITLE = r"(?:[A-Z][A-Za-z&'’-]*,? ){0,3}([A-Z][A-Za-z]+)"
 
 NEAR_MS = 500
 """A face seen this close to a keyframe counts as in view on it."""
@@ -90,25 +92,34 @@ def _only_face(percept: Percept, time_ms: int) -> int | None:
 
 
 def _named(lines: Sequence[ScreenText]) -> list[tuple[str, str]]:
-    pairs = [(line, below) for line in lines for below in lines if _is_below(line, below)]
+    """Name and occupation of the plate on a frame: one below the other, or on one line."""
+    legible = [line for line in lines if line.score >= LEAST_SCORE]
+    pairs = [(one, other) for one in legible for other in legible if _adjacent(one, other)]
     found = [
-        (line.text.strip(), below.text.strip())
-        for line, below in pairs
-        if min(line.score, below.score) >= LEAST_SCORE and is_plate(line.text, below.text)
+        (one.text.strip(), other.text.strip())
+        for one, other in pairs
+        if is_plate(one.text, other.text)
     ]
-    inline = [parts for line in lines if line.score >= LEAST_SCORE for parts in _inline(line.text)]
+    inline = [parts for line in legible for parts in _inline(line.text)]
     every = list(dict.fromkeys([*found, *inline]))
     # Two plates on one frame with one face: nothing says whose is whose.
     return [(_cased(name), title) for name, title in every] if len(every) == 1 else []
 
 
 def is_plate(name: str, title: str) -> bool:
-    """Whether two lines read like a person's name and their occupation."""
+    """Whether two lines read like a person's name and their occupation.
+
+    A single name is taken only beside a line that is an occupation and nothing else.
+    """
     parts = re.findall(r"[a-zà-ÿ]+", name.lower())
     ordinary = (words("not_names") | words("occupations")).intersection(parts)
-    if ordinary or not _PLATE.fullmatch(name.strip()):
+    if ordinary or not parts:
         return False
-    return bool(words("occupations").intersection(re.findall(r"[a-zà-ÿ]+", title.lower())))
+    jobs = words("occupations")
+    if _PLATE.fullmatch(name.strip()):
+        return bool(jobs.intersection(re.findall(r"[a-zà-ÿ]+", title.lower())))
+    plain = re.fullmatch(_TITLE, title.strip())
+    return bool(_FIRST.fullmatch(name.strip()) and plain and plain[1].lower() in jobs)
 
 
 def _inline(text: str) -> list[tuple[str, str]]:
@@ -117,11 +128,13 @@ def _inline(text: str) -> list[tuple[str, str]]:
     return [(parts[0], parts[1])] if len(parts) == 2 and is_plate(*parts) else []
 
 
-def _is_below(line: ScreenText, below: ScreenText) -> bool:
-    height = line.box.y1 - line.box.y0
-    gap = below.box.y0 - line.box.y1
-    shared = min(line.box.x1, below.box.x1) - max(line.box.x0, below.box.x0)
-    return line is not below and -height / 2 <= gap <= 1.5 * height and shared > 0
+def _adjacent(one: ScreenText, other: ScreenText) -> bool:
+    """Whether two lines stand right above each other."""
+    upper, lower = sorted((one, other), key=lambda line: (line.box.y0, line.box.y1))
+    height = max(line.box.y1 - line.box.y0 for line in (one, other))
+    gap = lower.box.y0 - upper.box.y1
+    shared = min(one.box.x1, other.box.x1) - max(one.box.x0, other.box.x0)
+    return one is not other and -height / 2 <= gap <= 1.5 * height and shared > 0
 
 
 def _cased(name: str) -> str:

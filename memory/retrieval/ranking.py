@@ -22,6 +22,9 @@ from store.queries.search import Matrix
 
 Scores = NDArray[np.float64]
 
+WINDOWS = 4
+"""A view must be so many windows long for words to be counted in windows of that width."""
+
 
 @dataclass(frozen=True)
 class Weights:
@@ -156,8 +159,14 @@ def _question_score(
     words = terms(asked.bare)
     score = weights.question_line * standard(near) + weights.question_cell * standard(whole)
     for half, weight in weights.question_windows:
-        score += weight * standard(bm25(view, words, half))
+        if fits(half, view):
+            score += weight * standard(bm25(view, words, half))
     return score + _order(view, asked, weights)
+
+
+def fits(half: int, view: Panorama) -> bool:
+    """Whether a window tells places apart: the view must be several windows long."""
+    return half == 0 or WINDOWS * (2 * half + 1) <= view.cell_count
 
 
 def _order(view: Panorama, asked: Asked, weights: Weights) -> Scores:
@@ -211,7 +220,8 @@ def _option_words(view: Panorama, asked: Asked, weights: Weights) -> Scores:
     own = [set(terms(option)) - known for option in asked.options]
     score = np.zeros((len(own), view.cell_count))
     for half, weight in weights.option_windows:
-        score += weight * np.stack([bm25(view, words, half) for words in own])
+        if fits(half, view):
+            score += weight * np.stack([bm25(view, words, half) for words in own])
     return score
 
 

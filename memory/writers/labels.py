@@ -155,5 +155,5 @@ def _by_centrality(lines: Sequence[Line]) -> list[int]:
 
 
 def _sentence(line: Line) -> str:
-    text = line.told.strip()
+    text = line.told.strip().rstrip(",;:")
     return text if text[-1:] in '.!?…"”' else f"{text}."

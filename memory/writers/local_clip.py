@@ -6,8 +6,7 @@ its source; the only semantic lines are names that the clip itself says or shows
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from itertools import combinations
+from collections.abc import Iterable, Mapping, Sequence
 
 from domain.media import Group, IdentityKind, Percept, ScreenText, Utterance
 from domain.memories import ClipMemories, MemoryDraft, MemoryKind, Source
@@ -22,7 +21,7 @@ from memory.writers.port import ClipContext
 READ_MS = 1_000
 """A text read on a keyframe is taken to stand for this long."""
 
-READ_SCORE = 0.6
+READ_SCORE = 0.7
 """Text read with less certainty is not remembered."""
 
 
@@ -101,19 +100,42 @@ def _joined(lines: Sequence[ScreenText]) -> str:
 
 
 def _seen(percept: Percept, people: People) -> Iterable[MemoryDraft]:
-    shown = sorted((people.faces[one.number].number, one) for one in _first(percept, people))
-    for number, group in shown:
-        tag = f"<{IdentityKind.FACE}_{number}>"
-        for span in _whole(visible(group)):
-            yield _line(f"{tag} is on screen.", span, Source.SEEN, (tag,))
-    for (one, seen), (other, too) in combinations(shown, 2):
-        tags = (f"<{IdentityKind.FACE}_{one}>", f"<{IdentityKind.FACE}_{other}>")
-        for span in _shared(visible(seen), visible(too)):
-            text = f"{tags[0]} and {tags[1]} are on screen together."
-            yield _line(text, span, Source.SEEN, tags)
+    """One line a person, and one for every set of people that is in view at one time."""
+    shown = sorted(
+        (people.faces[one.number].number, one) for one in _joined_groups(percept, people)
+    )
+    times = {f"<{IdentityKind.FACE}_{number}>": visible(group) for number, group in shown}
+    for tag, spans in times.items():
+        yield _line(f"{tag} is on screen.", _whole(spans), Source.SEEN, (tag,))
+    for tags, span in _together(times).items():
+        text = f"{', '.join(tags[:-1])} and {tags[-1]} are on screen together."
+        yield _line(text, span, Source.SEEN, tags)
 
 
-def _first(percept: Percept, people: People) -> list[Group]:
+def _together(times: Mapping[str, Sequence[TimeSpan]]) -> dict[tuple[str, ...], TimeSpan]:
+    """The largest sets of two or more tags in view at one time, with when."""
+    starts = sorted({span.start_ms for spans in times.values() for span in spans})
+    sets: dict[tuple[str, ...], list[TimeSpan]] = {}
+    for start in starts:
+        here = {tag: span for tag, spans in times.items() if (span := _at(spans, start))}
+        if len(here) > 1:
+            end = min(span.end_ms for span in here.values())
+            sets.setdefault(tuple(here), []).append(TimeSpan.of(start, end))
+    return {
+        tags: _whole(spans)
+        for tags, spans in sets.items()
+        if not any(set(tags) < set(other) for other in sets)
+    }
+
+
+def _at(spans: Sequence[TimeSpan], time_ms: int) -> TimeSpan | None:
+    """The span that ``time_ms`` lies in; an instant lies in itself."""
+    return next(
+        (s for s in spans if s.start_ms == time_ms or s.start_ms <= time_ms < s.end_ms), None
+    )
+
+
+def _joined_groups(percept: Percept, people: People) -> list[Group]:
     """The face groups, those of one identity joined."""
     joined: dict[int, Group] = {}
     for group in percept.faces:
@@ -126,19 +148,9 @@ def _first(percept: Percept, people: People) -> list[Group]:
     return list(joined.values())
 
 
-def _whole(spans: Sequence[TimeSpan]) -> list[TimeSpan]:
-    """From the first to the last appearance: one line a clip and person is enough."""
-    return [TimeSpan.of(spans[0].start_ms, spans[-1].end_ms)] if spans else []
-
-
-def _shared(ones: Sequence[TimeSpan], others: Sequence[TimeSpan]) -> list[TimeSpan]:
-    both = [
-        TimeSpan.of(max(a.start_ms, b.start_ms), min(a.end_ms, b.end_ms))
-        for a in ones
-        for b in others
-        if a.overlap_ms(b)
-    ]
-    return _whole(sorted(both, key=lambda span: span.start_ms))
+def _whole(spans: Sequence[TimeSpan]) -> TimeSpan:
+    """From the first to the last appearance: one line a clip is enough."""
+    return TimeSpan.of(spans[0].start_ms, spans[-1].end_ms)
 
 
 def _named(percept: Percept, people: People) -> Iterable[tuple[MemoryDraft, tuple[str, str]]]:

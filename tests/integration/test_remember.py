@@ -230,7 +230,7 @@ def test_a_name_on_screen_is_the_face_s_from_then_on_and_not_before(store: Store
     early = show_video(store, video, as_of_ms=30_000)
     assert "Omar" not in early.model_dump_json()
     late = [one.text for one in show_video(store, video).clips[1].lines]
-    assert "Omar Haddad is named Omar Haddad, Software Engineer (shown on screen)." in late
+    assert "<face_0> is named Omar Haddad, Software Engineer (shown on screen)." in late
 
 
 class Stating(LocalClipWriter):

@@ -92,6 +92,14 @@ def test_who_is_on_screen_is_one_line_a_person_and_one_a_pair() -> None:
     ]
 
 
+def test_a_crowd_is_one_line_and_not_one_for_each_pair() -> None:
+    more = {n: identity(IdentityKind.FACE, n) for n in range(4)}
+    faces = [face(n, n + 1, (5, 6)) for n in range(3)] + [face(3, 9, (5.5, 8))]
+    drafts = LocalClipWriter().write(percept(0, faces=tuple(faces)), People(more), CONTEXT).drafts
+    crowd = "<face_0>, <face_1>, <face_2> and <face_3> are on screen together."
+    assert [one.text for one in drafts if len(one.tags) > 1] == [crowd]
+
+
 def test_two_groups_of_one_identity_are_one_person_on_screen() -> None:
     people = People(faces={0: PEOPLE.faces[0], 1: PEOPLE.faces[0]})
     seen = percept(0, faces=(face(0, 1, (1, 2)), face(1, 1, (20, 21))))

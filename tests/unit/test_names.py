@@ -62,7 +62,10 @@ def test_any_words_give_a_name_that_they_contain_or_none(text: str) -> None:
         ("Google Maps", "Sunny with a chance of rain", False),
         ("Software Engineer", "Manager", False),
         ("omar benjelloun", "Software Engineer", False),
-        ("Omar", "Software Engineer", False),
+        ("OMAR", "Software Engineer", True),
+        ("Omar", "an engineer by trade", False),
+        ("CNN", "President Biden arrives", False),
+        ("NEWS", "Reporter", False),
         ("Annual Report 2024", "by the director", False),
         ("Breaking News", "President arrives", False),
     ],
@@ -82,6 +85,12 @@ NAME, TITLE = text_at(5, "OMAR HADDAD"), text_at(5, "Software Engineer", row=1)
 def test_a_plate_names_the_only_face_in_view() -> None:
     assert plate_of(NAME, TITLE) == [(3, "Omar Haddad", "Software Engineer")]
     assert plate_of(text_at(5, "Omar Haddad, Engineer")) == [(3, "Omar Haddad", "Engineer")]
+
+
+def test_the_occupation_may_stand_above_the_name() -> None:
+    assert plate_of(text_at(5, "Host"), text_at(5, "JEFF STEEN", row=1)) == [
+        (3, "Jeff Steen", "Host")
+    ]
 
 
 def test_no_plate_counts_where_it_could_be_somebody_else_s() -> None:
