@@ -40,11 +40,15 @@ check: .venv/.dev ## ruff, mypy --strict, import-linter
 bench: setup ## speed and memory, side by side with the plain way
 	@for f in benchmarks/*.py; do echo "== $$f"; $(BIN)/python "$$f"; done
 
+# What they watch stays in HOMER_HOME, so a second run only asks. OUT=FILE keeps the answers.
+MEDIA ?= ../shared/media/questions.json
+EGOLIFE ?= ../shared/data/egolife
+
 eval-local: setup ## questions about real clips, asked with the local profile
-	@$(BIN)/python -m evals.local
+	@$(BIN)/homer eval local $(MEDIA) --profile local $(if $(OUT),--out $(OUT))
 
 eval-egolife: setup ## a week of captions, 250 questions, beside a plain baseline
-	@$(BIN)/python -m evals.egolife
+	@$(BIN)/homer eval egolife $(EGOLIFE) --profile local $(if $(OUT),--out $(OUT))
 
 lock: ## resolve the lock files again (needs uv; keeps the present versions where it can)
 	@uv pip compile pyproject.toml -q --no-header --no-annotate --no-emit-index-url \

@@ -1,0 +1,95 @@
+"""EgoLifeQA: four-choice questions about a week, each asked as of a moment of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from string import ascii_uppercase
+
+from pydantic import Field, ValidationError
+
+from domain.base import Frozen
+from domain.errors import InputError
+from evals.grid import Cells, Span, cells
+from graphs.batch import BatchQuestion
+from memory.captions import DAY_S
+
+
+class Moment(Frozen):
+    """A second of a day; days count from 1."""
+
+    day: int = Field(ge=1)
+    second: float = Field(ge=0)
+
+    @property
+    def video_s(self) -> float:
+        """Seconds of video time."""
+        return (self.day - 1) * DAY_S + self.second
+
+
+class Target(Frozen):
+    """A span in which the answer can be seen or heard."""
+
+    day: int = Field(ge=1)
+    start: float = Field(ge=0)
+    end_day: int = Field(ge=1)
+    end: float = Field(ge=0)
+
+    @property
+    def span(self) -> Span:
+        """The span in seconds of video time."""
+        start = Moment(day=self.day, second=self.start)
+        return start.video_s, Moment(day=self.end_day, second=self.end).video_s
+
+
+class EgoQuestion(Frozen):
+    """One question; ``answer`` is the letter of the right option."""
+
+    id: str
+    type: str
+    question: str
+    options: tuple[str, ...] = Field(min_length=2, max_length=26)
+    answer: str = Field(pattern=r"^[A-Z]$")
+    as_of: Moment
+    targets: tuple[Target, ...]
+
+    @property
+    def target(self) -> Cells:
+        """The grid cells of all targets."""
+        return cells(one.span for one in self.targets)
+
+    @property
+    def right(self) -> int:
+        """The place of the right option."""
+        return ascii_uppercase.index(self.answer)
+
+    def asked_of(self, video: str) -> BatchQuestion:
+        """The question as a batch asks it."""
+        return BatchQuestion(
+            id=self.id,
+            video=video,
+            question=self.question,
+            options=self.options,
+            as_of_s=self.as_of.video_s,
+        )
+
+
+class _File(Frozen):
+    source: str = ""
+    questions: tuple[EgoQuestion, ...] = Field(min_length=1)
+
+
+def read_ego_questions(path: Path) -> tuple[EgoQuestion, ...]:
+    """The questions of a file: a JSON list of them, or an object with ``questions``.
+
+    Raises:
+        InputError: the file cannot be read as such.
+    """
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        whole = {"questions": found} if isinstance(found, list) else found
+        return _File.model_validate(whole).questions
+    except (OSError, ValueError) as error:
+        first = error.errors()[0] if isinstance(error, ValidationError) else None
+        told = f"{'.'.join(map(str, first['loc']))}: {first['msg']}" if first else error
+        raise InputError(f"{path} holds no EgoLife questions: {told}") from error

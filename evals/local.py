@@ -1,0 +1,160 @@
+"""Questions about real clips: is the moment cited, and is the right option chosen?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from evals.asking import Batch, Told, ask_all, spans_of
+from evals.bars import Bar
+from evals.media_questions import MediaQuestion
+from evals.sampling import mean, median
+from flows.desk import Desk
+from flows.files import Outcome, watch_files
+from flows.steps import Listener
+
+CITED = 80.0
+"""Percent of questions whose top citation overlaps a marked span."""
+ABOVE_CHANCE = 25.0
+"""Points of accuracy above what guessing gives."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One answer. ``right`` is None without options; ``top`` is the span cited first, if any."""
+
+    question: MediaQuestion
+    cited: bool
+    right: bool | None
+    option: str | None
+    top: tuple[float, float] | None
+    rounds: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Row:
+    """What the answers about one video, or all, come to; shares in percent, None of nothing."""
+
+    name: str
+    questions: int
+    cited: float
+    choices: int
+    accuracy: float | None
+    chance: float | None
+    rounds: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class LocalReport:
+    """What the evaluation found. ``absent`` are files that are not there, with no question."""
+
+    answers: tuple[Judged, ...]
+    videos: tuple[Row, ...]
+    every: Row
+    absent: tuple[str, ...]
+    errors: dict[str | int, str]
+    seconds: float
+
+    @property
+    def bars(self) -> list[Bar]:
+        """What must be reached."""
+        above = (self.every.accuracy or 0.0) - (self.every.chance or 0.0)
+        return [
+            Bar("top citation overlaps the marked span, percent", self.every.cited, CITED),
+            Bar("right options, points above chance", above, ABOVE_CHANCE),
+        ]
+
+
+def split_by_presence(
+    questions: Iterable[MediaQuestion], folder: Path
+) -> tuple[list[MediaQuestion], tuple[str, ...]]:
+    """The questions whose video is in ``folder``, and the names of the videos that are not."""
+    every = list(questions)
+    absent = {q.video for q in every if not (folder / q.video).is_file()}
+    return [q for q in every if q.video not in absent], tuple(sorted(absent))
+
+
+def watch_all(
+    desk: Desk, questions: Sequence[MediaQuestion], folder: Path, listener: Listener
+) -> tuple[dict[str, str], list[Outcome]]:
+    """Watch the clips that are asked about, unless they are in memory.
+
+    Returns:
+        The id of each clip that was watched whole, by file name, and the outcomes of the others.
+    """
+    names = sorted({question.video for question in questions})
+    outcomes = watch_files(desk, [folder / name for name in names], listener, direct=True)
+    ids, failed = {}, []
+    for name, outcome in zip(names, outcomes, strict=True):
+        if outcome.watched is not None and outcome.exit_code == 0:
+            ids[name] = outcome.watched.video.id
+        else:
+            failed.append(outcome)
+    return ids, failed
+
+
+def evaluate(
+    desk: Desk,
+    questions: Sequence[MediaQuestion],
+    ids: dict[str, str],
+    absent: tuple[str, ...],
+    out: Path | None,
+    told: Told,
+) -> LocalReport:
+    """Ask the questions about the clips in ``ids`` and judge the answers.
+
+    A question without an answer counts as wrong and uncited.
+    """
+    asked = [question for question in questions if question.video in ids]
+    batch = ask_all(desk, [q.asked_of(ids[q.video]) for q in asked], out, told)
+    answers = tuple(judge(question, batch) for question in asked)
+    return LocalReport(
+        answers=answers,
+        videos=tuple(_rows(answers)),
+        every=row("all", answers),
+        absent=absent,
+        errors=batch.errors,
+        seconds=batch.seconds,
+    )
+
+
+def judge(question: MediaQuestion, batch: Batch) -> Judged:
+    """One answer judged; without an answer line nothing is right."""
+    line: dict[str, Any] = batch.lines.get(question.id, {"citations": [], "rounds": 0})
+    top = next(iter(spans_of(line, "citations")), None)
+    option = line.get("option")
+    return Judged(
+        question=question,
+        cited=top is not None and question.is_cited(top),
+        right=question.is_right(option) if question.options else None,
+        option=option,
+        top=top,
+        rounds=line["rounds"],
+        seconds=line.get("seconds", 0.0),
+    )
+
+
+def _rows(answers: Iterable[Judged]) -> list[Row]:
+    videos: dict[str, list[Judged]] = {}
+    for answer in answers:
+        videos.setdefault(answer.question.video, []).append(answer)
+    return [row(name, videos[name]) for name in sorted(videos)]
+
+
+def row(name: str, answers: Sequence[Judged]) -> Row:
+    """What answers come to."""
+    choices = [answer for answer in answers if answer.right is not None]
+    return Row(
+        name=name,
+        questions=len(answers),
+        cited=100 * mean([answer.cited for answer in answers]),
+        choices=len(choices),
+        accuracy=100 * mean([bool(one.right) for one in choices]) if choices else None,
+        chance=100 * mean([one.question.chance for one in choices]) if choices else None,
+        rounds=median([answer.rounds for answer in answers]),
+        seconds=median([answer.seconds for answer in answers]),
+    )

@@ -1,0 +1,76 @@
+"""Questions about real clips, with the spans in which the answer is said or shown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from string import ascii_uppercase
+
+from pydantic import Field, ValidationError, field_validator
+
+from domain.base import Frozen
+from domain.errors import InputError
+from evals.grid import Span
+from graphs.batch import BatchQuestion
+
+
+class MediaQuestion(Frozen):
+    """One question about the clip ``video``, a file beside the questions' own."""
+
+    id: str
+    video: str
+    question: str
+    answer: str
+    spans_s: tuple[Span, ...] = Field(min_length=1)
+    source: str = ""
+    options: tuple[str, ...] = Field(default=(), max_length=26)
+    answer_option: str | None = Field(default=None, pattern=r"^[A-Z]$")
+
+    @field_validator("video")
+    @classmethod
+    def _beside(cls, name: str) -> str:
+        if Path(name).name != name or name in ("", ".", ".."):
+            raise ValueError("a video is named by its file name alone")
+        return name
+
+    @property
+    def chance(self) -> float:
+        """The share of right answers that guessing gives, 0 without options."""
+        return 1 / len(self.options) if self.options else 0.0
+
+    def is_right(self, option: str | None) -> bool:
+        """Whether this letter is the right option's."""
+        return option is not None and option == self.right
+
+    @property
+    def right(self) -> str:
+        """The letter of the right option."""
+        if self.answer_option or self.answer not in self.options:
+            return self.answer_option or ""
+        return ascii_uppercase[self.options.index(self.answer)]
+
+    def is_cited(self, span: Span) -> bool:
+        """Whether a cited span overlaps a marked one."""
+        return any(start < span[1] and span[0] < end for start, end in self.spans_s)
+
+    def asked_of(self, video: str) -> BatchQuestion:
+        """The question as a batch asks it, of the video with this id."""
+        return BatchQuestion(id=self.id, video=video, question=self.question, options=self.options)
+
+
+class _File(Frozen):
+    about: str = ""
+    questions: tuple[MediaQuestion, ...] = Field(min_length=1)
+
+
+def read_media_questions(path: Path) -> tuple[MediaQuestion, ...]:
+    """The questions of a JSON file with ``questions``.
+
+    Raises:
+        InputError: the file cannot be read as such.
+    """
+    try:
+        return _File.model_validate_json(path.read_text(encoding="utf-8")).questions
+    except (OSError, ValueError) as error:
+        first = error.errors()[0] if isinstance(error, ValidationError) else None
+        told = f"{'.'.join(map(str, first['loc']))}: {first['msg']}" if first else error
+        raise InputError(f"{path} holds no questions about media: {told}") from error

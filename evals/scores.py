@@ -1,0 +1,74 @@
+"""How one answer to a question about a week is judged, and what many come to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from evals.grid import Cells, Span, is_found, temporal_iou
+from evals.sampling import interval, mean
+
+TOPS = (1, 3, 10)
+"""How many of the retrieved moments are looked at."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """One answer judged: the option, whether a target is among the first moments, the overlap."""
+
+    right: bool
+    found: Mapping[int, bool]
+    iou: float
+
+
+def judge(right: bool, retrieved: Sequence[Span], target: Cells) -> Score:
+    """Score an answer that retrieved these spans (best first)."""
+    found = {top: is_found(retrieved, target, top) for top in TOPS}
+    return Score(right, found, temporal_iou(retrieved, target))
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A mean in percent with the ends of its bootstrap interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Means over questions, in percent."""
+
+    questions: int
+    accuracy: Figure
+    found: Mapping[int, Figure]
+    iou: Figure
+
+
+def summary(scores: Sequence[Score]) -> Summary:
+    """What scores come to."""
+    return Summary(
+        questions=len(scores),
+        accuracy=_figure(scores, lambda score: score.right),
+        found={top: _figure(scores, partial(_found, top)) for top in TOPS},
+        iou=_figure(scores, lambda score: score.iou),
+    )
+
+
+def _found(top: int, score: Score) -> bool:
+    return score.found[top]
+
+
+def by_type(scores: Iterable[tuple[str, Score]]) -> dict[str, Summary]:
+    """Summaries by type of question, in the order of their names."""
+    groups: dict[str, list[Score]] = {}
+    for kind, score in scores:
+        groups.setdefault(kind, []).append(score)
+    return {kind: summary(groups[kind]) for kind in sorted(groups)}
+
+
+def _figure(scores: Sequence[Score], of: Callable[[Score], float]) -> Figure:
+    values = [100.0 * of(score) for score in scores]
+    return Figure(mean(values), *interval(values))
