@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from domain.errors import SetupError
-from models.profile import ChatSpec
+from models.profile import IN_PROCESS, ChatSpec
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 ChatFactory = Callable[[ChatSpec, float | None], "BaseChatModel"]
 """Makes the chat model of a spec at a temperature."""
 
-EXTRAS = {"openai": "openai", "google_genai": "gemini"}
+EXTRAS = {"openai": "openai", "google_genai": "gemini", IN_PROCESS: "llama"}
 KEYS = {
     "openai": "OPENAI_API_KEY",
     "google_genai": "GOOGLE_API_KEY",
@@ -49,8 +49,9 @@ def make_chat_model(spec: ChatSpec, temperature: float | None) -> BaseChatModel:
     key = api_key(spec)
     if key is not None:
         options["api_key"] = key
+    provider = "openai" if spec.provider == IN_PROCESS else spec.provider
     try:
-        return make(spec.model_name, model_provider=spec.provider, **options)
+        return make(spec.model_name, model_provider=provider, **options)
     except ImportError as error:
         raise SetupError(_missing_package(spec)) from error
     except ValueError as error:

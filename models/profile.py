@@ -16,6 +16,8 @@ from domain.settings import Settings
 BUNDLED = Path(__file__).with_name("profiles")
 DEFAULT = "local"
 ENVIRONMENT = "HOMER_PROFILE"
+IN_PROCESS = "llama"
+"""The provider of language models that run in this process."""
 
 Structure = Literal["json_schema", "tools", "text"]
 """How a server can be held to a schema, strongest first."""
@@ -84,7 +86,7 @@ class Profile(Frozen):
     def weights(self) -> tuple[str, ...]:
         """The models of the manifest that this profile uses, each once."""
         local = [self.speech, self.text, self.reranker, self.faces, self.speaker]
-        llama = [spec.model_name for spec in self.chat.values() if spec.provider == "llama"]
+        llama = [spec.model_name for spec in self.chat.values() if spec.provider == IN_PROCESS]
         return tuple(dict.fromkeys(name for name in [*local, *llama] if name))
 
     def chat_for(self, role: str) -> ChatSpec:

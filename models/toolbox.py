@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from models.chat import Replay, Sink, StructuredChat
 from models.chat_models import ChatFactory, make_chat_model
@@ -18,8 +19,11 @@ from models.ports import (
     TextEmbedder,
     VoiceActivity,
 )
-from models.profile import ChatSpec, Profile
+from models.profile import IN_PROCESS, ChatSpec, Profile
 from models.weights import verified
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
 
 
 class Toolbox:
@@ -122,5 +126,13 @@ class Toolbox:
         """
         spec = self.profile.chat_for(role)
         if spec not in self._endpoints:
-            self._endpoints[spec] = Endpoint(spec, self._chat_factory)
+            self._endpoints[spec] = Endpoint(spec, self._make_chat)
         return StructuredChat(self._endpoints[spec], self.profile.name, sink, replay)
+
+    def _make_chat(self, spec: ChatSpec, temperature: float | None) -> BaseChatModel:
+        if spec.provider == IN_PROCESS:
+            from models.llama_server import llama_url
+
+            model = verified(self.weights, spec.model_name) / "model.gguf"
+            spec = spec.model_copy(update={"base_url": llama_url(model)})
+        return self._chat_factory(spec, temperature)

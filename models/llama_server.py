@@ -1,0 +1,56 @@
+"""A small language model in this process: llama.cpp's own server behind OpenAI's protocol."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from domain.errors import SetupError
+from models.onnx import THREADS
+
+CONTEXT_TOKENS = 16_384
+ERRORS_ONLY = 1
+ANY_PORT = 0
+
+_running: list[Any] = []
+"""Servers stop when they are forgotten, so they are kept until the process ends."""
+
+
+@cache
+def llama_url(model: Path) -> str:
+    """Serve the GGUF file ``model`` on this machine only; the address to ask it at.
+
+    One server a model and process, started on first use.
+
+    Raises:
+        SetupError: the extra is not installed, or the model does not start.
+    """
+    try:
+        import xllamacpp
+    except ImportError as error:
+        raise SetupError(
+            'a language model in this process needs: pip install "homer-video[llama]"'
+        ) from error
+    try:
+        server = xllamacpp.Server(_settings(xllamacpp, model))
+    except RuntimeError as error:
+        raise SetupError(f"{model} does not start as a language model: {error}") from error
+    _running.append(server)
+    return f"{server.listening_address}/v1"
+
+
+def _settings(xllamacpp: Any, model: Path) -> Any:
+    params = xllamacpp.CommonParams()
+    params.model.path = str(model)
+    params.hostnames = ["127.0.0.1"]
+    params.port = ANY_PORT
+    params.n_ctx = CONTEXT_TOKENS
+    params.n_parallel = 1
+    params.cpuparams.n_threads = THREADS
+    params.cpuparams_batch.n_threads = THREADS
+    params.n_gpu_layers = 0
+    params.verbosity = ERRORS_ONLY
+    params.ui = False
+    params.warmup = False
+    return params

@@ -1,0 +1,80 @@
+"""A real language model, small enough for any machine, behind the same door as the large ones."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from pydantic import BaseModel, Field
+
+from domain.errors import SetupError, WeightsMissing
+from models.chat import CallRecord, StructuredChat
+from models.messages import system, user
+from models.profile import load_profile
+from models.toolbox import Toolbox
+from models.weights import verified
+from store.home import Home
+
+WEIGHTS = Home.default().weights
+
+
+class Reading(BaseModel):
+    """What a sentence says."""
+
+    who: str = Field(description="the person's name")
+    action: Literal["repaired", "bought", "lost"]
+    objects: list[str] = Field(description="what it was done to", max_length=3)
+
+
+@pytest.fixture(scope="module")
+def toolbox() -> Toolbox:
+    profile = load_profile("small")
+    try:
+        verified(WEIGHTS, profile.chat["default"].model_name)
+    except WeightsMissing as missing:
+        pytest.skip(str(missing))
+    if find_spec("xllamacpp") is None:
+        pytest.skip("the extra 'llama' is not installed")
+    return Toolbox(profile, WEIGHTS)
+
+
+def asked(chat: StructuredChat) -> Reading:
+    turns = [system("Read the sentence."), user("On Monday Anna repaired the old bicycle.")]
+    return chat.ask(turns, Reading, purpose="read").value
+
+
+def test_a_small_model_answers_in_form(toolbox: Toolbox) -> None:
+    calls: list[CallRecord] = []
+    reading = asked(toolbox.chat("reasoner", calls.append))
+    assert reading.who == "Anna"
+    assert reading.action == "repaired"
+    assert "bicycle" in " ".join(reading.objects)
+    assert calls[0].tokens_in > 20
+    assert calls[0].cost_usd == 0
+
+
+def test_it_serves_this_machine_only_and_starts_once(toolbox: Toolbox) -> None:
+    from models.llama_server import llama_url
+
+    model = verified(WEIGHTS, toolbox.profile.chat["default"].model_name) / "model.gguf"
+    asked(toolbox.chat("writer"))
+    assert llama_url(model).startswith("http://127.0.0.1:")
+    assert llama_url(model) == llama_url(model)
+
+
+def test_without_its_weights_it_says_what_to_pull(tmp_path: Path) -> None:
+    chat = Toolbox(load_profile("small"), tmp_path).chat("reasoner")
+    with pytest.raises(WeightsMissing, match=r"homer models pull qwen2\.5-coder-1\.5b"):
+        asked(chat)
+
+
+def test_a_broken_file_does_not_take_the_process_down(tmp_path: Path) -> None:
+    pytest.importorskip("xllamacpp")
+    from models.llama_server import llama_url
+
+    broken = tmp_path / "model.gguf"
+    broken.write_bytes(b"GGUF and then nothing of sense")
+    with pytest.raises(SetupError, match="does not start"):
+        llama_url(broken)
