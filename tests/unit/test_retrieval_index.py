@@ -3,71 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from datetime import UTC, datetime
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from domain.view import MemoryView, Scope
-from memory.retrieval.index import VideoIndex, build_index, grown
+from memory.retrieval.index import VideoIndex, grown
 from memory.retrieval.lexical import bm25, rarity, spread
-from memory.retrieval.panorama import Panorama, panorama
 from memory.retrieval.words import terms
-from store.queries.search import CellRow, Line, Lines
-from tests.support.remembered import CLIP_MS, WordEmbedder
+from tests.support.remembered import WordEmbedder
+from tests.support.story import Story, index_of, view_at
 
-SINCE = datetime(2026, 1, 1, tzinfo=UTC)
-Story = list[list[str]]
-
-
-def index_of(
-    story: Story,
-    video: str = "v",
-    first: int = 0,
-    gone: dict[int, int] | None = None,
-    speakers: dict[int, str] | None = None,
-) -> VideoIndex:
-    """An index of clips of lines; ids count from 1 over all clips from clip 0 on."""
-    rows, number = [], 1000 * first
-    for clip, texts in enumerate(story, start=first):
-        for i, text in enumerate(texts):
-            number += 1
-            start = clip * CLIP_MS + 1000 * i
-            said = (speakers or {}).get(number)
-            rows.append(
-                Line(
-                    number,
-                    clip,
-                    start,
-                    start + 900,
-                    "episodic",
-                    text,
-                    "said" if said else "caption",
-                    said,
-                    (gone or {}).get(number),
-                )
-            )
-    vectors = WordEmbedder().embed([row.text for row in rows]) if rows else np.zeros((0, 64))
-    clips = range(first, first + len(story))
-    cells = [CellRow(clip, clip * CLIP_MS, (clip + 1) * CLIP_MS) for clip in clips]
-    return build_index(
-        video,
-        SINCE,
-        first + len(story) - 1,
-        Lines(rows, np.asarray(vectors, dtype=np.float32)),
-        cells,
-        CLIP_MS,
-    )
-
-
-def view_at(last_clip: int, *indexes: VideoIndex) -> Panorama:
-    scopes = tuple(Scope(video=one.video, last_clip=last_clip) for one in indexes)
-    return panorama(MemoryView(scopes=scopes), indexes)
-
-
-STORY: Story = [
+STORY = [
     ["Ann bakes a cake", "Bob sings"],
     [],
     ["The cake burns", "Ann laughs", "Bob opens a window"],

@@ -1,0 +1,304 @@
+"""Ranking: the right moment first, options by evidence, and nothing from after the view."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memory.retrieval.actors import actor_lines, are_people, people_of
+from memory.retrieval.moments import best_moments, line_scores, lines_of
+from memory.retrieval.options import shares, soft_maximum, supports
+from memory.retrieval.ranking import Asked, cell_times, fits, now, relevance, standard
+from store.queries.search import Line
+from tests.support.story import field_of, index_of, vectors_of, view_at, view_of
+
+KITCHEN = [
+    ["Ann bakes a cake", "Bob sings a song"],
+    ["The oven is hot", "Bob washes the dishes"],
+    ["A dog runs through the garden", "Ann laughs"],
+    ["Ann throws a red ball", "The dog catches it"],
+    ["They all drink tea", "Bob tells a story about Paris"],
+]
+
+
+def first(story, question: str, *options: str) -> str:
+    view, asked = view_of(story), Asked(question, options)
+    moment = best_moments(view, asked, field_of(view, asked), 5)[0]
+    return view.line(moment.line)[1].text
+
+
+@pytest.mark.parametrize(
+    ("question", "line"),
+    [
+        ("Who bakes the cake?", "Ann bakes a cake"),
+        ("What did Bob wash?", "Bob washes the dishes"),
+        ("Which ball did Ann throw?", "Ann throws a red ball"),
+        ("What is Bob's story about?", "Bob tells a story about Paris"),
+    ],
+)
+def test_the_line_that_answers_comes_first(question: str, line: str) -> None:
+    assert first(KITCHEN, question) == line
+
+
+def test_an_option_draws_to_its_evidence() -> None:
+    question = "What happens?"
+    assert first(KITCHEN, question, "The dog catches it", "Rain") == "The dog catches it"
+
+
+def test_moments_are_one_a_cell_and_fall() -> None:
+    view, asked = view_of(KITCHEN), Asked("What does Ann do with the dog?")
+    moments = best_moments(view, asked, field_of(view, asked), 3)
+    assert len(moments) == 3
+    assert len({moment.cell for moment in moments}) == 3
+    scores = [moment.score for moment in moments]
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_superseded_lines_are_no_moments() -> None:
+    view, asked = view_at(9, index_of([["Ann sings", "Bob hums"]], gone={1: 0})), Asked("Ann sings")
+    lines = [view.line(m.line)[1].text for m in best_moments(view, asked, field_of(view, asked), 9)]
+    assert lines == ["Bob hums"]
+
+
+def test_a_view_without_lines_in_force_has_no_moments() -> None:
+    view, asked = view_at(9, index_of([["Ann sings"]], gone={1: 0})), Asked("Ann sings")
+    assert best_moments(view, asked, field_of(view, asked), 9) == []
+
+
+def test_the_reranker_decides_among_the_nearest() -> None:
+    class LikesTea:
+        name = "tea"
+
+        def scores(self, query: str, passages: list[str]):
+            assert query == "What does Bob do?"
+            return np.array([0.999 if "tea" in one else 0.001 for one in passages], np.float32)
+
+    view, asked = view_of(KITCHEN), Asked("What does Bob do?")
+    moments = best_moments(view, asked, field_of(view, asked), 5, LikesTea())
+    assert view.line(moments[0].line)[1].text == "They all drink tea"
+
+
+# Times
+
+
+TEA_TWICE = [*([["Rain"]] * 20), ["Ann drinks tea"]] * 2 + [["Rain"]] * 20
+"""Tea in clips 20 and 41 of 62."""
+
+
+def tea(question: str, as_of_clip: int | None = None) -> tuple[float, float]:
+    """The scores of the first and the second time that tea is drunk."""
+    asked = Asked(question, as_of_s=None if as_of_clip is None else as_of_clip * 30.0)
+    scores = field_of(view_of(TEA_TWICE), asked).question
+    return float(scores[20]), float(scores[41])
+
+
+def test_recent_moments_win_where_nothing_else_differs() -> None:
+    earlier, later = tea("When did Ann last drink tea?", as_of_clip=62)
+    assert later > earlier
+
+
+def test_asked_afterwards_order_has_no_say() -> None:
+    earlier, later = tea("When did Ann last drink tea?")
+    assert later == pytest.approx(earlier, abs=1e-6)
+    assert now(Asked("x"), view_of(TEA_TWICE)) == 62 * 30
+    assert list(cell_times(view_of(TEA_TWICE))[:2]) == [15, 45]
+
+
+def test_what_goes_on_while_asked_is_held_back() -> None:
+    _, held = tea("Who drinks tea?", as_of_clip=45)
+    _, free = tea("Who drinks tea?", as_of_clip=60)
+    assert held < free
+
+
+@pytest.mark.parametrize(("clips", "half", "fit"), [(1, 0, True), (11, 1, False), (12, 1, True)])
+def test_words_are_counted_in_windows_that_tell_places_apart(
+    clips: int, half: int, fit: bool
+) -> None:
+    assert fits(half, view_of([["Rain"]] * clips)) is fit
+
+
+def test_options_that_are_times_are_compared_with_the_clock() -> None:
+    day = 2880
+    story = [[] for _ in range(2 * day)]
+    story[day + 1000] = ["Ann drinks tea"]  # day 2, 08:20
+    for clip in (300, 1800, day + 500, day + 1500):
+        story[clip] = ["Rain"]
+    view = view_of(story)
+    asked = Asked(
+        "When did Ann drink tea?",
+        ("Yesterday morning", "This morning", "Yesterday evening", "Last night"),
+        as_of_s=(day + 1600) * 30.0,
+    )
+    assert asked.timed(view)
+    best = max(supports(view, asked, field_of(view, asked)), key=lambda one: one.share)
+    assert best.text == "This morning"
+
+
+def test_the_time_in_a_question_moves_its_moment() -> None:
+    day = 2880
+    story = [[] for _ in range(2 * day)]
+    for clip in (1000, day + 1000):
+        story[clip] = ["Ann drinks tea"]
+        story[clip + 100] = ["Rain"]
+    view = view_of(story)
+
+    def best(question: str) -> int:
+        asked = Asked(question, as_of_s=(day + 2000) * 30.0)
+        return int(field_of(view, asked).question.argmax())
+
+    assert best("Who drank tea yesterday morning?") == 0
+    assert best("Who drank tea this morning?") == 2
+    assert best("Who will drink tea tomorrow, as was planned yesterday?") == 2
+
+
+# Options
+
+
+def test_support_sums_up_over_moments_but_not_over_noise() -> None:
+    few = np.array([[5.0, 5.0, 0.0, 0.0], [5.5, 0.0, 0.0, 0.0]])
+    assert soft_maximum(few).argmax() == 0
+    many = np.array([np.full(200, 1.0), np.r_[9.0, np.zeros(199)]])
+    assert soft_maximum(many).argmax() == 1
+
+
+@given(st.lists(st.floats(-50, 50), min_size=1, max_size=26))
+def test_shares_are_a_distribution(scores: list[float]) -> None:
+    found = shares(np.array(scores))
+    assert found.sum() == pytest.approx(1)
+    assert (found >= 0).all()
+    assert found[int(np.argmax(scores))] == found.max()
+
+
+def test_options_name_the_lines_that_speak_for_them() -> None:
+    view = view_of(KITCHEN)
+    asked = Asked("What does the dog do?", ("It catches a ball", "It bakes a cake"))
+    support = supports(view, asked, field_of(view, asked))
+    assert [one.letter for one in support] == ["A", "B"]
+    assert support[0].share > support[1].share
+    assert support[0].evidence[0] in {"m7", "m8"}
+    assert "m1" in support[1].evidence
+
+
+def test_no_options_no_support() -> None:
+    view, asked = view_of(KITCHEN), Asked("Who sings?")
+    field = field_of(view, asked)
+    assert supports(view, asked, field) == ()
+    assert line_scores(view, asked, field, lines_of(view, np.array([0]))).shape == (1, 2)
+
+
+# People
+
+
+def test_people_are_told_apart_by_what_they_do() -> None:
+    story = [
+        ["Tasha washes the dishes", "I cut the apple", "Tasha sings"],
+        ["Lucia peels a potato", "I sit down", "Good morning"],
+        ["Lucia reads", "I drink water", "Where is the cup", "Here it is"],
+    ]
+    said = {"Good morning": "Jake", "Where is the cup": "Jake", "Here it is": "Lucia"}
+    view = view_of(story, speakers=said | {"Tasha sings": "Tasha"})
+    assert view.actors.narrator() == "Jake"
+    asked = Asked("Who washed the dishes?", ("Tasha", "Lucia", "Me"))
+    field = field_of(view, asked)
+    assert supports(view, asked, field)[0].share == max(
+        one.share for one in supports(view, asked, field)
+    )
+    asked = Asked("Who cut the apple?", ("Tasha", "Lucia", "Me"))
+    field = field_of(view, asked)
+    assert (
+        list((field.support - field.options).max(axis=1)).index(
+            (field.support - field.options).max()
+        )
+        == 2
+    )
+
+
+def test_lines_belong_to_who_says_them_and_whom_they_name() -> None:
+    story = [["Tasha sings", "I sit down", "It rains", "Hello", "Bye"]]
+    actors = view_of(story, speakers={"Hello": "Jake", "Bye": "Tasha"}).actors
+    assert list(np.flatnonzero(actors.of(["Tasha"], narrator=False))) == [0, 4]
+    assert list(np.flatnonzero(actors.of(["Jake"], narrator=False))) == [3]
+    assert list(np.flatnonzero(actors.of(["Jake"], narrator=True))) == [1, 2, 3]
+    assert not actors.of(["Nobody"], narrator=False).any()
+
+
+KNOWN = {"tasha": "Tasha", "lucia": "Lucia"}
+
+
+@pytest.mark.parametrize(
+    ("option", "people"),
+    [
+        ("Tasha", ("Tasha",)),
+        ("tasha and Lucia.", ("Tasha", "Lucia")),
+        ("Me", ("Jake",)),
+        ("Tasha's", ("Tasha",)),
+        ("Lucia and I", ("Lucia", "Jake")),
+        ("a red cup", ()),
+        ("Tasha put the cup on the table", ()),
+        ("", ()),
+    ],
+)
+def test_people_of_an_option(option: str, people: tuple[str, ...]) -> None:
+    assert people_of(option, KNOWN, "Jake") == people
+
+
+def test_me_is_nobody_without_a_narrator() -> None:
+    assert people_of("Me", KNOWN, None) == ()
+
+
+@pytest.mark.parametrize(
+    ("options", "are"),
+    [
+        ([("A",), ("B",), ("C",), ()], True),
+        ([("A",), ("B",), (), ()], False),
+        ([("A",)], False),
+        ([], False),
+    ],
+)
+def test_options_that_are_people(options: list[tuple[str, ...]], are: bool) -> None:
+    assert are_people(options) is are
+
+
+def test_nobody_narrates_a_film_without_first_person() -> None:
+    lines = [
+        Line(1, 0, 0, 1, "episodic", "A man walks", "caption", None, None),
+        Line(2, 0, 1, 2, "episodic", "I am here", "said", "Ann", None),
+    ]
+    assert actor_lines(lines).narrator() is None
+
+
+# As of
+
+words = st.sampled_from(["cake", "dog", "Ann", "runs", "red", "ball", "sings", "home", "tea"])
+line = st.lists(words, min_size=1, max_size=4).map(" ".join)
+stories = st.lists(st.lists(line, max_size=3), min_size=1, max_size=8)
+
+
+@settings(max_examples=60, deadline=None)
+@given(stories, stories, st.lists(words, min_size=1, max_size=3).map(" ".join), st.booleans())
+def test_what_comes_later_changes_nothing(
+    early: list[list[str]], late: list[list[str]], query: str, options: bool
+) -> None:
+    """The scores as of a clip are the same bits whether or not more was watched."""
+    last = len(early) - 1
+    asked = Asked(query, ("a dog", "red cake") if options else (), as_of_s=len(early) * 30.0)
+    then = view_at(last, index_of(early))
+    after = view_at(last, index_of([*early, *late]))
+    assert then.cell_count == after.cell_count
+    if not then.cell_count:
+        return
+    vectors = vectors_of(asked, then)
+    before, later = relevance(then, asked, vectors), relevance(after, asked, vectors)
+    assert np.array_equal(before.question, later.question)
+    assert np.array_equal(before.options, later.options)
+    assert np.array_equal(before.support, later.support)
+    assert best_moments(then, asked, before, 9) == best_moments(after, asked, later, 9)
+
+
+def test_standard_scores_have_no_mean_and_unit_spread() -> None:
+    found = standard(np.array([1.0, 2.0, 3.0, 10.0]))
+    assert found.mean() == pytest.approx(0)
+    assert found.std() == pytest.approx(1, abs=1e-3)
+    assert list(standard(np.array([4.0]))) == [0]
