@@ -7,9 +7,10 @@ import streamlit as st
 from ui.ask import ask_page
 from ui.library import library_page
 
-st.set_page_config(page_title="Homer", page_icon=":material/movie:", layout="wide")
+# Without icons: Streamlit would fetch each from elsewhere for the browser's tab.
+st.set_page_config(page_title="Homer", layout="wide")
 PAGES = [
-    st.Page(ask_page, title="Ask", icon=":material/search:", url_path="ask", default=True),
-    st.Page(library_page, title="Library", icon=":material/video_library:", url_path="library"),
+    st.Page(ask_page, title="Ask", url_path="ask", default=True),
+    st.Page(library_page, title="Library", url_path="library"),
 ]
 st.navigation(PAGES).run()

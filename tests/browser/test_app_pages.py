@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import urllib.error
 import urllib.request
@@ -24,14 +25,10 @@ if TYPE_CHECKING:
 
 CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
 EVIL = "<img src=x onerror=alert(1)> **bold** [link](http://example.org)"
-CAPTIONS = f"""1
-00:00:02,000 --> 00:00:08,000
-The harbour of Lisbon was rebuilt after the earthquake.
-
-2
-00:00:40,000 --> 00:00:48,000
-The lighthouse was painted green because {EVIL} the sailors asked for it.
-"""
+CAPTIONS = [
+    {"start": 2, "end": 8, "text": "The harbour of Lisbon was rebuilt after the earthquake."},
+    {"start": 40, "end": 48, "text": f"The lighthouse was painted green because {EVIL}"},
+]
 WAIT_MS = 90_000
 
 pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.timeout(600)]
@@ -46,8 +43,9 @@ def place(tmp_path_factory: pytest.TempPathFactory, toolbox: Toolbox) -> Iterato
         patch.delenv("HOMER_DATABASE_URL", raising=False)
         patch.setenv("HOMER_HOME", str(home.root))
         patch.setenv("HOMER_WEIGHTS", str(toolbox.weights))
-        (folder / "lecture.srt").write_text(CAPTIONS)
-        _must("import", "lecture", "--captions", str(folder / "lecture.srt"))
+        captions = folder / "lecture.jsonl"
+        captions.write_text("".join(json.dumps(line) + "\n" for line in CAPTIONS))
+        _must("import", "lecture", "--captions", str(captions))
         _must("ingest", str(make_video(folder / "little film.mp4", seconds=2.0)), "--direct")
         try:
             yield home
@@ -118,7 +116,7 @@ def test_words_from_outside_are_shown_as_words(page: Page, address: str) -> None
     ask(page, address, "Why was the lighthouse painted green?")
     seen(page, EVIL)
     assert page.locator("img[src=x]").count() == 0
-    assert page.get_by_role("link", name="link").count() == 0
+    assert page.locator("a[href*='example.org']").count() == 0
 
 
 def test_options_are_told_apart_by_letters(page: Page, address: str) -> None:
@@ -193,9 +191,9 @@ def test_a_part_of_a_video_can_be_had(place: Home, address: str) -> None:
 )
 def test_files_are_named_by_ids_only(address: str, path: str) -> None:
     code, _headers, body = status(address + path)
-    assert code in (404, 200)
     assert b"root:" not in body
-    assert code == 404 or b"<!doctype html>" in body.lower()
+    # Paths that no route takes get the page itself, which then finds no such page.
+    assert code in (400, 404) or b"<!doctype html>" in body.lower()
 
 
 def test_a_video_known_by_captions_has_no_file(place: Home, address: str) -> None:
