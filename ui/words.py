@@ -8,6 +8,9 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:&@^=])")
 
 
 def plain(text: str) -> str:
-    """``text`` such that Markdown shows exactly its words, on one line."""
+    """``text`` such that Markdown shows exactly its words, on one line.
+
+    A bare web address may still become a link, to itself.
+    """
     line = "".join(c if c.isprintable() else " " for c in text).strip()
     return _SPECIAL.sub(r"\\\1", line)

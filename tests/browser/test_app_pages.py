@@ -116,7 +116,10 @@ def test_words_from_outside_are_shown_as_words(page: Page, address: str) -> None
     ask(page, address, "Why was the lighthouse painted green?")
     seen(page, EVIL)
     assert page.locator("img[src=x]").count() == 0
-    assert page.locator("a[href*='example.org']").count() == 0
+    # Streamlit makes a bare address a link to itself; no link may hide where it leads.
+    for link in page.locator("a[href*='example.org']").all():
+        assert link.inner_text() in (link.get_attribute("href") or "")
+    assert page.get_by_text("bold", exact=True).count() == 0
 
 
 def test_options_are_told_apart_by_letters(page: Page, address: str) -> None:
