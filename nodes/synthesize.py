@@ -91,7 +91,7 @@ def _settled(state: State, desk: Desk, said: Conclusion, note: str) -> State:
     missing = {
         e.ref: e.score for e in said.found if e.ref in said.refs and e.ref not in refs(ledger)
     }
-    target = state.get("current") or ledger.subtasks[0].id
+    target = state.get("current") or next((s.id for s in ledger.subtasks), "")
     ledger = bind(ledger, target, missing, max(missing.values(), default=0.0))
     action = Action(
         kind="answer",
