@@ -49,6 +49,8 @@ def _settings(xllamacpp: Any, model: Path) -> Any:
     params.n_parallel = 1
     params.cpuparams.n_threads = THREADS
     params.cpuparams_batch.n_threads = THREADS
+    # Waiting threads sleep instead of spinning.
+    params.cpuparams.poll = params.cpuparams_batch.poll = 0
     params.n_gpu_layers = 0
     params.verbosity = ERRORS_ONLY
     params.ui = False
