@@ -16,13 +16,6 @@ if TYPE_CHECKING:
     from models.profile import Profile as ProfileModel
     from store.home import Home
 
-EXTRAS = {
-    "openai": ("langchain_openai", "langchain-openai"),
-    "google_genai": ("langchain_google_genai", "langchain-google-genai"),
-    "llama": ("xllamacpp", "xllamacpp"),
-}
-"""Provider of a chat model -> module that must be there, and the package that has it."""
-
 DECODERS = ("h264", "hevc", "vp9", "av1", "mpeg4", "aac", "mp3", "opus", "vorbis", "flac")
 
 
@@ -88,12 +81,12 @@ def _weights(home: Home, profile: ProfileModel) -> Iterator[Check]:
 def _chat(profile: ProfileModel) -> Iterator[Check]:
     """The package of each language model's provider, and its key."""
     from models.chat_models import key_variable
+    from models.extras import extra_of
 
     for role, spec in profile.chat.items():
-        module, package = EXTRAS.get(spec.provider, (f"langchain_{spec.provider}", spec.provider))
-        there = find_spec(module) is not None
-        fix = "" if there else f".venv/bin/pip install -c requirements-dev.lock {package}"
-        yield Check(f"chat {role}", there, spec.model, fix)
+        extra = extra_of(spec.provider)
+        there = find_spec(extra.module) is not None
+        yield Check(f"chat {role}", there, spec.model, "" if there else extra.hint)
         yield from _key(role, key_variable(spec))
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from domain.errors import SetupError
+from models.extras import extra_of
 from models.profile import IN_PROCESS, ChatSpec
 
 if TYPE_CHECKING:
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 ChatFactory = Callable[[ChatSpec, float | None], "BaseChatModel"]
 """Makes the chat model of a spec at a temperature."""
 
-EXTRAS = {"openai": "openai", "google_genai": "gemini", IN_PROCESS: "llama"}
 KEYS = {
     "openai": "OPENAI_API_KEY",
     "google_genai": "GOOGLE_API_KEY",
@@ -91,8 +91,5 @@ def without_key(text: str, spec: ChatSpec) -> str:
 
 
 def _missing_package(spec: ChatSpec) -> str:
-    extra = EXTRAS.get(spec.provider)
-    what = (
-        f'pip install "homer-video[{extra}]"' if extra else f"pip install langchain-{spec.provider}"
-    )
-    return f"the language model {spec.model!r} needs a package that is not installed: {what}"
+    hint = extra_of(spec.provider).hint
+    return f"the language model {spec.model!r} needs a package that is not installed: {hint}"

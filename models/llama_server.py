@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from domain.errors import SetupError
+from models.extras import extra_of
 from models.onnx import THREADS
 
 CONTEXT_TOKENS = 16_384
@@ -29,9 +30,8 @@ def llama_url(model: Path) -> str:
     try:
         import xllamacpp
     except ImportError as error:
-        raise SetupError(
-            'a language model in this process needs: pip install "homer-video[llama]"'
-        ) from error
+        hint = extra_of("llama").hint
+        raise SetupError(f"a language model in this process needs a package: {hint}") from error
     try:
         server = xllamacpp.Server(_settings(xllamacpp, model))
     except RuntimeError as error:

@@ -1,0 +1,46 @@
+"""A package that is missing is named with its extra and a command that installs it and no more."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from domain.errors import SetupError
+from models.extras import extra_of
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("provider", ["openai", "google_genai", "llama"])
+def test_our_extras_have_what_is_named(provider: str) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extra = extra_of(provider)
+    assert extra.name is not None
+    (wanted,) = project["optional-dependencies"][extra.name]
+    assert re.split("[<>=]", wanted)[0] == extra.package
+    assert f'extra "{extra.name}"' in extra.hint
+
+
+def test_a_provider_that_is_not_ours_goes_by_langchains_names() -> None:
+    extra = extra_of("google_vertexai")
+    assert (extra.module, extra.package) == (
+        "langchain_google_vertexai",
+        "langchain-google-vertexai",
+    )
+    assert extra.hint == (
+        ".venv/bin/pip install -c requirements-dev.lock langchain-google-vertexai"
+    )
+
+
+def test_a_model_without_its_package_says_how_to_get_it(tmp_path: Path) -> None:
+    from models.chat_models import make_chat_model
+    from models.profile import ChatSpec
+
+    spec = ChatSpec(model="mistralai:small")
+    with pytest.raises(
+        SetupError, match="pip install -c requirements-dev.lock langchain-mistralai"
+    ):
+        make_chat_model(spec, None)
