@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import typer
@@ -85,7 +84,7 @@ def _chat(profile: ProfileModel) -> Iterator[Check]:
 
     for role, spec in profile.chat.items():
         extra = extra_of(spec.provider)
-        there = find_spec(extra.module) is not None
+        there = extra.installed
         yield Check(f"chat {role}", there, spec.model, "" if there else extra.hint)
         yield from _key(role, key_variable(spec))
 

@@ -3,31 +3,42 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib.util import find_spec
 
 
 @dataclass(frozen=True)
 class Extra:
-    """A package of a provider: the module to import, and the extra of ours that names it."""
+    """The packages of a provider, the modules in them, and the extra of ours that names them."""
 
-    module: str
-    package: str
+    modules: tuple[str, ...]
+    packages: tuple[str, ...]
     name: str | None = None
+
+    @property
+    def installed(self) -> bool:
+        """Whether all of it is there; nothing is imported."""
+        return all(find_spec(module) is not None for module in self.modules)
 
     @property
     def hint(self) -> str:
         """How to install it beside what ``make setup`` installed, and nothing else with it."""
         extra = f'extra "{self.name}": ' if self.name else ""
-        return f"{extra}.venv/bin/pip install -c requirements-dev.lock {self.package}"
+        packages = " ".join(self.packages)
+        return f"{extra}.venv/bin/pip install -c requirements-dev.lock {packages}"
 
 
+_OPENAI = ("langchain_openai",), ("langchain-openai",)
 _KNOWN = {
-    "openai": Extra("langchain_openai", "langchain-openai", "openai"),
-    "google_genai": Extra("langchain_google_genai", "langchain-google-genai", "gemini"),
-    "llama": Extra("xllamacpp", "xllamacpp", "llama"),
+    "openai": Extra(*_OPENAI, "openai"),
+    "google_genai": Extra(("langchain_google_genai",), ("langchain-google-genai",), "gemini"),
+    # A model in this process is asked over OpenAI's protocol too.
+    "llama": Extra(
+        ("xllamacpp", "langchain_openai"), ("xllamacpp", "langchain-openai"), name="llama"
+    ),
 }
 
 
 def extra_of(provider: str) -> Extra:
     """What a provider of language models needs; LangChain's naming where it is not one of ours."""
     package = f"langchain-{provider.replace('_', '-')}"
-    return _KNOWN.get(provider) or Extra(package.replace("-", "_"), package)
+    return _KNOWN.get(provider) or Extra((package.replace("-", "_"),), (package,))
