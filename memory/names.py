@@ -31,8 +31,8 @@ _PLATE = re.compile(rf"{_PLATE_WORD}(?: {_PLATE_WORD}){{1,2}}")
 _FIRST = re.compile(r"[A-ZÀ-Ý][A-Za-zÀ-ÿ'’-]{2,}")
 _TITLE = r"(?:[A-Z][A-Za-z&'’-]*,? ){0,3}([A-Z][A-Za-z]+)"
 
-NEAR_MS = 500
-"""A face seen this close to a keyframe counts as in view on it."""
+NEAR_MS = 200
+"""A face seen this close to a keyframe counts as in view on it; keyframes are always searched."""
 
 LEAST_SCORE = 0.8
 """Name plates must be read at least this well."""

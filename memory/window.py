@@ -124,7 +124,7 @@ def _related(
 ) -> list[SegmentAt]:
     if not lines:
         return []
-    mean = np.mean([one.vector for one in lines], axis=0).tolist()
+    mean = np.asarray([one.vector for one in lines]).mean(axis=0).tolist()
     known = {one.id for one in previous}
     found = stored.closest_segments(session, video_id, mean, RELATED + len(known))
     return [one for one in found if one.id not in known][:RELATED]

@@ -23,6 +23,7 @@ from sqlalchemy import (
     Text,
     UniqueConstraint,
     func,
+    text,
 )
 from sqlalchemy.dialects.postgresql import JSONB, TSVECTOR
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
@@ -303,7 +304,17 @@ class SegmentRevisionRow(Base):
     """How a segment read while the revision held. ``absorbed_into``: why it closed, if so."""
 
     __tablename__ = "segment_revisions"
-    __table_args__ = (UniqueConstraint("segment_id", "revision"),)
+    __table_args__ = (
+        UniqueConstraint("segment_id", "revision"),
+        # A patch finds what it touches by these, however many segments there are.
+        Index("segment_revisions_label", "label", postgresql_where=text("to_clip IS NULL")),
+        Index(
+            "segment_revisions_clips",
+            "clips",
+            postgresql_using="gin",
+            postgresql_where=text("to_clip IS NULL"),
+        ),
+    )
     id: Mapped[int] = _pk()
     segment_id: Mapped[int] = _ref("segments.id")
     revision: Mapped[int]

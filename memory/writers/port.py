@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from domain.events import EventPatch
 from domain.media import Percept
 from domain.memories import ClipMemories, Memory, Source
@@ -68,7 +71,7 @@ class Line:
     span: TimeSpan
     text: str
     source: Source
-    vector: Sequence[float] = field(repr=False)
+    vector: Sequence[float] | NDArray[np.float32] = field(repr=False)
     speaker: str | None = None
     tags: tuple[str, ...] = ()
 
