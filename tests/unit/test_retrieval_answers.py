@@ -1,0 +1,256 @@
+"""Quoting what answers, how close is close, and who is who in what is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from domain.events import Segment
+from domain.people import Character
+from domain.time import TimeSpan
+from memory.retrieval.closeness import (
+    FADE,
+    Yardstick,
+    closeness,
+    coverage,
+    faded,
+    yardstick,
+)
+from memory.retrieval.events import Found, word_scores
+from memory.retrieval.extract import answering, by_words, extract, whole
+from memory.retrieval.people import cast, told, with_names
+from memory.retrieval.ranking import Asked
+from memory.retrieval.reread import MOST, bonus, logits, passage
+from memory.retrieval.words import terms
+from store.queries.search import Line
+from tests.support.remembered import WordEmbedder
+from tests.support.story import view_of
+
+# Quoting
+
+
+def talk(*lines: str, speaker: str = "Ann"):
+    return view_of([list(lines)], speakers=dict.fromkeys(lines, speaker))
+
+
+def test_a_sentence_is_made_whole_from_its_lines() -> None:
+    view = talk("Hello.", "I thank Jeff and his team", "for the hospitality.", "Now to work.")
+    found = whole(view, 2)
+    assert found.lines == (1, 2)
+    assert found.text == "I thank Jeff and his team for the hospitality."
+
+
+def test_a_short_line_takes_the_next_one_along() -> None:
+    view = talk("Welcome.", "Have respected meetings.", "First, put the phones away.")
+    assert whole(view, 1).text == "Have respected meetings. First, put the phones away."
+
+
+def test_a_sentence_does_not_run_on_into_another_speaker_or_clip_of_description() -> None:
+    lines = ["I think that", "so do I"]
+    view = view_of([lines], speakers={"I think that": "Ann", "so do I": "Bob"})
+    assert whole(view, 0).text == "I think that"
+    assert whole(view_of([lines]), 0).text == "I think that"
+
+
+def test_a_sentence_does_not_run_on_over_a_silence() -> None:
+    lines = ["I was going to say", "that we are late"]
+    view = view_of([[lines[0]], [lines[1]]], speakers=dict.fromkeys(lines, "Ann"))
+    assert whole(view, 0).text == "I was going to say"
+
+
+def test_a_sentence_runs_on_over_few_lines_only() -> None:
+    view = talk(*(f"and on and on for line {i}" for i in range(20)))
+    assert len(whole(view, 10).lines) == 7
+
+
+@pytest.mark.parametrize(
+    ("text", "question", "answer"),
+    [
+        ("It rains. The bus leaves at nine today. Bye.", "When does the bus leave?", 1),
+        ("Only one sentence here", "What?", 0),
+    ],
+)
+def test_the_sentence_that_answers(text: str, question: str, answer: int) -> None:
+    parts = ["It rains.", "The bus leaves at nine today.", "Bye."]
+    expected = parts[answer] if len(text) > 30 else text
+    assert answering(text, by_words(question)) == expected
+
+
+def test_a_question_is_quoted_with_what_follows() -> None:
+    text = "Why is the sky so very blue? Light scatters in the air. Good."
+    quoted = answering(text, by_words("why is the sky blue"))
+    assert quoted == "Why is the sky so very blue? Light scatters in the air."
+
+
+def test_a_quote_has_the_refs_and_span_of_its_lines_only() -> None:
+    view = talk("Good morning to all of you.", "The bus to the", "harbour leaves at nine.")
+    found = extract(view, 2, by_words("When does the bus leave?"), {"Ann": "Anna"}, 0.5)
+    assert found.text == "Anna: The bus to the harbour leaves at nine."
+    assert found.refs == ("m2", "m3")
+    assert found.span == TimeSpan.of(1_000, 2_900)
+    assert found.score == 0.5
+
+
+@given(st.lists(st.text(min_size=1, max_size=30), min_size=1, max_size=8), st.data())
+def test_any_line_can_be_quoted(lines: list[str], data: st.DataObject) -> None:
+    view = talk(*lines)
+    number = data.draw(st.integers(0, len(lines) - 1))
+    found = extract(view, number, by_words("What?"), {}, 1.0)
+    assert found.refs
+    assert found.span.start_ms <= found.span.end_ms
+
+
+# Closeness
+
+
+def test_closeness_is_read_against_unrelated_sentences() -> None:
+    assert abs(yardstick(WordEmbedder()).unrelated) < 0.2
+    stick = Yardstick(0.4)
+    assert stick.nearness(0.4) == stick.nearness(-1) == 0
+    assert stick.nearness(1.0) == 1
+    assert stick.nearness(0.7) == pytest.approx(0.5)
+
+
+def test_either_words_or_vectors_can_tell() -> None:
+    assert closeness(0, 0) == 0
+    assert closeness(1, 0) == closeness(0, 1) == 1
+    assert closeness(0.5, 0.5) == 0.75
+
+
+def test_rare_words_cover_more_than_common_ones() -> None:
+    view = view_of([["the dog barks"], ["a dog runs"], ["a zebra and a dog"], ["rain"]])
+    words = terms("zebra dog")
+    assert coverage(view, words, [2]) == pytest.approx(1)
+    assert 0 < coverage(view, words, [0]) < 0.5
+    assert coverage(view, words, [3]) == 0
+    assert coverage(view, [], [0]) == 0
+
+
+@given(st.floats(0, 1), st.lists(st.floats(-30, 30), min_size=1))
+def test_shown_scores_fall_from_the_closest(best: float, scores: list[float]) -> None:
+    ranked = sorted(scores, reverse=True)
+    shown = faded(best, ranked)
+    assert shown[0] == best
+    assert shown == sorted(shown, reverse=True)
+    assert all(0 <= one <= 1 for one in shown)
+
+
+def test_a_score_fades_with_the_distance() -> None:
+    assert faded(1, [10, 10 - FADE])[1] == pytest.approx(np.exp(-1))
+
+
+# Reading again
+
+
+def test_lines_are_read_alone_or_with_those_beside_them() -> None:
+    view = view_of([["one", "two"], ["three"]])
+    assert passage(view, 1, 0) == "two"
+    assert passage(view, 1, 1) == "one two three"
+    assert passage(view, 0, 1) == "one two"
+
+
+class Counts:
+    """Scores passages by their length."""
+
+    name = "counts"
+
+    def __init__(self) -> None:
+        self.read: list[str] = []
+
+    def scores(self, query: str, passages: list[str]):
+        self.read = passages
+        return np.array([len(one) / 100 for one in passages], dtype=np.float32)
+
+
+@pytest.mark.parametrize(("options", "read"), [((), ["two"]), (("a", "b"), ["one two three"])])
+def test_options_need_the_lines_around(options: Sequence[str], read: list[str]) -> None:
+    view, reranker = view_of([["one", "two"], ["three"]]), Counts()
+    bonus(view, Asked("What?", tuple(options)), np.array([1]), reranker)
+    assert reranker.read == read
+
+
+def test_logits_are_cut_at_both_ends() -> None:
+    found = logits(np.array([0.0, 0.5, 1.0], dtype=np.float32))
+    assert list(found) == [-MOST, 0, MOST]
+
+
+# People
+
+
+def line(text: str, source: str = "said", speaker: str | None = None, kind: str = "episodic"):
+    return Line(1, 0, 0, 1, kind, text, source, speaker, None)
+
+
+ADA = Character(number=2, name="Ada Lovelace", faces=(0,), voices=(1, 3))
+NOBODY = Character(number=3, faces=(4,))
+
+
+@pytest.mark.parametrize(
+    ("shown", "text"),
+    [
+        (line("Hello", speaker="<voice_1>"), "Ada Lovelace: Hello"),
+        (line("Hello", speaker="<voice_9>"), "<voice_9>: Hello"),
+        (line("Hello", speaker="Bob"), "Bob: Hello"),
+        (line("Hello"), "Hello"),
+        (line("EXIT", "read"), "On screen: EXIT"),
+        (line("<face_0> is a poet", "read", kind="character"), "Ada Lovelace is a poet"),
+        (line("<face_0> waves at <face_4>", "seen"), "Ada Lovelace waves at <face_4>"),
+    ],
+)
+def test_lines_are_told_with_names(shown: Line, text: str) -> None:
+    names = cast({"v": [ADA, NOBODY]}).names("v")
+    assert told(shown, names) == text
+
+
+def test_tags_of_one_video_are_nobody_in_another() -> None:
+    both = cast({"v": [ADA], "w": [NOBODY]})
+    assert both.names("w") == {}
+    assert with_names("<face_0>", both.names("v")) == "Ada Lovelace"
+
+
+@pytest.mark.parametrize(
+    ("query", "numbers"),
+    [
+        ("What does Ada Lovelace say?", [2]),
+        ("what does ADA LOVELACE's voice say", [2]),
+        ("What does Ada say?", []),
+        ("Where is <face_4>?", [3]),
+        ("What does <character_2> do to <face_4>?", [2, 3]),
+        ("What is on the table?", []),
+    ],
+)
+def test_whom_a_query_is_about(query: str, numbers: list[int]) -> None:
+    people = cast({"v": [ADA, NOBODY]}).named_in(query)
+    assert [one.character.number for one in people] == numbers
+
+
+# Segments by words
+
+
+def test_segments_are_found_by_their_rarer_words() -> None:
+    def found(number: int, label: str, summary: str) -> Found:
+        segment = Segment(
+            id=number + 1,
+            video="0" * 16,
+            number=number,
+            label=label,
+            summary=summary,
+            clips=(number,),
+            span=TimeSpan.of(0, 1),
+        )
+        words = frozenset(terms(f"{label} {summary}"))
+        return Found(segment, np.zeros(4, dtype=np.float32), words)
+
+    segments = [
+        found(0, "Tea", "Tea is made with a dog around."),
+        found(1, "Walk", "A dog runs."),
+        found(2, "Zoo", "A dog meets a zebra."),
+    ]
+    scores = word_scores(segments, terms("the dog and the zebra"))
+    assert scores[2] == pytest.approx(1)
+    assert 0 < scores[0] == scores[1] < 0.5
+    assert list(word_scores(segments, [])) == [0, 0, 0]
