@@ -108,6 +108,15 @@ class StructuredChat:
         """Whether the model can look at images."""
         return self._endpoint.spec.images
 
+    def check(self) -> None:
+        """See that the model could be asked, before any work that needs it. Makes no call.
+
+        Raises:
+            SetupError: a package, a key or a model file is missing.
+        """
+        if self._replay is None:
+            self._endpoint.check()
+
     def ask(
         self,
         messages: Sequence[Message],

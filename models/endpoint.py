@@ -36,6 +36,14 @@ class Endpoint:
         self._factory = factory
         self._models: dict[float | None, BaseChatModel] = {}
 
+    def check(self) -> None:
+        """Make the client without asking anything.
+
+        Raises:
+            SetupError: a package, a key or a model file is missing.
+        """
+        self._model(self.spec.temperature)
+
     def send(
         self,
         messages: Sequence[dict[str, Any]],

@@ -158,6 +158,8 @@ def download_package(part: Part, folder: Path) -> Path:
         )
     except subprocess.TimeoutExpired as error:
         raise SourceFailed("the package client did not finish") from error
+    if "No module named pip" in done.stderr:
+        raise SourceFailed(f"pip is missing: {sys.executable} -m ensurepip")
     wheels = list(into.glob("*.whl"))
     if done.returncode or not wheels:
         said = [line for line in done.stderr.splitlines() if line.strip()]

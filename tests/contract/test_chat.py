@@ -312,8 +312,19 @@ def test_a_missing_key_names_its_variable(
 ) -> None:
     monkeypatch.delenv(variable, raising=False)
     profile = Profile(name="p", chat={"default": ChatSpec(model=model)})
+    chat = Toolbox(profile, Path("absent")).chat("writer")
     with pytest.raises(SetupError, match=variable):
-        Toolbox(profile, Path("absent")).chat("writer").ask(TURNS, City, purpose="act")
+        chat.check()
+    with pytest.raises(SetupError, match=variable):
+        chat.ask(TURNS, City, purpose="act")
+
+
+def test_a_check_makes_no_call_and_a_replay_needs_no_key() -> None:
+    with OpenAIServer() as server:
+        chat_of(server).check()
+        assert server.requests == []
+    keyed = Profile(name="p", chat={"default": ChatSpec(model="openai:m", key="NOT_SET_ANYWHERE")})
+    Toolbox(keyed, Path("absent")).chat("writer", replay=lambda _digest: None).check()
 
 
 @pytest.mark.parametrize(

