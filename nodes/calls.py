@@ -87,11 +87,9 @@ class Calls:
         Raises:
             BudgetExceeded: it would.
         """
-        gone = self._meter.gone()
-        if gone and not last:
-            raise BudgetExceeded(gone)
+        gone = self._meter.all_gone() if last else self._meter.gone()
         guess = sum(len(message.content) for message in messages) / CHARS_A_TOKEN
-        if self._meter.seconds_left <= 0 or guess > self._meter.tokens_left:
+        if gone or guess > self._meter.tokens_left:
             raise BudgetExceeded(gone or "too few tokens are left for another call")
 
     def _told(self, error: ModelError) -> Exception:

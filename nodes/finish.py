@@ -42,26 +42,30 @@ def finish(state: State, desk: Desk) -> State:
 
 
 def answer_of(state: State, desk: Desk, outcome: Outcome) -> Answer:
-    """The answer that the outcome comes to; refs that no row has are dropped and noted."""
+    """The answer that the outcome comes to; refs that no row has are dropped and noted.
+
+    What is not in memory has one text: a reasoner's guess at it would be a claim without evidence.
+    """
     action, options = outcome.action or action_of(state), question_of(state).options
     if action is None:
         raise ValueError("a trajectory ends with an answer")
-    cited = desk.cite(action.citations)
+    missing = action.not_in_memory and not options
+    cited = desk.cite(() if missing else action.citations)
     if cited.unknown:
         message = f"no row has the ids {', '.join(cited.unknown)}"
         desk.recorder.add(Failed(round=state.get("round", 0), where="cite", message=message))
     option = chosen(action.answer, options) if options else None
-    text = options[ord(option) - ord("A")] if option else named(action.answer, desk.people)
+    said = NOT_IN_MEMORY if missing else named(action.answer, desk.people)
     refs = tuple(c.ref for c in cited.citations)
-    sure = 0.0 if action.not_in_memory else certainty(ledger_of(state), refs)
+    sure = certainty(ledger_of(state), refs)
     return Answer(
-        text=text or NOT_IN_MEMORY,
+        text=options[ord(option) - ord("A")] if option else said,
         option=option,
         confidence=round(sure if outcome.share is None else min(sure, outcome.share), 4),
-        not_in_memory=action.not_in_memory,
+        not_in_memory=missing,
         citations=cited.citations,
         retrieved=retrieved(desk, refs, surveyed=outcome.surveyed),
-        searched=searched(desk) if action.not_in_memory else (),
+        searched=searched(desk) if missing else (),
         note=" ".join(note for note in (desk.reasoner.note, outcome.note) if note),
     )
 

@@ -44,12 +44,20 @@ class Meter:
         return max(0, self._settings.tokens - self.tokens)
 
     def gone(self) -> str:
-        """Which budget is gone, in words; empty while there is some of both.
+        """Which budget is gone, in words; empty while there is enough of both for a call.
 
-        One call as large as the largest so far is held back for the final answer.
+        A call may take as much as the largest so far, and as much again is held back for the
+        final answer.
         """
+        return self._short_of(2 * self.largest)
+
+    def all_gone(self) -> str:
+        """The same for the final answer, which may take what was held back."""
+        return self._short_of(self.largest)
+
+    def _short_of(self, tokens: int) -> str:
         if self.seconds_left <= 0:
             return f"the {self._settings.seconds:g} seconds are spent"
-        if self.tokens_left <= self.largest:
+        if self.tokens_left <= 0 or self.tokens_left < tokens:
             return f"the {self._settings.tokens} tokens are spent"
         return ""

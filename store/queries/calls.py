@@ -72,7 +72,8 @@ def add_call(session: Session, call: NewCall) -> int:
 def messages_of(session: Session, hashes: Sequence[str]) -> list[dict[str, Any]]:
     """The pool's messages under ``hashes``, in that order; a hash may repeat."""
     query = select(MessageRow.hash, MessageRow.content).where(MessageRow.hash.in_(set(hashes)))
-    pool: dict[str, dict[str, Any]] = dict(session.execute(query).tuples().all())
+    rows = session.execute(query).all()
+    pool: dict[str, dict[str, Any]] = dict(rows)
     return [pool[key] for key in hashes]
 
 
@@ -110,4 +111,4 @@ def usage_of(session: Session, trajectory: str) -> list[Usage]:
         .group_by(row.purpose, row.model)
         .order_by(row.purpose, row.model)
     )
-    return [Usage(*values) for values in session.execute(query).tuples()]
+    return [Usage(*values) for values in session.execute(query)]

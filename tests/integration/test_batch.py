@@ -1,0 +1,141 @@
+"""Many questions: in a file, at once, and again after a stop."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from domain.asking import Question
+from domain.errors import InputError, ModelError, NotFound
+from graphs.ask import Asked, ask
+from graphs.asker import Asker
+from graphs.batch import answered, read_questions, run_batch, write_batch
+from models.toolbox import Toolbox
+from store.database import Store
+from tests.support.asking import PARTY, WordToolbox, remember_party
+
+LINES: list[dict[str, Any]] = [
+    {"id": "a", "video": PARTY[:6], "question": "What does Bob play?"},
+    {"id": 7, "video": PARTY, "question": "Who opens the gate?", "options": ["Bob", "Ann"]},
+    {"id": "c", "video": PARTY, "question": "What does Bob play?", "as_of_s": 90.5},
+]
+
+
+def written(path: Path, *lines: Any) -> Path:
+    texts = [line if isinstance(line, str) else json.dumps(line) for line in lines]
+    path.write_text("\n".join(texts) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def party(store: Store) -> Store:
+    remember_party(store)
+    return store
+
+
+def test_every_question_gets_its_line_and_a_second_run_asks_nothing(
+    party: Store, tmp_path: Path
+) -> None:
+    questions = read_questions(written(tmp_path / "q.jsonl", *LINES, ""))
+    out = tmp_path / "sub" / "answers.jsonl"
+    results = list(write_batch(out, run_batch(party, WordToolbox(), questions, workers=2)))
+    assert [r.finished for r in results] == [1, 2, 3]
+    assert {r.total for r in results} == {3}
+    lines = {line["id"]: line for line in map(json.loads, out.read_text().splitlines())}
+    assert set(lines) == {"a", 7, "c"}
+    assert lines[7]["option"] == "B"
+    assert "option" not in lines["a"]
+    assert all(e["end_s"] <= 90.0 for e in lines["c"]["retrieved"])
+    assert answered(out) == {"a", 7, "c"}
+    assert list(run_batch(party, WordToolbox(), questions, answered(out))) == []
+
+
+def test_a_batch_gives_what_single_questions_give(party: Store, tmp_path: Path) -> None:
+    questions = read_questions(written(tmp_path / "q.jsonl", *LINES))
+    lines = {r.id: r.line for r in run_batch(party, WordToolbox(), questions, workers=3)}
+    alone = ask(party, WordToolbox(), Question(text="What does Bob play?", videos=(PARTY,)))
+    line = lines["a"]
+    assert line is not None
+    assert line["answer"] == alone.answer.text
+    assert line["rounds"] == alone.rounds
+
+
+def test_a_torn_last_line_is_cut_off_and_done_again(party: Store, tmp_path: Path) -> None:
+    questions = read_questions(written(tmp_path / "q.jsonl", *LINES))
+    out = tmp_path / "answers.jsonl"
+    list(write_batch(out, run_batch(party, WordToolbox(), questions[:2], workers=1)))
+    whole = out.read_bytes()
+    out.write_bytes(whole[:-20])
+    done = answered(out)
+    assert done == {"a"}
+    results = list(write_batch(out, run_batch(party, WordToolbox(), questions, done)))
+    assert [r.finished for r in results] == [2, 3]
+    lines = [json.loads(line) for line in out.read_text().splitlines()]
+    assert sorted(str(line["id"]) for line in lines) == ["7", "a", "c"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "complaint"),
+    [
+        (['{"id": "a"'], "line 1"),
+        ([{"id": "a", "video": "v"}], "question"),
+        ([LINES[0], {**LINES[1], "optoins": []}], "line 2: optoins"),
+        ([{**LINES[0], "question": ""}], "question"),
+        ([{**LINES[0], "as_of_s": -1}], "as_of_s"),
+        ([{**LINES[0], "options": ["x"] * 27}], "options"),
+        ([LINES[0], LINES[0]], "'a' comes twice"),
+    ],
+)
+def test_a_wrong_line_is_named_with_what_is_wrong(
+    tmp_path: Path, lines: list[Any], complaint: str
+) -> None:
+    with pytest.raises(InputError, match=complaint):
+        read_questions(written(tmp_path / "q.jsonl", *lines))
+
+
+def test_a_missing_file_and_a_file_that_is_no_output_are_errors(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot be read"):
+        read_questions(tmp_path / "none.jsonl")
+    assert answered(tmp_path / "none.jsonl") == set()
+    for text in ("hello\nworld\n", '{"id": [1]}\n', "[1]\n"):
+        wrong = tmp_path / "wrong.txt"
+        wrong.write_text(text)
+        with pytest.raises(InputError, match="line 1"):
+            answered(wrong)
+        assert wrong.read_text() == text
+
+
+def test_an_unknown_video_is_said_before_anything_is_asked(party: Store, tmp_path: Path) -> None:
+    path = written(tmp_path / "q.jsonl", LINES[0], {**LINES[1], "video": "nowhere"})
+    with pytest.raises(NotFound, match="nowhere"):
+        next(run_batch(party, WordToolbox(), read_questions(path)))
+
+
+class Unlucky(Asker):
+    """Cannot reach its model for one of the questions."""
+
+    def ask(self, question: Question, *args: Any) -> Asked:
+        if question.options:
+            raise ModelError("the connection was refused")
+        return super().ask(question, *args)
+
+
+def unlucky(store: Store, toolbox: Toolbox) -> Asker:
+    return Unlucky(store, toolbox)
+
+
+def test_a_question_that_fails_does_not_stop_the_others_and_is_asked_again(
+    party: Store, tmp_path: Path
+) -> None:
+    questions = read_questions(written(tmp_path / "q.jsonl", *LINES))
+    out = tmp_path / "answers.jsonl"
+    failing = run_batch(party, WordToolbox(), questions, workers=2, make=unlucky)
+    results = {r.id: r for r in write_batch(out, failing)}
+    assert isinstance(results[7].error, ModelError)
+    assert results[7].line is None
+    assert answered(out) == {"a", "c"}
+    again = list(run_batch(party, WordToolbox(), questions, answered(out)))
+    assert [(r.id, r.error) for r in again] == [(7, None)]

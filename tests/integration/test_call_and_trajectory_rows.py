@@ -1,0 +1,170 @@
+"""Model calls with their pool, trajectories with their events: what is stored is what was said."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlalchemy.exc import IntegrityError
+
+from domain.asking import Answer, Question
+from domain.errors import Ambiguous, NotFound
+from domain.trajectory import Failed, Forced, RoundOpened
+from domain.view import MemoryView, Scope
+from store.database import Store
+from store.queries.calls import (
+    NewCall,
+    add_call,
+    calls_of,
+    find_call,
+    message_hash,
+    messages_of,
+    usage_of,
+)
+from store.queries.trajectories import (
+    add_events,
+    add_trajectory,
+    drop_events,
+    end_trajectory,
+    events_of,
+    find_trajectory,
+    list_trajectories,
+)
+from store.schema import MessageRow
+from tests.support.machine import VIDEO, watched
+
+QUESTION = Question(
+    text="What does Ann open?", videos=(VIDEO,), options=("a door", "ünïcode"), as_of_ms=90_000
+)
+VIEW = MemoryView(scopes=(Scope(video=VIDEO, last_clip=2),))
+EVENTS = [
+    RoundOpened(round=1, subtask="t1", text="what", attempt=1),
+    Forced(round=1, mode="video", reason="stuck"),
+    Failed(round=1, where="act", message="it said: 'nö' \\ \" <b>"),
+]
+
+
+@pytest.fixture
+def running(store: Store) -> Store:
+    watched(store)
+    with store.begin() as session:
+        add_trajectory(session, "aa11", QUESTION, VIEW, "homer", "local")
+    return store
+
+
+def call(**changes: Any) -> NewCall:
+    values: dict[str, Any] = {
+        "request_hash": "h1",
+        "purpose": "act",
+        "profile": "local",
+        "model": "openai:test",
+        "messages": [
+            {"role": "system", "content": "be brief"},
+            {"role": "user", "content": "grüße"},
+        ],
+        "reply": {"text": "{}"},
+        "error": None,
+        "tokens_in": 10,
+        "tokens_out": 2,
+        "cost_usd": 0.5,
+        "ms": 7,
+        "trajectory_id": "aa11",
+    }
+    return NewCall(**values | changes)
+
+
+def test_a_trajectory_reads_back_as_it_was_asked_and_ended(running: Store) -> None:
+    made = Answer(text="a door", option="A", confidence=0.5, note="quoted")
+    with running.begin() as session:
+        before = find_trajectory(session, "aa11")
+        end_trajectory(session, "aa11", "done", made, 120, 1.5)
+        after = find_trajectory(session, "aa")
+    assert (before.state, before.answer) == ("running", None)
+    assert before.question == QUESTION
+    assert before.view == VIEW
+    assert (after.state, after.answer, after.tokens, after.seconds) == ("done", made, 120, 1.5)
+
+
+def test_a_trajectory_is_found_by_an_unambiguous_beginning(running: Store) -> None:
+    with running.begin() as session:
+        add_trajectory(session, "aa1", QUESTION, VIEW, "homer", "local")
+        add_trajectory(session, "bb22", QUESTION, VIEW, "homer", "local")
+        assert find_trajectory(session, "b").id == "bb22"
+        assert find_trajectory(session, "aa1").id == "aa1"
+        assert {t.id for t in list_trajectories(session)} == {"aa1", "aa11", "bb22"}
+        assert len(list_trajectories(session, limit=2)) == 2
+        with pytest.raises(Ambiguous):
+            find_trajectory(session, "aa")
+        for name in ("", "c", "%", "_a11"):
+            with pytest.raises(NotFound):
+                find_trajectory(session, name)
+
+
+def test_events_keep_their_order_and_can_only_be_appended(running: Store) -> None:
+    with running.begin() as session:
+        add_events(session, "aa11", 0, EVENTS[:1])
+        add_events(session, "aa11", 1, EVENTS[1:])
+        add_events(session, "aa11", 3, [])
+        assert events_of(session, "aa11") == EVENTS
+    with pytest.raises(IntegrityError), running.begin() as session:
+        add_events(session, "aa11", 2, EVENTS[:1])
+
+
+def test_a_step_that_was_cut_off_is_forgotten_before_it_is_done_again(running: Store) -> None:
+    with running.begin() as session:
+        add_events(session, "aa11", 0, EVENTS)
+        drop_events(session, "aa11", 1)
+        assert events_of(session, "aa11") == EVENTS[:1]
+        add_events(session, "aa11", 1, EVENTS[2:])
+        assert events_of(session, "aa11") == [EVENTS[0], EVENTS[2]]
+
+
+def test_messages_are_pooled_and_come_back_in_order(running: Store) -> None:
+    more = {"role": "user", "content": "more"}
+    messages = list(call().messages)
+    with running.begin() as session:
+        add_call(session, call())
+        add_call(session, call(messages=[*messages, more, messages[0]]))
+        assert session.query(MessageRow).count() == 3
+        stored = calls_of(session, "aa11")
+        assert messages_of(session, stored[1].messages) == [*messages, more, messages[0]]
+
+
+def test_recorded_calls_are_found_by_request_one_after_the_other(running: Store) -> None:
+    with running.begin() as session:
+        for text in ("first", "second"):
+            add_call(session, call(reply={"text": text}))
+        add_call(session, call(trajectory_id=None, reply={"text": "of a writer"}))
+        found = [find_call(session, "h1", "aa11", skip) for skip in range(3)]
+        anywhere = find_call(session, "h1", skip=2)
+    assert [f and f.reply for f in found] == [{"text": "first"}, {"text": "second"}, None]
+    assert anywhere is not None
+    assert anywhere.reply == {"text": "of a writer"}
+
+
+def test_usage_is_summed_by_purpose_and_model(running: Store) -> None:
+    with running.begin() as session:
+        add_call(session, call())
+        add_call(session, call(error="timeout", reply=None, tokens_in=0, tokens_out=0))
+        add_call(session, call(purpose="plan", messages=[]))
+        act, plan = usage_of(session, "aa11")
+    assert (act.purpose, act.calls, act.failed, act.tokens_in, act.ms) == ("act", 2, 1, 10, 14)
+    assert (plan.purpose, plan.calls, plan.cost_usd) == ("plan", 1, 0.5)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(st.text(max_size=4), JSON, max_size=4))
+def test_a_message_has_one_hash_however_its_keys_are_ordered(message: dict[str, Any]) -> None:
+    turned = dict(reversed(message.items()))
+    assert message_hash(message) == message_hash(turned)
+    assert message_hash(json.loads(json.dumps(message))) == message_hash(message)
+    assert message_hash({**message, "extra": 1}) != message_hash({**message, "extra": 2})
