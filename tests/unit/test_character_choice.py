@@ -1,0 +1,80 @@
+"""Which character a voice belongs to, and which of its names a character goes by."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory.characters import ACCEPT_SHARE, ACCEPT_SUPPORT, best_character, source_of_name
+from memory.identities import is_person
+from store.queries.characters import Name, preferred
+from store.queries.identities import Support
+
+OWN = {face: 100 + face for face in range(10)}
+
+
+def supports(*totals: tuple[int, float]) -> list[Support]:
+    return [Support(face, 50, face, total, 1) for face, total in totals]
+
+
+@pytest.mark.parametrize(
+    ("totals", "winner"),
+    [
+        ([], None),
+        ([(1, 3.9)], None),
+        ([(1, 4.0)], 101),
+        ([(1, 6.0), (2, 4.0)], 101),
+        ([(1, 5.9), (2, 4.1)], None),
+        ([(1, 4.0), (2, 9.0)], 102),
+        ([(1, 5.0), (2, 5.0)], None),
+    ],
+)
+def test_the_face_with_most_support_wins_where_there_is_enough_of_it(
+    totals: list[tuple[int, float]], winner: int | None
+) -> None:
+    assert best_character(supports(*totals), OWN) == winner
+
+
+def test_faces_of_one_character_stand_together() -> None:
+    assert best_character(supports((1, 3.0), (2, 3.0), (3, 3.9)), OWN) is None
+    assert best_character(supports((1, 3.0), (2, 3.0), (3, 3.9)), OWN | {2: 101}) == 101
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.floats(0.1, 50)), max_size=10))
+def test_a_winner_has_the_support_and_the_share_it_needs(totals: list[tuple[int, float]]) -> None:
+    winner = best_character(supports(*totals), OWN)
+    of = {row: sum(t for f, t in totals if OWN[f] == row) for row in OWN.values()}
+    if winner is not None:
+        assert of[winner] == max(of.values()) >= ACCEPT_SUPPORT
+        assert of[winner] >= ACCEPT_SHARE * sum(of.values()) - 1e-9
+
+
+def test_of_names_the_most_trusted_is_shown_and_of_equals_the_oldest() -> None:
+    said, read = Name("Jeff Steam", "said", 0), Name("Jeff Steen", "read", 3)
+    assert preferred([said, read]) == "Jeff Steen"
+    assert preferred([said, Name("Geoff", "said", 2)]) == "Jeff Steam"
+    assert preferred([read, Name("Mr. Steen", "person", 9), Name("He", "model", 0)]) == "Mr. Steen"
+    assert preferred([]) is None
+
+
+@pytest.mark.parametrize(
+    ("tag", "writer", "source"),
+    [("<face_1>", "", "read"), ("<voice_1>", "", "said"), ("<face_1>", "model", "model")],
+)
+def test_a_name_s_source_is_what_its_tag_was_recognised_by(
+    tag: str, writer: str, source: str
+) -> None:
+    assert source_of_name(tag, writer) == source
+
+
+@pytest.mark.parametrize(
+    "label", ["Others", " other people ", "MUSIC", "(Lyrics)", "18", "其他人：", ""]
+)
+def test_labels_of_nobody_in_particular_are_no_person(label: str) -> None:
+    assert not is_person(label)
+
+
+@pytest.mark.parametrize("label", ["Jake", "Shure's GF", "男嘉宾", "AI", "Dr. No"])
+def test_labels_of_somebody_are_a_person(label: str) -> None:
+    assert is_person(label)
