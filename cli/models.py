@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from models.weights import FileStatus
 
 MEGABYTE = 1e6
+LARGE = 50 * MEGABYTE
 
 
 def show(context: typer.Context, profile: Profile = None, json: Json = False) -> None:
@@ -51,18 +52,20 @@ def pull(
 
 
 class _Lines:
-    """A line at the start of each file and at every further quarter of it."""
+    """A line when a file begins to come, and at every further quarter of a large one."""
 
     def __init__(self) -> None:
         self._last: tuple[str, str, int] = ("", "", -1)
 
     def __call__(self, progress: Progress) -> None:
-        quarter = 4 * progress.done // max(1, progress.total)
+        large = progress.total >= LARGE
+        quarter = 4 * progress.done // max(1, progress.total) if large else 0
         now = (progress.file, progress.source, quarter)
         if now != self._last:
             self._last = now
-            size = f"{progress.done / MEGABYTE:.0f} of {progress.total / MEGABYTE:.0f} MB"
-            note(f"{progress.file}: {size} from {progress.source}")
+            size = f"{progress.total / MEGABYTE:.1f} MB"
+            done = f", {25 * quarter} % done" if quarter else ""
+            note(f"fetching {progress.file} ({size}{done}) from {progress.source}")
 
 
 def _names(profile: str | None, names: tuple[str, ...]) -> tuple[str, ...]:
