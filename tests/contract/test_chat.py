@@ -330,8 +330,8 @@ def test_a_check_makes_no_call_and_a_replay_needs_no_key() -> None:
 @pytest.mark.parametrize(
     ("model", "package", "extra"),
     [
-        ("openai:gpt", "langchain_openai", r"homer-video\[openai\]"),
-        ("google_genai:gemini", "langchain_google_genai", r"homer-video\[gemini\]"),
+        ("openai:gpt", "langchain_openai", 'extra "openai".*langchain-openai'),
+        ("google_genai:gemini", "langchain_google_genai", 'extra "gemini".*langchain-google-genai'),
         ("anthropic:claude", "langchain_anthropic", "langchain-anthropic"),
     ],
 )

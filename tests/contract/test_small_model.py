@@ -78,3 +78,15 @@ def test_a_broken_file_does_not_take_the_process_down(tmp_path: Path) -> None:
     broken.write_bytes(b"GGUF and then nothing of sense")
     with pytest.raises(SetupError, match="does not start"):
         llama_url(broken)
+
+
+def test_without_the_extra_it_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import sys
+
+    from models.llama_server import llama_url
+
+    monkeypatch.setitem(sys.modules, "xllamacpp", None)
+    with pytest.raises(SetupError, match='extra "llama".*xllamacpp'):
+        llama_url(tmp_path / "any.gguf")
