@@ -8,9 +8,7 @@ from typing import Any
 
 from domain.errors import SetupError
 from models.extras import extra_of
-from models.extras import extra_of
 from models.onnx import THREADS
-from models.profile import IN_PROCESS
 
 CONTEXT_TOKENS = 16_384
 ERRORS_ONLY = 1

@@ -88,5 +88,5 @@ def test_without_the_extra_it_says_what_to_install(
     from models.llama_server import llama_url
 
     monkeypatch.setitem(sys.modules, "xllamacpp", None)
-    with pytest.raises(SetupError, match='extra "llama".*xllamacpp'):
+    with pytest.raises(SetupError, match=r'extra "llama".*xllamacpp'):
         llama_url(tmp_path / "any.gguf")
