@@ -59,11 +59,11 @@ class BoundarySaver(PostgresSaver):
         task_id: str,
         task_path: str = "",
     ) -> None:
-        """Write what a step gave, where its checkpoint is written."""
-        place = config["configurable"]
-        written = self._written.get(place["thread_id"], place["checkpoint_id"])
-        if written == place["checkpoint_id"]:
-            super().put_writes(config, writes, task_id, task_path)
+        """Nothing: what a step gave is in the next checkpoint, together with its events.
+
+        A step that a crash cut off before that is done again; calls to models are on record by
+        themselves.
+        """
 
     def forget(self, thread: str) -> None:
         """Drop what is held of a run that is over."""

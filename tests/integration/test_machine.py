@@ -7,7 +7,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from domain.asking import Action, Mode, SubtaskState
+from domain.asking import Action, Mode, Question, SubtaskState
 from domain.errors import BudgetExceeded, ModelError, NotFound
 from domain.ledger import Draft, Edits, Rewrite
 from domain.settings import AskSettings
@@ -26,16 +26,25 @@ from domain.trajectory import (
     RoundClosed,
     RoundOpened,
 )
+from domain.view import MemoryView, Scope
 from graphs.ask import answer_json
 from nodes.history import load_history
 from nodes.reasoners.port import Assessment, Conclusion, Turn, Unreadable
 from store.database import Store
-from store.queries.trajectories import events_of, find_trajectory
+from store.queries.trajectories import (
+    add_trajectory,
+    events_of,
+    find_trajectory,
+    list_trajectories,
+)
 from tests.support.machine import (
+    VIDEO,
     Ran,
+    ScriptedDesks,
     ScriptedMemory,
     ScriptedReasoner,
     answer,
+    asker_for,
     edge,
     evidence,
     found,
@@ -438,3 +447,41 @@ def test_an_unknown_video_or_trajectory_is_not_found(store: Store) -> None:
     for name in ("", "ffff"):
         with pytest.raises(NotFound, match="trajectory"):
             load_history(store, name)
+
+
+def test_a_question_that_was_broken_off_goes_on_from_its_last_finished_step(
+    watched_store: Store,
+) -> None:
+    whole = asked(watched_store, NEW, plan=[[Draft(text="one"), Draft(text="two")]])
+    broken = [varied, varied, varied, varied, RuntimeError("the power went out"), varied]
+    reasoner = ScriptedReasoner(act=broken, plan=[[Draft(text="one"), Draft(text="two")]])
+    memory = ScriptedMemory(NEW)
+    desks = ScriptedDesks(reasoner, memory)
+    with asker_for(watched_store, desks) as asker:
+        with pytest.raises(RuntimeError, match="power"):
+            asker.ask(Question(text="What does Ann open?", videos=(VIDEO,)))
+        left = _latest(watched_store)
+    reasoner.turns.clear()
+    with asker_for(watched_store, desks) as asker:
+        result = asker.resume(left[:8])
+        assert asker.resume(left).answer == result.answer
+    assert result.answer == whole.asked.answer
+    assert [name for name, _ in reasoner.turns][:2] == ["act", "assess"]
+    with watched_store.begin() as session:
+        assert events_of(session, left) == whole.events
+        assert find_trajectory(session, left).state == "done"
+
+
+def _latest(store: Store) -> str:
+    with store.begin() as session:
+        return list_trajectories(session)[0].id
+
+
+def test_a_question_without_a_first_step_cannot_be_resumed(watched_store: Store) -> None:
+    desks = ScriptedDesks(ScriptedReasoner(), ScriptedMemory(NEW))
+    view = MemoryView(scopes=(Scope(video=VIDEO, last_clip=5),))
+    asked_before = Question(text="Who?", videos=(VIDEO,))
+    with watched_store.begin() as session:
+        add_trajectory(session, "cc33", asked_before, view, "homer", "local")
+    with asker_for(watched_store, desks) as asker, pytest.raises(NotFound, match="ask again"):
+        asker.resume("cc33")
