@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import Annotated
 
 import typer
 
 from cli import ask, captions, database, doctor, evals, ingest, library, models, search, services
-from cli.edge import Edge
+from cli.edge import STOPPED, Edge
 
 GUIDE = """Ask a long video a question and trust the answer.
 
@@ -58,5 +60,12 @@ for module in (ingest, ask, library, search, captions, models, database, doctor,
 
 
 def main() -> None:
-    """The console script."""
-    app(prog_name="homer")
+    """The console script. After Ctrl-C nothing is waited for: what is done is stored."""
+    try:
+        app(prog_name="homer")
+    except SystemExit as end:
+        if end.code != STOPPED:
+            raise
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(STOPPED)

@@ -131,7 +131,8 @@ class PlainSteps:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._beside.shutdown(cancel_futures=True)
+        # Whoever pressed Ctrl-C does not wait for a clip that will be perceived again anyway.
+        self._beside.shutdown(wait=kind is not KeyboardInterrupt, cancel_futures=True)
 
 
 def patiently(step: Callable[..., None], *args: Any) -> None:
