@@ -93,7 +93,7 @@ def around(
         evidence=evidence,
         neighbours=tuple(ranked.found[place].segment for place in near),
         edges=tuple(edge for edge in edges if {edge.source, edge.target} <= kept),
-        nothing_close=nothing_close(evidence),
+        nothing_close=nothing_close(evidence, len(ranked.found)),
         searched=sought.searched(f"{len(ranked.found)} events"),
     )
 

@@ -71,9 +71,16 @@ def keyframe(
         focus=focus,
         evidence=evidence,
         images=shown,
-        nothing_close=nothing_close(evidence),
+        nothing_close=_nothing_close(sought, albums, evidence),
         searched=sought.searched(f"the keyframes of {clips} clips"),
     )
+
+
+def _nothing_close(sought: Sought, albums: Sequence[Album], evidence: Sequence[Evidence]) -> bool:
+    """By what was remembered then; an image-text model has a scale of its own."""
+    if any(album.likeness for album in albums):
+        return not evidence
+    return nothing_close(evidence, sought.panorama.line_count)
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memory.retrieval.index import Floats, Ints
+from memory.retrieval.index import Floats, Ints, search_text
 from memory.retrieval.panorama import Panorama
 from memory.retrieval.ranking import Asked, Field, Scores
 from memory.retrieval.reread import MOST, NEAREST, WEIGHT, bonus
@@ -66,7 +67,11 @@ def best_moments(
     limit: int,
     reranker: Reranker | None = None,
 ) -> list[Moment]:
-    """The best line of each of the best ``limit`` cells, best first; the nearest read again."""
+    """The best line of each of the best ``limit`` cells, best first.
+
+    With a ``reranker`` the nearest lines are read again, each alone: that finds the line with the
+    answer to an open question in it. Where options tell, it was measured to add nothing.
+    """
     cells = np.argsort(-field.cells, kind="stable")[:CELLS]
     lines = lines_of(view, cells)
     if not len(lines):
@@ -75,6 +80,16 @@ def best_moments(
     if reranker is not None:
         scores = _read_again(view, asked, lines, scores, reranker)
     return _one_a_cell(view, lines, scores, limit, bool(asked.options))
+
+
+def closest(
+    view: Panorama, asked: Asked, moments: Sequence[Moment], reranker: Reranker | None
+) -> float:
+    """How close moments are by reading them, in [0, 1]; 0 without a reranker."""
+    if reranker is None or not moments:
+        return 0.0
+    texts = [search_text(view.line(moment.line)[1]) for moment in moments]
+    return float(reranker.scores(asked.text, texts).max())
 
 
 def _read_again(

@@ -43,8 +43,6 @@ class Weights:
     option_windows: tuple[tuple[int, float], ...] = ((0, 1.0), (1, 0.5))
     recency: float = 0.5  # times -ln(hours ago)
     recency_last_times: float = 1.0  # the same, where times are asked and it is the last
-    going_on: float = 1.0  # held back: what goes on while the question is asked
-    going_on_s: float = 300.0
     question_time: float = 1.0  # times the log of how well a moment fits the time asked about
     option_time: float = 4.0  # the same for the time that an option says
     actor: float = 1.0  # who does it, where the options are people
@@ -170,14 +168,13 @@ def fits(half: int, view: Panorama) -> bool:
 
 
 def _order(view: Panorama, asked: Asked, weights: Weights) -> Scores:
-    """Recent moments first, but not what goes on while the question is asked."""
+    """Recent moments first, where the question is asked at some moment of the video."""
     if asked.as_of_s is None:
         return np.zeros(view.cell_count)
     ago = np.maximum(asked.as_of_s - cell_times(view), 60.0)
     last = asked.timed(view) and LAST.search(asked.text)
     recency = weights.recency_last_times if last else weights.recency
-    going_on = weights.going_on * (ago < weights.going_on_s)
-    return np.asarray(-recency * np.log(ago / HOUR) - going_on, dtype=np.float64)
+    return np.asarray(-recency * np.log(ago / HOUR), dtype=np.float64)
 
 
 def _question_fit(view: Panorama, asked: Asked) -> Scores:

@@ -17,22 +17,9 @@ MOST = 8.0
 
 
 def bonus(view: Panorama, asked: Asked, lines: Ints, reranker: Reranker) -> Scores:
-    """What to add to the scores of these lines, shape (L,).
-
-    Where there are options, a line is read with those beside it, since the option tells which
-    line answers and the rest whether this is the place. Where there are none it is read alone:
-    the answer must be in it.
-    """
-    passages = [passage(view, int(line), 1 if asked.options else 0) for line in lines]
-    return WEIGHT * logits(reranker.scores(asked.text, passages))
-
-
-def passage(view: Panorama, line: int, beside: int) -> str:
-    """A line with up to ``beside`` lines of the same video before and after it."""
-    video, _ = view.line(line)
-    around = range(max(0, line - beside), min(view.line_count, line + beside + 1))
-    rows = [view.line(number) for number in around if not view.hidden[number]]
-    return " ".join(search_text(row) for source, row in rows if source == video)
+    """What to add to the scores of these lines, shape (L,)."""
+    texts = [search_text(view.line(int(line))[1]) for line in lines]
+    return WEIGHT * logits(reranker.scores(asked.text, texts))
 
 
 def logits(scores: np.typing.NDArray[np.float32]) -> Scores:

@@ -16,7 +16,7 @@ from memory.retrieval.event import event, rank_segments
 from memory.retrieval.events import Found, segments_in
 from memory.retrieval.extract import Score, by_words, extract
 from memory.retrieval.keyframe import Album, keyframe
-from memory.retrieval.moments import Moment, best_moments
+from memory.retrieval.moments import Moment, best_moments, closest
 from memory.retrieval.neighbor import neighbor
 from memory.retrieval.options import supports
 from memory.retrieval.panorama import Panorama, panorama
@@ -98,10 +98,11 @@ class Retrievers:
         sought = self._sought(view, asked)
         if sought.field is None:
             return Ranking(question=question.text, nothing_close=True)
-        reranker = self._tools.reranker
+        reranker = None if asked.options else self._tools.reranker
         moments = best_moments(sought.panorama, asked, sought.field, limit, reranker)
-        evidence = sought.evidence(moments)
-        nothing = nothing_close(evidence)
+        reread = closest(sought.panorama, asked, moments[:1], reranker)
+        evidence = sought.evidence(moments, reread)
+        nothing = nothing_close(evidence, sought.panorama.line_count)
         quoted = not asked.options and not nothing
         return Ranking(
             question=question.text,

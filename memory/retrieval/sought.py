@@ -13,11 +13,11 @@ from domain.events import Segment
 from domain.time import TimeSpan
 from domain.view import MemoryView, Scope
 from memory.retrieval.closeness import (
-    NOTHING_CLOSE,
     Yardstick,
     closeness,
     coverage,
     faded,
+    least,
 )
 from memory.retrieval.events import Found
 from memory.retrieval.index import Ints
@@ -87,11 +87,14 @@ class Sought:
         covered = coverage(self.panorama, self.words, near)
         return closeness(self.yardstick.nearness(float(self.field.lines[0, line])), covered)
 
-    def evidence(self, moments: Sequence[Moment]) -> tuple[Evidence, ...]:
-        """Moments as evidence, in the order given, scores falling from the closest of them."""
+    def evidence(self, moments: Sequence[Moment], reread: float = 0.0) -> tuple[Evidence, ...]:
+        """Moments as evidence, in the order given, scores falling from the closest of them.
+
+        ``reread`` is how close the best is by reading it again, in [0, 1].
+        """
         if not moments:
             return ()
-        best = max(self.closeness(moment.line) for moment in moments[:3])
+        best = max(reread, *(self.closeness(moment.line) for moment in moments[:3]))
         scores = faded(best, [moment.score for moment in moments])
         return tuple(
             self._evidence(moment.line, score)
@@ -127,6 +130,6 @@ class Sought:
         return f"{where} for {self.asked.text!r} in {videos} video{'s' * (videos != 1)}{span}"
 
 
-def nothing_close(evidence: Sequence[Evidence]) -> bool:
-    """Whether even the best is not close enough to mean anything."""
-    return not evidence or max(one.score for one in evidence) < NOTHING_CLOSE
+def nothing_close(evidence: Sequence[Evidence], candidates: int) -> bool:
+    """Whether even the best is not close enough to mean anything among so many candidates."""
+    return not evidence or max(one.score for one in evidence) < least(candidates)

@@ -114,6 +114,6 @@ def _result(sought: Sought, focus: Segment | None, moments: list[Moment], where:
         query=sought.asked.text,
         focus=focus,
         evidence=evidence,
-        nothing_close=nothing_close(evidence),
+        nothing_close=nothing_close(evidence, sought.panorama.line_count),
         searched=sought.searched(where),
     )

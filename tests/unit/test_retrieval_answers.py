@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -18,13 +16,15 @@ from memory.retrieval.closeness import (
     closeness,
     coverage,
     faded,
+    least,
     yardstick,
 )
 from memory.retrieval.events import Found, word_scores
 from memory.retrieval.extract import answering, by_words, extract, whole
+from memory.retrieval.moments import Moment, closest
 from memory.retrieval.people import cast, told, with_names
 from memory.retrieval.ranking import Asked
-from memory.retrieval.reread import MOST, bonus, logits, passage
+from memory.retrieval.reread import MOST, WEIGHT, bonus, logits
 from memory.retrieval.words import terms
 from store.queries.search import Line
 from tests.support.remembered import WordEmbedder
@@ -146,31 +146,28 @@ def test_a_score_fades_with_the_distance() -> None:
 # Reading again
 
 
-def test_lines_are_read_alone_or_with_those_beside_them() -> None:
-    view = view_of([["one", "two"], ["three"]])
-    assert passage(view, 1, 0) == "two"
-    assert passage(view, 1, 1) == "one two three"
-    assert passage(view, 0, 1) == "one two"
-
-
 class Counts:
     """Scores passages by their length."""
 
     name = "counts"
 
-    def __init__(self) -> None:
-        self.read: list[str] = []
-
     def scores(self, query: str, passages: list[str]):
-        self.read = passages
         return np.array([len(one) / 100 for one in passages], dtype=np.float32)
 
 
-@pytest.mark.parametrize(("options", "read"), [((), ["two"]), (("a", "b"), ["one two three"])])
-def test_options_need_the_lines_around(options: Sequence[str], read: list[str]) -> None:
-    view, reranker = view_of([["one", "two"], ["three"]]), Counts()
-    bonus(view, Asked("What?", tuple(options)), np.array([1]), reranker)
-    assert reranker.read == read
+def test_lines_are_read_alone_with_who_says_them() -> None:
+    view = view_of([["a word", "another word here"]], speakers={"a word": "Ann"})
+    found = bonus(view, Asked("What?"), np.array([0, 1]), Counts())
+    assert list(found) == pytest.approx(list(WEIGHT * logits(np.array([0.11, 0.17]))))
+    moments = [Moment(0, 0, 1.0), Moment(1, 0, 0.5)]
+    assert closest(view, Asked("What?"), moments, Counts()) == pytest.approx(0.17)
+    assert closest(view, Asked("What?"), moments, None) == 0
+    assert closest(view, Asked("What?"), [], Counts()) == 0
+
+
+@pytest.mark.parametrize(("candidates", "score"), [(0, 0.25), (100, 0.35), (100_000, 0.5)])
+def test_among_more_lines_the_best_must_be_closer(candidates: int, score: float) -> None:
+    assert least(candidates) == pytest.approx(score)
 
 
 def test_logits_are_cut_at_both_ends() -> None:

@@ -106,12 +106,6 @@ def test_asked_afterwards_order_has_no_say() -> None:
     assert list(cell_times(view_of(TEA_TWICE))[:2]) == [15, 45]
 
 
-def test_what_goes_on_while_asked_is_held_back() -> None:
-    _, held = tea("Who drinks tea?", as_of_clip=45)
-    _, free = tea("Who drinks tea?", as_of_clip=60)
-    assert held < free
-
-
 @pytest.mark.parametrize(("clips", "half", "fit"), [(1, 0, True), (11, 1, False), (12, 1, True)])
 def test_words_are_counted_in_windows_that_tell_places_apart(
     clips: int, half: int, fit: bool
