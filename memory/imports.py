@@ -15,7 +15,7 @@ from domain.errors import ModelError
 from domain.media import Percept, Video
 from domain.settings import Settings
 from memory.captions import CaptionTrack, caption_clips
-from memory.lines import clip_text, searchable
+from memory.lines import searchable
 from memory.people import People
 from memory.tools import Tools
 from memory.watch import remember, remember_many
@@ -149,8 +149,7 @@ def _texts(batch: Sequence[Percept]) -> list[str]:
     for percept in batch:
         drafts = LocalClipWriter().write(percept, People(), ClipContext("")).drafts
         texts += [searchable(draft, People()) for draft in drafts]
-        texts.append(clip_text(drafts, People()))
-    return [text for text in texts if text]
+    return texts
 
 
 @dataclass(frozen=True)

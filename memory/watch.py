@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+import numpy as np
 from sqlalchemy.orm import Session
 
 from domain.errors import ModelError, NotFound
@@ -16,6 +17,7 @@ from memory.characters import Call, call, introduce, join_voices, people_of, sou
 from memory.facts import store_memories
 from memory.identities import Engine, Recognised, keep_exemplars, recognise
 from memory.lines import clip_text, searchable
+from memory.matching import unit
 from memory.people import People
 from memory.tools import Tools
 from memory.weave import weave_due
@@ -184,11 +186,12 @@ class _Maker:
     def _finish(self, percept: Percept, people: People, written: ClipMemories) -> None:
         clip, text = percept.clip.index, clip_text(written.drafts, people)
         lines = [searchable(draft, people) for draft in written.drafts]
-        vectors = list(self.toolbox.text.embed([*lines, text])) if text else []
+        vectors = list(self.toolbox.text.embed(lines)) if lines else []
         store_memories(
-            self.session, self.video_id, clip, written.drafts, vectors[:-1], people, self.settings
+            self.session, self.video_id, clip, written.drafts, vectors, people, self.settings
         )
-        embedding = vectors[-1].tolist() if vectors else None
+        # The lines' common direction: embedding the whole text would cost as much as all of them.
+        embedding = unit(np.mean(vectors, axis=0))[0].tolist() if vectors else None
         mark_clip(self.session, self.video_id, clip, ClipState.DONE, percept.error, text, embedding)
 
     def _keep_blobs(self, blobs: Mapping[str, bytes], keep: BlobStore) -> None:
