@@ -104,8 +104,7 @@ class Calls:
         """Put a call into the store at once, so that it is not paid for twice, and count it."""
         self._last = call
         self._meter.add(call.tokens_in, call.tokens_out)
-        with self._store.begin() as session:
-            add_call(session, NewCall(**vars(call), trajectory_id=self._recorder.trajectory))
+        self._store_call(call)
         self._recorder.add(
             ModelCalled(
                 round=self._round,
@@ -119,3 +118,7 @@ class Calls:
                 error=call.error,
             )
         )
+
+    def _store_call(self, call: CallRecord) -> None:
+        with self._store.begin() as session:
+            add_call(session, NewCall(**vars(call), trajectory_id=self._recorder.trajectory))

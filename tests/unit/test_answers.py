@@ -1,0 +1,176 @@
+"""The final answer: confidence from the ledger, moments in order, names for tags, fallbacks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from domain.asking import Evidence, Ledger, Question, Subtask, SubtaskState
+from domain.ledger import confidence
+from domain.settings import AskSettings
+from domain.trajectory import Retrieved
+from domain.view import MemoryView, Scope
+from graphs.ask import Asked, answer_json
+from nodes.desk import Desk
+from nodes.finish import SHOWN, answer_of, certainty, named, retrieved
+from nodes.meter import Meter
+from nodes.reasoners.port import Turn
+from nodes.recorder import Recorder
+from nodes.state import Outcome, State, plain
+from nodes.synthesize import fallback
+from tests.support.machine import (
+    VIDEO,
+    ScriptedMemory,
+    ScriptedReasoner,
+    answer,
+    evidence,
+    found,
+)
+
+VIEW = MemoryView(scopes=(Scope(video=VIDEO, last_clip=5),))
+
+
+def task(number: int, *held: str, score: float = 0.8, support: tuple[str, ...] = ()) -> Subtask:
+    return Subtask(
+        id=f"t{number}",
+        text=f"fact {number}",
+        evidence=held,
+        best_score=score,
+        support=support,
+        answer="yes" if support else None,
+        state=SubtaskState.RESOLVED if support else SubtaskState.PARTIAL,
+    )
+
+
+def test_confidence_is_that_of_the_subtasks_whose_evidence_is_cited() -> None:
+    ledger = Ledger(subtasks=(task(1, "m1", "m2", score=0.8), task(2, "m3", score=0.1)))
+    assert certainty(ledger, ["m1", "m2"]) == confidence(0.8, 2)
+    assert certainty(ledger, ["m1"]) == confidence(0.8, 1)
+    both = (confidence(0.8, 1) + confidence(0.1, 1)) / 2
+    assert certainty(ledger, ["m1", "m3"]) == pytest.approx(both)
+
+
+def test_a_resolved_subtask_counts_what_supports_its_answer() -> None:
+    ledger = Ledger(subtasks=(task(1, "m1", "m2", "m3", support=("m1", "m2")),))
+    assert certainty(ledger, ["m3"]) == confidence(0.8, 2)
+
+
+def test_an_answer_without_evidence_has_no_confidence() -> None:
+    assert certainty(Ledger(subtasks=(task(1, "m1"),)), []) == 0
+    assert certainty(Ledger(), ["m1"]) == 0
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), st.integers(0, 9)), max_size=5))
+def test_confidence_is_never_above_95_percent(tasks: list[tuple[float, int]]) -> None:
+    made = [
+        task(i + 1, *(f"m{n}" for n in range(count)), score=score)
+        for i, (score, count) in enumerate(tasks)
+    ]
+    assert 0 <= certainty(Ledger(subtasks=tuple(made)), [f"m{n}" for n in range(9)]) <= 0.95
+
+
+def desk(*retrievals: tuple[Evidence, ...], people: Any = (), note: str = "") -> Desk:
+    memory, reasoner = ScriptedMemory([found()]), ScriptedReasoner()
+    reasoner.note = note
+    recorder = Recorder(None, "test")  # type: ignore[arg-type]
+    for items in retrievals:
+        recorder.add(Retrieved(mode="video", query="the door", evidence=items))
+    settings = AskSettings()
+    return Desk(reasoner, memory, memory.cite, settings, recorder, Meter(settings), people)
+
+
+def test_moments_are_the_cited_ones_first_then_by_score_and_time() -> None:
+    at = desk((evidence(5, score=0.9), evidence(3, score=0.9)), (evidence(1, score=0.2),))
+    assert [e.ref for e in retrieved(at, ["m1"], surveyed=False)] == ["m1", "m3", "m5"]
+
+
+def test_moments_of_a_survey_keep_its_order() -> None:
+    at = desk((evidence(9, score=0.9),), (evidence(5, score=0.3), evidence(3, score=0.8)))
+    assert [e.ref for e in retrieved(at, ["m9"], surveyed=True)] == ["m5", "m3"]
+
+
+def test_something_found_twice_counts_with_its_best_score_and_moments_are_limited() -> None:
+    many = tuple(evidence(i, score=0.5) for i in range(40))
+    at = desk(many, (evidence(30, score=0.9),))
+    shown = retrieved(at, [], surveyed=False)
+    assert (shown[0].ref, shown[0].score) == ("m30", 0.9)
+    assert len(shown) == SHOWN
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("<face_1> sees <character_2>", "Ann sees <character_2>"),
+        ("no tags", "no tags"),
+        ("a <b> c", "a <b> c"),
+    ],
+)
+def test_known_names_stand_for_tags(text: str, shown: str) -> None:
+    assert named(text, (("<face_1>", "Ann"),)) == shown
+
+
+def state(options: tuple[str, ...] = (), *subtasks: Subtask) -> State:
+    asked = Question(text="What does Ann open?", videos=(VIDEO,), options=options)
+    return {
+        "question": plain(asked),
+        "view": plain(VIEW),
+        "ledger": plain(Ledger(subtasks=subtasks)),
+        "round": 2,
+    }
+
+
+def test_the_share_of_an_option_limits_the_confidence() -> None:
+    made = state(("a door", "a gate"), task(1, "m1", "m2", "m3", score=1.0))
+    outcome = Outcome(action=answer("B", "m1", "m2", "m3"), why="done", share=0.4)
+    shown = answer_of(made, desk(), outcome)
+    assert (shown.option, shown.text, shown.confidence) == ("B", "a gate", 0.4)
+    assert answer_of(made, desk(), outcome.model_copy(update={"share": None})).confidence > 0.8
+
+
+def test_what_is_not_in_memory_has_one_text_and_no_citations() -> None:
+    guess = Outcome(action=answer("surely a door", "m1", missing=True), why="done")
+    shown = answer_of(state((), task(1, "m1")), desk((evidence(1),)), guess)
+    assert shown.text == "This is not in memory."
+    assert (shown.citations, shown.confidence, shown.not_in_memory) == ((), 0.0, True)
+    assert shown.searched == ("video: the door",)
+
+
+def test_notes_of_the_reasoner_and_of_the_run_are_both_shown() -> None:
+    outcome = Outcome(action=answer("a door", "m1"), why="done", note="cut short")
+    assert answer_of(state(), desk(note="no model"), outcome).note == "no model cut short"
+
+
+def turn(*items: Evidence, options: tuple[str, ...] = ()) -> Turn:
+    asked = Question(text="What does Ann open?", videos=(VIDEO,), options=options)
+    return Turn(question=asked, view=VIEW, evidence=items)
+
+
+def test_the_fallback_is_the_option_whose_words_the_evidence_holds() -> None:
+    held = evidence(1, "Ann opens the door of the house")
+    options = ("a green window", "the door", "the door of the garden")
+    made = fallback(turn(held, evidence(2, "rain"), options=options))
+    assert (made.option, made.refs) == ("B", ("m1", "m2"))
+    assert fallback(turn(options=options)).option == "A"
+
+
+def test_the_fallback_of_an_open_question_quotes_the_best_evidence_or_says_it_is_missing() -> None:
+    items = [evidence(i, f"line {i}", score=i / 10) for i in range(1, 6)]
+    made = fallback(turn(*items))
+    assert made.refs == ("m5", "m4", "m3")
+    assert made.text == "line 5 line 4 line 3"
+    assert fallback(turn()).not_in_memory
+
+
+def test_the_answer_line_rounds_and_counts_in_seconds() -> None:
+    shown = answer_of(
+        state((), task(1, "m1")),
+        desk((evidence(1, score=0.123456),)),
+        Outcome(action=answer("a door", "m1"), why="done"),
+    )
+    line = answer_json(Asked("abc", shown, 2, 30, 1.23456))
+    assert line["id"] == line["trajectory"] == "abc"
+    assert (line["seconds"], line["rounds"], line["tokens"]) == (1.235, 2, 30)
+    assert line["retrieved"] == [{"start_s": 5.0, "end_s": 10.0, "score": 0.1235}]

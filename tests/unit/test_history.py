@@ -1,0 +1,125 @@
+"""A trajectory's rounds as they are shown, computed from its events."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from domain.asking import Action, Answer, Mode, Question, Subtask
+from domain.trajectory import (
+    EVENT,
+    Acted,
+    AnswerProposed,
+    Assessed,
+    Bound,
+    Ended,
+    Event,
+    Failed,
+    Forced,
+    Guarded,
+    ModelCalled,
+    Planned,
+    Progressed,
+    QuestionAsked,
+    Replanned,
+    Retrieved,
+    RoundClosed,
+    RoundOpened,
+)
+from domain.view import MemoryView, Scope
+from nodes.history import history_of, rounds_of
+from store.queries.trajectories import StoredTrajectory
+from tests.support.machine import VIDEO, evidence
+
+QUESTION = Question(text="What does Ann open?", videos=(VIDEO,))
+VIEW = MemoryView(scopes=(Scope(video=VIDEO, last_clip=5),))
+TASK = Subtask(id="t1", text="what Ann opens")
+SEARCH = Action(kind="search", mode=Mode.EVENT, query="Ann opens")
+ANSWER = Action(kind="answer", answer="a door", citations=("m1",))
+MADE = Answer(text="a door", confidence=0.6)
+
+EVENTS: list[Event] = [
+    QuestionAsked(question=QUESTION, machine="homer", profile="local", reasoner="local", view=VIEW),
+    ModelCalled(purpose="plan", model="m", request="h0", tokens_in=5, cost_usd=0.25),
+    Planned(subtasks=(TASK,)),
+    Progressed(verdict="go"),
+    RoundOpened(round=1, subtask="t1", text=TASK.text, attempt=1),
+    ModelCalled(round=1, purpose="act", model="m", request="h1", cost_usd=0.5),
+    Acted(round=1, action=None),
+    Guarded(round=1, accepted=False, rule="format", complaint="no action"),
+    Acted(round=1, action=SEARCH, attempt=1),
+    Guarded(round=1, accepted=True),
+    Retrieved(round=1, mode=Mode.EVENT, query="Ann opens", evidence=(evidence(1),), focus="s1"),
+    Bound(round=1, subtask="t1", refs=("m1",), best_score=0.6),
+    Assessed(round=1, increment=0.5, low=False, saturated=False),
+    RoundClosed(round=1, subtasks=(TASK,), tokens=5, warning="grace round: little new"),
+    Forced(round=1, mode=Mode.VIDEO, reason="stuck"),
+    Progressed(round=1, verdict="replan", reasons=("t1 stalled",)),
+    Replanned(round=1, subtasks=(TASK,), reasons=("t1 stalled",)),
+    RoundOpened(round=2, subtask="t1", text=TASK.text, attempt=2, focus="s1"),
+    Acted(round=2, action=ANSWER),
+    Guarded(round=2, accepted=True),
+    AnswerProposed(round=2, action=ANSWER, accepted=True),
+    Failed(round=2, where="cite", message="no row has m9"),
+    Ended(round=2, state="done", why="answered", answer=MADE, rounds=2, tokens=5),
+]
+ROW = StoredTrajectory(
+    id="aa11",
+    question=QUESTION,
+    view=VIEW,
+    machine="homer",
+    profile="local",
+    state="done",
+    answer=MADE,
+    tokens=5,
+    seconds=1.5,
+    started_at=datetime(2026, 1, 1, tzinfo=UTC),
+)
+
+
+def test_every_event_reads_back_from_json_as_it_was() -> None:
+    for event in EVENTS:
+        assert EVENT.validate_json(event.model_dump_json()) == event
+        assert EVENT.validate_python(event.model_dump(mode="json")) == event
+
+
+def test_all_kinds_of_events_are_in_this_test() -> None:
+    choices = EVENT.core_schema["choices"]  # type: ignore[typeddict-item]
+    assert {event.kind for event in EVENTS} == set(choices)
+
+
+def test_rounds_tell_what_was_asked_found_refused_and_decided() -> None:
+    first, second = rounds_of(EVENTS)
+    assert (first.number, first.subtask, first.text, first.focus) == (1, "t1", TASK.text, None)
+    assert first.action == SEARCH
+    assert first.refusals == ("no action",)
+    assert first.found is not None
+    assert first.found.evidence == (evidence(1),)
+    assert first.assessed is not None
+    assert first.ledger == (TASK,)
+    assert [c.request for c in first.calls] == ["h1"]
+    assert first.notes == (
+        "grace round: little new",
+        "next mode forced to video: stuck",
+        "replan: t1 stalled",
+        "plan repaired: t1 stalled",
+    )
+    assert (second.focus, second.action, second.found) == ("s1", ANSWER, None)
+    assert second.proposal is not None
+    assert second.notes == ("cite failed: no row has m9",)
+
+
+def test_a_history_sums_up_calls_costs_errors_and_the_end() -> None:
+    shown = history_of(ROW, EVENTS)
+    assert (shown.id, shown.state, shown.why) == ("aa11", "done", "answered")
+    assert shown.plan == (TASK,)
+    assert shown.cost_usd == 0.75
+    assert [c.purpose for c in shown.calls] == ["plan", "act"]
+    assert [e.where for e in shown.errors] == ["cite"]
+    assert shown.answer == MADE
+
+
+def test_a_trajectory_that_is_still_running_shows_what_there_is() -> None:
+    shown = history_of(ROW, EVENTS[:11])
+    assert len(shown.rounds) == 1
+    assert shown.why == ""
+    assert history_of(ROW, []).rounds == ()

@@ -1,0 +1,169 @@
+"""Budgets: tokens and seconds, both hard, with room kept for the final answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from domain.errors import BudgetExceeded, ModelError
+from domain.settings import AskSettings
+from domain.trajectory import ModelCalled
+from models.chat import CallRecord, Reply
+from models.messages import Message, user
+from nodes.calls import Calls
+from nodes.meter import Meter
+from nodes.reasoners.port import Unreadable
+from nodes.recorder import Recorder
+
+ASK = AskSettings()
+
+
+def ticking(*seconds: float) -> Iterator[float]:
+    yield from seconds
+    while True:
+        yield seconds[-1]
+
+
+def meter(*seconds: float, **more: Any) -> Meter:
+    clock = ticking(*(seconds or (0.0,)))
+    return Meter(ASK, now=lambda: next(clock), **more)
+
+
+def test_seconds_count_from_the_start_and_from_what_was_spent_before() -> None:
+    made = meter(10.0, 15.0)
+    assert made.clock == 5.0
+    assert made.seconds_left == 295.0
+    resumed = meter(100.0, clock=120.0, tokens=700)
+    assert (resumed.clock, resumed.tokens_left) == (120.0, 49_300)
+
+
+def test_a_deadline_that_has_passed_leaves_nothing() -> None:
+    made = meter(0.0, 301.0)
+    assert made.seconds_left == 0.0
+    assert "300 seconds" in made.gone()
+    assert "300 seconds" in made.all_gone()
+
+
+@pytest.mark.parametrize(
+    ("spent", "gone", "all_gone"),
+    [
+        ([], False, False),
+        ([10_000] * 3, False, False),
+        ([10_000] * 4, True, False),
+        ([10_000] * 5, True, True),
+        ([30_000], True, True),
+        ([49_999, 1], True, True),
+    ],
+)
+def test_room_for_the_final_answer_is_held_back(
+    spent: list[int], gone: bool, all_gone: bool
+) -> None:
+    made = meter()
+    for tokens in spent:
+        made.add(tokens - 1, 1)
+    assert bool(made.gone()) is gone
+    assert bool(made.all_gone()) is all_gone
+
+
+class Said(BaseModel):
+    text: str
+
+
+class FakeChat:
+    """A chat that reports one call and then answers or fails."""
+
+    sees = False
+
+    def __init__(self, sink: Any, outcome: Any, reply: Any = None) -> None:
+        self._sink, self._outcome, self._reply = sink, outcome, reply
+        self.timeouts: list[float] = []
+
+    def ask(self, messages: Any, schema: Any, **more: Any) -> Reply[Any]:
+        self.timeouts.append(more["timeout_s"])
+        error = str(self._outcome) if isinstance(self._outcome, Exception) else None
+        self._sink(
+            CallRecord("hash", more["purpose"], "p", "m", (), self._reply, error, 50, 5, 0.25, 12)
+        )
+        if isinstance(self._outcome, Exception):
+            raise self._outcome
+        return Reply(self._outcome, 50, 5, 0.25, 12, "m")
+
+
+class QuietStore:
+    """A store that takes no rows."""
+
+    def begin(self) -> Any:
+        raise AssertionError("not in this test")
+
+
+class Quiet(Calls):
+    """Calls that keep nothing in a store."""
+
+    def _store_call(self, call: CallRecord) -> None:
+        pass
+
+
+def calls(made: Meter, outcome: Any, reply: Any = None) -> tuple[Calls, Recorder, FakeChat]:
+    recorder = Recorder(QuietStore(), "test")  # type: ignore[arg-type]
+    chats: list[FakeChat] = []
+
+    def open_chat(sink: Any) -> Any:
+        chats.append(FakeChat(sink, outcome, reply))
+        return chats[-1]
+
+    return Quiet(QuietStore(), recorder, made, open_chat), recorder, chats[-1]  # type: ignore[arg-type]
+
+
+def say(made: Calls, *messages: Message, last: bool = False) -> Said:
+    sent = messages or (user("hello"),)
+    return made.ask("act", sent, Said, round=3, temperature=0.8, last=last)
+
+
+def test_a_call_is_counted_and_told_with_its_round_and_its_deadline() -> None:
+    spent = meter(0.0, 100.0)
+    made, recorder, chat = calls(spent, Said(text="hi"))
+    assert say(made).text == "hi"
+    assert spent.tokens == 55
+    (event,) = recorder.of(ModelCalled)
+    assert (event.round, event.purpose, event.tokens_in, event.cost_usd) == (3, "act", 50, 0.25)
+    assert chat.timeouts == [200.0]
+
+
+def test_what_cannot_be_read_is_told_apart_from_a_model_out_of_reach() -> None:
+    garbled, _, _ = calls(meter(), ModelError("no JSON"), reply={"text": "well"})
+    with pytest.raises(Unreadable, match="no JSON"):
+        say(garbled)
+    down, recorder, _ = calls(meter(), ModelError("connection refused"))
+    with pytest.raises(ModelError, match="refused") as raised:
+        say(down)
+    assert not isinstance(raised.value, Unreadable)
+    assert recorder.of(ModelCalled)[0].error == "connection refused"
+
+
+def test_a_call_that_runs_into_the_deadline_is_a_budget_that_is_gone() -> None:
+    made, _, _ = calls(meter(0.0, 1.0, 1.0, 301.0), ModelError("timed out"))
+    with pytest.raises(BudgetExceeded, match="during a call"):
+        say(made)
+
+
+def test_a_call_that_cannot_be_afforded_is_not_made() -> None:
+    made, _, chat = calls(meter(tokens=49_999), Said(text="hi"))
+    with pytest.raises(BudgetExceeded):
+        say(made, user("word " * 100))
+    late, _, later = calls(meter(0.0, 301.0), Said(text="hi"))
+    with pytest.raises(BudgetExceeded, match="300 seconds"):
+        say(late)
+    assert chat.timeouts == later.timeouts == []
+
+
+def test_the_final_call_may_use_what_was_held_back() -> None:
+    spent = meter()
+    for _ in range(4):
+        spent.add(9_999, 1)
+    made, _, _ = calls(spent, Said(text="hi"))
+    with pytest.raises(BudgetExceeded):
+        say(made)
+    assert say(made, last=True).text == "hi"

@@ -1,0 +1,109 @@
+"""What a language model replies becomes the machine's own words, whatever its habits."""
+
+from __future__ import annotations
+
+import string
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from domain.asking import Mode
+from models.chat import read_value
+from nodes.reasoners.port import Assessment
+from nodes.reasoners.prompts import FOLDER, prompt
+from nodes.reasoners.replies import (
+    ActReply,
+    AssessReply,
+    ConcludeReply,
+    PlanReply,
+    ReplanReply,
+    refs_in,
+)
+
+SLOTS = {
+    "question": {"question", "people"},
+    "plan": {"most", "notes"},
+    "act": {"round", "rounds", "ledger", "current", "focus", "notes"},
+    "assess": {"ledger", "current", "card", "notes"},
+    "replan": {"ledger", "reasons", "adds", "notes"},
+    "conclude": {"ledger", "evidence", "form", "notes"},
+    "conclude_options": {"last"},
+    "conclude_open": set(),
+    "system": set(),
+}
+
+
+@pytest.mark.parametrize(
+    ("said", "refs"),
+    [
+        (["[m12]"], ("m12",)),
+        (["m12, [s3] and k7"], ("m12", "s3", "k7")),
+        (["m1", "m1", " m2 "], ("m1", "m2")),
+        (["memory 12"], ("memory 12",)),
+        (["", " "], ()),
+        ([], ()),
+    ],
+)
+def test_citations_are_read_in_any_spelling_and_nonsense_stays_to_be_refused(
+    said: list[str], refs: tuple[str, ...]
+) -> None:
+    assert refs_in(said) == refs
+
+
+@given(st.lists(st.text(max_size=12), max_size=4))
+def test_reading_citations_never_fails(said: list[str]) -> None:
+    assert all(isinstance(ref, str) and ref for ref in refs_in(said))
+
+
+def test_a_search_and_an_answer_become_actions() -> None:
+    text = '{"reason": "first", "action": "search", "mode": "keyframe", "query": " red door "}'
+    search = read_value(text, ActReply).decision()
+    assert (search.kind, search.mode, search.query) == ("search", Mode.KEYFRAME, "red door")
+    text = '{"action": "answer", "answer": "C", "citations": ["[m1]"], "mode": null}'
+    answer = read_value(text, ActReply).decision()
+    assert (answer.kind, answer.answer, answer.citations) == ("answer", "C", ("m1",))
+
+
+def test_a_search_without_a_mode_is_left_to_the_guard() -> None:
+    assert read_value('{"action": "search", "query": "a b"}', ActReply).decision().mode is None
+
+
+def test_dependencies_are_read_from_what_is_said_about_them() -> None:
+    text = '{"subtasks": [{"text": "a"}, {"text": "b", "depends": ["after t1", "t12"]}]}'
+    drafts = [s.draft() for s in read_value(text, PlanReply).subtasks]
+    assert [d.depends for d in drafts] == [(), ("t1", "t12")]
+
+
+def test_an_assessment_and_a_repair_lose_their_spaces() -> None:
+    text = '{"resolved": [{"subtask": " t1 ", "answer": "x", "evidence": ["[m4]"]}]}'
+    claim = read_value(text, AssessReply).assessment().resolved[0]
+    assert (claim.subtask, claim.refs) == ("t1", ("m4",))
+    assert read_value("{}", AssessReply).assessment() == Assessment()
+    text = '{"rewrite": [{"id": " t2", "text": "y"}], "abandon": ["t3 "]}'
+    edits = read_value(text, ReplanReply).edits()
+    assert (edits.rewrite[0].id, edits.abandon, edits.add) == ("t2", ("t3",), ())
+
+
+@pytest.mark.parametrize(("said", "option"), [('"B"', "B"), ('" "', None), ("null", None)])
+def test_an_empty_option_is_none(said: str, option: str | None) -> None:
+    reply = read_value(f'{{"option": {said}, "answer": " so "}}', ConcludeReply)
+    assert reply.conclusion().option == option
+    assert reply.conclusion().text == "so"
+
+
+@pytest.mark.parametrize("name", sorted(SLOTS))
+def test_every_prompt_has_exactly_the_slots_that_are_filled(name: str) -> None:
+    text = (FOLDER / f"{name}.md").read_text(encoding="utf-8")
+    assert set(string.Template(text).get_identifiers()) == SLOTS[name]
+    filled = prompt(name, **dict.fromkeys(SLOTS[name], "$value ${other}"))
+    assert filled.count("$value ${other}") >= len(SLOTS[name])
+
+
+def test_all_prompts_are_known_here() -> None:
+    assert {path.stem for path in FOLDER.glob("*.md")} == set(SLOTS)
+
+
+def test_a_slot_without_a_value_is_an_error() -> None:
+    with pytest.raises(KeyError):
+        prompt("plan", most=5)
