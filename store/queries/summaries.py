@@ -28,5 +28,5 @@ def summed_clips(session: Session, video: str) -> Summed:
         .order_by(ClipRow.clip)
     ).all()
     spans = np.array([(start, end) for start, end, _ in found], dtype=np.int64)
-    vectors = [np.asarray(vector.to_numpy(), dtype=np.float32) for _, _, vector in found]
-    return Summed(spans.reshape(-1, 2), np.stack(vectors) if vectors else np.zeros((0, 1), "f4"))
+    vectors = np.array([vector for _, _, vector in found], dtype=np.float32)
+    return Summed(spans.reshape(-1, 2), vectors)

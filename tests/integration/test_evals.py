@@ -1,0 +1,212 @@
+"""Measuring from end to end: memory is made once, questions are asked, answers are judged."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from cli.main import app
+from domain.errors import InputError
+from evals.asking import ask_all
+from evals.baseline import Baseline, Plain
+from flows.desk import Desk
+from graphs.batch import BatchQuestion
+from models.toolbox import Toolbox
+from store.database import Store
+from store.home import Home
+from tests.support.asking import PARTY, WordToolbox, remember_party
+
+WEEK = (
+    (1, 36_000, "speech", "Ann", "The keys are in the blue drawer now."),
+    (1, 36_010, "caption", None, "I put the keys into the blue drawer."),
+    (1, 40_000, "speech", "Bob", "We should bake an apple cake for the party."),
+    (1, 40_020, "caption", None, "Bob writes apples and flour on a list."),
+    (2, 30_000, "speech", "Ann", "The keys are on the kitchen shelf now."),
+    (2, 30_010, "caption", None, "I put the keys onto the kitchen shelf."),
+    (2, 50_000, "speech", "Bob", "The cake burned, so we ordered pizza."),
+)
+
+
+def asked(name: str, text: str, answer: str, as_of: int, at: tuple[int, int]) -> dict[str, Any]:
+    options = ["In the blue drawer", "On the kitchen shelf", "In the car", "In Bob's pocket"]
+    target = {"day": at[0], "start": at[1], "end_day": at[0], "end": at[1]}
+    moment = {"day": 1 + as_of // 86_400, "second": as_of % 86_400}
+    told = {"question": text, "options": options, "answer": answer, "as_of": moment}
+    return {"id": name, "type": "EntityLog", "targets": [target], **told}
+
+
+QUESTIONS = [
+    asked("1", "Where are the keys?", "A", 45_000, (1, 36_005)),
+    asked("2", "Where did I put the keys last time?", "B", 86_400 + 60_000, (2, 30_005)),
+]
+
+
+@pytest.fixture
+def week(tmp_path: Path) -> Path:
+    """A folder like that of the data set."""
+    folder = tmp_path / "week"
+    folder.mkdir()
+    lines = (
+        {"day": d, "start": s, "end": s + 4, "kind": k, "text": t} | ({"speaker": w} if w else {})
+        for d, s, k, w, t in WEEK
+    )
+    with gzip.open(folder / "captions.jsonl.gz", "wt") as file:
+        file.writelines(json.dumps(line) + "\n" for line in lines)
+    (folder / "questions.json").write_text(json.dumps({"source": "us", "questions": QUESTIONS}))
+    return folder
+
+
+@pytest.fixture
+def homer(home: Home, database: str, toolbox: Toolbox, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Runs ``homer eval`` on a fresh database, with models that are loaded already."""
+    monkeypatch.setenv("HOMER_DATABASE_URL", database)
+    monkeypatch.setattr("flows.desk.Toolbox", lambda _profile, _weights: toolbox)
+    return lambda *arguments: CliRunner().invoke(app, ["eval", *arguments])
+
+
+def report(result: Result) -> dict[str, Any]:
+    """The report, after seeing that the exit code is what its bars say."""
+    assert result.stdout, result.stderr
+    found: dict[str, Any] = json.loads(result.stdout)
+    met = all(bar["met"] for bar in found["bars"])
+    assert result.exit_code == (0 if met else 1), result.stderr
+    return found
+
+
+def test_a_week_is_imported_once_and_asked_as_of_each_questions_time(
+    homer: Callable[..., Result], week: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "answers.jsonl"
+    first = report(homer("egolife", str(week), "--out", str(out), "--json"))
+    assert first["every"]["homer"]["accuracy"]["value"] == 100
+    assert first["every"]["homer"]["found"]["1"]["value"] == 100
+    assert first["every"]["plain"]["questions"] == first["questions"] == 2
+    assert first["imported"]["seconds"] > 0
+    assert {bar["name"].split(",")[0] for bar in first["bars"]} >= {"import", "asking"}
+
+    lines = [json.loads(line) for line in out.read_text().splitlines()]
+    assert {line["id"]: line["option"] for line in lines} == {"1": "A", "2": "B"}
+    (early,) = [line for line in lines if line["id"] == "1"]
+    assert all(one["end_s"] <= 45_000 for one in early["retrieved"])
+
+    again = homer("egolife", str(week), "--out", str(out))
+    assert again.exit_code in (0, 1), again.stderr
+    assert "was in memory already; 2 questions were asked" in again.stdout
+    assert "all: Homer" in again.stdout
+    assert "EntityLog: baseline" in again.stdout
+    assert "import, seconds" not in again.stdout
+    assert len(out.read_text().splitlines()) == 2
+
+
+def test_a_folder_without_questions_is_refused(
+    homer: Callable[..., Result], tmp_path: Path
+) -> None:
+    done = homer("egolife", str(tmp_path))
+    assert done.exit_code == 2
+    assert done.stderr.startswith("homer: ")
+    assert "questions.json" in done.stderr
+
+
+@pytest.mark.timeout(600)
+def test_clips_are_watched_once_and_asked_about(
+    homer: Callable[..., Result], shared_media: Callable[[str], Path], tmp_path: Path
+) -> None:
+    shutil.copy(shared_media("mie_sample.mp4"), tmp_path)
+    every = json.loads(shared_media("questions.json").read_text())["questions"]
+    mine = [one for one in every if one["video"] == "mie_sample.mp4"]
+    gone = {**mine[0], "id": "gone-01", "video": "gone.mp4"}
+    path = tmp_path / "questions.json"
+    path.write_text(json.dumps({"questions": [*mine, gone]}))
+
+    found = report(homer("local", str(path), "--json"))
+    assert found["absent"] == ["gone.mp4"]
+    assert found["every"]["questions"] == len(mine)
+    assert found["every"]["cited"] == 100
+    assert [row["name"] for row in found["videos"]] == ["mie_sample.mp4"]
+
+    again = homer("local", str(path))
+    assert "mie_sample.mp4" in again.stdout
+    assert "absent, not asked about: gone.mp4" in again.stdout
+    assert f"{len(mine)} questions asked in" in again.stdout
+    assert "mie_sample: " not in again.stderr
+
+
+def test_a_file_that_is_no_video_is_named_and_the_others_are_asked_about(
+    homer: Callable[..., Result], tmp_path: Path
+) -> None:
+    (tmp_path / "notes.mp4").write_text("these are words")
+    told = {"id": "1", "video": "notes.mp4", "question": "Who?", "answer": "Ann"}
+    path = tmp_path / "questions.json"
+    path.write_text(json.dumps({"questions": [{**told, "spans_s": [[0, 1]]}]}))
+    done = homer("local", str(path))
+    assert done.exit_code == 4
+    assert "homer: notes.mp4: " in done.stderr
+
+
+PIANO, COFFEE = (
+    "Bob plays a slow song on the piano",
+    "Bob carries a blue cup of coffee to the table",
+)
+
+
+@pytest.mark.parametrize(
+    ("as_of_s", "clip", "option"),
+    [(180, 4, 0), (150, 4, 0), (149, 1, 1), (61, 1, 1), (29, None, 0)],
+)
+def test_the_baseline_sees_only_clips_that_have_ended(
+    store: Store, as_of_s: float, clip: int | None, option: int
+) -> None:
+    remember_party(store)
+    baseline = Baseline.of(store, PARTY, WordToolbox().text)
+    question = PIANO if clip == 4 else COFFEE
+    found = baseline.answer(question, (PIANO, COFFEE), as_of_s)
+    assert found.option == option
+    assert all(end <= as_of_s for _, end in found.retrieved)
+    if clip is not None:
+        assert found.retrieved[0] == (clip * 30, clip * 30 + 30)
+
+
+def test_a_baseline_of_an_unknown_video_has_nothing(store: Store) -> None:
+    nothing = Baseline.of(store, "0" * 16, WordToolbox().text)
+    assert nothing.answer("Who?", ("Ann", "Bob"), 100) == Plain(0, ())
+
+
+@pytest.fixture
+def desk(store: Store) -> Desk:
+    """A desk over the remembered party, without weights."""
+    remember_party(store)
+    toolbox = WordToolbox()
+    return Desk(store.home, store, toolbox.profile, toolbox)
+
+
+def test_a_batch_is_asked_anew_over_earlier_answers_only(desk: Desk, tmp_path: Path) -> None:
+    questions = [BatchQuestion(id="a", video=PARTY, question="Who opens the wooden gate?")]
+    out, told = tmp_path / "answers.jsonl", list[str | int]()
+    for _ in range(2):
+        batch = ask_all(desk, questions, out, lambda result: told.append(result.id))
+    assert set(batch.lines) == {"a"}
+    assert told == ["a", "a"]
+    assert len(out.read_text().splitlines()) == 1
+
+    notes = tmp_path / "notes.txt"
+    notes.write_text("mine\nand mine\n")
+    with pytest.raises(InputError, match="name another output"):
+        ask_all(desk, questions, notes, lambda _: None)
+    assert notes.read_text() == "mine\nand mine\n"
+    with pytest.raises(InputError, match="is a folder"):
+        ask_all(desk, questions, tmp_path, lambda _: None)
+
+
+def test_a_question_that_cannot_be_asked_is_an_error_and_no_answer(desk: Desk) -> None:
+    early = BatchQuestion(id="early", video=PARTY, question="Who opens the gate?", as_of_s=5)
+    late = BatchQuestion(id="late", video=PARTY, question="Who opens the gate?", as_of_s=100)
+    batch = ask_all(desk, [early, late], None, lambda _: None)
+    assert set(batch.lines) | set(batch.errors) == {"early", "late"}
+    assert "late" in batch.lines
