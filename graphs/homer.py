@@ -31,22 +31,22 @@ if TYPE_CHECKING:
 Node = Callable[[State, Desk], State]
 
 STEPS: dict[str, tuple[Node, tuple[str, ...]]] = {
-    "plan": (plan, ("progress",)),
+    "plan": (plan, ("progress", "synthesize")),
     "progress": (progress, ("schedule", "replan", "synthesize")),
-    "replan": (replan, ("schedule",)),
+    "replan": (replan, ("schedule", "synthesize")),
     "schedule": (schedule, ("act", "synthesize")),
-    "act": (act, ("guard",)),
+    "act": (act, ("guard", "synthesize")),
     "guard": (guard, ("act", "retrieve", "answer", "record")),
     "retrieve": (retrieve, ("bind", "record")),
     "bind": (bind, ("assess",)),
-    "assess": (assess, ("record",)),
+    "assess": (assess, ("record", "synthesize")),
     "record": (record, ("force", "progress")),
     "force": (force, ("progress",)),
     "answer": (answer, ("finish", "record")),
     "synthesize": (synthesize, ("finish",)),
     "finish": (finish, ("end",)),
 }
-"""Each step with those that may follow it. Any may go to ``synthesize`` when a budget is gone."""
+"""Each step with those that may follow it; what calls a model may find a budget gone."""
 
 ROUND = "progress"
 """The step that begins a round: where a fork may start."""
@@ -68,8 +68,8 @@ def build(checkpointer: BaseCheckpointSaver[str] | None = None) -> CompiledState
 
     graph = StateGraph(State, context_schema=Desk)
     for name, (node, following) in STEPS.items():
-        ways = tuple(END if way == "end" else way for way in (*following, "synthesize"))
-        graph.add_node(name, _step(name, node), destinations=tuple(dict.fromkeys(ways)))
+        ways = tuple(END if way == "end" else way for way in following)
+        graph.add_node(name, _step(name, node), destinations=ways)
     graph.add_edge(START, "plan")
     return graph.compile(checkpointer=checkpointer)
 

@@ -26,7 +26,7 @@ from domain.trajectory import (
     RoundOpened,
 )
 from domain.view import MemoryView, Scope
-from graphs.homer import build, recursion_limit
+from graphs.homer import BOUNDARIES, STEPS, build, recursion_limit
 from nodes.desk import Desk
 from nodes.meter import Meter
 from nodes.reasoners.port import Assessment, Conclusion, Turn, Unreadable
@@ -226,3 +226,12 @@ def test_the_clock_ends_the_search_too() -> None:
     assert isinstance(events[-1], Ended)
     assert "300 seconds" in events[-1].why
     assert events[-1].rounds < ASK.rounds
+
+
+def test_every_step_goes_where_the_picture_of_the_machine_says() -> None:
+    """LangGraph follows ``Command``s wherever they go; the declared ways are what is drawn."""
+    drawn = {(edge.source, edge.target) for edge in machine().get_graph().edges}
+    for name, (_, following) in STEPS.items():
+        ways = {"__end__" if way == "end" else way for way in following}
+        assert {target for source, target in drawn if source == name} == ways
+    assert set(STEPS) >= BOUNDARIES
