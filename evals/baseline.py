@@ -10,11 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evals.grid import Span
 from models.ports import TextEmbedder
 from store.database import Store
-from store.queries.summaries import Summed, summed_clips
+from store.queries.texts import ClipText, clip_texts
 
 RETRIEVED = 10
 
@@ -29,23 +30,25 @@ class Plain:
 
 @dataclass(frozen=True, eq=False)
 class Baseline:
-    """The clips of one video, in order, with the vector of each one's whole text."""
+    """The clips of one video, in order, and a unit vector of each one's whole text, (N, D)."""
 
-    clips: Summed
+    clips: Sequence[ClipText]
+    vectors: NDArray[np.float32]
     text: TextEmbedder
 
     @classmethod
     def of(cls, store: Store, video: str, text: TextEmbedder) -> Baseline:
-        """Take the vectors that the store keeps of every clip's lines, joined."""
+        """Embed the whole text of every clip; as long a text as the model reads."""
         with store.begin() as session:
-            return cls(summed_clips(session, video), text)
+            clips = clip_texts(session, video)
+        return cls(clips, text.embed([clip.text for clip in clips]), text)
 
     def answer(self, question: str, options: Sequence[str], as_of_s: float) -> Plain:
         """Answer from the clips that have ended by ``as_of_s``."""
-        seen = int((self.clips.spans_ms[:, 1] <= as_of_s * 1000).sum())
+        seen = sum(clip.end_ms <= as_of_s * 1000 for clip in self.clips)
         if not seen:
             return Plain(0, ())
-        cosines = self.text.embed([question, *options]) @ self.clips.vectors[:seen].T
+        cosines = self.text.embed([question, *options]) @ self.vectors[:seen].T
         best = np.argsort(-cosines[0], kind="stable")[:RETRIEVED]
-        spans = [(start / 1000, end / 1000) for start, end in self.clips.spans_ms[best].tolist()]
+        spans = [(self.clips[n].start_ms / 1000, self.clips[n].end_ms / 1000) for n in best]
         return Plain(int(cosines[1:].max(axis=1).argmax()), tuple(spans))
