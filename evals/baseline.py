@@ -41,7 +41,9 @@ class Baseline:
         """Embed the whole text of every clip; as long a text as the model reads."""
         with store.begin() as session:
             clips = clip_texts(session, video)
-        return cls(clips, text.embed([clip.text for clip in clips]), text)
+        texts = [clip.text for clip in clips]
+        blank = np.zeros((0, text.dimensions), dtype=np.float32)
+        return cls(clips, text.embed(texts) if texts else blank, text)
 
     def answer(self, question: str, options: Sequence[str], as_of_s: float) -> Plain:
         """Answer from the clips that have ended by ``as_of_s``."""
