@@ -1,0 +1,126 @@
+"""How a video's portrait and the list of services read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cli.doctor import Check, _show
+from cli.portrait import SHOWN_LINES, show_portrait
+from domain.events import Edge, Relation, Segment
+from domain.media import Video
+from domain.time import TimeSpan
+from memory.library import Person, Portrait, ShownClip, ShownLine, ShownName
+
+VIDEO = "0123456789abcdef"
+
+
+def line(number: int, text: str = "a word") -> ShownLine:
+    span = TimeSpan.of(number * 1000, number * 1000 + 500)
+    return ShownLine(id=number + 1, span=span, kind="episodic", source="said", text=text, weight=1)
+
+
+def clip(index: int, *lines: ShownLine, state: str = "done", error: str | None = None) -> ShownClip:
+    span = TimeSpan.of(index * 30_000, (index + 1) * 30_000)
+    return ShownClip(index=index, span=span, state=state, error=error, lines=lines)
+
+
+def segment(number: int, label: str) -> Segment:
+    span = TimeSpan.of(0, 30_000)
+    return Segment(
+        id=number, video=VIDEO, number=number, label=label, summary="", clips=(0,), span=span
+    )
+
+
+def edge(explicit: bool) -> Edge:
+    return Edge(
+        id=1,
+        source=1,
+        target=2,
+        relation=Relation.CAUSES,
+        explicit=explicit,
+        confidence=0.7,
+        rationale="because",
+    )
+
+
+def portrait(**changes: Any) -> Portrait:
+    video = Video(
+        id=VIDEO, title="talk\x1b[31m", path=None, duration_ms=60_000, width=640, height=360
+    )
+    person = Person(
+        number=1,
+        label="Omar",
+        tags=("<face_0>", "<voice_2>"),
+        names=(ShownName(name="Omar", source="read", from_clip=0),),
+        from_clip=0,
+    )
+    plain = Portrait(
+        video=video,
+        state="done",
+        error=None,
+        models={},
+        last_clip=1,
+        clips=(clip(0, line(1)), clip(1)),
+        people=(person,),
+        segments=(segment(1, "Opening"), segment(2, "Talk")),
+        edges=(edge(explicit=True),),
+    )
+    return plain.model_copy(update=changes)
+
+
+def shown(capsys: pytest.CaptureFixture[str], **changes: Any) -> list[str]:
+    show_portrait(portrait(**changes))
+    return capsys.readouterr().out.splitlines()
+
+
+def test_a_portrait_reads_from_the_whole_to_the_clips(capsys: pytest.CaptureFixture[str]) -> None:
+    assert shown(capsys) == [
+        "talk [31m  0123456789abcdef  01:00  done",
+        "  640x360, with sound, profile local",
+        "people",
+        "  Omar  <face_0> <voice_2>  Omar (read)",
+        "segments",
+        "  00:00-00:30  Opening  [s1]",
+        "    causes Talk (said so)",
+        "  00:00-00:30  Talk  [s2]",
+        "clip 0  00:00-00:30",
+        "  00:01-00:01  said: a word  [m2]",
+        "clip 1  00:30-01:00",
+    ]
+
+
+def test_an_inferred_edge_says_how_sure_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "    causes Talk (0.70)" in shown(capsys, edges=(edge(explicit=False),))
+
+
+def test_a_failed_clip_says_why(capsys: pytest.CaptureFixture[str]) -> None:
+    failed = clip(1, state="failed", error="no\nanswer")
+    lines = shown(capsys, clips=(clip(0), failed), state="failed", error="1 clips are left")
+    assert "clip 1  00:30-01:00  failed  no answer" in lines
+    assert "  1 clips are left" in lines
+
+
+def test_what_was_not_seen_yet_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "  seen as of clip 0 of 2" in shown(capsys, last_clip=0)
+
+
+def test_many_lines_are_cut_and_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    many = tuple(line(number) for number in range(SHOWN_LINES + 3))
+    assert "  and 3 lines more (--json has all)" in shown(capsys, clips=(clip(0, *many),))
+
+
+def test_a_recording_has_no_picture(capsys: pytest.CaptureFixture[str]) -> None:
+    video = portrait().video.model_copy(update={"has_video": False, "has_audio": False})
+    assert "  no picture, no sound, profile local" in shown(capsys, video=video)
+
+
+def test_the_doctor_lists_each_fix(capsys: pytest.CaptureFixture[str]) -> None:
+    _show([Check("home", True, "here"), Check("model x", False, "missing", "homer models pull x")])
+    assert capsys.readouterr().out.splitlines() == [
+        "what     state    found",
+        "home     ok       here",
+        "model x  MISSING  missing",
+        "fix model x: homer models pull x",
+    ]

@@ -1,0 +1,99 @@
+"""Rules that no other tool checks: sizes, addresses that do not belong, prompts outside code."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+ROOMS = "domain models store perception memory nodes graphs flows cli evals ui".split()  # noqa: SIM905
+CODE = sorted(path for room in ROOMS for path in (ROOT / room).rglob("*.py"))
+BINARY = {".mp4", ".png", ".jpg", ".onnx"}
+
+
+def tracked() -> list[Path]:
+    """Files of the checkout that git knows; all text files where there is no git."""
+    done = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True)
+    if done.returncode == 0:
+        return [ROOT / name for name in done.stdout.split("\0") if name]
+    return [path for path in ROOT.rglob("*") if path.is_file() and ".venv" not in path.parts]
+
+
+def functions(path: Path) -> list[tuple[str, int]]:
+    kinds = ast.FunctionDef | ast.AsyncFunctionDef
+    tree = ast.parse(path.read_text())
+    return [
+        (node.name, (node.end_lineno or node.lineno) - node.lineno + 1)
+        for node in ast.walk(tree)
+        if isinstance(node, kinds)
+    ]
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_files_and_functions_stay_small(room: str) -> None:
+    for path in (ROOT / room).rglob("*.py"):
+        assert len(path.read_text().splitlines()) < 500, path
+        assert [name for name, lines in functions(path) if lines > 100] == [], path
+
+
+def test_functions_are_mostly_short() -> None:
+    lines = sorted(count for path in CODE for _name, count in functions(path))
+    assert lines[len(lines) // 2] <= 10
+    assert lines[int(0.9 * len(lines))] <= 40
+
+
+def test_only_commands_print() -> None:
+    printing = [
+        path
+        for path in CODE
+        if path.parent.name != "cli" and re.search(r"^\s*print\(", path.read_text(), re.MULTILINE)
+    ]
+    assert printing == []
+
+
+def test_sql_stays_in_the_store() -> None:
+    words = re.compile(r"\b(SELECT .+ FROM|INSERT INTO|DELETE FROM|UPDATE \w+ SET|CREATE TABLE)\b")
+    outside = [p for p in CODE if "store" not in p.parts and words.search(p.read_text())]
+    assert outside == []
+
+
+def test_importing_a_room_connects_to_nothing_and_writes_nothing(tmp_path: Path) -> None:
+    """Every module of the doors can be imported in an empty home that cannot be written."""
+    modules = "cli.main flows.files graphs.ask memory.library store.database ui.server"
+    code = "import " + ", ".join(modules.split())
+    home = tmp_path / "home"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={"HOMER_HOME": str(home), "HOME": str(tmp_path), "PATH": "/usr/bin:/bin"},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_no_file_names_a_place_of_this_machine_or_a_registry() -> None:
+    places = re.compile(rb"/wor[k]/|/tm[p]/w\b|/roo[t]/|pypi\.org|extra-index-ur[l]")
+    named = [
+        str(path.relative_to(ROOT))
+        for path in tracked()
+        if path.is_file() and path.suffix not in BINARY and places.search(path.read_bytes())
+    ]
+    assert named == []
+
+
+def test_the_repository_stays_light() -> None:
+    heavy = [path for path in tracked() if path.is_file() and path.stat().st_size > 5_000_000]
+    assert heavy == []
+
+
+@pytest.mark.parametrize("room", [room for room in ROOMS if room not in ("cli", "evals")])
+def test_every_room_says_what_lives_in_it(room: str) -> None:
+    doc = ast.get_docstring(ast.parse((ROOT / room / "__init__.py").read_text()))
+    assert doc

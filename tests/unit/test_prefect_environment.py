@@ -1,0 +1,76 @@
+"""Prefect as Homer runs it: on this machine, quiet, in the data directory."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from flows import server
+from flows.server import PrefectServer, _command, _for_asyncpg, api_url, environment
+from store.home import Home
+from ui import server as app_server
+
+
+def test_nothing_is_sent_out(tmp_path: Path) -> None:
+    variables = environment(Home(tmp_path))
+    assert variables["DO_NOT_TRACK"] == "1"
+    assert variables["PREFECT_SERVER_ANALYTICS_ENABLED"] == "false"
+    assert variables["PREFECT_CLIENT_SERVER_VERSION_CHECK_ENABLED"] == "false"
+
+
+def test_everything_prefect_keeps_is_in_the_data_directory(tmp_path: Path) -> None:
+    assert environment(Home(tmp_path))["PREFECT_HOME"] == str(tmp_path / "prefect")
+
+
+def test_prefect_knows_every_setting_that_is_made(tmp_path: Path) -> None:
+    """A misspelt variable would be passed over in silence."""
+    from prefect.settings import Settings
+
+    known = set()
+
+    def walk(model: type, prefix: str) -> None:
+        for name, field in model.model_fields.items():  # type: ignore[attr-defined]
+            if hasattr(field.annotation, "model_fields"):
+                walk(field.annotation, f"{prefix}{name}_")  # type: ignore[arg-type]
+            known.add(f"{prefix}{name}".upper())
+            alias = field.validation_alias
+            known.update(str(choice).upper() for choice in getattr(alias, "choices", []))
+
+    walk(Settings, "PREFECT_")
+    made = {name for name in environment(Home(tmp_path)) if name != "DO_NOT_TRACK"}
+    made.discard("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL")  # one of the logging file's own
+    assert made <= known
+
+
+def test_it_listens_on_this_machine_only() -> None:
+    command = _command(4321)
+    assert command[0] == sys.executable
+    assert command[-4:] == ["--host", "127.0.0.1", "--port", "4321"]
+
+
+def test_its_database_is_reached_over_the_socket_by_asyncpg() -> None:
+    url = "postgresql+psycopg://homer@/prefect?host=/a/socket&port=5432"
+    assert _for_asyncpg(url) == "postgresql+asyncpg://homer@/prefect?host=/a/socket&port=5432"
+
+
+def test_a_server_of_ones_own_is_used_and_none_is_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PREFECT_API_URL", "http://prefect.example/api")
+    monkeypatch.setattr(PrefectServer, "start", lambda _self: pytest.fail("it was started"))
+    assert api_url(Home(tmp_path)) == "http://prefect.example/api"
+
+
+def test_one_that_runs_is_found_without_its_database(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PREFECT_API_URL", raising=False)
+    monkeypatch.setattr(PrefectServer, "address", lambda _self: "http://127.0.0.1:9")
+    monkeypatch.setattr(server, "EmbeddedPostgres", lambda _home: pytest.fail("not needed"))
+    assert api_url(Home(tmp_path)) == "http://127.0.0.1:9/api"
+
+
+def test_the_app_runs_with_this_python_and_port() -> None:
+    assert list(app_server._command(77)) == [sys.executable, "-m", "ui", "--port", "77"]

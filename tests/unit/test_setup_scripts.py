@@ -1,0 +1,137 @@
+"""Setting up: the right Python is found or asked for, and CI runs what it should."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+TOOLS = ("sh", "bash", "dirname", "env", "id", "sed", "grep", "expand", "make")
+
+
+@pytest.fixture
+def tools(tmp_path: Path) -> Path:
+    """A folder with the shell's own tools and no Python: the only entry of PATH."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for name in TOOLS:
+        found = shutil.which(name)
+        if found:
+            (folder / name).symlink_to(found)
+    return folder
+
+
+def program(folder: Path, name: str, script: str) -> None:
+    path = folder / name
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+
+
+def run(tools: Path, *command: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command, capture_output=True, text=True, cwd=cwd, env={"PATH": str(tools)}
+    )
+
+
+def make_venv(tools: Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return run(tools, str(ROOT / "scripts" / "make-venv"), cwd=cwd)
+
+
+def test_without_a_python_it_says_which_to_install(tools: Path, tmp_path: Path) -> None:
+    done = make_venv(tools, tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.startswith("homer: Python 3.11 is needed")
+    assert "apt install" in done.stderr
+    assert not (tmp_path / ".venv").exists()
+
+
+def test_another_version_is_not_taken(tools: Path, tmp_path: Path) -> None:
+    program(tools, "python3", "exit 1")
+    assert make_venv(tools, tmp_path).stderr.startswith("homer: Python 3.11 is needed")
+
+
+def test_a_python_without_its_venv_module_is_said(tools: Path, tmp_path: Path) -> None:
+    version_only = 'case "$2" in *version_info*) exit 0;; *) exit 1;; esac'
+    program(tools, "python3.11", version_only)
+    done = make_venv(tools, tmp_path)
+    assert done.returncode == 1
+    assert "python3.11 has no venv module" in done.stderr
+
+
+def test_the_first_python_that_fits_makes_the_venv(tools: Path, tmp_path: Path) -> None:
+    program(tools, "python3.11", "exit 1")
+    program(tools, "python3", 'if [ "$1" = -m ]; then echo "$@" > made; fi')
+    done = make_venv(tools, tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "made").read_text() == "-m venv .venv\n"
+
+
+def test_this_python_would_be_taken(tools: Path, tmp_path: Path) -> None:
+    program(tools, "python3.11", f'[ "$1" = -m ] && exit 0; exec {sys.executable} "$@"')
+    assert make_venv(tools, tmp_path).returncode == 0
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A folder with nothing but the CI script."""
+    folder = tmp_path / "checkout"
+    (folder / ".ci").mkdir(parents=True)
+    shutil.copy(ROOT / ".ci" / "run", folder / ".ci" / "run")
+    return folder
+
+
+def ci(tools: Path, checkout: Path, make: str = 'echo "make $@" >> ran') -> list[str]:
+    (tools / "make").unlink(missing_ok=True)
+    program(tools, "make", make)
+    done = run(tools, str(checkout / ".ci" / "run"), cwd=checkout.parent)
+    ran = checkout / "ran"
+    return [str(done.returncode), *(ran.read_text().splitlines() if ran.exists() else [])]
+
+
+def test_ci_makes_test_and_nothing_else(tools: Path, checkout: Path) -> None:
+    program(tools, "chromium", "exit 0")
+    assert ci(tools, checkout) == ["0", "make test"]
+
+
+def test_ci_fails_when_the_tests_do(tools: Path, checkout: Path) -> None:
+    program(tools, "chromium", "exit 0")
+    assert ci(tools, checkout, "exit 2") == ["2"]
+
+
+def test_ci_fetches_a_browser_where_it_can_and_goes_on_where_not(
+    tools: Path, checkout: Path
+) -> None:
+    (tools / "id").unlink()
+    program(tools, "id", "echo 0")
+    program(tools, "apt-get", f'echo "apt-get $1" >> {checkout}/ran; exit 100')
+    assert ci(tools, checkout) == ["0", "apt-get install", "apt-get update", "make test"]
+
+
+def test_ci_installs_nothing_as_an_ordinary_user(tools: Path, checkout: Path) -> None:
+    (tools / "id").unlink()
+    program(tools, "id", "echo 1000")
+    program(tools, "apt-get", f'echo "apt-get $1" >> {checkout}/ran')
+    assert ci(tools, checkout) == ["0", "make test"]
+
+
+def test_make_alone_lists_what_it_can_do() -> None:
+    path = {"PATH": os.environ["PATH"]}
+    done = subprocess.run(["make"], capture_output=True, text=True, cwd=ROOT, env=path)
+    assert done.returncode == 0
+    for target in ("setup", "demo", "test", "check", "bench", "eval-local", "eval-egolife"):
+        assert f"\n{target} " in f"\n{done.stdout}"
+
+
+def test_the_demo_asks_an_open_and_a_multiple_choice_question() -> None:
+    script = (ROOT / "demo" / "run.sh").read_text()
+    asks = [line for line in script.split('"$homer" ')[1:] if line.startswith("ask ")]
+    assert len(asks) == 2
+    assert "--option" not in asks[0]
+    assert asks[1].count("--option") >= 2
+    assert "homer up" in script
+    assert "docs/profiles.md" in script
