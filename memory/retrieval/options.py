@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from string import ascii_uppercase
 
 import numpy as np
@@ -26,6 +27,18 @@ def shares(scores: Scores) -> Scores:
     """Positive shares that sum to 1, falling with the distance from the best, shape (O,)."""
     weight = np.exp(scores - scores.max())
     return np.asarray(weight / weight.sum())
+
+
+def leaning(field: Field) -> Field:
+    """The field with every option's cells moved by half the log of its share.
+
+    So the moments that come first are those that speak for the option that will be chosen.
+    """
+    if not len(field.options):
+        return field
+    share = shares(soft_maximum(field.support))
+    lean = 0.5 * np.log(np.maximum(share, 1e-3))
+    return replace(field, options=field.options + lean[:, None])
 
 
 def supports(

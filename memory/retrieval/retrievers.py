@@ -18,7 +18,7 @@ from memory.retrieval.extract import Score, by_words, extract
 from memory.retrieval.keyframe import Album, keyframe
 from memory.retrieval.moments import Moment, best_moments, closest
 from memory.retrieval.neighbor import neighbor
-from memory.retrieval.options import supports
+from memory.retrieval.options import leaning, supports
 from memory.retrieval.panorama import Panorama, panorama
 from memory.retrieval.people import Cast, Person, cast
 from memory.retrieval.ranking import Asked, Vectors, relevance
@@ -99,7 +99,8 @@ class Retrievers:
         if sought.field is None:
             return Ranking(question=question.text, nothing_close=True)
         reranker = None if asked.options else self._tools.reranker
-        moments = best_moments(sought.panorama, asked, sought.field, limit, reranker)
+        field = leaning(sought.field)
+        moments = best_moments(sought.panorama, asked, field, limit, reranker)
         reread = closest(sought.panorama, asked, moments[:1], reranker)
         evidence = sought.evidence(moments, reread)
         nothing = nothing_close(evidence, sought.panorama.line_count)
