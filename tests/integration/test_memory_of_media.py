@@ -1,0 +1,65 @@
+"""Real clips, real models: who is named, who speaks, and what is remembered of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from domain.media import ClipState, Video
+from memory.captions import read_captions
+from memory.imports import import_track
+from memory.library import Portrait, show_video
+from memory.watch import remember
+from memory.weave import weave_due
+from memory.writers import make_writers
+from models.toolbox import Toolbox
+from perception.decode import read_clips
+from perception.perceive import perceive
+from perception.source import clips_of, probe, video_id
+from store.database import Store
+from store.queries.videos import add_video
+
+
+def watched(store: Store, toolbox: Toolbox, path: Path) -> Portrait:
+    settings = toolbox.profile.settings
+    writers, info = make_writers(toolbox, toolbox.profile), probe(path)
+    video = Video(id=video_id(path), title=path.stem, path=str(path), duration_ms=info.duration_ms)
+    with store.begin() as session:
+        add_video(session, video, clips_of(info.duration_ms, settings.watch), {})
+    for raw in read_clips(path, info, settings.watch):
+        seen = perceive(raw, toolbox, settings.watch)
+        state = remember(store, video.id, seen, writers, toolbox, settings)
+        assert state == ClipState.DONE
+    weave_due(store, video.id, writers, toolbox, settings, final=True)
+    return show_video(store, video.id)
+
+
+@pytest.mark.timeout(900)
+def test_a_name_shown_with_an_occupation_is_the_speaker_s(
+    store: Store, toolbox: Toolbox, shared_media: Callable[[str], Path]
+) -> None:
+    shown = watched(store, toolbox, shared_media("googlework_short.mp4"))
+    omar = next(one for one in shown.people if one.label.casefold().startswith("omar"))
+    assert {name.source for name in omar.names} == {"read"}
+    assert {tag[1:5] for tag in omar.tags} == {"face", "voic"}
+    lines = [line.text for clip in shown.clips for line in clip.lines]
+    assert any("Software Engineer (shown on screen)" in line for line in lines)
+    assert any(line.startswith("Omar") and "Paris" in line for line in lines)
+    assert len(shown.people) < 10
+    assert {clip for one in shown.segments for clip in one.clips} == {0, 1}
+
+
+@pytest.mark.timeout(900)
+def test_subtitles_alone_become_a_memory(
+    store: Store, toolbox: Toolbox, shared_media: Callable[[str], Path]
+) -> None:
+    track = read_captions(shared_media("jackson_hole_speech.srt"))
+    writers, settings = make_writers(toolbox, toolbox.profile), toolbox.profile.settings
+    import_track(store, track, writers, toolbox, settings)
+    shown = show_video(store, "jackson_hole_speech")
+    words = " ".join(line.text for clip in shown.clips for line in clip.lines)
+    assert "forward guidance" in words.lower()
+    assert {clip for one in shown.segments for clip in one.clips} == set(range(len(shown.clips)))
+    assert all(1 <= len(one.label.split()) <= 8 for one in shown.segments)
