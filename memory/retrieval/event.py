@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -11,10 +12,10 @@ from domain.asking import Evidence, Mode
 from domain.events import Edge, Segment
 from memory.retrieval.closeness import closeness, faded
 from memory.retrieval.events import Found, word_scores
+from memory.retrieval.panorama import Part
 from memory.retrieval.ranking import Scores, standard
 from memory.retrieval.result import Retrieval
 from memory.retrieval.sought import Sought, nothing_close
-from memory.retrieval.words import terms
 
 EdgesOf = Callable[[Segment], Sequence[Edge]]
 """The edges of a segment that hold in the view, both directions."""
@@ -34,8 +35,11 @@ class Ranked:
 
     def place(self, segment: int) -> int | None:
         """Where the segment with this id is."""
-        ids = [one.segment.id for one in self.found]
-        return ids.index(segment) if segment in ids else None
+        return self._places.get(segment)
+
+    @cached_property
+    def _places(self) -> dict[int, int]:
+        return {one.id: place for place, one in enumerate(self.found)}
 
 
 def rank_segments(sought: Sought) -> Ranked:
@@ -46,7 +50,7 @@ def rank_segments(sought: Sought) -> Ranked:
     vectors = np.stack([one.vector for one in found])
     query = sought.vectors.question
     cosines = vectors @ query if vectors.shape[1] == len(query) else np.zeros(len(found))
-    words = word_scores(list(found), terms(sought.asked.bare))
+    words = word_scores(found, sought.asked.words)
     best = _best_clips(sought)
     scores = standard(cosines) + standard(words) + standard(best)
     near = [sought.yardstick.nearness(float(c)) for c in cosines]
@@ -58,10 +62,25 @@ def _best_clips(sought: Sought) -> Scores:
     """The score of the best clip of each segment; the lowest of all where none is in view."""
     if sought.field is None:
         return np.zeros(len(sought.segments))
-    cells = sought.field.cells
-    held = [sought.cells_of(one.segment) for one in sought.segments]
-    low = float(cells.min())
-    return np.array([float(cells[c].max()) if len(c) else low for c in held])
+    scores = sought.field.cells
+    low = float(scores.min())
+    by_clip = {
+        part.scope.video: _by_clip(part, scores[offset : offset + part.cells], low)
+        for part, offset in sought.panorama.placed
+    }
+    return np.array([_best(by_clip.get(one.index.video), one, low) for one in sought.segments])
+
+
+def _by_clip(part: Part, scores: Scores, low: float) -> Scores:
+    """Scores by clip number; ``low`` for clips without lines."""
+    found = np.full(part.scope.last_clip + 1, low)
+    found[part.index.clips[: part.cells]] = scores
+    return found
+
+
+def _best(by_clip: Scores | None, found: Found, low: float) -> float:
+    clips = found.clips[found.clips <= found.last_clip]
+    return low if by_clip is None or not len(clips) else float(by_clip[clips].max())
 
 
 def event(sought: Sought, edges_of: EdgesOf, neighbours: int) -> Retrieval:
@@ -84,7 +103,7 @@ def around(
     segment = ranked.found[focus].segment
     edges = [edge for edge in edges_of(segment) if _known(ranked, edge)]
     near = _ranked_neighbours(ranked, segment, edges)[:neighbours]
-    kept = {segment.id, *(ranked.found[place].segment.id for place in near)}
+    kept = {segment.id, *(ranked.found[place].id for place in near)}
     evidence = _evidence(sought, ranked, [focus, *near])
     return Retrieval(
         mode=mode,

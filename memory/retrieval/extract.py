@@ -99,10 +99,14 @@ def by_words(question: str) -> Score:
 def extract(
     view: Panorama, line: int, score: Score, names: Mapping[str, str], closeness: float
 ) -> Extract:
-    """Quote what answers at a line. ``names`` are put for tags, ``closeness`` is its score."""
+    """Quote what answers at a line. ``names`` are put for tags, ``closeness`` is its score.
+
+    Only speech runs on from line to line and is cut into sentences; the rest is quoted as it is.
+    """
     found = whole(view, line)
     video, row = view.line(line)
-    text = with_names(answering(found.text, score), names)
+    spoken = row.source == "said"
+    text = with_names(answering(found.text, score) if spoken else found.text, names)
     rows = [view.line(number)[1] for number in found.lines]
     kept = [one for one in rows if _shares(one.text, text)] or [row]
     span = TimeSpan.of(kept[0].start_ms, max(kept[0].start_ms, kept[-1].end_ms))

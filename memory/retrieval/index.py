@@ -72,10 +72,19 @@ class VideoIndex:
         norms = np.linalg.norm(with_last, axis=1, keepdims=True)
         return np.asarray(with_last / np.maximum(norms, 1e-9), dtype=np.float32)
 
+    @cached_property
+    def clips(self) -> Ints:
+        """The clip of each cell, ascending, shape (N,)."""
+        return np.fromiter((cell.clip for cell in self.cells), np.int64, len(self.cells))
+
+    @cached_property
+    def ids(self) -> Ints:
+        """The id of each line, shape (M,)."""
+        return np.fromiter((line.id for line in self.lines), np.int64, len(self.lines))
+
     def visible(self, last_clip: int) -> int:
         """How many leading cells a view as of ``last_clip`` sees."""
-        clips = np.fromiter((cell.clip for cell in self.cells), np.int64, len(self.cells))
-        return int(np.searchsorted(clips, last_clip, side="right"))
+        return int(np.searchsorted(self.clips, last_clip, side="right"))
 
     def line_count(self, cells: int) -> int:
         """How many leading lines the first ``cells`` cells have."""

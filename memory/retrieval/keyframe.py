@@ -21,6 +21,8 @@ from store.queries.search import Frame
 NEAR_MS = 1_000
 """Who was seen this close to a frame was on it; an image as evidence stands for this long."""
 
+NEVER = -100.0
+"""The score of an image of a clip of which nothing is remembered: after all others."""
 FAR_MS = 10_000
 """So far from a line an image counts one standard deviation less for it."""
 
@@ -114,12 +116,12 @@ def _scored(sought: Sought, album: Album, frame: Frame) -> Scored:
 
 def _line_at(sought: Sought, video: str, frame: Frame) -> tuple[int | None, float]:
     """The best line of the frame's clip among those nearest in time, with its score."""
-    cell = _cell(sought, video, frame.clip)
-    if cell is None or sought.field is None:
-        return None, -100.0
-    lines = lines_of(sought.panorama, np.array([cell]))
+    cells = sought.panorama.cells_of(video, [frame.clip])
+    if not len(cells) or sought.field is None:
+        return None, NEVER
+    lines = lines_of(sought.panorama, cells)
     if not len(lines):
-        return None, float(sought.field.cells[cell])
+        return None, float(sought.field.cells[cells[0]])
     away = _away(sought, lines, frame.time_ms)
     near = lines[away == away.min()]
     scores = line_scores(sought.panorama, sought.asked, sought.field, near).max(axis=0)
@@ -130,14 +132,6 @@ def _away(sought: Sought, lines: Ints, time_ms: int) -> Floats:
     rows = [sought.panorama.line(int(line))[1] for line in lines]
     gaps = [max(row.start_ms - time_ms, time_ms - row.end_ms, 0) for row in rows]
     return np.array(gaps, dtype=np.float32)
-
-
-def _cell(sought: Sought, video: str, clip: int) -> int | None:
-    for part, offset in zip(sought.panorama.parts, sought.panorama.cell_offsets, strict=False):
-        if part.scope.video == video:
-            clips = [cell.clip for cell in part.index.cells[: part.cells]]
-            return int(offset) + clips.index(clip) if clip in clips else None
-    return None
 
 
 def _shown(sought: Sought, albums: Sequence[Album], chosen: Sequence[Scored]) -> tuple[Shown, ...]:

@@ -30,9 +30,9 @@ def _labelled(sought: Sought, ranked: Ranked, here: int, edges_of: EdgesOf) -> i
     ids = sorted({e.source for e in edges} | {e.target for e in edges} - {segment.id})
     places = [place for i in ids if i != segment.id and (place := ranked.place(i)) is not None]
     wanted = _plain(sought.asked.text)
-    found = [p for p in places if _plain(ranked.found[p].segment.label) == wanted]
+    found = [p for p in places if _plain(ranked.found[p].label) == wanted]
     if not found:
-        labels = tuple(ranked.found[place].segment.label for place in places)
+        labels = tuple(ranked.found[place].label for place in places)
         raise UnknownLabel(sought.asked.text, labels)
     return found[0]
 

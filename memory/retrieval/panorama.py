@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -50,6 +50,11 @@ class Panorama:
         return np.cumsum([0, *(part.lines for part in self.parts)])
 
     @property
+    def placed(self) -> list[tuple[Part, int]]:
+        """Each part with its first cell."""
+        return self._with(self.cell_offsets)
+
+    @property
     def cell_count(self) -> int:
         """N."""
         return int(self.cell_offsets[-1])
@@ -74,6 +79,19 @@ class Panorama:
             keys.append(part.index.keys[: part.cells] + base)
             base = int(keys[-1][-1]) + APART if part.cells else base
         return self._joined(keys)
+
+    @cached_property
+    def ids(self) -> Ints:
+        """The id of each line, shape (M,)."""
+        return self._joined([part.index.ids[: part.lines] for part in self.parts])
+
+    def cells_of(self, video: str, clips: Iterable[int]) -> Ints:
+        """The numbers of those cells of these clips that are in view, ascending."""
+        wanted = np.unique(np.fromiter(clips, np.int64))
+        for part, offset in self._with(self.cell_offsets):
+            if part.scope.video == video:
+                return np.flatnonzero(np.isin(part.index.clips[: part.cells], wanted)) + offset
+        return np.zeros(0, dtype=np.int64)
 
     @cached_property
     def lengths(self) -> Floats:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from domain.people import Character
-from memory.retrieval.words import plain_words
+from memory.retrieval.words import STOP, plain_words, terms
 from store.queries.search import Line
 
+_WORD = re.compile(r"[^\W_]+")
 _TAG = re.compile(r"<(?:face|voice|character)_\d+>")
 
 
@@ -20,7 +22,7 @@ class Person:
     video: str
     character: Character
 
-    @property
+    @cached_property
     def tags(self) -> tuple[str, ...]:
         """The character's tag and those of its identities."""
         one = self.character
@@ -30,10 +32,10 @@ class Person:
             *(f"<voice_{number}>" for number in one.voices),
         )
 
-    def is_named(self, query: str, words: frozenset[str]) -> bool:
-        """Whether a query names or tags this person."""
-        name = frozenset(plain_words(self.character.name or ""))
-        return (bool(name) and name <= words) or any(tag in query for tag in self.tags)
+    @cached_property
+    def name_words(self) -> frozenset[str]:
+        """The words of the known name, in lower case."""
+        return frozenset(plain_words(self.character.name or ""))
 
 
 @dataclass(frozen=True)
@@ -51,10 +53,49 @@ class Cast:
             for tag in one.tags
         }
 
-    def named_in(self, query: str) -> tuple[Person, ...]:
-        """Whom a query is about."""
-        words = frozenset(plain_words(query))
-        return tuple(one for one in self.people if one.is_named(query, words))
+    def named_in(self, text: str) -> tuple[Person, ...]:
+        """Whom a text is about: by tag, by name, or by a part of a name that only one has."""
+        words = frozenset(plain_words(text))
+        return tuple(one for one in self.people if self._is_meant(one, text, words))
+
+    def terms_of(self, text: str) -> list[str]:
+        """The search terms of ``text``, with the tags of whom it names."""
+        tags = sorted({tag for person in self.named_in(text) for tag in person.tags})
+        return list(dict.fromkeys([*terms(text), *terms(" ".join(tags))]))
+
+    def _is_meant(self, person: Person, text: str, words: frozenset[str]) -> bool:
+        if any(tag in text for tag in person.tags):
+            return True
+        name = person.name_words
+        if len(name) > 1 and name <= words:
+            return True
+        own = [part for part in name & words if len(self._names_with[part]) == 1]
+        parts = _WORD.findall(person.character.name or "") if own else []
+        return any(_says(text, part) for part in parts if part.casefold() in own)
+
+    @cached_property
+    def _names_with(self) -> dict[str, set[frozenset[str]]]:
+        """The names that each word is a part of."""
+        names: dict[str, set[frozenset[str]]] = {}
+        for one in self.people:
+            for word in one.name_words:
+                names.setdefault(word, set()).add(one.name_words)
+        return names
+
+
+NOBODY = Cast()
+"""The people of a view in which nobody is known."""
+
+
+def _says(text: str, name: str) -> bool:
+    """Whether a text has this word as a name: a name is written large, "will" and "Will" differ.
+
+    In a text that is all small, any word may be a name, but for those that say nothing.
+    """
+    words = _WORD.findall(text)
+    if name in words:
+        return name != name.casefold() or len(name) > 2
+    return text == text.lower() and name.casefold() in words and name.casefold() not in STOP
 
 
 def cast(people: Mapping[str, Iterable[Character]]) -> Cast:

@@ -16,8 +16,8 @@ from memory.retrieval.clock import HOUR, LAST, PLAN, Times, are_times, said_time
 from memory.retrieval.index import Floats
 from memory.retrieval.lexical import bm25
 from memory.retrieval.panorama import Panorama
+from memory.retrieval.people import NOBODY, Cast
 from memory.retrieval.restate import bare, statement
-from memory.retrieval.words import terms
 from store.queries.search import Matrix
 
 Scores = NDArray[np.float64]
@@ -50,11 +50,15 @@ class Weights:
 
 @dataclass(frozen=True)
 class Asked:
-    """A question, made ready. ``as_of_s``: asked at this moment of the video, None: afterwards."""
+    """A question, made ready. ``as_of_s``: asked at this moment of the video, None: afterwards.
+
+    ``cast`` is who is known in the view.
+    """
 
     text: str
     options: tuple[str, ...] = ()
     as_of_s: float | None = None
+    cast: Cast = NOBODY
 
     @property
     def bare(self) -> str:
@@ -64,6 +68,11 @@ class Asked:
     def timed(self, view: Panorama) -> bool:
         """Whether its options are times."""
         return bool(self.options) and are_times(self.options, now(self, view))
+
+    @property
+    def words(self) -> list[str]:
+        """The search terms of what it asks for, with the tags of whom it names."""
+        return self.cast.terms_of(self.bare)
 
     @property
     def somebody(self) -> str:
@@ -154,7 +163,7 @@ def relevance(
 def _question_score(
     view: Panorama, asked: Asked, weights: Weights, near: Floats, whole: Floats
 ) -> Scores:
-    words = terms(asked.bare)
+    words = asked.words
     score = weights.question_line * standard(near) + weights.question_cell * standard(whole)
     for half, weight in weights.question_windows:
         if fits(half, view):
@@ -213,8 +222,8 @@ def _option_evidence(
 
 def _option_words(view: Panorama, asked: Asked, weights: Weights) -> Scores:
     """BM25 of the words that an option has and the question has not, shape (O, N)."""
-    known = set(terms(asked.bare))
-    own = [set(terms(option)) - known for option in asked.options]
+    known = set(asked.words)
+    own = [set(asked.cast.terms_of(option)) - known for option in asked.options]
     score = np.zeros((len(own), view.cell_count))
     for half, weight in weights.option_windows:
         if fits(half, view):

@@ -75,7 +75,7 @@ class Retrievers:
             UnknownLabel: NEIGHBOR with a label that no neighbour has.
             NotFound: a video of the view is not there.
         """
-        sought = self._sought(view, Asked(query, as_of_s=_seconds(view)))
+        sought = self._sought(view, query)
         ask = self._settings.ask
         if mode == Mode.EVENT:
             return event(sought, self._edges_of(sought), ask.event_neighbours)
@@ -94,8 +94,8 @@ class Retrievers:
             question: text and options; its videos and as-of time are those of ``view``.
             limit: moments returned at most, one a clip.
         """
-        asked = Asked(question.text, question.options, _seconds(view))
-        sought = self._sought(view, asked)
+        sought = self._sought(view, question.text, question.options)
+        asked = sought.asked
         if sought.field is None:
             return Ranking(question=question.text, nothing_close=True)
         reranker = None if asked.options else self._tools.reranker
@@ -122,7 +122,8 @@ class Retrievers:
         names = sought.cast.names(evidence.video)
         return extract(sought.panorama, best.line, score, names, evidence.score)
 
-    def _sought(self, view: MemoryView, asked: Asked) -> Sought:
+    def _sought(self, view: MemoryView, text: str, options: tuple[str, ...] = ()) -> Sought:
+        asked = Asked(text, options, _seconds(view), self._cast(view))
         indexes = [self._cache.lines(scope) for scope in view.scopes]
         seen = panorama(view, indexes)
         vectors = self._vectors(asked, seen)
@@ -132,8 +133,7 @@ class Retrievers:
             asked=asked,
             vectors=vectors,
             field=relevance(seen, asked, vectors) if seen.cell_count else None,
-            segments=self._segments(seen),
-            cast=self._cast(view),
+            look_up=self._segments,
             yardstick=self._measure(),
         )
 
@@ -163,9 +163,9 @@ class Retrievers:
 
     def _focus(self, sought: Sought, focus: int | None) -> Segment | None:
         """The segment in focus; the best one for the query where there is none."""
-        by_id = {one.segment.id: one.segment for one in sought.segments}
-        if focus in by_id:
-            return by_id[focus]
+        known = next((one for one in sought.segments if one.id == focus), None)
+        if known is not None:
+            return known.segment
         ranked = rank_segments(sought)
         return ranked.found[ranked.best()].segment if ranked.found else None
 

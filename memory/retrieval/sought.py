@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -25,7 +25,6 @@ from memory.retrieval.moments import Moment
 from memory.retrieval.panorama import Panorama
 from memory.retrieval.people import Cast, told, with_names
 from memory.retrieval.ranking import Asked, Field, Vectors
-from memory.retrieval.words import terms
 
 CONTEXT = 2
 """Lines before and after one whose words are counted as said around it."""
@@ -33,21 +32,33 @@ CONTEXT = 2
 
 @dataclass(frozen=True, eq=False)
 class Sought:
-    """Everything that the modes work on. ``field`` is None where nothing is in view yet."""
+    """Everything that the modes work on.
+
+    ``field`` is None where nothing is in view yet; ``look_up`` finds the segments in view.
+    """
 
     view: MemoryView
     panorama: Panorama
     asked: Asked
     vectors: Vectors
     field: Field | None
-    segments: tuple[Found, ...]
-    cast: Cast
+    look_up: Callable[[Panorama], tuple[Found, ...]]
     yardstick: Yardstick
+
+    @cached_property
+    def segments(self) -> tuple[Found, ...]:
+        """The segments in view; looked up when first needed."""
+        return self.look_up(self.panorama)
 
     @cached_property
     def words(self) -> frozenset[str]:
         """The search terms of the question."""
-        return frozenset(terms(self.asked.bare))
+        return frozenset(self.asked.words)
+
+    @property
+    def cast(self) -> Cast:
+        """Who is known in the view."""
+        return self.asked.cast
 
     @cached_property
     def span(self) -> TimeSpan | None:
@@ -63,19 +74,7 @@ class Sought:
 
     def cells_of(self, segment: Segment) -> Ints:
         """The numbers of a segment's cells in view."""
-        clips = set(segment.clips)
-        return np.array(
-            [
-                int(offset) + i
-                for part, offset in zip(
-                    self.panorama.parts, self.panorama.cell_offsets, strict=False
-                )
-                if part.scope.video == segment.video
-                for i, cell in enumerate(part.index.cells[: part.cells])
-                if cell.clip in clips
-            ],
-            dtype=np.int64,
-        )
+        return self.panorama.cells_of(segment.video, segment.clips)
 
     def closeness(self, line: int) -> float:
         """How close a line, with what is said around it, is to the question."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from itertools import islice
 
 import numpy as np
 
@@ -45,7 +46,7 @@ def video(
             names = ", ".join(person.character.label for person in people)
             return _result(sought, focus, moments, f"what mentions {names}")
     cells = _all_cells(sought) if focus is None else sought.cells_of(focus)
-    chosen = _unseen(sought, cells, seen)[: settings.video_clips]
+    chosen = _unseen(sought, cells, seen, settings.video_clips)
     moments = _ranked_lines(sought, lines_of(sought.panorama, chosen))[:LINES]
     return _result(sought, focus, moments, _where(focus, len(cells)))
 
@@ -58,13 +59,13 @@ def _all_cells(sought: Sought) -> Ints:
     return np.arange(sought.panorama.cell_count)
 
 
-def _unseen(sought: Sought, cells: Ints, seen: Collection[str]) -> Ints:
-    """Cells by score, best first, without those of which a line was shown already."""
+def _unseen(sought: Sought, cells: Ints, seen: Collection[str], most: int) -> Ints:
+    """The best ``most`` cells, best first, without those of which a line was shown already."""
     if sought.field is None:
         return cells[:0]
     order = cells[np.argsort(-sought.field.cells[cells], kind="stable")]
-    fresh = [cell for cell in order if not _was_shown(sought, int(cell), seen)]
-    return np.array(fresh, dtype=np.int64)
+    fresh = (cell for cell in order if not _was_shown(sought, int(cell), seen))
+    return np.fromiter(islice(fresh, most), np.int64)
 
 
 def _was_shown(sought: Sought, cell: int, seen: Collection[str]) -> bool:
@@ -103,8 +104,7 @@ def _mentioning(
     cells = _all_cells(sought) if focus is None else sought.cells_of(focus)
     ids = set[int]().union(*(mentions_of(p, focus.clips if focus else None) for p in people))
     lines = lines_of(sought.panorama, cells)
-    held = [int(line) for line in lines if sought.panorama.line(int(line))[1].id in ids]
-    return np.array(held, dtype=np.int64)
+    return np.asarray(lines[np.isin(sought.panorama.ids[lines], sorted(ids))], dtype=np.int64)
 
 
 def _result(sought: Sought, focus: Segment | None, moments: list[Moment], where: str) -> Retrieval:

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.events import Segment
 from domain.people import Character
 from domain.time import TimeSpan
 from memory.retrieval.closeness import (
@@ -19,16 +18,16 @@ from memory.retrieval.closeness import (
     least,
     yardstick,
 )
-from memory.retrieval.events import Found, word_scores
+from memory.retrieval.events import build_events, segments_in, word_scores
 from memory.retrieval.extract import answering, by_words, extract, whole
 from memory.retrieval.moments import Moment, closest
 from memory.retrieval.people import cast, told, with_names
 from memory.retrieval.ranking import Asked
 from memory.retrieval.reread import MOST, WEIGHT, bonus, logits
 from memory.retrieval.words import terms
-from store.queries.search import Line
+from store.queries.search import Line, Revision, Revisions
 from tests.support.remembered import WordEmbedder
-from tests.support.story import view_of
+from tests.support.story import SINCE, view_of
 
 # Quoting
 
@@ -93,6 +92,12 @@ def test_a_quote_has_the_refs_and_span_of_its_lines_only() -> None:
     assert found.refs == ("m2", "m3")
     assert found.span == TimeSpan.of(1_000, 2_900)
     assert found.score == 0.5
+
+
+def test_what_was_read_is_quoted_as_it_stands() -> None:
+    view = view_of([["HAVE RESPECT / 1. Put phones away. 2. Listen"]])
+    found = extract(view, 0, by_words("What should you do?"), {}, 1.0)
+    assert found.text == "HAVE RESPECT / 1. Put phones away. 2. Listen"
 
 
 @given(st.lists(st.text(min_size=1, max_size=30), min_size=1, max_size=8), st.data())
@@ -214,7 +219,11 @@ def test_tags_of_one_video_are_nobody_in_another() -> None:
     [
         ("What does Ada Lovelace say?", [2]),
         ("what does ADA LOVELACE's voice say", [2]),
-        ("What does Ada say?", []),
+        ("What does Ada say?", [2]),
+        ("what does ada say?", [2]),
+        ("What does ada say?", []),
+        ("What does Lovelace say?", [2]),
+        ("What does Adamant say?", []),
         ("Where is <face_4>?", [3]),
         ("What does <character_2> do to <face_4>?", [2, 3]),
         ("What is on the table?", []),
@@ -225,28 +234,50 @@ def test_whom_a_query_is_about(query: str, numbers: list[int]) -> None:
     assert [one.character.number for one in people] == numbers
 
 
+def test_a_part_of_two_names_is_neither() -> None:
+    bob = Character(number=5, name="Bob Lovelace")
+    people = cast({"v": [ADA, bob]})
+    assert people.named_in("Where is Lovelace?") == ()
+    assert [one.character.number for one in people.named_in("Where is Bob?")] == [5]
+
+
+@pytest.mark.parametrize("query", ["what will happen", "Will it rain?", "the other cup", "no will"])
+def test_an_ordinary_word_is_no_name(query: str) -> None:
+    will, other = Character(number=1, name="Will"), Character(number=2, name="Other")
+    found = [one.character.number for one in cast({"v": [will, other]}).named_in(query)]
+    assert found == ([1] if "Will" in query else [])
+
+
+def test_a_name_is_searched_with_its_tags() -> None:
+    people = cast({"v": [ADA]})
+    assert people.terms_of("Where does Ada sing?") == [
+        "ada",
+        "sing",
+        "character_2",
+        "face_0",
+        "voice_1",
+        "voice_3",
+    ]
+    assert people.terms_of("Who sings?") == ["sing"]
+
+
 # Segments by words
 
 
 def test_segments_are_found_by_their_rarer_words() -> None:
-    def found(number: int, label: str, summary: str) -> Found:
-        segment = Segment(
-            id=number + 1,
-            video="0" * 16,
-            number=number,
-            label=label,
-            summary=summary,
-            clips=(number,),
-            span=TimeSpan.of(0, 1),
-        )
-        words = frozenset(terms(f"{label} {summary}"))
-        return Found(segment, np.zeros(4, dtype=np.float32), words)
+    def revision(number: int, label: str, summary: str) -> Revision:
+        return Revision(number + 1, number, 0, label, summary, (number,), number, None)
 
-    segments = [
-        found(0, "Tea", "Tea is made with a dog around."),
-        found(1, "Walk", "A dog runs."),
-        found(2, "Zoo", "A dog meets a zebra."),
+    rows = [
+        revision(0, "Tea", "Tea is made with a dog around."),
+        revision(1, "Walk", "A dog runs."),
+        revision(2, "Zoo", "A dog meets a zebra."),
     ]
+    vectors = np.zeros((3, 4), dtype=np.float32)
+    index = build_events("v", (SINCE, 0, 3, 0), Revisions(rows, vectors))
+    spans = {clip: TimeSpan.of(clip, clip + 1) for clip in range(3)}
+    segments = segments_in(index, 2, spans)
+    assert [one.label for one in segments_in(index, 1, spans)] == ["Tea", "Walk"]
     scores = word_scores(segments, terms("the dog and the zebra"))
     assert scores[2] == pytest.approx(1)
     assert 0 < scores[0] == scores[1] < 0.5
