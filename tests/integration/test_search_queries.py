@@ -1,0 +1,267 @@
+"""What searching reads from the store: in order, exact, as of a clip, with vectors that survive."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sqlalchemy import update
+
+from domain.errors import NotFound
+from domain.view import Scope
+from memory.retrieval.cache import IndexCache
+from store.database import Store
+from store.queries.search import (
+    cells_between,
+    cited_frames,
+    cited_memories,
+    cited_segments,
+    edges_at,
+    events_stamp,
+    frame_vectors,
+    frames_of,
+    lines_between,
+    mentions,
+    people_in,
+    revisions,
+    sightings_in,
+    superseded,
+    texts_on,
+    watched_since,
+)
+from store.schema import CharacterNameRow, CharacterRow, EdgeRow, KeyframeRow, MemoryRow
+from tests.support.remembered import (
+    CLIP_MS,
+    SIZE,
+    Event,
+    Said,
+    WordEmbedder,
+    film,
+    name,
+    see,
+    watch,
+    weave,
+)
+
+V = "0123456789abcdef"
+W = "fedcba9876543210"
+
+
+def scope(last_clip: int, video: str = V) -> Scope:
+    return Scope(video=video, last_clip=last_clip)
+
+
+@pytest.fixture
+def watched(store: Store) -> Store:
+    watch(
+        store,
+        V,
+        [
+            [Said("second", 9), Said("first", 1, until=2)],
+            [],
+            [Said("third", 3, speaker="Ann", source="said")],
+            [Said("<face_0> and <face_1> meet", who=("<face_0>", "<face_1>"), source="seen")],
+        ],
+    )
+    watch(store, W, [[Said("another video")]])
+    return store
+
+
+def test_lines_come_in_order_with_their_vectors(watched: Store) -> None:
+    with watched.begin() as session:
+        found = lines_between(session, V, -1, 3)
+    texts = ["first", "second", "third", "<face_0> and <face_1> meet"]
+    assert [row.text for row in found.rows] == texts
+    assert [row.clip for row in found.rows] == [0, 0, 2, 3]
+    assert [row.superseded_at for row in found.rows] == [2, None, None, None]
+    assert found.rows[2].speaker == "Ann"
+    assert found.vectors.shape == (4, SIZE)
+    assert np.allclose(found.vectors, WordEmbedder().embed(texts), atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("after", "last", "texts"),
+    [
+        (-1, 0, ["first", "second"]),
+        (0, 2, ["third"]),
+        (2, 2, []),
+        (2, 99, ["<face_0> and <face_1> meet"]),
+    ],
+)
+def test_lines_of_some_clips(watched: Store, after: int, last: int, texts: list[str]) -> None:
+    with watched.begin() as session:
+        assert [row.text for row in lines_between(session, V, after, last).rows] == texts
+
+
+def test_a_line_without_a_vector_has_zeros(watched: Store) -> None:
+    with watched.begin() as session:
+        bare = update(MemoryRow).where(MemoryRow.text == "first").values(embedding=None)
+        session.execute(bare)
+        found = lines_between(session, V, -1, 3)
+    assert not found.vectors[0].any()
+    assert found.vectors[1].any()
+
+
+def test_lines_of_which_none_has_a_vector(watched: Store) -> None:
+    with watched.begin() as session:
+        session.execute(update(MemoryRow).values(embedding=None))
+        assert lines_between(session, V, -1, 3).vectors.shape == (4, 0)
+
+
+def test_what_is_not_there_reads_as_nothing(watched: Store) -> None:
+    with watched.begin() as session:
+        assert lines_between(session, V, 5, 9).rows == []
+        assert len(revisions(session, V).rows) == 0
+        assert events_stamp(session, V) == (0, 0, 0)
+        assert people_in(session, scope(3)) == []
+        assert edges_at(session, scope(3), 1) == []
+        assert frames_of(session, scope(3), []) == []
+        with pytest.raises(NotFound, match="homer videos"):
+            watched_since(session, "0" * 16)
+
+
+def test_cells_are_the_clips_in_order(watched: Store) -> None:
+    with watched.begin() as session:
+        cells = cells_between(session, V, 0, 2)
+    assert cells == [(1, CLIP_MS, 2 * CLIP_MS), (2, 2 * CLIP_MS, 3 * CLIP_MS)]
+
+
+def test_superseded_lines_are_named_with_their_clip(watched: Store) -> None:
+    with watched.begin() as session:
+        first = lines_between(session, V, -1, 0).rows[0].id
+        assert superseded(session, V) == {first: 2}
+        assert superseded(session, W) == {}
+
+
+def test_mentions_are_found_by_tag_within_scope_and_clips(watched: Store) -> None:
+    with watched.begin() as session:
+        meeting = lines_between(session, V, 2, 3).rows[0].id
+        assert mentions(session, scope(3), ["<face_1>"]) == {meeting}
+        assert mentions(session, scope(3), ["<face_1>", "<face_0>"]) == {meeting}
+        assert mentions(session, scope(2), ["<face_1>"]) == set()
+        assert mentions(session, scope(3), ["<face_1>"], clips=[0, 2]) == set()
+        assert mentions(session, scope(3), ["<voice_1>"]) == set()
+        assert mentions(session, scope(3, W), ["<face_1>"]) == set()
+
+
+def test_people_are_known_as_of_a_clip(watched: Store) -> None:
+    name(watched, V, 0, "Ada", "<face_0>", since=1)
+    with watched.begin() as session:
+        row = session.query(CharacterRow).one()
+        later = CharacterNameRow(character_id=row.id, name="Ada L.", source="person", from_clip=3)
+        session.add(later)
+        session.flush()
+        assert people_in(session, scope(0)) == []
+        assert [one.name for one in people_in(session, scope(2))] == ["Ada"]
+        assert [one.name for one in people_in(session, scope(3))] == ["Ada L."]
+        assert people_in(session, scope(3))[0].faces == (0,)
+        session.execute(update(CharacterRow).values(to_clip=3))
+        assert people_in(session, scope(3)) == []
+        assert len(people_in(session, scope(2))) == 1
+
+
+def test_edges_hold_between_their_clips_and_cite_no_later_ones(watched: Store) -> None:
+    events = [Event(n, f"event {n}", "", (n,), since=1) for n in range(3)]
+    ids = weave(watched, V, events, [(0, 1, "before", 1), (2, 0, "causes", 3)])
+    with watched.begin() as session:
+        session.execute(update(EdgeRow).where(EdgeRow.relation == "before").values(to_clip=3))
+        session.execute(update(EdgeRow).values(evidence=[0, 3]))
+        assert [e.relation for e in edges_at(session, scope(2), ids[0])] == ["before"]
+        assert edges_at(session, scope(2), ids[0])[0].evidence == (0,)
+        assert [e.relation for e in edges_at(session, scope(3), ids[0])] == ["causes"]
+        assert [e.relation for e in edges_at(session, scope(3), ids[2])] == ["causes"]
+        assert edges_at(session, scope(0), ids[0]) == []
+
+
+def test_revisions_change_the_stamp(watched: Store) -> None:
+    with watched.begin() as session:
+        before = events_stamp(session, V)
+    weave(watched, V, [Event(0, "one", "a", (0,), 1, until=3), Event(0, "one", "b", (0, 2), 3)])
+    with watched.begin() as session:
+        found = revisions(session, V)
+        assert [(r.revision, r.summary, r.to_clip) for r in found.rows] == [
+            (0, "a", 3),
+            (1, "b", None),
+        ]
+        assert found.rows[1].clips == (0, 2)
+        assert found.vectors.shape == (2, SIZE)
+        assert events_stamp(session, V) != before
+        assert events_stamp(session, W) == (0, 0, 0)
+
+
+def test_frames_with_what_is_on_them(watched: Store) -> None:
+    film(watched, V, [61.0, 1.0, 91.0], {61.0: "EXIT"})
+    see(watched, V, "<face_0>", 60.5, 62.0)
+    with watched.begin() as session:
+        clips = [0, 2, 3]
+        assert [f.time_ms for f in frames_of(session, scope(3), clips)] == [1_000, 61_000, 91_000]
+        assert [f.clip for f in frames_of(session, scope(2), clips)] == [0, 2]
+        assert texts_on(session, scope(3), clips) == [(61_000, "EXIT")]
+        assert texts_on(session, scope(1), clips) == []
+        assert sightings_in(session, scope(3), clips) == [(60_500, 62_000, "face", 0)]
+        assert sightings_in(session, scope(3), [0]) == []
+        frame = frames_of(session, scope(3), [2])[0]
+        assert frame_vectors(session, [frame.id]) == {}
+        session.execute(update(KeyframeRow).values(embedding=[0.5, 0.5]))
+        assert list(frame_vectors(session, [frame.id])[frame.id]) == [0.5, 0.5]
+
+
+def test_cited_rows_are_those_in_scope(watched: Store) -> None:
+    film(watched, V, [61.0])
+    ids = weave(watched, V, [Event(0, "all", "everything", (0, 2), since=2)])
+    with watched.begin() as session:
+        rows = lines_between(session, V, -1, 3).rows
+        every = [row.id for row in rows]
+        assert {one.text for one in cited_memories(session, scope(1), every)} == {
+            "first",
+            "second",
+        }
+        assert {one.text for one in cited_memories(session, scope(2), every)} == {
+            "second",
+            "third",
+        }
+        assert cited_memories(session, scope(3, W), every) == []
+        assert cited_segments(session, scope(1), [ids[0]]) == []
+        assert cited_segments(session, scope(2), [ids[0]]) == [
+            (ids[0], "all", "everything", 0, 3 * CLIP_MS)
+        ]
+        frame = frames_of(session, scope(3), [2])[0]
+        assert cited_frames(session, scope(1), [frame.id]) == []
+        assert cited_frames(session, scope(2), [frame.id]) == [frame]
+
+
+# The cache
+
+
+def test_an_index_is_read_once_and_serves_every_earlier_view(watched: Store) -> None:
+    cache = IndexCache(watched, CLIP_MS)
+    first = cache.lines(scope(3))
+    assert cache.lines(scope(1)) is first
+    assert cache.lines(scope(3)) is first
+
+
+def test_the_least_used_video_is_dropped_first(watched: Store) -> None:
+    cache = IndexCache(watched, CLIP_MS, most_lines=4)
+    one = cache.lines(scope(3))
+    other = cache.lines(scope(0, W))
+    assert cache.lines(scope(0, W)) is other
+    again = cache.lines(scope(3))
+    assert again is not one
+    assert [row.text for row in again.lines] == [row.text for row in one.lines]
+
+
+def test_segments_are_read_anew_when_they_change(watched: Store) -> None:
+    cache = IndexCache(watched, CLIP_MS)
+    assert len(cache.events(scope(3)).rows) == 0
+    weave(watched, V, [Event(0, "one", "a", (0,), 1)])
+    held = cache.events(scope(3))
+    assert [row.label for row in held.rows] == ["one"]
+    assert cache.events(scope(3)) is held
+
+
+def test_many_threads_share_one_index(watched: Store) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    cache = IndexCache(watched, CLIP_MS)
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: cache.lines(scope(3)), range(12)))
+    assert all(one is found[0] for one in found)
