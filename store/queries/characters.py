@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 
 from domain.media import IdentityKind
 from domain.people import Character
+from store.arrays import among
 from store.schema import CharacterMemberRow, CharacterNameRow, CharacterRow, IdentityRow
 
 
@@ -47,7 +48,7 @@ def characters_at(session: Session, video_id: str, clip: int) -> list[CharacterA
 def characters_with(session: Session, identity_ids: Iterable[int], clip: int) -> list[CharacterAt]:
     """The characters that these identities belong to after ``clip``, by number."""
     members = select(CharacterMemberRow.character_id).where(
-        CharacterMemberRow.identity_id.in_(list(identity_ids)), _holds(CharacterMemberRow, clip)
+        among(CharacterMemberRow.identity_id, identity_ids), _holds(CharacterMemberRow, clip)
     )
     return _read(session, select(CharacterRow).where(CharacterRow.id.in_(members)), clip)
 
@@ -93,7 +94,9 @@ def _members(
             CharacterMemberRow.character_id, IdentityRow.id, IdentityRow.kind, IdentityRow.number
         )
         .join(IdentityRow, IdentityRow.id == CharacterMemberRow.identity_id)
-        .where(CharacterMemberRow.character_id.in_(character_ids), _holds(CharacterMemberRow, clip))
+        .where(
+            among(CharacterMemberRow.character_id, character_ids), _holds(CharacterMemberRow, clip)
+        )
         .order_by(IdentityRow.kind, IdentityRow.number)
     )
     found: dict[int, list[tuple[int, str, int]]] = {}
@@ -105,7 +108,7 @@ def _members(
 def _names(session: Session, character_ids: list[int], clip: int) -> dict[int, list[Name]]:
     query = (
         select(CharacterNameRow)
-        .where(CharacterNameRow.character_id.in_(character_ids), _holds(CharacterNameRow, clip))
+        .where(among(CharacterNameRow.character_id, character_ids), _holds(CharacterNameRow, clip))
         .order_by(CharacterNameRow.from_clip, CharacterNameRow.id)
     )
     found: dict[int, list[Name]] = {}

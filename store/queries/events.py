@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 from domain.events import Edge, Relation, Segment
 from domain.media import ClipState
 from domain.time import TimeSpan
+from store.arrays import among
 from store.schema import ClipRow, EdgeRow, PatchRow, SegmentRevisionRow, SegmentRow
 
 
@@ -238,7 +239,7 @@ def close_edges(session: Session, edge_ids: Sequence[int], clip: int) -> None:
 def clip_spans(session: Session, video_id: str, clips: Iterable[int]) -> dict[int, TimeSpan]:
     """The span of each of these clips."""
     query = select(ClipRow.clip, ClipRow.start_ms, ClipRow.end_ms).where(
-        ClipRow.video_id == video_id, ClipRow.clip.in_(sorted(set(clips)))
+        ClipRow.video_id == video_id, among(ClipRow.clip, clips)
     )
     return {clip: TimeSpan.of(start, end) for clip, start, end in session.execute(query)}
 
@@ -250,7 +251,7 @@ def done_spans(
     done = select(ClipRow.clip).where(
         ClipRow.video_id == video_id,
         # Writers may name any number; beyond these the column's type would refuse it.
-        ClipRow.clip.in_(sorted(clip for clip in set(clips) if clip <= last_clip)),
+        among(ClipRow.clip, (clip for clip in clips if clip <= last_clip)),
         ClipRow.state == ClipState.DONE,
     )
     return clip_spans(session, video_id, session.scalars(done))

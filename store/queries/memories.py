@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session, defer
 
 from domain.memories import Memory, MemoryDraft, MemoryKind, Source
 from domain.time import TimeSpan
+from store.arrays import among
 from store.copying import HALFVEC, copy_rows, pack_halfvec, take_ids, unpack_halfvecs
 from store.schema import (
     IdentityRow,
@@ -130,7 +131,7 @@ def memories_of_clips(
     session: Session, video_id: str, clips: Sequence[int], as_of: int
 ) -> list[MemoryAt]:
     """What is remembered of these clips as of clip ``as_of``, in order of time."""
-    query = _visible(as_of).where(MemoryRow.video_id == video_id, MemoryRow.clip.in_(clips))
+    query = _visible(as_of).where(MemoryRow.video_id == video_id, among(MemoryRow.clip, clips))
     order = (MemoryRow.clip, MemoryRow.start_ms, MemoryRow.id)
     return _read(session, query.order_by(*order), as_of)
 
@@ -193,7 +194,7 @@ def tags_of(session: Session, memory_ids: Sequence[int]) -> dict[int, tuple[str,
     query = (
         select(MemoryLinkRow.memory_id, IdentityRow.kind, IdentityRow.number)
         .join(IdentityRow, IdentityRow.id == MemoryLinkRow.identity_id)
-        .where(MemoryLinkRow.memory_id.in_(memory_ids))
+        .where(among(MemoryLinkRow.memory_id, memory_ids))
         .order_by(MemoryLinkRow.memory_id, IdentityRow.kind, IdentityRow.number)
     )
     tags: dict[int, tuple[str, ...]] = {}
@@ -205,7 +206,7 @@ def tags_of(session: Session, memory_ids: Sequence[int]) -> dict[int, tuple[str,
 def _weights(session: Session, memory_ids: Sequence[int], as_of: int) -> dict[int, int]:
     query = (
         select(MemoryStrengthRow.memory_id, func.count())
-        .where(MemoryStrengthRow.memory_id.in_(memory_ids), MemoryStrengthRow.clip <= as_of)
+        .where(among(MemoryStrengthRow.memory_id, memory_ids), MemoryStrengthRow.clip <= as_of)
         .group_by(MemoryStrengthRow.memory_id)
     )
     return dict(session.execute(query).all())
