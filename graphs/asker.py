@@ -65,7 +65,7 @@ class Asker:
             name = self._profile.name
             add_trajectory(session, trajectory, question, view, MACHINE, name)
         meter = Meter(self._profile.settings.ask)
-        recorder = Recorder(self._store, trajectory, on_event)
+        recorder = Recorder(self._store, trajectory, self._checkpoints.append, on_event)
         desk = self._desks.desk(view, recorder, meter)
         recorder.add(self._asked(question, view, desk))
         recorder.flush()
@@ -89,7 +89,7 @@ class Asker:
         if not state:
             raise NotFound(f"trajectory {row.id} was broken off before its first step: ask again")
         meter = Meter(self._profile.settings.ask, state.get("tokens", 0), state.get("clock", 0.0))
-        recorder = Recorder(self._store, row.id, on_event)
+        recorder = Recorder(self._store, row.id, self._checkpoints.append, on_event)
         recorder.rewind(state.get("seq", 1))
         return self._run(None, self._desks.desk(row.view, recorder, meter))
 

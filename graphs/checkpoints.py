@@ -1,21 +1,26 @@
-"""LangGraph's checkpoints in a schema of their own, beside the tables that Alembic owns."""
+"""What a run leaves behind at every step: LangGraph's checkpoints, and the trajectory's events.
+
+The checkpoints have a schema of their own, beside the tables that Alembic owns.
+"""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
+from domain.trajectory import Event
 from store.queries.trajectories import (
     CHECKPOINTS,
     add_checkpoint_schema,
+    append_events,
     has_checkpoints,
+    own_schema,
 )
 
 if TYPE_CHECKING:
     from store.database import Store
 
-_OPTIONS = f"-c search_path={CHECKPOINTS} -c synchronous_commit=off"
 _setup = threading.Lock()
 
 
@@ -37,10 +42,10 @@ class Checkpoints:
             "autocommit": True,
             "prepare_threshold": 0,
             "row_factory": dict_row,
-            "options": _OPTIONS,
         }
         with _setup:
-            self._make_schema()
+            own = self._make_schema()
+        settings["options"] = f"-c search_path={CHECKPOINTS},{own} -c synchronous_commit=off"
         self._pool: ConnectionPool[Any] = ConnectionPool(
             store.psycopg_url, min_size=1, max_size=connections, kwargs=settings, open=True
         )
@@ -48,9 +53,11 @@ class Checkpoints:
         with _setup:
             self._make_tables()
 
-    def _make_schema(self) -> None:
+    def _make_schema(self) -> str:
+        """Make the checkpoints' schema; returns that of Homer's own tables."""
         with self._store.begin() as session:
             add_checkpoint_schema(session)
+            return own_schema(session)
 
     def _make_tables(self) -> None:
         """LangGraph's own migrations, run where they are behind."""
@@ -58,6 +65,11 @@ class Checkpoints:
             ready = has_checkpoints(session)
         if not ready:
             self.saver.setup()
+
+    def append(self, trajectory: str, first: int, events: Sequence[Event]) -> None:
+        """Append events to a trajectory, over the same connections as its checkpoints."""
+        with self._pool.connection() as connection:
+            append_events(connection, trajectory, first, events)
 
     def close(self) -> None:
         """Give the connections back."""

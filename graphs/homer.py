@@ -48,13 +48,11 @@ STEPS: dict[str, tuple[Node, tuple[str, ...]]] = {
 }
 """Each step with those that may follow it; what calls a model may find a budget gone."""
 
-ROUND = "progress"
-"""The step that begins a round: where a fork may start."""
+ROUND = "act"
+"""The step that a round is about, where a fork may start: its subtask is chosen by then."""
 
-BOUNDARIES = frozenset(
-    {"plan", ROUND, "replan", "act", "retrieve", "assess", "synthesize", "finish"}
-)
-"""Steps that call a model or a tool, or begin a round: before each, everything is on disk."""
+BOUNDARIES = frozenset({"plan", "replan", ROUND, "retrieve", "assess", "synthesize", "finish"})
+"""Steps that call a model or a tool: before each, everything so far is on disk."""
 
 
 def recursion_limit(rounds: int, retries: int) -> int:

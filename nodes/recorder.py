@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from domain.asking import Evidence
 from domain.trajectory import Event, Retrieved
-from store.queries.trajectories import add_events, drop_events, events_of
+from store.queries.trajectories import drop_events, events_of
 
 if TYPE_CHECKING:
     from store.database import Store
 
 E = TypeVar("E")
+Append = Callable[[str, int, Sequence[Event]], None]
+"""Writes events of a trajectory, numbered from the given one."""
 
 
 class Recorder:
@@ -23,9 +25,14 @@ class Recorder:
     """
 
     def __init__(
-        self, store: Store, trajectory: str, on_event: Callable[[Event], None] | None = None
+        self,
+        store: Store,
+        trajectory: str,
+        append: Append,
+        on_event: Callable[[Event], None] | None = None,
     ) -> None:
-        self._store, self.trajectory, self._on_event = store, trajectory, on_event
+        self._store, self.trajectory = store, trajectory
+        self._append, self._on_event = append, on_event
         self.events: list[Event] = []
         self.cards: dict[int, str] = {}
         self._saved = 0
@@ -53,12 +60,10 @@ class Recorder:
                 self._on_event(event)
 
     def flush(self) -> None:
-        """Write what is new, in one transaction."""
+        """Write what is new."""
         new = self.events[self._saved :]
-        if not new:
-            return
-        with self._store.begin() as session:
-            add_events(session, self.trajectory, self._saved, new)
+        if new:
+            self._append(self.trajectory, self._saved, new)
         self._saved = self.seq
 
     def of(self, kind: type[E]) -> list[E]:

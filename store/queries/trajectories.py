@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import cast
+from typing import Any
 
-from sqlalchemy import Select, Table, delete, func, insert, select, text, update
+from psycopg import Connection
+from sqlalchemy import Select, delete, func, insert, select, text, update
 from sqlalchemy.orm import Session
 
 from domain.asking import Answer, Question
@@ -62,25 +63,25 @@ def add_trajectory(
     session.execute(insert(TrajectoryVideoRow), scopes)
 
 
-def add_events(session: Session, trajectory: str, first: int, events: Sequence[Event]) -> None:
+def append_events(
+    connection: Connection[Any], trajectory: str, first: int, events: Sequence[Event]
+) -> None:
     """Append ``events`` as ``first``, ``first + 1``...; a number that is taken is an error.
 
-    The commit does not wait for the disk: a killed process loses nothing by it, and after a crash
-    of the database itself the machine redoes the last moment from its checkpoint.
+    One statement over a psycopg connection that commits by itself: a run appends at every step.
     """
     if not events:
         return
-    session.execute(text("SET LOCAL synchronous_commit TO off"))
-    rows = [
-        {
-            "trajectory_id": trajectory,
-            "seq": first + i,
-            "kind": event.kind,
-            "payload": event.model_dump(mode="json"),
-        }
-        for i, event in enumerate(events)
-    ]
-    session.connection().execute(insert(cast(Table, TrajectoryEventRow.__table__)), rows)
+    payloads = [event.model_dump_json() for event in events]
+    kinds = [event.kind for event in events]
+    connection.execute(_APPEND, (trajectory, first, kinds, payloads))
+
+
+_APPEND = """
+INSERT INTO trajectory_events (trajectory_id, seq, kind, payload)
+SELECT %s, %s + n - 1, kind, payload
+FROM unnest(%s::text[], %s::jsonb[]) WITH ORDINALITY AS event (kind, payload, n)
+"""
 
 
 def drop_events(session: Session, trajectory: str, first: int) -> None:
@@ -169,6 +170,11 @@ def _trajectory(session: Session, row: TrajectoryRow, asked: QuestionRow) -> Sto
         seconds=row.seconds,
         started_at=row.started_at,
     )
+
+
+def own_schema(session: Session) -> str:
+    """The schema that Homer's own tables are in."""
+    return str(session.scalar(select(func.current_schema())))
 
 
 def has_checkpoints(session: Session) -> bool:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import psycopg
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sqlalchemy.exc import IntegrityError
 
 from domain.asking import Answer, Question
 from domain.errors import Ambiguous, NotFound
@@ -25,8 +25,8 @@ from store.queries.calls import (
     usage_of,
 )
 from store.queries.trajectories import (
-    add_events,
     add_trajectory,
+    append_events,
     drop_events,
     end_trajectory,
     events_of,
@@ -76,6 +76,11 @@ def call(**changes: Any) -> NewCall:
     return NewCall(**values | changes)
 
 
+def append(store: Store, first: int, events: list[Any]) -> None:
+    with psycopg.connect(store.psycopg_url, autocommit=True) as connection:
+        append_events(connection, "aa11", first, events)
+
+
 def test_a_trajectory_reads_back_as_it_was_asked_and_ended(running: Store) -> None:
     made = Answer(text="a door", option="A", confidence=0.5, note="quoted")
     with running.begin() as session:
@@ -104,21 +109,22 @@ def test_a_trajectory_is_found_by_an_unambiguous_beginning(running: Store) -> No
 
 
 def test_events_keep_their_order_and_can_only_be_appended(running: Store) -> None:
+    append(running, 0, EVENTS[:1])
+    append(running, 1, EVENTS[1:])
+    append(running, 3, [])
     with running.begin() as session:
-        add_events(session, "aa11", 0, EVENTS[:1])
-        add_events(session, "aa11", 1, EVENTS[1:])
-        add_events(session, "aa11", 3, [])
         assert events_of(session, "aa11") == EVENTS
-    with pytest.raises(IntegrityError), running.begin() as session:
-        add_events(session, "aa11", 2, EVENTS[:1])
+    with pytest.raises(psycopg.errors.UniqueViolation):
+        append(running, 2, EVENTS[:1])
 
 
 def test_a_step_that_was_cut_off_is_forgotten_before_it_is_done_again(running: Store) -> None:
+    append(running, 0, EVENTS)
     with running.begin() as session:
-        add_events(session, "aa11", 0, EVENTS)
         drop_events(session, "aa11", 1)
         assert events_of(session, "aa11") == EVENTS[:1]
-        add_events(session, "aa11", 1, EVENTS[2:])
+    append(running, 1, EVENTS[2:])
+    with running.begin() as session:
         assert events_of(session, "aa11") == [EVENTS[0], EVENTS[2]]
 
 

@@ -138,7 +138,7 @@ def test_checkpoints_have_a_schema_of_their_own_and_only_round_boundaries_stay(
 ) -> None:
     ran = asked(watched_store, NEW)
     query = """
-        SELECT checkpoint -> 'channel_values' ? 'branch:to:progress', thread_id,
+        SELECT checkpoint -> 'channel_values' ? 'branch:to:act', thread_id,
                (SELECT sum(length(blob)) FROM checkpoints.checkpoint_blobs)
         FROM checkpoints.checkpoints"""
     with psycopg.connect(watched_store.psycopg_url) as connection:
@@ -146,7 +146,7 @@ def test_checkpoints_have_a_schema_of_their_own_and_only_round_boundaries_stay(
         assert connection.execute("SELECT to_regclass('public.checkpoints')").fetchone() == (None,)
     assert all(boundary for boundary, _, _ in rows)
     assert {thread for _, thread, _ in rows} == {ran.asked.trajectory_id}
-    assert len(rows) == ran.asked.rounds + 1
+    assert len(rows) == ran.asked.rounds
     assert rows[0][2] < 60_000
 
 

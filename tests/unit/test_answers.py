@@ -75,7 +75,7 @@ def test_confidence_is_never_above_95_percent(tasks: list[tuple[float, int]]) ->
 def desk(*retrievals: tuple[Evidence, ...], people: Any = (), note: str = "") -> Desk:
     memory, reasoner = ScriptedMemory([found()]), ScriptedReasoner()
     reasoner.note = note
-    recorder = Recorder(None, "test")  # type: ignore[arg-type]
+    recorder = Recorder(None, "test", lambda *_: None)  # type: ignore[arg-type]
     for items in retrievals:
         recorder.add(Retrieved(mode="video", query="the door", evidence=items))
     settings = AskSettings()

@@ -34,8 +34,7 @@ ASK = AskSettings()
 
 def plan(*texts: str, chain: bool = False) -> Ledger:
     drafts = [
-        Draft(text=text, depends=(f"t{i}",) if chain and i else ())
-        for i, text in enumerate(texts)
+        Draft(text=text, depends=(f"t{i}",) if chain and i else ()) for i, text in enumerate(texts)
     ]
     return start(drafts, "the question", ASK)[0]
 

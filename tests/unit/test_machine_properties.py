@@ -100,10 +100,7 @@ class KeptRecorder(Recorder):
     """Keeps events in memory only."""
 
     def __init__(self) -> None:
-        super().__init__(None, "test")  # type: ignore[arg-type]
-
-    def flush(self) -> None:
-        pass
+        super().__init__(None, "test", lambda *_: None)  # type: ignore[arg-type]
 
 
 @cache

@@ -107,7 +107,7 @@ class Quiet(Calls):
 
 
 def calls(made: Meter, outcome: Any, reply: Any = None) -> tuple[Calls, Recorder, FakeChat]:
-    recorder = Recorder(QuietStore(), "test")  # type: ignore[arg-type]
+    recorder = Recorder(QuietStore(), "test", lambda *_: None)  # type: ignore[arg-type]
     chats: list[FakeChat] = []
 
     def open_chat(sink: Any) -> Any:
