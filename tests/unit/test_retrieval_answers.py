@@ -282,3 +282,20 @@ def test_segments_are_found_by_their_rarer_words() -> None:
     assert scores[2] == pytest.approx(1)
     assert 0 < scores[0] == scores[1] < 0.5
     assert list(word_scores(segments, [])) == [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("last_clip", "summaries"),
+    [(0, []), (1, ["early"]), (2, ["early"]), (3, ["late"]), (9, ["late"])],
+)
+def test_one_revision_of_a_segment_holds_at_a_time(last_clip: int, summaries: list[str]) -> None:
+    rows = [
+        Revision(1, 0, 0, "event", "early", (0, 1), 1, 3),
+        Revision(1, 0, 1, "event", "late", (0, 1, 3), 3, None),
+        Revision(2, 1, 0, "hollow", "no clips", (), 0, None),
+    ]
+    index = build_events("0" * 16, (SINCE, 0, 3, 1), Revisions(rows, np.zeros((3, 4), np.float32)))
+    spans = {clip: TimeSpan.of(30 * clip, 30 * clip + 30) for clip in (0, 1, 3)}
+    found = [one.segment for one in segments_in(index, last_clip, spans)]
+    assert [one.summary for one in found] == summaries
+    assert all(one.span == TimeSpan.of(0, 120 if last_clip >= 3 else 60) for one in found)
