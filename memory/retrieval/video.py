@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection
 from itertools import islice
 
 import numpy as np
+from numpy.typing import NDArray
 
 from domain.asking import Mode
 from domain.events import Segment
@@ -13,6 +14,7 @@ from domain.settings import AskSettings
 from memory.retrieval.index import Ints
 from memory.retrieval.moments import Moment, line_scores, lines_of
 from memory.retrieval.people import Person
+from memory.retrieval.ranking import Field
 from memory.retrieval.result import Retrieval
 from memory.retrieval.sought import Sought, nothing_close
 
@@ -41,12 +43,12 @@ def video(
     """
     people = sought.cast.named_in(sought.asked.text)
     if people and sought.field is not None:
-        moments = _about(sought, focus, people, mentions_of, settings.character_memories)
+        moments = _about(sought, focus, people, mentions_of, seen)[: settings.character_memories]
         if moments:
             names = ", ".join(person.character.label for person in people)
             return _result(sought, focus, moments, f"what mentions {names}")
     cells = _all_cells(sought) if focus is None else sought.cells_of(focus)
-    chosen = _unseen(sought, cells, seen, settings.video_clips)
+    chosen = _unseen(sought, cells, seen, settings)
     moments = _ranked_lines(sought, lines_of(sought.panorama, chosen))[:LINES]
     return _result(sought, focus, moments, _where(focus, len(cells)))
 
@@ -59,18 +61,40 @@ def _all_cells(sought: Sought) -> Ints:
     return np.arange(sought.panorama.cell_count)
 
 
-def _unseen(sought: Sought, cells: Ints, seen: Collection[str], most: int) -> Ints:
-    """The best ``most`` cells, best first, without those of which a line was shown already."""
+def _unseen(sought: Sought, cells: Ints, seen: Collection[str], settings: AskSettings) -> Ints:
+    """The best cells, best first, without those of which a line was shown already.
+
+    Those that are near (section 4.2: cosine at least 0.5) or have words of the query are
+    preferred; where there are none, what is best is still shown, and said not to be close.
+    """
     if sought.field is None:
         return cells[:0]
-    order = cells[np.argsort(-sought.field.cells[cells], kind="stable")]
-    fresh = (cell for cell in order if not _was_shown(sought, int(cell), seen))
-    return np.fromiter(islice(fresh, most), np.int64)
+    near = _near(sought, sought.field, settings.video_cosine)[cells]
+    order = cells[np.lexsort((-sought.field.cells[cells], ~near))]
+    shown = _shown_cells(sought, seen)
+    fresh = (cell for cell in order if cell not in shown)
+    return np.fromiter(islice(fresh, settings.video_clips), np.int64)
 
 
-def _was_shown(sought: Sought, cell: int, seen: Collection[str]) -> bool:
-    lines = lines_of(sought.panorama, np.array([cell]))
-    return any(f"m{sought.panorama.line(int(line))[1].id}" in seen for line in lines)
+def _near(sought: Sought, field: Field, cosine: float) -> NDArray[np.bool_]:
+    """Which cells have a line near the query, or a word of it, shape (N,)."""
+    near = np.maximum.reduceat(field.lines[0], sought.panorama.first) >= cosine
+    for word in sought.words:
+        posting = sought.panorama.posting(word)
+        if posting is not None:
+            near[posting.cells] = True
+    return near
+
+
+def _shown_cells(sought: Sought, seen: Collection[str]) -> frozenset[int]:
+    """The cells of which a line was shown."""
+    view = sought.panorama
+    return frozenset(int(cell) for cell in view.cell_of_line[_shown_lines(sought, seen)])
+
+
+def _shown_lines(sought: Sought, seen: Collection[str]) -> Ints:
+    ids = sorted(int(ref[1:]) for ref in seen if ref.startswith("m"))
+    return np.flatnonzero(np.isin(sought.panorama.ids, ids))
 
 
 def _ranked_lines(sought: Sought, lines: Ints) -> list[Moment]:
@@ -88,13 +112,14 @@ def _about(
     focus: Segment | None,
     people: Collection[Person],
     mentions_of: MentionsOf,
-    limit: int,
+    seen: Collection[str],
 ) -> list[Moment]:
-    """The best memories about these people: in the focus, else anywhere in view."""
+    """Memories about these people not shown yet, best first: in the focus, else anywhere."""
     for where in (focus, None) if focus else (None,):
         lines = _mentioning(sought, where, people, mentions_of)
-        if len(lines):
-            return _ranked_lines(sought, lines)[:limit]
+        fresh = np.setdiff1d(lines, _shown_lines(sought, seen))
+        if len(fresh):
+            return _ranked_lines(sought, fresh)
     return []
 
 

@@ -166,6 +166,30 @@ def test_a_question_about_a_person_searches_what_mentions_them(
     assert "Ada" in by_name.searched
 
 
+def test_memories_of_a_person_that_were_shown_make_room(
+    store: Store, retrievers: Retrievers
+) -> None:
+    lines = [Said(f"<face_0> counts to {i}", i, who=("<face_0>",)) for i in range(14)]
+    watch(store, V, [lines])
+    name(store, V, 0, "Ada", "<face_0>")
+    first = retrievers.search(seen(0), Mode.VIDEO, "what does Ada count")
+    shown = frozenset(one.ref for one in first.evidence)
+    rest = retrievers.search(seen(0), Mode.VIDEO, "what does Ada count", seen=shown)
+    assert len(rest.evidence) == 4
+    assert not shown & {one.ref for one in rest.evidence}
+
+
+def test_clips_with_words_of_the_query_come_before_those_without(
+    store: Store, retrievers: Retrievers
+) -> None:
+    watch(store, V, [[Said("zebra")], [Said("rain")], [Said("snow")], [Said("sun")]])
+    found = retrievers.search(seen(3), Mode.VIDEO, "the zebra")
+    assert texts(found)[0] == "zebra"
+    assert not found.nothing_close
+    again = retrievers.search(seen(3), Mode.VIDEO, "the zebra", seen=frozenset({"m1"}))
+    assert "zebra" not in texts(again)
+
+
 def test_a_person_missing_in_the_focus_is_searched_everywhere(
     store: Store, retrievers: Retrievers
 ) -> None:
