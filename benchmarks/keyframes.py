@@ -138,7 +138,7 @@ def reference(video: Path, info: SourceInfo) -> list[Picks]:
 
 
 def _shown(video: Path, info: SourceInfo) -> Iterator[tuple[int, av.VideoFrame]]:
-    """Each frame that some sample instant shows, with everything decoded."""
+    """Each frame that some sample instant shows, once a clip, with everything decoded."""
     grid = Grid.of(SETTINGS)
     with av.open(str(video)) as container:
         base = container.streams.video[0].time_base
@@ -150,8 +150,9 @@ def _shown(video: Path, info: SourceInfo) -> Iterator[tuple[int, av.VideoFrame]]
             if frame.pts is not None
         )
         for (ms, frame), (until, _) in pairwise(chain(timed, [(info.duration_ms, None)])):
-            if frame is not None and any(True for _ in grid.within(ms, until)):
-                yield ms, frame
+            if frame is not None:
+                clips = {instant // SETTINGS.clip_ms for instant in grid.within(ms, until)}
+                yield from ((max(ms, clip * SETTINGS.clip_ms), frame) for clip in sorted(clips))
 
 
 class Tally:

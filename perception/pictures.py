@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import av
+import numpy as np
 
 from perception.media import Clock, Packet, packets_of, picture_stream
 from perception.sampling import Grid
@@ -43,6 +44,7 @@ class Pictures:
     def __init__(
         self, path: Path, info: SourceInfo, settings: WatchSettings, from_ms: int = 0
     ) -> None:
+        _keep_freed_memory()
         self._info, self._from = info, from_ms
         self._grid = Grid.of(settings)
         self._tolerance_ms = int(1000 / settings.sample_fps)
@@ -116,6 +118,16 @@ class Pictures:
         if packet.pts is None or packet.is_discard:
             return None
         return self._clock.ms(packet.pts)
+
+
+def _keep_freed_memory() -> None:
+    """Let the C library keep the buffers of pictures for the next ones.
+
+    By default it gives each back to the system, and gets the next page by page: at 1080p half as
+    much work again as decoding. To have freed one large block raises glibc's limits for all that
+    follow (its mmap threshold is dynamic, up to 32 MB); with other C libraries it does nothing.
+    """
+    np.empty(31 << 20, np.uint8)
 
 
 def _with_end(
