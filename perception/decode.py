@@ -36,8 +36,8 @@ class RawClip:
 
     ``frames`` are the distinct pictures shown at the sample instants, in order; a picture that
     stands still over several instants comes once. ``samples`` are the clip's length at 16 kHz,
-    or empty where the source has no sound. ``gaps`` did not decode. ``error`` says why nothing
-    at all of the clip could be decoded.
+    or empty where the source has no sound. In ``gaps`` pictures or sound did not decode.
+    ``error`` says why nothing at all of the clip could be decoded.
     """
 
     clip: Clip

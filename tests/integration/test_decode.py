@@ -189,8 +189,6 @@ def test_a_lost_part_of_a_file_without_index_is_a_gap(kind: str, tmp_path: Path)
     clips = read(path, SECONDS)
     lost = [gap for clip in clips for gap in clip.gaps]
     assert sum(gap.length_ms for gap in lost) >= 1_000
-    for clip in clips:
-        assert not any(g.start_ms <= t < g.end_ms for g in clip.gaps for t in times(clip))
     assert clips[0].error is None is clips[-1].error
     assert clips[0].gaps == () == clips[-1].gaps
 
