@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memory.retrieval.index import Floats, Ints, search_text
+from memory.retrieval.index import Floats, Ints
 from memory.retrieval.panorama import Panorama
 from memory.retrieval.ranking import Asked, Field, Scores
-from memory.retrieval.reread import MOST, NEAREST, WEIGHT, bonus
+from memory.retrieval.reread import NEAREST, WORST, bonus
 from models.ports import Reranker
 
 CELLS = 100
@@ -69,8 +68,8 @@ def best_moments(
 ) -> list[Moment]:
     """The best line of each of the best ``limit`` cells, best first.
 
-    With a ``reranker`` the nearest lines are read again, each alone: that finds the line with the
-    answer to an open question in it. Where options tell, it was measured to add nothing.
+    With a ``reranker`` the nearest lines are read again: that finds the line with the answer to an
+    open question in it. Where options tell, it was measured to add nothing.
     """
     cells = np.argsort(-field.cells, kind="stable")[:CELLS]
     lines = lines_of(view, cells)
@@ -82,22 +81,12 @@ def best_moments(
     return _one_a_cell(view, lines, scores, limit, bool(asked.options))
 
 
-def closest(
-    view: Panorama, asked: Asked, moments: Sequence[Moment], reranker: Reranker | None
-) -> float:
-    """How close moments are by reading them, in [0, 1]; 0 without a reranker."""
-    if reranker is None or not moments:
-        return 0.0
-    texts = [search_text(view.line(moment.line)[1]) for moment in moments]
-    return float(reranker.scores(asked.text, texts).max())
-
-
 def _read_again(
     view: Panorama, asked: Asked, lines: Ints, scores: Scores, reranker: Reranker
 ) -> Scores:
     """The nearest lines with what reading them adds; the rest with the least it can add."""
     nearest = np.argsort(-scores.max(axis=0), kind="stable")[:NEAREST]
-    added = np.full(len(lines), -WEIGHT * MOST)
+    added = np.full(len(lines), WORST)
     added[nearest] = bonus(view, asked, lines[nearest], reranker)
     return np.asarray(scores + added)
 

@@ -112,6 +112,14 @@ def told(line: Line, names: Mapping[str, str]) -> str:
     return f"On screen: {text}" if read else text
 
 
+def readable(line: Line, names: Mapping[str, str]) -> str:
+    """A line for a model that reads: with names, but without tags, which are no words."""
+    text = _TAG.sub(lambda tag: names.get(tag[0], "somebody"), line.text)
+    speaker = names.get(line.speaker or "", line.speaker or "")
+    named = speaker and not _TAG.fullmatch(speaker)
+    return f"{speaker}: {text}" if named else text
+
+
 def with_names(text: str, names: Mapping[str, str]) -> str:
     """``text`` with every tag replaced by the name known for it, if any."""
     return _TAG.sub(lambda tag: names.get(tag[0], tag[0]), text) if "<" in text else text

@@ -16,12 +16,13 @@ from memory.retrieval.event import event, rank_segments
 from memory.retrieval.events import Found, segments_in
 from memory.retrieval.extract import Score, by_words, extract
 from memory.retrieval.keyframe import Album, keyframe
-from memory.retrieval.moments import Moment, best_moments, closest
+from memory.retrieval.moments import Moment, best_moments
 from memory.retrieval.neighbor import neighbor
 from memory.retrieval.options import leaning, supports
 from memory.retrieval.panorama import Panorama, panorama
 from memory.retrieval.people import Cast, Person, cast
 from memory.retrieval.ranking import Asked, Vectors, relevance
+from memory.retrieval.reread import closest
 from memory.retrieval.result import Extract, Ranking, Retrieval
 from memory.retrieval.sought import Sought, nothing_close
 from memory.retrieval.tools import SearchTools
@@ -101,7 +102,7 @@ class Retrievers:
         reranker = None if asked.options else self._tools.reranker
         field = leaning(sought.field)
         moments = best_moments(sought.panorama, asked, field, limit, reranker)
-        reread = closest(sought.panorama, asked, moments[:1], reranker)
+        reread = closest(sought.panorama, asked, [m.line for m in moments[:1]], reranker)
         evidence = sought.evidence(moments, reread)
         nothing = nothing_close(evidence, sought.panorama.line_count)
         quoted = not asked.options and not nothing

@@ -20,14 +20,16 @@ from memory.retrieval.closeness import (
 )
 from memory.retrieval.events import build_events, segments_in, word_scores
 from memory.retrieval.extract import answering, by_words, extract, whole
-from memory.retrieval.moments import Moment, closest
-from memory.retrieval.people import cast, told, with_names
+from memory.retrieval.people import cast, readable, told, with_names
 from memory.retrieval.ranking import Asked
-from memory.retrieval.reread import MOST, WEIGHT, bonus, logits
+from memory.retrieval.reread import ALONE, IN_TALK, MOST, bonus, closest, logits, passage
 from memory.retrieval.words import terms
 from store.queries.search import Line, Revision, Revisions
 from tests.support.remembered import WordEmbedder
-from tests.support.story import SINCE, view_of
+from tests.support.story import SINCE, index_of, view_at, view_of
+
+ADA = Character(number=2, name="Ada Lovelace", faces=(0,), voices=(1, 3))
+NOBODY = Character(number=3, faces=(4,))
 
 # Quoting
 
@@ -160,14 +162,38 @@ class Counts:
         return np.array([len(one) / 100 for one in passages], dtype=np.float32)
 
 
-def test_lines_are_read_alone_with_who_says_them() -> None:
+def test_lines_are_read_alone_and_after_the_one_before() -> None:
     view = view_of([["a word", "another word here"]], speakers={"a word": "Ann"})
-    found = bonus(view, Asked("What?"), np.array([0, 1]), Counts())
-    assert list(found) == pytest.approx(list(WEIGHT * logits(np.array([0.11, 0.17]))))
-    moments = [Moment(0, 0, 1.0), Moment(1, 0, 0.5)]
-    assert closest(view, Asked("What?"), moments, Counts()) == pytest.approx(0.17)
-    assert closest(view, Asked("What?"), moments, None) == 0
-    assert closest(view, Asked("What?"), [], Counts()) == 0
+    asked = Asked("What?")
+    assert passage(view, asked, 1, 0) == "another word here"
+    assert passage(view, asked, 1, 1) == "Ann: a word another word here"
+    assert passage(view, asked, 0, 1) == "Ann: a word"
+    found = bonus(view, asked, np.array([0, 1]), Counts())
+    alone, talk = logits(np.array([0.11, 0.17])), logits(np.array([0.11, 0.29]))
+    assert list(found) == pytest.approx(list(ALONE * alone + IN_TALK * talk))
+    assert closest(view, asked, [0, 1], Counts()) == pytest.approx(0.17)
+    assert closest(view, asked, [0, 1], None) == closest(view, asked, [], Counts()) == 0
+
+
+def test_superseded_lines_are_not_read() -> None:
+    view = view_at(9, index_of([["old", "new"]], gone={1: 0}))
+    assert passage(view, Asked("What?"), 1, 1) == "new"
+
+
+@pytest.mark.parametrize(
+    ("shown", "text"),
+    [
+        (Line(1, 0, 0, 1, "episodic", "Hello", "said", "<voice_1>", None), "Ada Lovelace: Hello"),
+        (Line(1, 0, 0, 1, "episodic", "Hello", "said", "<voice_7>", None), "Hello"),
+        (Line(1, 0, 0, 1, "episodic", "Hello", "said", "Bob", None), "Bob: Hello"),
+        (
+            Line(1, 0, 0, 1, "episodic", "<face_0> and <face_9> meet", "seen", None, None),
+            "Ada Lovelace and somebody meet",
+        ),
+    ],
+)
+def test_a_model_that_reads_sees_names_and_no_tags(shown: Line, text: str) -> None:
+    assert readable(shown, cast({"v": [ADA]}).names("v")) == text
 
 
 @pytest.mark.parametrize(("candidates", "score"), [(0, 0.25), (100, 0.35), (100_000, 0.5)])
@@ -185,10 +211,6 @@ def test_logits_are_cut_at_both_ends() -> None:
 
 def line(text: str, source: str = "said", speaker: str | None = None, kind: str = "episodic"):
     return Line(1, 0, 0, 1, kind, text, source, speaker, None)
-
-
-ADA = Character(number=2, name="Ada Lovelace", faces=(0,), voices=(1, 3))
-NOBODY = Character(number=3, faces=(4,))
 
 
 @pytest.mark.parametrize(
