@@ -10,10 +10,10 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from domain.ranking import Extract
 from domain.time import TimeSpan
 from memory.retrieval.panorama import Panorama
 from memory.retrieval.people import told, with_names
-from memory.retrieval.result import Extract
 from memory.retrieval.words import terms
 from memory.sentences import sentences
 

@@ -7,10 +7,10 @@ from string import ascii_uppercase
 
 import numpy as np
 
+from domain.ranking import OptionSupport
 from memory.retrieval.moments import line_scores, lines_of
 from memory.retrieval.panorama import Panorama
 from memory.retrieval.ranking import Asked, Field, Scores
-from memory.retrieval.result import OptionSupport
 
 TOP_CELLS = 50
 """Cells that have a say: repeated support counts, a long tail does not."""

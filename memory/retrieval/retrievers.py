@@ -8,6 +8,7 @@ import numpy as np
 
 from domain.asking import Evidence, Mode, Question
 from domain.events import Edge, Segment
+from domain.ranking import Extract, Ranking
 from domain.settings import Settings
 from domain.view import MemoryView, Scope
 from memory.retrieval.cache import IndexCache
@@ -23,7 +24,7 @@ from memory.retrieval.panorama import Panorama, panorama
 from memory.retrieval.people import Cast, Person, cast
 from memory.retrieval.ranking import Asked, Vectors, relevance
 from memory.retrieval.reread import closest
-from memory.retrieval.result import Extract, Ranking, Retrieval
+from memory.retrieval.result import Retrieval
 from memory.retrieval.sought import Sought, nothing_close
 from memory.retrieval.tools import SearchTools
 from memory.retrieval.video import video

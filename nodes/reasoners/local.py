@@ -10,9 +10,9 @@ from typing import Protocol
 
 from domain.asking import Action, Evidence, Mode, Question, Subtask
 from domain.ledger import Draft, Edits
+from domain.ranking import Extract, OptionSupport, Ranking
 from domain.trajectory import Neighbour, Resolution
 from domain.view import MemoryView
-from memory.retrieval.result import Extract, OptionSupport, Ranking
 from nodes.reasoners.port import Assessment, Conclusion, Turn
 from nodes.reasoners.wording import Kind, as_query, decompose, kind_of, several
 

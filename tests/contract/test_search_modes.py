@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 
 from domain.asking import Mode, Question
 from domain.errors import InputError
+from domain.ranking import Ranking
 from domain.settings import Settings
 from domain.view import MemoryView, Scope
 from memory.retrieval.cite import cite
-from memory.retrieval.result import Ranking, Retrieval
+from memory.retrieval.result import Retrieval
 from memory.retrieval.retrievers import Retrievers
 from store.database import Store
 from tests.support.remembered import CLIP_MS, Event, Said, Tools, film, name, see, watch, weave

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from domain.asking import Evidence, Ledger, Mode, Question, Subtask
+from domain.ranking import Extract, OptionSupport, Ranking
 from domain.time import TimeSpan
 from domain.trajectory import Neighbour, Retrieved
 from domain.view import MemoryView, Scope
-from memory.retrieval.result import Extract, OptionSupport, Ranking
 from nodes.reasoners.local import NOTE, LocalReasoner
 from nodes.reasoners.port import Turn
 from nodes.state import Focus
