@@ -67,14 +67,38 @@ def start(
     Subtasks are numbered in order; a dependency on anything but an earlier one is dropped, and so
     are empty and repeated texts. Without a usable draft the question itself is the one subtask.
     """
-    ledger, dropped = Ledger(), []
-    for number, draft in enumerate(drafts, start=1):
-        ledger, complaint = _added(ledger, draft, settings)
-        if complaint:
-            dropped.append(f"t{number}: {complaint}")
+    ledger, complaints = _all_added(Ledger(), drafts, settings)
+    dropped = [f"t{n}: {said}" for n, said in enumerate(complaints, start=1) if said]
     if not ledger.subtasks:
         ledger = Ledger(subtasks=(Subtask(id="t1", text=question),))
     return ledger, dropped
+
+
+def _all_added(
+    ledger: Ledger, drafts: Sequence[Draft], settings: AskSettings
+) -> tuple[Ledger, list[str]]:
+    """The ledger with these drafts, and a complaint for each, "" where it was added.
+
+    Drafts name each other by the ids they would have if none were dropped: a dependency on one
+    that repeats an earlier subtask is one on that subtask, a dependency on any other dropped one
+    is dropped.
+    """
+    ids = {s.id: s.id for s in ledger.subtasks}
+    first, complaints = len(ledger.subtasks) + 1, []
+    for number, draft in enumerate(drafts, start=first):
+        depends = tuple(ids[name] for name in draft.depends if name in ids)
+        ledger, complaint = _added(ledger, Draft(text=draft.text, depends=depends), settings)
+        same = _same(ledger, draft.text)
+        if same is not None:
+            ids[f"t{number}"] = same.id
+        complaints.append(complaint)
+    return ledger, complaints
+
+
+def _same(ledger: Ledger, text: str) -> Subtask | None:
+    """The subtask of that text."""
+    wanted = " ".join(text.split()).casefold()
+    return next((s for s in ledger.subtasks if s.text.casefold() == wanted), None)
 
 
 def _added(ledger: Ledger, draft: Draft, settings: AskSettings) -> tuple[Ledger, str]:
@@ -82,7 +106,7 @@ def _added(ledger: Ledger, draft: Draft, settings: AskSettings) -> tuple[Ledger,
     text = " ".join(draft.text.split())
     if not text:
         return ledger, "it has no text"
-    if any(s.text.casefold() == text.casefold() for s in ledger.subtasks):
+    if _same(ledger, text) is not None:
         return ledger, f"{text!r} is in the plan already"
     if sum(s.state is not SubtaskState.ABANDONED for s in ledger.subtasks) >= settings.subtasks:
         return ledger, f"a plan has at most {settings.subtasks} subtasks"
@@ -188,9 +212,8 @@ def edit(ledger: Ledger, edits: Edits, settings: AskSettings) -> tuple[Ledger, l
         if task is None or not is_open(task):
             refused.append(f"{name} cannot be abandoned: it is not open")
         ledger = abandon(ledger, name)
-    for draft in edits.add[: settings.replan_adds]:
-        ledger, complaint = _added(ledger, draft, settings)
-        refused += [complaint] if complaint else []
+    ledger, complaints = _all_added(ledger, edits.add[: settings.replan_adds], settings)
+    refused += [said for said in complaints if said]
     refused += _over(edits, settings)
     return ledger, refused
 
@@ -208,7 +231,7 @@ def _rewritten(ledger: Ledger, rewrite: Rewrite) -> tuple[Ledger, str]:
     task, text = get(ledger, rewrite.id), " ".join(rewrite.text.split())
     if task is None or not is_open(task):
         return ledger, f"{rewrite.id} cannot be rewritten: it is not open"
-    if not text or any(s.text.casefold() == text.casefold() for s in ledger.subtasks):
+    if not text or _same(ledger, text) is not None:
         return ledger, f"{rewrite.id} was rewritten to nothing new"
     return _with(ledger, task, text=text, attempts=0, state=SubtaskState.PENDING), ""
 

@@ -2,10 +2,32 @@
 
 from __future__ import annotations
 
+import re
+
 from pydantic import Field, NonNegativeInt, PositiveInt
 
 from domain.base import Frozen
 from domain.media import IdentityKind
+
+TAG = re.compile(r"<(face|voice|character)_(\d+)>")
+"""How a person without a known name is written in memories, prompts and answers."""
+
+_WHO = {"face": "person", "voice": "speaker"}
+
+
+def untagged(text: str) -> str:
+    """``text`` that was said or read, in which nothing passes for a tag: ``‹face_1›``."""
+    return TAG.sub(r"‹\1_\2›", text) if "<" in text else text
+
+
+def in_words(text: str) -> str:
+    """``text`` as people read it: ``<voice_1>`` is "an unnamed speaker (voice 1)"."""
+
+    def told(tag: re.Match[str]) -> str:
+        start = "An" if tag.start() == 0 else "an"
+        return f"{start} unnamed {_WHO.get(tag[1], 'person')} ({tag[1]} {tag[2]})"
+
+    return TAG.sub(told, text) if "<" in text else text
 
 
 class Identity(Frozen):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from domain.trajectory import AnswerProposed
 from nodes.desk import Desk
 from nodes.harness.correct import needed
+from nodes.harness.inform import quoted
 from nodes.state import Outcome, State, action_of, ledger_of, plain, progress_of
 from nodes.turns import is_last
 
@@ -16,7 +17,7 @@ def answer(state: State, desk: Desk) -> State:
         return {"next": "record"}
     left = needed(ledger_of(state), desk.settings)
     waits = bool(left) and not (counts.reminded or is_last(state, desk) or desk.meter.gone())
-    names = ", ".join(f"{s.id} ({s.text})" for s in left)
+    names = ", ".join(f"{s.id} ({quoted(s.text)})" for s in left)
     complaint = f"Still open: {names}. Search for it, or answer again if it does not matter."
     desk.recorder.add(
         AnswerProposed(

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from domain.media import Group, IdentityKind, Percept, ScreenText, Utterance
 from domain.memories import ClipMemories, MemoryDraft, MemoryKind, Source
-from domain.people import Identity, IdentityStatement
+from domain.people import Identity, IdentityStatement, untagged
 from domain.time import TimeSpan
 from memory.evidence import speaking_alone, visible
 from memory.names import introduced, plates
@@ -63,7 +63,7 @@ def _said(utterances: Iterable[Utterance], people: People) -> Iterable[MemoryDra
         for text, span in pieces(said):
             yield MemoryDraft(
                 kind=MemoryKind.EPISODIC,
-                text=text,
+                text=untagged(text),
                 span=span,
                 source=Source.SAID,
                 tags=tag,
@@ -74,7 +74,7 @@ def _said(utterances: Iterable[Utterance], people: People) -> Iterable[MemoryDra
 def _captions(captions: Iterable[Utterance]) -> Iterable[MemoryDraft]:
     for told in captions:
         for text, span in pieces(told):
-            yield _line(text, span, Source.CAPTION)
+            yield _line(untagged(text), span, Source.CAPTION)
 
 
 def _line(text: str, span: TimeSpan, source: Source, tags: tuple[str, ...] = ()) -> MemoryDraft:
@@ -92,7 +92,7 @@ def _read(percept: Percept) -> Iterable[MemoryDraft]:
         shown[key] = (text, shown[key][1].union(span)) if key in shown else (text, span)
     for text, span in shown.values():
         if text:
-            yield _line(text, span, Source.READ)
+            yield _line(untagged(text), span, Source.READ)
 
 
 def _joined(lines: Sequence[ScreenText]) -> str:
@@ -156,13 +156,14 @@ def _whole(spans: Sequence[TimeSpan]) -> TimeSpan:
 def _named(percept: Percept, people: People) -> Iterable[tuple[MemoryDraft, tuple[str, str]]]:
     for plate in plates(percept):
         tag = people.faces[plate.face].tag
-        text = f"{tag} is named {plate.name}, {plate.title} (shown on screen)."
+        text = f"{tag} is named {untagged(f'{plate.name}, {plate.title}')} (shown on screen)."
         end = max(plate.time_ms, min(plate.time_ms + READ_MS, percept.clip.span.end_ms))
         yield _fact(text, TimeSpan.of(plate.time_ms, end), Source.READ, tag), (tag, plate.name)
     for said in percept.utterances:
         voice, name = speaker_of(said, people), introduced(said)
         if voice and name and not said.speaker:
-            text = f'{voice.tag} is named {name} (said: "{said.text.strip()}").'
+            told = untagged(said.text.strip())
+            text = f'{voice.tag} is named {name} (said: "{told}").'
             yield _fact(text, said.span, Source.SAID, voice.tag), (voice.tag, name)
 
 

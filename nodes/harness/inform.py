@@ -1,15 +1,17 @@
 """Inform: what a reasoner is shown of a retrieval, of the ledger and of its own search.
 
-Words from the memory are data: they stand between marks, on one line, without anything in them
-that could pass for a citation or a mark.
+Words from the memory are data, and so are a planner's and a model's own: they stand between
+marks, on one line, without a bracket in them that could make a citation or a mark.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Collection, Iterable, Sequence
 
 from domain.asking import Action, Evidence, Ledger, Question, Subtask
+from domain.people import TAG
 from domain.time import clock
 from domain.trajectory import Neighbour, Retrieved
 from nodes.harness.constrain import letter
@@ -18,26 +20,49 @@ LINE = 320
 """Characters of one memory that a card shows."""
 SUMMARY = 900
 """Characters of a segment's summary that a card shows."""
-_CITES = re.compile(r"\[\s*([msk]\d+)\s*\]")
-_MARKS = re.compile(r"</?\s*(?:memory|card|ledger|question|option|subtask)\b[^>]*>", re.I)
+MARKS = ("memory", "card", "ledger", "question", "option", "people", "focus", "subtask")
+"""Between these stands what is data; the system prompt says so."""
+_MARK = re.compile(rf"[<＜]\s*/?\s*(?:{'|'.join(MARKS)})\b[^>＞]*[>＞]", re.I)
+_CUT = re.compile(r"<[^>]*$")
+_TAGS = re.compile(rf"({TAG.pattern.replace('(', '(?:')})")
+_BRACKETS = str.maketrans("<>[]＜＞［］【】⟨⟩", "‹›()‹›()()‹›")
+_JOINERS = "\u200c\u200d"
+"""Invisible, but they belong to words of some scripts."""
 
 
 def quoted(text: str, most: int = LINE) -> str:
-    """Untrusted text as a card may show it: one line, at most ``most`` characters, no marks."""
-    flat = " ".join(_MARKS.sub(" ", text).split())
-    safe = _CITES.sub(r"(\1)", flat)
-    return safe if len(safe) <= most else safe[: most - 1].rstrip() + "…"
+    """Untrusted text as a card may show it: one line, at most ``most`` characters.
+
+    No mark can be opened or closed from inside, and nothing in it is a citation: only people's
+    tags keep their brackets. What cannot be seen is left out.
+    """
+    flat = " ".join(_MARK.sub(" ", "".join(map(_visible, text))).split())
+    safe = "".join(
+        part if TAG.fullmatch(part) else part.translate(_BRACKETS) for part in _TAGS.split(flat)
+    )
+    return safe if len(safe) <= most else _CUT.sub("", safe[: most - 1]).rstrip() + "…"
+
+
+def _visible(char: str) -> str:
+    if char in _JOINERS or unicodedata.category(char) not in ("Cc", "Cf"):
+        return char
+    return " " if char.isspace() else ""
+
+
+def labelled(text: str, most: int = 80) -> str:
+    """Untrusted text as it may stand between quotation marks."""
+    return quoted(text, most).replace('"', "'")
 
 
 def card(found: Retrieved, seen: Collection[str], repeats: bool) -> str:
     """What a search gave. Where the focus repeats, only what differs from before is spelled out."""
     shown = [e for e in found.evidence if not (repeats and e.ref in seen)]
-    lines = [f'<card mode="{found.mode}" query="{quoted(found.query, 120)}">']
+    lines = [f'<card mode="{found.mode}" query="{labelled(found.query, 120)}">']
     if found.refused:
         lines.append(f"Refused: {quoted(found.refused, 600)}")
     if found.focus:
         again = " (as before; only what is new follows)" if repeats else ""
-        lines.append(f'Focus: [{found.focus}] "{quoted(found.focus_label, 80)}"{again}')
+        lines.append(f'Focus: [{found.focus}] "{labelled(found.focus_label)}"{again}')
     if found.nothing_close:
         lines.append("Nothing in memory is close to this query.")
     lines += [memory_line(e) for e in shown]
@@ -58,7 +83,7 @@ def memory_line(evidence: Evidence) -> str:
 def _neighbour(neighbour: Neighbour) -> str:
     arrow = "->" if neighbour.outgoing else "<-"
     why = f" ({quoted(neighbour.rationale, 160)})" if neighbour.rationale else ""
-    label = quoted(neighbour.label, 80)
+    label = labelled(neighbour.label)
     return f'Neighbour {arrow} {neighbour.relation}: "{label}" [{neighbour.ref}]{why}'
 
 
@@ -104,7 +129,19 @@ def hint_lines(hints: Sequence[str], complaint: str, final: bool) -> str:
 def people_lines(people: Iterable[tuple[str, str]]) -> str:
     """Tags with their known names."""
     named = [f"{tag} is {quoted(name, 60)}" for tag, name in people]
-    return "Known people: " + "; ".join(named) + "." if named else ""
+    return "<people>" + "; ".join(named) + ".</people>" if named else ""
+
+
+def focus_line(ref: str, label: str) -> str:
+    """The segment in focus; no label where there is none."""
+    return f'<focus>[{ref}] "{labelled(label)}"</focus>' if ref else "No segment is in focus yet."
+
+
+def subtask_line(subtask: Subtask | None) -> str:
+    """What is worked on."""
+    if subtask is None:
+        return "the question"
+    return f"<subtask>{subtask.id}: {quoted(subtask.text)}</subtask>"
 
 
 def action_line(action: Action) -> str:

@@ -7,7 +7,7 @@ from typing import Protocol, TypeVar
 
 from pydantic import BaseModel
 
-from domain.asking import Action, Subtask
+from domain.asking import Action
 from domain.ledger import Draft, Edits
 from domain.settings import AskSettings
 from models.messages import Message, assistant, system, user
@@ -15,12 +15,13 @@ from nodes.harness.constrain import letter
 from nodes.harness.inform import (
     action_line,
     card,
+    focus_line,
     hint_lines,
     ledger_lines,
     memory_line,
     people_lines,
     question_lines,
-    quoted,
+    subtask_line,
 )
 from nodes.reasoners.port import Assessment, Conclusion, Step, Turn
 from nodes.reasoners.prompts import prompt
@@ -91,7 +92,7 @@ class LlmReasoner:
             round=turn.round,
             rounds=self._settings.rounds,
             ledger=ledger_lines(turn.ledger, turn.current, full=True),
-            current=_named(turn.current),
+            current=subtask_line(turn.current),
             focus=_focus(turn),
             notes=_notes(turn),
         )
@@ -107,7 +108,7 @@ class LlmReasoner:
         ask = prompt(
             "assess",
             ledger=ledger_lines(turn.ledger, turn.current, full=True),
-            current=_named(turn.current),
+            current=subtask_line(turn.current),
             card=found,
             notes=_notes(turn),
         )
@@ -174,15 +175,8 @@ def _shortened(text: str) -> str:
     return "\n".join([head, *memories[:OLD_LINES], "</card>"])
 
 
-def _named(subtask: Subtask | None) -> str:
-    return f"{subtask.id}: {quoted(subtask.text)}" if subtask else "the question"
-
-
 def _focus(turn: Turn) -> str:
-    focus = turn.focus
-    if focus is None:
-        return "No segment is in focus yet."
-    return f'In focus: [{focus.ref}] "{quoted(focus.label, 80)}".'
+    return focus_line(turn.focus.ref, turn.focus.label) if turn.focus else focus_line("", "")
 
 
 def _notes(turn: Turn) -> str:

@@ -69,6 +69,26 @@ def test_a_plan_drops_empty_and_repeated_subtasks_and_forward_dependencies() -> 
     assert len(dropped) == 2
 
 
+def test_a_dependency_still_means_the_same_subtask_when_one_before_it_is_dropped() -> None:
+    drafts = [
+        Draft(text="who came"),
+        Draft(text=""),
+        Draft(text="Who came"),
+        Draft(text="why", depends=("t3",)),
+        Draft(text="when", depends=("t4", "t2")),
+    ]
+    ledger, _ = start(drafts, "q", ASK)
+    assert [(s.id, s.text, s.depends) for s in ledger.subtasks] == [
+        ("t1", "who came", ()),
+        ("t2", "why", ("t1",)),
+        ("t3", "when", ("t2",)),
+    ]
+    adds = (Draft(text="why"), Draft(text="where"), Draft(text="how", depends=("t5", "t1")))
+    ledger, refused = edit(ledger, Edits(add=adds), ASK)
+    assert [(s.id, s.depends) for s in ledger.subtasks][3:] == [("t4", ()), ("t5", ("t4", "t1"))]
+    assert len(refused) == 1
+
+
 def test_without_a_usable_plan_the_question_is_the_plan() -> None:
     assert start([], "Who came?", ASK)[0].subtasks[0].text == "Who came?"
 

@@ -1,0 +1,33 @@
+"""People's tags in words."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from domain.people import TAG, in_words, untagged
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("<voice_1>: it rains", "An unnamed speaker (voice 1): it rains"),
+        ("then <face_12> waves", "then an unnamed person (face 12) waves"),
+        (
+            "<character_3> and <voice_0>",
+            "An unnamed person (character 3) and an unnamed speaker (voice 0)",
+        ),
+        ("1 < 2 <b> <voice_x> <clip_1>", "1 < 2 <b> <voice_x> <clip_1>"),
+        ("Ann waves", "Ann waves"),
+    ],
+)
+def test_people_without_a_name_are_told_in_words(text: str, told: str) -> None:
+    assert in_words(text) == told
+
+
+@given(st.lists(st.sampled_from(["<face_1>", "<voice_22>", "<", ">", "face_1", "é "])).map("".join))
+def test_no_tag_is_left_in_words_nor_in_what_was_said(text: str) -> None:
+    assert not TAG.search(in_words(text))
+    assert not TAG.search(untagged(text))
+    assert untagged(text).replace("‹", "<").replace("›", ">") == text
