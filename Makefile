@@ -25,11 +25,13 @@ dev: .venv/.dev ## setup for working on Homer: the test and check tools as well
 demo: setup ## watch the demo clips and ask two questions
 	@demo/run.sh
 
+# A file's tests share servers and watched clips, so a file goes to one worker, long ones first.
 test: check models ## every check and every test
-	@nice $(BIN)/python -m pytest -n 2 --dist loadgroup
+	@nice $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 models: .venv/.dev
 	@$(BIN)/homer models pull
+	@$(BIN)/homer models pull yunet_sface bge-small
 
 check: .venv/.dev ## ruff, mypy --strict, import-linter
 	@$(BIN)/ruff check .

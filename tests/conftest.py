@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -48,6 +49,7 @@ def make_database(postgres: EmbeddedPostgres) -> Callable[[], str]:
 
     def make() -> str:
         name = f"test_{os.getpid()}_{next(_numbers)}"
+        _revive(postgres)
         _admin(postgres, "CREATE DATABASE {} TEMPLATE {}", name, TEMPLATE)
         return postgres.url(name)
 
@@ -106,6 +108,16 @@ def shared_media() -> Callable[[str], Path]:
         return path
 
     return find
+
+
+def _revive(server: EmbeddedPostgres) -> None:
+    """A server that something outside ended is started again, and the run says why it died."""
+    if not server.running():
+        log = (server.home.logs / "postgres.log").read_text().splitlines()[-20:]
+        warnings.warn(
+            "\n".join(["the shared Postgres was gone; its log ends:", *log]), stacklevel=2
+        )
+        server.start()
 
 
 def _admin(server: EmbeddedPostgres, command: str, *names: str) -> None:

@@ -31,7 +31,7 @@ CAPTIONS = [
 ]
 WAIT_MS = 90_000
 
-pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.timeout(600)]
+pytestmark = pytest.mark.timeout(600)
 
 
 @pytest.fixture(scope="module")

@@ -23,8 +23,6 @@ from store.queries.dump import dump
 from store.queries.videos import list_videos, video_state
 from tests.support.media import make_video
 
-pytestmark = pytest.mark.xdist_group("prefect")
-
 
 class Heard:
     """A listener that takes notes."""
