@@ -101,6 +101,7 @@ def extract(
 ) -> Extract:
     """Quote what answers at a line. ``names`` are put for tags, ``closeness`` is its score.
 
+    The line itself is the first of the refs, since it is what was found; the others follow in time.
     Only speech runs on from line to line and is cut into sentences; the rest is quoted as it is.
     """
     found = whole(view, line)
@@ -112,7 +113,7 @@ def extract(
     span = TimeSpan.of(kept[0].start_ms, max(kept[0].start_ms, kept[-1].end_ms))
     return Extract(
         text=told(row._replace(text=text), names),
-        refs=tuple(f"m{one.id}" for one in kept),
+        refs=tuple(f"m{one.id}" for one in sorted(kept, key=lambda one: one is not row)),
         video=video,
         span=span,
         score=closeness,

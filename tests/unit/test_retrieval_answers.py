@@ -91,7 +91,7 @@ def test_a_quote_has_the_refs_and_span_of_its_lines_only() -> None:
     view = talk("Good morning to all of you.", "The bus to the", "harbour leaves at nine.")
     found = extract(view, 2, by_words("When does the bus leave?"), {"Ann": "Anna"}, 0.5)
     assert found.text == "Anna: The bus to the harbour leaves at nine."
-    assert found.refs == ("m2", "m3")
+    assert found.refs == ("m3", "m2")
     assert found.span == TimeSpan.of(1_000, 2_900)
     assert found.score == 0.5
 
