@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from domain.asking import Answer, Evidence, Ledger, Subtask, SubtaskState
 from domain.ledger import confidence
+from domain.people import TAG
 from domain.trajectory import Ended, Failed, Retrieved
 from nodes.desk import Desk
 from nodes.harness.constrain import chosen
@@ -18,10 +18,12 @@ from nodes.state import (
     outcome_of,
     question_of,
 )
+from nodes.turns import shown_tags
 
 SHOWN = 20
 """Moments that an answer lists as retrieved."""
 NOT_IN_MEMORY = "This is not in memory."
+NOBODY = "somebody"
 
 
 def finish(state: State, desk: Desk) -> State:
@@ -49,13 +51,14 @@ def answer_of(state: State, desk: Desk, outcome: Outcome) -> Answer:
     action, options = outcome.action or action_of(state), question_of(state).options
     if action is None:
         raise ValueError("a trajectory ends with an answer")
-    missing = action.not_in_memory and not options
-    cited = desk.cite(() if missing else action.citations)
+    cited = desk.cite(() if action.not_in_memory and not options else action.citations)
+    missing = not options and (action.not_in_memory or not cited.citations)
     if cited.unknown:
         message = f"no row has the ids {', '.join(cited.unknown)}"
         desk.recorder.add(Failed(round=state.get("round", 0), where="cite", message=message))
     option = chosen(action.answer, options) if options else None
-    said = NOT_IN_MEMORY if missing else named(action.answer, desk.people)
+    tags = shown_tags(question_of(state), desk)
+    said = NOT_IN_MEMORY if missing else named(action.answer, desk.people, tags)
     refs = tuple(c.ref for c in cited.citations)
     sure = certainty(ledger_of(state), refs)
     return Answer(
@@ -70,10 +73,11 @@ def answer_of(state: State, desk: Desk, outcome: Outcome) -> Answer:
     )
 
 
-def named(text: str, people: Sequence[tuple[str, str]]) -> str:
-    """``text`` with known names in the place of tags."""
+def named(text: str, people: Sequence[tuple[str, str]], tags: Collection[str]) -> str:
+    """``text`` with known names in the place of tags; a tag that was never shown is nobody's."""
     names = dict(people)
-    return re.sub(r"<\w+_\d+>", lambda tag: names.get(tag.group(), tag.group()), text)
+    kept = {tag: tag for tag in tags} | names
+    return TAG.sub(lambda tag: kept.get(tag[0], NOBODY), text)
 
 
 def certainty(ledger: Ledger, refs: Sequence[str]) -> float:

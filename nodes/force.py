@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from domain.asking import Mode
 from domain.trajectory import Forced
 from nodes.desk import Desk
 from nodes.harness.correct import forced_mode
-from nodes.state import State, focus_of, plain, progress_of
+from nodes.state import Progress, State, focus_of, plain, progress_of
+from nodes.turns import last_neighbours
+
+
+def stuck_in(state: State, desk: Desk, counts: Progress) -> Mode | None:
+    """The mode that a locked search is forced to; None where it is not locked."""
+    return forced_mode(counts, focus_of(state), desk.settings, len(last_neighbours(desk)))
 
 
 def force(state: State, desk: Desk) -> State:
-    """Two rounds on one segment with nothing new: VIDEO is forced, the next time NEIGHBOR."""
+    """Two rounds on one segment with nothing new: VIDEO is forced, the next time a move."""
     counts = progress_of(state)
-    mode = forced_mode(counts, focus_of(state), desk.settings)
+    mode = stuck_in(state, desk, counts)
     if mode is None:
         return {"next": "progress"}
     reason = f"{counts.locked} rounds on one segment brought nothing new"

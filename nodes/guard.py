@@ -16,7 +16,7 @@ from nodes.state import (
     plain,
     question_of,
 )
-from nodes.turns import is_last, last_neighbours, searched, turn_of
+from nodes.turns import is_last, last_neighbours, searched, shown_tags, turn_of
 
 
 def guard(state: State, desk: Desk) -> State:
@@ -48,6 +48,7 @@ def _helped(state: State, desk: Desk) -> State:
     desk.recorder.add(_event(number, verdict))
     return {
         "action": plain(action) if verdict.accepted else None,
+        "complaint": "",
         "next": "retrieve" if verdict.accepted else "record",
     }
 
@@ -61,6 +62,8 @@ def bounds_of(state: State, desk: Desk) -> Bounds:
             "subtask": task.text if task else "",
             "searched": searched(desk),
             "evidence": refs(ledger_of(state)),
+            "shown": frozenset(desk.recorder.evidence()),
+            "tags": shown_tags(question_of(state), desk),
             "forced": forced or None,
             "focused": focus_of(state) is not None,
             "final": is_last(state, desk),

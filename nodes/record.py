@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from domain.trajectory import AnswerProposed, Assessed, Retrieved, RoundClosed, RoundOpened
 from nodes.desk import Desk
-from nodes.harness.correct import Finding, after_round, forced_mode
-from nodes.state import State, focus_of, ledger_of, plain, progress_of
+from nodes.force import stuck_in
+from nodes.harness.correct import Finding, after_round
+from nodes.state import State, ledger_of, plain, progress_of
 
 
 def record(state: State, desk: Desk) -> State:
@@ -31,8 +32,7 @@ def record(state: State, desk: Desk) -> State:
         warning=warning,
     )
     desk.recorder.add(closed)
-    stuck = forced_mode(counts, focus_of(state), desk.settings) is not None
-    following = "force" if stuck else "progress"
+    following = "progress" if stuck_in(state, desk, counts) is None else "force"
     return {"progress": plain(counts), "forced": None, "next": following}
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from domain.asking import Mode
+from domain.asking import Mode, Question
+from domain.people import TAG
 from domain.trajectory import Acted, Failed, Neighbour, Retrieved, RoundOpened
 from nodes.desk import Desk
 from nodes.harness.constrain import Asked
@@ -78,6 +79,13 @@ def steps(recorder: Recorder) -> tuple[Step, ...]:
 def searched(desk: Desk) -> tuple[Asked, ...]:
     """Mode and query of every search that was made."""
     return tuple(Asked(mode=e.mode, query=e.query) for e in desk.recorder.of(Retrieved))
+
+
+def shown_tags(question: Question, desk: Desk) -> frozenset[str]:
+    """The tags of the people that the question, the names or what was found speak of."""
+    texts = (question.text, *(e.text for e in desk.recorder.evidence().values()))
+    told = (found[0] for text in texts for found in TAG.finditer(text))
+    return frozenset((*told, *(tag for tag, _ in desk.people)))
 
 
 def last_neighbours(desk: Desk) -> tuple[Neighbour, ...]:

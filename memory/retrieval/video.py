@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection
 from itertools import islice
 
@@ -49,7 +50,8 @@ def video(
             return _result(sought, focus, moments, f"what mentions {names}")
     cells = _all_cells(sought) if focus is None else sought.cells_of(focus)
     chosen = _unseen(sought, cells, seen, settings)
-    moments = _ranked_lines(sought, lines_of(sought.panorama, chosen))[:LINES]
+    lines = np.setdiff1d(lines_of(sought.panorama, chosen), _shown_lines(sought, seen))
+    moments = _ranked_lines(sought, lines)[:LINES]
     return _result(sought, focus, moments, _where(focus, len(cells)))
 
 
@@ -62,7 +64,7 @@ def _all_cells(sought: Sought) -> Ints:
 
 
 def _unseen(sought: Sought, cells: Ints, seen: Collection[str], settings: AskSettings) -> Ints:
-    """The best cells, best first, without those of which a line was shown already.
+    """The best cells, best first, without those that were shown already.
 
     Those that are near (section 4.2: cosine at least 0.5) or have words of the query are
     preferred; where there are none, what is best is still shown, and said not to be close.
@@ -87,9 +89,10 @@ def _near(sought: Sought, field: Field, cosine: float) -> NDArray[np.bool_]:
 
 
 def _shown_cells(sought: Sought, seen: Collection[str]) -> frozenset[int]:
-    """The cells of which a line was shown."""
+    """The cells of which every line was shown: what was not shown is not seen."""
     view = sought.panorama
-    return frozenset(int(cell) for cell in view.cell_of_line[_shown_lines(sought, seen)])
+    shown = Counter(view.cell_of_line[_shown_lines(sought, seen)].tolist())
+    return frozenset(c for c, n in shown.items() if n == len(lines_of(view, np.array([c]))))
 
 
 def _shown_lines(sought: Sought, seen: Collection[str]) -> Ints:

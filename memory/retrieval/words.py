@@ -29,7 +29,7 @@ def stem(word: str) -> str:
     return word[:-1] if word.endswith("e") and len(word) > 3 else word
 
 
-def _pieces(word: str) -> list[str]:
+def pieces(word: str) -> list[str]:
     """The word itself, or the pairs of characters of a script that sets no spaces."""
     if len(word) < 3 or not _UNSPACED.fullmatch(word):
         return [word]
@@ -46,4 +46,4 @@ def terms(text: str) -> list[str]:
     tags = _TAG.findall(text) if "<" in text else []
     plain = _TAG.sub(" ", text) if tags else text
     words = (word for word in plain_words(plain) if word not in STOP)
-    return tags + [stem(piece) for word in words for piece in _pieces(word)]
+    return tags + [stem(piece) for word in words for piece in pieces(word)]

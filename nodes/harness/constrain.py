@@ -6,12 +6,16 @@ Each rule returns the complaint that the reasoner is told, or "".
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from domain.asking import Action, Mode
 from domain.base import Frozen
+from domain.people import TAG
 from domain.settings import AskSettings
+from memory.retrieval.words import pieces
 
+ID, IDS = 24, 6
+"""Of what a model cites in vain, so many characters and so many ids are told back."""
 _WORD = re.compile(r"[^\W_]+")
 _LETTER = re.compile(
     r"(?:(?:the\s+)?(?:correct\s+)?(?:answer|option|choice)(?:\s+is)?\s*:?\s*)?[\[(]?([a-z])[\])]?[.):]?",
@@ -33,12 +37,18 @@ class Asked(Frozen):
 
 
 class Bounds(Frozen):
-    """What the rules need to know besides the action."""
+    """What the rules need to know besides the action.
+
+    ``evidence`` is what the ledger holds, ``shown`` all that any search listed; ``tags`` are those
+    of the people that were shown.
+    """
 
     options: tuple[str, ...] = ()
     subtask: str = ""
     searched: tuple[Asked, ...] = ()
     evidence: frozenset[str] = frozenset()
+    shown: frozenset[str] = frozenset()
+    tags: frozenset[str] = frozenset()
     forced: Mode | None = None
     focused: bool = False
     final: bool = False
@@ -53,14 +63,14 @@ class Verdict(Frozen):
 
 
 def words(text: str) -> list[str]:
-    """The words of ``text`` in lower case."""
-    return _WORD.findall(text.casefold())
+    """The words of ``text`` in lower case; of scripts that set no spaces, pairs of characters."""
+    return [piece for word in _WORD.findall(text.casefold()) for piece in pieces(word)]
 
 
 def is_asked(text: str) -> bool:
     """Whether a text is worded as a question."""
     said = text.strip()
-    return said.endswith("?") or bool(_ASKS.match(said))
+    return said.endswith(("?", "？")) or bool(_ASKS.match(said))
 
 
 def letter(position: int) -> str:
@@ -108,6 +118,7 @@ def check(action: Action | None, bounds: Bounds, settings: AskSettings) -> Verdi
             ("not in memory", _may_be_missing(action, bounds)),
             ("option", _option(action, bounds)),
             ("citation", _citation(action, bounds)),
+            ("tag", _tag(action, bounds)),
         ]
     elif action is not None:
         rules += [
@@ -150,9 +161,25 @@ def _citation(action: Action, bounds: Bounds) -> str:
     if action.not_in_memory:
         return ""
     unknown = [ref for ref in action.citations if ref not in bounds.evidence]
+    if unknown and bounds.shown.issuperset(unknown):
+        return f"{', '.join(unknown)} was not close to what was searched, so it proves nothing."
     if unknown:
-        return f"Nothing with the id {', '.join(unknown)} was retrieved. Cite only what was shown."
+        ids = ", ".join(ref[:ID] for ref in unknown[:IDS])
+        return f"Nothing with the id {ids} was retrieved. Cite only what was shown."
     return "" if action.citations else "Cite the ids of the evidence that the answer rests on."
+
+
+def _tag(action: Action, bounds: Bounds) -> str:
+    made_up = made_up_tags(action.answer, bounds.tags)
+    if bounds.options or not made_up:
+        return ""
+    return f"Nobody goes by {', '.join(made_up[:IDS])}. Use names, or tags as they were shown."
+
+
+def made_up_tags(text: str, known: Collection[str]) -> list[str]:
+    """People's tags in ``text`` that are none of the known ones."""
+    said = dict.fromkeys(found[0] for found in TAG.finditer(text))
+    return [tag for tag in said if tag not in known]
 
 
 def _mode(action: Action, bounds: Bounds) -> str:

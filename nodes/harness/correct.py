@@ -99,12 +99,18 @@ def strategies(modes: Sequence[Mode]) -> tuple[str, ...]:
     return tuple(unused) or ("All modes were tried: use other words, names or times.",)
 
 
-def forced_mode(progress: Progress, focus: Focus | None, settings: AskSettings) -> Mode | None:
-    """The mode that the next round must use when the search is locked on: VIDEO, then NEIGHBOR."""
+def forced_mode(
+    progress: Progress, focus: Focus | None, settings: AskSettings, neighbours: int
+) -> Mode | None:
+    """The mode that the next round must use when the search is locked on: VIDEO, then NEIGHBOR.
+
+    Where the focus has no ``neighbours`` to move to, the way out is another EVENT.
+    """
     if focus is None or progress.locked < settings.lock_on_rounds:
         return None
-    used = [m for m in progress.forced if m in (Mode.VIDEO, Mode.NEIGHBOR)]
-    return Mode.NEIGHBOR if len(used) % 2 else Mode.VIDEO
+    if len(progress.forced) % 2 == 0:
+        return Mode.VIDEO
+    return Mode.NEIGHBOR if neighbours else Mode.EVENT
 
 
 def rescue(

@@ -7,13 +7,17 @@ from collections.abc import Iterable, Sequence
 from domain.asking import Mode
 from domain.settings import AskSettings
 from domain.trajectory import Retrieved
-from memory.retrieval.words import STOP, plain_words
+from memory.retrieval.words import STOP, pieces, plain_words
 
 
 def fingerprint(texts: Iterable[str], query: str) -> frozenset[str]:
     """The words of a payload without stop words and without the words of the query."""
-    said = {word for text in texts for word in plain_words(text)}
-    return frozenset(said - STOP - set(plain_words(query)))
+    said = {piece for text in texts for piece in _pieces(text)}
+    return frozenset(said - STOP - set(_pieces(query)))
+
+
+def _pieces(text: str) -> list[str]:
+    return [piece for word in plain_words(text) for piece in pieces(word)]
 
 
 def payload(found: Retrieved) -> frozenset[str]:

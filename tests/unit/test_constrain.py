@@ -111,6 +111,33 @@ def test_the_first_broken_rule_is_named_and_explained(action: Action | None, rul
     assert bool(verdict.complaint) != verdict.accepted
 
 
+@pytest.mark.parametrize(
+    ("query", "accepted"),
+    [("안이 문을 연다", True), ("アンがドアを開ける", True), ("アン？", False), ("文", False)],
+)
+def test_a_query_without_spaces_has_words_too(query: str, accepted: bool) -> None:
+    assert check(search(query), Bounds(), ASK).accepted is accepted
+    again = (Asked(mode=Mode.EVENT, query=query),) * 2
+    assert not check(search(query), Bounds(searched=again), ASK).accepted
+
+
+def test_what_was_shown_but_not_close_is_no_evidence_and_the_complaint_says_so() -> None:
+    bounds = Bounds(searched=SEARCHED, evidence=frozenset({"m1"}), shown=frozenset({"m1", "m2"}))
+    assert "not close" in check(answer("red", "m1", "m2"), bounds, ASK).complaint
+    assert "Nothing with the id m9" in check(answer("red", "m9"), bounds, ASK).complaint
+    long = check(answer("red", *(f"m{i}" + "x" * 99 for i in range(50))), bounds, ASK).complaint
+    assert len(long) < 300
+
+
+def test_a_person_who_was_never_shown_is_nobody_to_answer_with() -> None:
+    bounds = Bounds(searched=SEARCHED, evidence=frozenset({"m1"}), tags=frozenset({"<face_1>"}))
+    assert check(answer("<face_1> waves", "m1"), bounds, ASK).accepted
+    verdict = check(answer("<face_1> and <character_99> wave", "m1"), bounds, ASK)
+    assert verdict.rule == "tag"
+    assert "<character_99>" in verdict.complaint
+    assert "<face_1>" not in verdict.complaint
+
+
 def test_an_answer_before_any_search_is_refused() -> None:
     verdict = check(answer("A", "m1"), Bounds(options=FOUR, evidence=frozenset({"m1"})), ASK)
     assert verdict.rule == "search first"

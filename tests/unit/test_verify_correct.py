@@ -41,6 +41,11 @@ def test_a_fingerprint_leaves_out_stop_words_and_the_words_of_the_query() -> Non
     assert payload(found) == {"2", "cars", "wait"}
 
 
+def test_words_without_spaces_between_them_have_a_fingerprint_too() -> None:
+    assert payload(retrieved("猫が走る", query="猫が")) == {"が走", "走る"}
+    assert 0 < increment(retrieved("猫が走る庭"), [retrieved("猫が走る")]) < 1
+
+
 def test_the_increment_is_the_share_of_new_words() -> None:
     first = retrieved("cars wait gate")
     assert increment(first, []) == 1.0
@@ -151,17 +156,20 @@ def test_rounds_that_lead_nowhere_are_reasons(counts: Progress, text: str) -> No
 
 def test_a_locked_search_is_forced_to_video_then_to_neighbor() -> None:
     counts, _ = play(STUCK)
-    assert forced_mode(counts, FOCUS, ASK) is None
+    assert forced_mode(counts, FOCUS, ASK, 1) is None
     counts, _ = play(STUCK, STUCK)
-    assert forced_mode(counts, FOCUS, ASK) is Mode.VIDEO
+    assert forced_mode(counts, FOCUS, ASK, 1) is Mode.VIDEO
     again = counts.model_copy(update={"forced": (Mode.VIDEO,)})
-    assert forced_mode(again, FOCUS, ASK) is Mode.NEIGHBOR
-    assert forced_mode(counts, None, ASK) is None
+    assert forced_mode(again, FOCUS, ASK, 1) is Mode.NEIGHBOR
+    assert forced_mode(again, FOCUS, ASK, 0) is Mode.EVENT
+    moved = counts.model_copy(update={"forced": (Mode.VIDEO, Mode.EVENT)})
+    assert forced_mode(moved, FOCUS, ASK, 0) is Mode.VIDEO
+    assert forced_mode(counts, None, ASK, 1) is None
 
 
 def test_something_new_unlocks_the_search() -> None:
     counts, _ = play(STUCK, GOOD, STUCK)
-    assert forced_mode(counts, FOCUS, ASK) is None
+    assert forced_mode(counts, FOCUS, ASK, 1) is None
 
 
 @pytest.mark.parametrize(
