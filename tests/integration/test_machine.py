@@ -57,6 +57,7 @@ from tests.support.machine import (
 
 FIVE = ("a red door", "a gate", "a window", "a box", "the kitchen door")
 ONE = found(evidence(1), evidence(2))
+WITH_NEIGHBOUR = found(evidence(1), evidence(2), neighbours=(segment(2),), edges=(edge(1, 2),))
 NEW = [
     found(evidence(1), evidence(2), focus=1),
     *(found(evidence(i, f"alpha{i} beta{i} gamma{i}"), focus=i) for i in range(3, 15)),
@@ -85,7 +86,7 @@ def test_an_answer_is_cited_recorded_streamed_and_shown_as_rounds(watched_store:
     ran = asked(
         watched_store,
         [ONE],
-        act=[search("Ann opens something"), answer("the door of <face_1>", "m1")],
+        act=[search("Ann opens something"), answer("the door", "m1")],
         assess=[resolved],
         plan=[(Draft(text="what Ann opens"), Draft(text="whose it is"))],
     )
@@ -284,19 +285,22 @@ def test_not_in_memory_is_no_answer_to_a_question_with_options(watched_store: St
     assert "not in memory" in [e.rule for e in ran.of(Guarded)]
 
 
-def test_a_locked_search_is_forced_to_look_closer_then_to_move_on(watched_store: Store) -> None:
+@pytest.mark.parametrize(("finds", "second"), [(WITH_NEIGHBOUR, Mode.NEIGHBOR), (ONE, Mode.EVENT)])
+def test_a_locked_search_is_forced_to_look_closer_then_to_move_on(
+    watched_store: Store, finds: Any, second: Mode
+) -> None:
     drafts = [Draft(text=f"fact {i}") for i in range(3)]
     ran = asked(
         watched_store,
-        [ONE],
+        [finds],
         plan=[drafts],
         settings=AskSettings(saturated_after=20, empty_rounds=20),
         act=[lambda t: varied(t) if t.forced is not Mode.NEIGHBOR else _to("segment 2")],
     )
-    assert [e.mode for e in ran.of(Forced)][:2] == [Mode.VIDEO, Mode.NEIGHBOR]
+    assert [e.mode for e in ran.of(Forced)][:2] == [Mode.VIDEO, second]
     modes = [mode for mode, _, _ in ran.memory.searches]
     assert modes[3] is Mode.VIDEO
-    assert Mode.NEIGHBOR in modes[4:]
+    assert second in modes[4:]
 
 
 def _to(label: str) -> Action:
