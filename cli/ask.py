@@ -40,10 +40,17 @@ def ask(
     concurrency: Annotated[
         int, typer.Option(min=1, max=64, help="Questions of a batch at a time.")
     ] = 4,
+    resume: Annotated[
+        str | None,
+        typer.Option(metavar="ID", help="Go on with a question that was broken off."),
+    ] = None,
     profile: Profile = None,
     json: Json = False,
 ) -> None:
     """Ask a question and get an answer with the times that support it.
+
+    A question that was killed goes on with --resume ID from its last finished step; no call to a
+    model is paid for twice. 'homer trajectory' lists the ids.
 
     A line of a batch: {"id": "q1", "video": "talk", "question": "...", "options": ["yes", "no"],
     "as_of_s": 300}. The last two may be left out.
@@ -51,22 +58,42 @@ def ask(
     Examples:  homer ask "Who opens the talk?" --video talk
     homer ask "Where was it?" -v talk -o Paris -o Berlin --as-of 12:30
     homer ask --batch questions.jsonl --out answers.jsonl
+    homer ask --resume 3f2a
     """
-    if (question is None) == (batch is None):
-        raise typer.BadParameter("give a question, or --batch FILE with many")
+    if sum(given is not None for given in (question, batch, resume)) != 1:
+        raise typer.BadParameter("give a question, or --batch FILE with many, or --resume ID")
+    if resume is not None:
+        _refuse("say nothing but --profile and --json with --resume", video, option, as_of, out)
+        return _resume(resume, profile, json)
     if batch is not None:
-        _refuse_with_batch(video, option, as_of)
+        _refuse("--video, --option and --as-of belong into a batch's lines", video, option, as_of)
         raise typer.Exit(_ask_batch(batch, out, concurrency, profile))
     from domain.errors import InputError
 
     if not question or not question.strip():
         raise InputError("the question is empty")
-    _ask_one(question, tuple(video or ()), tuple(option or ()), as_of, profile, json)
+    return _ask_one(question, tuple(video or ()), tuple(option or ()), as_of, profile, json)
 
 
-def _refuse_with_batch(*single: object) -> None:
-    if any(single):
-        raise typer.BadParameter("--video, --option and --as-of belong into the lines of a batch")
+def _refuse(complaint: str, *given: object) -> None:
+    if any(given):
+        raise typer.BadParameter(complaint)
+
+
+def _resume(name: str, profile: str | None, json: bool) -> None:
+    """Goes on with a question; one that is answered shows its answer again."""
+    from cli.answers import show_answer, tell
+    from flows.desk import open_desk_of
+    from graphs.ask import answer_json, resume
+
+    with open_desk_of(name, profile) as (desk, row):
+        if row.answer is not None:
+            note("this question is answered already")
+        asked = resume(desk.store, desk.toolbox, row.id, None if json else tell)
+        if json:
+            return say_json(answer_json(asked))
+        titles = _titles(desk)
+    return show_answer(asked, row.question, titles)
 
 
 def _ask_one(

@@ -6,12 +6,16 @@ row keeps the seconds, so the same run gives the same events.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import json
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, NonNegativeInt, TypeAdapter
+from pydantic import Field, NonNegativeInt, PositiveInt, TypeAdapter
 
 from domain.asking import Action, Answer, Evidence, Mode, Question, Subtask
 from domain.base import Frozen
+from domain.forks import ForkEdit
+from domain.ranking import Ranking
+from domain.settings import AskSettings
 from domain.view import MemoryView
 
 
@@ -19,6 +23,19 @@ class _Event(Frozen):
     """What all events share: the round they belong to, 0 before the first."""
 
     round: NonNegativeInt = 0
+
+
+class Setup(Frozen):
+    """What a run decides with, besides its record: enough to run it again as it was.
+
+    ``model`` is the language model, "" where there is none; ``sees`` whether it looks at images;
+    ``people`` are the names by tag as they were.
+    """
+
+    settings: AskSettings = AskSettings()
+    model: str = ""
+    sees: bool = False
+    people: tuple[tuple[str, str], ...] = ()
 
 
 class QuestionAsked(_Event):
@@ -30,6 +47,20 @@ class QuestionAsked(_Event):
     profile: str
     reasoner: str
     view: MemoryView
+    setup: Setup = Setup()
+
+
+class Forked(_Event):
+    """What comes before is another trajectory's, up to one of its rounds; from here on it differs.
+
+    ``start`` is the state that the machine goes on from.
+    """
+
+    kind: Literal["fork"] = "fork"
+    parent: str
+    at: PositiveInt = Field(description="the round of the parent")
+    edit: ForkEdit
+    start: dict[str, Any]
 
 
 class Planned(_Event):
@@ -118,11 +149,20 @@ class Retrieved(_Event):
     evidence: tuple[Evidence, ...]
     focus: str | None = None
     focus_label: str = ""
+    focus_video: str = ""
     neighbours: tuple[Neighbour, ...] = ()
     images: tuple[str, ...] = Field(default=(), description="SHA-256 of the images shown")
     nothing_close: bool = False
     searched: str = ""
     refused: str = Field(default="", description="why the search could not be made, if so")
+
+
+class Ranked(_Event):
+    """A look over the whole view: its moments in the order in which ``question`` is about them."""
+
+    kind: Literal["rank"] = "rank"
+    question: str
+    ranking: Ranking
 
 
 class Bound(_Event):
@@ -179,6 +219,13 @@ class AnswerProposed(_Event):
     complaint: str = ""
 
 
+class TimeUp(_Event):
+    """The seconds were spent when the clock was looked at for the ``look``-th time."""
+
+    kind: Literal["timeup"] = "timeup"
+    look: PositiveInt
+
+
 class Failed(_Event):
     """Something broke; the machine went on or ended."""
 
@@ -200,6 +247,7 @@ class Ended(_Event):
 
 Event = Annotated[
     QuestionAsked
+    | Forked
     | Planned
     | Progressed
     | Replanned
@@ -208,11 +256,13 @@ Event = Annotated[
     | Acted
     | Guarded
     | Retrieved
+    | Ranked
     | Bound
     | Assessed
     | RoundClosed
     | Forced
     | AnswerProposed
+    | TimeUp
     | Failed
     | Ended,
     Field(discriminator="kind"),
@@ -221,3 +271,13 @@ Event = Annotated[
 
 EVENT: TypeAdapter[Event] = TypeAdapter(Event)
 """Reads an event back: ``EVENT.validate_python(payload)``."""
+
+
+TAKEN = frozenset({"ms"})
+"""What an event has of the clock."""
+
+
+def canonical(event: Event) -> str:
+    """An event as JSON with sorted keys and nothing of the clock: equal runs give equal bytes."""
+    payload = event.model_dump(mode="json", exclude=set(TAKEN))
+    return json.dumps(payload, sort_keys=True, separators=(",", ":"), ensure_ascii=False)

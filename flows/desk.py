@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from domain.errors import NotFound
 from domain.settings import Settings
 from models.profile import Profile, load_profile
 from models.toolbox import Toolbox
 from store.database import Store, open_store
 from store.home import Home
+from store.queries.trajectories import StoredTrajectory, find_trajectory
 
 
 @dataclass(frozen=True)
@@ -44,3 +46,36 @@ def open_desk(profile: str | None = None, home: Home | None = None) -> Iterator[
     chosen = load_profile(profile, place.config)
     with open_store(place) as store:
         yield Desk(place, store, chosen, Toolbox(chosen, place.weights))
+
+
+@contextmanager
+def open_desk_of(name: str, profile: str | None = None) -> Iterator[tuple[Desk, StoredTrajectory]]:
+    """Opens the desk with the models that the trajectory ``name`` was asked with.
+
+    Args:
+        name: the trajectory's id, or the beginning of it.
+        profile: other models.
+
+    Raises:
+        NotFound: there is no such trajectory, or its profile is not known any more.
+        Ambiguous: several trajectories begin with ``name``.
+        SetupError: the database cannot be opened.
+    """
+    place = Home.default()
+    with open_store(place) as store:
+        with store.begin() as session:
+            row = find_trajectory(session, name)
+        chosen = _profile_of(row, profile, place)
+        yield Desk(place, store, chosen, Toolbox(chosen, place.weights)), row
+
+
+def _profile_of(row: StoredTrajectory, profile: str | None, place: Home) -> Profile:
+    try:
+        return load_profile(profile or row.profile, place.config)
+    except NotFound as error:
+        if profile is not None:
+            raise
+        raise NotFound(
+            f"trajectory {row.id} was asked with the profile {row.profile!r}, which is not known "
+            "here: name it with --profile NAME or --profile FILE"
+        ) from error

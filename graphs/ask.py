@@ -44,6 +44,19 @@ def ask(
         return asker.ask(question, on_event)
 
 
+def resume(
+    store: Store,
+    toolbox: Toolbox,
+    name: str,
+    on_event: Callable[[Event], None] | None = None,
+) -> Asked:
+    """Go on with the question of the trajectory ``name``; see ``graphs.asker.Asker.resume``."""
+    from graphs.asker import Asker
+
+    with Asker(store, toolbox) as asker:
+        return asker.resume(name, on_event)
+
+
 def answer_json(asked: Asked, question_id: str | int | None = None) -> dict[str, Any]:
     """The answer as one JSON line; ``option`` only where the question had options."""
     answer = asked.answer

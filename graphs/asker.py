@@ -3,30 +3,33 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, cast
 
 from langchain_core.runnables import RunnableConfig
 
 from domain.asking import Question
-from domain.errors import NotFound
-from domain.trajectory import Ended, Event, Failed, QuestionAsked
+from domain.trajectory import Ended, Event, Failed, Forked, QuestionAsked, Setup, TimeUp
 from domain.view import MemoryView
 from graphs.ask import Asked
 from graphs.checkpoints import Checkpoints
 from graphs.homer import BOUNDARIES, ROUND, build, recursion_limit
+from nodes.calls import recorded_calls
 from nodes.desk import Desk
 from nodes.meter import Meter
+from nodes.past import Past, unused
 from nodes.recorder import Recorder
-from nodes.state import State, plain
+from nodes.state import State, plain, question_of
 from store.queries.clips import view_of
 from store.queries.trajectories import (
+    StoredTrajectory,
     add_trajectory,
     end_trajectory,
     events_of,
     find_trajectory,
     prune_checkpoints,
+    reopen_trajectory,
 )
 
 if TYPE_CHECKING:
@@ -35,6 +38,8 @@ if TYPE_CHECKING:
     from store.database import Store
 
 MACHINE = "homer"
+BROKEN_OFF = "machine"
+"""Where the last event says that a run failed when it was broken off."""
 
 OnEvent = Callable[[Event], None]
 
@@ -64,34 +69,43 @@ class Asker:
             trajectory = secrets.token_hex(8)
             name = self._profile.name
             add_trajectory(session, trajectory, question, view, MACHINE, name)
-        meter = Meter(self._profile.settings.ask)
-        recorder = Recorder(self._store, trajectory, self._checkpoints.append, on_event)
-        desk = self._desks.desk(view, recorder, meter)
-        recorder.add(self._asked(question, view, desk))
-        recorder.flush()
-        return self._run(_start(trajectory, question, view), desk)
+        recorder = self._recorder(trajectory, on_event)
+        return self._run(_start(trajectory, question, view), recorder, view)
 
     def resume(self, name: str, on_event: OnEvent | None = None) -> Asked:
         """Go on with a question that was broken off, from its last finished step.
 
-        ``on_event`` sees what happens from there on; a question that was answered is not asked
-        again.
+        Calls that were answered and recorded are not made again. ``on_event`` sees what happens
+        from there on; a question that was answered is not asked again.
 
         Raises:
-            NotFound: no trajectory goes by ``name``, or it has nothing to go on from.
+            NotFound: no trajectory goes by ``name``.
             Ambiguous: several do.
         """
         with self._store.begin() as session:
             row = find_trajectory(session, name)
+            if row.answer is None:
+                reopen_trajectory(session, row.id)
+            events, calls = events_of(session, row.id), recorded_calls(session, row.id)
         if row.answer is not None:
-            return Asked(row.id, row.answer, _rounds(self._store, row.id), row.tokens, row.seconds)
-        state = self._graph.get_state(_config(row.id)).values
-        if not state:
-            raise NotFound(f"trajectory {row.id} was broken off before its first step: ask again")
-        meter = Meter(self._profile.settings.ask, state.get("tokens", 0), state.get("clock", 0.0))
-        recorder = Recorder(self._store, row.id, self._checkpoints.append, on_event)
-        recorder.rewind(state.get("seq", 1))
-        return self._run(None, self._desks.desk(row.view, recorder, meter))
+            return Asked(row.id, row.answer, _rounds(events), row.tokens, row.seconds)
+        recorder = self._recorder(row.id, on_event)
+        saved = cast(State, self._graph.get_state(_config(row.id)).values)
+        recorder.past = Past(unused(calls, events[: saved.get("seq", 0)]))
+        state = saved or start_of(row, events)
+        recorder.rewind(state["seq"])
+        return self._run(state, recorder, row.view, saved=bool(saved))
+
+    def _recorder(self, trajectory: str, on_event: OnEvent | None) -> Recorder:
+        return Recorder(self._store, trajectory, self._checkpoints.append, on_event)
+
+    def _desk(self, view: MemoryView, recorder: Recorder, state: State) -> Desk:
+        """What the run works with, having spent what ``state`` says."""
+        settings = recorder.setup.settings if recorder.setup else self._profile.settings.ask
+        meter = Meter(settings, state.get("tokens", 0), state.get("clock", 0.0))
+        meter.recall(recorder.events, state.get("looks", 0))
+        meter.on_late = lambda look: recorder.add(TimeUp(round=recorder.round, look=look))
+        return self._desks.desk(view, recorder, meter)
 
     def _asked(self, question: Question, view: MemoryView, desk: Desk) -> QuestionAsked:
         return QuestionAsked(
@@ -100,18 +114,35 @@ class Asker:
             profile=self._profile.name,
             reasoner=desk.reasoner.name,
             view=view,
+            setup=self._setup(desk),
         )
 
-    def _run(self, state: State | None, desk: Desk) -> Asked:
-        """Run the machine from ``state``, or from its last checkpoint, to the end."""
+    def _setup(self, desk: Desk) -> Setup:
+        llm = self._profile.reasoner == "llm"
+        spec = self._profile.chat_for("reasoner") if llm else None
+        return Setup(
+            settings=desk.settings,
+            model=spec.model if spec else "",
+            sees=bool(spec and spec.images),
+            people=desk.people,
+        )
+
+    def _run(
+        self, state: State, recorder: Recorder, view: MemoryView, *, saved: bool = False
+    ) -> Asked:
+        """Run the machine from ``state``, which may be its last checkpoint, to the end."""
+        desk = self._desk(view, recorder, state)
+        if not recorder.events:
+            recorder.add(self._asked(question_of(state), view, desk))
+        recorder.flush()
         limit = recursion_limit(desk.settings.rounds, desk.settings.retries)
-        config = _config(desk.recorder.trajectory) | RunnableConfig(recursion_limit=limit)
+        config = _config(recorder.trajectory) | RunnableConfig(recursion_limit=limit)
         try:
-            self._graph.invoke(state, config, context=desk, durability="sync")
+            self._graph.invoke(None if saved else state, config, context=desk, durability="sync")
         except BaseException as error:
-            self._break_off(desk.recorder, desk.meter, error)
+            self._break_off(recorder, desk.meter, error)
             raise
-        return self._close(desk.recorder, desk.meter)
+        return self._close(recorder, desk.meter)
 
     def _close(self, recorder: Recorder, meter: Meter) -> Asked:
         """Write the row's end; the checkpoints that a fork may start from stay."""
@@ -129,7 +160,7 @@ class Asker:
     def _break_off(self, recorder: Recorder, meter: Meter, error: BaseException) -> None:
         """Say in the record why there is no answer. The checkpoints stay, to go on from."""
         state = "stopped" if isinstance(error, KeyboardInterrupt) else "failed"
-        recorder.add(Failed(where="machine", message=f"{type(error).__name__}: {error}"))
+        recorder.add(Failed(where=BROKEN_OFF, message=f"{type(error).__name__}: {error}"))
         recorder.flush()
         self._checkpoints.saver.forget(recorder.trajectory)
         with self._store.begin() as session:
@@ -155,10 +186,16 @@ def _config(trajectory: str) -> RunnableConfig:
     return {"configurable": {"thread_id": trajectory}}
 
 
-def _rounds(store: Store, trajectory: str) -> int:
-    with store.begin() as session:
-        events = events_of(session, trajectory)
+def _rounds(events: Sequence[Event]) -> int:
     return max((event.round for event in events), default=0)
+
+
+def start_of(row: StoredTrajectory, events: Sequence[Event]) -> State:
+    """The state that a trajectory began from: a fork's own, else the first of all."""
+    for event in reversed(events):
+        if isinstance(event, Forked):
+            return cast(State, event.start)
+    return _start(row.id, row.question, row.view)
 
 
 def _start(trajectory: str, question: Question, view: MemoryView) -> State:

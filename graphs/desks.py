@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
+from domain.settings import AskSettings
 from domain.view import MemoryView
 from memory.retrieval.cite import cite
 from memory.retrieval.result import Cited
-from models.chat import Sink, StructuredChat
+from models.chat import Replay, Sink, StructuredChat
 from nodes.calls import Calls
 from nodes.desk import Desk
 from nodes.meter import Meter
+from nodes.ranker import RecordedRanker
 from nodes.reasoners.llm import LlmReasoner
 from nodes.reasoners.local import LocalReasoner
 from nodes.reasoners.port import Reasoner
@@ -42,14 +44,16 @@ class ProfileDesks:
 
     def desk(self, view: MemoryView, recorder: Recorder, meter: Meter) -> Desk:
         """A desk for a run over ``view``."""
+        known = recorder.setup
+        settings = known.settings if known else self._settings.ask
         return Desk(
-            reasoner=self._reasoner(recorder, meter),
+            reasoner=self._reasoner(recorder, meter, settings),
             memory=self._memory,
             cite=lambda refs: self._cite(view, refs),
-            settings=self._settings.ask,
+            settings=settings,
             recorder=recorder,
             meter=meter,
-            people=self._people(view),
+            people=known.people if known else self._people(view),
         )
 
     def _cite(self, view: MemoryView, refs: Sequence[str]) -> Cited:
@@ -73,13 +77,13 @@ class ProfileDesks:
             )
         )
 
-    def _reasoner(self, recorder: Recorder, meter: Meter) -> Reasoner:
+    def _reasoner(self, recorder: Recorder, meter: Meter, settings: AskSettings) -> Reasoner:
         if self._toolbox.profile.reasoner == "local":
-            return LocalReasoner(self._memory)
+            return LocalReasoner(RecordedRanker(self._memory, recorder))
         toolbox, store = self._toolbox, self._store
 
-        def open_chat(sink: Sink) -> StructuredChat:
-            return toolbox.chat("reasoner", sink)
+        def open_chat(sink: Sink, replay: Replay) -> StructuredChat:
+            return toolbox.chat("reasoner", sink, replay, live=True)
 
         calls = Calls(store, recorder, meter, open_chat)
-        return LlmReasoner(calls, self._settings.ask, store.blobs.get)
+        return LlmReasoner(calls, settings, store.blobs.get)

@@ -55,6 +55,10 @@ BOUNDARIES = frozenset({"plan", "replan", ROUND, "retrieve", "assess", "synthesi
 """Steps that call a model or a tool: before each, everything so far is on disk."""
 
 
+ENTRIES = ("plan", "schedule", ROUND)
+"""Where a run may begin: at its beginning, or, as a fork, at a round."""
+
+
 def recursion_limit(rounds: int, retries: int) -> int:
     """The most steps that a run can take: 9 a round, two more a retry, and the ends."""
     return rounds * (9 + 2 * (retries + 1)) + 10
@@ -68,8 +72,12 @@ def build(checkpointer: BaseCheckpointSaver[str] | None = None) -> CompiledState
     for name, (node, following) in STEPS.items():
         ways = tuple(END if way == "end" else way for way in following)
         graph.add_node(name, _step(name, node), destinations=ways)
-    graph.add_edge(START, "plan")
+    graph.add_conditional_edges(START, _first, {name: name for name in ENTRIES})
     return graph.compile(checkpointer=checkpointer)
+
+
+def _first(state: State) -> str:
+    return state["next"]
 
 
 def _step(name: str, node: Node) -> Any:
@@ -94,6 +102,7 @@ def _step(name: str, node: Node) -> Any:
             "seq": desk.recorder.seq,
             "tokens": desk.meter.tokens,
             "clock": desk.meter.clock,
+            "looks": desk.meter.looks,
         }
         return Command(update=update | spent, goto=END if following == "end" else following)
 

@@ -84,6 +84,7 @@ class StructuredChat:
         profile: the profile's name, for the record.
         sink: is given every call.
         replay: serves recorded calls; with it, no call is made at all.
+        live: with ``replay``, calls that the record lacks are made.
     """
 
     def __init__(
@@ -92,11 +93,14 @@ class StructuredChat:
         profile: str,
         sink: Sink | None = None,
         replay: Replay | None = None,
+        *,
+        live: bool = False,
     ) -> None:
         self._endpoint = endpoint
         self._profile = profile
         self._sink = sink
         self._replay = replay
+        self._live = live or replay is None
 
     @property
     def model(self) -> str:
@@ -114,7 +118,7 @@ class StructuredChat:
         Raises:
             SetupError: a package, a key or a model file is missing.
         """
-        if self._replay is None:
+        if self._live:
             self._endpoint.check()
 
     def ask(
@@ -149,8 +153,9 @@ class StructuredChat:
         plain = as_recorded(messages, images)
         form = schema.model_json_schema()
         digest = request_hash(spec.model, plain, form, heat)
-        if self._replay is not None:
-            return self._replayed(digest, purpose, schema)
+        found = self._replay(digest) if self._replay is not None else None
+        if found is not None or not self._live:
+            return self._replayed(found, digest, purpose, schema)
         blank = CallRecord(
             digest, purpose, self._profile, spec.model, tuple(plain), None, None, 0, 0, 0.0, 0
         )
@@ -188,8 +193,9 @@ class StructuredChat:
         self._record(record)
         return _reply(value, record, record.model)
 
-    def _replayed(self, digest: str, purpose: str, schema: type[T]) -> Reply[T]:
-        found = self._replay(digest) if self._replay is not None else None
+    def _replayed(
+        self, found: Recorded | None, digest: str, purpose: str, schema: type[T]
+    ) -> Reply[T]:
         if found is None:
             raise ReplayMiss(
                 f"the record has no call for {purpose!r} to {self.model} (request {digest[:12]}): "

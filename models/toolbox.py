@@ -112,7 +112,12 @@ class Toolbox:
         return self.profile.images
 
     def chat(
-        self, role: str, sink: Sink | None = None, replay: Replay | None = None
+        self,
+        role: str,
+        sink: Sink | None = None,
+        replay: Replay | None = None,
+        *,
+        live: bool = False,
     ) -> StructuredChat:
         """The language model of a role (``writer``, ``reasoner``, ...).
 
@@ -120,6 +125,7 @@ class Toolbox:
             role: as in the profile's ``[chat.ROLE]``; ``[chat.default]`` stands for others.
             sink: is given every call that is made.
             replay: serves recorded calls instead of making any.
+            live: with ``replay``, calls that the record lacks are made.
 
         Raises:
             SetupError: the profile has no language model for the role.
@@ -127,7 +133,7 @@ class Toolbox:
         spec = self.profile.chat_for(role)
         if spec not in self._endpoints:
             self._endpoints[spec] = Endpoint(spec, self._make_chat)
-        return StructuredChat(self._endpoints[spec], self.profile.name, sink, replay)
+        return StructuredChat(self._endpoints[spec], self.profile.name, sink, replay, live=live)
 
     def _make_chat(self, spec: ChatSpec, temperature: float | None) -> BaseChatModel:
         if spec.provider == IN_PROCESS:

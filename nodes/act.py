@@ -13,7 +13,7 @@ def act(state: State, desk: Desk) -> State:
     """One decision; what cannot be read as one goes to the guard as none, with the reason."""
     complaint = ""
     try:
-        action = desk.reasoner.act(turn_of(state, desk))
+        action = desk.recorder.past.action() or desk.reasoner.act(turn_of(state, desk))
     except Unreadable as error:
         action, complaint = None, str(error)
     tries = state.get("tries", 0)

@@ -9,14 +9,16 @@ from pydantic import BaseModel
 
 from domain.errors import BudgetExceeded, ModelError, ReplayMiss
 from domain.trajectory import ModelCalled
-from models.chat import CallRecord, StructuredChat
+from models.chat import CallRecord, Recorded, Replay, Sink, StructuredChat
 from models.messages import Message
 from nodes.meter import Meter
 from nodes.reasoners.port import Unreadable
 from nodes.recorder import Recorder
-from store.queries.calls import NewCall, add_call
+from store.queries.calls import NewCall, add_call, calls_of
 
 if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
     from store.database import Store
 
 Reply = TypeVar("Reply", bound=BaseModel)
@@ -26,20 +28,18 @@ CHARS_A_TOKEN = 3.0
 LEAST_SECONDS = 1.0
 
 
-class Calls:
-    """Makes the calls of one run. ``open_chat`` gives the chat that reports to a sink."""
+OpenChat = Callable[[Sink, Replay], StructuredChat]
+"""Opens the chat that reports its calls to a sink, and makes none that the record has."""
 
-    def __init__(
-        self,
-        store: Store,
-        recorder: Recorder,
-        meter: Meter,
-        open_chat: Callable[[Callable[[CallRecord], None]], StructuredChat],
-    ) -> None:
+
+class Calls:
+    """Makes the calls of one run; those that its record holds already are not made again."""
+
+    def __init__(self, store: Store, recorder: Recorder, meter: Meter, open_chat: OpenChat) -> None:
         self._store, self._recorder, self._meter = store, recorder, meter
-        self._chat = open_chat(self._note)
+        self._chat = open_chat(self._note, self._recorded)
         self._last: CallRecord | None = None
-        self._round = 0
+        self._round, self._purpose = 0, ""
 
     @property
     def sees(self) -> bool:
@@ -65,7 +65,7 @@ class Calls:
             ModelError: the model cannot be reached.
         """
         self._afford(messages, last=last)
-        self._last, self._round = None, round
+        self._last, self._round, self._purpose = None, round, purpose
         try:
             reply = self._chat.ask(
                 messages,
@@ -94,7 +94,7 @@ class Calls:
 
     def _told(self, error: ModelError) -> Exception:
         """What an error means here: spent time, a reply that is none, or a model out of reach."""
-        if self._meter.seconds_left <= 0:
+        if self._meter.late():
             return BudgetExceeded(f"time ran out during a call: {error}")
         if self._last is not None and self._last.reply is not None:
             return Unreadable(str(error))
@@ -102,9 +102,20 @@ class Calls:
 
     def _note(self, call: CallRecord) -> None:
         """Put a call into the store at once, so that it is not paid for twice, and count it."""
+        self._store_call(call)
+        self._count(call)
+
+    def _recorded(self, request: str) -> Recorded | None:
+        """The call from the record, counted as if it were made now; None where it must be made."""
+        call = self._recorder.past.call(request, self._purpose)
+        if call is None:
+            return None
+        self._count(call)
+        return Recorded(call.reply, call.error, call.tokens_in, call.tokens_out, call.cost_usd)
+
+    def _count(self, call: CallRecord) -> None:
         self._last = call
         self._meter.add(call.tokens_in, call.tokens_out)
-        self._store_call(call)
         self._recorder.add(
             ModelCalled(
                 round=self._round,
@@ -122,3 +133,23 @@ class Calls:
     def _store_call(self, call: CallRecord) -> None:
         with self._store.begin() as session:
             add_call(session, NewCall(**vars(call), trajectory_id=self._recorder.trajectory))
+
+
+def recorded_calls(session: Session, trajectory: str) -> list[CallRecord]:
+    """The calls that a trajectory made, in order, without their messages."""
+    return [
+        CallRecord(
+            request_hash=row.request_hash,
+            purpose=row.purpose,
+            profile=row.profile,
+            model=row.model,
+            messages=(),
+            reply=row.reply,
+            error=row.error,
+            tokens_in=row.tokens_in,
+            tokens_out=row.tokens_out,
+            cost_usd=row.cost_usd,
+            ms=row.ms,
+        )
+        for row in calls_of(session, trajectory)
+    ]

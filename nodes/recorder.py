@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from domain.asking import Evidence
-from domain.trajectory import Event, Retrieved
+from domain.trajectory import Event, QuestionAsked, Retrieved, Setup
+from nodes.past import Past
 from store.queries.trajectories import drop_events, events_of
 
 if TYPE_CHECKING:
@@ -21,7 +22,8 @@ class Recorder:
     """Keeps the events of one run in memory too, as the place where nodes look evidence up.
 
     Events are numbered by the machine's state. When a run goes on after a crash, ``rewind`` forgets
-    those of the step that was cut off, so that doing it again leaves no trace twice.
+    those of the step that was cut off, so that doing it again leaves no trace twice. ``past`` is
+    what the run takes from a record.
     """
 
     def __init__(
@@ -35,6 +37,7 @@ class Recorder:
         self._append, self._on_event = append, on_event
         self.events: list[Event] = []
         self.cards: dict[int, str] = {}
+        self.past = Past()
         self._saved = 0
         self._evidence: dict[str, Evidence] = {}
         self._counted = 0
@@ -43,6 +46,17 @@ class Recorder:
     def seq(self) -> int:
         """The number of the next event."""
         return len(self.events)
+
+    @property
+    def setup(self) -> Setup | None:
+        """What the run decides with, once it has begun."""
+        first = self.events[0] if self.events else None
+        return first.setup if isinstance(first, QuestionAsked) else None
+
+    @property
+    def round(self) -> int:
+        """The round of the last event."""
+        return self.events[-1].round if self.events else 0
 
     def rewind(self, seq: int) -> None:
         """Load what was recorded before ``seq`` and forget what comes from there on."""

@@ -15,20 +15,32 @@ def retrieve(state: State, desk: Desk) -> State:
     action = action_of(state)
     if action is None or action.mode is None:
         return {"next": "record"}
+    found = _recorded(state, desk, action, action.mode) or _search(state, desk, action, action.mode)
+    desk.recorder.add(found)
+    if found.refused:
+        return {"next": "record"}
+    if found.focus is None:
+        return {"next": "bind"}
+    moved = Focus(id=int(found.focus[1:]), video=found.focus_video, label=found.focus_label)
+    return {"focus": plain(moved), "next": "bind"}
+
+
+def _recorded(state: State, desk: Desk, action: Action, mode: Mode) -> Retrieved | None:
+    """What the search gave before, where the run follows a record."""
+    found = desk.recorder.past.found(mode, action.query)
+    return found.model_copy(update={"round": state["round"]}) if found else None
+
+
+def _search(state: State, desk: Desk, action: Action, mode: Mode) -> Retrieved:
     focus = focus_of(state)
     seen = frozenset(desk.recorder.evidence())
     try:
         found = desk.memory.search(
-            view_of(state), action.mode, action.query, focus.id if focus else None, seen
+            view_of(state), mode, action.query, focus.id if focus else None, seen
         )
     except UnknownLabel as error:
-        desk.recorder.add(_refused(state["round"], action, action.mode, focus, error))
-        return {"next": "record"}
-    desk.recorder.add(event_of(found, state["round"]))
-    if found.focus is None:
-        return {"next": "bind"}
-    moved = Focus(id=found.focus.id, video=found.focus.video, label=found.focus.label)
-    return {"focus": plain(moved), "next": "bind"}
+        return _refused(state["round"], action, mode, focus, error)
+    return event_of(found, state["round"])
 
 
 def _refused(
@@ -41,6 +53,7 @@ def _refused(
         evidence=(),
         focus=focus.ref if focus else None,
         focus_label=focus.label if focus else "",
+        focus_video=focus.video if focus else "",
         nothing_close=True,
         refused=str(error),
     )
@@ -55,6 +68,7 @@ def event_of(found: Retrieval, number: int) -> Retrieved:
         evidence=found.evidence,
         focus=f"s{found.focus.id}" if found.focus else None,
         focus_label=found.focus.label if found.focus else "",
+        focus_video=found.focus.video if found.focus else "",
         neighbours=tuple(neighbours(found)),
         images=tuple(shown.blob for shown in found.images),
         nothing_close=found.nothing_close,

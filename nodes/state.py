@@ -17,13 +17,15 @@ from domain.view import MemoryView
 class State(TypedDict, total=False):
     """The machine's state. ``seq`` is the number of the next event; ``next`` the step to take.
 
-    ``clock`` is the seconds spent, ``round`` the round that is open, 0 before the first.
+    ``clock`` is the seconds spent, ``looks`` how often it was looked at; ``round`` the round that
+    is open, 0 before the first.
     """
 
     trajectory: str
     seq: int
     tokens: int
     clock: float
+    looks: int
     question: dict[str, Any]
     view: dict[str, Any]
     ledger: dict[str, Any]

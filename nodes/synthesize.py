@@ -10,6 +10,7 @@ from domain.ledger import bind, refs
 from domain.trajectory import AnswerProposed, Failed, Retrieved
 from nodes.desk import Desk
 from nodes.harness.constrain import chosen, letter, words
+from nodes.past import SURVEYED
 from nodes.reasoners.port import Conclusion, Turn, Unreadable
 from nodes.state import State, ledger_of, outcome_of, plain, question_of
 from nodes.turns import attempt, turn_of
@@ -112,5 +113,5 @@ def _survey(question: Question, said: Conclusion, number: int) -> Retrieved:
         mode=Mode.VIDEO,
         query=question.text,
         evidence=said.found,
-        searched="the whole view",
+        searched=SURVEYED,
     )

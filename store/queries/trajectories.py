@@ -115,6 +115,12 @@ def end_trajectory(
     session.execute(update(TrajectoryRow).where(TrajectoryRow.id == trajectory).values(**values))
 
 
+def reopen_trajectory(session: Session, trajectory: str) -> None:
+    """A trajectory that was broken off runs again."""
+    row = TrajectoryRow
+    session.execute(update(row).where(row.id == trajectory).values(state="running"))
+
+
 def find_trajectory(session: Session, name: str) -> StoredTrajectory:
     """The trajectory of that id or unambiguous prefix.
 

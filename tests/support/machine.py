@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from domain.asking import Action, Citation, Evidence, Mode, Question
+from domain.errors import ReplayMiss
 from domain.events import Edge, Relation, Segment
 from domain.ledger import Draft, Edits
 from domain.media import Clip, Video
@@ -17,6 +18,7 @@ from domain.trajectory import Event
 from domain.view import MemoryView
 from graphs.ask import Asked
 from graphs.asker import Asker
+from graphs.replay import replay
 from memory.retrieval.result import Cited, Retrieval, UnknownLabel
 from models.profile import load_profile
 from models.toolbox import Toolbox
@@ -27,6 +29,7 @@ from nodes.recorder import Recorder
 from store.database import Store
 from store.home import Home
 from store.queries.clips import mark_clip
+from store.queries.trajectories import list_trajectories
 from store.queries.videos import add_video
 
 VIDEO = "0123456789abcdef"
@@ -146,6 +149,7 @@ class ScriptedReasoner:
     def __init__(self, **scripts: Iterable[Decision]) -> None:
         self._scripts = {name: list(script) for name, script in scripts.items()}
         self.turns: list[tuple[str, Turn]] = []
+        self.decided: list[tuple[str, Decision]] = []
 
     def _next(self, name: str, turn: Turn, default: Decision) -> Any:
         self.turns.append((name, turn))
@@ -153,6 +157,7 @@ class ScriptedReasoner:
         decision = script.pop(0) if len(script) > 1 else script[0]
         if callable(decision):
             decision = decision(turn)
+        self.decided.append((name, decision))
         if isinstance(decision, Exception):
             raise decision
         return decision
@@ -175,6 +180,30 @@ class ScriptedReasoner:
     def conclude(self, turn: Turn) -> Conclusion:
         made: Conclusion = self._next("conclude", turn, _first)
         return made
+
+
+class DecidedReasoner(ScriptedReasoner):
+    """Decides what another one did, in order: its decisions are the record of a replay."""
+
+    def __init__(self, decided: Sequence[tuple[str, Decision]]) -> None:
+        super().__init__()
+        self._left = list(decided)
+
+    def _next(self, name: str, turn: Turn, default: Decision) -> Any:
+        if not self._left or self._left[0][0] != name:
+            raise ReplayMiss(f"the record has no decision to {name} at this place")
+        _, decision = self._left.pop(0)
+        if isinstance(decision, Exception):
+            raise decision
+        return decision
+
+
+def replays(store: Store, reasoner: ScriptedReasoner) -> None:
+    """Run the latest trajectory again from its record: every event must be the same."""
+    with store.begin() as session:
+        latest = list_trajectories(session)[0].id
+    made = replay(store, latest, lambda *_: DecidedReasoner(reasoner.decided))
+    assert made.divergence is None, made.divergence
 
 
 def varied(turn: Turn) -> Action:
@@ -267,5 +296,9 @@ def run(
     desks = ScriptedDesks(reasoner, memory, settings or AskSettings())
     asked = Question(text=question, videos=(VIDEO,), options=tuple(options))
     with asker_for(store, desks) as asker:
-        result = asker.ask(asked, events.append)
+        try:
+            result = asker.ask(asked, events.append)
+        finally:
+            if events:
+                replays(store, reasoner)
     return Ran(result, events, reasoner, memory)

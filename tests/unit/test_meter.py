@@ -110,7 +110,7 @@ def calls(made: Meter, outcome: Any, reply: Any = None) -> tuple[Calls, Recorder
     recorder = Recorder(QuietStore(), "test", lambda *_: None)  # type: ignore[arg-type]
     chats: list[FakeChat] = []
 
-    def open_chat(sink: Any) -> Any:
+    def open_chat(sink: Any, _replay: Any) -> Any:
         chats.append(FakeChat(sink, outcome, reply))
         return chats[-1]
 

@@ -1,0 +1,237 @@
+"""Running a trajectory again from its record, and seeing whether the same comes of it.
+
+No model is called or loaded, nothing is searched and nothing is written: calls, searches and
+rankings come from the record. What is compared is what the machine makes of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import TYPE_CHECKING
+
+from langchain_core.runnables import RunnableConfig
+
+from domain.asking import Mode, Question
+from domain.errors import HomerError, InputError, ReplayMiss
+from domain.ranking import Ranking
+from domain.trajectory import (
+    Ended,
+    Event,
+    Failed,
+    Forked,
+    QuestionAsked,
+    Retrieved,
+    TimeUp,
+    canonical,
+)
+from domain.view import MemoryView
+from graphs.asker import BROKEN_OFF, start_of
+from graphs.homer import build, recursion_limit
+from memory.retrieval.result import Retrieval
+from models.chat import CallRecord, Replay, Sink, StructuredChat
+from models.endpoint import Endpoint
+from models.profile import ChatSpec
+from nodes.calls import Calls, recorded_calls
+from nodes.desk import Desk
+from nodes.meter import Meter, RecordedMeter
+from nodes.past import Past, inherited
+from nodes.ranker import RecordedRanker
+from nodes.reasoners.llm import LlmReasoner
+from nodes.reasoners.local import LocalReasoner
+from nodes.reasoners.port import Reasoner
+from nodes.recorder import Recorder
+from nodes.state import State
+from store.queries.trajectories import StoredTrajectory, events_of, find_trajectory
+
+if TYPE_CHECKING:
+    from store.database import Store
+
+MakeReasoner = Callable[[Recorder, Meter], Reasoner]
+
+
+@dataclass(frozen=True)
+class Divergence:
+    """The first event that differs, by its number; None on a side that has no such event.
+
+    ``why``: what the run asked for that the record does not hold, where that ended it.
+    """
+
+    at: int
+    recorded: Event | None
+    replayed: Event | None
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """What came of it. ``events`` are equal from the first on; ``whole`` says that none differs.
+
+    ``ended``: the record has an end; one that was broken off is compared up to there.
+    """
+
+    trajectory: str
+    events: int
+    calls: int
+    searches: int
+    ended: bool
+    divergence: Divergence | None
+
+    @property
+    def whole(self) -> bool:
+        """Whether the run was the same in every event."""
+        return self.divergence is None
+
+
+def replay(store: Store, name: str, reasoner: MakeReasoner | None = None) -> Replayed:
+    """Run the trajectory ``name`` again from its record.
+
+    Args:
+        store: where the record is; it is only read.
+        name: the trajectory's id, or the beginning of it.
+        reasoner: makes the one that decides; by default the recorded kind (local or llm).
+
+    Raises:
+        NotFound: there is no such trajectory.
+        InputError: it has nothing on record, or was made by a machine that is not known.
+    """
+    with store.begin() as session:
+        row = find_trajectory(session, name)
+        events, calls = events_of(session, row.id), recorded_calls(session, row.id)
+    if not events:
+        raise InputError(f"trajectory {row.id} was broken off before anything was recorded")
+    recorder, why = _run_again(store, row, events, calls, reasoner)
+    ended = any(isinstance(event, Ended) for event in events)
+    known = [e for e in events if ended or not _is_break(e)]
+    told = recorder.events if ended else recorder.events[: len(known)]
+    parted = parting(known, told, why)
+    return Replayed(
+        trajectory=row.id,
+        events=parted.at if parted else len(known),
+        calls=recorder.past.served,
+        searches=sum(isinstance(e, Retrieved) for e in told[inherited(events) :]),
+        ended=ended,
+        divergence=parted,
+    )
+
+
+def parting(known: Sequence[Event], told: Sequence[Event], why: str = "") -> Divergence | None:
+    """Where two lists of events part, clocks left out; None where they do not."""
+    for at, (one, other) in enumerate(zip_longest(known, told)):
+        if one is None or other is None or canonical(one) != canonical(other):
+            return Divergence(at, one, other, why if other is None else "")
+    return None
+
+
+def _is_break(event: Event) -> bool:
+    return isinstance(event, Failed) and event.where == BROKEN_OFF
+
+
+def _run_again(
+    store: Store,
+    row: StoredTrajectory,
+    events: Sequence[Event],
+    calls: Sequence[CallRecord],
+    reasoner: MakeReasoner | None,
+) -> tuple[Recorder, str]:
+    """The recorder of another run, and what it asked for in vain, if that ended it."""
+    own = events[inherited(events) :]
+    decided = own[0].edit.action if isinstance(own[0], Forked) else None
+    recorder = Recorder(store, row.id, lambda *_: None)
+    recorder.events = list(events[: len(events) - len(own) + 1])
+    recorder.past = Past(calls, own, decided, alone=True)
+    state = start_of(row, events)
+    desk = _desk(store, recorder, _meter(recorder, state, own), calls, reasoner)
+    limit = recursion_limit(desk.settings.rounds, desk.settings.retries)
+    try:
+        build().invoke(state, RunnableConfig(recursion_limit=limit), context=desk)
+    except HomerError as error:
+        return recorder, str(error)
+    return recorder, ""
+
+
+def _meter(recorder: Recorder, state: State, own: Sequence[Event]) -> Meter:
+    """A meter whose time is up where it was."""
+    up = [event.look for event in own if isinstance(event, TimeUp)]
+    setup = _first(recorder).setup
+    meter = RecordedMeter(setup.settings, state.get("tokens", 0), up[0] if up else None)
+    meter.recall(recorder.events, state.get("looks", 0))
+    meter.on_late = lambda look: recorder.add(TimeUp(round=recorder.round, look=look))
+    return meter
+
+
+def _first(recorder: Recorder) -> QuestionAsked:
+    first = recorder.events[0]
+    if not isinstance(first, QuestionAsked):
+        raise InputError(f"the record of trajectory {recorder.trajectory} has no question")
+    return first
+
+
+def _desk(
+    store: Store,
+    recorder: Recorder,
+    meter: Meter,
+    calls: Sequence[CallRecord],
+    reasoner: MakeReasoner | None,
+) -> Desk:
+    asked = _first(recorder)
+    return Desk(
+        reasoner=reasoner(recorder, meter)
+        if reasoner
+        else _reasoner(store, recorder, meter, asked, calls),
+        memory=_Nobody(),
+        cite=recorder.past.cite,
+        settings=asked.setup.settings,
+        recorder=recorder,
+        meter=meter,
+        people=asked.setup.people,
+    )
+
+
+def _reasoner(
+    store: Store,
+    recorder: Recorder,
+    meter: Meter,
+    asked: QuestionAsked,
+    calls: Sequence[CallRecord],
+) -> Reasoner:
+    if asked.reasoner == "local":
+        return LocalReasoner(RecordedRanker(_Nobody(), recorder))
+    if asked.reasoner != "llm":
+        raise InputError(f"a reasoner of the kind {asked.reasoner!r} cannot be replayed")
+    model = asked.setup.model or (calls[0].model if calls else "none:none")
+    endpoint = Endpoint(ChatSpec(model=model, images=asked.setup.sees))
+
+    def open_chat(sink: Sink, source: Replay) -> StructuredChat:
+        return StructuredChat(endpoint, asked.profile, sink, source)
+
+    made = Calls(store, recorder, meter, open_chat)
+    return LlmReasoner(made, asked.setup.settings, store.blobs.get)
+
+
+class _Nobody:
+    """A memory that is not to be asked."""
+
+    def search(
+        self,
+        view: MemoryView,  # noqa: ARG002
+        mode: Mode,
+        query: str,
+        focus: int | None = None,  # noqa: ARG002
+        seen: frozenset[str] = frozenset(),  # noqa: ARG002
+    ) -> Retrieval:
+        """No search.
+
+        Raises:
+            ReplayMiss: always.
+        """
+        raise ReplayMiss(f"the record has no search {mode} {query!r} at this place")
+
+    def rank(self, view: MemoryView, question: Question, limit: int = 10) -> Ranking:  # noqa: ARG002
+        """No ranking.
+
+        Raises:
+            ReplayMiss: always.
+        """
+        raise ReplayMiss(f"the record has no ranking by {question.text!r} at this place")

@@ -1,0 +1,125 @@
+"""What a run takes from a record, in order, instead of asking model and memory anew.
+
+A run that goes on after a crash takes the calls that were paid for; a replay takes everything; a
+fork takes what a person changed.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+
+from domain.asking import Action, Citation, Mode
+from domain.errors import ReplayMiss
+from domain.ranking import Ranking
+from domain.trajectory import Ended, Event, Forked, ModelCalled, Ranked, Retrieved
+from memory.retrieval.result import Cited
+from models.chat import CallRecord
+
+SURVEYED = "the whole view"
+"""How a look over the whole view says where it looked; it is no search."""
+
+
+class Past:
+    """Recorded calls, searches and rankings, each served once, and only to the same request.
+
+    Args:
+        calls: model calls that no event of the run tells of yet, oldest first.
+        events: searches and rankings are taken from these.
+        action: what the next act shall be.
+        alone: nothing may be asked anew: a request that is not next in the record is an error.
+    """
+
+    def __init__(
+        self,
+        calls: Iterable[CallRecord] = (),
+        events: Iterable[Event] = (),
+        action: Action | None = None,
+        *,
+        alone: bool = False,
+    ) -> None:
+        told = list(events)
+        self.alone = alone
+        self.served = 0
+        self._calls = deque(calls)
+        self._found = deque(e for e in told if isinstance(e, Retrieved) and not _is_survey(e))
+        self._rankings = deque(e for e in told if isinstance(e, Ranked))
+        self._action = action
+        self._citations = _citations(told)
+
+    def call(self, request: str, purpose: str) -> CallRecord | None:
+        """The recorded call of that request, if it is next; None where it must be made.
+
+        Raises:
+            ReplayMiss: it is not next, and nothing may be asked anew.
+        """
+        if self._calls and self._calls[0].request_hash == request:
+            self.served += 1
+            return self._calls.popleft()
+        self._calls.clear()
+        self._miss(f"call for {purpose!r} with this request ({request[:12]})")
+        return None
+
+    def found(self, mode: Mode, query: str) -> Retrieved | None:
+        """What the search gave, if it is next; None where it must be made.
+
+        Raises:
+            ReplayMiss: it is not next, and nothing may be asked anew.
+        """
+        if self._found and (self._found[0].mode, self._found[0].query) == (mode, query):
+            return self._found.popleft()
+        self._found.clear()
+        self._miss(f"search {mode} {query!r}")
+        return None
+
+    def ranked(self, question: str) -> Ranking | None:
+        """How the view was ranked by ``question``, if that is next; None where it must be.
+
+        Raises:
+            ReplayMiss: it is not next, and nothing may be asked anew.
+        """
+        if self._rankings and self._rankings[0].question == question:
+            return self._rankings.popleft().ranking
+        self._rankings.clear()
+        self._miss(f"ranking by {question!r}")
+        return None
+
+    def action(self) -> Action | None:
+        """The act that was decided beforehand, once; None where the reasoner decides."""
+        decided, self._action = self._action, None
+        return decided
+
+    def cite(self, refs: Sequence[str]) -> Cited:
+        """Citations as the recorded answer has them; what it has not is unknown."""
+        once = tuple(dict.fromkeys(refs))
+        known = [ref for ref in once if ref in self._citations]
+        unknown = tuple(ref for ref in once if ref not in self._citations)
+        return Cited(citations=tuple(self._citations[ref] for ref in known), unknown=unknown)
+
+    def _miss(self, what: str) -> None:
+        if self.alone:
+            raise ReplayMiss(f"the record has no {what} at this place")
+
+
+def _is_survey(event: Retrieved) -> bool:
+    return event.searched == SURVEYED
+
+
+def _citations(events: Iterable[Event]) -> Mapping[str, Citation]:
+    ends = [e.answer for e in events if isinstance(e, Ended) and e.answer is not None]
+    return {citation.ref: citation for answer in ends[-1:] for citation in answer.citations}
+
+
+def unused(calls: Sequence[CallRecord], events: Sequence[Event]) -> list[CallRecord]:
+    """The calls of a trajectory that its own events do not tell of, and that were answered.
+
+    A fork's events begin with its parent's, whose calls are the parent's.
+    """
+    told = sum(isinstance(event, ModelCalled) for event in events[inherited(events) :])
+    return [call for call in calls[told:] if call.reply is not None]
+
+
+def inherited(events: Sequence[Event]) -> int:
+    """How many of the events are a parent's."""
+    forks = [at for at, event in enumerate(events) if isinstance(event, Forked)]
+    return forks[-1] if forks else 0

@@ -1,0 +1,215 @@
+"""A trajectory that is run again from its record: the same events, and nobody is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import psycopg
+import pytest
+
+from domain.asking import Question
+from domain.errors import InputError, ModelError, NotFound
+from domain.settings import AskSettings, Settings
+from domain.trajectory import Acted, Ended, Planned, Retrieved, TimeUp
+from graphs.ask import ask
+from graphs.replay import Replayed, replay
+from models.profile import Profile
+from store.database import Store
+from store.queries.trajectories import add_trajectory, events_of, list_trajectories
+from tests.support.asking import PARTY, WordToolbox, remember_party
+from tests.support.obedient import LlmToolbox, obedient, purpose_of
+from tests.support.openai_server import Answer, OpenAIServer
+from tests.support.remembered import name as rename
+
+GATE = Question(text="Who opens the gate?", videos=(PARTY,), options=("Bob", "Ann", "a dog"))
+QUESTIONS = (
+    GATE,
+    Question(text="What does Bob play?", videos=(PARTY,)),
+    Question(text="Why did the party move inside?", videos=(PARTY,)),
+    Question(text="Who repairs the submarine?", videos=(PARTY,)),
+    Question(text="What happens at the party?", videos=(PARTY,), as_of_ms=60_000),
+    Question(text="Who sings and who plays the piano?", videos=(PARTY,)),
+)
+
+
+@pytest.fixture
+def party(store: Store) -> Store:
+    remember_party(store)
+    return store
+
+
+def latest(store: Store) -> str:
+    with store.begin() as session:
+        return list_trajectories(session)[0].id
+
+
+ROWS = """
+SELECT (SELECT count(*) FROM trajectories), (SELECT count(*) FROM trajectory_events),
+       (SELECT count(*) FROM model_calls), (SELECT count(*) FROM messages),
+       (SELECT count(*) FROM questions), (SELECT count(*) FROM checkpoints.checkpoints)"""
+
+
+def kept(store: Store) -> Any:
+    """How many rows are in each table that a replay could leave a trace in."""
+    with psycopg.connect(store.psycopg_url) as connection:
+        return connection.execute(ROWS).fetchone()
+
+
+def local(store: Store, question: Question) -> str:
+    return ask(store, WordToolbox(), question).trajectory_id
+
+
+def llm(store: Store, script: Callable[[dict[str, Any]], Any] = obedient, **changes: Any) -> str:
+    """A question to a language model that is gone afterwards: nobody could be asked again."""
+    with OpenAIServer(script) as server:
+        toolbox = LlmToolbox(server)
+        toolbox.profile = Profile.model_validate(toolbox.profile.model_dump() | changes)
+        try:
+            return ask(store, toolbox, GATE).trajectory_id
+        except ModelError:
+            return latest(store)
+
+
+def same(made: Replayed) -> bool:
+    assert made.divergence is None, made.divergence
+    return made.whole
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=lambda q: q.text)
+def test_an_answer_by_rules_is_replayed_without_any_model(party: Store, question: Question) -> None:
+    trajectory, before = local(party, question), kept(party)
+    made = replay(party, trajectory[:7])
+    assert same(made)
+    assert (made.trajectory, made.calls, made.ended) == (trajectory, 0, True)
+    assert made.searches > 1
+    with party.begin() as session:
+        assert made.events == len(events_of(session, trajectory))
+    assert kept(party) == before
+
+
+def test_an_answer_by_a_language_model_is_replayed_with_zero_calls(party: Store) -> None:
+    trajectory = llm(party)
+    before = kept(party)
+    made = replay(party, trajectory)
+    assert same(made)
+    assert made.calls > 3
+    assert kept(party) == before
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "Sorry, I am only a chatbot.",
+        {"nonsense": 1},
+        Answer({"error": {"message": "no"}}, status=500),
+        Answer({"resolved": []}, tokens=(12_000, 1_000)),
+    ],
+    ids=["chat", "nonsense", "down", "expensive"],
+)
+@pytest.mark.parametrize("purpose", ["plan", "act", "assess", "conclude"])
+def test_what_went_wrong_goes_wrong_again(party: Store, reply: Any, purpose: str) -> None:
+    made = llm(party, lambda r: reply if purpose_of(r) == purpose else obedient(r))
+    assert same(replay(party, made))
+
+
+def test_time_that_ran_out_runs_out_at_the_same_place(party: Store) -> None:
+    def slow(request: dict[str, Any]) -> Any:
+        late = purpose_of(request) == "assess"
+        return Answer(obedient(request), delay_s=30.0 if late else 0.0)
+
+    trajectory = llm(party, slow, settings=Settings(ask=AskSettings(seconds=3.0)))
+    with party.begin() as session:
+        events = events_of(session, trajectory)
+    assert [e for e in events if isinstance(e, TimeUp)]
+    assert isinstance(events[-1], Ended)
+    assert same(replay(party, trajectory))
+
+
+def test_a_name_given_afterwards_does_not_change_the_past(party: Store) -> None:
+    trajectory = llm(party)
+    rename(party, PARTY, 3, "Zoe", "<face_3>")
+    assert same(replay(party, trajectory))
+
+
+def test_an_answer_by_rules_does_not_depend_on_the_memory_any_more(party: Store) -> None:
+    trajectory = local(party, GATE)
+    with psycopg.connect(party.psycopg_url) as connection:
+        connection.execute("UPDATE memories SET text = 'nothing at all'")
+    assert same(replay(party, trajectory))
+
+
+def change(store: Store, trajectory: str, kind: str, path: str, value: str) -> int:
+    """Falsify the first event of a kind; returns its number."""
+    query = """
+        UPDATE trajectory_events SET payload = jsonb_set(payload, %s, %s)
+        WHERE trajectory_id = %s AND seq = (
+            SELECT min(seq) FROM trajectory_events WHERE trajectory_id = %s AND kind = %s)
+        RETURNING seq"""
+    with psycopg.connect(store.psycopg_url) as connection:
+        values = (path, value, trajectory, trajectory, kind)
+        row = connection.execute(query, values).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def test_a_record_that_was_changed_is_told_where_it_differs(party: Store) -> None:
+    trajectory = local(party, GATE)
+    at = change(party, trajectory, "plan", "{subtasks,0,text}", '"something else"')
+    parted = replay(party, trajectory).divergence
+    assert parted is not None
+    assert parted.at == at
+    assert isinstance(parted.recorded, Planned)
+    assert isinstance(parted.replayed, Planned)
+    assert parted.recorded.subtasks[0].text == "something else"
+    assert parted.replayed.subtasks[0].text != "something else"
+
+
+def test_a_search_that_is_not_on_record_is_not_made(party: Store) -> None:
+    trajectory = local(party, GATE)
+    at = change(party, trajectory, "retrieve", "{query}", '"another query"')
+    parted = replay(party, trajectory).divergence
+    assert parted is not None
+    assert parted.at == at
+    assert isinstance(parted.recorded, Retrieved)
+    assert parted.replayed is None
+    assert "the record has no search" in parted.why
+
+
+def test_another_prompt_is_another_request(party: Store) -> None:
+    trajectory = llm(party)
+    with psycopg.connect(party.psycopg_url) as connection:
+        connection.execute("UPDATE model_calls SET request_hash = 'x' WHERE purpose = 'assess'")
+    made = replay(party, trajectory)
+    assert made.divergence is not None
+    assert "the record has no call for 'assess'" in made.divergence.why
+    assert made.calls == 2
+    assert not made.whole
+
+
+def test_a_question_that_was_broken_off_is_replayed_up_to_there(party: Store) -> None:
+    trajectory = llm(party, lambda r: Answer("", 500) if purpose_of(r) == "assess" else obedient(r))
+    made = replay(party, trajectory)
+    assert same(made)
+    assert (made.ended, made.calls) == (False, 3)
+    with party.begin() as session:
+        events = events_of(session, trajectory)
+    assert made.events == len(events) - 1
+    assert [e for e in events if isinstance(e, Acted)]
+
+
+def test_what_is_not_on_record_cannot_be_replayed(party: Store) -> None:
+    with pytest.raises(NotFound, match="no trajectory goes by"):
+        replay(party, "ffff")
+    with party.begin() as session:
+        row = list_trajectories(session)
+        assert row == []
+    trajectory = local(party, GATE)
+    with party.begin() as session:
+        view = list_trajectories(session)[0].view
+        add_trajectory(session, "empty", GATE, view, "homer", "local")
+    with pytest.raises(InputError, match="before anything was recorded"):
+        replay(party, "empty")
+    change(party, trajectory, "question", "{reasoner}", '"oracle"')
+    with pytest.raises(InputError, match="oracle"):
+        replay(party, trajectory)
