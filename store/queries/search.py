@@ -20,10 +20,8 @@ from domain.errors import NotFound
 from domain.events import Edge, Relation
 from domain.people import Character
 from domain.view import Scope
+from store.queries.characters import characters_at
 from store.schema import (
-    CharacterMemberRow,
-    CharacterNameRow,
-    CharacterRow,
     ClipRow,
     EdgeRow,
     IdentityRow,
@@ -299,47 +297,8 @@ def sightings_in(
 
 
 def people_in(session: Session, scope: Scope) -> list[Character]:
-    """The characters as they were known as of ``scope``; the last name given wins."""
-    characters = session.execute(
-        select(CharacterRow.id, CharacterRow.number)
-        .where(CharacterRow.video_id == scope.video, _holds(CharacterRow, scope.last_clip))
-        .order_by(CharacterRow.number)
-    ).all()
-    names = _names(session, scope)
-    members = _members(session, scope)
-    return [
-        Character(
-            number=number,
-            name=names.get(character),
-            faces=tuple(n for kind, n in members.get(character, ()) if kind == "face"),
-            voices=tuple(n for kind, n in members.get(character, ()) if kind == "voice"),
-        )
-        for character, number in characters
-    ]
-
-
-def _names(session: Session, scope: Scope) -> dict[int, str]:
-    found = session.execute(
-        select(CharacterNameRow.character_id, CharacterNameRow.name)
-        .join(CharacterRow, CharacterRow.id == CharacterNameRow.character_id)
-        .where(CharacterRow.video_id == scope.video, _holds(CharacterNameRow, scope.last_clip))
-        .order_by(CharacterNameRow.from_clip, CharacterNameRow.id)
-    )
-    return {row.character_id: row.name for row in found}
-
-
-def _members(session: Session, scope: Scope) -> dict[int, list[tuple[str, int]]]:
-    found = session.execute(
-        select(CharacterMemberRow.character_id, IdentityRow.kind, IdentityRow.number)
-        .join(CharacterRow, CharacterRow.id == CharacterMemberRow.character_id)
-        .join(IdentityRow, IdentityRow.id == CharacterMemberRow.identity_id)
-        .where(CharacterRow.video_id == scope.video, _holds(CharacterMemberRow, scope.last_clip))
-        .order_by(CharacterMemberRow.id)
-    )
-    members: dict[int, list[tuple[str, int]]] = {}
-    for character, kind, number in found:
-        members.setdefault(character, []).append((kind, number))
-    return members
+    """The characters as they were known as of ``scope``, by number."""
+    return [one.character for one in characters_at(session, scope.video, scope.last_clip)]
 
 
 def mentions(

@@ -148,7 +148,8 @@ def test_people_are_known_as_of_a_clip(watched: Store) -> None:
     with watched.begin() as session:
         row = session.query(CharacterRow).one()
         later = CharacterNameRow(character_id=row.id, name="Ada L.", source="person", from_clip=3)
-        session.add(later)
+        misheard = CharacterNameRow(character_id=row.id, name="Eda", source="said", from_clip=3)
+        session.add_all([later, misheard])
         session.flush()
         assert people_in(session, scope(0)) == []
         assert [one.name for one in people_in(session, scope(2))] == ["Ada"]
