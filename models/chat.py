@@ -17,6 +17,7 @@ from domain.errors import ModelError, ReplayMiss
 from models.endpoint import Endpoint
 from models.json_repair import read_object
 from models.messages import Message, as_recorded, as_sent, request_hash
+from models.plain_lines import fields_in, protocol_of
 from models.prices import cost_usd
 
 T = TypeVar("T", bound=BaseModel)
@@ -173,7 +174,7 @@ class StructuredChat:
     ) -> Reply[T]:
         started = time.monotonic()
         try:
-            answer = self._endpoint.send(sent, form, heat, limit)
+            answer = self._endpoint.send(sent, form, heat, limit, protocol_of(schema))
         except ModelError as error:
             self._record(replace(blank, error=str(error), ms=_ms_since(started)))
             raise
@@ -211,13 +212,23 @@ class StructuredChat:
 
 
 def read_value(text: str, schema: type[T]) -> T:
-    """The value in a model's answer, mended where its JSON is broken.
+    """The value in a model's answer, mended where its JSON is broken, or given in plain lines.
 
     Raises:
         ModelError: there is none, or it does not fit; says which field is wrong and how.
     """
     try:
-        return schema.model_validate(read_object(text))
+        return _read(text, read_object, schema)
+    except ModelError:
+        fields = fields_in(text, schema)
+        if fields is None:
+            raise
+    return _read(text, lambda _: fields, schema)
+
+
+def _read(text: str, fields: Callable[[str], dict[str, Any]], schema: type[T]) -> T:
+    try:
+        return schema.model_validate(fields(text))
     except ValidationError as error:
         wrong = "; ".join(
             f"{'.'.join(str(part) for part in item['loc']) or 'it'}: {item['msg']}"

@@ -50,8 +50,11 @@ class Endpoint:
         schema: dict[str, Any],
         temperature: float | None,
         timeout_s: float,
+        protocol: str = "",
     ) -> Answer:
         """Send a request in the strongest way that the server takes, and remember which that is.
+
+        ``protocol`` is how to answer where the server takes text only, if not as a JSON object.
 
         Raises:
             ModelError: no answer, or an error for one.
@@ -61,7 +64,7 @@ class Endpoint:
         deadline = time.monotonic() + timeout_s
         refusal: CallFailed | None = None
         for structure in weaker(self.structure):
-            call = partial(request, model, structure, messages, schema)
+            call = partial(request, model, structure, messages, schema, protocol)
             try:
                 answer = patiently(call, deadline, self.spec.retries)
             except CallFailed as failure:

@@ -40,14 +40,17 @@ def request(
     structure: Structure,
     messages: Sequence[dict[str, Any]],
     schema: dict[str, Any],
+    protocol: str = "",
 ) -> Answer:
     """Send one request, holding the model to ``schema`` in the given way.
+
+    ``protocol`` says how to answer as text, where that is not a JSON object.
 
     Raises whatever the model's client raises; ``NotImplementedError`` where it knows no such way.
     """
     sent = list(messages)
     if structure == "text":
-        sent = [*sent, {"role": "user", "content": _protocol(schema)}]
+        sent = [*sent, {"role": "user", "content": protocol or _protocol(schema)}]
         return _answer(model.invoke(sent), sent)
     chain = model.with_structured_output(schema, method=METHODS[structure], include_raw=True)
     outcome: Any = chain.invoke(sent)

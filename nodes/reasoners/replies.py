@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
-from typing import Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, BeforeValidator, Field, model_validator
 
 from domain.asking import Action, Mode
 from domain.ledger import Draft, Edits, Rewrite
 from domain.trajectory import Resolution
+from nodes.reasoners.lines import read_lines
 from nodes.reasoners.port import Assessment, Conclusion
+from nodes.reasoners.prompts import prompt
 
 _REF = re.compile(r"\b([msk]\d+)\b")
-_SUBTASK = re.compile(r"t[1-9]\d*")
+_SUBTASK = re.compile(r"\bt?([1-9]\d*)\b", re.I)
 
 
 def refs_in(said: list[str]) -> tuple[str, ...]:
@@ -22,33 +24,104 @@ def refs_in(said: list[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found)) or tuple(text for text in said if text.strip())
 
 
-class SubtaskReply(BaseModel):
+def subtasks_in(said: list[str]) -> tuple[str, ...]:
+    """The ids in what a model calls subtasks: ``t1``, ``T1``, ``1`` and ``after t1`` alike."""
+    return tuple(f"t{number}" for text in said for number in _SUBTASK.findall(text))
+
+
+def _listed(said: Any) -> Any:
+    """One thing where a list of them was wanted, or numbers where texts were."""
+    things = said if isinstance(said, list) else [said]
+    return [str(one) if isinstance(one, int | float) else one for one in things]
+
+
+def _worded(said: Any) -> Any:
+    """A subtask that is only a text."""
+    return {"text": said} if isinstance(said, str) else said
+
+
+def _mode(said: Any) -> Any:
+    """A mode in capitals, in British spelling or among other words."""
+    if not isinstance(said, str):
+        return said
+    text = said.lower().replace("neighbour", "neighbor")
+    return next((mode.value for mode in Mode if mode.value in text), None)
+
+
+def _id(said: str) -> str:
+    """The id of the one subtask that is named; what names none is left to be refused."""
+    named = subtasks_in([said])
+    return named[0] if len(named) == 1 else said.strip()
+
+
+Text = Annotated[str, BeforeValidator(lambda said: _listed(said)[0] if said else "")]
+Texts = Annotated[list[str], BeforeValidator(_listed)]
+
+
+class Reply(BaseModel):
+    """A reply; a field that is null is one that was left out."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_null(cls, said: Any) -> Any:
+        if not isinstance(said, dict):
+            return said
+        return {name: value for name, value in said.items() if value is not None}
+
+
+class SubtaskReply(Reply):
     """A subtask of a plan."""
 
     text: str = Field(description="one atomic thing to find out")
-    depends: list[str] = Field(default_factory=list, description="ids of earlier subtasks: t1")
+    depends: Texts = Field(default_factory=list, description="ids of earlier subtasks: t1")
 
     def draft(self) -> Draft:
         """As the ledger takes it."""
-        return Draft(text=self.text, depends=tuple(_SUBTASK.findall(" ".join(self.depends))))
+        return Draft(text=self.text, depends=subtasks_in(self.depends))
 
 
-class PlanReply(BaseModel):
+Drafts = list[Annotated[SubtaskReply, BeforeValidator(_worded)]]
+
+
+class PlanReply(Reply):
     """A plan."""
 
-    subtasks: list[SubtaskReply]
+    subtasks: Drafts
 
 
-class ActReply(BaseModel):
+class ActReply(Reply):
     """One step."""
 
     reason: str = Field(default="", description="why, in one sentence")
     action: Literal["search", "answer"]
-    mode: Literal["event", "video", "neighbor", "keyframe"] | None = None
+    mode: Annotated[
+        Literal["event", "video", "neighbor", "keyframe"] | None, BeforeValidator(_mode)
+    ] = None
     query: str = Field(default="", description="for a search: what memory would say")
     answer: str = Field(default="", description="for an answer: the letter, or the sentence")
-    citations: list[str] = Field(default_factory=list, description="ids of evidence: m12")
+    citations: Texts = Field(default_factory=list, description="ids of evidence: m12")
     not_in_memory: bool = False
+
+    @model_validator(mode="before")
+    @classmethod
+    def _named_by_mode(cls, said: Any) -> Any:
+        """``Search`` in any spelling; an action that is a mode is a search in it."""
+        if not isinstance(said, dict) or not isinstance(said.get("action"), str):
+            return said
+        action = said["action"].strip().lower()
+        if action in list(Mode):
+            return {**said, "action": "search", "mode": said.get("mode") or action}
+        return {**said, "action": action}
+
+    @classmethod
+    def asked_in_lines(cls) -> str:
+        """The text protocol, for a server that holds its model to nothing."""
+        return prompt("act_lines")
+
+    @classmethod
+    def from_lines(cls, text: str) -> dict[str, Any] | None:
+        """An action in the text protocol."""
+        return read_lines(text)
 
     def decision(self) -> Action:
         """As the machine takes it."""
@@ -63,61 +136,61 @@ class ActReply(BaseModel):
         )
 
 
-class ResolutionReply(BaseModel):
+class ResolutionReply(Reply):
     """A subtask that is answered."""
 
-    subtask: str = Field(description="its id: t1")
+    subtask: Text = Field(description="its id: t1")
     answer: str
-    evidence: list[str] = Field(default_factory=list, description="ids that support it: m12")
+    evidence: Texts = Field(default_factory=list, description="ids that support it: m12")
 
 
-class AssessReply(BaseModel):
+class AssessReply(Reply):
     """What a retrieval settles."""
 
     resolved: list[ResolutionReply] = Field(default_factory=list)
-    reopened: list[str] = Field(default_factory=list, description="ids of subtasks")
+    reopened: Texts = Field(default_factory=list, description="ids of subtasks")
 
     def assessment(self) -> Assessment:
         """As the machine takes it."""
         return Assessment(
             resolved=tuple(
-                Resolution(subtask=r.subtask.strip(), answer=r.answer, refs=refs_in(r.evidence))
+                Resolution(subtask=_id(r.subtask), answer=r.answer, refs=refs_in(r.evidence))
                 for r in self.resolved
             ),
-            reopened=tuple(name.strip() for name in self.reopened),
+            reopened=tuple(_id(name) for name in self.reopened),
         )
 
 
-class RewriteReply(BaseModel):
+class RewriteReply(Reply):
     """A subtask worded anew."""
 
-    id: str
+    id: Text
     text: str
 
 
-class ReplanReply(BaseModel):
+class ReplanReply(Reply):
     """A repair of the plan."""
 
     rewrite: list[RewriteReply] = Field(default_factory=list)
-    add: list[SubtaskReply] = Field(default_factory=list)
-    abandon: list[str] = Field(default_factory=list)
+    add: Drafts = Field(default_factory=list)
+    abandon: Texts = Field(default_factory=list)
 
     def edits(self) -> Edits:
         """As the ledger takes it."""
         return Edits(
-            rewrite=tuple(Rewrite(id=r.id.strip(), text=r.text) for r in self.rewrite),
+            rewrite=tuple(Rewrite(id=_id(r.id), text=r.text) for r in self.rewrite),
             add=tuple(draft.draft() for draft in self.add),
-            abandon=tuple(name.strip() for name in self.abandon),
+            abandon=tuple(_id(name) for name in self.abandon),
         )
 
 
-class ConcludeReply(BaseModel):
+class ConcludeReply(Reply):
     """The final answer."""
 
     comparison: str = Field(default="", description="how the evidence bears on each option")
     option: str | None = Field(default=None, description="one letter, if there are options")
     answer: str = ""
-    citations: list[str] = Field(default_factory=list, description="ids of evidence: m12")
+    citations: Texts = Field(default_factory=list, description="ids of evidence: m12")
     not_in_memory: bool = False
 
     def conclusion(self) -> Conclusion:

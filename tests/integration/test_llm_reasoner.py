@@ -126,6 +126,24 @@ def lenient(request: dict[str, Any]) -> Any:
     raise AssertionError(messages)
 
 
+def test_the_text_protocol_leads_to_an_answer_over_a_server_that_knows_nothing_else(
+    party: Store,
+) -> None:
+    def chatty(request: dict[str, Any]) -> Any:
+        made = lenient(request)
+        if "exactly three lines" not in texts_of(request)[-1]:
+            return made
+        content = f"{made['mode']}: {made['query']}"
+        return f"Reason: to find out\nAction: Search\nContent: {content}"
+
+    asked, events, server = run(party, chatty, supports={"usage"})
+    assert [g.accepted for g in of(events, Guarded)] == [True] * len(of(events, Guarded))
+    assert of(events, Retrieved)
+    assert asked.answer.option == "C"
+    assert any("exactly three lines" in texts_of(r)[-1] for r in server.requests)
+    assert "JSON" not in "".join(t for r in server.requests for t in texts_of(r) if "Action:" in t)
+
+
 def test_a_garbled_reply_is_asked_for_again_with_what_was_wrong(party: Store) -> None:
     replies = iter(["I would rather talk about the weather."])
     asked, events, server = run(party, except_for(act=lambda _: next(replies, None)))

@@ -25,6 +25,7 @@ SLOTS = {
     "question": {"question", "people"},
     "plan": {"most", "notes"},
     "act": {"round", "rounds", "ledger", "current", "focus", "notes"},
+    "act_lines": set(),
     "assess": {"ledger", "current", "card", "notes"},
     "replan": {"ledger", "reasons", "adds", "notes"},
     "conclude": {"ledger", "evidence", "form", "notes"},
