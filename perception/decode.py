@@ -12,9 +12,8 @@ import numpy as np
 
 from domain.media import Clip
 from domain.time import TimeSpan
-from perception.frames import Frame, shrink
+from perception.measuring import Measurer
 from perception.pictures import Pictures, Shown
-from perception.quality import Meter
 from perception.sampling import Grid
 from perception.sound import Sound, hear
 from perception.source import clips_of
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
 
     from domain.settings import WatchSettings
     from models.ports import Samples
+    from perception.frames import Frame
     from perception.source import SourceInfo
 
 
@@ -59,12 +59,14 @@ def read_clips(
     if not clips:
         return
     pictures = Pictures(path, info, settings, clips[0].span.start_ms) if info.has_video else None
+    measurer = Measurer(info.rotation, settings)
     try:
-        views = _Views(pictures or (), info, settings)
+        views = _Views(pictures or (), measurer, settings)
         for clip in clips:
             sound = hear(path, info, clip, settings.audio_hz) if info.has_audio else None
             yield _assemble(clip, views.of(clip), sound)
     finally:
+        measurer.close()
         if pictures is not None:
             pictures.close()
 
@@ -95,26 +97,24 @@ class _View:
 class _Views:
     """Cuts the stream of what is shown into clips."""
 
-    def __init__(self, shown: Iterable[Shown], info: SourceInfo, settings: WatchSettings) -> None:
+    def __init__(self, shown: Iterable[Shown], measurer: Measurer, settings: WatchSettings) -> None:
         self._shown = iter(shown)
-        self._info, self._settings = info, settings
+        self._measurer = measurer
         self._grid = Grid.of(settings)
-        self._meter = Meter(settings.hue_bins)
 
     def of(self, clip: Clip) -> _View:
         """The view of the next clip."""
-        self._meter.forget()
-        view = _View([], [], [])
+        dark, still = [], []
         last: av.VideoFrame | None = None
         for shown in self._within(clip):
             if shown.picture is None:
-                view.dark.append(self._gap(shown, clip))
+                dark.append(self._gap(shown, clip))
             elif shown.picture is not last:
-                view.frames.append(self._frame(shown.picture, shown.time_ms, clip))
+                self._measurer.take(shown.picture, max(shown.time_ms, clip.span.start_ms))
             if shown.instant_ms - shown.time_ms >= _STILL_MS:
-                view.still.append(self._gap(shown, clip))
+                still.append(self._gap(shown, clip))
             last = shown.picture
-        return view
+        return _View(self._measurer.frames(), dark, still)
 
     def _within(self, clip: Clip) -> Iterator[Shown]:
         for shown in self._shown:
@@ -122,15 +122,6 @@ class _Views:
                 self._shown = chain([shown], self._shown)
                 return
             yield shown
-
-    def _frame(self, picture: av.VideoFrame, time_ms: int, clip: Clip) -> Frame:
-        rotation = self._info.rotation
-        return Frame(
-            time_ms=max(time_ms, clip.span.start_ms),
-            marks=self._meter.measure(picture),
-            picture=shrink(picture, rotation, self._settings.frame_height),
-            rotation=rotation,
-        )
 
     def _gap(self, shown: Shown, clip: Clip) -> TimeSpan:
         end = self._grid.at_or_after(shown.instant_ms + 1)
