@@ -72,7 +72,16 @@ def _error(event: Any) -> Iterator[str]:
     yield f"  {event.where} failed: {clean(event.message)}"
 
 
+def _fork(event: Any) -> Iterator[str]:
+    changed = [name for name, value in event.edit if value is not None]
+    what = f", with another {' and '.join(changed)}" if changed else ""
+    yield f"forked from {event.parent} at round {event.at}{what}"
+    for line in event.edit.plan or ():
+        yield f"plan {line.id or 'new'}: {clean(line.text)}"
+
+
 _WRITERS: Mapping[str, Callable[[Any], Iterator[str]]] = {
+    "fork": _fork,
     "plan": _plan,
     "replan": _plan,
     "round": _round,

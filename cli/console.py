@@ -55,5 +55,11 @@ def clean(text: str) -> str:
     return "".join(c if c.isprintable() else " " for c in text).strip()
 
 
+def short(text: str, width: int = 120) -> str:
+    """``text`` on one clean line of at most ``width`` characters."""
+    line = clean(text)
+    return line if len(line) <= width else line[: width - 3].rstrip() + "..."
+
+
 def _is_number(text: str) -> bool:
     return bool(text) and text.replace(".", "", 1).replace("-", "", 1).isdigit()

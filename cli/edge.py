@@ -9,6 +9,7 @@ code    meaning
 3       something is missing on this machine (``homer doctor``)
 4       a model failed, or clips are left to try again
 5       time, tokens or rounds ran out
+6       a replay went another way than its record
 130     stopped with Ctrl-C; nothing is lost
 ======  ===========================================================
 """

@@ -8,7 +8,20 @@ from typing import Annotated
 
 import typer
 
-from cli import ask, captions, database, doctor, evals, ingest, library, models, search, services
+from cli import (
+    ask,
+    captions,
+    database,
+    doctor,
+    evals,
+    forks,
+    ingest,
+    library,
+    models,
+    search,
+    services,
+    trajectories,
+)
 from cli.edge import STOPPED, Edge
 
 GUIDE = """Ask a long video a question and trust the answer.
@@ -55,7 +68,20 @@ def options(
 
 
 app.callback(help=GUIDE)(options)
-for module in (ingest, ask, library, search, captions, models, database, doctor, evals, services):
+for module in (
+    ingest,
+    ask,
+    library,
+    search,
+    trajectories,
+    forks,
+    captions,
+    models,
+    database,
+    doctor,
+    evals,
+    services,
+):
     module.register(app)
 
 

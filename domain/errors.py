@@ -10,7 +10,8 @@ HomerError
 │   └── DatabaseError     the database cannot be reached or migrated
 ├── ModelError            a model failed or answered nonsense        (exit 4)
 │   └── ReplayMiss        a request is not in the record
-└── BudgetExceeded        time, tokens or rounds ran out             (exit 5)
+├── BudgetExceeded        time, tokens or rounds ran out             (exit 5)
+└── Diverged              a replay went another way than its record  (exit 6)
 """
 
 
@@ -66,3 +67,9 @@ class BudgetExceeded(HomerError):
     """Time, tokens or rounds ran out before the work was done."""
 
     exit_code = 5
+
+
+class Diverged(HomerError):
+    """A trajectory that was run again from its record went another way."""
+
+    exit_code = 6

@@ -50,19 +50,6 @@ class QuestionAsked(_Event):
     setup: Setup = Setup()
 
 
-class Forked(_Event):
-    """What comes before is another trajectory's, up to one of its rounds; from here on it differs.
-
-    ``start`` is the state that the machine goes on from.
-    """
-
-    kind: Literal["fork"] = "fork"
-    parent: str
-    at: PositiveInt = Field(description="the round of the parent")
-    edit: ForkEdit
-    start: dict[str, Any]
-
-
 class Planned(_Event):
     """The question was split into subtasks."""
 
@@ -155,6 +142,22 @@ class Retrieved(_Event):
     nothing_close: bool = False
     searched: str = ""
     refused: str = Field(default="", description="why the search could not be made, if so")
+
+
+class Forked(_Event):
+    """What comes before is another trajectory's, up to one of its rounds; from here on it differs.
+
+    ``edit`` is what was changed, its action being what the round does first in any case where it
+    has one; ``found`` what that finds, where that was changed. ``start`` is the state that the
+    machine goes on from.
+    """
+
+    kind: Literal["fork"] = "fork"
+    parent: str
+    at: PositiveInt = Field(description="the round of the parent")
+    edit: ForkEdit
+    found: Retrieved | None = None
+    start: dict[str, Any]
 
 
 class Ranked(_Event):

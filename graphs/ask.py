@@ -10,6 +10,7 @@ from domain.asking import Answer, Question
 from domain.trajectory import Event
 
 if TYPE_CHECKING:
+    from domain.forks import ForkEdit
     from models.toolbox import Toolbox
     from store.database import Store
 
@@ -55,6 +56,21 @@ def resume(
 
     with Asker(store, toolbox) as asker:
         return asker.resume(name, on_event)
+
+
+def fork(
+    store: Store,
+    toolbox: Toolbox,
+    name: str,
+    number: int,
+    edit: ForkEdit,
+    on_event: Callable[[Event], None] | None = None,
+) -> Asked:
+    """Go on from a round of a trajectory as a new one; see ``graphs.asker.Asker.fork``."""
+    from graphs.asker import Asker
+
+    with Asker(store, toolbox) as asker:
+        return asker.fork(name, number, edit, on_event)
 
 
 def answer_json(asked: Asked, question_id: str | int | None = None) -> dict[str, Any]:

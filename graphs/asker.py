@@ -5,20 +5,23 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from langchain_core.runnables import RunnableConfig
 
 from domain.asking import Question
+from domain.errors import InputError
+from domain.forks import ForkEdit
 from domain.trajectory import Ended, Event, Failed, Forked, QuestionAsked, Setup, TimeUp
 from domain.view import MemoryView
 from graphs.ask import Asked
 from graphs.checkpoints import Checkpoints
+from graphs.forks import Parent, forked, round_state
 from graphs.homer import BOUNDARIES, ROUND, build, recursion_limit
 from nodes.calls import recorded_calls
 from nodes.desk import Desk
 from nodes.meter import Meter
-from nodes.past import Past, unused
+from nodes.past import going_on
 from nodes.recorder import Recorder
 from nodes.state import State, plain, question_of
 from store.queries.clips import view_of
@@ -91,10 +94,50 @@ class Asker:
             return Asked(row.id, row.answer, _rounds(events), row.tokens, row.seconds)
         recorder = self._recorder(row.id, on_event)
         saved = cast(State, self._graph.get_state(_config(row.id)).values)
-        recorder.past = Past(unused(calls, events[: saved.get("seq", 0)]))
         state = saved or start_of(row, events)
         recorder.rewind(state["seq"])
+        recorder.past = going_on(calls, recorder.events)
         return self._run(state, recorder, row.view, saved=bool(saved))
+
+    def fork(
+        self, name: str, number: int, edit: ForkEdit, on_event: OnEvent | None = None
+    ) -> Asked:
+        """Go on from round ``number`` of a trajectory as a new one, with ``edit``.
+
+        What came before the round is taken over; models are called from there on only.
+
+        Raises:
+            NotFound: there is no such trajectory or round.
+            Ambiguous: several trajectories go by ``name``.
+            InputError: the edit cannot be made.
+        """
+        with self._store.begin() as session:
+            row = find_trajectory(session, name)
+            events = events_of(session, row.id)
+        begun = [e for e in events if isinstance(e, Forked)][-1:]
+        if begun and number < begun[0].at:
+            return self.fork(begun[0].parent, number, edit, on_event)
+        state = round_state(self._graph.get_state_history(_config(row.id)), row.id, number)
+        trajectory = secrets.token_hex(8)
+        fork = forked(Parent(row.id, events, state), number, edit, trajectory)
+        with self._store.begin() as session:
+            profile = self._profile.name
+            add_trajectory(session, trajectory, row.question, row.view, MACHINE, profile)
+        recorder = self._recorder(trajectory, on_event)
+        recorder.events = [self._anew(fork[0], edit), *fork[1:]]
+        recorder.past = going_on((), recorder.events)
+        return self._run(start_of(row, recorder.events), recorder, row.view)
+
+    def _anew(self, first: Event, edit: ForkEdit) -> Event:
+        """A parent's first event with the models that go on."""
+        if not isinstance(first, QuestionAsked):
+            raise InputError("the trajectory's record does not begin with a question")
+        setup = first.setup.model_copy(update=self._models())
+        if edit.profile is not None:
+            setup = setup.model_copy(update={"settings": self._profile.settings.ask})
+        kind = self._profile.reasoner if edit.profile is not None else first.reasoner
+        changes = {"profile": self._profile.name, "reasoner": kind, "setup": setup}
+        return first.model_copy(update=changes)
 
     def _recorder(self, trajectory: str, on_event: OnEvent | None) -> Recorder:
         return Recorder(self._store, trajectory, self._checkpoints.append, on_event)
@@ -118,14 +161,12 @@ class Asker:
         )
 
     def _setup(self, desk: Desk) -> Setup:
+        return Setup(settings=desk.settings, people=desk.people, **self._models())
+
+    def _models(self) -> dict[str, Any]:
         llm = self._profile.reasoner == "llm"
         spec = self._profile.chat_for("reasoner") if llm else None
-        return Setup(
-            settings=desk.settings,
-            model=spec.model if spec else "",
-            sees=bool(spec and spec.images),
-            people=desk.people,
-        )
+        return {"model": spec.model if spec else "", "sees": bool(spec and spec.images)}
 
     def _run(
         self, state: State, recorder: Recorder, view: MemoryView, *, saved: bool = False

@@ -36,7 +36,7 @@ from models.profile import ChatSpec
 from nodes.calls import Calls, recorded_calls
 from nodes.desk import Desk
 from nodes.meter import Meter, RecordedMeter
-from nodes.past import Past, inherited
+from nodes.past import Past, inherited, parted
 from nodes.ranker import RecordedRanker
 from nodes.reasoners.llm import LlmReasoner
 from nodes.reasoners.local import LocalReasoner
@@ -140,7 +140,8 @@ def _run_again(
     decided = own[0].edit.action if isinstance(own[0], Forked) else None
     recorder = Recorder(store, row.id, lambda *_: None)
     recorder.events = list(events[: len(events) - len(own) + 1])
-    recorder.past = Past(calls, own, decided, alone=True)
+    told, later = parted(calls, own)
+    recorder.past = Past([*told, *later], own, decided, alone=True)
     state = start_of(row, events)
     desk = _desk(store, recorder, _meter(recorder, state, own), calls, reasoner)
     limit = recursion_limit(desk.settings.rounds, desk.settings.retries)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from domain.asking import Action, Citation, Mode
 from domain.errors import ReplayMiss
 from domain.ranking import Ranking
-from domain.trajectory import Ended, Event, Forked, ModelCalled, Ranked, Retrieved
+from domain.trajectory import Acted, Ended, Event, Forked, ModelCalled, Ranked, Retrieved
 from memory.retrieval.result import Cited
 from models.chat import CallRecord
 
@@ -110,13 +110,42 @@ def _citations(events: Iterable[Event]) -> Mapping[str, Citation]:
     return {citation.ref: citation for answer in ends[-1:] for citation in answer.citations}
 
 
-def unused(calls: Sequence[CallRecord], events: Sequence[Event]) -> list[CallRecord]:
-    """The calls of a trajectory that its own events do not tell of, and that were answered.
+def going_on(calls: Sequence[CallRecord], events: Sequence[Event]) -> Past:
+    """What a run takes that goes on after ``events``: calls they do not tell of, a fork's edit.
 
     A fork's events begin with its parent's, whose calls are the parent's.
     """
-    told = sum(isinstance(event, ModelCalled) for event in events[inherited(events) :])
-    return [call for call in calls[told:] if call.reply is not None]
+    own = events[inherited(events) :]
+    _, later = parted(calls, own)
+    left = [call for call in later if call.reply is not None]
+    fork = own[0] if own and isinstance(own[0], Forked) else None
+    if fork is None:
+        return Past(left)
+    acted = any(isinstance(event, Acted) for event in own)
+    searched = any(isinstance(event, Retrieved) for event in own)
+    found = [fork.found] if fork.found and not searched else []
+    return Past(left, found, None if acted else fork.edit.action)
+
+
+def parted(
+    calls: Sequence[CallRecord], events: Sequence[Event]
+) -> tuple[list[CallRecord], list[CallRecord]]:
+    """The calls that ``events`` tell of, in order, and those that came after them.
+
+    Calls of steps that were cut off and done again are told of by no event.
+    """
+    told, at = [], 0
+    for event in events:
+        if isinstance(event, ModelCalled) and at < len(calls):
+            same = (k for k in range(at, len(calls)) if _is_of(calls[k], event))
+            at = next(same, at)
+            told.append(calls[at])
+            at += 1
+    return told, list(calls[at:])
+
+
+def _is_of(call: CallRecord, event: ModelCalled) -> bool:
+    return (call.request_hash, call.error) == (event.request, event.error)
 
 
 def inherited(events: Sequence[Event]) -> int:

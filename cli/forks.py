@@ -1,0 +1,148 @@
+"""``homer fork`` and ``homer diff``: what if a round had gone otherwise, and what came of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cli.console import clean, note, say, say_json, short
+from cli.options import Json, Profile
+from cli.trajectories import Id
+
+if TYPE_CHECKING:
+    from domain.asking import Answer, Question
+    from domain.forks import ForkEdit
+    from nodes.compare import Difference, Step
+
+
+def fork(
+    name: Id,
+    at: Annotated[
+        int, typer.Option("--round", "-r", min=1, metavar="K", help="The round to go on from.")
+    ],
+    edit: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="JSON with another plan, action, evidence or profile."),
+    ] = None,
+    profile: Profile = None,
+    json: Json = False,
+) -> None:
+    """Go on from a round of a trajectory as a new one, with something changed.
+
+    The new trajectory takes over what came before the round; models are called from there on only.
+    'homer trajectory ID --round K --json' prints what can be edited: change the file and give it
+    back. What is left out or as it was is not changed. Without --edit and --profile the round is
+    decided once more.
+
+    Examples:  homer fork 3f2a --round 2   homer fork 3f2a --round 2 --profile gemini
+    homer trajectory 3f2a --round 2 --json > round.json; edit it; then
+    homer fork 3f2a --round 2 --edit round.json
+    """
+    from cli.answers import show_answer, tell
+    from flows.desk import open_desk_of
+    from graphs.ask import answer_json
+    from graphs.ask import fork as run_fork
+    from store.queries.videos import list_videos
+
+    change = read_edit(edit, profile)
+    with open_desk_of(name, change.profile) as (desk, row):
+        if not json:
+            note(f"a fork of {row.id} at round {at}")
+        asked = run_fork(desk.store, desk.toolbox, row.id, at, change, None if json else tell)
+        if json:
+            return say_json(answer_json(asked))
+        with desk.store.begin() as session:
+            titles = {video.id: video.title for video in list_videos(session)}
+    return show_answer(asked, row.question, titles)
+
+
+def read_edit(path: Path | None, profile: str | None) -> ForkEdit:
+    """The edit in a file; ``profile`` is changed where it is given.
+
+    Raises:
+        InputError: the file cannot be read, or is no edit; says where it is wrong.
+    """
+    from pydantic import ValidationError
+
+    from domain.errors import InputError
+    from domain.forks import ForkEdit
+
+    try:
+        text = path.read_text(encoding="utf-8") if path else "{}"
+        made = ForkEdit.model_validate_json(text)
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} cannot be read: {error}") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"]) or "the file"
+        raise InputError(f"{path} is no edit: {where}: {first['msg']}") from error
+    return made.model_copy(update={"profile": profile}) if profile else made
+
+
+def diff(
+    one: Annotated[str, typer.Argument(metavar="A", help="A trajectory.")],
+    other: Annotated[str, typer.Argument(metavar="B", help="Another one.")],
+    json: Json = False,
+) -> None:
+    """Show where two trajectories part: in what they did, what they saw, and what they answered.
+
+    Examples:  homer diff 3f2a 81bc   homer diff 3f2a 81bc --json
+    """
+    from nodes.compare import compare
+    from nodes.history import load_history
+    from store.database import open_store
+    from store.home import Home
+
+    with open_store(Home.default()) as store:
+        a, b = load_history(store, one), load_history(store, other)
+    found = compare(a, b)
+    if json:
+        return say_json({"same": found.same, **found.model_dump(mode="json")})
+    return _show(found, a.question, b.question)
+
+
+def _show(found: Difference, a: Question, b: Question) -> None:
+    if not found.same_question:
+        say(f"other questions: {clean(a.text)} | {clean(b.text)}")
+    for what, parting in (("actions", found.action), ("evidence", found.evidence)):
+        if parting is None:
+            say(f"{what}: the same in every round")
+            continue
+        say(f"{what}: part at round {parting.round}")
+        say(f"  A: {_step(parting.a, what)}")
+        say(f"  B: {_step(parting.b, what)}")
+    say(f"seen by both: {found.both}")
+    for side, only in (("A", found.only_a), ("B", found.only_b)):
+        for evidence in only:
+            say(f"  only {side}: {evidence.span}  [{evidence.ref}] {short(evidence.text, 90)}")
+    if found.same_answer:
+        return say(f"both answer: {_said(found.answer_a, a)}")
+    say(f"A answers: {_said(found.answer_a, a)}")
+    return say(f"B answers: {_said(found.answer_b, b)}")
+
+
+def _step(step: Step | None, what: str) -> str:
+    """A step as far as it is of interest."""
+    if step is None:
+        return "had ended"
+    if what == "evidence":
+        return " ".join(f"[{ref}]" for ref in step.seen) or "nothing"
+    action = step.action
+    if action is None:
+        return f"{step.subtask}: nothing"
+    done = clean(action.answer) if action.kind == "answer" else f"{action.mode} {action.query!r}"
+    return f"{step.subtask}: {action.kind} {clean(done)}"
+
+
+def _said(answer: Answer | None, question: Question) -> str:
+    from cli.answers import answer_line
+
+    return answer_line(answer, question) if answer else "nothing"
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the commands of this module."""
+    app.command(no_args_is_help=True)(fork)
+    app.command(no_args_is_help=True)(diff)

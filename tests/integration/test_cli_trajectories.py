@@ -1,0 +1,208 @@
+"""The commands about trajectories: going on, looking, replaying, forking, comparing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from typer.testing import CliRunner, Result
+
+from cli.main import app
+from memory.retrieval.retrievers import Retrievers
+from store.database import Store
+from tests.support.asking import WordToolbox, remember_party
+from tests.support.obedient import LlmToolbox, obedient
+from tests.support.openai_server import OpenAIServer
+
+Homer = Callable[..., Result]
+QUESTION = ("ask", "Who opens the gate?", "-o", "Bob", "-o", "Ann", "--json")
+
+
+@pytest.fixture
+def homer(store: Store, monkeypatch: pytest.MonkeyPatch) -> Homer:
+    """Runs a command on a library that knows the party, without weights."""
+    remember_party(store)
+    monkeypatch.setenv("HOMER_DATABASE_URL", store.url)
+    monkeypatch.setattr("flows.desk.Toolbox", lambda _profile, _weights: WordToolbox())
+    return lambda *arguments: CliRunner().invoke(app, list(arguments))
+
+
+def data(result: Result) -> Any:
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+@pytest.fixture
+def asked(homer: Homer) -> str:
+    return str(data(homer(*QUESTION))["trajectory"])
+
+
+def break_off(homer: Homer, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A question whose second search fails; returns the trajectory's id."""
+    real, made = Retrievers.search, []
+
+    def search(*args: Any, **more: Any) -> Any:
+        made.append(1)
+        if len(made) == 2:
+            raise RuntimeError("the power went out")
+        return real(*args, **more)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Retrievers, "search", search)
+        failed = homer(*QUESTION)
+    assert failed.exit_code == 1
+    assert "the power went out" in failed.stderr
+    return str(data(homer("trajectory", "--json"))[0]["trajectory"])
+
+
+def test_a_broken_off_question_goes_on_and_says_how(
+    homer: Homer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = data(homer(*QUESTION))
+    name = break_off(homer, monkeypatch)
+    shown = homer("trajectory", name).stdout
+    assert f"homer ask --resume {name}" in shown
+    resumed = data(homer("ask", "--resume", name[:9], "--json"))
+    assert resumed["trajectory"] == name
+    for field in ("answer", "option", "confidence", "citations", "retrieved", "rounds"):
+        assert resumed[field] == whole[field]
+    again = homer("ask", "--resume", name)
+    assert "answered already" in again.stderr
+    assert "B. Ann" in again.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("ask", "--resume", "ffff"), "no trajectory goes by 'ffff'"),
+        (("ask", "--resume", ""), "no trajectory goes by ''"),
+        (("replay", "ffff"), "no trajectory goes by 'ffff'"),
+        (("fork", "ffff", "--round", "1"), "no trajectory goes by 'ffff'"),
+        (("diff", "ffff", "eeee"), "no trajectory goes by 'ffff'"),
+        (("trajectory", "ffff", "--usage"), "no trajectory goes by 'ffff'"),
+        (("ask", "Who?", "--resume", "ffff"), "give a question, or --batch"),
+        (("ask", "--resume", "ffff", "--as-of", "1:00"), "with --resume"),
+        (("trajectory", "--usage"), "need the ID"),
+        (("trajectory", "--round", "1"), "need the ID"),
+    ],
+)
+def test_what_cannot_be_done_is_said(homer: Homer, arguments: tuple[str, ...], told: str) -> None:
+    result = homer(*arguments)
+    assert result.exit_code == 2
+    assert told in " ".join(result.stderr.split())
+
+
+def test_a_replay_says_that_all_is_the_same(homer: Homer, asked: str) -> None:
+    assert "the same byte for byte" in homer("replay", asked[:6]).stdout
+    made = data(homer("replay", asked, "--json"))
+    assert (made["same"], made["divergence"], made["trajectory"]) == (True, None, asked)
+    assert made["searches"] > 0
+
+
+def test_a_replay_that_parts_has_its_own_exit_code(homer: Homer, store: Store, asked: str) -> None:
+    with psycopg.connect(store.psycopg_url) as connection:
+        connection.execute(
+            """UPDATE trajectory_events SET payload = jsonb_set(payload, '{verdict}', '"replan"')
+            WHERE kind = 'progress'"""
+        )
+    shown = homer("replay", asked)
+    assert shown.exit_code == 6
+    lines = shown.stdout.splitlines()
+    assert "is the first that differs" in lines[0]
+    assert '"verdict":"replan"' in lines[1]
+    assert '"verdict":"go"' in lines[2]
+    parted = homer("replay", asked, "--json")
+    assert parted.exit_code == 6
+    told = json.loads(parted.stdout)
+    assert told["same"] is False
+    assert told["divergence"]["event"] == told["events"]
+    assert told["divergence"]["recorded"]["verdict"] == "replan"
+
+
+def test_a_round_is_shown_edited_and_forked(homer: Homer, asked: str, tmp_path: Path) -> None:
+    shown = homer("trajectory", asked, "--round", "1").stdout
+    assert shown.startswith("round 1:")
+    was = data(homer("trajectory", asked, "--round", "1", "--json"))
+    assert list(was) == ["plan", "action", "evidence", "profile"]
+    edit = tmp_path / "round.json"
+    edit.write_text(json.dumps(was | {"evidence": was["evidence"][:1]}))
+    made = data(homer("fork", asked, "--round", "1", "--edit", str(edit), "--json"))
+    assert made["trajectory"] != asked
+    told = homer("trajectory", made["trajectory"]).stdout
+    assert f"forked from {asked} at round 1, with another action and evidence" in told
+    parted = data(homer("diff", asked, made["trajectory"], "--json"))
+    assert parted["evidence"]["round"] == 1
+    assert parted["same_question"] is True
+    assert homer("replay", made["trajectory"]).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("no JSON", "is no edit"),
+        ('{"rounds": 3}', "rounds"),
+        ('{"plan": [{"id": "x", "text": "what"}]}', "plan.0.id"),
+        ('{"evidence": [{"ref": "m1"}]}', "evidence.0"),
+    ],
+)
+def test_an_edit_that_is_none_is_refused(
+    homer: Homer, asked: str, tmp_path: Path, text: str, told: str
+) -> None:
+    edit = tmp_path / "round.json"
+    edit.write_text(text)
+    result = homer("fork", asked, "--round", "1", "--edit", str(edit))
+    assert result.exit_code == 2
+    assert told in result.stderr
+    assert len(data(homer("trajectory", "--json"))) == 1
+
+
+def test_an_edit_file_that_is_not_there(homer: Homer, asked: str, tmp_path: Path) -> None:
+    result = homer("fork", asked, "--round", "1", "--edit", str(tmp_path / "none.json"))
+    assert result.exit_code == 2
+    assert "cannot be read" in result.stderr
+
+
+def test_two_equal_runs_do_not_part(homer: Homer, asked: str) -> None:
+    other = data(homer(*QUESTION))["trajectory"]
+    shown = homer("diff", asked, other).stdout.splitlines()
+    assert shown[:2] == ["actions: the same in every round", "evidence: the same in every round"]
+    assert shown[-1] == "both answer: B. Ann"
+    assert data(homer("diff", asked, other, "--json"))["same"] is True
+
+
+def test_other_questions_part_at_once(homer: Homer, asked: str) -> None:
+    other = data(homer("ask", "What does Bob play?", "--json"))["trajectory"]
+    shown = homer("diff", asked, other).stdout
+    assert "other questions: Who opens the gate? | What does Bob play?" in shown
+    assert "actions: part at round 1" in shown
+    assert "A answers: B. Ann" in shown
+
+
+def test_usage_of_calls_by_purpose_and_by_round(
+    homer: Homer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with OpenAIServer(obedient) as server:
+        monkeypatch.setattr("flows.desk.Toolbox", lambda _profile, _weights: LlmToolbox(server))
+        made = data(homer(*QUESTION))
+    used = data(homer("trajectory", made["trajectory"], "--usage", "--json"))
+    calls = len(server.requests)
+    assert used["total"]["calls"] == calls
+    assert (used["total"]["tokens_in"], used["total"]["tokens_out"]) == (100 * calls, 20 * calls)
+    assert used["rounds"] == made["rounds"]
+    assert used["tokens_in_a_round"] == 100 * calls / made["rounds"]
+    assert sum(spent["calls"] for spent in used["by_round"].values()) == calls
+    assert next(iter(used["by_purpose"])) == "plan"
+    shown = homer("trajectory", made["trajectory"], "--usage").stdout
+    assert f"{used['tokens_in_a_round']:.0f} input tokens a round" in shown
+    assert homer("replay", made["trajectory"]).exit_code == 0
+
+
+def test_a_run_without_a_model_used_nothing(homer: Homer, asked: str) -> None:
+    used = data(homer("trajectory", asked, "--usage", "--json"))
+    assert used["total"]["calls"] == 0
+    assert used["tokens_in_a_round"] == 0
+    assert homer("trajectory", asked, "--usage").exit_code == 0

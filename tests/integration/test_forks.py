@@ -1,0 +1,268 @@
+"""A trajectory that goes on from one of its rounds with something changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from domain.asking import Action, Mode, Question
+from domain.errors import InputError, ModelError, NotFound
+from domain.forks import ForkEdit, PlanLine
+from domain.trajectory import (
+    Acted,
+    Ended,
+    Event,
+    Forked,
+    ModelCalled,
+    QuestionAsked,
+    Retrieved,
+    RoundOpened,
+)
+from graphs.ask import Asked, ask, fork, resume
+from graphs.forks import editable
+from graphs.replay import replay
+from nodes.compare import compare
+from nodes.history import load_history
+from nodes.usage import usage_in
+from store.database import Store
+from store.queries.calls import calls_of
+from store.queries.trajectories import events_of, find_trajectory, list_trajectories
+from tests.support.asking import PARTY, WordToolbox, remember_party
+from tests.support.obedient import LlmToolbox, obedient, purpose_of, texts_of
+from tests.support.openai_server import Answer, OpenAIServer
+
+PLAY = Question(text="What does Bob play, and who sings?", videos=(PARTY,))
+PLAN = {"subtasks": [{"text": "what Bob plays"}, {"text": "who sings", "depends": ["t1"]}]}
+
+
+def searching(request: dict[str, Any]) -> Any:
+    """Plans two subtasks, words each search anew and resolves nothing."""
+    purpose = purpose_of(request)
+    if purpose == "plan":
+        return PLAN
+    if purpose == "assess":
+        return {"resolved": [], "reopened": []}
+    made = obedient(request)
+    if purpose == "act":
+        words = ("piano song", "slow music", "kitchen guests", "plates wash", "garden rain")
+        return made | {"query": f"somebody and the {words[len(texts_of(request)) // 2 % 5]}"}
+    return made
+
+
+@pytest.fixture
+def server() -> Iterator[OpenAIServer]:
+    with OpenAIServer(searching) as running:
+        yield running
+
+
+@pytest.fixture
+def party(store: Store) -> Store:
+    remember_party(store)
+    return store
+
+
+@pytest.fixture
+def parent(party: Store, server: OpenAIServer) -> Asked:
+    return ask(party, LlmToolbox(server), PLAY)
+
+
+def events(store: Store, trajectory: str) -> list[Event]:
+    with store.begin() as session:
+        return events_of(session, trajectory)
+
+
+def later(store: Store, trajectory: str) -> list[Event]:
+    """The fork's own events."""
+    told = events(store, trajectory)
+    return told[next(at for at, e in enumerate(told) if isinstance(e, Forked)) :]
+
+
+def forked_at(
+    store: Store, server: OpenAIServer, parent: Asked, number: int, edit: ForkEdit | None = None
+) -> Asked:
+    made = fork(store, LlmToolbox(server), parent.trajectory_id, number, edit or ForkEdit())
+    again = replay(store, made.trajectory_id)
+    assert again.divergence is None, again.divergence
+    return made
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_a_fork_takes_over_what_came_before_and_calls_models_from_there_on(
+    party: Store, server: OpenAIServer, parent: Asked, number: int
+) -> None:
+    before, paid = events(party, parent.trajectory_id), len(server.requests)
+    made = forked_at(party, server, parent, number)
+    told = events(party, made.trajectory_id)
+    at = next(at for at, e in enumerate(told) if isinstance(e, Forked))
+    assert told[1:at] == before[1:at]
+    assert isinstance(told[at - 1], RoundOpened)
+    assert told[at - 1].round == number
+    assert told[at] == Forked(
+        round=number,
+        parent=parent.trajectory_id,
+        at=number,
+        edit=ForkEdit(),
+        start=told[at].start,  # type: ignore[union-attr]
+    )
+    own = [e for e in told[at:] if isinstance(e, ModelCalled)]
+    assert len(own) == len(server.requests) - paid
+    assert "plan" not in {e.purpose for e in own}
+    with party.begin() as session:
+        assert len(calls_of(session, made.trajectory_id)) == len(own)
+        row = find_trajectory(session, made.trajectory_id)
+    assert (row.state, row.question) == ("done", PLAY)
+    assert usage_in(told).total.calls == len(own)
+    assert made.answer == parent.answer
+    assert told[at + 1 :] == [e for e in before[at:] if not isinstance(e, ModelCalled)] or own
+    assert events(party, parent.trajectory_id) == before
+
+
+def test_an_edited_action_is_taken_without_asking_the_model(
+    party: Store, server: OpenAIServer, parent: Asked
+) -> None:
+    action = Action(kind="search", mode=Mode.VIDEO, query="Ann opens the wooden gate")
+    made = forked_at(party, server, parent, 2, ForkEdit(action=action))
+    own = later(party, made.trajectory_id)
+    first = next(e for e in own if isinstance(e, Acted))
+    found = next(e for e in own if isinstance(e, Retrieved))
+    assert first.action == action
+    assert (found.mode, found.query) == (Mode.VIDEO, action.query)
+    purposes = [e.purpose for e in own if isinstance(e, ModelCalled) and e.round == 2]
+    assert "act" not in purposes
+
+
+def test_an_edited_answer_ends_the_search_there(
+    party: Store, server: OpenAIServer, parent: Asked
+) -> None:
+    ref = editable(events(party, parent.trajectory_id), 1).evidence[0].ref  # type: ignore[index]
+    action = Action(kind="answer", answer="Bob plays the piano", citations=(ref,))
+    made = forked_at(party, server, parent, parent.rounds, ForkEdit(action=action))
+    own = later(party, made.trajectory_id)
+    assert not [e for e in own if isinstance(e, ModelCalled)]
+    assert made.answer.text == "Bob plays the piano"
+    assert [c.ref for c in made.answer.citations] == [ref]
+
+
+def test_edited_evidence_is_what_the_rounds_search_finds(
+    party: Store, server: OpenAIServer, parent: Asked
+) -> None:
+    was = editable(events(party, parent.trajectory_id), 2)
+    assert was.evidence
+    kept = was.evidence[-1:]
+    made = forked_at(party, server, parent, 2, ForkEdit(evidence=kept))
+    own = later(party, made.trajectory_id)
+    assert next(e for e in own if isinstance(e, Acted)).action == was.action
+    assert next(e for e in own if isinstance(e, Retrieved)).evidence == kept
+    purposes = [e.purpose for e in own if isinstance(e, ModelCalled)]
+    assert purposes[0] == "assess"
+    found = compare(
+        load_history(party, parent.trajectory_id), load_history(party, made.trajectory_id)
+    )
+    assert found.evidence is not None
+    assert found.evidence.round == 2
+
+
+def test_no_evidence_at_all_is_nothing_close(
+    party: Store, server: OpenAIServer, parent: Asked
+) -> None:
+    made = forked_at(party, server, parent, 1, ForkEdit(evidence=()))
+    found = next(e for e in later(party, made.trajectory_id) if isinstance(e, Retrieved))
+    assert found.nothing_close
+
+
+def test_an_edited_plan_opens_the_round_anew(
+    party: Store, server: OpenAIServer, parent: Asked
+) -> None:
+    plan = (PlanLine(id="t2", text="who washes the plates", depends=("t1",)), PlanLine(text="why"))
+    made = forked_at(party, server, parent, 2, ForkEdit(plan=plan))
+    opened = [e for e in later(party, made.trajectory_id) if isinstance(e, RoundOpened)]
+    assert opened[0].round == 2
+    assert "t1" not in {e.subtask for e in opened}
+    assert {e.text for e in opened} == {"who washes the plates", "why"}
+
+
+def test_what_can_be_edited_given_back_unchanged_is_no_edit(
+    party: Store, server: OpenAIServer, parent: Asked
+) -> None:
+    same = editable(events(party, parent.trajectory_id), 2)
+    made = forked_at(party, server, parent, 2, same)
+    fork_event = later(party, made.trajectory_id)[0]
+    assert isinstance(fork_event, Forked)
+    assert fork_event.edit == ForkEdit()
+
+
+def test_another_model_goes_on(party: Store, server: OpenAIServer, parent: Asked) -> None:
+    paid = len(server.requests)
+    toolbox = WordToolbox()
+    made = fork(party, toolbox, parent.trajectory_id, 2, ForkEdit(profile="local"))
+    assert len(server.requests) == paid
+    first = events(party, made.trajectory_id)[0]
+    assert isinstance(first, QuestionAsked)
+    assert (first.profile, first.reasoner, first.setup.model) == ("local", "local", "")
+    assert "without a language model" in made.answer.note
+    assert replay(party, made.trajectory_id).whole
+
+
+def test_a_fork_of_a_fork(party: Store, server: OpenAIServer, parent: Asked) -> None:
+    action = Action(kind="search", mode=Mode.VIDEO, query="Ann opens the wooden gate")
+    child = forked_at(party, server, parent, 2, ForkEdit(action=action))
+    grandchild = forked_at(party, server, child, 3)
+    told = [e for e in events(party, grandchild.trajectory_id) if isinstance(e, Forked)]
+    assert [(e.parent, e.at) for e in told] == [
+        (parent.trajectory_id, 2),
+        (child.trajectory_id, 3),
+    ]
+    plan = (PlanLine(id="t1", text="what anybody plays"),)
+    forked_at(party, server, grandchild, 2, ForkEdit(plan=plan))
+
+
+def test_a_fork_that_was_broken_off_resumes_with_its_edit(
+    party: Store, server: OpenAIServer, parent: Asked
+) -> None:
+    kept = editable(events(party, parent.trajectory_id), 2).evidence[:1]  # type: ignore[index]
+    whole = forked_at(party, server, parent, 2, ForkEdit(evidence=kept))
+    failing = iter([Answer({"error": {"message": "no"}}, status=500)])
+    with OpenAIServer(lambda r: next(failing, None) or searching(r)) as shaky:
+        with pytest.raises(ModelError):
+            fork(party, LlmToolbox(shaky), parent.trajectory_id, 2, ForkEdit(evidence=kept))
+        with party.begin() as session:
+            left = list_trajectories(session)[0]
+        assert left.state == "failed"
+        made = resume(party, LlmToolbox(shaky), left.id)
+    assert made.answer == whole.answer
+    assert len(events(party, left.id)) == len(events(party, whole.trajectory_id))
+    assert replay(party, left.id).whole
+
+
+@pytest.mark.parametrize(
+    ("number", "edit", "told"),
+    [
+        (99, ForkEdit(), "rounds 1 to"),
+        (1, ForkEdit(plan=(PlanLine(id="t7", text="what"),)), "t7"),
+        (1, ForkEdit(plan=(PlanLine(id="t2", text="who sings"),)), "dependencies"),
+        (1, ForkEdit(plan=tuple(PlanLine(text=f"fact {i}") for i in range(9))), "at most 5"),
+    ],
+)
+def test_what_cannot_be_forked_is_said_and_leaves_nothing(
+    party: Store, server: OpenAIServer, parent: Asked, number: int, edit: ForkEdit, told: str
+) -> None:
+    with pytest.raises(InputError, match=told):
+        fork(party, LlmToolbox(server), parent.trajectory_id, number, edit)
+    with party.begin() as session:
+        assert len(list_trajectories(session)) == 1
+
+
+def test_a_round_that_is_not_there_cannot_be_shown(party: Store, parent: Asked) -> None:
+    with pytest.raises(NotFound, match="no round 12"):
+        editable(events(party, parent.trajectory_id), 12)
+
+
+def test_the_answer_of_a_fork_by_rules(party: Store) -> None:
+    whole = ask(party, WordToolbox(), PLAY)
+    for number in range(1, whole.rounds + 1):
+        made = fork(party, WordToolbox(), whole.trajectory_id, number, ForkEdit())
+        assert made.answer == whole.answer
+        assert replay(party, made.trajectory_id).whole
+        assert isinstance(events(party, made.trajectory_id)[-1], Ended)
