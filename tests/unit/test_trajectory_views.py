@@ -1,0 +1,273 @@
+"""What is computed from events: canonical bytes, usage, comparison, and the edits of a fork."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from domain.asking import Action, Answer, Mode, Question, Subtask, SubtaskState
+from domain.errors import InputError, ReplayMiss
+from domain.forks import ForkEdit, PlanLine
+from domain.settings import AskSettings
+from domain.trajectory import (
+    EVENT,
+    Acted,
+    Ended,
+    Event,
+    Failed,
+    Forked,
+    ModelCalled,
+    Planned,
+    QuestionAsked,
+    Retrieved,
+    RoundClosed,
+    RoundOpened,
+    canonical,
+)
+from domain.view import MemoryView, Scope
+from graphs.forks import Parent, editable, forked
+from graphs.replay import parting
+from models.chat import CallRecord
+from nodes.compare import compare
+from nodes.history import History, rounds_of
+from nodes.past import Past, going_on, parted
+from nodes.state import State, ledger_of, plain
+from nodes.usage import usage_in
+from tests.support.machine import VIDEO, evidence
+
+QUESTION = Question(text="What does Ann open?", videos=(VIDEO,))
+VIEW = MemoryView(scopes=(Scope(video=VIDEO, last_clip=5),))
+FIRST = QuestionAsked(question=QUESTION, machine="homer", profile="p", reasoner="llm", view=VIEW)
+ONE = Subtask(id="t1", text="what Ann opens")
+TWO = Subtask(id="t2", text="whose it is", depends=("t1",))
+DONE = ONE.model_copy(
+    update={
+        "state": SubtaskState.RESOLVED,
+        "attempts": 1,
+        "evidence": ("m1",),
+        "answer": "a door",
+        "support": ("m1",),
+    }
+)
+SEARCH = Action(kind="search", mode=Mode.VIDEO, query="Ann opens something")
+
+
+def called(number: int, purpose: str = "act", **more: Any) -> ModelCalled:
+    values = {"model": "m", "request": f"h{number}", "tokens_in": 100, "tokens_out": 10}
+    return ModelCalled(round=number, purpose=purpose, **values | more)
+
+
+def recorded(request: str, reply: str | None = "{}", error: str | None = None) -> CallRecord:
+    said = None if reply is None else {"text": reply}
+    return CallRecord(request, "act", "p", "m", (), said, error, 1, 1, 0.0, 5)
+
+
+def found(number: int, *refs: int) -> Retrieved:
+    items = tuple(evidence(ref) for ref in refs)
+    return Retrieved(round=number, mode=Mode.VIDEO, query=SEARCH.query, evidence=items, focus="s1")
+
+
+EVENTS: list[Event] = [
+    FIRST,
+    called(0, "plan", tokens_in=300, ms=2_000, cost_usd=0.5),
+    Planned(subtasks=(ONE, TWO)),
+    RoundOpened(round=1, subtask="t1", text=ONE.text, attempt=1),
+    called(1, ms=1_000),
+    Acted(round=1, action=SEARCH),
+    found(1, 1, 2),
+    called(1, "assess", error="no JSON"),
+    RoundClosed(round=1, subtasks=(DONE, TWO), tokens=500),
+    RoundOpened(round=2, subtask="t2", text=TWO.text, attempt=1),
+    called(2),
+    Acted(round=2, action=Action(kind="answer", answer="a door", citations=("m1",))),
+    Ended(round=2, state="done", why="answered", answer=None, rounds=2, tokens=0),
+]
+AT_TWO: State = {
+    "trajectory": "aa",
+    "seq": 10,
+    "question": plain(QUESTION),
+    "view": plain(VIEW),
+    "ledger": {"subtasks": [plain(DONE), plain(TWO)]},
+    "round": 2,
+    "current": "t2",
+    "next": "act",
+}
+
+
+def test_canonical_events_know_no_clock_and_keep_everything_else() -> None:
+    slow, quick = called(1, ms=9_000), called(1, ms=3)
+    assert canonical(slow) == canonical(quick)
+    assert json.loads(canonical(slow)) == json.loads(slow.model_dump_json(exclude={"ms"}))
+    assert canonical(called(1, tokens_in=101)) != canonical(called(1))
+
+
+@given(st.text(), st.floats(0, 1))
+def test_what_was_stored_reads_back_to_the_same_bytes(text: str, score: float) -> None:
+    item = evidence(1, "x").model_copy(update={"text": text, "score": score})
+    event = Retrieved(mode=Mode.EVENT, query=text, evidence=(item,))
+    stored = json.loads(event.model_dump_json())
+    assert canonical(EVENT.validate_python(stored)) == canonical(event)
+
+
+def test_usage_is_by_purpose_and_by_round() -> None:
+    used = usage_in(EVENTS)
+    assert (used.total.calls, used.total.failed) == (4, 1)
+    assert (used.total.tokens_in, used.total.tokens_out) == (600, 40)
+    assert (used.total.cost_usd, used.total.ms) == (0.5, 3_000)
+    assert {p: s.calls for p, s in used.by_purpose.items()} == {"plan": 1, "act": 2, "assess": 1}
+    assert {r: s.tokens_in for r, s in used.by_round.items()} == {0: 300, 1: 200, 2: 100}
+    assert (used.rounds, used.tokens_in_a_round) == (2, 300)
+
+
+def test_a_fork_does_not_pay_for_its_parent() -> None:
+    fork = Forked(round=2, parent="aa", at=2, edit=ForkEdit(), start={})
+    used = usage_in([*EVENTS[:10], fork, *EVENTS[10:]])
+    assert (used.total.calls, used.rounds) == (1, 1)
+    assert usage_in([]).tokens_in_a_round == 0
+
+
+def history(events: list[Event], answer: str | None = "a door") -> History:
+    said = Answer(text=answer, confidence=0.5) if answer else None
+    base = History("aa", QUESTION, "homer", "p", "done", (), (), said, 0, 0.0, 0.0, (), ())
+    return replace(base, rounds=rounds_of(events))
+
+
+def test_equal_runs_do_not_part() -> None:
+    thought = Acted(round=1, action=SEARCH.model_copy(update={"reason": "other words"}))
+    same = compare(history(EVENTS), history([*EVENTS[:5], thought, *EVENTS[6:]]))
+    assert same.same
+    assert (same.action, same.evidence, same.both) == (None, None, 2)
+
+
+def test_runs_part_in_actions_and_in_evidence_at_their_own_rounds() -> None:
+    other: list[Event] = [
+        *EVENTS[:6],
+        found(1, 2, 3),
+        *EVENTS[7:11],
+        Acted(round=2, action=SEARCH),
+    ]
+    parted_at = compare(history(EVENTS), history(other, "a gate"))
+    assert parted_at.evidence is not None
+    assert parted_at.action is not None
+    assert (parted_at.evidence.round, parted_at.action.round) == (1, 2)
+    assert parted_at.evidence.a is not None
+    assert parted_at.evidence.a.seen == ("m1", "m2")
+    assert [e.ref for e in parted_at.only_a] == ["m1"]
+    assert [e.ref for e in parted_at.only_b] == ["m3"]
+    assert (parted_at.both, parted_at.same_answer, parted_at.same) == (1, False, False)
+
+
+def test_a_run_that_ended_earlier_parts_where_it_ended() -> None:
+    parted_at = compare(history(EVENTS), history(EVENTS[:9]))
+    assert parted_at.action is not None
+    assert (parted_at.action.round, parted_at.action.b) == (2, None)
+    assert compare(history(EVENTS), history(EVENTS, None)).same_answer is False
+
+
+@given(st.integers(0, len(EVENTS) - 1))
+def test_the_first_event_that_differs_is_found(at: int) -> None:
+    changed = list(EVENTS)
+    changed[at] = Failed(round=9, where="x", message="y")
+    found_at = parting(EVENTS, changed)
+    assert found_at is not None
+    assert (found_at.at, found_at.recorded, found_at.replayed) == (at, EVENTS[at], changed[at])
+    short = parting(EVENTS, EVENTS[:at], "it ran out")
+    assert short is not None
+    assert (short.at, short.replayed, short.why) == (at, None, "it ran out")
+    assert parting(EVENTS, list(EVENTS)) is None
+
+
+def test_recorded_calls_are_served_once_in_order_and_to_the_same_request_only() -> None:
+    past = Past([recorded("h1"), recorded("h2")])
+    first = past.call("h1", "act")
+    assert first is not None
+    assert first.request_hash == "h1"
+    assert past.call("h9", "act") is None
+    assert past.call("h2", "act") is None
+    alone = Past([recorded("h1")], alone=True)
+    with pytest.raises(ReplayMiss, match="'assess'"):
+        alone.call("h9", "assess")
+    assert (past.served, alone.served) == (1, 0)
+
+
+def test_calls_that_no_event_tells_of_are_what_goes_on_takes() -> None:
+    calls = [
+        recorded("h0"),
+        recorded("h1", None, "refused"),
+        recorded("h1"),
+        recorded("h2", None, "refused"),
+        recorded("h3"),
+    ]
+    told, later = parted(calls, [called(0), called(1)])
+    assert [c.request_hash for c in told] == ["h0", "h1"]
+    assert told[1].error is None
+    assert [c.request_hash for c in later] == ["h2", "h3"]
+    past = going_on(calls, [FIRST, called(0), called(1)])
+    assert past.call("h3", "act") is not None
+
+
+def test_what_is_edited_is_shown_as_it_was() -> None:
+    shown = editable(EVENTS, 1)
+    assert shown.plan == (
+        PlanLine(id="t1", text=ONE.text),
+        PlanLine(id="t2", text=TWO.text, depends=("t1",)),
+    )
+    assert (shown.action, shown.profile) == (SEARCH, "p")
+    assert [e.ref for e in shown.evidence or ()] == ["m1", "m2"]
+    assert editable(EVENTS, 2).evidence is None
+    assert ForkEdit.model_validate_json(shown.model_dump_json()) == shown
+
+
+def fork_of(edit: ForkEdit) -> tuple[Event, ...]:
+    return forked(Parent("aa", EVENTS, AT_TWO), 2, edit, "bb")
+
+
+def test_a_fork_begins_with_its_parents_events_and_state() -> None:
+    *before, last = fork_of(ForkEdit())
+    assert before == EVENTS[:10]
+    assert isinstance(last, Forked)
+    assert (last.start["trajectory"], last.start["seq"]) == ("bb", 11)
+    assert last.start | {"trajectory": "aa", "seq": 10} == AT_TWO
+
+
+def test_evidence_of_a_round_without_a_search_cannot_be_edited() -> None:
+    with pytest.raises(InputError, match="no search"):
+        fork_of(ForkEdit(evidence=()))
+
+
+LINES = st.lists(
+    st.builds(
+        PlanLine,
+        id=st.sampled_from([None, "t1", "t2", "t3"]),
+        text=st.sampled_from(["what Ann opens", "whose it is", "who", "when", " "]),
+        depends=st.lists(st.sampled_from(["t1", "t2", "t9"]), max_size=2).map(tuple),
+    ),
+    max_size=7,
+).map(tuple)
+
+
+@given(LINES)
+def test_any_plan_a_person_writes_is_a_legal_ledger_or_refused(lines: tuple[PlanLine, ...]) -> None:
+    try:
+        last = fork_of(ForkEdit(plan=lines))[-1]
+    except InputError:
+        return
+    assert isinstance(last, Forked)
+    if last.edit.plan is None:
+        assert last.start["round"] == 2
+        return
+    start: Any = last.start
+    subtasks = ledger_of(start).subtasks
+    assert (start["round"], start["next"]) == (1, "schedule")
+    assert subtasks[0] == DONE
+    assert len({s.id for s in subtasks}) == len(subtasks)
+    assert sum(s.state is not SubtaskState.ABANDONED for s in subtasks) <= AskSettings().subtasks
+    wanted = {" ".join(line.text.split()) for line in lines if line.id is None}
+    assert wanted <= {s.text for s in subtasks}
+    kept = {line.id for line in lines}
+    assert all(s.state is SubtaskState.ABANDONED for s in subtasks[1:2] if s.id not in kept)
