@@ -2,7 +2,8 @@
 
 Every picture that others are predicted from is decoded. Of the rest (in H.264 about half) only
 those that a sample instant shows are: packets are looked at some way ahead, so that it is known
-when each picture gives way to the next. Pixels come out the same as with everything decoded.
+when each picture gives way to the next. Pixels come out the same as with everything decoded, so
+this is done only for codecs that name the pictures nothing whatever depends on.
 """
 
 from __future__ import annotations
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
 
 _AHEAD = 24
 """Packets looked at ahead, and remembered behind: more than any reordering (16 in H.264)."""
+
+_HVCC_VERSION, _HVCC_LAYERS = 1, 21
+"""First byte of an HEVC stream's header as MP4 and Matroska have it, and the place of the byte
+with the number of temporal layers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +58,7 @@ class Pictures:
         self._clock = Clock(base, info.origin)
         self._stream.thread_type = "AUTO"
         self._context = self._stream.codec_context
+        self._skips = names_unneeded(self._context) and not info.interlaced
         self._due: dict[int, int] = {}
         self._end_ms = 0
 
@@ -99,8 +105,8 @@ class Pictures:
         timed = ((packet, self._time_of(packet)) for packet in self._packets())
         for packet, time, until in _with_end(timed):
             wanted = time is None or self._plan(time, until)
-            keep = wanted or self._info.interlaced
-            self._context.skip_frame = "DEFAULT" if keep else "NONREF"
+            if self._skips:
+                self._context.skip_frame = "DEFAULT" if wanted else "NONREF"
             yield packet
         yield None
 
@@ -118,6 +124,19 @@ class Pictures:
         if packet.pts is None or packet.is_discard:
             return None
         return self._clock.ms(packet.pts)
+
+
+def names_unneeded(context: av.VideoCodecContext) -> bool:
+    """Whether the codec tells which pictures no other depends on, picture by picture.
+
+    In HEVC a picture may be needed by those of a higher temporal layer, unless there is but one.
+    In VP8 the next pictures may reuse its map of segments; an AV1 decoder is told but once.
+    """
+    if context.name != "hevc":
+        return context.name == "h264"
+    header = bytes(context.extradata or b"")
+    stated = len(header) > _HVCC_LAYERS and header[0] == _HVCC_VERSION
+    return stated and header[_HVCC_LAYERS] >> 3 & 7 == 1
 
 
 def _keep_freed_memory() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import av
@@ -12,6 +13,8 @@ from domain.errors import MediaError
 from domain.settings import WatchSettings
 from domain.time import TimeSpan
 from perception.decode import RawClip, merge_spans, read_clips
+from perception.media import Clock
+from perception.pictures import names_unneeded
 from perception.source import probe
 from tests.support.media import COLOURS, GOOD, damage, looped, make_video
 
@@ -76,15 +79,100 @@ def test_a_frame_is_the_one_shown_at_its_instant(tmp_path: Path) -> None:
         assert colour_at(clip, index) == pytest.approx(colour, abs=16)
 
 
-def test_b_frames_left_undecoded_change_no_pixel(tmp_path: Path) -> None:
-    path = make_video(tmp_path / "v.mp4", fps=25, b_frames=3, gop=60)
+def encoded(codec: str, key: str = "", value: str = "", **more: str) -> dict[str, object]:
+    """A recipe's changes for a codec with options of its encoder."""
+    options = more | ({key: value} if key else {})
+    return {"codec": codec, "encoder": tuple(options.items()), "audio": None}
+
+
+_X264, _X265 = "x264-params", "x265-params"
+PREDICTED: dict[str, tuple[str, dict[str, object]]] = {
+    "b-frames": ("v.mp4", {"b_frames": 3}),
+    "pyramid": ("v.mp4", encoded("libx264", _X264, "bframes=5:b-pyramid=normal", preset="medium")),
+    "open": ("v.mkv", encoded("libx264", _X264, "bframes=3:open-gop=1:keyint=20", preset="fast")),
+    "slices": ("v.ts", encoded("libx264", _X264, "bframes=3:slices=4:weightp=2", preset="fast")),
+    "hevc": ("v.mp4", encoded("libx265", _X265, "bframes=4:log-level=none", preset="fast")),
+    "hevc-layers": (
+        "v.mp4",
+        encoded("libx265", _X265, "bframes=7:temporal-layers=3:log-level=none", preset="fast"),
+    ),
+    "hevc-stream": ("v.ts", encoded("libx265", _X265, "bframes=4:log-level=none", preset="fast")),
+    "vp8-layers": (
+        "v.webm",
+        encoded(
+            "libvpx",
+            "ts-parameters",
+            "ts_number_layers=2:ts_target_bitrate=100,200:ts_rate_decimator=2,1:"
+            "ts_periodicity=2:ts_layer_id=0,1:ts_layering_mode=2",
+        ),
+    ),
+    "vp9": ("v.webm", encoded("libvpx-vp9", "lag-in-frames", "16", deadline="good")),
+    "av1": ("v.webm", encoded("libsvtav1", preset="10")),
+}
+"""Codecs whose pictures are predicted from others, in ways of their own."""
+
+
+def predicted(kind: str, folder: Path) -> Path:
+    name, changes = PREDICTED[kind]
+    try:
+        return make_video(folder / name, fps=25, gop=60, **changes)
+    except av.codec.codec.UnknownCodecError:
+        pytest.skip(f"this PyAV has no encoder for {kind}")
+
+
+@pytest.mark.parametrize("kind", PREDICTED)
+def test_pictures_left_undecoded_change_no_pixel(kind: str, tmp_path: Path) -> None:
+    path = predicted(kind, tmp_path)
+    zero = probe(path).origin
     with av.open(str(path)) as container:
-        shown = {round(f.time * 1000): f for f in container.decode(video=0) if f.time is not None}
-        full = {t: f.to_ndarray(format="rgb24", threads=1) for t, f in shown.items()}
+        stream = container.streams.video[0]
+        full = {
+            Clock(stream.time_base, zero).ms(f.pts): f.to_ndarray(format="rgb24", threads=1)
+            for f in container.decode(stream)
+        }
     (clip,) = read(path)
-    assert len(clip.frames) == 15
+    assert 15 <= len(clip.frames) <= 16
     for frame in clip.frames:
         np.testing.assert_array_equal(frame.image, full[frame.time_ms])
+
+
+@pytest.mark.parametrize("kind", PREDICTED)
+def test_predicted_pictures_are_the_same_wherever_reading_began(kind: str, tmp_path: Path) -> None:
+    path = predicted(kind, tmp_path)
+    whole = [content(clip) for clip in read(path, SECONDS)]
+    for first in range(1, len(whole)):
+        assert [content(clip) for clip in read(path, SECONDS, first)] == whole[first:]
+
+
+@pytest.mark.parametrize(
+    ("kind", "names"),
+    [
+        ("pyramid", True),
+        ("hevc", True),
+        ("hevc-layers", False),
+        ("hevc-stream", False),
+        ("vp8-layers", False),
+        ("av1", False),
+    ],
+)
+def test_pictures_are_left_out_only_where_nothing_can_depend_on_them(
+    kind: str, names: bool, tmp_path: Path
+) -> None:
+    with av.open(str(predicted(kind, tmp_path))) as container:
+        assert names_unneeded(container.streams.video[0].codec_context) == names
+
+
+@pytest.mark.parametrize(("start", "end"), [(0.2, 0.25), (0.3, 0.6), (0.5, 0.9)])
+def test_what_a_damaged_file_shows_is_what_decoding_everything_shows(
+    start: float, end: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = damage(make_video(tmp_path / "v.mp4", seconds=8, b_frames=3, gop=25), start, end)
+    fast = {f.time_ms: f.image for clip in read(path, SECONDS) for f in clip.frames}
+    monkeypatch.setattr("perception.pictures.names_unneeded", lambda _: False)
+    full = {f.time_ms: f.image for clip in read(path, SECONDS) for f in clip.frames}
+    assert len(full.keys() & fast.keys()) >= 10
+    for time in full.keys() & fast.keys():
+        np.testing.assert_array_equal(fast[time], full[time])
 
 
 def test_uneven_frames_keep_their_times_and_a_still_one_comes_once(tmp_path: Path) -> None:
@@ -206,6 +294,33 @@ def test_a_file_that_shrinks_after_the_probe_is_an_error_and_not_a_crash(tmp_pat
     path.write_bytes(b"gone")
     with pytest.raises(MediaError, match=r"v\.mp4"):
         list(read_clips(path, info, SETTINGS))
+
+
+def measuring() -> list[str]:
+    return [t.name for t in threading.enumerate() if t.name.startswith("measure")]
+
+
+def test_no_thread_outlives_reading(tmp_path: Path) -> None:
+    path = make_video(tmp_path / "v.mp4")
+    read(path, SECONDS)
+    assert measuring() == []
+    clips = read_clips(path, probe(path), SECONDS)
+    next(clips)
+    assert len(measuring()) == 1
+    clips.close()
+    assert measuring() == []
+
+
+def test_an_error_of_measuring_is_the_readers_and_ends_its_thread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(_self: object, _picture: object) -> None:
+        raise MemoryError("no room")
+
+    monkeypatch.setattr("perception.quality.Meter.measure", broken)
+    with pytest.raises(MemoryError, match="no room"):
+        read(make_video(tmp_path / "v.mp4"), SECONDS)
+    assert measuring() == []
 
 
 def test_nothing_is_read_past_the_last_clip(tmp_path: Path) -> None:

@@ -54,6 +54,7 @@ class Recipe:
     format: str | None = None
     options: tuple[tuple[str, str], ...] = ()
     seekable: bool = True
+    encoder: tuple[tuple[str, str], ...] = ()
 
 
 def make_video(path: Path, recipe: Recipe | None = None, **changes: Any) -> Path:
@@ -104,7 +105,7 @@ def _video_stream(out: OutputContainer, made: Recipe) -> VideoStream:
     options: dict[str, object] = dict(_SPEED.get(str(made.codec), {}))
     if made.b_frames:
         options |= {"preset": "veryfast", "x264-params": f"bframes={made.b_frames}:scenecut=0"}
-    stream.options = options
+    stream.options = options | dict(made.encoder)
     if made.rotation:
         stream.set_display_rotation(made.rotation)
     return stream

@@ -1,0 +1,92 @@
+"""Measuring beside decoding: the same frames as one after the other, and never far behind."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import av
+import numpy as np
+import pytest
+
+from domain.settings import WatchSettings
+from perception.frames import Frame, shrink
+from perception.measuring import Measurer
+from perception.quality import Meter
+
+SETTINGS = WatchSettings(frame_height=60)
+
+
+@pytest.fixture
+def measurer() -> Iterator[Measurer]:
+    made = Measurer(0, SETTINGS)
+    yield made
+    made.close()
+
+
+def pictures(count: int) -> list[av.VideoFrame]:
+    random = np.random.default_rng(3)
+    images = random.integers(0, 256, (count, 120, 160, 3), np.uint8)
+    rgb = [av.VideoFrame.from_ndarray(image, format="rgb24") for image in images]
+    return [picture.reformat(format="yuv420p") for picture in rgb]
+
+
+def content(frames: list[Frame]) -> list[tuple[object, ...]]:
+    return [(f.time_ms, f.marks, f.image.tobytes()) for f in frames]
+
+
+def test_frames_are_what_measuring_one_after_the_other_gives(measurer: Measurer) -> None:
+    shown, meter = pictures(30), Meter(SETTINGS.hue_bins)
+    for index, picture in enumerate(shown):
+        measurer.take(picture, index * 200)
+    expected = [
+        Frame(index * 200, meter.measure(picture), shrink(picture, 0, 60))
+        for index, picture in enumerate(shown)
+    ]
+    assert content(measurer.frames()) == content(expected)
+
+
+def test_each_clip_is_measured_by_itself(measurer: Measurer) -> None:
+    for _ in range(2):
+        for index, picture in enumerate(pictures(3)):
+            measurer.take(picture, index * 200)
+        changes = [frame.marks.change for frame in measurer.frames()]
+        assert changes[0] == 0.0
+        assert min(changes[1:]) > 10
+    assert measurer.frames() == []
+
+
+def test_the_caller_waits_where_many_pictures_are_not_measured_yet(
+    measurer: Measurer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go, measured = threading.Event(), Meter.measure
+
+    def held(self: Meter, picture: av.VideoFrame) -> object:
+        go.wait(10)
+        return measured(self, picture)
+
+    monkeypatch.setattr(Meter, "measure", held)
+    taken: list[int] = []
+    caller = threading.Thread(target=take_all, args=(measurer, pictures(40), taken))
+    caller.start()
+    caller.join(0.3)
+    assert len(taken) < 12
+    go.set()
+    caller.join(10)
+    assert len(measurer.frames()) == len(taken) == 40
+
+
+def take_all(measurer: Measurer, shown: list[av.VideoFrame], taken: list[int]) -> None:
+    for index, picture in enumerate(shown):
+        measurer.take(picture, index)
+        taken.append(index)
+
+
+def test_an_error_reaches_the_caller(measurer: Measurer, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(_self: object, _picture: object) -> None:
+        raise ValueError("bad picture")
+
+    monkeypatch.setattr(Meter, "measure", broken)
+    measurer.take(pictures(1)[0], 0)
+    with pytest.raises(ValueError, match="bad picture"):
+        measurer.frames()
