@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -19,6 +20,7 @@ from models.json_repair import read_object
 from models.messages import Message, as_recorded, as_sent, request_hash
 from models.plain_lines import fields_in, protocol_of
 from models.prices import cost_usd
+from models.structured import Answer
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -131,6 +133,7 @@ class StructuredChat:
         temperature: float | None = None,
         timeout_s: float | None = None,
         images: Sequence[bytes] = (),
+        max_tokens: int | None = None,
     ) -> Reply[T]:
         """Ask for a value of type ``schema``.
 
@@ -141,6 +144,7 @@ class StructuredChat:
             temperature: None: the profile's, else the provider's own.
             timeout_s: seconds for all of it, retries included; None: the profile's.
             images: JPEG or PNG files.
+            max_tokens: ends the answer sooner than the profile does.
 
         Raises:
             ModelError: no answer in time, an error for one, or an answer that does not fit.
@@ -161,20 +165,26 @@ class StructuredChat:
             digest, purpose, self._profile, spec.model, tuple(plain), None, None, 0, 0, 0.0, 0
         )
         limit = spec.timeout_s if timeout_s is None else timeout_s
-        return self._asked(blank, schema, as_sent(messages, images), form, heat, limit)
+        send = partial(
+            self._endpoint.send,
+            as_sent(messages, images),
+            form,
+            heat,
+            limit,
+            protocol_of(schema),
+            max_tokens,
+        )
+        return self._asked(blank, schema, send)
 
     def _asked(
         self,
         blank: CallRecord,
         schema: type[T],
-        sent: list[dict[str, Any]],
-        form: dict[str, Any],
-        heat: float | None,
-        limit: float,
+        send: Callable[[], Answer],
     ) -> Reply[T]:
         started = time.monotonic()
         try:
-            answer = self._endpoint.send(sent, form, heat, limit, protocol_of(schema))
+            answer = send()
         except ModelError as error:
             self._record(replace(blank, error=str(error), ms=_ms_since(started)))
             raise

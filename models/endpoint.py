@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 REFUSALS = frozenset({400, 422, 501})
 """Statuses with which servers refuse a way of asking that they do not know."""
+STEP = 256
 NO_ENTRY = frozenset({401, 403})
 CUT_OFF = "LengthFinishReasonError"
 
@@ -34,7 +35,7 @@ class Endpoint:
         self.spec = spec
         self.structure: Structure = spec.structure
         self._factory = factory
-        self._models: dict[float | None, BaseChatModel] = {}
+        self._models: dict[tuple[float | None, int], BaseChatModel] = {}
 
     def check(self) -> None:
         """Make the client without asking anything.
@@ -51,16 +52,18 @@ class Endpoint:
         temperature: float | None,
         timeout_s: float,
         protocol: str = "",
+        max_tokens: int | None = None,
     ) -> Answer:
         """Send a request in the strongest way that the server takes, and remember which that is.
 
-        ``protocol`` is how to answer where the server takes text only, if not as a JSON object.
+        ``protocol`` is how to answer where the server takes text only, if not as a JSON object;
+        ``max_tokens`` ends the answer sooner than the profile does.
 
         Raises:
             ModelError: no answer, or an error for one.
             SetupError: a package or key is missing, or the key is refused.
         """
-        model = self._model(temperature)
+        model = self._model(temperature, max_tokens)
         deadline = time.monotonic() + timeout_s
         refusal: CallFailed | None = None
         for structure in weaker(self.structure):
@@ -77,10 +80,18 @@ class Endpoint:
         # Whatever was wrong, it was not the way of asking: the first complaint says it best.
         raise self._error(refusal or CallFailed("the server takes no request")) from refusal
 
-    def _model(self, temperature: float | None) -> BaseChatModel:
-        if temperature not in self._models:
-            self._models[temperature] = self._factory(self.spec, temperature)
-        return self._models[temperature]
+    def _model(self, temperature: float | None, max_tokens: int | None = None) -> BaseChatModel:
+        key = temperature, self._most(max_tokens)
+        if key not in self._models:
+            spec = self.spec.model_copy(update={"max_tokens": key[1]})
+            self._models[key] = self._factory(spec, temperature)
+        return self._models[key]
+
+    def _most(self, max_tokens: int | None) -> int:
+        """The limit of an answer, in coarse steps below the profile's, so that clients are few."""
+        if max_tokens is None or max_tokens >= self.spec.max_tokens:
+            return self.spec.max_tokens
+        return max(1, max_tokens - max_tokens % STEP if max_tokens > STEP else max_tokens)
 
     def _error(self, failure: CallFailed) -> ModelError | SetupError:
         name = self.spec.model

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import BaseModel
 
 from domain.errors import BudgetExceeded, ModelError, ReplayMiss
-from domain.trajectory import ModelCalled
+from domain.trajectory import ModelCalled, Prompted
 from models.chat import CallRecord, Recorded, Replay, Sink, StructuredChat
 from models.messages import Message
 from nodes.meter import Meter
@@ -23,8 +24,12 @@ if TYPE_CHECKING:
 
 Reply = TypeVar("Reply", bound=BaseModel)
 
-CHARS_A_TOKEN = 3.0
+BYTES_A_TOKEN = 3.0
 """Fewer than most tokenizers need, so that an estimate is rather too high."""
+IMAGE_TOKENS = 1_100
+"""As many as the dearest of the usual models takes for one image of 720 lines."""
+LEAST_REPLY = 32
+"""Tokens: with room for less than this, a call is not worth its question."""
 LEAST_SECONDS = 1.0
 
 
@@ -64,7 +69,7 @@ class Calls:
             BudgetExceeded: the tokens or the seconds are spent, before or during the call.
             ModelError: the model cannot be reached.
         """
-        self._afford(messages, last=last)
+        room = self._afford(_estimate(messages, schema, len(images)), last=last)
         self._last, self._round, self._purpose = None, round, purpose
         try:
             reply = self._chat.ask(
@@ -74,6 +79,7 @@ class Calls:
                 temperature=temperature,
                 timeout_s=max(LEAST_SECONDS, self._meter.seconds_left),
                 images=images,
+                max_tokens=room,
             )
         except ReplayMiss:
             raise
@@ -81,16 +87,17 @@ class Calls:
             raise self._told(error) from error
         return reply.value
 
-    def _afford(self, messages: Sequence[Message], *, last: bool) -> None:
-        """Refuse a call that would go past the budget.
+    def _afford(self, tokens_in: int, *, last: bool) -> int:
+        """How many tokens the reply may have, so that the call stays within the budget.
 
         Raises:
-            BudgetExceeded: it would.
+            BudgetExceeded: there is no room for a reply.
         """
         gone = self._meter.all_gone() if last else self._meter.gone()
-        guess = sum(len(message.content) for message in messages) / CHARS_A_TOKEN
-        if gone or guess > self._meter.tokens_left:
+        room = self._meter.tokens_left - tokens_in
+        if gone or room < LEAST_REPLY:
             raise BudgetExceeded(gone or "too few tokens are left for another call")
+        return room
 
     def _told(self, error: ModelError) -> Exception:
         """What an error means here: spent time, a reply that is none, or a model out of reach."""
@@ -107,6 +114,8 @@ class Calls:
 
     def _recorded(self, request: str) -> Recorded | None:
         """The call from the record, counted as if it were made now; None where it must be made."""
+        prompted = Prompted(round=self._round, purpose=self._purpose, request=request)
+        self._recorder.add(prompted)
         call = self._recorder.past.call(request, self._purpose)
         if call is None:
             return None
@@ -133,6 +142,13 @@ class Calls:
     def _store_call(self, call: CallRecord) -> None:
         with self._store.begin() as session:
             add_call(session, NewCall(**vars(call), trajectory_id=self._recorder.trajectory))
+
+
+def _estimate(messages: Sequence[Message], schema: type[BaseModel], images: int) -> int:
+    """Tokens of a request, rather too many."""
+    form = json.dumps(schema.model_json_schema())
+    text = sum(len(message.content.encode()) for message in messages) + len(form)
+    return round(text / BYTES_A_TOKEN) + images * IMAGE_TOKENS
 
 
 def recorded_calls(session: Session, trajectory: str) -> list[CallRecord]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from domain.asking import Action, Mode
-from domain.errors import NotFound
+from domain.errors import HomerError, InputError
 from domain.trajectory import Neighbour, Retrieved
 from memory.retrieval.result import Retrieval, UnknownLabel
 from nodes.desk import Desk
@@ -38,13 +38,13 @@ def _search(state: State, desk: Desk, action: Action, mode: Mode) -> Retrieved:
         found = desk.memory.search(
             view_of(state), mode, action.query, focus.id if focus else None, seen
         )
-    except UnknownLabel as error:
+    except (UnknownLabel, InputError) as error:
         return _refused(state["round"], action, mode, focus, error)
     return event_of(found, state["round"])
 
 
 def _refused(
-    number: int, action: Action, mode: Mode, focus: Focus | None, error: NotFound
+    number: int, action: Action, mode: Mode, focus: Focus | None, error: HomerError
 ) -> Retrieved:
     return Retrieved(
         round=number,

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from domain.asking import Action, Evidence, Mode, Question
 from domain.errors import BudgetExceeded
 from domain.ledger import bind, refs
 from domain.trajectory import AnswerProposed, Failed, Retrieved
 from nodes.desk import Desk
-from nodes.harness.constrain import chosen, letter, words
+from nodes.harness.constrain import chosen, letter, made_up_tags, words
 from nodes.past import SURVEYED
 from nodes.reasoners.port import Conclusion, Turn, Unreadable
 from nodes.state import State, ledger_of, outcome_of, plain, question_of
-from nodes.turns import attempt, turn_of
+from nodes.turns import attempt, shown_tags, turn_of
 
 _QUOTED = 3
 NO_ANSWER = "No readable answer came: this is what the evidence says most plainly."
@@ -45,7 +45,7 @@ def _checked(desk: Desk, turn: Turn) -> Conclusion:
         raise Unreadable(f"Nothing with the id {', '.join(unknown)} was retrieved: cite others.")
     options = turn.question.options
     if not options:
-        return _open(said)
+        return _open(said, shown_tags(turn.question, desk))
     option = chosen(said.option or said.text, options)
     if option is None:
         raise Unreadable(f"Choose exactly one letter from A to {letter(len(options) - 1)}.")
@@ -54,13 +54,15 @@ def _checked(desk: Desk, turn: Turn) -> Conclusion:
     return said.model_copy(update={"option": option, "not_in_memory": False})
 
 
-def _open(said: Conclusion) -> Conclusion:
+def _open(said: Conclusion, tags: Collection[str]) -> Conclusion:
     if said.not_in_memory:
         return said.model_copy(update={"option": None, "refs": ()})
     if not said.text.strip():
         raise Unreadable("The answer is empty.")
     if not said.refs:
         raise Unreadable("Cite the evidence, or say that the memory does not hold it.")
+    if made_up := made_up_tags(said.text, tags) if not said.found else ():
+        raise Unreadable(f"Nobody goes by {', '.join(made_up)}: use tags as they were shown.")
     return said.model_copy(update={"option": None})
 
 

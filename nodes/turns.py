@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from domain.asking import Mode, Question
+from domain.asking import Ledger, Mode, Question, Subtask
 from domain.people import TAG
-from domain.trajectory import Acted, Failed, Neighbour, Retrieved, RoundOpened
+from domain.trajectory import (
+    Acted,
+    Failed,
+    Neighbour,
+    Planned,
+    Replanned,
+    Retrieved,
+    RoundOpened,
+)
 from nodes.desk import Desk
 from nodes.harness.constrain import Asked
 from nodes.harness.inform import card
@@ -33,6 +41,7 @@ def turn_of(state: State, desk: Desk, **more: Any) -> Turn:
         question=question_of(state),
         view=view_of(state),
         ledger=ledger_of(state),
+        planned=planned(desk.recorder),
         current=current_of(state),
         round=state.get("round", 0),
         focus=focus_of(state),
@@ -54,6 +63,14 @@ def is_last(state: State, desk: Desk) -> bool:
     """Whether no round follows the one that is open."""
     last, number = progress_of(state).last, state.get("round", 0)
     return number >= desk.settings.rounds or (last is not None and number >= last)
+
+
+def planned(recorder: Recorder) -> Ledger:
+    """The plan as it was made or repaired last, without what came of it; empty before."""
+    made = [e for e in recorder.events if isinstance(e, Planned | Replanned)]
+    plans = [e.subtasks for e in made if isinstance(e, Planned) or not e.empty]
+    bare = (Subtask(id=s.id, text=s.text, depends=s.depends) for s in (plans or [()])[-1])
+    return Ledger(subtasks=tuple(bare))
 
 
 def steps(recorder: Recorder) -> tuple[Step, ...]:

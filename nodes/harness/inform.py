@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterable, Sequence
 
-from domain.asking import Action, Evidence, Ledger, Question, Subtask
+from domain.asking import Action, Evidence, Ledger, Question, Subtask, SubtaskState
 from domain.people import TAG
 from domain.time import clock
 from domain.trajectory import Neighbour, Retrieved
@@ -90,19 +90,40 @@ def _neighbour(neighbour: Neighbour) -> str:
 def ledger_lines(ledger: Ledger, current: Subtask | None, full: bool) -> str:
     """The plan: in full when it changed, else one line."""
     if not full:
+        # The plan stands with the question.
         states = ", ".join(f"{s.id} {s.state}" for s in ledger.subtasks)
         return f"<ledger>unchanged: {states}</ledger>"
     lines = [_subtask(s, current) for s in ledger.subtasks]
     return "\n".join(["<ledger>", *lines, "</ledger>"])
 
 
+def plan_lines(planned: Ledger) -> str:
+    """The plan itself, as it is shown once with the question."""
+    lines = [f"{s.id}{_after(s)} {quoted(s.text)}" for s in planned.subtasks]
+    return "\n".join(["<ledger>", *lines, "</ledger>"]) if lines else ""
+
+
+def _after(subtask: Subtask) -> str:
+    return f" (after {', '.join(subtask.depends)})" if subtask.depends else ""
+
+
+def has_news(ledger: Ledger, planned: Ledger) -> bool:
+    """Whether the ledger holds more than the plan and how often was searched for its parts."""
+    return [_news(s) for s in ledger.subtasks] != [_news(s) for s in planned.subtasks]
+
+
+def _news(subtask: Subtask) -> tuple[object, ...]:
+    begun = (SubtaskState.PENDING, SubtaskState.SEARCHING)
+    state = None if subtask.state in begun else subtask.state
+    return subtask.id, subtask.text, state, subtask.answer, subtask.evidence
+
+
 def _subtask(subtask: Subtask, current: Subtask | None) -> str:
     mark = "*" if current is not None and subtask.id == current.id else "-"
-    after = f" (after {', '.join(subtask.depends)})" if subtask.depends else ""
     answer = f": {quoted(subtask.answer)}" if subtask.answer else ""
     known = f" [{len(subtask.evidence)} pieces of evidence]" if subtask.evidence else ""
     state = f"{subtask.state}, {subtask.attempts} attempts"
-    return f"{mark} {subtask.id} ({state}){after} {quoted(subtask.text)}{answer}{known}"
+    return f"{mark} {subtask.id} ({state}){_after(subtask)} {quoted(subtask.text)}{answer}{known}"
 
 
 def question_lines(question: Question) -> str:

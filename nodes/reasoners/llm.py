@@ -7,7 +7,7 @@ from typing import Protocol, TypeVar
 
 from pydantic import BaseModel
 
-from domain.asking import Action
+from domain.asking import Action, Subtask
 from domain.ledger import Draft, Edits
 from domain.settings import AskSettings
 from models.messages import Message, assistant, system, user
@@ -16,10 +16,12 @@ from nodes.harness.inform import (
     action_line,
     card,
     focus_line,
+    has_news,
     hint_lines,
     ledger_lines,
     memory_line,
     people_lines,
+    plan_lines,
     question_lines,
     subtask_line,
 )
@@ -91,7 +93,7 @@ class LlmReasoner:
             "act",
             round=turn.round,
             rounds=self._settings.rounds,
-            ledger=ledger_lines(turn.ledger, turn.current, full=True),
+            ledger=_ledger(turn, turn.current),
             current=subtask_line(turn.current),
             focus=_focus(turn),
             notes=_notes(turn),
@@ -107,7 +109,7 @@ class LlmReasoner:
         found = card(turn.found, (), repeats=False) if turn.found else ""
         ask = prompt(
             "assess",
-            ledger=ledger_lines(turn.ledger, turn.current, full=True),
+            ledger=_ledger(turn, turn.current),
             current=subtask_line(turn.current),
             card=found,
             notes=_notes(turn),
@@ -128,7 +130,7 @@ class LlmReasoner:
         """Repair the plan."""
         ask = prompt(
             "replan",
-            ledger=ledger_lines(turn.ledger, turn.current, full=True),
+            ledger=_ledger(turn, turn.current),
             reasons="; ".join(reasons),
             adds=self._settings.replan_adds,
             notes=_notes(turn),
@@ -143,7 +145,7 @@ class LlmReasoner:
         """Answer from everything, at temperature 0."""
         ask = prompt(
             "conclude",
-            ledger=ledger_lines(turn.ledger, None, full=True),
+            ledger=_ledger(turn, None),
             evidence=_evidence(turn),
             form=_form(turn),
             notes=_notes(turn),
@@ -158,7 +160,10 @@ class LlmReasoner:
 def _messages(turn: Turn, ask: str, steps: Sequence[Step] = ()) -> list[Message]:
     """The stable part first, so that providers can cache it; then the searches; then the task."""
     question = prompt(
-        "question", question=question_lines(turn.question), people=people_lines(turn.people)
+        "question",
+        question=question_lines(turn.question),
+        people=people_lines(turn.people),
+        plan=plan_lines(turn.planned),
     )
     talk = [system(prompt("system")), user(question)]
     for i, step in enumerate(steps):
@@ -173,6 +178,11 @@ def _shortened(text: str) -> str:
     head, *rest = text.split("\n")
     memories = [line for line in rest if line.startswith("<memory")]
     return "\n".join([head, *memories[:OLD_LINES], "</card>"])
+
+
+def _ledger(turn: Turn, current: Subtask | None) -> str:
+    """In full when it changed since the plan was shown with the question, else in one line."""
+    return ledger_lines(turn.ledger, current, full=has_news(turn.ledger, turn.planned))
 
 
 def _focus(turn: Turn) -> str:

@@ -34,12 +34,14 @@ class Turn(Frozen):
     ``evidence`` is everything retrieved so far, in the order of first sight; ``complaint`` says
     what was wrong with its last reply; ``final`` that this is the last round. ``neighbours`` are
     the segments that the focus has edges to; ``people`` are names by tag. ``seconds`` and
-    ``tokens`` are what is left of the budget.
+    ``tokens`` are what is left of the budget. ``planned`` is the plan as it was made or repaired
+    last.
     """
 
     question: Question
     view: MemoryView
     ledger: Ledger = Ledger()
+    planned: Ledger = Ledger()
     current: Subtask | None = None
     round: int = 0
     focus: Focus | None = None

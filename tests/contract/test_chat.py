@@ -149,6 +149,13 @@ def test_temperature_limit_and_images_reach_the_server() -> None:
     assert kinds == ["text", "image_url", "image_url"]
 
 
+@pytest.mark.parametrize(("room", "sent"), [(5_000, 900), (700, 512), (90, 90), (None, 900)])
+def test_a_reply_can_be_held_shorter_than_the_profile_does(room: int | None, sent: int) -> None:
+    with OpenAIServer([{"name": "Paris"}]) as server:
+        chat_of(server, max_tokens=900).ask(TURNS, City, purpose="t", max_tokens=room)
+    assert server.requests[0]["max_tokens"] == sent
+
+
 def test_a_model_that_cannot_see_is_not_shown_images() -> None:
     with OpenAIServer() as server:
         chat = chat_of(server, images=False)

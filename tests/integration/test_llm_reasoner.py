@@ -98,6 +98,8 @@ def test_the_stable_part_comes_first_and_the_searches_grow_at_the_end(party: Sto
     assert len(acts) >= 3
     for before, after in pairwise(acts):
         assert after[: len(before) - 1] == before[:-1]
+    assert "t1 find out: Who opens the gate?" in acts[0][1]
+    assert "<ledger>unchanged: t1 searching</ledger>" in acts[0][-1]
 
 
 def test_temperatures_are_those_of_the_paper(party: Store) -> None:

@@ -17,10 +17,12 @@ from nodes.harness.inform import (
     action_line,
     card,
     focus_line,
+    has_news,
     hint_lines,
     ledger_lines,
     memory_line,
     people_lines,
+    plan_lines,
     question_lines,
     quoted,
 )
@@ -138,6 +140,16 @@ def test_the_ledger_is_shown_in_full_or_in_one_line() -> None:
     assert full[2] == "* t2 (pending, 0 attempts) (after t1) why"
     line = ledger_lines(made, None, full=False)
     assert line == "<ledger>unchanged: t1 resolved, t2 pending</ledger>"
+
+
+def test_the_ledger_has_news_once_something_came_of_the_plan() -> None:
+    planned, _ = start([Draft(text="what"), Draft(text="why", depends=("t1",))], "q", ASK)
+    assert plan_lines(planned).splitlines()[1:3] == ["t1 what", "t2 (after t1) why"]
+    assert plan_lines(Ledger()) == ""
+    begun = begin(planned, "t1")
+    assert not has_news(begun, planned)
+    assert has_news(bind(begun, "t1", ["m1"], 0.5), planned)
+    assert has_news(ledger(), planned)
 
 
 def test_options_have_letters_and_the_moment_of_asking_is_said() -> None:

@@ -80,9 +80,11 @@ class FakeChat:
     def __init__(self, sink: Any, outcome: Any, reply: Any = None) -> None:
         self._sink, self._outcome, self._reply = sink, outcome, reply
         self.timeouts: list[float] = []
+        self.rooms: list[int] = []
 
     def ask(self, messages: Any, schema: Any, **more: Any) -> Reply[Any]:
         self.timeouts.append(more["timeout_s"])
+        self.rooms.append(more["max_tokens"])
         error = str(self._outcome) if isinstance(self._outcome, Exception) else None
         self._sink(
             CallRecord("hash", more["purpose"], "p", "m", (), self._reply, error, 50, 5, 0.25, 12)
@@ -147,6 +149,19 @@ def test_a_call_that_runs_into_the_deadline_is_a_budget_that_is_gone() -> None:
     made, _, _ = calls(meter(0.0, 1.0, 1.0, 301.0), ModelError("timed out"))
     with pytest.raises(BudgetExceeded, match="during a call"):
         say(made)
+
+
+def test_a_reply_has_no_more_room_than_the_budget_leaves() -> None:
+    made, _, chat = calls(meter(tokens=49_000), Said(text="hi"))
+    say(made, user("x" * 300))
+    with pytest.raises(BudgetExceeded, match="too few tokens"):
+        say(made, user("字" * 900))
+    (room,) = chat.rooms
+    assert 700 < room < 900
+    images, _, chat = calls(meter(tokens=49_000), Said(text="hi"))
+    with pytest.raises(BudgetExceeded):
+        images.ask("assess", [user("see")], Said, round=1, temperature=0.0, images=[b"x"])
+    assert chat.rooms == []
 
 
 def test_a_call_that_cannot_be_afforded_is_not_made() -> None:

@@ -22,7 +22,7 @@ from nodes.reasoners.replies import (
 )
 
 SLOTS = {
-    "question": {"question", "people"},
+    "question": {"question", "people", "plan"},
     "plan": {"most", "notes"},
     "act": {"round", "rounds", "ledger", "current", "focus", "notes"},
     "act_lines": set(),
