@@ -46,7 +46,12 @@ def trajectory(
     """
     from store.database import open_store
     from store.home import Home
-    from store.queries.trajectories import events_of, find_trajectory, list_trajectories
+    from store.queries.trajectories import (
+        events_of,
+        find_trajectory,
+        list_trajectories,
+        marks_of,
+    )
 
     if name is None and (usage or at is not None):
         raise typer.BadParameter("--usage and --round need the ID of a trajectory")
@@ -54,13 +59,16 @@ def trajectory(
         if name is None:
             return _show_list(list_trajectories(session), json)
         found = find_trajectory(session, name)
-        events = events_of(session, found.id)
+        events, marks = events_of(session, found.id), marks_of(session, found.id)
     if usage:
         return _show_usage(events, json)
     if at is not None:
         return _show_round(events, at, json)
     if json:
-        rounds = [event.model_dump(mode="json") for event in events]
+        rounds = [
+            {**event.model_dump(mode="json"), "at": mark.at.isoformat(), "step": mark.step}
+            for event, mark in zip(events, marks, strict=True)
+        ]
         return say_json({**_as_json(found), "events": rounds})
     return _show(found, events)
 

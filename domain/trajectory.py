@@ -86,6 +86,14 @@ class RoundOpened(_Event):
     focus: str | None = None
 
 
+class Prompted(_Event):
+    """A language model is asked: what comes of it is told by the call with the same request."""
+
+    kind: Literal["prompt"] = "prompt"
+    purpose: str
+    request: str = Field(description="hash of the request")
+
+
 class ModelCalled(_Event):
     """A language model was called; the messages are in the store under ``request``."""
 
@@ -255,6 +263,7 @@ Event = Annotated[
     | Progressed
     | Replanned
     | RoundOpened
+    | Prompted
     | ModelCalled
     | Acted
     | Guarded

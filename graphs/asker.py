@@ -124,7 +124,7 @@ class Asker:
             profile = self._profile.name
             add_trajectory(session, trajectory, row.question, row.view, MACHINE, profile)
         recorder = self._recorder(trajectory, on_event)
-        recorder.events = [self._anew(fork[0], edit), *fork[1:]]
+        recorder.begin_with([self._anew(fork[0], edit), *fork[1:]])
         recorder.past = going_on((), recorder.events)
         return self._run(start_of(row, recorder.events), recorder, row.view)
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from domain.trajectory import Event
 from store.queries.trajectories import (
     CHECKPOINTS,
+    Mark,
     add_checkpoint_schema,
     append_events,
     has_checkpoints,
@@ -66,10 +67,12 @@ class Checkpoints:
         if not ready:
             self.saver.setup()
 
-    def append(self, trajectory: str, first: int, events: Sequence[Event]) -> None:
+    def append(
+        self, trajectory: str, first: int, events: Sequence[Event], marks: Sequence[Mark] = ()
+    ) -> None:
         """Append events to a trajectory, over the same connections as its checkpoints."""
         with self._pool.connection() as connection:
-            append_events(connection, trajectory, first, events)
+            append_events(connection, trajectory, first, events, marks)
 
     def close(self) -> None:
         """Give the connections back."""

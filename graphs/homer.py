@@ -91,6 +91,7 @@ def _step(name: str, node: Node) -> Any:
 
     def run(state: State, runtime: Runtime[Desk]) -> Command[str]:
         desk = runtime.context
+        desk.recorder.step = name
         try:
             update = node(state, desk)
         except BudgetExceeded as error:

@@ -139,7 +139,7 @@ def _run_again(
     own = events[inherited(events) :]
     decided = own[0].edit.action if isinstance(own[0], Forked) else None
     recorder = Recorder(store, row.id, lambda *_: None)
-    recorder.events = list(events[: len(events) - len(own) + 1])
+    recorder.begin_with(events[: len(events) - len(own) + 1])
     told, later = parted(calls, own)
     recorder.past = Past([*told, *later], own, decided, alone=True)
     state = start_of(row, events)

@@ -7,7 +7,7 @@ import tomllib
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, PositiveInt, ValidationError
+from pydantic import Field, PositiveInt, TypeAdapter, ValidationError
 
 from domain.base import Frozen
 from domain.errors import NotFound, SetupError
@@ -28,6 +28,9 @@ class Price(Frozen):
 
     input: float = Field(ge=0)
     output: float = Field(ge=0)
+
+
+_PRICES = TypeAdapter(dict[str, Price])
 
 
 class ChatSpec(Frozen):
@@ -109,7 +112,8 @@ def load_profile(name_or_path: str | None = None, home_config: Path | None = Non
 
     A name is one of the profiles that come with Homer or of ``[profiles.NAME]`` in ``homer.toml``,
     which may also change a bundled profile of that name. A path (``*.toml``) is read as it is. Both
-    may say ``base = "NAME"`` to change only some things of another profile.
+    may say ``base = "NAME"`` to change only some things of another profile. ``[prices]`` of
+    ``homer.toml`` says what models cost, where a profile does not.
 
     Args:
         name_or_path: a profile's name or a TOML file; None to look further.
@@ -123,7 +127,7 @@ def load_profile(name_or_path: str | None = None, home_config: Path | None = Non
     extra = config.get("profiles", {})
     wanted = name_or_path or os.environ.get(ENVIRONMENT) or config.get("profile") or DEFAULT
     name = Path(wanted).stem if wanted.endswith(".toml") else wanted
-    return _validated(name, _resolved(wanted, extra, ()))
+    return _priced(_validated(name, _resolved(wanted, extra, ())), config.get("prices", {}))
 
 
 def bundled_profiles() -> tuple[str, ...]:
@@ -168,6 +172,21 @@ def _validated(name: str, table: dict[str, Any]) -> Profile:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise SetupError(f"the profile {name!r} is wrong at {where}: {first['msg']}") from error
+
+
+def _priced(profile: Profile, prices: Any) -> Profile:
+    """The profile with what the home's table says a model costs."""
+    try:
+        table = _PRICES.validate_python(prices)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise SetupError(f"[prices] of homer.toml is wrong at {where}: {first['msg']}") from error
+    chat = {
+        role: spec.model_copy(update={"price": spec.price or table.get(spec.model)})
+        for role, spec in profile.chat.items()
+    }
+    return profile.model_copy(update={"chat": chat})
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeVar
 
 from domain.asking import Evidence
 from domain.trajectory import Event, QuestionAsked, Retrieved, Setup
 from nodes.past import Past
-from store.queries.trajectories import drop_events, events_of
+from store.queries.trajectories import Mark, drop_events, events_of
 
 if TYPE_CHECKING:
     from store.database import Store
 
 E = TypeVar("E")
-Append = Callable[[str, int, Sequence[Event]], None]
-"""Writes events of a trajectory, numbered from the given one."""
+Append = Callable[[str, int, Sequence[Event], Sequence[Mark]], None]
+"""Writes events of a trajectory with their marks, numbered from the given one."""
 
 
 class Recorder:
@@ -23,7 +24,7 @@ class Recorder:
 
     Events are numbered by the machine's state. When a run goes on after a crash, ``rewind`` forgets
     those of the step that was cut off, so that doing it again leaves no trace twice. ``past`` is
-    what the run takes from a record.
+    what the run takes from a record; ``step`` is the machine's step that events come from now.
     """
 
     def __init__(
@@ -38,7 +39,9 @@ class Recorder:
         self.events: list[Event] = []
         self.cards: dict[int, str] = {}
         self.past = Past()
+        self.step = ""
         self._saved = 0
+        self._marks: list[Mark] = []
         self._evidence: dict[str, Evidence] = {}
         self._counted = 0
 
@@ -64,12 +67,20 @@ class Recorder:
             drop_events(session, self.trajectory, seq)
             self.events = events_of(session, self.trajectory)
         self._saved, self._counted, self._evidence = self.seq, 0, {}
+        self._marks.clear()
         self.cards.clear()
+
+    def begin_with(self, events: Sequence[Event]) -> None:
+        """Take over events of another run, as if they had happened in this one."""
+        now = datetime.now(UTC)
+        self.events = list(events)
+        self._marks = [Mark(now) for _ in events]
 
     def add(self, *events: Event) -> None:
         """Note events; they are on disk after the next ``flush``."""
         for event in events:
             self.events.append(event)
+            self._marks.append(Mark(datetime.now(UTC), self.step))
             if self._on_event is not None:
                 self._on_event(event)
 
@@ -77,8 +88,9 @@ class Recorder:
         """Write what is new."""
         new = self.events[self._saved :]
         if new:
-            self._append(self.trajectory, self._saved, new)
+            self._append(self.trajectory, self._saved, new, self._marks)
         self._saved = self.seq
+        self._marks = []
 
     def of(self, kind: type[E]) -> list[E]:
         """The events of one kind so far, in order."""

@@ -404,7 +404,7 @@ class TrajectoryVideoRow(Base):
 
 
 class TrajectoryEventRow(Base):
-    """One typed event of a trajectory, append-only."""
+    """One typed event of a trajectory, append-only; ``step`` is the machine's step it came from."""
 
     __tablename__ = "trajectory_events"
     trajectory_id: Mapped[str] = mapped_column(
@@ -414,10 +414,11 @@ class TrajectoryEventRow(Base):
     kind: Mapped[str]
     payload: Mapped[dict[str, Any]] = mapped_column(JSONB)
     at: Mapped[datetime] = _now()
+    step: Mapped[str] = mapped_column(server_default="")
 
 
 class MessageRow(Base):
-    """The message pool: each distinct message once, by the SHA-256 of its canonical JSON."""
+    """The message pool: each distinct message once, by the hash of its canonical JSON."""
 
     __tablename__ = "messages"
     hash: Mapped[str] = mapped_column(primary_key=True)

@@ -51,7 +51,8 @@ def _views(looked: Query) -> Query:
 
 def _events(looked: Query) -> Query:
     e = TrajectoryEventRow
-    query = select(e.trajectory_id, e.seq, e.kind, e.payload, cast(e.at, Text).label("at"))
+    at = cast(e.at, Text).label("at")
+    query = select(e.trajectory_id, e.seq, e.kind, e.payload, at, e.step)
     return query.where(e.trajectory_id.in_(looked)).order_by(e.trajectory_id, e.seq)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
@@ -49,10 +50,18 @@ class Usage:
     ms: int
 
 
+NAME_BYTES = 20
+"""As many as git's: a call names all its messages, which are many and often short."""
+
+
 def message_hash(message: Mapping[str, Any]) -> str:
-    """SHA-256 of the message's canonical JSON (sorted keys, no spaces, UTF-8)."""
+    """The first 160 bits of the SHA-256 of the message's canonical JSON, in URL-safe base64.
+
+    Canonical is: sorted keys, no spaces, UTF-8.
+    """
     canonical = json.dumps(message, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return hashlib.sha256(canonical.encode()).hexdigest()
+    digest = hashlib.sha256(canonical.encode()).digest()[:NAME_BYTES]
+    return base64.urlsafe_b64encode(digest).decode().rstrip("=")
 
 
 def add_call(session: Session, call: NewCall) -> int:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
 
 from psycopg import Connection
 from sqlalchemy import Select, delete, func, insert, select, text, update
@@ -63,25 +63,47 @@ def add_trajectory(
     session.execute(insert(TrajectoryVideoRow), scopes)
 
 
+class Mark(NamedTuple):
+    """When an event happened, and in which step of the machine."""
+
+    at: datetime
+    step: str = ""
+
+
 def append_events(
-    connection: Connection[Any], trajectory: str, first: int, events: Sequence[Event]
+    connection: Connection[Any],
+    trajectory: str,
+    first: int,
+    events: Sequence[Event],
+    marks: Sequence[Mark] = (),
 ) -> None:
     """Append ``events`` as ``first``, ``first + 1``...; a number that is taken is an error.
 
     One statement over a psycopg connection that commits by itself: a run appends at every step.
+    ``marks`` has one entry an event; without marks they happened now.
     """
     if not events:
         return
     payloads = [event.model_dump_json() for event in events]
     kinds = [event.kind for event in events]
-    connection.execute(_APPEND, (trajectory, first, kinds, payloads))
+    times = [mark.at for mark in marks] or [datetime.now(UTC)] * len(events)
+    steps = [mark.step for mark in marks] or [""] * len(events)
+    connection.execute(_APPEND, (trajectory, first, kinds, payloads, times, steps))
 
 
 _APPEND = """
-INSERT INTO trajectory_events (trajectory_id, seq, kind, payload)
-SELECT %s, %s + n - 1, kind, payload
-FROM unnest(%s::text[], %s::jsonb[]) WITH ORDINALITY AS event (kind, payload, n)
+INSERT INTO trajectory_events (trajectory_id, seq, kind, payload, at, step)
+SELECT %s, %s + n - 1, kind, payload, at, step
+FROM unnest(%s::text[], %s::jsonb[], %s::timestamptz[], %s::text[])
+WITH ORDINALITY AS event (kind, payload, at, step, n)
 """
+
+
+def marks_of(session: Session, trajectory: str) -> list[Mark]:
+    """The marks of all events of a trajectory, in order."""
+    rows = TrajectoryEventRow
+    query = select(rows.at, rows.step).where(rows.trajectory_id == trajectory).order_by(rows.seq)
+    return [Mark(*row) for row in session.execute(query)]
 
 
 def drop_events(session: Session, trajectory: str, first: int) -> None:

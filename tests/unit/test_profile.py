@@ -162,3 +162,31 @@ def test_a_call_costs_what_its_tokens_cost(spec: ChatSpec, usd: float) -> None:
 @pytest.mark.parametrize("name", ["gemini", "openai"])
 def test_the_bundled_profiles_models_have_a_price(name: str) -> None:
     assert cost_usd(load_profile(name).chat["default"], 1_000_000, 0) > 0
+
+
+PRICES = """
+profile = "mine"
+[prices]
+"openai:gpt-of-tomorrow" = { input = 2.0, output = 8.0 }
+"openai:other" = { input = 1.0, output = 1.0 }
+[profiles.mine]
+base = "openai"
+chat.default.model = "openai:gpt-of-tomorrow"
+chat.writer = { model = "openai:other", price = { input = 5.0, output = 5.0 } }
+"""
+
+
+def test_a_users_table_of_prices_knows_new_models_and_a_profile_comes_first(config: Path) -> None:
+    config.write_text(PRICES)
+    chat = load_profile(None, config).chat
+    assert cost_usd(chat["default"], 1_000_000, 500_000) == pytest.approx(6.0)
+    assert cost_usd(chat["writer"], 1_000_000, 0) == pytest.approx(5.0)
+
+
+@pytest.mark.parametrize(
+    "line", ['"openai:x" = 3', '"openai:x" = { input = -1, output = 1 }', '"x" = { input = 1 }']
+)
+def test_a_price_that_is_none_is_refused_with_its_place(config: Path, line: str) -> None:
+    config.write_text(f"[prices]\n{line}\n")
+    with pytest.raises(SetupError, match=r"\[prices\] of homer.toml is wrong at"):
+        load_profile(None, config)
