@@ -1,0 +1,252 @@
+"""Ingestion beside real time: how long watching a video takes, stage by stage.
+
+    python -m benchmarks.ingest [VIDEO ...] [--heights 720 1080] [--seconds 60] [--profile local]
+
+Each video is re-encoded to H.264 at 720p and 1080p, keeps its own sound and frame rate, and is
+watched as ``homer ingest --direct`` does it: every stage on, the profile's models, an embedded
+Postgres of its own that is thrown away afterwards. Models are loaded beforehand, on five seconds
+of the first video; how long that took is printed too, since each ingestion pays it once.
+
+A stage's seconds are its own, without those of stages within it. Clips are remembered while the
+next one is perceived, so on videos of several clips the stages may add up to more than the whole.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import Any, cast
+
+import av
+
+import flows.watching
+from benchmarks.keyframes import DEFAULT, SHARED, encode
+from domain.media import Video
+from flows.desk import Desk
+from flows.steps import PlainSteps, watch
+from flows.watching import Watching, open_video
+from models.profile import load_profile
+from models.toolbox import Toolbox
+from perception.decode import RawClip, read_clips
+from perception.source import probe
+from store.database import open_store
+from store.embedded import EmbeddedPostgres
+from store.home import Home
+
+HEIGHTS = (720, 1080)
+TOOLS = {
+    "activity": "voice activity",
+    "speech": "speech recognition",
+    "speaker": "voices",
+    "faces": "faces",
+    "screen": "screen text",
+    "text": "text vectors",
+}
+STEPS = {"perceive": "keyframes, grouping", "remember": "memories, store", "weave": "events"}
+DECODING = "decoding, eq. 1 and 2, sound"
+STAGES = (DECODING, STEPS["perceive"], *TOOLS.values(), STEPS["remember"], STEPS["weave"])
+
+
+class Stages:
+    """Seconds by stage; those of a stage within another one count for the inner one alone."""
+
+    def __init__(self) -> None:
+        self.seconds: Counter[str] = Counter()
+        self._open = threading.local()
+
+    @contextmanager
+    def on(self, stage: str) -> Iterator[None]:
+        """Count the time within for ``stage``."""
+        inner = self._open.__dict__.setdefault("inner", [])
+        inner.append(0.0)
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            took = time.perf_counter() - start
+            self.seconds[stage] += took - inner.pop()
+            if inner:
+                inner[-1] += took
+
+    def timed(self, stage: str, work: Callable[..., Any]) -> Callable[..., Any]:
+        """``work``, whose time counts for ``stage``."""
+
+        @wraps(work)
+        def run(*args: Any, **more: Any) -> Any:
+            with self.on(stage):
+                return work(*args, **more)
+
+        return run
+
+    def each(self, *args: Any) -> Iterator[RawClip]:
+        """``read_clips``, with the time until each clip is there counted as decoding."""
+        clips = read_clips(*args)
+        while True:
+            with self.on(DECODING):
+                raw = next(clips, None)
+            if raw is None:
+                return
+            yield raw
+
+
+class TimedTools:
+    """A toolbox whose models' time is counted."""
+
+    def __init__(self, toolbox: Toolbox, stages: Stages) -> None:
+        self._toolbox, self._stages = toolbox, stages
+
+    def __getattr__(self, name: str) -> Any:
+        tool = getattr(self._toolbox, name)
+        return TimedTool(tool, self._stages, TOOLS[name]) if name in TOOLS else tool
+
+
+class TimedTool:
+    """A model each call of which is counted."""
+
+    def __init__(self, tool: object, stages: Stages, stage: str) -> None:
+        self._tool, self._stages, self._stage = tool, stages, stage
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._tool, name)
+        return self._stages.timed(self._stage, value) if callable(value) else value
+
+
+class Silent:
+    """Is told how it goes and says nothing, but that a clip failed."""
+
+    def opened(self, video: Video, clips: int, done: int) -> None:
+        """Nothing to say."""
+
+    def remembered(self, video: Video, clip: int) -> None:
+        """Nothing to say."""
+
+    def failed(self, _video: Video, _clip: int, error: Exception) -> None:
+        """A figure that leaves out a clip would be none."""
+        raise error
+
+    def said(self, text: str) -> None:
+        """Nothing to say."""
+
+
+@dataclass(frozen=True)
+class Took:
+    """What one ingestion took, in seconds; ``cpu`` is of the process, all threads together."""
+
+    wall: float
+    cpu: float
+    stages: Counter[str]
+
+
+def ingest(desk: Desk, path: Path) -> Took:
+    """Watch ``path`` as the command does, without Prefect."""
+    stages = Stages()
+    timed = Desk(
+        desk.home, desk.store, desk.profile, cast("Toolbox", TimedTools(desk.toolbox, stages))
+    )
+    flows.watching.read_clips = stages.each
+    wall, cpu = time.perf_counter(), time.process_time()
+    with open_video(timed, path) as work, PlainSteps() as steps:
+        _count(work, stages)
+        watch(work, steps, Silent())
+    return Took(time.perf_counter() - wall, time.process_time() - cpu, stages.seconds)
+
+
+def _count(work: Watching, stages: Stages) -> None:
+    for step, stage in STEPS.items():
+        setattr(work, step, stages.timed(stage, getattr(work, step)))
+
+
+def main() -> None:
+    """Print a table a video and height."""
+    arguments = _arguments()
+    with tempfile.TemporaryDirectory() as folder, _desk(Path(folder), arguments.profile) as desk:
+        first = with_sound(arguments.videos[0], Path(folder) / "first.mkv", 360, 5.0)
+        print(
+            f"models loaded and used for the first time: {ingest(desk, first).wall:.1f} s",
+            flush=True,
+        )
+        for source in arguments.videos:
+            for height in arguments.heights:
+                name = f"{source.stem}-{height}p.mkv"
+                video = with_sound(source, Path(folder) / name, height, arguments.seconds)
+                _report(source, height, video, ingest(desk, video))
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    shared = [SHARED / name for name in DEFAULT if (SHARED / name).exists()]
+    parser.add_argument("videos", nargs="*", type=Path, default=shared)
+    parser.add_argument("--heights", type=int, nargs="+", default=HEIGHTS)
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--profile", default="local")
+    arguments = parser.parse_args()
+    if not arguments.videos:
+        parser.error("no shared media beside the repository: name a video")
+    return arguments
+
+
+@contextmanager
+def _desk(folder: Path, profile: str) -> Iterator[Desk]:
+    """The user's models with a store of its own."""
+    weights, home = Home.default().weights, Home(folder / "home").make()
+    chosen = load_profile(profile)
+    server = EmbeddedPostgres(home)
+    try:
+        with open_store(home) as store:
+            yield Desk(home, store, chosen, Toolbox(chosen, weights))
+    finally:
+        server.stop()
+
+
+def _report(source: Path, height: int, video: Path, took: Took) -> None:
+    info = probe(video)
+    length = info.duration_ms / 1000
+    print(
+        f"\n{source.name}, {height}p at {info.frame_rate:.0f} frames a second, {length:.0f} s: "
+        f"watched in {took.wall:.1f} s ({took.cpu:.1f} s of CPU), "
+        f"{length / took.wall:.1f}x real time"
+    )
+    for stage in STAGES:
+        seconds = took.stages[stage]
+        print(f"    {stage:30s} {seconds:6.2f} s  {seconds / length:6.1%} of real time", flush=True)
+
+
+def with_sound(source: Path, target: Path, height: int, seconds: float) -> Path:
+    """The first seconds of ``source`` in H.264 at ``height`` rows, with its sound as it is."""
+    pictures = encode(source, target.with_suffix(".silent.mp4"), height, seconds)
+    with (
+        av.open(str(pictures)) as seen,
+        av.open(str(source)) as heard,
+        av.open(str(target), "w") as out,
+    ):
+        packets = [*_packets(seen, out, "video", seconds), *_packets(heard, out, "audio", seconds)]
+        for _, packet in sorted(packets, key=lambda timed: timed[0]):
+            out.mux(packet)
+    pictures.unlink()
+    return target
+
+
+def _packets(
+    source: Any, out: Any, kind: str, seconds: float
+) -> list[tuple[float, av.Packet[Any]]]:
+    stream = source.streams.best(kind)
+    if stream is None:
+        return []
+    to, found = out.add_stream_from_template(stream), []
+    for packet in source.demux(stream):
+        if packet.dts is not None and packet.dts * packet.time_base < seconds:
+            found.append((float(packet.dts * packet.time_base), packet))
+            packet.stream = to
+    return found
+
+
+if __name__ == "__main__":
+    main()
