@@ -89,7 +89,7 @@ def egolife(
     with open_desk(profile) as desk, meter() as bar:
         imported = import_week(desk, folder / CAPTIONS, _moved(bar, TITLE))
         bar.start("questions", len(questions))
-        report = evaluate(desk, imported, questions, out, _told(bar))
+        report = evaluate(desk, imported, questions, out, _told(bar), _moved(bar, "baseline"))
     say_json(_plain(report, report.bars)) if json else _show_egolife(report)
     raise typer.Exit(_code(report.bars))
 

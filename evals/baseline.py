@@ -6,18 +6,20 @@ closest to any clip is chosen. Nothing else is known: no words, no time, no peop
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evals.grid import Span
+from memory.imports import Progress
 from models.ports import TextEmbedder
 from store.database import Store
 from store.queries.texts import ClipText, clip_texts
 
 RETRIEVED = 10
+AT_ONCE = 32
 
 
 @dataclass(frozen=True)
@@ -37,13 +39,15 @@ class Baseline:
     text: TextEmbedder
 
     @classmethod
-    def of(cls, store: Store, video: str, text: TextEmbedder) -> Baseline:
+    def of(
+        cls, store: Store, video: str, text: TextEmbedder, progress: Progress | None = None
+    ) -> Baseline:
         """Embed the whole text of every clip; as long a text as the model reads."""
         with store.begin() as session:
             clips = clip_texts(session, video)
-        texts = [clip.text for clip in clips]
         blank = np.zeros((0, text.dimensions), dtype=np.float32)
-        return cls(clips, text.embed(texts) if texts else blank, text)
+        vectors = _embedded(text, [clip.text for clip in clips], progress)
+        return cls(clips, np.concatenate([blank, *vectors]), text)
 
     def answer(self, question: str, options: Sequence[str], as_of_s: float) -> Plain:
         """Answer from the clips that have ended by ``as_of_s``."""
@@ -54,3 +58,13 @@ class Baseline:
         best = np.argsort(-cosines[0], kind="stable")[:RETRIEVED]
         spans = [(self.clips[n].start_ms / 1000, self.clips[n].end_ms / 1000) for n in best]
         return Plain(int(cosines[1:].max(axis=1).argmax()), tuple(spans))
+
+
+def _embedded(
+    text: TextEmbedder, texts: Sequence[str], progress: Progress | None
+) -> Iterator[NDArray[np.float32]]:
+    for first in range(0, len(texts), AT_ONCE):
+        some = texts[first : first + AT_ONCE]
+        yield text.embed(some)
+        if progress:
+            progress(first + len(some), len(texts))

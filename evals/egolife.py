@@ -114,12 +114,21 @@ class _First:
 
 
 def evaluate(
-    desk: Desk, imported: Imported, questions: Sequence[EgoQuestion], out: Path | None, told: Told
+    desk: Desk,
+    imported: Imported,
+    questions: Sequence[EgoQuestion],
+    out: Path | None,
+    told: Told,
+    progress: Progress | None = None,
 ) -> EgoReport:
-    """Ask all questions as of their times, judge the answers, and the baseline's beside them."""
+    """Ask all questions as of their times, judge the answers, and the baseline's beside them.
+
+    ``progress`` hears how far the baseline has read the memory.
+    """
     asked = [question.asked_of(imported.video) for question in questions]
     batch = ask_all(desk, asked, out, told)
-    pairs = _judged(desk, imported.video, questions, batch)
+    baseline = Baseline.of(desk.store, imported.video, desk.toolbox.text, progress)
+    pairs = _judged(baseline, questions, batch)
     homer, plain = (by_type((q.type, pair[n]) for q, pair in pairs) for n in (0, 1))
     return EgoReport(
         imported=imported,
@@ -133,10 +142,9 @@ def evaluate(
 
 
 def _judged(
-    desk: Desk, video: str, questions: Sequence[EgoQuestion], batch: Batch
+    baseline: Baseline, questions: Sequence[EgoQuestion], batch: Batch
 ) -> list[tuple[EgoQuestion, tuple[Score, Score]]]:
     """The scores of both, of every question that was answered."""
-    baseline = Baseline.of(desk.store, video, desk.toolbox.text)
     return [
         (question, (_ours(question, batch.lines[question.id]), _plain(question, baseline)))
         for question in questions

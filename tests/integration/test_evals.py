@@ -173,6 +173,15 @@ def test_the_baseline_sees_only_clips_that_have_ended(
         assert found.retrieved[0] == (clip * 30, clip * 30 + 30)
 
 
+def test_the_baseline_tells_how_far_it_has_read(store: Store) -> None:
+    remember_party(store)
+    heard: list[tuple[int, int]] = []
+    baseline = Baseline.of(
+        store, PARTY, WordToolbox().text, lambda done, total: heard.append((done, total))
+    )
+    assert heard[-1] == (len(baseline.clips), len(baseline.clips))
+
+
 def test_a_baseline_of_an_unknown_video_has_nothing(store: Store) -> None:
     nothing = Baseline.of(store, "0" * 16, WordToolbox().text)
     assert nothing.answer("Who?", ("Ann", "Bob"), 100) == Plain(0, ())
