@@ -14,7 +14,7 @@ from domain.ledger import Draft, Edits
 from domain.media import Clip, Video
 from domain.settings import AskSettings
 from domain.time import TimeSpan
-from domain.trajectory import Event
+from domain.trajectory import Event, Resolution
 from domain.view import MemoryView
 from graphs.ask import Asked
 from graphs.asker import Asker
@@ -210,6 +210,22 @@ def varied(turn: Turn) -> Action:
     """A search that is worded unlike all before it."""
     text = " ".join(f"word{turn.round}{letter}" for letter in "abc")
     return search(text, turn.forced or Mode.EVENT)
+
+
+def claimed(turn: Turn, *support: str) -> Assessment:
+    """The current subtask is called resolved, by what was found last unless told otherwise."""
+    assert turn.current is not None
+    refs = support or (turn.evidence[-1].ref,)
+    claim = Resolution(subtask=turn.current.id, answer=f"so is {turn.current.text}", refs=refs)
+    return Assessment(resolved=(claim,))
+
+
+def fresh(count: int) -> list[Callable[[Mode, str], Retrieval]]:
+    """Searches that always find something new, on another segment."""
+    return [
+        found(evidence(i), evidence(20 + i, f"alpha{i} beta{i} gamma{i}"), focus=i)
+        for i in range(1, count + 1)
+    ]
 
 
 def _first(turn: Turn) -> Conclusion:

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from domain.settings import AskSettings, Settings
 from models.profile import ChatSpec, Profile
 from models.toolbox import Toolbox
 from tests.support.asking import WordToolbox
@@ -74,7 +75,14 @@ def _conclusion(whole: str, lines: list[str]) -> dict[str, Any]:
 class LlmToolbox(WordToolbox):
     """A toolbox whose reasoner is the model behind ``server``."""
 
-    def __init__(self, server: OpenAIServer, **spec: Any) -> None:
+    def __init__(
+        self, server: OpenAIServer, *, ask: dict[str, Any] | None = None, **spec: Any
+    ) -> None:
         chat = ChatSpec(model="openai:test", base_url=server.base_url, retries=0, **spec)
-        profile = Profile(name="scripted", reasoner="llm", chat={"default": chat})
+        profile = Profile(
+            name="scripted",
+            reasoner="llm",
+            chat={"default": chat},
+            settings=Settings(ask=AskSettings(**(ask or {}))),
+        )
         Toolbox.__init__(self, profile, Path("/nonexistent"))

@@ -1,0 +1,71 @@
+"""The real machine without a database: its events stay in memory. Fast enough for hypothesis."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from domain.asking import Question
+from domain.settings import AskSettings
+from domain.trajectory import EVENT, Ended, Event
+from domain.view import MemoryView, Scope
+from graphs.ask import Asked
+from graphs.homer import build, recursion_limit
+from nodes.desk import Desk
+from nodes.meter import Meter
+from nodes.reasoners.port import Reasoner
+from nodes.recorder import Recorder
+from nodes.state import State, plain
+from tests.support.machine import VIDEO, Ran, ScriptedMemory, ScriptedReasoner
+
+
+class KeptRecorder(Recorder):
+    """Keeps events in memory only."""
+
+    def __init__(self) -> None:
+        super().__init__(None, "test", lambda *_: None)  # type: ignore[arg-type]
+
+
+@cache
+def machine() -> Any:
+    """The machine, compiled once."""
+    return build()
+
+
+def through(desk: Desk, question: Question) -> tuple[State, list[Event]]:
+    """The last state and the events of one question; every event survives its JSON."""
+    view = MemoryView(scopes=(Scope(video=VIDEO, last_clip=5),))
+    start: dict[str, Any] = {"question": plain(question), "view": plain(view), "next": "plan"}
+    limit = {"recursion_limit": recursion_limit(desk.settings.rounds, desk.settings.retries)}
+    ended = machine().invoke(start, limit, context=desk)
+    events = desk.recorder.events
+    for event in events:
+        assert EVENT.validate_json(EVENT.dump_json(event)) == event
+    return ended, events
+
+
+def desk_of(
+    reasoner: Reasoner,
+    memory: ScriptedMemory,
+    settings: AskSettings,
+    meter: Meter | None = None,
+    recorder: Recorder | None = None,
+) -> Desk:
+    """A desk whose record is kept in memory."""
+    kept = recorder or KeptRecorder()
+    return Desk(reasoner, memory, memory.cite, settings, kept, meter or Meter(settings))
+
+
+def play(memory: ScriptedMemory, **scripts: Any) -> Ran:
+    """One question of a scripted reasoner; ``question``, ``options`` and ``settings`` as well."""
+    text = scripts.pop("question", "What does Ann open?")
+    options = tuple(scripts.pop("options", ()))
+    settings = scripts.pop("settings", AskSettings())
+    reasoner = ScriptedReasoner(**scripts)
+    question = Question(text=text, videos=(VIDEO,), options=options)
+    _, events = through(desk_of(reasoner, memory, settings), question)
+    ended = events[-1]
+    assert isinstance(ended, Ended)
+    assert ended.answer is not None
+    asked = Asked("test", ended.answer, ended.rounds, ended.tokens, 0.0)
+    return Ran(asked, events, reasoner, memory)

@@ -1,0 +1,311 @@
+"""What goes wrong in a round, and what the harness does about it: the paper's table of cases.
+
+Inform, constrain, verify and correct, each case a row, each row run through the whole machine.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from domain.asking import Action, Mode, SubtaskState
+from domain.ledger import Draft, Edits, Rewrite
+from domain.settings import AskSettings
+from domain.trajectory import (
+    Assessed,
+    Ended,
+    Forced,
+    Guarded,
+    Planned,
+    Progressed,
+    Replanned,
+    Retrieved,
+    RoundClosed,
+    RoundOpened,
+)
+from nodes.reasoners.port import Assessment, Turn, Unreadable
+from tests.support.machine import (
+    Ran,
+    ScriptedMemory,
+    answer,
+    claimed,
+    edge,
+    evidence,
+    found,
+    fresh,
+    search,
+    segment,
+    varied,
+)
+from tests.support.quick import play
+
+OPTIONS = ("a red door", "a gate", "a window")
+FACTS = tuple(Draft(text=f"fact {i}") for i in range(4))
+SAME = found(evidence(1), evidence(2))
+NOTHING = found(evidence(1, score=0.1), focus=None, close=False)
+PATIENT = AskSettings(saturated_after=20, empty_rounds=20)
+
+
+def asked(memory: list[Any] | None = None, **scripts: Any) -> Ran:
+    return play(ScriptedMemory(memory or fresh(14)), **scripts)
+
+
+def turns(ran: Ran, name: str) -> list[Turn]:
+    return [turn for made, turn in ran.reasoner.turns if made == name]
+
+
+# Inform
+
+
+def test_the_same_segment_again_only_what_is_new_is_told() -> None:
+    more = found(evidence(1), evidence(3, "the lecturer leaves"))
+    ran = asked([SAME, more, found(evidence(1), focus=2)])
+    first, second, third = turns(ran, "conclude")[0].steps
+    assert "as before" not in first.card
+    assert "as before" in second.card
+    assert "the lecturer leaves" in second.card
+    assert "Ann opens the door" not in second.card
+    assert "Ann opens the door" in third.card
+
+
+def test_what_is_worked_on_and_how_it_stands_is_told_in_every_round() -> None:
+    ran = asked(plan=[FACTS], assess=[claimed])
+    shown = [(t.current.id if t.current else "", len(t.steps)) for t in turns(ran, "act")]
+    assert shown == [("t1", 0), ("t2", 1), ("t3", 2), ("t4", 3)]
+    states = [s.state for s in turns(ran, "act")[2].ledger.subtasks]
+    assert states[:3] == [SubtaskState.RESOLVED, SubtaskState.RESOLVED, SubtaskState.SEARCHING]
+
+
+# Constrain
+
+
+@pytest.mark.parametrize(
+    ("bad", "rule", "told"),
+    [
+        (Unreadable("there is no JSON object"), "format", "no JSON"),
+        (answer(" ", "m1"), "format", "empty"),
+        (Action(kind="search", query="two words"), "mode", "event, video, neighbor, keyframe"),
+        (search("door"), "query", "two words"),
+        (search("the door?"), "query", "not as a question"),
+        (search("Where was the door opened"), "query", "not as a question"),
+        (search("WHAT does Ann open"), "query", "question"),
+        (search(" ", Mode.NEIGHBOR), "query", "label"),
+        (answer("D", "m1"), "option", "A to C"),
+        (answer("the harbour", "m1"), "option", "A to C"),
+        (answer("A"), "citation", "Cite"),
+        (answer("A", "m77"), "citation", "m77"),
+        (answer("", missing=True), "not in memory", "options"),
+    ],
+)
+def test_a_refused_reply_is_asked_for_again_with_what_was_wrong(
+    bad: Any, rule: str, told: str
+) -> None:
+    ran = asked(options=OPTIONS, act=[varied, bad, varied])
+    second = [e for e in ran.of(Guarded) if e.round == 2]
+    assert [(e.accepted, e.rule) for e in second] == [(False, rule), (True, None)]
+    assert told in second[0].complaint
+    assert turns(ran, "act")[2].complaint == second[0].complaint
+    assert turns(ran, "act")[3].complaint == ""
+    assert [e.round for e in ran.of(Retrieved)][:3] == [1, 2, 3]
+
+
+def test_a_copy_of_the_subtask_is_no_query() -> None:
+    ran = asked(plan=[[Draft(text="the colour of the door")]], act=[
+        search("The Colour of the door"),
+        search("the door is red"),
+    ])  # fmt: skip
+    assert "copy" in ran.of(Guarded)[0].complaint
+    assert ran.of(Guarded)[1].accepted
+
+
+def test_a_move_without_a_focus_is_refused() -> None:
+    ran = asked(act=[search("segment 2", Mode.NEIGHBOR), varied])
+    assert "mode event first" in ran.of(Guarded)[0].complaint
+
+
+def test_after_two_retries_the_harness_searches_by_itself() -> None:
+    ran = asked(act=[Unreadable("nothing there")] * 9)
+    first = [e for e in ran.of(Guarded) if e.round == 1]
+    assert [e.accepted for e in first] == [False, False, False, True]
+    assert all(e.evidence for e in ran.of(Retrieved))
+    assert all(turn.complaint == "" for turn in turns(ran, "assess"))
+    assert ran.asked.answer.citations
+
+
+def test_the_third_search_of_the_same_is_blocked() -> None:
+    same = [search("a red car at the gate"), search("the red car at the gate")]
+    ran = asked(act=[*same, search("red car at the gate"), varied])
+    third = [e for e in ran.of(Guarded) if e.round == 3]
+    assert third[0].rule == "duplicate"
+    assert "2 times in mode event" in third[0].complaint
+    assert third[1].accepted
+
+
+@pytest.mark.parametrize(
+    ("plan", "rounds", "settings"),
+    [
+        (FACTS, 10, AskSettings()),
+        (FACTS, 4, AskSettings(rounds=4)),
+        (FACTS[:1], 3, AskSettings()),
+        (FACTS[:1], 2, AskSettings(attempts=2)),
+    ],
+)
+def test_rounds_and_attempts_are_limited(
+    plan: tuple[Draft, ...], rounds: int, settings: AskSettings
+) -> None:
+    ran = asked(plan=[plan], settings=settings)
+    assert ran.asked.rounds == rounds
+    assert max(e.attempt for e in ran.of(RoundOpened)) <= settings.attempts
+    assert ran.asked.answer.citations
+
+
+def test_a_plan_of_more_than_five_or_with_cycles_is_cut_to_what_holds() -> None:
+    cyclic = [Draft(text=f"part {i}", depends=(f"t{i + 2}", f"t{i}", "t1")) for i in range(8)]
+    ran = asked(plan=[cyclic])
+    (planned,) = ran.of(Planned)
+    assert [s.id for s in planned.subtasks] == ["t1", "t2", "t3", "t4", "t5"]
+    assert len(planned.dropped) == 3
+    for at, task in enumerate(planned.subtasks, start=1):
+        assert all(int(name[1:]) < at for name in task.depends)
+
+
+# Verify
+
+
+@pytest.mark.parametrize(
+    ("modes", "low"),
+    [
+        ([Mode.EVENT, Mode.EVENT], [False, True]),
+        ([Mode.EVENT, Mode.VIDEO, Mode.VIDEO], [False, False, True]),
+        ([Mode.EVENT, Mode.KEYFRAME, Mode.KEYFRAME], [False, False, True]),
+        ([Mode.EVENT, Mode.VIDEO, Mode.KEYFRAME, Mode.EVENT], [False, False, False, True]),
+    ],
+)
+def test_what_says_nothing_new_is_low_but_for_the_first_closer_look(
+    modes: list[Mode], low: list[bool]
+) -> None:
+    acts = [search(f"word{i}a word{i}b", mode) for i, mode in enumerate(modes)]
+    ran = asked([SAME], plan=[FACTS], act=acts, settings=PATIENT)
+    assert [e.low for e in ran.of(Assessed)][: len(low)] == low
+
+
+def test_a_segment_seen_before_must_give_twice_as_much() -> None:
+    known = "alpha beta gamma delta epsilon zeta eta theta"
+    for focus, low in ((1, True), (2, False)):
+        first = found(evidence(1, known), focus=1)
+        again = found(evidence(3, f"{known} iota kappa"), focus=focus)
+        ran = asked([first, again], plan=[FACTS], settings=AskSettings(rounds=2))
+        second = ran.of(Assessed)[1]
+        assert second.increment == 0.2
+        assert second.low is low
+
+
+def test_two_low_rounds_in_a_row_are_saturation_one_good_one_between_is_not() -> None:
+    ran = asked([SAME, SAME, SAME], plan=[FACTS])
+    assert [e.saturated for e in ran.of(Assessed)][:3] == [False, False, True]
+    new = found(evidence(5, "iota kappa lambda"), focus=5)
+    ran = asked([SAME, SAME, new, SAME, new], plan=[FACTS], settings=AskSettings(rounds=4))
+    assert not any(e.saturated for e in ran.of(Assessed))
+
+
+# Correct
+
+
+@pytest.mark.parametrize(
+    ("modes", "suggested", "silent"),
+    [
+        ([Mode.EVENT] * 3, ["mode video", "mode neighbor", "mode keyframe"], ["mode event"]),
+        ([Mode.EVENT, Mode.VIDEO, Mode.VIDEO, Mode.VIDEO], ["mode keyframe"], ["mode video"]),
+    ],
+)
+def test_the_grace_round_comes_with_what_was_not_tried(
+    modes: list[Mode], suggested: list[str], silent: list[str]
+) -> None:
+    acts = [search(f"word{i}a word{i}b", mode) for i, mode in enumerate(modes)]
+    ran = asked([SAME], plan=[FACTS], act=[*acts, varied])
+    (at,) = [e.round for e in ran.of(RoundClosed) if "grace" in e.warning]
+    hints = " ".join(next(t.hints for t in turns(ran, "act") if t.round == at + 1))
+    assert all(words in hints for words in suggested)
+    assert not any(words in hints for words in silent)
+
+
+@pytest.mark.parametrize("finds", [[SAME], [NOTHING]])
+def test_saturated_again_after_the_grace_round_is_the_end(finds: list[Any]) -> None:
+    ran = asked(finds, plan=[FACTS])
+    warned = [e.round for e in ran.of(RoundClosed) if e.warning]
+    assert len(warned) == 2
+    assert ran.asked.rounds == warned[1] + 1
+    assert [t.final for t in turns(ran, "act")][-1]
+    assert ran.of(Ended)[0].why == "the search gives nothing new"
+
+
+def test_a_grace_round_that_finds_something_lets_the_search_go_on() -> None:
+    ran = asked([NOTHING, NOTHING, *fresh(14)], plan=[FACTS])
+    assert "grace" in ran.of(RoundClosed)[1].warning
+    assert ran.asked.rounds == 10
+    assert len(ran.asked.answer.citations) > 0
+
+
+@pytest.mark.parametrize(
+    ("finds", "plan", "reason", "after"),
+    [
+        (fresh(9), FACTS[:1], "t1 used all its attempts unresolved", 3),
+        ([SAME], FACTS, "2 rounds brought no new evidence", 3),
+        ([found(evidence(i, f"new{i} words{i}")) for i in range(1, 9)], FACTS,
+         "3 rounds stayed on one segment", 3),
+    ],
+)  # fmt: skip
+def test_the_plan_is_repaired_when(
+    finds: list[Any], plan: tuple[Draft, ...], reason: str, after: int
+) -> None:
+    ran = asked(finds, plan=[plan], settings=PATIENT)
+    asks = [e for e in ran.of(Progressed) if e.verdict == "replan"]
+    first = next(e for e in asks if reason in e.reasons)
+    assert first.round == after
+
+
+def test_a_repair_is_minimal_and_leaves_what_is_resolved() -> None:
+    greedy = Edits(
+        rewrite=(Rewrite(id="t1", text="something else"), Rewrite(id="t9", text="nothing")),
+        add=tuple(Draft(text=f"new {i}") for i in range(6)),
+        abandon=("t1", "t2", "t3", "t4", "t5", "t6", "t7"),
+    )
+    ran = asked([SAME], plan=[FACTS], assess=[claimed, Assessment()], replan=[greedy],
+                settings=PATIENT)  # fmt: skip
+    made = ran.of(Replanned)[0]
+    assert made.subtasks[0].state is SubtaskState.RESOLVED
+    assert made.subtasks[0].text == "fact 0"
+    assert [s.text for s in made.subtasks[4:]] == ["new 0", "new 1", "new 2"]
+    told = " ".join(made.refused)
+    assert "t1 cannot be rewritten" in told
+    assert "at most 3" in told
+    assert "at most 5" in told
+
+
+def test_a_search_that_is_locked_on_is_forced_closer_and_then_away() -> None:
+    near = found(evidence(1), neighbours=(segment(2),), edges=(edge(1, 2),))
+    ran = asked([near], plan=[FACTS], act=[varied], settings=PATIENT)
+    forced = ran.of(Forced)
+    assert [e.mode for e in forced][:2] == [Mode.VIDEO, Mode.NEIGHBOR]
+    assert all("nothing new" in e.reason for e in forced)
+    seen = [t.forced for t in turns(ran, "act") if t.round == forced[0].round + 1]
+    assert set(seen) == {Mode.VIDEO}
+
+
+def test_evidence_against_an_answer_opens_its_subtask_again() -> None:
+    reopened = Assessment(reopened=("t1",))
+    ran = asked(plan=[FACTS[:2]], assess=[claimed, reopened, claimed])
+    tasks = [e.subtask for e in ran.of(RoundOpened)]
+    assert tasks[:3] == ["t1", "t2", "t1"]
+    second = ran.of(RoundClosed)[1].subtasks[0]
+    assert (second.state, second.answer) == (SubtaskState.PARTIAL, None)
+    assert second.evidence
+
+
+def test_nothing_readable_ever_still_ends_with_an_answer() -> None:
+    mute = [Unreadable("…")]
+    ran = asked(plan=mute, act=mute, assess=mute, replan=mute, conclude=mute)
+    assert ran.asked.answer.citations
+    assert "No readable answer came" in ran.asked.answer.note
+    assert ran.asked.rounds <= 10
