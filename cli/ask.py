@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from domain.asking import Question
     from flows.desk import Desk
+    from graphs.ask import Asked
     from graphs.batch import BatchResult
 
 
@@ -82,18 +84,33 @@ def _refuse(complaint: str, *given: object) -> None:
 
 def _resume(name: str, profile: str | None, json: bool) -> None:
     """Goes on with a question; one that is answered shows its answer again."""
-    from cli.answers import show_answer, tell
+    from cli.answers import tell
     from flows.desk import open_desk_of
-    from graphs.ask import answer_json, resume
+    from graphs.ask import resume
 
     with open_desk_of(name, profile) as (desk, row):
-        if row.answer is not None:
+        if row.answer is not None and row.state == "done":
             note("this question is answered already")
-        asked = resume(desk.store, desk.toolbox, row.id, None if json else tell)
+        with _shown(desk, row.question, json) as show:
+            show(resume(desk.store, desk.toolbox, row.id, None if json else tell))
+
+
+@contextmanager
+def _shown(desk: Desk, question: Question, json: bool) -> Iterator[Callable[[Asked], None]]:
+    """Shows an answer; one that Ctrl-C cut short too, before it goes on as Ctrl-C."""
+    from cli.answers import show_answer
+    from graphs.ask import StoppedEarly, answer_json
+
+    def show(asked: Asked) -> None:
         if json:
             return say_json(answer_json(asked))
-        titles = _titles(desk)
-    return show_answer(asked, row.question, titles)
+        return show_answer(asked, question, _titles(desk))
+
+    try:
+        yield show
+    except StoppedEarly as stopped:
+        show(stopped.asked)
+        raise
 
 
 def _ask_one(
@@ -104,18 +121,15 @@ def _ask_one(
     profile: str | None,
     json: bool,
 ) -> None:
-    from cli.answers import show_answer, tell
+    from cli.answers import tell
     from flows.desk import open_desk
-    from graphs.ask import answer_json, ask
+    from graphs.ask import ask
 
     as_of_ms = parse_as_of(as_of)
     with open_desk(profile) as desk:
         question = _question(desk, text, videos, options, as_of_ms)
-        asked = ask(desk.store, desk.toolbox, question, None if json else tell)
-        if json:
-            return say_json(answer_json(asked))
-        titles = _titles(desk)
-    return show_answer(asked, question, titles)
+        with _shown(desk, question, json) as show:
+            show(ask(desk.store, desk.toolbox, question, None if json else tell))
 
 
 def _question(

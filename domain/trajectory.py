@@ -230,6 +230,12 @@ class AnswerProposed(_Event):
     complaint: str = ""
 
 
+class Interrupted(_Event):
+    """A person stopped the run before this step: what follows is the best answer so far."""
+
+    kind: Literal["stop"] = "stop"
+
+
 class TimeUp(_Event):
     """The seconds were spent when the clock was looked at for the ``look``-th time."""
 
@@ -274,6 +280,7 @@ Event = Annotated[
     | RoundClosed
     | Forced
     | AnswerProposed
+    | Interrupted
     | TimeUp
     | Failed
     | Ended,

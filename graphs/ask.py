@@ -26,6 +26,16 @@ class Asked:
     seconds: float
 
 
+class StoppedEarly(KeyboardInterrupt):
+    """Ctrl-C was pressed: ``asked`` has the best answer so far, which says so itself."""
+
+    def __init__(self, asked: Asked) -> None:
+        super().__init__(
+            "stopped; to search on from there:  homer ask --resume " + asked.trajectory_id
+        )
+        self.asked = asked
+
+
 def ask(
     store: Store,
     toolbox: Toolbox,
@@ -38,6 +48,7 @@ def ask(
         NotFound: a video of the question is not in the library.
         InputError: nothing of a video has been watched yet, as of that time.
         ModelError: the profile's language model cannot be reached.
+        StoppedEarly: Ctrl-C was pressed; it has the best answer so far.
     """
     from graphs.asker import Asker
 

@@ -14,7 +14,7 @@ from domain.errors import InputError
 from domain.forks import ForkEdit
 from domain.trajectory import Ended, Event, Failed, Forked, QuestionAsked, Setup, TimeUp
 from domain.view import MemoryView
-from graphs.ask import Asked
+from graphs.ask import Asked, StoppedEarly
 from graphs.checkpoints import Checkpoints
 from graphs.forks import Parent, forked, round_state
 from graphs.homer import BOUNDARIES, ROUND, build, recursion_limit
@@ -24,6 +24,8 @@ from nodes.meter import Meter
 from nodes.past import going_on
 from nodes.recorder import Recorder
 from nodes.state import State, plain, question_of
+from nodes.state import view_of as scope_of
+from nodes.stop import stop
 from store.queries.clips import view_of
 from store.queries.trajectories import (
     StoredTrajectory,
@@ -43,6 +45,8 @@ if TYPE_CHECKING:
 MACHINE = "homer"
 BROKEN_OFF = "machine"
 """Where the last event says that a run failed when it was broken off."""
+
+DONE = "done"
 
 OnEvent = Callable[[Event], None]
 
@@ -66,14 +70,23 @@ class Asker:
         self._graph = build(self._checkpoints.saver)
 
     def ask(self, question: Question, on_event: OnEvent | None = None) -> Asked:
-        """Answer one question; see ``graphs.ask.ask``."""
+        """Answer one question; see ``graphs.ask.ask``.
+
+        Raises:
+            StoppedEarly: Ctrl-C was pressed; it has the best answer so far.
+        """
+        return self._run(*self.begin(question, on_event))
+
+    def begin(self, question: Question, on_event: OnEvent | None = None) -> tuple[State, Desk]:
+        """Put a question on record: the state to start from, and what its run works with."""
         with self._store.begin() as session:
             view = view_of(session, question.videos, question.as_of_ms)
             trajectory = secrets.token_hex(8)
             name = self._profile.name
             add_trajectory(session, trajectory, question, view, MACHINE, name)
         recorder = self._recorder(trajectory, on_event)
-        return self._run(_start(trajectory, question, view), recorder, view)
+        state = _start(trajectory, question, view)
+        return state, self._ready(state, recorder, view)
 
     def resume(self, name: str, on_event: OnEvent | None = None) -> Asked:
         """Go on with a question that was broken off, from its last finished step.
@@ -87,17 +100,17 @@ class Asker:
         """
         with self._store.begin() as session:
             row = find_trajectory(session, name)
-            if row.answer is None:
+            if row.state != DONE:
                 reopen_trajectory(session, row.id)
             events, calls = events_of(session, row.id), recorded_calls(session, row.id)
-        if row.answer is not None:
+        if row.answer is not None and row.state == DONE:
             return Asked(row.id, row.answer, _rounds(events), row.tokens, row.seconds)
         recorder = self._recorder(row.id, on_event)
         saved = cast(State, self._graph.get_state(_config(row.id)).values)
         state = saved or start_of(row, events)
         recorder.rewind(state["seq"])
         recorder.past = going_on(calls, recorder.events)
-        return self._run(state, recorder, row.view, saved=bool(saved))
+        return self._run(state, self._ready(state, recorder, row.view), saved=bool(saved))
 
     def fork(
         self, name: str, number: int, edit: ForkEdit, on_event: OnEvent | None = None
@@ -126,7 +139,8 @@ class Asker:
         recorder = self._recorder(trajectory, on_event)
         recorder.begin_with([self._anew(fork[0], edit), *fork[1:]])
         recorder.past = going_on((), recorder.events)
-        return self._run(start_of(row, recorder.events), recorder, row.view)
+        start = start_of(row, recorder.events)
+        return self._run(start, self._ready(start, recorder, row.view))
 
     def _anew(self, first: Event, edit: ForkEdit) -> Event:
         """A parent's first event with the models that go on."""
@@ -168,38 +182,68 @@ class Asker:
         spec = self._profile.chat_for("reasoner") if llm else None
         return {"model": spec.model if spec else "", "sees": bool(spec and spec.images)}
 
-    def _run(
-        self, state: State, recorder: Recorder, view: MemoryView, *, saved: bool = False
-    ) -> Asked:
-        """Run the machine from ``state``, which may be its last checkpoint, to the end."""
+    def desk_at(self, state: State) -> Desk:
+        """What a run works with that goes on from ``state``; later events are forgotten."""
+        recorder = self._recorder(state["trajectory"], None)
+        recorder.rewind(state["seq"])
+        return self._ready(state, recorder, scope_of(state))
+
+    def _ready(self, state: State, recorder: Recorder, view: MemoryView) -> Desk:
         desk = self._desk(view, recorder, state)
         if not recorder.events:
             recorder.add(self._asked(question_of(state), view, desk))
         recorder.flush()
+        return desk
+
+    def _run(self, state: State, desk: Desk, *, saved: bool = False) -> Asked:
+        """Run the machine from ``state``, which may be its last checkpoint, to the end."""
         limit = recursion_limit(desk.settings.rounds, desk.settings.retries)
-        config = _config(recorder.trajectory) | RunnableConfig(recursion_limit=limit)
+        config = _config(desk.recorder.trajectory) | RunnableConfig(recursion_limit=limit)
         try:
             self._graph.invoke(None if saved else state, config, context=desk, durability="sync")
+        except KeyboardInterrupt as error:
+            raise self._stopped(desk, error) from error
         except BaseException as error:
-            self._break_off(recorder, desk.meter, error)
+            self._break_off(desk, error)
             raise
-        return self._close(recorder, desk.meter)
+        return self.finish(desk)
 
-    def _close(self, recorder: Recorder, meter: Meter) -> Asked:
-        """Write the row's end; the checkpoints that a fork may start from stay."""
+    def _stopped(self, desk: Desk, error: KeyboardInterrupt) -> KeyboardInterrupt:
+        """End with the best answer so far; the run can still be resumed from its last step."""
+        recorder, meter, spent = desk.recorder, desk.meter, desk.meter.tokens
         self._checkpoints.saver.forget(recorder.trajectory)
-        ended = recorder.of(Ended)[-1]
-        answer, seconds = ended.answer, meter.clock
-        if answer is None:
-            raise ValueError(f"trajectory {recorder.trajectory} ended without an answer")
-        with self._store.begin() as session:
-            name = recorder.trajectory
-            end_trajectory(session, name, ended.state, answer, meter.tokens, seconds)
-            prune_checkpoints(session, name, [ROUND])
-        return Asked(recorder.trajectory, answer, ended.rounds, meter.tokens, seconds)
+        state = cast(State, self._graph.get_state(_config(recorder.trajectory)).values)
+        if not state:
+            self._break_off(desk, error)
+            return error
+        recorder.rewind(state["seq"])
+        meter.tokens = state.get("tokens", 0)
+        stop(state, desk)
+        recorder.flush()
+        meter.tokens = spent
+        return StoppedEarly(self._ended(desk))
 
-    def _break_off(self, recorder: Recorder, meter: Meter, error: BaseException) -> None:
+    def finish(self, desk: Desk) -> Asked:
+        """Write the row's end; the checkpoints that a fork may start from stay."""
+        self._checkpoints.saver.forget(desk.recorder.trajectory)
+        asked = self._ended(desk)
+        with self._store.begin() as session:
+            prune_checkpoints(session, asked.trajectory_id, [ROUND])
+        return asked
+
+    def _ended(self, desk: Desk) -> Asked:
+        recorder, meter = desk.recorder, desk.meter
+        ended = recorder.of(Ended)[-1]
+        answer, seconds, name = ended.answer, meter.clock, recorder.trajectory
+        if answer is None:
+            raise ValueError(f"trajectory {name} ended without an answer")
+        with self._store.begin() as session:
+            end_trajectory(session, name, ended.state, answer, meter.tokens, seconds)
+        return Asked(name, answer, ended.rounds, meter.tokens, seconds)
+
+    def _break_off(self, desk: Desk, error: BaseException) -> None:
         """Say in the record why there is no answer. The checkpoints stay, to go on from."""
+        recorder, meter = desk.recorder, desk.meter
         state = "stopped" if isinstance(error, KeyboardInterrupt) else "failed"
         recorder.add(Failed(where=BROKEN_OFF, message=f"{type(error).__name__}: {error}"))
         recorder.flush()

@@ -26,9 +26,11 @@ from nodes.synthesize import synthesize
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver
+    from langgraph.graph import StateGraph
     from langgraph.graph.state import CompiledStateGraph
 
 Node = Callable[[State, Desk], State]
+DeskOf = Callable[[State], Desk]
 
 STEPS: dict[str, tuple[Node, tuple[str, ...]]] = {
     "plan": (plan, ("progress", "synthesize")),
@@ -69,46 +71,63 @@ def build(checkpointer: BaseCheckpointSaver[str] | None = None) -> CompiledState
     from langgraph.graph import END, START, StateGraph
 
     graph = StateGraph(State, context_schema=Desk)
-    for name, (node, following) in STEPS.items():
-        ways = tuple(END if way == "end" else way for way in following)
-        graph.add_node(name, _step(name, node), destinations=ways)
-    graph.add_conditional_edges(START, _first, {name: name for name in ENTRIES})
+    add_steps(graph, END)
+    graph.add_conditional_edges(START, first, {name: name for name in ENTRIES})
     return graph.compile(checkpointer=checkpointer)
 
 
-def _first(state: State) -> str:
+def add_steps(
+    graph: StateGraph[Any, Any, Any, Any], end: str, desk_of: DeskOf | None = None
+) -> None:
+    """Put the machine's steps into a graph; ``end`` follows the last.
+
+    ``desk_of`` finds what a run works with by its state, where that is not the graph's context.
+    """
+    for name, (node, following) in STEPS.items():
+        ways = tuple(end if way == "end" else way for way in following)
+        graph.add_node(name, _step(name, node, end, desk_of), destinations=ways)
+
+
+def first(state: State) -> str:
+    """The step that a run begins with."""
     return state["next"]
 
 
-def _step(name: str, node: Node) -> Any:
+def _step(name: str, node: Node, end: str, desk_of: DeskOf | None) -> Any:
     """A node as LangGraph calls it: its events are on disk before its checkpoint is.
 
     Where a step breaks off, whoever runs the machine flushes the recorder.
     """
-    from langgraph.graph import END
     from langgraph.runtime import Runtime
     from langgraph.types import Command
 
     def run(state: State, runtime: Runtime[Desk]) -> Command[str]:
-        desk = runtime.context
-        desk.recorder.step = name
-        try:
-            update = node(state, desk)
-        except BudgetExceeded as error:
-            update = _out_of_budget(name, state, desk, error)
+        update = take(name, node, state, desk_of(state) if desk_of else runtime.context)
         following = update["next"]
-        if following in BOUNDARIES or following == "end":
-            desk.recorder.flush()
-        spent: State = {
-            "seq": desk.recorder.seq,
-            "tokens": desk.meter.tokens,
-            "clock": desk.meter.clock,
-            "looks": desk.meter.looks,
-        }
-        return Command(update=update | spent, goto=END if following == "end" else following)
+        return Command(update=update, goto=end if following == "end" else following)
 
     run.__annotations__ = {"state": State, "runtime": Runtime[Desk], "return": Command[str]}
     return run
+
+
+def take(name: str, node: Node, state: State, desk: Desk) -> State:
+    """One step: the state's update, with its events written where the next may be far away."""
+    desk.recorder.step = name
+    if name in BOUNDARIES:
+        desk.recorder.past.halt(desk.recorder.seq, state)
+    try:
+        update = node(state, desk)
+    except BudgetExceeded as error:
+        update = _out_of_budget(name, state, desk, error)
+    if update["next"] in BOUNDARIES or update["next"] == "end":
+        desk.recorder.flush()
+    spent: State = {
+        "seq": desk.recorder.seq,
+        "tokens": desk.meter.tokens,
+        "clock": desk.meter.clock,
+        "looks": desk.meter.looks,
+    }
+    return update | spent
 
 
 def _out_of_budget(name: str, state: State, desk: Desk, error: BudgetExceeded) -> State:

@@ -21,6 +21,7 @@ from domain.trajectory import (
     Event,
     Failed,
     Forked,
+    Interrupted,
     QuestionAsked,
     Retrieved,
     TimeUp,
@@ -36,13 +37,14 @@ from models.profile import ChatSpec
 from nodes.calls import Calls, recorded_calls
 from nodes.desk import Desk
 from nodes.meter import Meter, RecordedMeter
-from nodes.past import Past, inherited, parted
+from nodes.past import Halt, Past, inherited, parted
 from nodes.ranker import RecordedRanker
 from nodes.reasoners.llm import LlmReasoner
 from nodes.reasoners.local import LocalReasoner
 from nodes.reasoners.port import Reasoner
 from nodes.recorder import Recorder
 from nodes.state import State
+from nodes.stop import stop
 from store.queries.trajectories import StoredTrajectory, events_of, find_trajectory
 
 if TYPE_CHECKING:
@@ -141,12 +143,16 @@ def _run_again(
     recorder = Recorder(store, row.id, lambda *_: None)
     recorder.begin_with(events[: len(events) - len(own) + 1])
     told, later = parted(calls, own)
-    recorder.past = Past([*told, *later], own, decided, alone=True)
+    stopped = [at for at, event in enumerate(events) if isinstance(event, Interrupted)]
+    halt = stopped[-1] if stopped else None
+    recorder.past = Past([*told, *later], own, decided, alone=True, stop=halt)
     state = start_of(row, events)
     desk = _desk(store, recorder, _meter(recorder, state, own), calls, reasoner)
     limit = recursion_limit(desk.settings.rounds, desk.settings.retries)
     try:
         build().invoke(state, RunnableConfig(recursion_limit=limit), context=desk)
+    except Halt as halt_at:
+        stop(halt_at.state, desk)
     except HomerError as error:
         return recorder, str(error)
     return recorder, ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import Literal
 
 from domain.asking import Answer, Evidence, Ledger, Subtask, SubtaskState
 from domain.ledger import confidence
@@ -23,17 +24,27 @@ from nodes.turns import shown_tags
 SHOWN = 20
 """Moments that an answer lists as retrieved."""
 NOT_IN_MEMORY = "This is not in memory."
+NOTHING_YET = "The search was stopped before anything was found."
 NOBODY = "somebody"
 
 
 def finish(state: State, desk: Desk) -> State:
     """Build the answer by code and end the trajectory."""
+    return end(state, desk, "done")
+
+
+def end(state: State, desk: Desk, how: Literal["done", "stopped"]) -> State:
+    """End the trajectory with the answer that the outcome comes to."""
     outcome, number = outcome_of(state), state.get("round", 0)
     answer = answer_of(state, desk, outcome)
+    if how == "stopped" and outcome.action and not outcome.action.not_in_memory:
+        # Who was stopped cannot say that the memory does not hold it.
+        text = NOTHING_YET if answer.not_in_memory else answer.text
+        answer = answer.model_copy(update={"text": text, "not_in_memory": False, "searched": ()})
     desk.recorder.add(
         Ended(
             round=number,
-            state="done",
+            state=how,
             why=outcome.why,
             answer=answer,
             rounds=number,

@@ -15,9 +15,18 @@ from domain.ranking import Ranking
 from domain.trajectory import Acted, Ended, Event, Forked, ModelCalled, Ranked, Retrieved
 from memory.retrieval.result import Cited
 from models.chat import CallRecord
+from nodes.state import State
 
 SURVEYED = "the whole view"
 """How a look over the whole view says where it looked; it is no search."""
+
+
+class Halt(Exception):
+    """A replay has come to where a person stopped the run; ``state`` is the machine's there."""
+
+    def __init__(self, state: State) -> None:
+        super().__init__("the run was stopped here")
+        self.state = state
 
 
 class Past:
@@ -28,6 +37,7 @@ class Past:
         events: searches and rankings are taken from these.
         action: what the next act shall be.
         alone: nothing may be asked anew: a request that is not next in the record is an error.
+        stop: the number of the event before which a person stopped the run.
     """
 
     def __init__(
@@ -37,15 +47,26 @@ class Past:
         action: Action | None = None,
         *,
         alone: bool = False,
+        stop: int | None = None,
     ) -> None:
         told = list(events)
         self.alone = alone
+        self._stop = stop
         self.served = 0
         self._calls = deque(calls)
         self._found = deque(e for e in told if isinstance(e, Retrieved) and not _is_survey(e))
         self._rankings = deque(e for e in told if isinstance(e, Ranked))
         self._action = action
         self._citations = _citations(told)
+
+    def halt(self, seq: int, state: State) -> None:
+        """Go no further than the person who stopped the run.
+
+        Raises:
+            Halt: it was stopped before event ``seq``.
+        """
+        if seq == self._stop:
+            raise Halt(state)
 
     def call(self, request: str, purpose: str) -> CallRecord | None:
         """The recorded call of that request, if it is next; None where it must be made.

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from domain.asking import Action, Answer, Mode, Question, Subtask
+from domain.forks import ForkEdit
+from domain.ranking import Ranking
 from domain.trajectory import (
     EVENT,
     Acted,
@@ -15,15 +17,20 @@ from domain.trajectory import (
     Event,
     Failed,
     Forced,
+    Forked,
     Guarded,
+    Interrupted,
     ModelCalled,
     Planned,
     Progressed,
+    Prompted,
     QuestionAsked,
+    Ranked,
     Replanned,
     Retrieved,
     RoundClosed,
     RoundOpened,
+    TimeUp,
 )
 from domain.view import MemoryView, Scope
 from nodes.history import history_of, rounds_of
@@ -39,6 +46,7 @@ MADE = Answer(text="a door", confidence=0.6)
 
 EVENTS: list[Event] = [
     QuestionAsked(question=QUESTION, machine="homer", profile="local", reasoner="local", view=VIEW),
+    Prompted(purpose="plan", request="h0"),
     ModelCalled(purpose="plan", model="m", request="h0", tokens_in=5, cost_usd=0.25),
     Planned(subtasks=(TASK,)),
     Progressed(verdict="go"),
@@ -55,10 +63,14 @@ EVENTS: list[Event] = [
     Forced(round=1, mode=Mode.VIDEO, reason="stuck"),
     Progressed(round=1, verdict="replan", reasons=("t1 stalled",)),
     Replanned(round=1, subtasks=(TASK,), reasons=("t1 stalled",)),
+    Forked(round=1, parent="bb22", at=2, edit=ForkEdit(action=ANSWER), start={"round": 1}),
     RoundOpened(round=2, subtask="t1", text=TASK.text, attempt=2, focus="s1"),
     Acted(round=2, action=ANSWER),
     Guarded(round=2, accepted=True),
     AnswerProposed(round=2, action=ANSWER, accepted=True),
+    Ranked(round=2, question=QUESTION.text, ranking=Ranking(question=QUESTION.text)),
+    TimeUp(round=2, look=7),
+    Interrupted(round=2),
     Failed(round=2, where="cite", message="no row has m9"),
     Ended(round=2, state="done", why="answered", answer=MADE, rounds=2, tokens=5),
 ]

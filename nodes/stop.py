@@ -1,0 +1,46 @@
+"""Stop: a person does not want to wait, and gets the best answer so far, without any model."""
+
+from __future__ import annotations
+
+from domain.asking import Action, SubtaskState
+from domain.trajectory import AnswerProposed, Interrupted
+from nodes.desk import Desk
+from nodes.finish import NOTHING_YET, end
+from nodes.reasoners.port import Conclusion, Turn
+from nodes.state import Outcome, State, ledger_of, outcome_of, plain
+from nodes.synthesize import fallback
+from nodes.turns import turn_of
+
+SO_FAR = "Stopped before the search was over: this is the best answer so far."
+WHY = "it was stopped"
+
+
+def stop(state: State, desk: Desk) -> State:
+    """End the trajectory with what it knows at this step."""
+    number = state.get("round", 0)
+    action = outcome_of(state).action or _action(_so_far(state, turn_of(state, desk)))
+    desk.recorder.step = "stop"
+    desk.recorder.add(Interrupted(round=number))
+    desk.recorder.add(AnswerProposed(round=number, action=action, accepted=True))
+    outcome = Outcome(action=action, why=WHY, note=SO_FAR)
+    return end({**state, "outcome": plain(outcome)}, desk, "stopped")
+
+
+def _action(said: Conclusion) -> Action:
+    return Action(
+        kind="answer",
+        answer=said.option or said.text,
+        citations=said.refs,
+        not_in_memory=said.not_in_memory,
+    )
+
+
+def _so_far(state: State, turn: Turn) -> Conclusion:
+    """What the resolved subtasks say; else the option or the words that the evidence speaks for."""
+    done = [s for s in ledger_of(state).subtasks if s.state is SubtaskState.RESOLVED]
+    if done and not turn.question.options:
+        refs = dict.fromkeys(ref for subtask in done for ref in subtask.support)
+        return Conclusion(text=" ".join(s.answer or "" for s in done), refs=tuple(refs))
+    if not turn.evidence and not turn.question.options:
+        return Conclusion(text=NOTHING_YET)
+    return fallback(turn)

@@ -1,0 +1,193 @@
+"""Ctrl-C while a question is asked: the best answer so far, marked as such, and a way to go on."""
+
+from __future__ import annotations
+
+import json
+import signal
+import threading
+from typing import Any
+
+import pytest
+
+from domain.asking import Question
+from domain.ledger import Draft
+from domain.trajectory import Ended, Interrupted, canonical
+from graphs.ask import StoppedEarly, ask, resume
+from graphs.replay import replay
+from nodes.calls import Calls
+from nodes.finish import NOTHING_YET
+from nodes.reasoners.port import Assessment, Turn
+from nodes.stop import SO_FAR
+from store.database import Store
+from store.queries.trajectories import events_of, find_trajectory, list_trajectories
+from tests.support.asking import PARTY, remember_party
+from tests.support.machine import (
+    VIDEO,
+    DecidedReasoner,
+    ScriptedDesks,
+    ScriptedMemory,
+    ScriptedReasoner,
+    asker_for,
+    evidence,
+    found,
+    varied,
+    watched,
+)
+from tests.support.obedient import LlmToolbox, obedient, purpose_of
+from tests.support.openai_server import OpenAIServer
+from tests.support.terminal import homer
+
+GATE = Question(text="Who opens the gate?", videos=(PARTY,), options=("Bob", "Ann", "a dog"))
+OPEN = Question(text="What does Ann open?", videos=(VIDEO,))
+FINDS = [found(evidence(i, f"alpha{i} beta{i} gamma{i}"), focus=i) for i in range(1, 15)]
+PLAN = (Draft(text="one"), Draft(text="two"))
+
+
+def interrupted(_: Turn) -> Any:
+    raise KeyboardInterrupt
+
+
+def kinds(store: Store, trajectory: str) -> list[str]:
+    with store.begin() as session:
+        return [event.kind for event in events_of(session, trajectory)]
+
+
+def stopped_asking(store: Store, question: Question, **scripts: Any) -> tuple[Any, Any]:
+    """The answer of a question that is interrupted, and what decided it."""
+    reasoner = ScriptedReasoner(plan=[PLAN], **scripts)
+    desks = ScriptedDesks(reasoner, ScriptedMemory(list(FINDS)))
+    with asker_for(store, desks) as asker, pytest.raises(StoppedEarly) as stopped:
+        asker.ask(question)
+    return stopped.value.asked, reasoner
+
+
+@pytest.mark.parametrize(
+    ("scripts", "text", "cited"),
+    [
+        ({"act": [interrupted]}, NOTHING_YET, []),
+        ({"act": [varied, interrupted]}, "alpha1 beta1 gamma1", ["m1"]),
+        ({"assess": [interrupted]}, "alpha1 beta1 gamma1", ["m1"]),
+        ({"conclude": [interrupted]}, None, None),
+    ],
+    ids=["at once", "act", "assess", "conclude"],
+)
+def test_what_was_found_is_the_answer_and_says_that_it_was_stopped(
+    store: Store, scripts: dict[str, Any], text: str | None, cited: list[str] | None
+) -> None:
+    watched(store)
+    asked, reasoner = stopped_asking(store, OPEN, **scripts)
+    assert SO_FAR in asked.answer.note
+    if cited is not None:
+        assert asked.answer.text == text
+        assert [c.ref for c in asked.answer.citations] == cited
+    with store.begin() as session:
+        row = find_trajectory(session, asked.trajectory_id)
+        events = events_of(session, row.id)
+    assert (row.state, row.answer) == ("stopped", asked.answer)
+    assert isinstance(events[-1], Ended)
+    assert (events[-1].state, events[-1].why) == ("stopped", "it was stopped")
+    assert [e for e in events if isinstance(e, Interrupted)]
+    decided = reasoner.decided
+    again = replay(store, row.id, lambda *_: DecidedReasoner(decided))
+    assert again.divergence is None, again.divergence
+
+
+def test_resolved_subtasks_are_the_best_answer(store: Store) -> None:
+    watched(store)
+
+    def resolves(turn: Turn) -> Assessment:
+        claim = {"subtask": "t1", "answer": "the green door", "refs": ("m1",)}
+        return Assessment.model_validate({"resolved": (claim,)})
+
+    asked, _ = stopped_asking(store, OPEN, act=[varied, interrupted], assess=[resolves])
+    assert asked.answer.text == "the green door"
+    assert [c.ref for c in asked.answer.citations] == ["m1"]
+    assert asked.answer.confidence > 0
+
+
+def test_a_stopped_question_can_be_searched_to_the_end(store: Store) -> None:
+    watched(store)
+    plain = ScriptedDesks(ScriptedReasoner(plan=[PLAN]), ScriptedMemory(list(FINDS)))
+    with asker_for(store, plain) as asker:
+        whole = asker.ask(OPEN)
+    script = ScriptedReasoner(plan=[PLAN], act=[varied, varied, interrupted, varied])
+    desks = ScriptedDesks(script, ScriptedMemory(list(FINDS)))
+    with asker_for(store, desks) as asker:
+        with pytest.raises(StoppedEarly) as stopped:
+            asker.ask(OPEN)
+        again = asker.resume(stopped.value.asked.trajectory_id)
+    assert again.answer == whole.answer
+    with store.begin() as session:
+        one, other = (
+            events_of(session, whole.trajectory_id),
+            events_of(session, again.trajectory_id),
+        )
+    assert [canonical(e) for e in one] == [canonical(e) for e in other]
+
+
+def test_calls_that_were_paid_for_before_the_stop_are_counted_and_not_paid_for_twice(
+    store: Store,
+) -> None:
+    remember_party(store)
+    stops, real = iter([False, False, True]), Calls._count
+    with OpenAIServer(obedient) as server:
+        toolbox = LlmToolbox(server)
+        with pytest.MonkeyPatch.context() as patch:
+
+            def count(self: Calls, call: Any) -> None:
+                real(self, call)
+                if next(stops, False):
+                    raise KeyboardInterrupt
+
+            patch.setattr(Calls, "_count", count)
+            with pytest.raises(StoppedEarly) as stopped:
+                ask(store, toolbox, GATE)
+        asked = stopped.value.asked
+        assert asked.tokens == 3 * 120
+        assert asked.answer.option
+        assert replay(store, asked.trajectory_id).whole
+        paid = len(server.requests)
+        made = resume(store, toolbox, asked.trajectory_id)
+        assert made.answer.option
+        purposes = [purpose_of(r) for r in server.requests]
+    assert paid == 3
+    assert purposes.count("plan") == 1
+    assert "stop" not in kinds(store, asked.trajectory_id)
+    assert replay(store, asked.trajectory_id).whole
+
+
+@pytest.mark.parametrize("form", [(), ("--json",)])
+def test_ctrl_c_in_a_terminal_prints_the_answer_so_far(
+    store: Store, monkeypatch: pytest.MonkeyPatch, form: tuple[str, ...]
+) -> None:
+    remember_party(store)
+    monkeypatch.setenv("HOMER_DATABASE_URL", store.url)
+    reached, go_on = threading.Event(), threading.Event()
+
+    def slow(request: dict[str, Any]) -> Any:
+        if purpose_of(request) == "conclude" or len(server.requests) > 3:
+            reached.set()
+            go_on.wait(60)
+        return obedient(request)
+
+    with OpenAIServer(slow) as server:
+        arguments = ["ask", GATE.text, *(x for o in GATE.options for x in ("-o", o)), *form]
+        process = homer(server.base_url, *arguments)
+        assert reached.wait(90)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+        go_on.set()
+    with store.begin() as session:
+        row = list_trajectories(session)[0]
+    assert process.returncode == 130
+    assert f"homer ask --resume {row.id}" in err
+    assert "Traceback" not in err
+    assert row.state == "stopped"
+    assert row.answer is not None
+    if form:
+        line = json.loads(out)
+        assert (line["option"], line["trajectory"]) == (row.answer.option, row.id)
+        assert line["citations"]
+    else:
+        assert out.startswith(f"{row.answer.option}. ")
+        assert SO_FAR in out

@@ -1,0 +1,30 @@
+"""The ``homer`` command in a process of its own, its language model being a test's server."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+LAUNCH = """
+import sys
+import flows.desk
+from cli.main import main
+from tests.support.dying import Served
+from tests.support.obedient import LlmToolbox
+address = sys.argv.pop(1)
+flows.desk.Toolbox = lambda _profile, _weights: LlmToolbox(Served(address))
+main()
+"""
+
+
+def homer(base_url: str, *arguments: str) -> subprocess.Popen[str]:
+    """Start a command; the environment names the home and the database."""
+    return subprocess.Popen(
+        [sys.executable, "-c", LAUNCH, base_url, *arguments],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
