@@ -6,7 +6,9 @@ refs. So a checkpoint stays a few kilobytes, and reads back as what was written.
 
 from __future__ import annotations
 
-from typing import Any, TypedDict
+from typing import Any
+
+from typing_extensions import TypedDict
 
 from domain.asking import Action, Ledger, Mode, Question, Subtask
 from domain.base import Frozen
