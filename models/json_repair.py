@@ -27,6 +27,7 @@ BARE_END = re.compile(r"[,\]}\n]|$")
 KEY_END = re.compile(r"[:,}\]\n]|$")
 AFTER_STRING = re.compile(r"\s*(?:[,:}\]]|$)")
 FOUR_HEX = re.compile(r"[0-9a-fA-F]{4}")
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _NOTHING: Any = object()
 
 
@@ -47,7 +48,23 @@ def read_object(text: str) -> dict[str, Any]:
         value, _ = json.JSONDecoder(strict=False).raw_decode(answer, start)
     except (ValueError, RecursionError):
         value = _Reader(answer, start).value(0)
-    return dict(value)
+    return {storable(str(name)): _storable(one) for name, one in value.items()}
+
+
+def storable(text: str) -> str:
+    """``text`` without what no database and no file can hold: NUL and halves of characters."""
+    return _UNSTORABLE.sub("�", text)
+
+
+def _storable(value: Any) -> Any:
+    match value:
+        case str():
+            return storable(value)
+        case list():
+            return [_storable(one) for one in value]
+        case dict():
+            return {storable(str(name)): _storable(one) for name, one in value.items()}
+    return value
 
 
 @dataclass

@@ -9,6 +9,7 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any
 
+from models.json_repair import storable
 from models.profile import Structure
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def _protocol(schema: dict[str, Any]) -> str:
 
 
 def _answer(raw: AIMessage, sent: Sequence[dict[str, Any]]) -> Answer:
-    text = _object_text(raw)
+    text = storable(_object_text(raw))
     usage: Any = raw.usage_metadata or {}
     return Answer(
         text=text,

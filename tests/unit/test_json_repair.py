@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 
 from models.json_repair import read_object
 
-scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
+texts = st.text(st.characters(exclude_characters="\x00", exclude_categories=["Cs"]))
+scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | texts
 values = st.recursive(
     scalars,
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(texts, inner, max_size=4),
     max_leaves=12,
 )
-objects = st.dictionaries(st.text(), values, max_size=5)
+objects = st.dictionaries(texts, values, max_size=5)
 
 plain = st.text(alphabet="abcdefgh xyz0123456789.-", max_size=12)
 plain_objects = st.dictionaries(
@@ -108,3 +109,12 @@ def test_an_answer_without_an_object_is_refused(text: str) -> None:
 def test_nesting_beyond_reason_is_refused() -> None:
     with pytest.raises(ValueError, match="too deeply"):
         read_object('{"a":' * 5000)
+
+
+@pytest.mark.parametrize("odd", ["\\u0000", "\\ud800", "\\udfff!"])
+def test_what_no_database_can_hold_is_replaced(odd: str) -> None:
+    read = read_object(f'{{"a{odd}": ["b{odd}", {{"c": "d{odd}"}}], "e": 1}}')
+    told = json.dumps(read, ensure_ascii=False)
+    assert "\x00" not in told
+    told.encode()
+    assert len(read) == 2
