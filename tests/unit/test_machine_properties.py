@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 from typing import Any
 
 import pytest
@@ -15,7 +14,6 @@ from domain.errors import BudgetExceeded
 from domain.ledger import Draft, Edits, Rewrite, refs
 from domain.settings import AskSettings
 from domain.trajectory import (
-    EVENT,
     Ended,
     Event,
     Guarded,
@@ -25,14 +23,12 @@ from domain.trajectory import (
     Retrieved,
     RoundOpened,
 )
-from domain.view import MemoryView, Scope
-from graphs.homer import BOUNDARIES, STEPS, build, recursion_limit
-from nodes.desk import Desk
+from graphs.homer import BOUNDARIES, STEPS
 from nodes.meter import Meter
 from nodes.reasoners.port import Assessment, Conclusion, Turn, Unreadable
-from nodes.recorder import Recorder
-from nodes.state import State, ledger_of, plain
+from nodes.state import State, ledger_of
 from tests.support.machine import VIDEO, ScriptedMemory, ScriptedReasoner, evidence, found
+from tests.support.quick import desk_of, machine, through
 
 ASK = AskSettings()
 REFS = st.lists(st.sampled_from(["m1", "m2", "m3", "s1", "m950", "zz", ""]), max_size=3).map(tuple)
@@ -96,32 +92,11 @@ FINDS = st.lists(
 )
 
 
-class KeptRecorder(Recorder):
-    """Keeps events in memory only."""
-
-    def __init__(self) -> None:
-        super().__init__(None, "test", lambda *_: None)  # type: ignore[arg-type]
-
-
-@cache
-def machine() -> Any:
-    """The machine, compiled once."""
-    return build()
-
-
 def run(
     reasoner: ScriptedReasoner, memory: ScriptedMemory, options: Sequence[str], meter: Meter
 ) -> tuple[State, list[Event]]:
     question = Question(text="What does Ann open?", videos=(VIDEO,), options=tuple(options))
-    view = MemoryView(scopes=(Scope(video=VIDEO, last_clip=5),))
-    recorder = KeptRecorder()
-    desk = Desk(reasoner, memory, memory.cite, ASK, recorder, meter)
-    state: dict[str, Any] = {"question": plain(question), "view": plain(view), "next": "plan"}
-    limit = {"recursion_limit": recursion_limit(ASK.rounds, ASK.retries)}
-    ended = machine().invoke(state, limit, context=desk)
-    for event in recorder.events:
-        assert EVENT.validate_json(EVENT.dump_json(event)) == event
-    return ended, recorder.events
+    return through(desk_of(reasoner, memory, ASK, meter), question)
 
 
 @pytest.mark.parametrize("options", [(), ("a car", "the gate", "B", "nothing")])
