@@ -20,13 +20,17 @@ THREADS = 2
 ERRORS_ONLY = 3
 
 
-def open_session(path: Path, threads: int = THREADS, *, repair: bool = False) -> InferenceSession:
+def open_session(
+    path: Path, threads: int = THREADS, *, repair: bool = False, arena: bool = True
+) -> InferenceSession:
     """A session on the model at ``path``; may be used from several threads at once.
 
     Args:
         path: a checked ``.onnx`` file (see ``models.weights.verified``).
         threads: threads of one run.
         repair: correct first what ONNX Runtime does not accept in the file.
+        arena: keep the memory of a run for the next one; without it a model whose inputs are of
+            ever new sizes holds less.
 
     Raises:
         WeightsMissing: the file cannot be read as a model.
@@ -37,6 +41,7 @@ def open_session(path: Path, threads: int = THREADS, *, repair: bool = False) ->
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     options.log_severity_level = ERRORS_ONLY
+    options.enable_cpu_mem_arena = arena
     # Waiting threads sleep instead of spinning: other stages want the same cores.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     try:

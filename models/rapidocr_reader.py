@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 
 from domain.errors import SetupError
-from models.onnx import THREADS
+from models.onnx import open_session
 from models.ports import Image, TextLine
 
-MODELS = {
-    "Det": "PP-OCRv6_det_small.onnx",
-    "Rec": "PP-OCRv6_rec_small.onnx",
-    "Cls": "ch_ppocr_mobile_v2.0_cls_mobile.onnx",
-}
+MODELS = {"Det": "PP-OCRv6_det_small.onnx", "Rec": "PP-OCRv6_rec_small.onnx"}
+"""Its model of text that stands on its head is not used."""
+
+_SETTINGS = {"Global.log_level": "critical", "Global.use_cls": False}
 
 
 class RapidOcrReader:
@@ -25,10 +24,15 @@ class RapidOcrReader:
     name = "pp-ocr"
 
     def __init__(self) -> None:
+        from omegaconf import flag_override
         from rapidocr import RapidOCR
 
         # What it returns depends on its arguments, which its types cannot say.
-        self._engine: Any = RapidOCR(params=_settings())
+        self._engine: Any = RapidOCR(params=_SETTINGS)
+        # Sessions of its own would have threads that spin, to the harm of all other stages.
+        with flag_override(self._engine.cfg, "allow_objects", True):
+            for part, file in _bundled().items():
+                self._engine.cfg[part].session = open_session(file, arena=False)
 
     def read(self, image: Image) -> list[TextLine]:
         """Lines of text of an RGB image, in reading order; boxes clipped to the image."""
@@ -51,18 +55,8 @@ def _box(corners: Any, width: int, height: int) -> tuple[int, int, int, int] | N
     return (x0, y0, x1, y1) if x1 > x0 and y1 > y0 else None
 
 
-def _settings() -> dict[str, Any]:
-    folder = _bundled()
-    paths = {f"{part}.model_path": str(folder / file) for part, file in MODELS.items()}
-    return paths | {
-        "Global.log_level": "critical",
-        "Global.use_cls": False,
-        "EngineConfig.onnxruntime.intra_op_num_threads": THREADS,
-        "EngineConfig.onnxruntime.inter_op_num_threads": 1,
-    }
-
-
-def _bundled() -> Path:
+def _bundled() -> dict[str, Path]:
+    """The model files of the rapidocr package, by the part that they play."""
     spec = find_spec("rapidocr")
     if spec is None or spec.origin is None:
         raise SetupError("reading screen text needs the package rapidocr: pip install rapidocr")
@@ -70,4 +64,4 @@ def _bundled() -> Path:
     missing = [file for file in MODELS.values() if not (folder / file).is_file()]
     if missing:
         raise SetupError(f"the rapidocr package lacks {missing[0]}: pip install rapidocr==3.10.0")
-    return folder
+    return {part: folder / file for part, file in MODELS.items()}

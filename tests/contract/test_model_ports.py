@@ -360,6 +360,13 @@ class TestScreen:
     def test_nothing_to_read(self, screen: ScreenReader, shape: tuple[int, int]) -> None:
         assert screen.read(np.full((*shape, 3), 200, np.uint8)) == []
 
+    def test_its_threads_sleep_while_they_wait(self, screen: Any) -> None:
+        screen.read(slide("Read once"))
+        for part in (screen._engine.text_det, screen._engine.text_rec):
+            options = part.session.session.get_session_options()
+            assert options.get_session_config_entry("session.intra_op.allow_spinning") == "0"
+            assert not options.enable_cpu_mem_arena
+
     def test_it_says_nothing_and_reads_the_same_again(
         self, screen: ScreenReader, capfd: pytest.CaptureFixture[str]
     ) -> None:
