@@ -199,6 +199,7 @@ class Asker:
         """Run the machine from ``state``, which may be its last checkpoint, to the end."""
         limit = recursion_limit(desk.settings.rounds, desk.settings.retries)
         config = _config(desk.recorder.trajectory) | RunnableConfig(recursion_limit=limit)
+        desk.recorder.hold = self._checkpoints.hold
         try:
             self._graph.invoke(None if saved else state, config, context=desk, durability="sync")
         except KeyboardInterrupt as error:

@@ -70,9 +70,17 @@ class Checkpoints:
     def append(
         self, trajectory: str, first: int, events: Sequence[Event], marks: Sequence[Mark] = ()
     ) -> None:
-        """Append events to a trajectory, over the same connections as its checkpoints."""
-        with self._pool.connection() as connection:
+        """Append events to a trajectory now, after those that are held for a checkpoint."""
+        with self._pool.connection() as connection, connection.transaction():
+            for told in self.saver.release(trajectory):
+                append_events(connection, trajectory, *told)
             append_events(connection, trajectory, first, events, marks)
+
+    def hold(
+        self, trajectory: str, first: int, events: Sequence[Event], marks: Sequence[Mark] = ()
+    ) -> None:
+        """Append events to a trajectory together with its next checkpoint."""
+        self.saver.hold(trajectory, first, events, marks)
 
     def close(self) -> None:
         """Give the connections back."""

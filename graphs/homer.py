@@ -120,7 +120,7 @@ def take(name: str, node: Node, state: State, desk: Desk) -> State:
     except BudgetExceeded as error:
         update = _out_of_budget(name, state, desk, error)
     if update["next"] in BOUNDARIES or update["next"] == "end":
-        desk.recorder.flush()
+        desk.recorder.flush(step=True)
     spent: State = {
         "seq": desk.recorder.seq,
         "tokens": desk.meter.tokens,

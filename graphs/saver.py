@@ -1,24 +1,40 @@
-"""A checkpointer that writes only the checkpoints a run may go on from."""
+"""A checkpointer that writes only the checkpoints a run may go on from, with the run's events."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import Any
+import threading
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import ChannelVersions, Checkpoint, CheckpointMetadata
 from langgraph.checkpoint.postgres import PostgresSaver
+from psycopg import Cursor
+from psycopg.rows import DictRow
 from psycopg_pool import ConnectionPool
+
+from domain.trajectory import Event
+from store.queries.trajectories import Mark, append_events
 
 NEXT = "branch:to:"
 """LangGraph's channels that name the next step."""
+
+
+class Told(NamedTuple):
+    """Events of a run, numbered from ``first``."""
+
+    first: int
+    events: Sequence[Event]
+    marks: Sequence[Mark]
 
 
 class BoundarySaver(PostgresSaver):
     """Postgres checkpoints, without those before steps that only compute.
 
     Such steps call no model and no tool: after a crash they are done again, from the checkpoint
-    before them, in no time. What they changed is written with the next checkpoint.
+    before them, in no time. What they changed is written with the next checkpoint. So are events
+    that are held for it: one round trip and one transaction for both.
 
     Args:
         pool: connections to the database.
@@ -30,6 +46,25 @@ class BoundarySaver(PostgresSaver):
         self._boundaries = frozenset(boundaries)
         self._held: dict[str, ChannelVersions] = {}
         self._written: dict[str, str] = {}
+        self._told: dict[str, list[Told]] = {}
+        self._putting = threading.local()
+
+    def hold(self, thread: str, first: int, events: Sequence[Event], marks: Sequence[Mark]) -> None:
+        """Keep events of a run for its next checkpoint."""
+        self._told.setdefault(thread, []).append(Told(first, list(events), list(marks)))
+
+    def release(self, thread: str) -> list[Told]:
+        """The events that are held for a run's next checkpoint, which will not get them."""
+        return self._told.pop(thread, [])
+
+    @contextmanager
+    def _cursor(self, *, pipeline: bool = False) -> Iterator[Cursor[DictRow]]:
+        """A cursor; while a checkpoint is put, the run's events go before it."""
+        thread: str | None = getattr(self._putting, "thread", None)
+        with super()._cursor(pipeline=pipeline) as cursor:
+            for told in self._told.get(thread, []) if thread else ():
+                append_events(cursor, thread or "", *told)
+            yield cursor
 
     def put(
         self,
@@ -47,7 +82,12 @@ class BoundarySaver(PostgresSaver):
             return {"configurable": {**place, "checkpoint_id": checkpoint["id"]}}
         parent = self._written.get(thread, place.get("checkpoint_id"))
         after: RunnableConfig = {"configurable": {**place, "checkpoint_id": parent}}
-        made = super().put(after, checkpoint, metadata, versions)
+        self._putting.thread = thread
+        try:
+            made = super().put(after, checkpoint, metadata, versions)
+        finally:
+            self._putting.thread = None
+        self._told.pop(thread, None)
         self._held.pop(thread, None)
         self._written[thread] = checkpoint["id"]
         return made
@@ -69,6 +109,7 @@ class BoundarySaver(PostgresSaver):
         """Drop what is held of a run that is over."""
         self._held.pop(thread, None)
         self._written.pop(thread, None)
+        self._told.pop(thread, None)
 
     def _is_boundary(self, checkpoint: Checkpoint) -> bool:
         steps = {name.removeprefix(NEXT) for name in checkpoint["channel_values"] if NEXT in name}

@@ -25,6 +25,7 @@ class Recorder:
     Events are numbered by the machine's state. When a run goes on after a crash, ``rewind`` forgets
     those of the step that was cut off, so that doing it again leaves no trace twice. ``past`` is
     what the run takes from a record; ``step`` is the machine's step that events come from now.
+    ``hold``, where it is set, keeps what a step flushes for the checkpoint that follows at once.
     """
 
     def __init__(
@@ -40,6 +41,7 @@ class Recorder:
         self.cards: dict[int, str] = {}
         self.past = Past()
         self.step = ""
+        self.hold: Append | None = None
         self._saved = 0
         self._marks: list[Mark] = []
         self._evidence: dict[str, Evidence] = {}
@@ -84,11 +86,12 @@ class Recorder:
             if self._on_event is not None:
                 self._on_event(event)
 
-    def flush(self) -> None:
-        """Write what is new."""
+    def flush(self, *, step: bool = False) -> None:
+        """Write what is new; at the end of a ``step``, with the checkpoint after it."""
         new = self.events[self._saved :]
+        write = self.hold if step and self.hold is not None else self._append
         if new:
-            self._append(self.trajectory, self._saved, new, self._marks)
+            write(self.trajectory, self._saved, new, self._marks)
         self._saved = self.seq
         self._marks = []
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from psycopg import Connection
+from psycopg import Connection, Cursor
 from sqlalchemy import Select, delete, func, insert, select, text, update
 from sqlalchemy.orm import Session
 
@@ -71,7 +72,7 @@ class Mark(NamedTuple):
 
 
 def append_events(
-    connection: Connection[Any],
+    connection: Connection[Any] | Cursor[Any],
     trajectory: str,
     first: int,
     events: Sequence[Event],
@@ -79,23 +80,25 @@ def append_events(
 ) -> None:
     """Append ``events`` as ``first``, ``first + 1``...; a number that is taken is an error.
 
-    One statement over a psycopg connection that commits by itself: a run appends at every step.
+    One statement over psycopg, whose transaction is the caller's: a run appends at every step.
     ``marks`` has one entry an event; without marks they happened now.
     """
     if not events:
         return
-    payloads = [event.model_dump_json() for event in events]
-    kinds = [event.kind for event in events]
-    times = [mark.at for mark in marks] or [datetime.now(UTC)] * len(events)
-    steps = [mark.step for mark in marks] or [""] * len(events)
-    connection.execute(_APPEND, (trajectory, first, kinds, payloads, times, steps))
+    now = datetime.now(UTC)
+    told = [
+        f'{{"kind":"{event.kind}","payload":{event.model_dump_json()},'
+        f'"at":"{mark.at.isoformat()}","step":{json.dumps(mark.step)}}}'
+        for event, mark in zip(events, marks or [Mark(now)] * len(events), strict=True)
+    ]
+    connection.execute(_APPEND, (trajectory, first, f"[{','.join(told)}]"))
 
 
 _APPEND = """
 INSERT INTO trajectory_events (trajectory_id, seq, kind, payload, at, step)
-SELECT %s, %s + n - 1, kind, payload, at, step
-FROM unnest(%s::text[], %s::jsonb[], %s::timestamptz[], %s::text[])
-WITH ORDINALITY AS event (kind, payload, at, step, n)
+SELECT %s, %s + n - 1, event ->> 'kind', event -> 'payload', (event ->> 'at')::timestamptz,
+    event ->> 'step'
+FROM jsonb_array_elements(%s::jsonb) WITH ORDINALITY AS told (event, n)
 """
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from domain.asking import Question
@@ -14,10 +12,11 @@ from store.database import Store
 from store.queries.calls import calls_of
 from store.queries.trajectories import events_of, find_trajectory, list_trajectories
 from tests.support.asking import PARTY, remember_party
-from tests.support.dying import IN_A_CALL, POINTS, killed_asking
+from tests.support.dying import POINTS, killed_asking
 from tests.support.obedient import LlmToolbox, obedient
 from tests.support.openai_server import OpenAIServer
 
+IN_A_CALL = "in a call"
 GATE = Question(text="Who opens the gate?", videos=(PARTY,), options=("Bob", "Ann", "a dog"))
 
 
@@ -39,7 +38,7 @@ def whole_run(store: Store) -> tuple[list[str], int]:
         return told(store, asked.trajectory_id), len(server.requests)
 
 
-def broken_run(store: Store, point: tuple[Any, str, bool], at: int) -> tuple[list[str], int]:
+def broken_run(store: Store, point: str, at: int) -> tuple[list[str], int]:
     """The same where the process is killed and another one resumes."""
     with OpenAIServer(obedient) as server:
         code = killed_asking(store.url, store.home.root, server.base_url, GATE, point, at)
@@ -58,11 +57,11 @@ def broken_run(store: Store, point: tuple[Any, str, bool], at: int) -> tuple[lis
         return told(store, left.id), len(server.requests)
 
 
-@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize("point", [point for point in POINTS if point != IN_A_CALL])
 def test_a_killed_question_ends_as_if_nothing_had_happened(party: Store, point: str) -> None:
     events, requests = whole_run(party)
     for at in (1, 3) if "search" not in point else (1, 2):
-        assert broken_run(party, POINTS[point], at) == (events, requests)
+        assert broken_run(party, point, at) == (events, requests)
 
 
 def test_only_a_reply_that_nobody_wrote_down_is_asked_for_again(party: Store) -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from domain.asking import Question
+from graphs import saver
 from graphs.asker import Asker
-from graphs.checkpoints import Checkpoints
 from graphs.saver import BoundarySaver
 from memory.retrieval.retrievers import Retrievers
 from models.endpoint import Endpoint
@@ -22,18 +22,19 @@ from tests.support.obedient import LlmToolbox
 
 POINTS: dict[str, tuple[Any, str, bool]] = {
     "before a call is sent": (Endpoint, "send", False),
+    "in a call": (Endpoint, "send", True),
     "when a call is recorded": (Calls, "_store_call", True),
     "before a search": (Retrievers, "search", False),
     "after a search": (Retrievers, "search", True),
-    "before events are written": (Checkpoints, "append", False),
-    "after events are written": (Checkpoints, "append", True),
+    "before events are written": (saver, "append_events", False),
+    "after events are written": (saver, "append_events", True),
     "before a checkpoint": (BoundarySaver, "put", False),
     "after a checkpoint": (BoundarySaver, "put", True),
 }
-"""What is patched, and whether the kill comes after it."""
+"""What is patched, and whether the kill comes after it.
 
-IN_A_CALL: tuple[Any, str, bool] = (Endpoint, "send", True)
-"""The model has answered, and nobody has written it down yet."""
+In a call, the model has answered and nobody has written it down yet.
+"""
 
 
 class Served:
@@ -44,7 +45,7 @@ class Served:
 
 
 def killed_asking(
-    url: str, root: Path, base_url: str, question: Question, point: tuple[Any, str, bool], at: int
+    url: str, root: Path, base_url: str, question: Question, point: str, at: int
 ) -> int:
     """Ask in a process that is killed when ``point`` is reached for the ``at``-th time.
 
@@ -62,10 +63,8 @@ def killed_asking(
     return code
 
 
-def _ask(
-    url: str, root: Path, base_url: str, question: Question, point: tuple[Any, str, bool], at: int
-) -> None:
-    owner, name, after = point
+def _ask(url: str, root: Path, base_url: str, question: Question, point: str, at: int) -> None:
+    owner, name, after = POINTS[point]
     setattr(owner, name, _deadly(getattr(owner, name), after, at))
     toolbox = LlmToolbox(Served(base_url))  # type: ignore[arg-type]
     with open_store(Home(root), url) as store, Asker(store, toolbox) as asker:
