@@ -11,6 +11,7 @@ import typer
 from cli import (
     ask,
     captions,
+    check,
     database,
     doctor,
     evals,
@@ -72,6 +73,7 @@ for module in (
     ingest,
     ask,
     library,
+    check,
     search,
     trajectories,
     forks,

@@ -10,9 +10,10 @@ from sqlalchemy.orm import Session
 
 from domain.base import Frozen
 from domain.events import Edge, Segment
-from domain.media import Video
+from domain.media import ClipState, Video
 from domain.memories import Memory
 from domain.time import TimeSpan
+from memory.consistency import Finding, Whole, findings
 from memory.lines import line
 from memory.people import People
 from store.database import Store
@@ -22,8 +23,10 @@ from store.queries.dump import dump
 from store.sweep import drop_blobs, sweep_blobs
 
 __all__ = [
+    "Checked",
     "LibraryEntry",
     "Portrait",
+    "check_video",
     "delete",
     "dump_lines",
     "export",
@@ -100,6 +103,17 @@ class Portrait(Frozen):
     segments: tuple[Segment, ...]
     edges: tuple[Edge, ...]
     pending: tuple[int, ...] = Field(default=(), description="clips that no segment covers yet")
+
+
+class Checked(Frozen):
+    """What checking an event graph found; ``clips``, ``segments``, ``edges`` are counts."""
+
+    video: str
+    title: str
+    clips: int
+    segments: int
+    edges: int
+    findings: tuple[Finding, ...]
 
 
 def list_library(store: Store) -> list[LibraryEntry]:
@@ -229,6 +243,42 @@ def _person(found: characters.CharacterAt) -> Person:
 def _pending(session: Session, video_id: str, last: int) -> tuple[int, ...]:
     held = [one for one in events.patches_of(session, video_id) if one.at_clip <= last]
     return held[-1].pending if held else ()
+
+
+def check_video(store: Store, name: str, as_of_ms: int | None = None) -> Checked:
+    """Check the whole event graph of a video, as it was at a moment of video time (None: now).
+
+    Raises:
+        NotFound: none goes by that name.
+        Ambiguous: several do.
+    """
+    with store.begin(snapshot=True) as session:
+        video = resolve(session, name)
+        view = clips.view_of(session, [video.id], as_of_ms)
+        whole = _whole(session, video.id, view.scopes[0].last_clip)
+    return Checked(
+        video=video.id,
+        title=video.title,
+        clips=len(whole.done),
+        segments=len(whole.segments),
+        edges=len(whole.edges),
+        findings=tuple(findings(whole)),
+    )
+
+
+def _whole(session: Session, video_id: str, last: int) -> Whole:
+    stored = clips.clips_of(session, video_id)
+    spans = {clip.index: clip.span for clip in stored}
+    patches = [one for one in events.patches_of(session, video_id) if one.at_clip <= last]
+    woven = {clip for one in patches for clip in range(one.first_clip, one.at_clip + 1)}
+    segments = events.segments_at(session, video_id, last)
+    return Whole(
+        done=frozenset(c.index for c in stored if c.state == ClipState.DONE and c.index <= last),
+        woven=frozenset(woven),
+        pending=frozenset(patches[-1].pending if patches else ()),
+        segments=tuple(events.as_segment(video_id, one, spans) for one in segments),
+        edges=tuple(events.as_edge(one) for one in events.edges_at(session, video_id, last)),
+    )
 
 
 def delete(store: Store, name: str) -> int:

@@ -258,8 +258,11 @@ def done_spans(
 
 
 def as_segment(video_id: str, found: SegmentAt, spans: dict[int, TimeSpan]) -> Segment:
-    """The domain's segment; its span reaches from its first clip to its last."""
-    whole = [spans[clip] for clip in found.clips]
+    """The domain's segment; its span reaches from its first clip to its last.
+
+    A clip that is not there is passed over: `memory.consistency` finds it.
+    """
+    whole = [spans[clip] for clip in found.clips if clip in spans] or [TimeSpan.of(0, 0)]
     span = TimeSpan.of(min(s.start_ms for s in whole), max(s.end_ms for s in whole))
     return Segment(
         id=found.id,

@@ -11,6 +11,7 @@ from typing import Any
 from zipfile import ZipFile
 
 import pytest
+from sqlalchemy import create_engine, text
 from typer.testing import CliRunner, Result
 
 from cli.main import app
@@ -258,6 +259,41 @@ def test_bad_input_is_one_clear_line_and_code_2(
         assert [line for line in done.stderr.splitlines() if line.startswith("homer: ")] or (
             "Usage" in done.stderr
         )
+
+
+def test_a_sound_event_graph_checks_out(homer: Homer, lecture: str) -> None:
+    shown = homer("check", "lecture")
+    assert shown.exit_code == 0, shown.stdout
+    assert re.fullmatch(
+        r"lecture: consistent \(\d+ segments, \d+ edges over \d+ clips\)\n", shown.stdout
+    )
+    checked = data(homer("check", "lecture", "--as-of", "1:00", "--json"))
+    assert (checked["clips"], checked["findings"]) == (2, [])
+
+
+def test_a_damaged_event_graph_is_told_and_the_code_is_1(
+    homer: Homer, lecture: str, library: str
+) -> None:
+    damage = (
+        "UPDATE segment_revisions SET clips = array_replace(clips, {}, {}) WHERE to_clip IS NULL"
+    )
+    _run_sql(library, damage.format(1, 77))
+    try:
+        shown = homer("check", "lecture")
+    finally:
+        _run_sql(library, damage.format(77, 1))
+    assert shown.exit_code == 1
+    assert "orphan: " in shown.stdout
+    assert "not in memory: 77" in shown.stdout
+    assert "uncovered: clip 1 is in no segment" in shown.stdout
+    assert homer("check", "lecture").exit_code == 0
+
+
+def _run_sql(url: str, command: str) -> None:
+    engine = create_engine(url)
+    with engine.begin() as connection:
+        connection.execute(text(command))
+    engine.dispose()
 
 
 def test_dump_is_canonical_json_lines(homer: Homer, lecture: str) -> None:

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from domain.errors import ModelError
 from domain.events import EdgeDraft, EventPatch, Relation, SegmentDraft
 from domain.media import ClipState
-from memory.library import delete, dump_lines, show_video
+from memory.consistency import Fault
+from memory.library import check_video, delete, dump_lines, show_video
 from memory.watch import remember
 from memory.weave import link_of, node_of, replay, weave_due
 from memory.writers.port import EventWindow, Writers
@@ -313,4 +314,8 @@ def test_the_graph_built_anew_from_its_patches_is_the_stored_one(
     assert stored == graph.links
     for n, view in enumerate(views):
         assert all(max(one.clips) <= n and one.from_clip <= n for one in view)
+    for end in (10, 20, 24):
+        # What a writer says may be foolish; what code keeps of it is whole.
+        found = check_video(store, video, as_of_ms=30_000 * end).findings
+        assert {one.fault for one in found} <= {Fault.CYCLE, Fault.CONTRADICTION}
     delete(store, video)

@@ -1,0 +1,50 @@
+"""``homer check``: whether a video's event graph holds together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from cli.console import clean, say, say_json
+from cli.options import AsOf, Json, OneVideo, parse_as_of
+
+if TYPE_CHECKING:
+    from memory.library import Checked
+
+FOUND = 1
+
+
+def check(video: OneVideo, as_of: AsOf = None, json: Json = False) -> None:
+    """Check the event graph of a video as a whole.
+
+    Finds clips that no event covers, events without their clips, edges that lead nowhere or rest
+    on nothing, circles in time and edges that contradict each other. The exit code is 1 where
+    something is found.
+
+    Examples:  homer check talk   homer check talk --as-of 10:00 --json
+    """
+    from memory.library import check_video
+    from store.database import open_store
+    from store.home import Home
+
+    as_of_ms = parse_as_of(as_of)
+    with open_store(Home.default()) as store:
+        checked = check_video(store, video, as_of_ms)
+    say_json(checked.model_dump(mode="json")) if json else _show(checked)
+    raise typer.Exit(FOUND if checked.findings else 0)
+
+
+def _show(checked: Checked) -> None:
+    size = f"{checked.segments} segments, {checked.edges} edges over {checked.clips} clips"
+    if not checked.findings:
+        return say(f"{clean(checked.title)}: consistent ({size})")
+    say(f"{clean(checked.title)}: {len(checked.findings)} findings in {size}")
+    for one in checked.findings:
+        say(f"  {one.fault}: {clean(one.text)}  [{', '.join(one.refs)}]")
+    return None
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command(no_args_is_help=True)(check)

@@ -1,0 +1,184 @@
+"""A whole event graph is checked: each kind of fault is found, and a sound graph has none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from domain.events import Edge, Relation, Segment
+from domain.time import TimeSpan
+from memory.consistency import Fault, Whole, findings, opposed
+
+CLIP_MS = 30_000
+B, O, C = Relation.BEFORE, Relation.OVERLAP, Relation.CONTAINS  # noqa: E741
+
+
+def segment(number: int, *clips: int) -> Segment:
+    """A segment with the id and label of its number."""
+    span = TimeSpan.of(min(clips, default=0) * CLIP_MS, (max(clips, default=0) + 1) * CLIP_MS)
+    return Segment(
+        id=number, video="v", number=number, label=f"part {number}", summary="", clips=clips,
+        span=span,
+    )  # fmt: skip
+
+
+def edge(
+    source: int, relation: Relation, target: int, *, explicit: bool = False, on: Sequence[int] = ()
+) -> Edge:
+    """An edge between two segments by their numbers."""
+    return Edge(
+        id=100 * source + target, source=source, target=target, relation=relation,
+        explicit=explicit, confidence=0.5, rationale="so it is", evidence=tuple(on),
+    )  # fmt: skip
+
+
+def whole(
+    segments: Sequence[Segment] = (),
+    edges: Sequence[Edge] = (),
+    *,
+    clips: int = 4,
+    woven: int | None = None,
+    pending: Sequence[int] = (),
+) -> Whole:
+    """A graph over ``clips`` clips that are all done, and woven unless told otherwise."""
+    return Whole(
+        done=frozenset(range(clips)),
+        woven=frozenset(range(clips if woven is None else woven)),
+        pending=frozenset(pending),
+        segments=tuple(segments),
+        edges=tuple(edges),
+    )
+
+
+THREE = (segment(1, 0), segment(2, 1), segment(3, 2, 3))
+
+
+def found(graph: Whole) -> list[tuple[Fault, tuple[str, ...]]]:
+    return [(one.fault, one.refs) for one in findings(graph)]
+
+
+def test_a_sound_graph_has_nothing_to_say() -> None:
+    edges = (edge(1, B, 2, on=[0, 1]), edge(2, B, 3), edge(1, Relation.CAUSES, 3, on=[3]))
+    assert findings(whole(THREE, edges)) == []
+    assert findings(whole(clips=0)) == []
+
+
+def test_a_clip_that_no_segment_holds_is_found() -> None:
+    assert found(whole(THREE[:2])) == [
+        (Fault.UNCOVERED, ("clip 2",)),
+        (Fault.UNCOVERED, ("clip 3",)),
+    ]
+
+
+def test_clips_left_for_later_or_not_yet_due_are_no_fault() -> None:
+    assert findings(whole(THREE[:2], pending=[2, 3])) == []
+    assert findings(whole(THREE[:2], woven=2)) == []
+
+
+def test_a_segment_without_its_clips_is_found() -> None:
+    lost = segment(4, 3, 7, 8, 9, 11)
+    (one,) = findings(whole((*THREE, lost)))
+    assert (one.fault, one.refs) == (Fault.ORPHAN, ("s4",))
+    assert "7-9, 11" in one.text
+    (empty,) = findings(whole((*THREE, segment(5))))
+    assert (empty.fault, empty.text) == (Fault.ORPHAN, "'part 5' has no clips")
+
+
+def test_an_edge_to_nothing_and_one_on_nothing_are_found() -> None:
+    (gone,) = findings(whole(THREE, [edge(1, B, 9)]))
+    assert (gone.fault, gone.refs) == (Fault.DANGLING, ("s1", "s9"))
+    (baseless,) = findings(whole(THREE, [edge(1, B, 2, on=[0, 12])]))
+    assert (baseless.fault, baseless.refs) == (Fault.DANGLING, ("s1", "s2"))
+    assert baseless.text.endswith("not in memory: 12")
+
+
+def test_time_that_runs_in_a_circle_is_found_once() -> None:
+    within = (segment(1, 0, 3), segment(2, 1), segment(3, 2))
+    edges = (edge(1, B, 2), edge(2, B, 3), edge(3, B, 1))
+    (one,) = findings(whole(within, edges))
+    assert one.fault is Fault.CYCLE
+    assert set(one.refs) == {"s1", "s2", "s3"}
+    assert one.text.count("before") == 3
+
+
+def test_two_circles_are_two_findings() -> None:
+    spread = tuple(segment(n, 0, 1, 2, 3) for n in (1, 2, 3, 4, 5))
+    edges = [edge(a, B, b) for a, b in ((1, 2), (2, 3), (3, 1), (3, 4), (4, 5), (5, 3))]
+    assert [one.fault for one in findings(whole(spread, edges))] == [Fault.CYCLE, Fault.CYCLE]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (edge(1, C, 2), edge(2, C, 1)),
+        (edge(1, Relation.CAUSES, 2), edge(2, Relation.CAUSES, 1)),
+        (edge(1, Relation.CAUSES, 2), edge(1, Relation.PREVENTS, 2)),
+        (edge(1, B, 2), edge(2, Relation.CONCURRENT, 1)),
+        (edge(1, B, 2), edge(1, O, 2)),
+        (edge(1, B, 2), edge(2, C, 1)),
+    ],
+)
+def test_edges_that_say_opposite_things_are_found(one: Edge, other: Edge) -> None:
+    assert opposed(one, other)
+    assert opposed(other, one)
+    both = (segment(1, 0, 1, 2, 3), segment(2, 0, 1, 2, 3))
+    assert [f.fault for f in findings(whole(both, (one, other)))] == [Fault.CONTRADICTION]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (edge(1, O, 2), edge(2, O, 1)),
+        (edge(1, B, 2), edge(1, Relation.CAUSES, 2)),
+        (edge(1, O, 2), edge(1, Relation.ENABLES, 2)),
+        (edge(1, Relation.PREVENTS, 2), edge(2, Relation.PREVENTS, 1)),
+    ],
+)
+def test_edges_that_agree_are_left_alone(one: Edge, other: Edge) -> None:
+    assert not opposed(one, other)
+
+
+@pytest.mark.parametrize(
+    ("late", "faults"),
+    [
+        (edge(3, B, 1), [Fault.CONTRADICTION]),
+        (edge(3, B, 1, explicit=True), [Fault.CONTRADICTION]),
+        (edge(3, Relation.CAUSES, 1), [Fault.CONTRADICTION]),
+        (edge(3, Relation.CAUSES, 1, explicit=True), []),
+        (edge(3, Relation.REQUIRES, 1), []),
+    ],
+)
+def test_what_comes_later_cannot_come_first_unless_it_was_only_told_later(
+    late: Edge, faults: list[Fault]
+) -> None:
+    assert [one.fault for one in findings(whole(THREE, [late]))] == faults
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(1, 6), st.sampled_from(Relation), st.integers(1, 6)), max_size=25
+    ),
+    st.sets(st.integers(0, 9)),
+)
+def test_any_graph_can_be_checked_and_a_circle_is_never_missed(
+    ends: list[tuple[int, Relation, int]], evidence: set[int]
+) -> None:
+    segments = tuple(segment(n, n - 1) for n in range(1, 5))
+    edges = [edge(a, relation, b, on=sorted(evidence)) for a, relation, b in ends]
+    faults = {one.fault for one in findings(whole(segments, edges))}
+    before = {(a, b) for a, relation, b in ends if relation is B}
+    assert (Fault.CYCLE in faults) == _runs_in_a_circle(before)
+    assert (Fault.DANGLING in faults) == any(
+        {a, b} - {1, 2, 3, 4} or evidence - set(range(4)) for a, _, b in ends
+    )
+
+
+def _runs_in_a_circle(arcs: set[tuple[int, int]]) -> bool:
+    """The slow way: follow every arc as far as it leads."""
+    reached = set(arcs)
+    for _ in range(6):
+        reached |= {(a, d) for a, b in reached for c, d in arcs if b == c}
+    return any(a == b for a, b in reached)
