@@ -77,10 +77,22 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
 
 
 @pytest.fixture
-def store(home: Home, database: str) -> Iterator[Store]:
-    """A store on a fresh migrated database of the shared server."""
+def tampered() -> None:
+    """Asked for by a test that falsifies what is on record, which then need not replay."""
+
+
+@pytest.fixture
+def store(home: Home, database: str, request: pytest.FixtureRequest) -> Iterator[Store]:
+    """A store on a fresh migrated database of the shared server.
+
+    Every trajectory that the test leaves in it is replayed: the same events, and no model asked.
+    """
     with open_store(home, database) as opened:
         yield opened
+        if "tampered" not in request.fixturenames:
+            from tests.support.replaying import replay_all
+
+            replay_all(opened)
 
 
 @pytest.fixture(scope="session")

@@ -103,6 +103,7 @@ def test_a_replay_says_that_all_is_the_same(homer: Homer, asked: str) -> None:
     assert made["searches"] > 0
 
 
+@pytest.mark.usefixtures("tampered")
 def test_a_replay_that_parts_has_its_own_exit_code(homer: Homer, store: Store, asked: str) -> None:
     with psycopg.connect(store.psycopg_url) as connection:
         connection.execute(

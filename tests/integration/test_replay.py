@@ -153,6 +153,7 @@ def change(store: Store, trajectory: str, kind: str, path: str, value: str) -> i
     return int(row[0])
 
 
+@pytest.mark.usefixtures("tampered")
 def test_a_record_that_was_changed_is_told_where_it_differs(party: Store) -> None:
     trajectory = local(party, GATE)
     at = change(party, trajectory, "plan", "{subtasks,0,text}", '"something else"')
@@ -165,6 +166,7 @@ def test_a_record_that_was_changed_is_told_where_it_differs(party: Store) -> Non
     assert parted.replayed.subtasks[0].text != "something else"
 
 
+@pytest.mark.usefixtures("tampered")
 def test_a_search_that_is_not_on_record_is_not_made(party: Store) -> None:
     trajectory = local(party, GATE)
     at = change(party, trajectory, "retrieve", "{query}", '"another query"')
@@ -176,6 +178,7 @@ def test_a_search_that_is_not_on_record_is_not_made(party: Store) -> None:
     assert "the record has no search" in parted.why
 
 
+@pytest.mark.usefixtures("tampered")
 def test_another_prompt_is_another_request(party: Store) -> None:
     trajectory = llm(party)
     with psycopg.connect(party.psycopg_url) as connection:
@@ -198,6 +201,7 @@ def test_a_question_that_was_broken_off_is_replayed_up_to_there(party: Store) ->
     assert [e for e in events if isinstance(e, Acted)]
 
 
+@pytest.mark.usefixtures("tampered")
 def test_what_is_not_on_record_cannot_be_replayed(party: Store) -> None:
     with pytest.raises(NotFound, match="no trajectory goes by"):
         replay(party, "ffff")
