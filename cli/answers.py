@@ -53,6 +53,11 @@ def _retrieve(event: Any) -> Iterator[str]:
         yield f"{head} {len(event.evidence)} found, best {best.span} ({best.score:.2f})"
 
 
+def _call(event: Any) -> Iterator[str]:
+    told = f"{event.tokens_in} tokens in, {event.tokens_out} out, {event.ms / 1000:.1f} s"
+    yield f"  {event.purpose}: {event.model}: {told}"
+
+
 def _assess(event: Any) -> Iterator[str]:
     for resolution in event.resolved:
         refs = " ".join(f"[{ref}]" for ref in resolution.refs)
@@ -85,6 +90,7 @@ _WRITERS: Mapping[str, Callable[[Any], Iterator[str]]] = {
     "plan": _plan,
     "replan": _plan,
     "round": _round,
+    "call": _call,
     "guard": _guard,
     "retrieve": _retrieve,
     "assess": _assess,

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import queue
-from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+import asyncio
+from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from cli.answers import answer_line, lines_of
 from domain.asking import Question
-from domain.errors import HomerError
+from domain.errors import HomerError, ModelError
 from domain.time import parse_clock
+from graphs.ask import Asked
+from graphs.stream import stream
 from memory.library import LibraryEntry, list_library
 from ui.desk import PageDesk, origin, page_desk
 from ui.words import plain
 
 if TYPE_CHECKING:
     from domain.asking import Citation
-    from domain.trajectory import Event
-    from graphs.ask import Asked
-
-POLL_S = 0.1
 
 
 def ask_page() -> None:
@@ -78,13 +74,8 @@ def _run(desk: PageDesk, question: Question) -> None:
     """Shows the rounds while the machine runs beside the page."""
     st.session_state.pop("asked", None)
     with st.status("Searching the memory ...", expanded=True) as status:
-        told: queue.SimpleQueue[Event] = queue.SimpleQueue()
-        with ThreadPoolExecutor(1, thread_name_prefix="ask") as beside:
-            asking = beside.submit(desk.asker.ask, question, told.put)
-            for line in _lines(asking, told):
-                st.write(plain(line))
         try:
-            st.session_state["asked"] = (asking.result(), question)
+            st.session_state["asked"] = (asyncio.run(_answered(desk, question)), question)
         except HomerError as error:
             status.update(label="No answer", state="error")
             st.error(plain(str(error)))
@@ -92,11 +83,19 @@ def _run(desk: PageDesk, question: Question) -> None:
             status.update(label="Done", state="complete", expanded=False)
 
 
-def _lines(asking: Future[Asked], told: queue.SimpleQueue[Event]) -> Iterator[str]:
-    """Lines about the rounds, as they come, until the asking is over."""
-    while not (asking.done() and told.empty()):
-        with suppress(queue.Empty):
-            yield from lines_of(told.get(timeout=POLL_S))
+async def _answered(desk: PageDesk, question: Question) -> Asked:
+    """Writes lines about the rounds as they come; who leaves the page stops the search."""
+    made: Asked | None = None
+    async with aclosing(stream(desk.asker, question)) as told:
+        async for event in told:
+            if isinstance(event, Asked):
+                made = event
+            else:
+                for line in lines_of(event):
+                    st.write(plain(line))
+    if made is None:
+        raise ModelError("the machine ended without an answer")
+    return made
 
 
 def _show(asked: Asked, question: Question, videos: dict[str, LibraryEntry]) -> None:

@@ -481,11 +481,17 @@ def _latest(store: Store) -> str:
         return list_trajectories(session)[0].id
 
 
-def test_a_question_without_a_first_step_cannot_be_resumed(watched_store: Store) -> None:
+def test_a_question_that_was_killed_before_its_first_step_begins_there(
+    watched_store: Store,
+) -> None:
+    whole = asked(watched_store, NEW, question="Who?")
     desks = ScriptedDesks(ScriptedReasoner(), ScriptedMemory(NEW))
     view = MemoryView(scopes=(Scope(video=VIDEO, last_clip=5),))
     asked_before = Question(text="Who?", videos=(VIDEO,))
     with watched_store.begin() as session:
         add_trajectory(session, "cc33", asked_before, view, "homer", "local")
-    with asker_for(watched_store, desks) as asker, pytest.raises(NotFound, match="ask again"):
-        asker.resume("cc33")
+    with asker_for(watched_store, desks) as asker:
+        result = asker.resume("cc33")
+    assert result.answer == whole.asked.answer
+    with watched_store.begin() as session:
+        assert events_of(session, "cc33") == whole.events

@@ -8,13 +8,16 @@ import pytest
 
 from cli.answers import answer_line, citation_line, lines_of, show_answer
 from domain.asking import Action, Answer, Citation, Evidence, Mode, Question, Subtask
+from domain.forks import ForkEdit, PlanLine
 from domain.time import TimeSpan
 from domain.trajectory import (
     Acted,
     Assessed,
     Failed,
     Forced,
+    Forked,
     Guarded,
+    ModelCalled,
     Planned,
     Resolution,
     Retrieved,
@@ -121,3 +124,25 @@ def test_not_in_memory_says_where_was_searched(capsys: pytest.CaptureFixture[str
     )
     show_answer(Asked("abc123", answer, 2, 0, 1.0), QUESTION, {})
     assert "  searched: all" in capsys.readouterr().out.splitlines()
+
+
+def test_a_model_call_is_told_with_its_tokens_and_its_time() -> None:
+    call = ModelCalled(purpose="act", model="m", request="h", tokens_in=900, tokens_out=40, ms=1250)
+    assert list(lines_of(call)) == ["  act: m: 900 tokens in, 40 out, 1.2 s"]
+
+
+@pytest.mark.parametrize(
+    ("edit", "line"),
+    [
+        (ForkEdit(), "forked from 3f2a at round 2"),
+        (ForkEdit(profile="gemini"), "forked from 3f2a at round 2, with another profile"),
+        (
+            ForkEdit(plan=(PlanLine(text="where"),), evidence=()),
+            "forked from 3f2a at round 2, with another plan and evidence",
+        ),
+    ],
+)
+def test_a_fork_says_where_it_comes_from_and_what_was_changed(edit: ForkEdit, line: str) -> None:
+    first, *rest = lines_of(Forked(round=2, parent="3f2a", at=2, edit=edit, start={}))
+    assert first == line
+    assert rest == (["plan new: where"] if edit.plan else [])

@@ -1,0 +1,171 @@
+"""Events as they happen, as an async iterator; closing it stops the search."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from contextlib import aclosing
+from typing import Any
+
+import pytest
+
+from domain.asking import Question
+from domain.errors import ModelError, NotFound
+from domain.ledger import Draft
+from domain.trajectory import Ended, Event, RoundOpened
+from graphs.ask import Asked
+from graphs.asker import Asker
+from graphs.stream import stream
+from nodes.reasoners.port import Turn
+from nodes.stop import SO_FAR
+from store.database import Store
+from store.queries.trajectories import StoredTrajectory, events_of, list_trajectories
+from tests.support.machine import (
+    VIDEO,
+    ScriptedDesks,
+    ScriptedMemory,
+    ScriptedReasoner,
+    asker_for,
+    evidence,
+    found,
+    varied,
+    watched,
+)
+
+QUESTION = Question(text="What does Ann open?", videos=(VIDEO,))
+FINDS = [found(evidence(i, f"alpha{i} beta{i} gamma{i}"), focus=i) for i in range(1, 15)]
+PLAN = (Draft(text="one"), Draft(text="two"))
+WAIT_S = 60
+
+
+def desks(**scripts: Any) -> ScriptedDesks:
+    return ScriptedDesks(ScriptedReasoner(plan=[PLAN], **scripts), ScriptedMemory(list(FINDS)))
+
+
+async def everything(asker: Asker, question: Question = QUESTION) -> list[Event | Asked]:
+    return [told async for told in stream(asker, question)]
+
+
+def latest(store: Store) -> StoredTrajectory:
+    with store.begin() as session:
+        return list_trajectories(session)[0]
+
+
+def test_events_come_in_order_and_the_answer_last(store: Store) -> None:
+    watched(store)
+    with asker_for(store, desks()) as asker:
+        *events, asked = asyncio.run(everything(asker))
+    assert isinstance(asked, Asked)
+    with store.begin() as session:
+        assert events == events_of(session, asked.trajectory_id)
+    assert isinstance(events[-1], Ended)
+    assert events[-1].answer == asked.answer
+
+
+def test_a_round_is_told_while_the_next_is_still_to_come(store: Store) -> None:
+    watched(store)
+    go_on = threading.Event()
+
+    def waits(turn: Turn) -> Any:
+        if turn.round == 2:
+            assert go_on.wait(WAIT_S), "nobody was told of the second round"
+        return varied(turn)
+
+    async def follow(asker: Asker) -> int:
+        rounds = 0
+        async for told in stream(asker, QUESTION):
+            if isinstance(told, RoundOpened):
+                rounds = told.round
+                if rounds == 2:
+                    go_on.set()
+        return rounds
+
+    with asker_for(store, desks(act=[waits])) as asker:
+        assert asyncio.run(follow(asker)) > 2
+
+
+def test_two_questions_run_side_by_side_in_one_loop(store: Store) -> None:
+    watched(store)
+    both = threading.Barrier(2, timeout=WAIT_S)
+
+    def meets(turn: Turn) -> Any:
+        if turn.round == 1:
+            both.wait()
+        return varied(turn)
+
+    async def two(asker: Asker, other: Asker) -> list[list[Event | Asked]]:
+        return await asyncio.gather(everything(asker), everything(other))
+
+    with (
+        asker_for(store, desks(act=[meets])) as one,
+        asker_for(store, desks(act=[meets])) as other,
+    ):
+        first, second = asyncio.run(two(one, other))
+    assert first[:-1] == second[:-1]
+
+
+def test_who_leaves_stops_the_search_and_the_best_answer_so_far_is_kept(store: Store) -> None:
+    watched(store)
+    left = threading.Event()
+
+    def waits(turn: Turn) -> Any:
+        if turn.round == 2:
+            assert left.wait(WAIT_S)
+        return varied(turn)
+
+    async def leave(asker: Asker) -> None:
+        async with aclosing(stream(asker, QUESTION)) as events:
+            async for told in events:
+                if isinstance(told, RoundOpened) and told.round == 2:
+                    break
+        left.set()
+        for _ in range(WAIT_S * 10):
+            if latest(store).state != "running":
+                return
+            await asyncio.sleep(0.1)
+
+    with asker_for(store, desks(act=[waits])) as asker:
+        asyncio.run(leave(asker))
+        row = latest(store)
+        assert row.state == "stopped"
+        assert row.answer is not None
+        assert SO_FAR in row.answer.note
+        assert [c.ref for c in row.answer.citations] == ["m1"]
+        again = asker.resume(row.id)
+    assert SO_FAR not in again.answer.note
+
+
+def test_what_goes_wrong_is_raised_where_the_answer_is_waited_for(store: Store) -> None:
+    watched(store)
+    broken = ModelError("the connection was refused")
+    with asker_for(store, desks(act=[varied, broken])) as asker:
+        with pytest.raises(ModelError, match="refused"):
+            asyncio.run(everything(asker))
+        unknown = Question(text="Who?", videos=("ffffffffffffffff",))
+        with pytest.raises(NotFound):
+            asyncio.run(everything(asker, unknown))
+    assert latest(store).state == "failed"
+
+
+def test_waiting_for_an_answer_does_not_hold_up_the_loop(store: Store) -> None:
+    watched(store)
+    ticks: list[float] = []
+
+    async def tick() -> None:
+        while True:
+            ticks.append(time.monotonic())
+            await asyncio.sleep(0.01)
+
+    async def both(asker: Asker) -> None:
+        ticking = asyncio.ensure_future(tick())
+        await everything(asker)
+        ticking.cancel()
+
+    def slow(turn: Turn) -> Any:
+        time.sleep(0.1)
+        return varied(turn)
+
+    with asker_for(store, desks(act=[slow])) as asker:
+        asyncio.run(both(asker))
+    assert len(ticks) > 5
