@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Self
 
 from pydantic import NonNegativeInt, model_validator
 
 from domain.base import Frozen
+
+_CLOCK = re.compile(r"(?:d([1-9]\d{0,5})\s+)?((?:\d{1,9}:){0,2}\d{1,9}(?:\.\d*)?)", re.ASCII)
 
 
 class TimeSpan(Frozen):
@@ -60,14 +63,10 @@ def parse_clock(text: str) -> int:
     Raises:
         ValueError: the text is none of these.
     """
-    day, _, rest = text.strip().rpartition(" ")
-    parts = rest.split(":")
-    try:
-        numbers = [float(part) for part in parts]
-        day_number = int(day.removeprefix("d")) if day else 1
-    except ValueError:
-        numbers, day_number = [], 0
-    if not 1 <= len(numbers) <= 3 or day_number < 1 or any(not 0 <= n < 1e9 for n in numbers):
+    found = _CLOCK.fullmatch(text.strip())
+    if found is None:
         raise ValueError(f"{text!r} is not a time: write MM:SS, H:MM:SS or 'd2 H:MM:SS'")
-    total = sum(n * 60.0**power for power, n in enumerate(reversed(numbers)))
-    return round((total + (day_number - 1) * 86_400) * 1000)
+    days = int(found[1] or 1) - 1
+    parts = reversed(found[2].split(":"))
+    total = sum(float(part) * 60.0**power for power, part in enumerate(parts))
+    return round((total + days * 86_400) * 1000)

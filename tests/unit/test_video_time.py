@@ -1,0 +1,149 @@
+"""Video time: spans that hold together, and clocks that people write and read."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from cli.options import parse_as_of
+from domain.errors import InputError
+from domain.time import TimeSpan, clock, parse_clock
+
+DAY_MS = 86_400_000
+MOST_MS = 2**62
+"""What a Postgres bigint holds with room to spare."""
+
+MOMENTS = st.integers(0, 400 * DAY_MS)
+SPANS = st.tuples(MOMENTS, MOMENTS).map(lambda pair: TimeSpan.of(*sorted(pair)))
+
+
+@pytest.mark.parametrize(
+    ("ms", "shown"),
+    [
+        (0, "00:00"),
+        (999, "00:00"),
+        (61_000, "01:01"),
+        (3_599_999, "59:59"),
+        (3_600_000, "1:00:00"),
+        (DAY_MS - 1, "23:59:59"),
+        (DAY_MS, "d2 0:00:00"),
+        (6 * DAY_MS + 3_661_000, "d7 1:01:01"),
+    ],
+)
+def test_a_clock_has_hours_and_days_only_where_there_are_any(ms: int, shown: str) -> None:
+    assert clock(ms) == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "ms"),
+    [
+        ("7", 7_000),
+        ("90", 90_000),
+        ("1:30", 90_000),
+        ("01:30.5", 90_500),
+        ("0:00:01.", 1_000),
+        ("2:00:00", 7_200_000),
+        (" 10:00 ", 600_000),
+        ("d1 0:10", 10_000),
+        ("d2  0:00:01", DAY_MS + 1_000),
+    ],
+)
+def test_a_time_is_read_as_people_write_it(text: str, ms: int) -> None:
+    assert parse_clock(text) == ms
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        " ",
+        "soon",
+        "1:2:3:4",
+        "-1",
+        "1:-2",
+        "1:",
+        ":30",
+        "nan",
+        "inf",
+        "1e3",
+        "1_0:00",
+        "1,5",
+        "1.5:00",
+        "٣:00",
+        "d0 1:00",
+        "d00 1:00",
+        "d-1 1:00",
+        "d 1:00",
+        "2 1:00",
+        "d2",
+        "dd2 1:00",
+        "1:00 d2",
+        "d" + "9" * 400 + " 1:00",
+        "9" * 400,
+        "d99999999999999999999 1:00",
+        "1:00\x00",
+    ],
+)
+def test_what_is_no_time_is_refused_with_an_example(text: str) -> None:
+    with pytest.raises(ValueError, match="is not a time: write MM:SS"):
+        parse_clock(text)
+    with pytest.raises(InputError, match="--as-of: .*is not a time"):
+        parse_as_of(text)
+
+
+@given(st.text(alphabet="0123456789:.d -", max_size=30) | st.text(max_size=30))
+def test_any_text_is_a_moment_that_the_store_can_hold_or_no_time(text: str) -> None:
+    try:
+        found = parse_clock(text)
+    except ValueError:
+        return
+    assert 0 <= found <= MOST_MS
+    assert parse_as_of(text) == found
+
+
+@given(MOMENTS)
+def test_a_shown_time_reads_back_to_its_second(ms: int) -> None:
+    assert parse_clock(clock(ms)) == ms // 1000 * 1000
+    assert parse_clock(f"d{ms // DAY_MS + 1} 0:00") == ms // DAY_MS * DAY_MS
+
+
+def test_no_moment_is_no_moment() -> None:
+    assert parse_as_of(None) is None
+
+
+def test_a_span_does_not_end_before_it_starts() -> None:
+    assert TimeSpan.of(5, 5).length_ms == 0
+    with pytest.raises(ValidationError, match="ends \\(4 ms\\) before it starts \\(5 ms\\)"):
+        TimeSpan.of(5, 4)
+    with pytest.raises(ValidationError):
+        TimeSpan.of(-1, 4)
+
+
+def test_a_span_is_shown_from_clock_to_clock() -> None:
+    assert str(TimeSpan.of(59_000, 3_600_000)) == "00:59-1:00:00"
+
+
+@given(SPANS, SPANS)
+def test_overlap_is_mutual_and_no_longer_than_either(one: TimeSpan, other: TimeSpan) -> None:
+    shared = one.overlap_ms(other)
+    assert shared == other.overlap_ms(one)
+    assert 0 <= shared <= min(one.length_ms, other.length_ms)
+    assert one.overlap_ms(one) == one.length_ms
+
+
+@given(SPANS, SPANS)
+def test_a_union_is_the_smallest_span_that_holds_both(one: TimeSpan, other: TimeSpan) -> None:
+    both = one.union(other)
+    assert both == other.union(one)
+    assert both.overlap_ms(one) == one.length_ms
+    assert both.overlap_ms(other) == other.length_ms
+    assert {both.start_ms, both.end_ms} <= {one.start_ms, one.end_ms, other.start_ms, other.end_ms}
+
+
+@given(SPANS, SPANS)
+def test_spans_that_only_touch_share_nothing(one: TimeSpan, other: TimeSpan) -> None:
+    after = TimeSpan.of(one.end_ms, one.end_ms + other.length_ms)
+    assert one.overlap_ms(after) == 0
+    assert one.union(after).length_ms == one.length_ms + after.length_ms
