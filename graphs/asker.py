@@ -16,6 +16,7 @@ from domain.trajectory import Ended, Event, Failed, Forked, QuestionAsked, Setup
 from domain.view import MemoryView
 from graphs.ask import Asked, StoppedEarly
 from graphs.checkpoints import Checkpoints
+from graphs.claims import Claims
 from graphs.forks import Parent, forked, round_state
 from graphs.homer import BOUNDARIES, ROUND, build, recursion_limit
 from nodes.calls import recorded_calls
@@ -67,6 +68,7 @@ class Asker:
         self._profile = toolbox.profile
         self._desks = desks or ProfileDesks(store, toolbox)
         self._checkpoints = Checkpoints(store, BOUNDARIES)
+        self._claims = Claims(store.psycopg_url)
         self._graph = build(self._checkpoints.saver)
 
     def ask(self, question: Question, on_event: OnEvent | None = None) -> Asked:
@@ -85,6 +87,7 @@ class Asker:
             name = self._profile.name
             add_trajectory(session, trajectory, question, view, MACHINE, name)
         recorder = self._recorder(trajectory, on_event)
+        self._claims.take(trajectory)
         state = _start(trajectory, question, view)
         return state, self._ready(state, recorder, view)
 
@@ -97,13 +100,19 @@ class Asker:
         Raises:
             NotFound: no trajectory goes by ``name``.
             Ambiguous: several do.
+            InputError: another process is at work on it.
         """
         with self._store.begin() as session:
             row = find_trajectory(session, name)
+        if row.state != DONE and not self._claims.take(row.id):
+            raise InputError(f"trajectory {row.id} is being searched at this moment: wait for it")
+        with self._store.begin() as session:
+            row = find_trajectory(session, row.id)
             if row.state != DONE:
                 reopen_trajectory(session, row.id)
             events, calls = events_of(session, row.id), recorded_calls(session, row.id)
         if row.answer is not None and row.state == DONE:
+            self._claims.give_back(row.id)
             return Asked(row.id, row.answer, _rounds(events), row.tokens, row.seconds)
         recorder = self._recorder(row.id, on_event)
         saved = cast(State, self._graph.get_state(_config(row.id)).values)
@@ -136,6 +145,7 @@ class Asker:
         with self._store.begin() as session:
             profile = self._profile.name
             add_trajectory(session, trajectory, row.question, row.view, MACHINE, profile)
+        self._claims.take(trajectory)
         recorder = self._recorder(trajectory, on_event)
         recorder.begin_with([self._anew(fork[0], edit), *fork[1:]])
         recorder.past = going_on((), recorder.events)
@@ -207,7 +217,10 @@ class Asker:
         except BaseException as error:
             self._break_off(desk, error)
             raise
-        return self.finish(desk)
+        else:
+            return self.finish(desk)
+        finally:
+            self._claims.give_back(desk.recorder.trajectory)
 
     def _stopped(self, desk: Desk, error: KeyboardInterrupt) -> KeyboardInterrupt:
         """End with the best answer so far; the run can still be resumed from its last step."""
@@ -227,12 +240,11 @@ class Asker:
     def finish(self, desk: Desk) -> Asked:
         """Write the row's end; the checkpoints that a fork may start from stay."""
         self._checkpoints.saver.forget(desk.recorder.trajectory)
-        asked = self._ended(desk)
-        with self._store.begin() as session:
-            prune_checkpoints(session, asked.trajectory_id, [ROUND])
+        asked = self._ended(desk, prune=True)
+        self._claims.give_back(asked.trajectory_id)
         return asked
 
-    def _ended(self, desk: Desk) -> Asked:
+    def _ended(self, desk: Desk, *, prune: bool = False) -> Asked:
         recorder, meter = desk.recorder, desk.meter
         ended = recorder.of(Ended)[-1]
         answer, seconds, name = ended.answer, meter.clock, recorder.trajectory
@@ -240,6 +252,8 @@ class Asker:
             raise ValueError(f"trajectory {name} ended without an answer")
         with self._store.begin() as session:
             end_trajectory(session, name, ended.state, answer, meter.tokens, seconds)
+            if prune:
+                prune_checkpoints(session, name, [ROUND])
         return Asked(name, answer, ended.rounds, meter.tokens, seconds)
 
     def _break_off(self, desk: Desk, error: BaseException) -> None:
@@ -254,6 +268,7 @@ class Asker:
 
     def close(self) -> None:
         """Give the connections back."""
+        self._claims.close()
         self._checkpoints.close()
 
     def __enter__(self) -> Self:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any, LiteralString, NamedTuple
 
 from psycopg import Connection, Cursor
 from sqlalchemy import Select, delete, func, insert, select, text, update
@@ -20,6 +20,8 @@ from store.schema import QuestionRow, TrajectoryEventRow, TrajectoryRow, Traject
 
 CHECKPOINTS = "checkpoints"
 """The schema of LangGraph's own tables, which are not Alembic's."""
+CLAIMS = 7_201
+"""The class of advisory locks that are claims on trajectories."""
 
 
 @dataclass(frozen=True)
@@ -138,6 +140,21 @@ def end_trajectory(
         "seconds": seconds,
     }
     session.execute(update(TrajectoryRow).where(TrajectoryRow.id == trajectory).values(**values))
+
+
+def claim_trajectory(connection: Connection[Any], trajectory: str) -> bool:
+    """Claim a trajectory for as long as the connection lasts; False where another one has it."""
+    return _advisory(connection, "SELECT pg_try_advisory_lock(%s, hashtext(%s))", trajectory)
+
+
+def release_trajectory(connection: Connection[Any], trajectory: str) -> bool:
+    """End a claim; False where there was none."""
+    return _advisory(connection, "SELECT pg_advisory_unlock(%s, hashtext(%s))", trajectory)
+
+
+def _advisory(connection: Connection[Any], query: LiteralString, trajectory: str) -> bool:
+    row = connection.execute(query, (CLAIMS, trajectory)).fetchone()
+    return bool(row and row[0])
 
 
 def reopen_trajectory(session: Session, trajectory: str) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from domain.asking import Question
+from domain.errors import InputError
 from domain.ledger import Draft
 from domain.trajectory import Ended, Interrupted, canonical
 from graphs.ask import StoppedEarly, ask, resume
@@ -191,3 +192,31 @@ def test_ctrl_c_in_a_terminal_prints_the_answer_so_far(
     else:
         assert out.startswith(f"{row.answer.option}. ")
         assert SO_FAR in out
+
+
+def test_a_question_that_is_being_searched_cannot_be_resumed_by_another(store: Store) -> None:
+    watched(store)
+    tried: list[str] = []
+
+    def meddles(turn: Turn) -> Any:
+        if turn.round == 2:
+            with store.begin() as session:
+                name = list_trajectories(session)[0].id
+            for meddler in (asker, other):
+                with pytest.raises(InputError, match="at this moment"):
+                    meddler.resume(name)
+                tried.append(name)
+        return varied(turn)
+
+    script = ScriptedReasoner(plan=[PLAN], act=[meddles])
+    desks = ScriptedDesks(script, ScriptedMemory(list(FINDS)))
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        asker_for(store, desks) as asker,
+        asker_for(store, desks) as other,
+    ):
+        patch.setattr("graphs.claims.Claims.take.__defaults__", (0.1,))
+        asked = asker.ask(OPEN)
+        assert other.resume(asked.trajectory_id).answer == asked.answer
+    assert len(tried) == 2
+    assert kinds(store, asked.trajectory_id)[-1] == "end"

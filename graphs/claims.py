@@ -1,0 +1,64 @@
+"""Which trajectories are being run: one process at a time works on one."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+from store.queries.trajectories import claim_trajectory, release_trajectory
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+GRACE_S = 3.0
+"""How long a process that was just killed may still seem to be at work."""
+POLL_S = 0.05
+
+
+class Claims:
+    """Claims on trajectories, over one connection; they end with the process. Thread-safe."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._mine: set[str] = set()
+        self._lock = threading.Lock()
+        self._connection: Connection[Any] | None = None
+
+    def take(self, trajectory: str, grace_s: float = GRACE_S) -> bool:
+        """Claim a trajectory; False where another run has it."""
+        until = time.monotonic() + grace_s
+        while not self._taken(trajectory):
+            if time.monotonic() > until:
+                return False
+            time.sleep(POLL_S)
+        return True
+
+    def give_back(self, trajectory: str) -> None:
+        """End a claim, if there is one."""
+        with self._lock:
+            if trajectory in self._mine:
+                self._mine.remove(trajectory)
+                release_trajectory(self._opened(), trajectory)
+
+    def close(self) -> None:
+        """End all claims."""
+        with self._lock:
+            self._mine.clear()
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
+
+    def _taken(self, trajectory: str) -> bool:
+        with self._lock:
+            if trajectory in self._mine or not claim_trajectory(self._opened(), trajectory):
+                return False
+            self._mine.add(trajectory)
+            return True
+
+    def _opened(self) -> Connection[Any]:
+        if self._connection is None:
+            from psycopg import connect
+
+            self._connection = connect(self._url, autocommit=True)
+        return self._connection
