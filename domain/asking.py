@@ -7,15 +7,16 @@ from enum import StrEnum
 from pydantic import Field, NonNegativeInt
 
 from domain.base import Frozen
+from domain.texts import Kept
 from domain.time import TimeSpan
 
 
 class Question(Frozen):
     """A question over one or more videos, asked as of a moment of video time."""
 
-    text: str = Field(min_length=1)
+    text: Kept = Field(min_length=1)
     videos: tuple[str, ...] = Field(min_length=1)
-    options: tuple[str, ...] = Field(default=(), max_length=26)
+    options: tuple[Kept, ...] = Field(default=(), max_length=26)
     as_of_ms: NonNegativeInt | None = None
     type: str | None = None
 

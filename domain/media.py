@@ -5,9 +5,10 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Self
 
-from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
+from pydantic import Field, NonNegativeInt, PositiveInt, field_validator, model_validator
 
 from domain.base import Frozen
+from domain.texts import Kept, storable
 from domain.time import TimeSpan
 
 
@@ -26,7 +27,7 @@ class Video(Frozen):
     """
 
     id: str = Field(pattern=r"^[0-9a-f]{16}$")
-    title: str
+    title: Kept
     path: str | None
     duration_ms: NonNegativeInt
     width: NonNegativeInt = 0
@@ -34,6 +35,12 @@ class Video(Frozen):
     has_video: bool = True
     has_audio: bool = True
     profile: str = "local"
+
+    @field_validator("path", mode="before")
+    @classmethod
+    def _found_again(cls, path: object) -> object:
+        """A name that is no text cannot be kept: the file is then not found again by its row."""
+        return None if isinstance(path, str) and storable(path) != path else path
 
 
 class Clip(Frozen):

@@ -31,7 +31,7 @@ class BatchQuestion(Frozen):
     video: str
     question: str = Field(min_length=1)
     options: tuple[str, ...] = Field(default=(), max_length=26)
-    as_of_s: float | None = Field(default=None, ge=0)
+    as_of_s: float | None = Field(default=None, ge=0, le=1e11)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from domain.texts import storable
+
 DEEPEST = 100
 QUOTES = {'"': '"', "'": "'", "“": "”", "‘": "’"}
 ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
@@ -27,7 +29,6 @@ BARE_END = re.compile(r"[,\]}\n]|$")
 KEY_END = re.compile(r"[:,}\]\n]|$")
 AFTER_STRING = re.compile(r"\s*(?:[,:}\]]|$)")
 FOUR_HEX = re.compile(r"[0-9a-fA-F]{4}")
-_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _NOTHING: Any = object()
 
 
@@ -51,9 +52,13 @@ def read_object(text: str) -> dict[str, Any]:
     return {storable(str(name)): _storable(one) for name, one in value.items()}
 
 
-def storable(text: str) -> str:
-    """``text`` without what no database and no file can hold: NUL and halves of characters."""
-    return _UNSTORABLE.sub("�", text)
+def is_whole(text: str) -> bool:
+    """Whether there is an object in ``text`` that needs no repair."""
+    try:
+        json.JSONDecoder(strict=False).raw_decode(text, text.index("{"))
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _storable(value: Any) -> Any:

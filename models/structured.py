@@ -9,7 +9,7 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any
 
-from models.json_repair import storable
+from domain.texts import storable
 from models.profile import Structure
 
 if TYPE_CHECKING:
@@ -20,15 +20,22 @@ STRUCTURES: tuple[Structure, ...] = ("json_schema", "tools", "text")
 PROTOCOL = Path(__file__).with_name("protocol.md")
 METHODS = {"json_schema": "json_schema", "tools": "function_calling"}
 CHARACTERS_A_TOKEN = 4
+CUT_OFF = "LengthFinishReasonError"
+ENDED_BY_LIMIT = frozenset({"length", "max_tokens"})
+"""What providers call the end of a reply that the limit on tokens cut off."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """A model's answer: the text of the object it gave, and the tokens it took."""
+    """A model's answer: the text of the object it gave, and the tokens it took.
+
+    ``cut`` says that it was ended by the limit on tokens.
+    """
 
     text: str
     tokens_in: int
     tokens_out: int
+    cut: bool = False
 
 
 def weaker(structure: Structure) -> tuple[Structure, ...]:
@@ -54,8 +61,26 @@ def request(
         sent = [*sent, {"role": "user", "content": protocol or _protocol(schema)}]
         return _answer(model.invoke(sent), sent)
     chain = model.with_structured_output(schema, method=METHODS[structure], include_raw=True)
-    outcome: Any = chain.invoke(sent)
+    try:
+        outcome: Any = chain.invoke(sent)
+    except Exception as error:
+        # Some clients raise where the limit on tokens cut a reply off: what was said is in there.
+        partial = getattr(error, "completion", None)
+        if type(error).__name__ != CUT_OFF or partial is None:
+            raise
+        return _cut_off(partial, sent)
     return _answer(outcome["raw"], sent)
+
+
+def _cut_off(completion: Any, sent: Sequence[dict[str, Any]]) -> Answer:
+    text = storable(completion.choices[0].message.content or "")
+    usage = completion.usage
+    return Answer(
+        text=text,
+        tokens_in=usage.prompt_tokens if usage else _estimate(json.dumps(_texts(sent))),
+        tokens_out=usage.completion_tokens if usage else _estimate(text),
+        cut=True,
+    )
 
 
 def _protocol(schema: dict[str, Any]) -> str:
@@ -66,10 +91,12 @@ def _protocol(schema: dict[str, Any]) -> str:
 def _answer(raw: AIMessage, sent: Sequence[dict[str, Any]]) -> Answer:
     text = storable(_object_text(raw))
     usage: Any = raw.usage_metadata or {}
+    ended = str(raw.response_metadata.get("finish_reason", "")).lower()
     return Answer(
         text=text,
         tokens_in=usage.get("input_tokens") or _estimate(json.dumps(_texts(sent))),
         tokens_out=usage.get("output_tokens") or _estimate(text),
+        cut=ended in ENDED_BY_LIMIT,
     )
 
 

@@ -25,9 +25,11 @@ def export_video(store: Store, video_id: str, out: Path) -> None:
     ``blobs/SHA256`` (keyframes and crops).
 
     Raises:
-        InputError: ``out`` cannot be written.
+        InputError: ``out`` is a folder, or cannot be written.
         DatabaseError: a blob is missing or damaged.
     """
+    if out.is_dir():
+        raise InputError(f"{out} is a folder: name a file to write")
     aside = out.with_name(f".{out.name}.{os.getpid()}.part")
     try:
         with ZipFile(aside, "w") as archive:

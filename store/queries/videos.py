@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 
 from domain.errors import Ambiguous, NotFound
 from domain.media import Clip, ClipState, Video
+from domain.texts import storable
 from store.queries.blobs import unused_blobs
 from store.schema import (
     BlobRow,
@@ -72,7 +73,7 @@ def find_video(session: Session, name: str) -> Video:
         NotFound: none goes by that name.
         Ambiguous: several do; the message names them.
     """
-    stem = func.lower(VideoRow.title)
+    name, stem = storable(name), func.lower(VideoRow.title)
     ways: list[ColumnElement[bool]] = [
         VideoRow.id == name,
         VideoRow.title == name,

@@ -1,0 +1,88 @@
+"""Files and videos whose names are no proper text: they are watched, found, shown and deleted."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from domain.errors import InputError, NotFound
+from domain.media import Video
+from domain.texts import storable
+from flows.desk import Desk
+from flows.watching import open_video
+from memory.captions import read_captions
+from memory.imports import import_track
+from memory.library import delete, export, list_library, show_video
+from models.profile import load_profile
+from store.database import Store
+from store.home import Home
+from store.queries.videos import add_video, find_video
+from tests.support.asking import WordToolbox
+from tests.support.media import make_video
+from tests.support.memory import SETTINGS, Tools, local_writers
+
+TOOLS: Any = Tools()
+LATIN = os.fsdecode(b"caf\xe9")
+"""A name as older systems wrote it: no UTF-8."""
+
+
+def add(store: Store, title: str, video: str = "a" * 16) -> None:
+    with store.begin() as session:
+        add_video(session, Video(id=video, title=title, path=None, duration_ms=1), [], {})
+
+
+def test_a_file_whose_name_is_no_utf8_is_watched_under_a_name_that_can_be_shown(
+    home: Home, store: Store, tmp_path: Path
+) -> None:
+    path = make_video(tmp_path / "plain.mp4").rename(tmp_path / f"{LATIN}.mp4")
+    desk = Desk(home, store, load_profile("local"), WordToolbox())
+    with open_video(desk, path) as work:
+        assert work.pending() == list(range(work.state().clips))
+        assert work.path == path
+    (entry,) = list_library(store)
+    assert (entry.title, entry.path) == ("caf�", None)
+    assert show_video(store, LATIN).video.id == entry.id
+
+
+def test_captions_from_such_a_file_are_imported_under_any_title(
+    store: Store, tmp_path: Path
+) -> None:
+    path = tmp_path / f"{LATIN}.jsonl"
+    path.write_text('{"start": 0, "end": 1, "text": "Good morning."}')
+    track = read_captions(path)
+    video = import_track(store, track, local_writers(), TOOLS, SETTINGS, title=LATIN)
+    assert video.title == "caf�"
+    assert [line.text for line in show_video(store, LATIN).clips[0].lines] == ["Good morning."]
+    delete(store, LATIN)
+    assert list_library(store) == []
+
+
+@pytest.mark.parametrize("name", ["a\x00b", "\ud800", LATIN, "%", "_", "\\", "' OR 1=1 --"])
+def test_a_name_that_nothing_has_is_not_found_whatever_it_is(store: Store, name: str) -> None:
+    add(store, "abc")
+    with store.begin() as session, pytest.raises(NotFound, match="no video goes by"):
+        find_video(session, name)
+
+
+@pytest.mark.parametrize("title", ["100%_\\x", "' OR 1=1 --", "a\x00b", "ünï", "<b>[x](y)", " "])
+def test_every_title_finds_its_own_video_by_all_of_it_and_by_its_beginning(
+    store: Store, title: str
+) -> None:
+    add(store, title)
+    add(store, "zzz", "b" * 16)
+    with store.begin() as session:
+        for name in (title, title[: len(title) // 2 + 1], title.upper()):
+            assert find_video(session, name).title == storable(title)
+
+
+def test_an_export_goes_to_a_file_and_never_to_a_folder(store: Store, tmp_path: Path) -> None:
+    add(store, "abc")
+    for out in (tmp_path, tmp_path / "absent/x.zip", Path(), Path("/"), tmp_path / ".."):
+        with pytest.raises(InputError, match=r"cannot be written|is a folder"):
+            export(store, "abc", out)
+    assert [one.name for one in tmp_path.iterdir()] == ["home"]
+    export(store, "abc", tmp_path / f"{LATIN}.zip")
+    assert {one.name for one in tmp_path.iterdir()} == {"home", f"{LATIN}.zip"}
