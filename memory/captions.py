@@ -6,8 +6,8 @@ import gzip
 import hashlib
 import html
 import json
-import math
 import re
+import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from domain.errors import InputError, NotFound
 from domain.media import Clip, Percept, Utterance, Video
+from domain.people import untagged
 from domain.settings import WatchSettings
 from domain.time import TimeSpan
 
@@ -74,7 +75,7 @@ def read_captions(path: Path) -> CaptionTrack:
     """
     if not path.is_file():
         raise NotFound(f"there is no file {path}")
-    data = path.read_bytes()
+    data = _read(path)
     name = path.name.lower().removesuffix(".gz")
     text = _decoded(path, data)
     subtitles = name.endswith((".srt", ".vtt"))
@@ -86,11 +87,18 @@ def read_captions(path: Path) -> CaptionTrack:
     return CaptionTrack(hashlib.sha256(data).hexdigest()[:16], title, tuple(lines))
 
 
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from error
+
+
 def _decoded(path: Path, data: bytes) -> str:
     try:
         plain = gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
         return plain.decode("utf-8-sig")
-    except (OSError, EOFError, UnicodeDecodeError) as error:
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
         raise InputError(f"{path} is not text in UTF-8: {error}") from error
 
 
@@ -118,7 +126,7 @@ def _json_line(row: Any) -> CaptionLine:
         raise ValueError("day is not a whole number from 1")
     start, end = _number(row.get("start"), "start"), _number(row.get("end"), "end")
     offset = (int(day) - 1) * DAY_S
-    speaker = _text(row.get("speaker") or "", "speaker")
+    speaker = untagged(_text(row.get("speaker") or "", "speaker"))
     span, text = _span(offset + start, offset + end), _text(row.get("text"), "text")
     kind = _kind(row.get("kind") or ("speech" if speaker else "caption"))
     return CaptionLine(span, text, kind, speaker or None)
@@ -134,7 +142,7 @@ def _kind(value: Any) -> Kind:
 
 def _number(value: Any, name: str) -> float:
     good = isinstance(value, int | float) and not isinstance(value, bool)
-    if not good or not math.isfinite(value) or not 0 <= value <= LONGEST_S:
+    if not good or not 0 <= value <= LONGEST_S:
         raise ValueError(f"{name} is not a number of seconds: {value!r}")
     return float(value)
 

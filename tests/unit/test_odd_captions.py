@@ -1,0 +1,195 @@
+"""Caption files as the world writes them: damaged, absurd, foreign; read exactly or refused."""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+import json
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from domain.errors import InputError
+from domain.people import TAG
+from domain.settings import WatchSettings
+from domain.time import TimeSpan
+from memory.captions import LONGEST_S, CaptionLine, CaptionTrack, caption_clips, read_captions
+
+GOOD = '{"start": 0, "end": 1, "text": "Good morning."}\n'
+PACKED = gzip.compress(GOOD.encode() * 200, mtime=0)
+WORDS = st.text(
+    st.characters(codec="utf-8", categories=("L", "N", "P", "S", "Zs")), min_size=1, max_size=20
+).filter(lambda text: bool(text.strip()))
+MS = st.integers(0, 99 * 3_600_000)
+
+
+def written(folder: Path, name: str, data: bytes | str) -> Path:
+    path = folder / name
+    path.write_bytes(data.encode() if isinstance(data, str) else data)
+    return path
+
+
+@pytest.mark.parametrize("at", [*range(2, 12), 15, 20, len(PACKED) - 9, len(PACKED) - 1])
+def test_a_damaged_archive_is_refused_by_name(tmp_path: Path, at: int) -> None:
+    path = tmp_path / "week.jsonl.gz"
+    for damaged in (PACKED[:at], PACKED[:at] + b"\xff\xff\xff" + PACKED[at + 3 :]):
+        path.write_bytes(damaged)
+        # The clock time and the system in a header say nothing about what follows.
+        with suppress(InputError):
+            assert len(read_captions(path).lines) == 200
+    path.write_bytes(PACKED[:15] + b"\xff\xff\xff" + PACKED[18:])
+    with pytest.raises(InputError, match=r"week\.jsonl\.gz is not text in UTF-8"):
+        read_captions(path)
+
+
+@pytest.mark.parametrize("field", ["start", "end", "day"])
+@pytest.mark.parametrize("number", ["1" + "0" * 400, "-1" + "0" * 400, "1e999", "NaN", "-Infinity"])
+def test_a_number_beyond_all_reason_is_named_with_its_line(
+    tmp_path: Path, field: str, number: str
+) -> None:
+    row = {"start": "0", "end": "1", "text": '"x"'} | {field: number}
+    told = "{" + ", ".join(f'"{name}": {value}' for name, value in row.items()) + "}"
+    path = written(tmp_path, "week.jsonl", f"{GOOD}{told}\n")
+    with pytest.raises(InputError, match=rf"week\.jsonl, line 2: {field} is not a number"):
+        read_captions(path)
+
+
+def test_a_file_that_may_not_be_read_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = written(tmp_path, "week.jsonl", GOOD)
+
+    def refused(_path: Path) -> bytes:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "read_bytes", refused)
+    with pytest.raises(InputError, match=r"week\.jsonl cannot be read: Permission denied"):
+        read_captions(path)
+
+
+@pytest.mark.parametrize("name", ["week", "week.txt", "WEEK.JSONL", "a.b.jsonl.gz", ".jsonl"])
+def test_lines_of_json_are_read_whatever_the_file_is_called(tmp_path: Path, name: str) -> None:
+    track = read_captions(written(tmp_path, name, GOOD))
+    assert [line.text for line in track.lines] == ["Good morning."]
+    assert track.title
+
+
+def test_a_speaker_called_like_a_tag_is_nobody_that_was_recognised(tmp_path: Path) -> None:
+    row = {"start": 0, "end": 1, "text": "I am <face_1>.", "speaker": "<voice_7>"}
+    (line,) = read_captions(written(tmp_path, "week.jsonl", json.dumps(row))).lines
+    assert line.speaker == "‹voice_7›"
+    assert line.kind == "speech"
+
+
+json_values: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner),
+    max_leaves=4,
+)
+ROWS = st.lists(
+    st.dictionaries(
+        st.sampled_from(["start", "end", "text", "day", "speaker", "kind", "other"]),
+        st.integers(-1, 5)
+        | st.sampled_from(["speech", "caption", "Ada", "<voice_1>"])
+        | json_values,
+    ),
+    max_size=4,
+)
+
+
+@given(ROWS)
+def test_rows_of_anything_are_lines_that_hold_together_or_a_clear_refusal(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[dict[str, Any]]
+) -> None:
+    folder = tmp_path_factory.mktemp("rows")
+    path = written(folder, "a.jsonl", "\n".join(map(json.dumps, rows)))
+    with suppress(InputError):
+        for line in read_captions(path).lines:
+            assert 0 <= line.span.start_ms <= line.span.end_ms <= 2 * LONGEST_S * 86_400_000
+            assert line.text == " ".join(line.text.split())
+            assert line.text.encode("utf-8")
+            assert line.speaker is None or not TAG.search(line.speaker)
+            assert line.kind in ("speech", "caption")
+
+
+def srt_time(ms: int) -> str:
+    seconds, ms = divmod(ms, 1000)
+    return f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d},{ms:03d}"
+
+
+CUES = st.lists(st.tuples(MS, st.integers(0, 10_000), st.from_regex(r"[a-z]{1,8}", fullmatch=True)))
+
+
+@pytest.mark.parametrize("kind", ["srt", "vtt"])
+@given(cues=CUES.filter(bool))
+def test_what_is_written_as_subtitles_reads_back_with_its_times(
+    tmp_path_factory: pytest.TempPathFactory, kind: str, cues: list[tuple[int, int, str]]
+) -> None:
+    told = [
+        f"{n}\n{srt_time(start)} --> {srt_time(start + length)}\n{text}\n"
+        for n, (start, length, text) in enumerate(cues, 1)
+    ]
+    whole = "\n".join(told)
+    if kind == "vtt":
+        whole = "WEBVTT\n\n" + whole.replace(",", ".")
+    track = read_captions(written(tmp_path_factory.mktemp("cues"), f"a.{kind}", whole))
+    found = sorted((one.span.start_ms, one.span.length_ms, one.text) for one in track.lines)
+    assert found == sorted(cues)
+    starts = [one.span.start_ms for one in track.lines]
+    assert starts == sorted(starts)
+
+
+@pytest.mark.parametrize(
+    ("raw", "speaker", "text"),
+    [
+        ("OMAR: Come in.", "Omar", "Come in."),
+        ("Ada Lovelace: Come in.", "Ada Lovelace", "Come in."),
+        ("- MRS. O'NEIL: Come in.", "Mrs. O'Neil", "Come in."),
+        ("Note that: this stays.", None, "Note that: this stays."),
+        ("OMAR:", None, "OMAR:"),
+        ("10:30 is the time", None, "10:30 is the time"),
+        ("{\\an8}<b>Up here</b>", None, "Up here"),
+        ("<font color=red>Ada:</font> Yes", "Ada", "Yes"),
+        ("fish &amp; chips", None, "fish & chips"),
+        ("- So?", None, "So?"),
+    ],
+)
+def test_a_speaker_is_told_from_the_words(
+    tmp_path: Path, raw: str, speaker: str | None, text: str
+) -> None:
+    cue = f"1\n00:00:01,000 --> 00:00:02,000\n{raw}\n"
+    (line,) = read_captions(written(tmp_path, "a.srt", cue)).lines
+    assert (line.speaker, line.text) == (speaker, text)
+
+
+LINES = st.lists(
+    st.tuples(MS, st.integers(0, 90_000), WORDS, st.sampled_from(["speech", "caption"])),
+    min_size=1,
+    max_size=20,
+)
+
+
+@given(LINES, st.integers(1, 120_000))
+def test_clips_hold_every_line_once_and_follow_each_other(
+    made: list[tuple[int, int, str, Any]], clip_ms: int
+) -> None:
+    lines = [
+        CaptionLine(TimeSpan.of(start, start + length), text, kind)
+        for start, length, text, kind in sorted(made)
+    ]
+    track = CaptionTrack("0" * 16, "t", tuple(lines))
+    clips = list(caption_clips(track, WatchSettings(clip_ms=clip_ms)))
+    assert [one.clip.index for one in clips] == list(range(len(clips)))
+    for one, following in itertools.pairwise(clips):
+        assert one.clip.span.end_ms <= following.clip.span.start_ms
+    held = [(u.span, u.text) for one in clips for u in (*one.utterances, *one.captions)]
+    assert sorted(held, key=str) == sorted([(x.span, x.text) for x in lines], key=str)
+    for one in clips:
+        assert one.clip.span.length_ms == clip_ms
+        assert one.clip.span.start_ms % clip_ms == 0
+        assert {u.text for u in one.utterances} <= {x.text for x in lines if x.kind == "speech"}
+    assert track.video().duration_ms == max(x.span.end_ms for x in lines)
