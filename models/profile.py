@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, PositiveInt, TypeAdapter, ValidationError
+from pydantic import BaseModel, Field, PositiveInt, ValidationError
 
 from domain.base import Frozen
 from domain.errors import NotFound, SetupError
@@ -28,9 +29,6 @@ class Price(Frozen):
 
     input: float = Field(ge=0)
     output: float = Field(ge=0)
-
-
-_PRICES = TypeAdapter(dict[str, Price])
 
 
 class ChatSpec(Frozen):
@@ -92,6 +90,11 @@ class Profile(Frozen):
         llama = [spec.model_name for spec in self.chat.values() if spec.provider == IN_PROCESS]
         return tuple(dict.fromkeys(name for name in [*local, *llama] if name))
 
+    @property
+    def in_process(self) -> bool:
+        """Whether a language model that this profile asks runs in this process."""
+        return any(spec.provider == IN_PROCESS for spec in self.chat.values())
+
     def chat_for(self, role: str) -> ChatSpec:
         """The language model of a role, else the one called ``default``.
 
@@ -123,11 +126,26 @@ def load_profile(name_or_path: str | None = None, home_config: Path | None = Non
         NotFound: there is no such profile.
         SetupError: a profile or ``homer.toml`` cannot be read; says where it is wrong.
     """
-    config = _read(home_config) if home_config is not None and home_config.is_file() else {}
-    extra = config.get("profiles", {})
-    wanted = name_or_path or os.environ.get(ENVIRONMENT) or config.get("profile") or DEFAULT
+    config = _config(home_config)
+    wanted = name_or_path or os.environ.get(ENVIRONMENT) or config.profile or DEFAULT
     name = Path(wanted).stem if wanted.endswith(".toml") else wanted
-    return _priced(_validated(name, _resolved(wanted, extra, ())), config.get("prices", {}))
+    return _priced(_validated(name, _resolved(wanted, config.profiles, ())), config.prices)
+
+
+class _Config(BaseModel):
+    """What ``homer.toml`` may say about profiles; other programs' tables are left alone."""
+
+    profile: str | None = None
+    profiles: dict[str, dict[str, Any]] = {}
+    prices: dict[str, Price] = {}
+
+
+def _config(path: Path | None) -> _Config:
+    table = _read(path) if path is not None and path.is_file() else {}
+    try:
+        return _Config.model_validate(table)
+    except ValidationError as error:
+        raise SetupError(f"homer.toml is wrong at {_told(error)}") from error
 
 
 def bundled_profiles() -> tuple[str, ...]:
@@ -141,6 +159,8 @@ def _resolved(wanted: str, extra: dict[str, Any], seen: tuple[str, ...]) -> dict
         raise SetupError(f"profiles based on each other: {' -> '.join([*seen, wanted])}")
     table = _table(wanted, extra)
     base = table.pop("base", None)
+    if not isinstance(base, str | None):
+        raise SetupError(f"the profile {wanted!r} is wrong at base: it names another profile")
     return table if base is None else _merged(_resolved(base, extra, (*seen, wanted)), table)
 
 
@@ -169,21 +189,19 @@ def _validated(name: str, table: dict[str, Any]) -> Profile:
     try:
         return Profile.model_validate({**table, "name": name})
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise SetupError(f"the profile {name!r} is wrong at {where}: {first['msg']}") from error
+        raise SetupError(f"the profile {name!r} is wrong at {_told(error)}") from error
 
 
-def _priced(profile: Profile, prices: Any) -> Profile:
+def _told(error: ValidationError) -> str:
+    """Where a table is wrong first, and how."""
+    first = error.errors()[0]
+    return f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}"
+
+
+def _priced(profile: Profile, prices: Mapping[str, Price]) -> Profile:
     """The profile with what the home's table says a model costs."""
-    try:
-        table = _PRICES.validate_python(prices)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise SetupError(f"[prices] of homer.toml is wrong at {where}: {first['msg']}") from error
     chat = {
-        role: spec.model_copy(update={"price": spec.price or table.get(spec.model)})
+        role: spec.model_copy(update={"price": spec.price or prices.get(spec.model)})
         for role, spec in profile.chat.items()
     }
     return profile.model_copy(update={"chat": chat})
@@ -194,5 +212,5 @@ def _read(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise NotFound(f"there is no profile file {path}") from error
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise SetupError(f"{path} cannot be read: {error}") from error

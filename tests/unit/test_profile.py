@@ -188,5 +188,5 @@ def test_a_users_table_of_prices_knows_new_models_and_a_profile_comes_first(conf
 )
 def test_a_price_that_is_none_is_refused_with_its_place(config: Path, line: str) -> None:
     config.write_text(f"[prices]\n{line}\n")
-    with pytest.raises(SetupError, match=r"\[prices\] of homer.toml is wrong at"):
+    with pytest.raises(SetupError, match=r"homer\.toml is wrong at prices\."):
         load_profile(None, config)
