@@ -16,7 +16,7 @@ from pydantic import BaseModel, ValidationError
 
 from domain.errors import ModelError, ReplayMiss
 from models.endpoint import Endpoint
-from models.json_repair import read_object
+from models.json_repair import is_whole, read_object
 from models.messages import Message, as_recorded, as_sent, request_hash
 from models.plain_lines import fields_in, protocol_of
 from models.prices import cost_usd
@@ -197,12 +197,21 @@ class StructuredChat:
             ms=_ms_since(started),
         )
         try:
-            value = read_value(answer.text, schema)
+            value = self._value(answer, schema)
         except ModelError as error:
             self._record(replace(record, error=str(error)))
             raise
         self._record(record)
         return _reply(value, record, record.model)
+
+    def _value(self, answer: Answer, schema: type[T]) -> T:
+        """The value in an answer; where it was cut off, only what is whole is trusted."""
+        if answer.cut and not is_whole(answer.text):
+            raise ModelError(
+                f"the reply of {self.model} was cut off after {answer.tokens_out} tokens: say it "
+                "in fewer words, or raise max_tokens in the profile"
+            )
+        return read_value(answer.text, schema)
 
     def _replayed(
         self, found: Recorded | None, digest: str, purpose: str, schema: type[T]

@@ -20,7 +20,6 @@ REFUSALS = frozenset({400, 422, 501})
 """Statuses with which servers refuse a way of asking that they do not know."""
 STEP = 256
 NO_ENTRY = frozenset({401, 403})
-CUT_OFF = "LengthFinishReasonError"
 
 
 class Endpoint:
@@ -98,10 +97,6 @@ class Endpoint:
         if failure.status in NO_ENTRY:
             variable = key_variable(self.spec) or "the key"
             return SetupError(f"{name} does not let us in ({failure.status}): check {variable}")
-        if type(failure.__cause__).__name__ == CUT_OFF:
-            return ModelError(
-                f"{name} was cut off after {self.spec.max_tokens} tokens: raise max_tokens"
-            )
         where = f" at {self.spec.base_url}" if self.spec.base_url else ""
         return ModelError(f"{name}{where} did not answer: {without_key(str(failure), self.spec)}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from models.extras import extra_of
 from models.onnx import THREADS
 
 CONTEXT_TOKENS = 16_384
+MOST_THREADS = 8
 ERRORS_ONLY = 1
 ANY_PORT = 0
 
@@ -47,8 +49,10 @@ def _settings(xllamacpp: Any, model: Path) -> Any:
     params.port = ANY_PORT
     params.n_ctx = CONTEXT_TOKENS
     params.n_parallel = 1
-    params.cpuparams.n_threads = THREADS
-    params.cpuparams_batch.n_threads = THREADS
+    # A reply comes token by token, with every thread waiting for every other many times in each:
+    # where something else wants a core, the whole waits. Reading a prompt does not suffer so.
+    params.cpuparams.n_threads = max(1, min(MOST_THREADS, (os.cpu_count() or 1) // 2))
+    params.cpuparams_batch.n_threads = max(THREADS, params.cpuparams.n_threads)
     # Waiting threads sleep instead of spinning.
     params.cpuparams.poll = params.cpuparams_batch.poll = 0
     params.n_gpu_layers = 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, Field, JsonValue, model_validator
 
 from domain.asking import Action, Mode
 from domain.ledger import Draft, Edits, Rewrite
@@ -14,6 +14,9 @@ from nodes.reasoners.lines import read_lines
 from nodes.reasoners.port import Assessment, Conclusion
 from nodes.reasoners.prompts import prompt
 
+FEW: dict[str, JsonValue] = {"maxItems": 5}
+SEVERAL: dict[str, JsonValue] = {"maxItems": 8}
+"""Told to servers that can hold a model to it, since weak models do not stop; not checked here."""
 _REF = re.compile(r"\b([msk]\d+)\b")
 _SUBTASK = re.compile(r"\bt?([1-9]\d*)\b", re.I)
 
@@ -73,7 +76,9 @@ class SubtaskReply(Reply):
     """A subtask of a plan."""
 
     text: str = Field(description="one atomic thing to find out")
-    depends: Texts = Field(default_factory=list, description="ids of earlier subtasks: t1")
+    depends: Texts = Field(
+        default_factory=list, description="ids of earlier subtasks: t1", json_schema_extra=FEW
+    )
 
     def draft(self) -> Draft:
         """As the ledger takes it."""
@@ -86,7 +91,7 @@ Drafts = list[Annotated[SubtaskReply, BeforeValidator(_worded)]]
 class PlanReply(Reply):
     """A plan."""
 
-    subtasks: Drafts
+    subtasks: Drafts = Field(json_schema_extra=FEW)
 
 
 class ActReply(Reply):
@@ -99,7 +104,9 @@ class ActReply(Reply):
     ] = None
     query: str = Field(default="", description="for a search: what memory would say")
     answer: str = Field(default="", description="for an answer: the letter, or the sentence")
-    citations: Texts = Field(default_factory=list, description="ids of evidence: m12")
+    citations: Texts = Field(
+        default_factory=list, description="ids of evidence: m12", json_schema_extra=SEVERAL
+    )
     not_in_memory: bool = False
 
     @model_validator(mode="before")
@@ -141,14 +148,18 @@ class ResolutionReply(Reply):
 
     subtask: Text = Field(description="its id: t1")
     answer: str
-    evidence: Texts = Field(default_factory=list, description="ids that support it: m12")
+    evidence: Texts = Field(
+        default_factory=list, description="ids that support it: m12", json_schema_extra=SEVERAL
+    )
 
 
 class AssessReply(Reply):
     """What a retrieval settles."""
 
-    resolved: list[ResolutionReply] = Field(default_factory=list)
-    reopened: Texts = Field(default_factory=list, description="ids of subtasks")
+    resolved: list[ResolutionReply] = Field(default_factory=list, json_schema_extra=FEW)
+    reopened: Texts = Field(
+        default_factory=list, description="ids of subtasks", json_schema_extra=FEW
+    )
 
     def assessment(self) -> Assessment:
         """As the machine takes it."""
@@ -171,9 +182,9 @@ class RewriteReply(Reply):
 class ReplanReply(Reply):
     """A repair of the plan."""
 
-    rewrite: list[RewriteReply] = Field(default_factory=list)
-    add: Drafts = Field(default_factory=list)
-    abandon: Texts = Field(default_factory=list)
+    rewrite: list[RewriteReply] = Field(default_factory=list, json_schema_extra=FEW)
+    add: Drafts = Field(default_factory=list, json_schema_extra=FEW)
+    abandon: Texts = Field(default_factory=list, json_schema_extra=FEW)
 
     def edits(self) -> Edits:
         """As the ledger takes it."""
@@ -190,7 +201,9 @@ class ConcludeReply(Reply):
     comparison: str = Field(default="", description="how the evidence bears on each option")
     option: str | None = Field(default=None, description="one letter, if there are options")
     answer: str = ""
-    citations: Texts = Field(default_factory=list, description="ids of evidence: m12")
+    citations: Texts = Field(
+        default_factory=list, description="ids of evidence: m12", json_schema_extra=SEVERAL
+    )
     not_in_memory: bool = False
 
     def conclusion(self) -> Conclusion:

@@ -201,6 +201,26 @@ def test_failures_say_what_happened(
         chat_of(server, retries=1).ask(TURNS, City, purpose="act")
 
 
+@pytest.mark.parametrize("supports", [EVERYTHING, {"tools", "usage"}, {"usage"}])
+def test_a_reply_that_was_cut_off_is_counted_recorded_and_not_trusted(supports: set[str]) -> None:
+    calls: list[CallRecord] = []
+    said = Answer('{"name": "Par', finish="length", tokens=(300, 77))
+    with (
+        OpenAIServer([said] * 3, supports) as server,
+        pytest.raises(ModelError, match="cut off after 77 tokens"),
+    ):
+        chat_of(server, calls.append).ask(TURNS, City, purpose="act")
+    (call,) = calls
+    assert (call.tokens_in, call.tokens_out) == (300, 77)
+    assert call.reply == {"text": '{"name": "Par'}
+
+
+def test_a_reply_that_was_whole_before_it_was_cut_off_counts() -> None:
+    said = Answer('{"name": "Paris"}\n\n\n\n', finish="length")
+    with OpenAIServer([said]) as server:
+        assert chat_of(server).ask(TURNS, City, purpose="act").value.name == "Paris"
+
+
 def test_a_request_that_is_wrong_in_itself_does_not_change_how_we_ask() -> None:
     wrong = Answer({"error": {"message": "context too long"}}, 400)
     with OpenAIServer([wrong, wrong, wrong, {"name": "Paris"}]) as server:

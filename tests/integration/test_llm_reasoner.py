@@ -156,6 +156,20 @@ def test_a_garbled_reply_is_asked_for_again_with_what_was_wrong(party: Store) ->
     assert asked.answer.citations
 
 
+def test_a_reply_without_end_is_asked_for_again_and_not_the_end_of_the_question(
+    party: Store,
+) -> None:
+    def endless(request: dict[str, Any]) -> Any:
+        return Answer(json.dumps(obedient(request))[:9] + "endless " * 30, finish="length")
+
+    asked, events, _ = run(party, except_for(plan=endless, act=endless, assess=endless))
+    complaints = [e.complaint for e in of(events, Guarded) if not e.accepted]
+    assert complaints
+    assert all("cut off after 20 tokens" in complaint for complaint in complaints)
+    assert asked.answer.option == "C"
+    assert asked.tokens == 120 * len(of(events, ModelCalled))
+
+
 def test_a_model_that_only_chats_still_yields_an_option_from_the_evidence(party: Store) -> None:
     asked, events, _ = run(party, lambda _: "Sorry, I am only a chatbot.")
     assert asked.answer.option in ("A", "B", "C")
