@@ -153,6 +153,9 @@ def _show_local(report: LocalReport) -> None:
     if report.absent:
         say(f"absent, not asked about: {clean(', '.join(report.absent))}")
     say(f"{report.every.questions} questions asked in {report.seconds:.0f} s")
+    if report.conduct.tokens_in:
+        each = report.conduct.tokens_in / max(1, report.conduct.rounds)
+        say(f"{each:.0f} tokens read a round, over {report.conduct.rounds} rounds")
     _show_bars(report.bars)
 
 

@@ -29,11 +29,14 @@ class Batch:
 def ask_all(desk: Desk, questions: Sequence[BatchQuestion], out: Path | None, told: Told) -> Batch:
     """Ask all questions anew; ``out`` is written over with their answer lines.
 
+    A language model in this process answers one question at a time: two would share its time.
+
     Raises:
         InputError: ``out`` is there and is no file of answers.
         NotFound: a question's video is not in the library.
     """
-    results = run_batch(desk.store, desk.toolbox, questions)
+    workers = 1 if desk.profile.in_process else None
+    results = run_batch(desk.store, desk.toolbox, questions, workers=workers)
     if out is not None:
         _clear(out)
         results = write_batch(out, results)

@@ -9,6 +9,7 @@ from typing import Any
 
 from evals.asking import Batch, Told, ask_all, spans_of
 from evals.bars import Bar
+from evals.conduct import Conduct, conduct
 from evals.media_questions import MediaQuestion
 from evals.sampling import mean, median
 from flows.desk import Desk
@@ -58,6 +59,7 @@ class LocalReport:
     absent: tuple[str, ...]
     errors: dict[str | int, str]
     seconds: float
+    conduct: Conduct
 
     @property
     def bars(self) -> list[Bar]:
@@ -66,6 +68,7 @@ class LocalReport:
         return [
             Bar("top citation overlaps the marked span, percent", self.every.cited, CITED),
             Bar("right options, points above chance", above, ABOVE_CHANCE),
+            *self.conduct.bars(len(self.answers)),
         ]
 
 
@@ -119,6 +122,11 @@ def evaluate(
         absent=absent,
         errors=batch.errors,
         seconds=batch.seconds,
+        conduct=conduct(
+            desk.store,
+            [line["trajectory"] for line in batch.lines.values()],
+            desk.settings.ask.retries,
+        ),
     )
 
 

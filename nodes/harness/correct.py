@@ -11,6 +11,8 @@ from domain.settings import AskSettings
 from memory.retrieval.words import STOP, plain_words
 from nodes.state import Focus, Progress
 
+BY_HARNESS = "the harness searches"
+"""The reason of an action that is not the reasoner's own."""
 _STRATEGIES = {
     Mode.EVENT: "Search in mode event for a different part of the video.",
     Mode.VIDEO: "Look closer: mode video lists what was said and done within the focus.",
@@ -138,7 +140,7 @@ def keywords(text: str) -> str:
 
 
 def _search(mode: Mode, query: str) -> Action:
-    return Action(kind="search", reason="the harness searches", mode=mode, query=query)
+    return Action(kind="search", reason=BY_HARNESS, mode=mode, query=query)
 
 
 def needed(ledger: Ledger, settings: AskSettings) -> tuple[Subtask, ...]:
