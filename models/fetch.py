@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from http.client import HTTPException
@@ -32,6 +33,10 @@ KEPT_PACKAGES = 2
 
 class SourceFailed(Exception):
     """A source does not have the file, or not now. The message is the reason, for people."""
+
+
+DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError)
+"""What reading an archive that is none may come to."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +72,7 @@ class Fetcher:
         for source, chunks in self._sources(file):
             try:
                 self._write(target, file, self._reported(chunks, label, source, file.size))
-            except (SourceFailed, OSError, HTTPException, zipfile.BadZipFile) as error:
+            except (SourceFailed, OSError, HTTPException, *DAMAGED) as error:
                 target.unlink(missing_ok=True)
                 reasons.append(f"{source} ({error})")
             else:

@@ -16,7 +16,7 @@ from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
 
-from domain.errors import WeightsMissing
+from domain.errors import SetupError, WeightsMissing
 from models.fetch import CHUNK, Fetcher, OnProgress, Progress
 from models.manifest import WeightFile, Weights, weights_named
 
@@ -75,11 +75,12 @@ def pull(weights: Path, names: Iterable[str], report: OnProgress | None = None) 
     Raises:
         NotFound: the manifest has no model of that name.
         WeightsMissing: no source has a file; what was fetched before stays.
+        SetupError: the folder cannot be made.
     """
     wanted = status(weights, names)
     if all(found.state is FileState.PRESENT for found in wanted):
         return [Pulled(found.model, found.path, None) for found in wanted]
-    weights.mkdir(parents=True, exist_ok=True)
+    _made(weights)
     _sweep(weights)
     # In the weights folder, so that a finished file can be renamed into its place.
     with tempfile.TemporaryDirectory(prefix=SCRATCH, dir=weights) as scratch:
@@ -111,7 +112,7 @@ def _places(weights: Path, model: Weights) -> list[tuple[WeightFile, Path]]:
 def _state(path: Path, file: WeightFile) -> FileState:
     try:
         stat = path.stat()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return FileState.MISSING
     same = stat.st_size == file.size and _digest(path, stat.st_mtime_ns) == file.sha256
     return FileState.PRESENT if same else FileState.WRONG
@@ -130,7 +131,7 @@ def _pull_file(found: FileStatus, fetcher: Fetcher) -> Pulled:
     if found.state is FileState.PRESENT:
         return Pulled(found.model, found.path, None)
     copy, source = fetcher.fetch(f"{found.model}/{found.file.path}", found.file)
-    found.path.parent.mkdir(parents=True, exist_ok=True)
+    _made(found.path.parent)
     copy.replace(found.path)
     return Pulled(found.model, found.path, source)
 
@@ -140,6 +141,16 @@ def _sweep(weights: Path) -> None:
     for scratch in weights.glob(f"{SCRATCH}*"):
         if time.time() - scratch.stat().st_mtime > SCRATCH_KEPT_S:
             shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _made(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SetupError(
+            f"the folder for model files {folder} cannot be made ({error.strerror}): "
+            "set HOMER_WEIGHTS to a folder that you can write"
+        ) from error
 
 
 def _silent(_progress: Progress) -> None:
