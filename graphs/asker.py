@@ -16,7 +16,6 @@ from domain.trajectory import Ended, Event, Failed, Forked, QuestionAsked, Setup
 from domain.view import MemoryView
 from graphs.ask import Asked, StoppedEarly
 from graphs.checkpoints import Checkpoints
-from graphs.claims import Claims
 from graphs.forks import Parent, forked, round_state
 from graphs.homer import BOUNDARIES, ROUND, build, recursion_limit
 from nodes.calls import recorded_calls
@@ -68,7 +67,7 @@ class Asker:
         self._profile = toolbox.profile
         self._desks = desks or ProfileDesks(store, toolbox)
         self._checkpoints = Checkpoints(store, BOUNDARIES)
-        self._claims = Claims(store.psycopg_url)
+        self._claims = self._checkpoints.claims
         self._graph = build(self._checkpoints.saver)
 
     def ask(self, question: Question, on_event: OnEvent | None = None) -> Asked:
@@ -268,7 +267,6 @@ class Asker:
 
     def close(self) -> None:
         """Give the connections back."""
-        self._claims.close()
         self._checkpoints.close()
 
     def __enter__(self) -> Self:

@@ -10,6 +10,7 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from domain.trajectory import Event
+from graphs.claims import Claims
 from store.queries.trajectories import (
     CHECKPOINTS,
     Mark,
@@ -32,7 +33,7 @@ class Checkpoints:
     database itself costs the last moment, which the run then does again.
     """
 
-    def __init__(self, store: Store, boundaries: Collection[str], connections: int = 4) -> None:
+    def __init__(self, store: Store, boundaries: Collection[str], connections: int = 5) -> None:
         from psycopg.rows import dict_row
         from psycopg_pool import ConnectionPool
 
@@ -48,9 +49,10 @@ class Checkpoints:
             own = self._make_schema()
         settings["options"] = f"-c search_path={CHECKPOINTS},{own} -c synchronous_commit=off"
         self._pool: ConnectionPool[Any] = ConnectionPool(
-            store.psycopg_url, min_size=1, max_size=connections, kwargs=settings, open=True
+            store.psycopg_url, min_size=2, max_size=connections, kwargs=settings, open=True
         )
         self.saver = BoundarySaver(self._pool, boundaries)
+        self.claims = Claims(self._pool)
         with _setup:
             self._make_tables()
 
@@ -84,4 +86,5 @@ class Checkpoints:
 
     def close(self) -> None:
         """Give the connections back."""
+        self.claims.close()
         self._pool.close()

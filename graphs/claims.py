@@ -10,6 +10,7 @@ from store.queries.trajectories import claim_trajectory, release_trajectory
 
 if TYPE_CHECKING:
     from psycopg import Connection
+    from psycopg_pool import ConnectionPool
 
 GRACE_S = 3.0
 """How long a process that was just killed may still seem to be at work."""
@@ -17,10 +18,10 @@ POLL_S = 0.05
 
 
 class Claims:
-    """Claims on trajectories, over one connection; they end with the process. Thread-safe."""
+    """Claims on trajectories, over one connection of ``pool``; they end with it. Thread-safe."""
 
-    def __init__(self, url: str) -> None:
-        self._url = url
+    def __init__(self, pool: ConnectionPool[Any]) -> None:
+        self._pool = pool
         self._mine: set[str] = set()
         self._lock = threading.Lock()
         self._connection: Connection[Any] | None = None
@@ -42,11 +43,12 @@ class Claims:
                 release_trajectory(self._opened(), trajectory)
 
     def close(self) -> None:
-        """End all claims."""
+        """End all claims, and give the connection back."""
         with self._lock:
             self._mine.clear()
             if self._connection is not None:
                 self._connection.close()
+                self._pool.putconn(self._connection)
                 self._connection = None
 
     def _taken(self, trajectory: str) -> bool:
@@ -58,7 +60,5 @@ class Claims:
 
     def _opened(self) -> Connection[Any]:
         if self._connection is None:
-            from psycopg import connect
-
-            self._connection = connect(self._url, autocommit=True)
+            self._connection = self._pool.getconn()
         return self._connection

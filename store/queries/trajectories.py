@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, LiteralString, NamedTuple
 
 from psycopg import Connection, Cursor
+from psycopg.rows import scalar_row
 from sqlalchemy import Select, delete, func, insert, select, text, update
 from sqlalchemy.orm import Session
 
@@ -153,8 +154,8 @@ def release_trajectory(connection: Connection[Any], trajectory: str) -> bool:
 
 
 def _advisory(connection: Connection[Any], query: LiteralString, trajectory: str) -> bool:
-    row = connection.execute(query, (CLAIMS, trajectory)).fetchone()
-    return bool(row and row[0])
+    with connection.cursor(row_factory=scalar_row) as cursor:
+        return bool(cursor.execute(query, (CLAIMS, trajectory)).fetchone())
 
 
 def reopen_trajectory(session: Session, trajectory: str) -> None:

@@ -162,7 +162,7 @@ def test_profiles_in_the_documents_load(tmp_path: Path) -> None:
 
     text = (ROOT / "docs" / "profiles.md").read_text()
     blocks = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
-    assert len(blocks) == 2
+    assert len(blocks) == 3
     config = tmp_path / "homer.toml"
     config.write_text("\n".join(blocks))
     assert load_profile("mine", config).faces == "yunet_sface"
