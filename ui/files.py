@@ -53,9 +53,8 @@ def _image(request: Request) -> Response:
 
 
 def _path_of(video: str) -> Path | None:
-    store = shared_store()
     try:
-        with store.begin() as session:
+        with shared_store().begin() as session:
             found = find_video(session, video)
     except HomerError:
         return None

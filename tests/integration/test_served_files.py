@@ -1,0 +1,109 @@
+"""Videos and images over HTTP without a browser: what is served, and what never is."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+from domain.media import Video
+from store.database import Store
+from store.home import Home
+from store.queries.videos import add_video
+from ui import files
+from ui.files import routes, shared_store
+
+KNOWN, CAPTIONS, GONE = "a" * 16, "b" * 16, "c" * 16
+FILM = bytes(range(256)) * 16
+JPEG = b"\xff\xd8\xff\xe0 a frame"
+
+
+@pytest.fixture
+def page(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClient]:
+    """The app's files over a library of three videos, one of which has its file."""
+    film = tmp_path / "film.mp4"
+    film.write_bytes(FILM)
+    paths = {KNOWN: str(film), CAPTIONS: None, GONE: str(tmp_path / "moved.mp4")}
+    with store.begin() as session:
+        for video, path in paths.items():
+            add_video(session, Video(id=video, title=video, path=path, duration_ms=1), [], {})
+    monkeypatch.setattr(files, "shared_store", lambda: store)
+    with TestClient(Starlette(routes=routes()), raise_server_exceptions=False) as client:
+        yield client
+
+
+def test_a_video_is_served_whole_and_in_parts(page: TestClient) -> None:
+    whole = page.get(f"/video/{KNOWN}")
+    assert (whole.status_code, whole.content) == (200, FILM)
+    assert whole.headers["content-type"] == "video/mp4"
+    part = page.get(f"/video/{KNOWN}", headers={"Range": "bytes=10-19"})
+    assert (part.status_code, part.content) == (206, FILM[10:20])
+    past = page.get(f"/video/{KNOWN}", headers={"Range": f"bytes={len(FILM)}-"})
+    assert past.status_code == 416
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        CAPTIONS,
+        GONE,
+        "d" * 16,
+        "a" * 15,
+        "a" * 17,
+        "A" * 16,
+        "film.mp4",
+        "..",
+        "%2e%2e%2ffilm.mp4",
+        "%00",
+        "a" * 15 + "%00",
+        "' OR 1=1",
+        "%F0%9F%98%80",
+        "１" * 16,
+    ],
+)
+def test_what_no_video_leads_to_is_not_served(page: TestClient, name: str) -> None:
+    found = page.get(f"/video/{name}")
+    assert found.status_code == 404
+    assert FILM not in found.content
+
+
+def test_an_image_is_served_by_its_digest_and_may_be_kept(page: TestClient, store: Store) -> None:
+    sha = store.blobs.put(JPEG)
+    found = page.get(f"/image/{sha}")
+    assert (found.status_code, found.content) == (200, JPEG)
+    assert found.headers["content-type"] == "image/jpeg"
+    assert int(found.headers["cache-control"].partition("=")[2]) > 86_400
+
+
+@pytest.mark.parametrize("name", ["0" * 64, "0" * 63, "F" * 64, "..", "%2e%2e", "x" * 64])
+def test_what_is_no_image_of_ours_is_not_served(page: TestClient, name: str) -> None:
+    assert page.get(f"/image/{name}").status_code == 404
+
+
+def test_a_damaged_image_is_not_shown(page: TestClient, store: Store) -> None:
+    sha = store.blobs.put(JPEG)
+    Path(store.blobs.path(sha)).write_bytes(b"something else")
+    assert page.get(f"/image/{sha}").status_code == 404
+    assert hashlib.sha256(JPEG).hexdigest() == sha
+
+
+@pytest.mark.parametrize("place", [f"/video/{KNOWN}", f"/image/{'0' * 64}"])
+def test_without_a_database_nothing_is_there_and_nothing_breaks(
+    home: Home, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    monkeypatch.setenv("HOMER_DATABASE_URL", "postgresql://me:secret@127.0.0.1:1/none")
+    shared_store.cache_clear()
+    with TestClient(Starlette(routes=routes()), raise_server_exceptions=False) as client:
+        found = client.get(place)
+    assert found.status_code == 404
+    assert "secret" not in found.text
+    shared_store.cache_clear()
+
+
+@pytest.mark.parametrize("way", ["post", "put", "delete"])
+def test_files_are_only_ever_read(page: TestClient, way: str) -> None:
+    assert getattr(page, way)(f"/video/{KNOWN}").status_code == 405
