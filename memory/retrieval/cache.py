@@ -1,7 +1,8 @@
 """Indexes of videos, kept between questions, the least used dropped first.
 
-A view only needs what was remembered up to its last clip, and that never changes afterwards: an
-index that reaches so far serves it. One that does not is grown by what came since.
+A view only needs what was remembered up to its last clip, and that hardly ever changes afterwards:
+an index that reaches so far serves it. One that does not is grown by what came since; one of which
+a clip came late is read anew.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from store.database import Store
 from store.queries.clips import view_of
 from store.queries.search import (
     cells_between,
+    changed_at,
     events_stamp,
     lines_between,
     revisions,
@@ -44,10 +46,9 @@ class IndexCache:
         Raises:
             NotFound: no such video.
         """
-        with self._lock, self._store.begin() as session:
-            since = watched_since(session, scope.video)
+        with self._lock, self._store.begin(snapshot=True) as session:
             held = self._videos.get(scope.video)
-            if held is None or held.since != since:
+            if held is None or held.since != changed_at(session, scope.video, held.through):
                 held = self._read(session, scope, after=-1)
             elif held.through < scope.last_clip:
                 more = self._read(session, scope, after=held.through)
@@ -72,7 +73,7 @@ class IndexCache:
         through = max(settled, scope.last_clip)
         return build_index(
             scope.video,
-            watched_since(session, scope.video),
+            changed_at(session, scope.video, through),
             through,
             lines_between(session, scope.video, after, through),
             cells_between(session, scope.video, after, through),

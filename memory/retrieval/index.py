@@ -41,6 +41,7 @@ class VideoIndex:
 
     ``first`` (N,) is each cell's first line, ``keys`` (N,) its number on a grid of equal steps,
     ``gone`` (M,) the clip after which a line is superseded, ``lengths`` (N,) terms in a cell.
+    ``since`` is when a clip up to ``through`` was last marked.
     ``vectors`` is (M, D), ``sums`` (N, D) the sum of each cell's, float32. ``through`` is the last
     clip read, ``spans`` the start and end of every clip read, also of those without lines.
     """
@@ -158,7 +159,7 @@ def grown(index: VideoIndex, more: VideoIndex, superseded: dict[int, int]) -> Vi
     gone = np.fromiter((superseded.get(r.id, STILL) for r in rows), np.int64, len(rows))
     return VideoIndex(
         video=index.video,
-        since=index.since,
+        since=more.since,
         through=more.through,
         lines=rows,
         vectors=_stacked(index.vectors, more.vectors),

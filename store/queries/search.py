@@ -131,6 +131,20 @@ def watched_since(session: Session, video: str) -> datetime:
     return since
 
 
+def changed_at(session: Session, video: str, last_clip: int) -> datetime:
+    """When a clip up to ``last_clip`` was last marked, else when the video was added.
+
+    A clip that failed may be remembered long after those behind it.
+
+    Raises:
+        NotFound: no such video.
+    """
+    of_these = (ClipRow.video_id == video, ClipRow.clip <= last_clip)
+    marked = session.scalar(select(func.max(ClipRow.updated_at)).where(*of_these))
+    added = watched_since(session, video)
+    return added if marked is None else max(added, marked)
+
+
 def lines_between(session: Session, video: str, after_clip: int, last_clip: int) -> Lines:
     """The memories of clips ``after_clip < clip <= last_clip``, by clip, time and id."""
     row = MemoryRow

@@ -1,0 +1,90 @@
+"""A clip that is remembered late is found at once, also by who has searched the video before."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from domain.asking import Mode
+from domain.media import ClipState
+from domain.settings import Settings
+from domain.view import MemoryView
+from memory.retrieval.retrievers import Retrievers
+from memory.watch import remember
+from store.database import Store
+from store.queries.clips import mark_clip, view_of
+from store.queries.videos import FAILED, set_video_state
+from tests.support.memory import (
+    SETTINGS,
+    VIDEO,
+    Perceived,
+    Tools,
+    known_video,
+    local_writers,
+    percept,
+    said,
+)
+
+WORDS = ("the harbour was rebuilt", "ships brought coffee", "a lighthouse painted green")
+TOOLS: Any = Tools()
+
+
+class SearchTools(Tools):
+    """What searching needs besides."""
+
+    reranker = None
+    images = None
+
+
+def watch(store: Store, clip: int) -> None:
+    one = percept(clip, utterances=(said(30 * clip + 5, WORDS[clip]),))
+    state = remember(store, VIDEO, Perceived(one), local_writers(), TOOLS, SETTINGS)
+    assert state == ClipState.DONE
+
+
+def now(store: Store) -> MemoryView:
+    with store.begin() as session:
+        return view_of(session, [VIDEO])
+
+
+@pytest.fixture
+def gap(store: Store) -> Store:
+    """Three clips, of which the middle one failed for good."""
+    known_video(store, 3)
+    watch(store, 0)
+    with store.begin() as session:
+        mark_clip(session, VIDEO, 1, ClipState.FAILED, "the model was away")
+        set_video_state(session, VIDEO, FAILED, "1 clips could not be watched")
+    watch(store, 2)
+    return store
+
+
+def found(retrievers: Retrievers, store: Store, query: str) -> list[str]:
+    hit = retrievers.search(now(store), Mode.VIDEO, query)
+    return [one.text for one in hit.evidence]
+
+
+def test_what_came_late_is_found_by_an_index_that_was_read_before(gap: Store) -> None:
+    tools: Any = SearchTools()
+    retrievers = Retrievers(gap, tools, Settings())
+    assert now(gap).scopes[0].last_clip == 2
+    assert WORDS[1] not in found(retrievers, gap, "coffee ships")
+    watch(gap, 1)
+    assert now(gap).scopes[0].last_clip == 2
+    assert found(retrievers, gap, "coffee ships")[0] == WORDS[1]
+    fresh = Retrievers(gap, tools, Settings())
+    for query in ("coffee ships", "green lighthouse", "harbour"):
+        assert found(retrievers, gap, query) == found(fresh, gap, query)
+
+
+def test_nothing_is_read_anew_where_nothing_changed(gap: Store) -> None:
+    tools: Any = SearchTools()
+    retrievers = Retrievers(gap, tools, Settings())
+    (scope,) = now(gap).scopes
+    held = retrievers._cache.lines(scope)
+    assert retrievers._cache.lines(scope) is held
+    watch(gap, 2)
+    assert retrievers._cache.lines(scope) is held
+    watch(gap, 1)
+    assert retrievers._cache.lines(scope) is not held
