@@ -43,11 +43,11 @@ class Claims:
                 release_trajectory(self._opened(), trajectory)
 
     def close(self) -> None:
-        """End all claims, and give the connection back."""
+        """Give the connection back, with which the claims end."""
         with self._lock:
             self._mine.clear()
             if self._connection is not None:
-                self._connection.close()
+                # The pool is closed after this, and all claims end with its connections.
                 self._pool.putconn(self._connection)
                 self._connection = None
 
