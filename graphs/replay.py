@@ -103,7 +103,7 @@ def replay(store: Store, name: str, reasoner: MakeReasoner | None = None) -> Rep
         events, calls = events_of(session, row.id), recorded_calls(session, row.id)
     if not events:
         raise InputError(f"trajectory {row.id} was broken off before anything was recorded")
-    recorder, why = _run_again(store, row, events, calls, reasoner)
+    recorder, why = rerun(store, row, events, calls, reasoner)
     ended = any(isinstance(event, Ended) for event in events)
     known = [e for e in events if ended or not _is_break(e)]
     told = recorder.events if ended else recorder.events[: len(known)]
@@ -130,7 +130,7 @@ def _is_break(event: Event) -> bool:
     return isinstance(event, Failed) and event.where == BROKEN_OFF
 
 
-def _run_again(
+def rerun(
     store: Store,
     row: StoredTrajectory,
     events: Sequence[Event],
