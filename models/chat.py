@@ -20,6 +20,7 @@ from models.json_repair import is_whole, read_object
 from models.messages import Message, as_recorded, as_sent, request_hash
 from models.plain_lines import fields_in, protocol_of
 from models.prices import cost_usd
+from models.profile import IN_PROCESS
 from models.structured import Answer
 
 T = TypeVar("T", bound=BaseModel)
@@ -114,6 +115,11 @@ class StructuredChat:
     def sees(self) -> bool:
         """Whether the model can look at images."""
         return self._endpoint.spec.images
+
+    @property
+    def near(self) -> bool:
+        """Whether the model runs in this process, held to any form by grammar."""
+        return self._endpoint.spec.provider == IN_PROCESS
 
     def check(self) -> None:
         """See that the model could be asked, before any work that needs it. Makes no call.

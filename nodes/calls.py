@@ -51,6 +51,11 @@ class Calls:
         """Whether the model can look at images."""
         return self._chat.sees
 
+    @property
+    def near(self) -> bool:
+        """Whether the model runs in this process."""
+        return self._chat.near
+
     def ask(
         self,
         purpose: str,

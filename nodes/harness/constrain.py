@@ -12,8 +12,11 @@ from domain.asking import Action, Mode
 from domain.base import Frozen
 from domain.people import TAG
 from domain.settings import AskSettings
-from memory.retrieval.words import pieces
+from memory.retrieval.words import STOP, pieces, plain_words
 
+EXAMPLE = 8
+"""Words of an example query."""
+LOOKS = (Mode.EVENT, Mode.VIDEO, Mode.KEYFRAME)
 ID, IDS = 24, 6
 """Of what a model cites in vain, so many characters and so many ids are told back."""
 _WORD = re.compile(r"[^\W_]+")
@@ -196,12 +199,21 @@ def _query(action: Action, bounds: Bounds) -> str:
     if action.mode is Mode.NEIGHBOR:
         return "" if action.query.strip() else "Give the label of the neighbour to move to."
     if len(words(action.query)) < 2:
-        return "The query needs at least two words."
+        return f"The query needs at least two words{_such_as(bounds)}."
     if is_asked(action.query):
-        return "Word the query as a statement of what the memory would say, not as a question."
+        told = "Word the query as a statement of what the memory would say, not as a question"
+        return f"{told}{_such_as(bounds)}."
     if words(action.query) == words(bounds.subtask):
-        return "The query is a copy of the subtask: word it as the memory would."
+        return f"The query is a copy of the subtask: word it as the memory would{_such_as(bounds)}."
     return ""
+
+
+def _such_as(bounds: Bounds) -> str:
+    """An example of a query for the subtask; "" where its words alone would be a copy of it."""
+    kept = [word for word in plain_words(bounds.subtask) if word not in STOP]
+    example = " ".join(kept[:EXAMPLE])
+    taken = len(kept) < 2 or is_asked(example) or words(example) == words(bounds.subtask)
+    return "" if taken else f', such as "{example}"'
 
 
 def _duplicate(action: Action, bounds: Bounds, settings: AskSettings) -> str:
@@ -215,4 +227,8 @@ def _duplicate(action: Action, bounds: Bounds, settings: AskSettings) -> str:
     ]
     if len(same) < 2:
         return ""
-    return f"Nearly this was searched {len(same)} times in mode {action.mode}: look elsewhere."
+    others = [str(mode) for mode in LOOKS if mode is not action.mode]
+    return (
+        f"Nearly this was searched {len(same)} times in mode {action.mode}: "
+        f"search in mode {' or '.join(others)}, or for something else."
+    )

@@ -25,9 +25,10 @@ from nodes.harness.inform import (
     question_lines,
     subtask_line,
 )
+from nodes.reasoners.forms import act_form, assess_form, conclude_form, short
 from nodes.reasoners.port import Assessment, Conclusion, Step, Turn
 from nodes.reasoners.prompts import prompt
-from nodes.reasoners.replies import ActReply, AssessReply, ConcludeReply, PlanReply, ReplanReply
+from nodes.reasoners.replies import PlanReply, ReplanReply
 
 Reply = TypeVar("Reply", bound=BaseModel)
 
@@ -43,6 +44,10 @@ class Caller(Protocol):
     @property
     def sees(self) -> bool:
         """Whether the model can look at images."""
+
+    @property
+    def near(self) -> bool:
+        """Whether the model runs in this process, where any form costs nothing."""
 
     def ask(
         self,
@@ -83,7 +88,11 @@ class LlmReasoner:
         ask = prompt("plan", most=self._settings.subtasks, notes=_notes(turn))
         cool = self._settings.plan_temperature
         reply = self._caller.ask(
-            "plan", _messages(turn, ask), PlanReply, round=turn.round, temperature=cool
+            "plan",
+            _messages(turn, ask),
+            short(PlanReply, self._caller.near),
+            round=turn.round,
+            temperature=cool,
         )
         return tuple(subtask.draft() for subtask in reply.subtasks)
 
@@ -101,7 +110,7 @@ class LlmReasoner:
         warm = self._settings.act_temperature
         messages = _messages(turn, ask, turn.steps)
         return self._caller.ask(
-            "act", messages, ActReply, round=turn.round, temperature=warm
+            "act", messages, act_form(turn, self._caller.near), round=turn.round, temperature=warm
         ).decision()
 
     def assess(self, turn: Turn) -> Assessment:
@@ -119,7 +128,7 @@ class LlmReasoner:
         reply = self._caller.ask(
             "assess",
             _messages(turn, ask),
-            AssessReply,
+            assess_form(turn, self._caller.near),
             round=turn.round,
             temperature=0.0,
             images=shown,
@@ -138,7 +147,11 @@ class LlmReasoner:
         cool = self._settings.plan_temperature
         messages = _messages(turn, ask, turn.steps)
         return self._caller.ask(
-            "replan", messages, ReplanReply, round=turn.round, temperature=cool
+            "replan",
+            messages,
+            short(ReplanReply, self._caller.near),
+            round=turn.round,
+            temperature=cool,
         ).edits()
 
     def conclude(self, turn: Turn) -> Conclusion:
@@ -151,8 +164,9 @@ class LlmReasoner:
             notes=_notes(turn),
         )
         messages = _messages(turn, ask)
+        form = conclude_form(turn, self._caller.near)
         reply = self._caller.ask(
-            "conclude", messages, ConcludeReply, round=turn.round, temperature=0.0, last=True
+            "conclude", messages, form, round=turn.round, temperature=0.0, last=True
         )
         return reply.conclusion()
 

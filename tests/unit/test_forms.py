@@ -1,0 +1,99 @@
+"""The forms that a model is held to allow what the guard would accept, and no more."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from domain.asking import Action, Ledger, Mode, Question
+from domain.ledger import Draft, begin, bind, start
+from domain.settings import AskSettings
+from domain.trajectory import Retrieved
+from domain.view import MemoryView, Scope
+from nodes.reasoners.forms import LONGEST, act_form, assess_form, conclude_form, short
+from nodes.reasoners.port import Step, Turn
+from nodes.reasoners.replies import ActReply, AssessReply, ConcludeReply, PlanReply
+from nodes.state import Focus
+from tests.support.machine import VIDEO, evidence, search
+
+FOCUS = Focus(id=1, video=VIDEO, label="arrival")
+STEP = Step(round=1, subtask="t1", action=search("a door opens"), card="<card></card>")
+
+
+def ledger() -> Ledger:
+    made, _ = start([Draft(text="what"), Draft(text="why")], "q", AskSettings())
+    return bind(begin(made, "t1"), "t1", ["m1", "s3"], 0.5)
+
+
+def turn(options: tuple[str, ...] = (), **more: Any) -> Turn:
+    view = MemoryView(scopes=(Scope(video=VIDEO, last_clip=5),))
+    question = Question(text="What?", videos=(VIDEO,), options=options)
+    return Turn(question=question, view=view, ledger=ledger(), **more)
+
+
+def field(form: type[Any], name: str) -> dict[str, Any]:
+    found: dict[str, Any] = form.model_json_schema()["properties"][name]
+    return found
+
+
+def test_before_any_search_there_is_no_answer_and_no_move() -> None:
+    first = act_form(turn(), narrow=False)
+    assert field(first, "action")["enum"] == ["search"]
+    assert field(first, "mode")["enum"] == ["event", "keyframe", "video"]
+    later = act_form(turn(steps=(STEP,), focus=FOCUS), narrow=False)
+    assert field(later, "action")["enum"] == ["search", "answer"]
+    assert "neighbor" in field(later, "mode")["enum"]
+
+
+def test_a_forced_mode_is_the_only_one() -> None:
+    form = act_form(turn(steps=(STEP,), focus=FOCUS, forced=Mode.VIDEO), narrow=False)
+    assert field(form, "mode")["enum"] == ["video"]
+
+
+@pytest.mark.parametrize("count", [2, 5, 26])
+def test_an_answer_is_one_of_the_options_however_many(count: int) -> None:
+    options = tuple(f"thing {i}" for i in range(count))
+    asked = turn(options, steps=(STEP,))
+    last = chr(ord("A") + count - 1)
+    answers = field(act_form(asked, narrow=False), "answer")["enum"]
+    assert (answers[0], answers[-1], len(answers)) == ("", last, count + 1)
+    conclusion = conclude_form(asked, narrow=False)
+    assert field(conclusion, "option")["enum"][-1] == last
+    assert field(conclusion, "not_in_memory")["enum"] == [False]
+    assert "enum" not in field(conclude_form(turn(), narrow=False), "option")
+
+
+def test_a_model_in_this_process_may_cite_only_what_there_is_and_must_be_brief() -> None:
+    asked = turn(steps=(STEP,), evidence=(evidence(1), evidence(4)))
+    asked = asked.model_copy(
+        update={"found": Retrieved(mode=Mode.VIDEO, query="q", evidence=(evidence(4),))}
+    )
+    act = field(act_form(asked, narrow=True), "citations")
+    assert (act["items"]["enum"], act["maxItems"]) == (["m1", "s3"], 2)
+    assert field(conclude_form(asked, narrow=True), "citations")["items"]["enum"] == ["m1", "m4"]
+    claim = assess_form(asked, narrow=True).model_json_schema()["$defs"]["ResolutionReply"]
+    assert claim["properties"]["evidence"]["items"]["enum"] == ["m4"]
+    assert claim["properties"]["subtask"]["enum"] == ["t1", "t2"]
+    assert claim["properties"]["answer"]["maxLength"] == LONGEST
+    plan = short(PlanReply, narrow=True).model_json_schema()
+    assert plan["$defs"]["SubtaskReply"]["properties"]["text"]["maxLength"] == LONGEST
+    nothing = field(act_form(turn().model_copy(update={"ledger": Ledger()}), narrow=True), "answer")
+    assert "maxLength" in nothing
+
+
+def test_servers_elsewhere_are_told_few_forms_so_that_they_can_keep_them() -> None:
+    one, other = turn(steps=(STEP,)), turn(steps=(STEP, STEP), evidence=(evidence(2),), round=4)
+    for form in (act_form, conclude_form, assess_form):
+        assert form(one, False).model_json_schema() == form(other, False).model_json_schema()
+    assert assess_form(one, narrow=False) is AssessReply
+    assert short(PlanReply, narrow=False) is PlanReply
+
+
+def test_what_comes_back_is_read_as_ever_whatever_was_told() -> None:
+    form = act_form(turn(("a", "b")), narrow=True)
+    said = form.model_validate({"action": "Answer", "answer": "maybe", "citations": "m77"})
+    assert isinstance(said, ActReply)
+    assert said.decision() == Action(kind="answer", answer="maybe", citations=("m77",))
+    assert form.__name__ == "ActReply"
+    assert isinstance(conclude_form(turn(), True).model_validate({}), ConcludeReply)
