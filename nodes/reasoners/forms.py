@@ -7,7 +7,7 @@ any, so it is told the very ids that it may cite.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from string import ascii_uppercase
 from typing import Any, TypeVar
 
@@ -18,9 +18,11 @@ from domain.ledger import refs
 from nodes.reasoners.port import Turn
 from nodes.reasoners.replies import ActReply, AssessReply, ConcludeReply
 
+ANSWERING = ("answer", "citations", "not_in_memory")
+"""The fields of a step that a search has no use for."""
 Form = TypeVar("Form", bound=BaseModel)
 
-LONGEST = 300
+LONGEST = 160
 """Characters of a text that a model in this process may write."""
 
 
@@ -37,7 +39,7 @@ def act_form(turn: Turn, narrow: bool) -> type[ActReply]:
         fields["not_in_memory"] = {"type": "boolean", "enum": [False]}
     if narrow:
         fields |= _cited("citations", sorted(refs(turn.ledger)))
-    return _narrowed(ActReply, fields, narrow)
+    return _narrowed(ActReply, fields, narrow, () if searched else ANSWERING)
 
 
 def assess_form(turn: Turn, narrow: bool) -> type[AssessReply]:
@@ -77,10 +79,16 @@ def _cited(name: str, known: Sequence[str]) -> dict[str, Any]:
     return {name: {"type": "array", "items": items, "maxItems": most, "minItems": min(1, most)}}
 
 
-def _narrowed(reply: type[Form], fields: dict[str, Any], narrow: bool) -> type[Form]:
+def _narrowed(
+    reply: type[Form], fields: dict[str, Any], narrow: bool, without: Collection[str] = ()
+) -> type[Form]:
     """``reply`` with other words to the server about some of its fields, all of them required."""
     form = reply.model_json_schema()
+    for name in without:
+        del form["properties"][name]
     for name, said in fields.items():
+        if name in without:
+            continue
         kept = {k: v for k, v in form["properties"][name].items() if k in ("title", "description")}
         form["properties"][name] = kept | said
     if fields:

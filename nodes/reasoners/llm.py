@@ -7,11 +7,11 @@ from typing import Protocol, TypeVar
 
 from pydantic import BaseModel
 
-from domain.asking import Action, Subtask
+from domain.asking import Action, Mode, Subtask
 from domain.ledger import Draft, Edits
 from domain.settings import AskSettings
 from models.messages import Message, assistant, system, user
-from nodes.harness.constrain import letter
+from nodes.harness.constrain import is_asked, letter, words
 from nodes.harness.inform import (
     action_line,
     card,
@@ -29,6 +29,7 @@ from nodes.reasoners.forms import act_form, assess_form, conclude_form, short
 from nodes.reasoners.port import Assessment, Conclusion, Step, Turn
 from nodes.reasoners.prompts import prompt
 from nodes.reasoners.replies import PlanReply, ReplanReply
+from nodes.reasoners.wording import as_query
 
 Reply = TypeVar("Reply", bound=BaseModel)
 
@@ -97,7 +98,10 @@ class LlmReasoner:
         return tuple(subtask.draft() for subtask in reply.subtasks)
 
     def act(self, turn: Turn) -> Action:
-        """Search or answer, after all that was found so far."""
+        """Search or answer, after all that was found so far.
+
+        After a complaint, a query that is still worded wrongly is mended where code can do it.
+        """
         ask = prompt(
             "act",
             round=turn.round,
@@ -109,9 +113,10 @@ class LlmReasoner:
         )
         warm = self._settings.act_temperature
         messages = _messages(turn, ask, turn.steps)
-        return self._caller.ask(
+        action = self._caller.ask(
             "act", messages, act_form(turn, self._caller.near), round=turn.round, temperature=warm
         ).decision()
+        return _helped(action, turn) if turn.complaint else action
 
     def assess(self, turn: Turn) -> Assessment:
         """What the last search settles; it is shown the images where there are any."""
@@ -169,6 +174,17 @@ class LlmReasoner:
             "conclude", messages, form, round=turn.round, temperature=0.0, last=True
         )
         return reply.conclusion()
+
+
+def _helped(action: Action, turn: Turn) -> Action:
+    """A query that is still a question, a word or a copy after a complaint, put as a statement."""
+    task = turn.current.text if turn.current else ""
+    if action.kind != "search" or action.mode is Mode.NEIGHBOR or not words(action.query):
+        return action
+    wrong = is_asked(action.query) or len(words(action.query)) < 2
+    if not (wrong or words(action.query) == words(task)):
+        return action
+    return action.model_copy(update={"query": as_query(action.query)})
 
 
 def _messages(turn: Turn, ask: str, steps: Sequence[Step] = ()) -> list[Message]:

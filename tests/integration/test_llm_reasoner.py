@@ -128,6 +128,20 @@ def lenient(request: dict[str, Any]) -> Any:
     raise AssertionError(messages)
 
 
+@pytest.mark.parametrize(
+    ("query", "mended"),
+    [("Who opens the old gate?", "opens the old gate"), ("gate", "gate in the video")],
+)
+def test_a_query_that_stays_a_question_is_mended_after_the_first_complaint(
+    party: Store, query: str, mended: str
+) -> None:
+    stubborn = {"action": "search", "mode": "event", "query": query}
+    _, events, _ = run(party, except_for(act=stubborn))
+    first = [g for g in of(events, Guarded) if g.round == 1]
+    assert [g.accepted for g in first] == [False, True]
+    assert of(events, Retrieved)[0].query == mended
+
+
 def test_the_text_protocol_leads_to_an_answer_over_a_server_that_knows_nothing_else(
     party: Store,
 ) -> None:

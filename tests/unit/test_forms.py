@@ -40,6 +40,7 @@ def field(form: type[Any], name: str) -> dict[str, Any]:
 def test_before_any_search_there_is_no_answer_and_no_move() -> None:
     first = act_form(turn(), narrow=False)
     assert field(first, "action")["enum"] == ["search"]
+    assert set(first.model_json_schema()["properties"]) == {"reason", "action", "mode", "query"}
     assert field(first, "mode")["enum"] == ["event", "keyframe", "video"]
     later = act_form(turn(steps=(STEP,), focus=FOCUS), narrow=False)
     assert field(later, "action")["enum"] == ["search", "answer"]
@@ -78,8 +79,10 @@ def test_a_model_in_this_process_may_cite_only_what_there_is_and_must_be_brief()
     assert claim["properties"]["answer"]["maxLength"] == LONGEST
     plan = short(PlanReply, narrow=True).model_json_schema()
     assert plan["$defs"]["SubtaskReply"]["properties"]["text"]["maxLength"] == LONGEST
-    nothing = field(act_form(turn().model_copy(update={"ledger": Ledger()}), narrow=True), "answer")
-    assert "maxLength" in nothing
+    empty = turn(steps=(STEP,)).model_copy(update={"ledger": Ledger()})
+    nothing = act_form(empty, narrow=True)
+    assert "maxLength" in field(nothing, "answer")
+    assert field(nothing, "citations")["maxItems"] == 0
 
 
 def test_servers_elsewhere_are_told_few_forms_so_that_they_can_keep_them() -> None:
