@@ -6,6 +6,7 @@ graph can be built anew from its patches.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
@@ -242,7 +243,8 @@ def _record(session: Session, due: Due, window: EventWindow, proposal: Proposal)
 
 
 def _dropped(one: Dropped) -> dict[str, object]:
-    draft = one.draft.model_dump(mode="json")
+    # As JSON knows it: a model may have said NaN, which Postgres does not take.
+    draft = json.loads(one.draft.model_dump_json())
     return {"item": one.item, "draft": draft, "reasons": list(one.reasons)}
 
 

@@ -1,0 +1,219 @@
+"""Whatever a language model proposes for the event graph, watching goes on and the graph holds."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from domain.errors import ModelError
+from domain.events import EventPatch
+from domain.media import ClipState
+from memory.consistency import Fault
+from memory.library import check_video, delete, dump_lines, show_video
+from memory.weave import weave_due
+from memory.writers.llm_event import LlmEventWriter, WrittenPatch
+from memory.writers.port import EventWindow, Writers
+from models.chat import read_value
+from store.database import Store
+from store.queries.clips import mark_clip
+from store.queries.events import patches_of
+from tests.support.memory import SETTINGS, Tools, known_video, local_writers
+
+TOOLS: Any = Tools()
+CLIPS = 12
+
+
+class Told:
+    """A language model whose every reply is this text; counts how often it was asked."""
+
+    def __init__(self, *replies: str) -> None:
+        self.replies = list(replies)
+        self.asked = 0
+
+    def __call__(self, sink: object) -> Any:
+        return self
+
+    def ask(self, messages: object, schema: type[WrittenPatch], *, purpose: str) -> Any:
+        self.asked += 1
+        text = self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
+        return type("Reply", (), {"value": read_value(text, schema)})
+
+
+def done_video(store: Store) -> str:
+    video = known_video(store, CLIPS)
+    with store.begin() as session:
+        for n in range(CLIPS):
+            mark_clip(session, video, n, ClipState.DONE)
+    return video
+
+
+def weave(store: Store, video: str, model: Any) -> int:
+    event = LlmEventWriter(model, SETTINGS.memory)
+    writers = Writers(local_writers().clip, event)
+    return weave_due(store, video, writers, TOOLS, SETTINGS, final=True)
+
+
+def edge(**more: object) -> dict[str, object]:
+    known = {"source": "A", "target": "B", "relation": "before", "rationale": "So."}
+    return {**known, "confidence": 0.5, "evidence": [0], **more}
+
+
+def told(*edges: dict[str, object], **more: object) -> str:
+    segments = [
+        {"label": "A", "summary": "They talk.", "clips": list(range(5))},
+        {"label": "B", "summary": "They walk.", "clips": list(range(5, CLIPS))},
+    ]
+    return json.dumps({"segments": segments, "edges": list(edges), **more})
+
+
+HUGE = 10**30
+
+
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        (edge(confidence=math.nan), "confidence outside of 0 to 1"),
+        (edge(confidence=math.inf), "confidence outside of 0 to 1"),
+        (edge(confidence=-7.5), "confidence outside of 0 to 1"),
+        (edge(evidence=[HUGE]), "evidence that is in the future"),
+        (edge(evidence=[11, 11, 5000]), "evidence that is in the future: 5000"),
+        (edge(relation="follows\x00"), "unknown relation"),
+        (edge(relation=""), "unknown relation"),
+        (edge(rationale=" \n "), "no rationale"),
+        (edge(source="\ud800"), "is no segment"),
+        (edge(target="A"), "leads from a segment to itself"),
+        (edge(removed=True), "there is no such edge"),
+    ],
+)
+def test_an_edge_that_cannot_be_is_left_out_on_record_and_the_rest_stays(
+    store: Store, wrong: dict[str, object], why: str
+) -> None:
+    video = done_video(store)
+    model = Told(told(wrong, edge(relation="causes")))
+    assert weave(store, video, model) == 2
+    shown = show_video(store, video)
+    assert {one.label for one in shown.segments} == {"A", "B"}
+    assert shown.pending == ()
+    with store.begin() as session:
+        dropped = [item for patch in patches_of(session, video) for item in patch.dropped]
+    assert any(why in reason for item in dropped for reason in item["reasons"])
+    assert all(json.dumps(item, allow_nan=False) for item in dropped)
+    assert weave(store, video, model) == 0
+    assert list(dump_lines(store, video)) == list(dump_lines(store, video))
+
+
+@pytest.mark.parametrize(
+    "segment",
+    [
+        {"label": "A", "summary": "So.", "clips": [0, HUGE]},
+        {"label": "A", "summary": "So.", "clips": [0, 0]},
+        {"label": "A", "summary": "So.", "clips": []},
+        {"label": "A", "summary": "", "clips": [0]},
+        {"label": " ", "summary": "So.", "clips": [0]},
+        {"label": "A" * 10_000 + " b" * 20, "summary": "So.", "clips": [0]},
+        {"label": "A", "summary": "So.", "clips": [0], "extends": "\x00"},
+    ],
+)
+def test_a_segment_that_cannot_be_leaves_its_clips_for_later_and_says_so(
+    store: Store, segment: dict[str, object]
+) -> None:
+    video = done_video(store)
+    assert weave(store, video, Told(json.dumps({"segments": [segment]}))) == 2
+    shown = show_video(store, video)
+    assert shown.segments == ()
+    assert shown.pending == tuple(range(CLIPS))
+    assert check_video(store, video).findings == ()
+
+
+TEXT = st.sampled_from(["A", "B", "C", "a", " A ", "", "\x00", "x y z", "before", "A\nB"])
+NUMBER = st.integers(-1, CLIPS + 3) | st.sampled_from([HUGE, 2**31, 2**63])
+REPLIES = st.builds(
+    lambda segments, edges: json.dumps({"segments": segments, "edges": edges}),
+    st.lists(
+        st.fixed_dictionaries(
+            {"label": TEXT, "summary": TEXT, "clips": st.lists(NUMBER, max_size=6)},
+            optional={"extends": TEXT | st.none()},
+        ),
+        max_size=10,
+    ),
+    st.lists(
+        st.fixed_dictionaries(
+            {"source": TEXT, "target": TEXT, "relation": TEXT | st.sampled_from(["causes"])},
+            optional={
+                "confidence": st.floats(),
+                "evidence": st.lists(NUMBER, max_size=3),
+                "rationale": TEXT,
+                "removed": st.booleans(),
+            },
+        ),
+        max_size=6,
+    ),
+)
+
+
+def patiently(store: Store, video: str, model: Told) -> int:
+    """Patches applied; what cannot be read is told, and the next call goes on from there."""
+    before = patches(store, video)
+    with suppress(ModelError):
+        weave(store, video, model)
+    return patches(store, video) - before
+
+
+def patches(store: Store, video: str) -> int:
+    with store.begin() as session:
+        return len(patches_of(session, video))
+
+
+@hypothesis_settings(
+    max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(st.lists(REPLIES, min_size=1, max_size=4))
+def test_no_reply_breaks_the_weaving_or_the_graph(store: Store, replies: list[str]) -> None:
+    video = done_video(store)
+    try:
+        model = Told(*replies, told())
+        assert sum(patiently(store, video, model) for _ in range(len(replies) + 1)) == 2
+        whole = check_video(store, video)
+        assert {one.fault for one in whole.findings} <= {Fault.CYCLE, Fault.CONTRADICTION}
+        shown = show_video(store, video)
+        held = {clip for one in shown.segments for clip in one.clips}
+        assert held | set(shown.pending) == set(range(CLIPS))
+        assert weave(store, video, Told(told())) == 0
+    finally:
+        delete(store, video)
+
+
+class Counting:
+    """A writer that keeps what it was given."""
+
+    name = "counting"
+
+    def __init__(self) -> None:
+        self.windows: list[EventWindow] = []
+
+    def patch(self, window: EventWindow) -> EventPatch:
+        self.windows.append(window)
+        return EventPatch()
+
+    def repair(
+        self, window: EventWindow, patch: EventPatch, complaints: Sequence[str]
+    ) -> EventPatch:
+        return patch
+
+
+def test_a_writer_that_proposes_nothing_is_offered_every_clip_again_until_the_end(
+    store: Store,
+) -> None:
+    video, writer = done_video(store), Counting()
+    writers = Writers(local_writers().clip, writer)
+    assert weave_due(store, video, writers, TOOLS, SETTINGS, final=True) == 2
+    assert [one.new for one in writer.windows] == [tuple(range(10)), tuple(range(12))]
+    assert weave_due(store, video, writers, TOOLS, SETTINGS, final=True) == 0
