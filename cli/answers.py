@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from cli.console import clean, note, say
+from domain.people import in_words
 
 if TYPE_CHECKING:
     from domain.asking import Answer, Citation, Question
@@ -61,7 +62,7 @@ def _call(event: Any) -> Iterator[str]:
 def _assess(event: Any) -> Iterator[str]:
     for resolution in event.resolved:
         refs = " ".join(f"[{ref}]" for ref in resolution.refs)
-        yield f"  {resolution.subtask} resolved: {clean(resolution.answer)} {refs}".rstrip()
+        yield f"  {resolution.subtask} resolved: {told(resolution.answer)} {refs}".rstrip()
 
 
 def _warning(event: Any) -> Iterator[str]:
@@ -117,7 +118,7 @@ def answer_line(answer: Answer, question: Question) -> str:
     """The answer's words, with the letter of the option that was chosen."""
     text = clean(answer.text)
     if answer.option is None:
-        return text
+        return told(answer.text)
     place = ord(answer.option) - ord("A")
     option = clean(question.options[place]) if place < len(question.options) else ""
     return f"{answer.option}. {option}" + (
@@ -125,9 +126,14 @@ def answer_line(answer: Answer, question: Question) -> str:
     )
 
 
+def told(text: str) -> str:
+    """``text`` on one line, with words for people whose name is not known."""
+    return clean(in_words(text))
+
+
 def citation_line(citation: Citation, titles: Mapping[str, str]) -> str:
     """``mm:ss-mm:ss``, what was said or seen, and which clip of which video it was."""
-    words = clean(citation.text)
+    words = told(citation.text)
     words = words if len(words) <= SHOWN else words[: SHOWN - 3].rstrip() + "..."
     clip = "" if citation.clip is None else f", clip {citation.clip}"
     title = clean(titles.get(citation.video, citation.video))

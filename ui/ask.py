@@ -11,6 +11,7 @@ import streamlit as st
 from cli.answers import answer_line, lines_of
 from domain.asking import Question
 from domain.errors import HomerError, ModelError
+from domain.people import in_words
 from domain.time import parse_clock
 from graphs.ask import Asked
 from graphs.stream import stream
@@ -115,7 +116,7 @@ def _citation(citation: Citation, videos: dict[str, LibraryEntry], *, opened: bo
     with st.container(border=True):
         words, player = st.columns([3, 2])
         words.markdown(f"**{citation.span}** {title}")
-        words.write(plain(citation.text))
+        words.write(plain(in_words(citation.text)))
         if entry and entry.path and opened:
             start = citation.span.start_ms // 1000
             player.video(f"{origin()}/video/{entry.id}", start_time=start)

@@ -24,7 +24,7 @@ from domain.trajectory import (
     RoundClosed,
     RoundOpened,
 )
-from graphs.ask import Asked
+from graphs.ask import Asked, answer_json
 
 VIDEO = "0123456789abcdef"
 QUESTION = Question(text="Where?", videos=(VIDEO,), options=("Paris", "Berlin"))
@@ -42,6 +42,10 @@ TASK = Subtask(id="t1", text="find the place")
         (Answer(text="Paris", option="A", confidence=0.5), "A. Paris"),
         (Answer(text="B", option="B", confidence=0.5), "B. Berlin"),
         (Answer(text="They met there", option="B", confidence=0.5), "B. Berlin (They met there)"),
+        (
+            Answer(text="<voice_0>: it rains, says <character_3>", confidence=0.5),
+            "An unnamed speaker (voice 0): it rains, says an unnamed person (character 3)",
+        ),
         (Answer(text="two\nlines\x1b[0m", confidence=0.5), "two lines [0m"),
     ],
 )
@@ -52,6 +56,16 @@ def test_the_answer_names_the_option_it_chose(answer: Answer, line: str) -> None
 def test_a_citation_has_time_words_clip_and_ref() -> None:
     line = citation_line(CITED, {VIDEO: "talk"})
     assert line == "01:01-01:15  in Paris  (talk, clip 2) [m7]"
+
+
+def test_people_without_a_name_are_told_in_words_and_kept_as_tags_for_machines() -> None:
+    said = CITED.model_copy(update={"text": "<voice_1>: on <face_2>'s table"})
+    line = citation_line(said, {VIDEO: "talk"})
+    assert "An unnamed speaker (voice 1): on an unnamed person (face 2)'s table" in line
+    answer = Answer(text="<voice_1>: here", confidence=0.5, citations=(said,))
+    made = answer_json(Asked("ab12", answer, 2, 0, 1.0))
+    assert made["answer"] == "<voice_1>: here"
+    assert made["citations"][0]["text"] == "<voice_1>: on <face_2>'s table"
 
 
 def test_a_citation_of_a_segment_names_no_clip_and_long_words_are_cut() -> None:
