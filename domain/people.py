@@ -55,12 +55,16 @@ class IdentityStatement(Frozen):
 
 
 class Character(Frozen):
-    """A person: faces and at most one set of voices under one number for ever."""
+    """A person: faces and at most one set of voices under one number for ever.
+
+    ``aliases`` are names that a person replaced; what was written before still has them.
+    """
 
     number: NonNegativeInt
     name: str | None = None
     faces: tuple[NonNegativeInt, ...] = ()
     voices: tuple[NonNegativeInt, ...] = ()
+    aliases: tuple[str, ...] = ()
 
     @property
     def tag(self) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from domain.settings import AskSettings
 from domain.view import MemoryView
+from memory.corrected import people_in
 from memory.retrieval.cite import cite
 from memory.retrieval.result import Cited
 from models.chat import Replay, Sink, StructuredChat
@@ -18,7 +19,6 @@ from nodes.reasoners.llm import LlmReasoner
 from nodes.reasoners.local import LocalReasoner
 from nodes.reasoners.port import Reasoner
 from nodes.recorder import Recorder
-from store.queries.search import people_in
 
 if TYPE_CHECKING:
     from models.toolbox import Toolbox

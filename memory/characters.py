@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from sqlalchemy.orm import Session
 
 from domain.media import IdentityKind
-from domain.people import Identity, IdentityStatement
+from domain.people import Identity, IdentityStatement, untagged
 from memory.identities import Recognised
 from memory.people import TAG, People
 from store.queries import characters as stored
@@ -44,20 +44,9 @@ def introduce(session: Session, video_id: str, recognised: Recognised, clip: int
     ids = [one.id for one in recognised.new] + [one.id for _, one in recognised.new_speakers]
     rows = stored.open_characters(session, video_id, ids, clip)
     named = rows[len(recognised.new) :]
+    speakers = {name: one.id for name, one in recognised.new_speakers}
     for row, (name, _) in zip(named, recognised.new_speakers, strict=True):
-        stored.add_name(session, row, name, "caption", clip)
-
-
-def people_of(session: Session, recognised: Recognised, clip: int) -> People:
-    """The people of a clip with what is known of them so far."""
-    every = [*recognised.groups.values(), *recognised.speakers.values()]
-    found = stored.characters_with(session, [one.id for one in every], clip)
-    return People(
-        faces=recognised.of_kind(IdentityKind.FACE),
-        voices=recognised.of_kind(IdentityKind.VOICE),
-        speakers=recognised.speakers,
-        characters=tuple(one.character for one in found),
-    )
+        stored.add_name(session, row, name, "caption", clip, speakers[name])
 
 
 def best_character(supports: Sequence[Support], character_of: Mapping[int, int]) -> int | None:
@@ -117,7 +106,7 @@ def _move(
     for name in _brought(source):
         stored.end_name(session, source.id, name.text, clip)
         if name.text.casefold() not in taken:
-            stored.add_name(session, target.id, name.text, name.source, clip)
+            stored.add_name(session, target.id, name.text, name.source, clip, voice)
     if len(source.members) == 1:
         stored.end_character(session, source.id, clip)
 
@@ -136,8 +125,10 @@ def call(session: Session, calls: Iterable[Call], people: People, clip: int) -> 
         rows = [identity.id for identity in people.members(one.tag)]
         for found in stored.characters_with(session, rows, clip):
             taken = {name.text.casefold() for name in found.names}
-            if one.name.casefold() not in taken:
-                stored.add_name(session, found.id, one.name, one.source, clip)
+            name = untagged(one.name)
+            if name.casefold() not in taken:
+                whose = next(row for row in rows if row in found.members)
+                stored.add_name(session, found.id, name, one.source, clip, whose)
 
 
 def source_of_name(tag: str, writer_source: str) -> str:

@@ -14,6 +14,7 @@ from domain.media import ClipState, Video
 from domain.memories import Memory
 from domain.time import TimeSpan
 from memory.consistency import Finding, Whole, findings
+from memory.corrected import characters_at
 from memory.lines import line
 from memory.people import People
 from store.database import Store
@@ -167,7 +168,7 @@ def _portrait(session: Session, video: Video, last: int) -> Portrait:
     assert state is not None  # noqa: S101 - the video was found in this very snapshot
     stored = clips.clips_of(session, video.id)
     spans = {clip.index: clip.span for clip in stored}
-    people = characters.characters_at(session, video.id, last)
+    people = characters_at(session, video.id, last)
     segments = events.segments_at(session, video.id, last)
     return Portrait(
         video=video,
@@ -209,9 +210,10 @@ def _clips(
 
 
 def _segment(found: Segment, people: list[characters.CharacterAt]) -> Segment:
-    """The segment with names in place of tags where they are known."""
-    named = People(characters=tuple(one.character for one in people)).named
-    return found.model_copy(update={"label": named(found.label), "summary": named(found.summary)})
+    """The segment with names in place of tags where they are known, and of replaced names."""
+    retold = People(characters=tuple(one.character for one in people)).retold
+    told = {"label": retold(found.label), "summary": retold(found.summary)}
+    return found.model_copy(update=told)
 
 
 def _line(memory: Memory, people: People) -> ShownLine:

@@ -60,13 +60,36 @@ class People:
         return next((one for one in self.characters if _has(one, kind, number)), None)
 
     def label(self, tag: str) -> str:
-        """The known name of the tag's character, else the tag itself."""
+        """The known name of the tag's character, else the tag itself.
+
+        A speaker whom the source names goes by the name that a person gave instead.
+        """
         person = self.character(tag)
-        return person.name if person and person.name else tag
+        if person is None:
+            return self.renamed.get(tag, tag)
+        return person.name or tag
+
+    @property
+    def renamed(self) -> dict[str, str]:
+        """What replaces the names that a person set aside."""
+        return {alias: one.label for one in self.characters for alias in one.aliases}
+
+    def retold(self, text: str) -> str:
+        """``text`` of the machine's own making, with tags and replaced names as they are now."""
+        return self.named(in_place_of(self.renamed, text))
 
     def named(self, text: str) -> str:
         """``text`` with every tag replaced by the name known for it, if any."""
         return TAG.sub(lambda found: self.label(found[0]), text) if "<" in text else text
+
+
+def in_place_of(names: Mapping[str, str], text: str) -> str:
+    """``text`` with these whole names replaced, the longest first."""
+    if not names:
+        return text
+    longest = sorted(names, key=len, reverse=True)
+    pattern = rf"(?<!\w)(?:{'|'.join(map(re.escape, longest))})(?!\w)"
+    return re.sub(pattern, lambda found: names[found[0]], text)
 
 
 def _has(person: Character, kind: str, number: int) -> bool:

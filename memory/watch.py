@@ -13,7 +13,8 @@ from domain.media import ClipState, IdentityKind, Percept
 from domain.memories import ClipMemories
 from domain.settings import Settings
 from memory.calls import recorded
-from memory.characters import Call, call, introduce, join_voices, people_of, source_of_name
+from memory.characters import Call, call, introduce, join_voices, source_of_name
+from memory.corrected import learned_people, people_of
 from memory.facts import store_memories
 from memory.identities import Engine, Recognised, keep_exemplars, recognise
 from memory.lines import clip_text, searchable
@@ -148,7 +149,8 @@ class _Maker:
         if state != ClipState.DONE:
             recognised = self._perceived(percept)
             people, written = self._write(percept, recognised, blobs)
-            self._finish(percept, people, written)
+            learned = learned_people(self.session, recognised, clip)
+            self._finish(percept, people, learned, written)
             self._keep_blobs(blobs, keep)
 
     def _perceived(self, percept: Percept) -> Recognised:
@@ -165,14 +167,14 @@ class _Maker:
         self, percept: Percept, recognised: Recognised, blobs: Mapping[str, bytes]
     ) -> tuple[People, ClipMemories]:
         clip = percept.clip.index
-        people = people_of(self.session, recognised, clip)
+        people = people_of(self.session, self.video_id, recognised, clip)
         written = self.writers.clip.write(percept, people, self._context(people, clip, blobs))
         source = self.writers.clip.source
         calls = [Call(tag, name, source_of_name(tag, source)) for tag, name in written.names]
         call(self.session, calls, people, clip)
         join_voices(self.session, self.video_id, written.statements, people, clip)
         if calls or written.statements:
-            people = people_of(self.session, recognised, clip)
+            people = people_of(self.session, self.video_id, recognised, clip)
         return people, written
 
     def _context(self, people: People, clip: int, blobs: Mapping[str, bytes]) -> ClipContext:
@@ -183,9 +185,12 @@ class _Maker:
         title = title_of(self.session, self.video_id)
         return ClipContext(self.video_id, title, tuple(facts), blobs, self.sink)
 
-    def _finish(self, percept: Percept, people: People, written: ClipMemories) -> None:
-        clip, text = percept.clip.index, clip_text(written.drafts, people)
-        lines = [searchable(draft, people) for draft in written.drafts]
+    def _finish(
+        self, percept: Percept, people: People, learned: People, written: ClipMemories
+    ) -> None:
+        # By the names that were learned, so that taking a correction back leaves nothing behind.
+        clip, text = percept.clip.index, clip_text(written.drafts, learned)
+        lines = [searchable(draft, learned) for draft in written.drafts]
         vectors = list(self.toolbox.text.embed(lines)) if lines else []
         store_memories(
             self.session, self.video_id, clip, written.drafts, vectors, people, self.settings

@@ -9,10 +9,10 @@ import numpy as np
 from sqlalchemy.orm import Session
 
 from domain.time import TimeSpan
+from memory.corrected import characters_at
 from memory.people import People
 from memory.writers.port import EventWindow, KnownEdge, KnownSegment, Line
 from store.queries import events as stored
-from store.queries.characters import characters_at
 from store.queries.events import EdgeAt, PatchAt, SegmentAt
 from store.queries.memories import MemoryAt, memories_of_clips
 from store.queries.progress import Settled, settled

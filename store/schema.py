@@ -226,15 +226,39 @@ class CharacterMemberRow(Base):
 
 
 class CharacterNameRow(Base):
-    """A name of a character, while it holds. ``source``: said, read, caption, model, person."""
+    """A name of a character, while it holds. ``source``: said, read, caption, model.
+
+    ``identity_id``: whose name it was when it was learned; NULL in rows of before that was kept.
+    """
 
     __tablename__ = "character_names"
     id: Mapped[int] = _pk()
     character_id: Mapped[int] = _ref("characters.id", index=True)
+    identity_id: Mapped[int | None] = _ref("identities.id")
     name: Mapped[str]
     source: Mapped[str]
     from_clip: Mapped[int]
     to_clip: Mapped[int | None]
+
+
+class CorrectionRow(Base):
+    """What a person said about the people of a video, until it is taken back (``undone``).
+
+    Corrections are laid over what was learned and change no other row. ``numbers``: the
+    characters that it speaks of. ``outcomes``: how those are from then on.
+    """
+
+    __tablename__ = "corrections"
+    __table_args__ = (UniqueConstraint("video_id", "number"),)
+    id: Mapped[int] = _pk()
+    video_id: Mapped[str] = _video()
+    number: Mapped[int]
+    kind: Mapped[str]
+    told: Mapped[str]
+    numbers: Mapped[list[int]] = mapped_column(ARRAY(BigInteger))
+    outcomes: Mapped[list[Any]] = mapped_column(JSONB)
+    undone: Mapped[bool] = mapped_column(server_default=text("false"))
+    made_at: Mapped[datetime] = _now()
 
 
 class IdentityStatementRow(Base):

@@ -10,14 +10,14 @@ from sqlalchemy.orm import Session
 from domain.asking import Citation
 from domain.time import TimeSpan
 from domain.view import MemoryView, Scope
+from memory.corrected import people_in
 from memory.retrieval.keyframe import NEAR_MS, Album, describe
-from memory.retrieval.people import cast, told, with_names
+from memory.retrieval.people import cast, retold, told
 from memory.retrieval.result import Cited
 from store.queries.search import (
     cited_frames,
     cited_memories,
     cited_segments,
-    people_in,
     sightings_in,
     texts_on,
 )
@@ -57,7 +57,7 @@ def _in_scope(session: Session, scope: Scope, wanted: set[tuple[str, int]]) -> I
         span = TimeSpan.of(line.start_ms, max(line.start_ms, line.end_ms))
         yield _citation(f"m{line.id}", scope, span, told(line, names), line.clip)
     for segment, label, summary, start, end in cited_segments(session, scope, ids["s"]):
-        text = with_names(f"{label}: {summary}", names)
+        text = retold(f"{label}: {summary}", names)
         yield _citation(f"s{segment}", scope, TimeSpan.of(start, end), text, None)
     yield from _frames(session, scope, ids["k"], names)
 

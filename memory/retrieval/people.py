@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from domain.people import Character
+from memory.people import in_place_of
 from memory.retrieval.words import STOP, plain_words, terms
 from store.queries.search import Line
 
@@ -45,12 +46,11 @@ class Cast:
     people: tuple[Person, ...] = ()
 
     def names(self, video: str) -> dict[str, str]:
-        """The known name of each tag of a video."""
-        return {
-            tag: one.character.name
-            for one in self.people
-            if one.video == video and one.character.name
-            for tag in one.tags
+        """The known name of each tag of a video, and of each name that a person replaced."""
+        mine = [one for one in self.people if one.video == video]
+        former = {name: one.character.label for one in mine for name in one.character.aliases}
+        return former | {
+            tag: one.character.name for one in mine if one.character.name for tag in one.tags
         }
 
     def named_in(self, text: str) -> tuple[Person, ...]:
@@ -118,6 +118,12 @@ def readable(line: Line, names: Mapping[str, str]) -> str:
     speaker = names.get(line.speaker or "", line.speaker or "")
     named = speaker and not _TAG.fullmatch(speaker)
     return f"{speaker}: {text}" if named else text
+
+
+def retold(text: str, names: Mapping[str, str]) -> str:
+    """``text`` of the machine's own making, with tags and replaced names as they are now."""
+    former = {name: known for name, known in names.items() if not _TAG.fullmatch(name)}
+    return with_names(in_place_of(former, text), names)
 
 
 def with_names(text: str, names: Mapping[str, str]) -> str:

@@ -11,6 +11,7 @@ from domain.events import Edge, Segment
 from domain.ranking import Extract, Ranking
 from domain.settings import Settings
 from domain.view import MemoryView, Scope
+from memory.corrected import people_in
 from memory.retrieval.cache import IndexCache
 from memory.retrieval.closeness import Yardstick, yardstick
 from memory.retrieval.event import event, rank_segments
@@ -35,7 +36,6 @@ from store.queries.search import (
     frame_vectors,
     frames_of,
     mentions,
-    people_in,
     sightings_in,
     texts_on,
 )

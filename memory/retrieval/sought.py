@@ -23,7 +23,7 @@ from memory.retrieval.events import Found
 from memory.retrieval.index import Ints
 from memory.retrieval.moments import Moment
 from memory.retrieval.panorama import Panorama
-from memory.retrieval.people import Cast, told, with_names
+from memory.retrieval.people import Cast, retold, told
 from memory.retrieval.ranking import Asked, Field, Vectors
 
 CONTEXT = 2
@@ -118,7 +118,7 @@ class Sought:
             ref=f"s{segment.id}",
             video=segment.video,
             span=segment.span,
-            text=with_names(f"{segment.label}: {segment.summary}", names),
+            text=retold(f"{segment.label}: {segment.summary}", names),
             score=min(1.0, max(0.0, score)),
         )
 

@@ -160,10 +160,13 @@ def end_character(session: Session, character_id: int, clip: int) -> None:
     )
 
 
-def add_name(session: Session, character_id: int, name: str, source: str, clip: int) -> None:
-    """The character is called ``name`` from ``clip`` on."""
+def add_name(
+    session: Session, character_id: int, name: str, source: str, clip: int, identity_id: int
+) -> None:
+    """The character is called ``name`` from ``clip`` on, as was learned of ``identity_id``."""
     row = {"character_id": character_id, "name": name, "source": source, "from_clip": clip}
-    session.execute(insert(CharacterNameRow), [row | {"to_clip": None}])
+    row |= {"identity_id": identity_id}
+    session.execute(insert(CharacterNameRow), [{**row, "to_clip": None}])
 
 
 def end_name(session: Session, character_id: int, name: str, clip: int) -> None:

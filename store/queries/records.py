@@ -20,6 +20,7 @@ from store.schema import (
     CharacterNameRow,
     CharacterRow,
     ClipRow,
+    CorrectionRow,
     EdgeRow,
     ExemplarRow,
     IdentityRow,
@@ -147,10 +148,20 @@ def _members(form: _Form) -> Query:
 
 def _names(form: _Form) -> Query:
     n = CharacterNameRow
-    query = select(_character_name().label("character"), n.name, n.source, n.from_clip, n.to_clip)
+    named = (_character_name().label("character"), _identity_name().label("identity"))
+    query = select(*named, n.name, n.source, n.from_clip, n.to_clip)
     query = query.join(CharacterRow, CharacterRow.id == n.character_id)
+    query = query.outerjoin(IdentityRow, IdentityRow.id == n.identity_id)
     order = (CharacterRow.number, n.from_clip, n.id)
     return query.where(CharacterRow.video_id == form.video).order_by(*order)
+
+
+def _corrections(form: _Form) -> Query:
+    """Those in force: what was taken back leaves no trace."""
+    c = CorrectionRow
+    query = select(c.number, c.kind, c.told, c.numbers, c.outcomes, *form.only_whole(c.made_at))
+    mine = (c.video_id == form.video, c.undone.is_(False))
+    return query.where(*mine).order_by(c.number)
 
 
 def _statements(form: _Form) -> Query:
@@ -241,6 +252,7 @@ _SUBJECTS: tuple[tuple[str, Callable[[_Form], Query]], ...] = (
     ("character", _characters),
     ("character_member", _members),
     ("character_name", _names),
+    ("correction", _corrections),
     ("identity_statement", _statements),
     ("memory", _memories),
     ("memory_link", _memory_links),

@@ -18,9 +18,7 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from domain.errors import NotFound
 from domain.events import Edge, Relation
-from domain.people import Character
 from domain.view import Scope
-from store.queries.characters import characters_at
 from store.schema import (
     ClipRow,
     EdgeRow,
@@ -308,11 +306,6 @@ def sightings_in(
         .order_by(row.start_ms, row.id)
     )
     return [(start, end, kind, number) for start, end, kind, number in found]
-
-
-def people_in(session: Session, scope: Scope) -> list[Character]:
-    """The characters as they were known as of ``scope``, by number."""
-    return [one.character for one in characters_at(session, scope.video, scope.last_clip)]
 
 
 def mentions(

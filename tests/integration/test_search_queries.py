@@ -8,6 +8,7 @@ from sqlalchemy import update
 
 from domain.errors import NotFound
 from domain.view import Scope
+from memory.corrected import people_in
 from memory.retrieval.cache import IndexCache
 from store.database import Store
 from store.queries.search import (
@@ -21,7 +22,6 @@ from store.queries.search import (
     frames_of,
     lines_between,
     mentions,
-    people_in,
     revisions,
     sightings_in,
     superseded,

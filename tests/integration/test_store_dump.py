@@ -26,6 +26,7 @@ LEFT_OUT = {
     "videos": {"path", "created_at"},
     "clips": {"attempts", "updated_at"},
     "memories": {"words"},
+    "corrections": {"made_at"},
     "model_calls": {"ms", "called_at", "trajectory_id"},
     **{t: {"*"} for t in ("library", "questions", "trajectories", "trajectory_videos")},
     **{t: {"*"} for t in ("trajectory_events", "messages")},

@@ -14,6 +14,7 @@ from store.schema import (
     CharacterNameRow,
     CharacterRow,
     ClipRow,
+    CorrectionRow,
     EdgeRow,
     ExemplarRow,
     IdentityRow,
@@ -188,7 +189,11 @@ def _characters(session: Session, video_id: str, faces: list[int], voices: list[
         _add(session, row)
         held = {"character_id": row.id, "from_clip": number}
         _add(session, CharacterMemberRow(identity_id=faces[number], **held))
-        _add(session, CharacterNameRow(name=f"Ann {number}", source="said", **held))
+        whose = {"identity_id": faces[number]}
+        _add(session, CharacterNameRow(name=f"Ann {number}", source="said", **whose, **held))
+    named = {"number": 0, "names": ["Anna"], "members": [], "nameless": []}
+    said = {"number": 1, "kind": "rename", "told": "0 is Anna", "numbers": [0]}
+    _add(session, CorrectionRow(video_id=video_id, outcomes=[named], **said))
     stated = {"clip": 1, "support": 1.5, "reason": "they move together"}
     ends = {"face_id": faces[0], "voice_id": voices[0]}
     _add(session, IdentityStatementRow(video_id=video_id, **ends, **stated))

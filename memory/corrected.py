@@ -1,0 +1,76 @@
+"""Who is who in a video as of a clip, with what people corrected.
+
+A view as of a moment never shows what was watched later. Corrections are another matter: they are
+about what is true and hold at every moment, so that a question as of minute five knows them, even
+if they were made at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sqlalchemy.orm import Session
+
+from domain.media import IdentityKind
+from domain.people import Character, Identity
+from domain.view import Scope
+from memory.identities import Recognised
+from memory.overlay import Learned, Truth, corrected, truth_of
+from memory.people import People
+from store.queries import characters as stored
+from store.queries.characters import CharacterAt
+from store.queries.corrections import corrections_of, names_learned, origins_of, stated_until
+
+
+def characters_at(session: Session, video_id: str, clip: int) -> list[CharacterAt]:
+    """The characters of a video after ``clip``, by number."""
+    truth = truth_of(corrections_of(session, video_id))
+    found = stored.characters_at(session, video_id, clip)
+    return _laid_over(session, video_id, clip, found, truth) if truth else found
+
+
+def people_in(session: Session, scope: Scope) -> list[Character]:
+    """The characters as they were known as of ``scope``, by number."""
+    return [one.character for one in characters_at(session, scope.video, scope.last_clip)]
+
+
+def people_of(session: Session, video_id: str, recognised: Recognised, clip: int) -> People:
+    """The people of a clip with what is known of them so far, and with what people said."""
+    rows = {one.id for one in _everyone(recognised)}
+    truth = truth_of(corrections_of(session, video_id))
+    if truth is None:
+        return learned_people(session, recognised, clip)
+    found = stored.characters_at(session, video_id, clip)
+    every = _laid_over(session, video_id, clip, found, truth)
+    return _people(recognised, [one for one in every if rows.intersection(one.members)])
+
+
+def learned_people(session: Session, recognised: Recognised, clip: int) -> People:
+    """The people of a clip as far as they were learned, without what people said."""
+    rows = [one.id for one in _everyone(recognised)]
+    return _people(recognised, stored.characters_with(session, rows, clip))
+
+
+def _everyone(recognised: Recognised) -> list[Identity]:
+    return [*recognised.groups.values(), *recognised.speakers.values()]
+
+
+def _people(recognised: Recognised, found: Iterable[CharacterAt]) -> People:
+    return People(
+        faces=recognised.of_kind(IdentityKind.FACE),
+        voices=recognised.of_kind(IdentityKind.VOICE),
+        speakers=recognised.speakers,
+        characters=tuple(one.character for one in found),
+    )
+
+
+def _laid_over(
+    session: Session, video_id: str, clip: int, found: list[CharacterAt], truth: Truth
+) -> list[CharacterAt]:
+    learned = Learned(
+        characters=found,
+        origins={one.identity: one for one in origins_of(session, video_id)},
+        names=names_learned(session, video_id, clip),
+        stated=stated_until(session, video_id, clip),
+    )
+    return corrected(learned, truth)

@@ -1,0 +1,368 @@
+"""What a person says about the people of a video: names, who is one, who is not; and back.
+
+Each is recorded and laid over what was learned (see ``memory.overlay``); no other row changes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy.orm import Session
+
+from domain.base import Frozen
+from domain.corrections import Correction, CorrectionKind, Outcome
+from domain.errors import Ambiguous, InputError, NotFound
+from domain.media import Video
+from domain.people import untagged
+from domain.texts import storable
+from domain.time import TimeSpan
+from memory.corrected import characters_at
+from memory.overlay import PERSON
+from store.database import Store
+from store.queries import corrections as stored
+from store.queries.characters import CharacterAt, Name
+from store.queries.corrections import Appearances, Origin
+from store.queries.videos import find_video
+
+NOW = 2**31 - 1
+"""After the last clip of any video."""
+
+LONGEST_NAME = 200
+
+_TAG = re.compile(r"<?(face|voice|character)[_ ](\d+)>?")
+
+
+class KnownName(Frozen):
+    """A name and where it comes from: said, read, caption, model or person."""
+
+    name: str
+    source: str
+
+
+class KnownPerson(Frozen):
+    """A person as one may speak of them: by number, tag or name.
+
+    ``seen`` and ``heard`` count sightings; ``span`` is from the first to the last of them.
+    """
+
+    number: int
+    label: str
+    names: tuple[KnownName, ...]
+    tags: tuple[str, ...]
+    seen: int
+    heard: int
+    span: TimeSpan | None
+
+
+@dataclass(frozen=True)
+class _Cast:
+    """The people of a video as they are now."""
+
+    video: Video
+    people: Sequence[CharacterAt]
+    origins: dict[int, Origin]
+
+    def tags(self, person: CharacterAt) -> tuple[str, ...]:
+        return tuple(self.origins[row].tag for row in person.members)
+
+    def began(self, person: CharacterAt) -> set[int]:
+        """The numbers that went into a person."""
+        return {self.origins[row].began for row in person.members} | {person.character.number}
+
+
+def list_people(store: Store, video: str) -> list[KnownPerson]:
+    """The people of a video as they are now, by number.
+
+    Raises:
+        NotFound: no video goes by that name.
+        Ambiguous: several do.
+    """
+    with store.begin(snapshot=True) as session:
+        cast = _cast(session, video)
+        times = stored.appearances_of(session, cast.video.id)
+    return [_known(cast, one, times) for one in cast.people]
+
+
+def rename(store: Store, video: str, person: str, name: str) -> Correction:
+    """Give a person a name that comes before all that were learned; the empty one takes all away.
+
+    Args:
+        store: The store.
+        video: Id, unambiguous beginning of one, or title.
+        person: Number, tag or name.
+        name: The name. Empty: the person goes by a tag, whatever was or will be learned of them.
+
+    Returns:
+        The correction.
+
+    Raises:
+        NotFound: no such video or person.
+        Ambiguous: several go by that name.
+        InputError: the name is none, or the person goes by it already.
+    """
+    wanted = _name(name)
+    with store.begin() as session:
+        cast = _to_correct(session, video)
+        one = _find(cast, person)
+        given = [n.text for n in one.names if n.source == PERSON]
+        if wanted in given[:1] or not (wanted or one.names):
+            raise InputError(f"{person!r} goes by {one.character.label!r} already")
+        outcome = Outcome(
+            number=one.character.number,
+            names=(wanted,) if wanted else (),
+            nameless=() if wanted else cast.tags(one),
+        )
+        told = f"{_called(one)} is {wanted}" if wanted else f"{_called(one)} has no name"
+        return _record(session, cast, CorrectionKind.RENAME, told, [one], [outcome])
+
+
+def merge(store: Store, video: str, person: str, into: str) -> Correction:
+    """Two are one: ``into`` keeps its number, and gets the faces, voices and names of the other.
+
+    Raises:
+        NotFound: no such video or person.
+        Ambiguous: several go by that name.
+        InputError: they are one already.
+    """
+    with store.begin() as session:
+        cast = _to_correct(session, video)
+        one, other = _find(cast, person), _find(cast, into)
+        if one.id == other.id:
+            raise InputError(f"{person!r} and {into!r} are one already: {_called(one)}")
+        outcome = Outcome(
+            number=other.character.number,
+            members=(*cast.tags(other), *cast.tags(one)),
+            names=tuple(dict.fromkeys(n.text for n in _given(other, one))),
+        )
+        told = f"{_called(one)} is {_called(other)}"
+        return _record(session, cast, CorrectionKind.MERGE, told, [one, other], [outcome])
+
+
+def split(store: Store, video: str, person: str, tags: Sequence[str], name: str = "") -> Correction:
+    """Some faces and voices of a person are somebody else, who may be given a name.
+
+    Names that people gave stay with the others; learned ones stay with whom they were learned of.
+    Numbers go back to where they came from: the part with the face that a person began with keeps
+    the number, the other one gets that of a face or voice of its own.
+
+    Args:
+        store: The store.
+        video: Id, unambiguous beginning of one, or title.
+        person: Number, tag or name.
+        tags: ``face_3`` and the like, all of that person, and not all that they have.
+        name: What the new one is called.
+
+    Returns:
+        The correction.
+
+    Raises:
+        NotFound: no such video or person.
+        Ambiguous: several go by that name.
+        InputError: a tag is not of this person, or nobody would be left.
+    """
+    wanted = _name(name)
+    with store.begin() as session:
+        cast = _to_correct(session, video)
+        one = _find(cast, person)
+        gone = _those(cast, one, person, tags)
+        rest = [row for row in one.members if row not in gone]
+        numbers = _numbers(cast, one, gone, rest)
+        outcomes = [
+            _part(cast, numbers[0], gone, (wanted,) if wanted else ()),
+            _part(cast, numbers[1], rest, tuple(n.text for n in _given(one))),
+        ]
+        what = " and ".join(cast.origins[row].tag for row in gone)
+        told = f"{what} of {_called(one)} is {wanted or 'somebody else'}"
+        return _record(session, cast, CorrectionKind.SPLIT, told, [one], outcomes)
+
+
+def undo(store: Store, video: str, number: int | None = None) -> Correction:
+    """Take a correction back: all is as if it had never been made.
+
+    Args:
+        store: The store.
+        video: Id, unambiguous beginning of one, or title.
+        number: The correction; None: the last one that is in force.
+
+    Returns:
+        The correction that was taken back.
+
+    Raises:
+        NotFound: no such video or correction.
+        InputError: it is undone already, or a later one builds on it.
+    """
+    with store.begin() as session:
+        stored.hold_corrections(session)
+        found = find_video(session, video)
+        every = stored.corrections_of(session, found.id)
+        one = _correction(every, found, number)
+        later = [c for c in every if c.number > one.number and not c.undone and _overlap(c, one)]
+        if later:
+            last = later[-1]
+            raise InputError(
+                f"correction {last.number} ({last.told}) builds on correction {one.number}: "
+                f"take that back first: homer people undo {found.id} {last.number}"
+            )
+        stored.set_undone(session, found.id, one.number)
+        return one.model_copy(update={"undone": True})
+
+
+def history(store: Store, video: str) -> list[Correction]:
+    """Every correction of a video, those that were taken back too, the oldest first.
+
+    Raises:
+        NotFound: no video goes by that name.
+        Ambiguous: several do.
+    """
+    with store.begin(snapshot=True) as session:
+        return stored.corrections_of(session, find_video(session, video).id)
+
+
+def _to_correct(session: Session, video: str) -> _Cast:
+    stored.hold_corrections(session)
+    return _cast(session, video)
+
+
+def _cast(session: Session, name: str) -> _Cast:
+    video = find_video(session, name)
+    origins = {one.identity: one for one in stored.origins_of(session, video.id)}
+    return _Cast(video, characters_at(session, video.id, NOW), origins)
+
+
+def _record(
+    session: Session,
+    cast: _Cast,
+    kind: CorrectionKind,
+    told: str,
+    about: Sequence[CharacterAt],
+    outcomes: Sequence[Outcome],
+) -> Correction:
+    numbers = set().union(*(cast.began(one) for one in about))
+    return stored.add_correction(session, cast.video.id, kind, told, sorted(numbers), outcomes)
+
+
+def _known(cast: _Cast, one: CharacterAt, times: dict[int, Appearances]) -> KnownPerson:
+    of = {row: times[row] for row in one.members if row in times}
+    faces = [row for row in of if cast.origins[row].kind == "face"]
+    seen = sum(of[row].times for row in faces)
+    spans = of.values()
+    return KnownPerson(
+        number=one.character.number,
+        label=one.character.label,
+        names=tuple(KnownName(name=n.text, source=n.source) for n in one.names),
+        tags=cast.tags(one),
+        seen=seen,
+        heard=sum(a.times for a in spans) - seen,
+        span=TimeSpan.of(min(a.start_ms for a in spans), max(a.end_ms for a in spans))
+        if spans
+        else None,
+    )
+
+
+def _name(text: str) -> str:
+    """A name fit to be kept: one line without what passes for a tag."""
+    plain = "".join(c if c.isprintable() else " " for c in untagged(storable(text)))
+    name = " ".join(plain.split())
+    if len(name) > LONGEST_NAME:
+        raise InputError(f"a name of {len(name)} characters: at most {LONGEST_NAME} are kept")
+    return name
+
+
+def _called(one: CharacterAt) -> str:
+    """A person in a sentence: with number, and name where there is one."""
+    number = one.character.number
+    return f"{number} ({one.character.name})" if one.character.name else str(number)
+
+
+def _given(*people: CharacterAt) -> list[Name]:
+    """The names that people gave, in order."""
+    return [name for one in people for name in one.names if name.source == PERSON]
+
+
+def _find(cast: _Cast, wanted: str) -> CharacterAt:
+    """The person of that number, tag or name."""
+    ways = (_by_number(cast, wanted), _by_tag(cast, wanted), _by_name(cast, wanted))
+    found = next((way for way in ways if way), [])
+    if len(found) > 1:
+        named = ", ".join(_called(one) for one in found)
+        raise Ambiguous(f"several people go by {wanted!r}: {named}; give the number")
+    if not found:
+        raise NotFound(
+            f"nobody goes by {wanted!r} in {cast.video.title}: "
+            f"`homer people {cast.video.id}` lists numbers, tags and names"
+        )
+    return found[0]
+
+
+def _by_number(cast: _Cast, wanted: str) -> list[CharacterAt]:
+    """A number that went into somebody else stands for that one."""
+    if not wanted.strip().isdecimal():
+        return []
+    number = int(wanted)
+    exact = [one for one in cast.people if one.character.number == number]
+    return exact or [one for one in cast.people if number in cast.began(one)]
+
+
+def _by_tag(cast: _Cast, wanted: str) -> list[CharacterAt]:
+    found = _TAG.fullmatch(wanted.strip().lower())
+    if found is None:
+        return []
+    if found[1] == "character":
+        return _by_number(cast, found[2])
+    tag = f"<{found[1]}_{int(found[2])}>"
+    return [one for one in cast.people if tag in cast.tags(one)]
+
+
+def _by_name(cast: _Cast, wanted: str) -> list[CharacterAt]:
+    name = " ".join(wanted.split()).casefold()
+    return [one for one in cast.people if name in {n.text.casefold() for n in one.names}]
+
+
+def _those(cast: _Cast, one: CharacterAt, person: str, tags: Sequence[str]) -> tuple[int, ...]:
+    """The members that tags name."""
+    known = {cast.origins[row].tag: row for row in one.members}
+    have = ", ".join(tag.strip("<>") for tag in known)
+    rows = []
+    for tag in tags:
+        found = _TAG.fullmatch(tag.strip().lower())
+        named = f"<{found[1]}_{int(found[2])}>" if found else ""
+        if named not in known:
+            raise InputError(f"{tag!r} is no face or voice of {person!r}, who has {have}")
+        rows.append(known[named])
+    if not 0 < len(set(rows)) < len(known):
+        raise InputError(f"name some of {have}, not {'all' if rows else 'none'} of them")
+    return tuple(dict.fromkeys(rows))
+
+
+def _numbers(
+    cast: _Cast, one: CharacterAt, gone: Sequence[int], rest: Sequence[int]
+) -> tuple[int, int]:
+    """The numbers of both parts."""
+    began = [{cast.origins[row].began for row in part} for part in (gone, rest)]
+    number = one.character.number
+    return (number, min(began[1])) if number in began[0] else (min(began[0]), number)
+
+
+def _part(cast: _Cast, number: int, rows: Sequence[int], names: tuple[str, ...]) -> Outcome:
+    members = tuple(cast.origins[row].tag for row in rows)
+    return Outcome(number=number, members=members, names=names)
+
+
+def _correction(every: Sequence[Correction], video: Video, number: int | None) -> Correction:
+    held = [one for one in every if not one.undone]
+    if number is None:
+        if not held:
+            raise NotFound(f"no correction of {video.title} is in force: nothing to undo")
+        return held[-1]
+    found = next((one for one in every if one.number == number), None)
+    if found is None:
+        raise NotFound(f"there is no correction {number}: `homer people history {video.id}`")
+    if found.undone:
+        raise InputError(f"correction {number} ({found.told}) is undone already")
+    return found
+
+
+def _overlap(one: Correction, other: Correction) -> bool:
+    return not set(one.numbers).isdisjoint(other.numbers)

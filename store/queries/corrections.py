@@ -1,0 +1,176 @@
+"""What people said about the people of a video, and what it is laid over."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from sqlalchemy import func, insert, select, text, update
+from sqlalchemy.orm import Session
+
+from domain.corrections import Correction, CorrectionKind, Outcome
+from domain.media import IdentityKind
+from store.queries.characters import Name
+from store.schema import (
+    CharacterMemberRow,
+    CharacterNameRow,
+    CharacterRow,
+    CorrectionRow,
+    IdentityRow,
+    IdentityStatementRow,
+    SightingRow,
+    UtteranceRow,
+)
+
+
+class Origin(NamedTuple):
+    """The character that an identity began as; no other identity began as it.
+
+    ``identity`` and ``character`` are rows; ``began`` is the character's number.
+    """
+
+    identity: int
+    kind: IdentityKind
+    number: int
+    first_clip: int
+    character: int
+    began: int
+
+    @property
+    def tag(self) -> str:
+        """The identity's tag."""
+        return f"<{self.kind}_{self.number}>"
+
+
+class LearnedName(NamedTuple):
+    """A name as it was learned; ``identity`` is None where that was not kept."""
+
+    identity: int | None
+    character: int
+    name: Name
+
+
+class Stated(NamedTuple):
+    """Support of one clip for a face being a voice; both are rows."""
+
+    clip: int
+    face: int
+    voice: int
+    face_number: int
+    support: float
+
+
+class Appearances(NamedTuple):
+    """How often an identity was seen or heard, and from when to when."""
+
+    times: int
+    start_ms: int
+    end_ms: int
+
+
+def hold_corrections(session: Session) -> None:
+    """Let nobody else correct anything until this transaction ends; watching goes on."""
+    session.execute(text("LOCK TABLE corrections IN SHARE ROW EXCLUSIVE MODE"))
+
+
+def corrections_of(session: Session, video_id: str) -> list[Correction]:
+    """All corrections of a video, undone ones too, by number."""
+    query = select(CorrectionRow).where(CorrectionRow.video_id == video_id)
+    return [_correction(row) for row in session.scalars(query.order_by(CorrectionRow.number))]
+
+
+def add_correction(
+    session: Session,
+    video_id: str,
+    kind: CorrectionKind,
+    told: str,
+    numbers: Sequence[int],
+    outcomes: Sequence[Outcome],
+) -> Correction:
+    """Record a correction under the next number; call ``hold_corrections`` before."""
+    highest = select(func.max(CorrectionRow.number)).where(CorrectionRow.video_id == video_id)
+    made = Correction(
+        number=(session.scalar(highest) or 0) + 1,
+        kind=kind,
+        told=told,
+        numbers=tuple(sorted(set(numbers))),
+        outcomes=tuple(outcomes),
+    )
+    values = made.model_dump(mode="json", exclude={"undone"})
+    session.execute(insert(CorrectionRow).values(values | {"video_id": video_id}))
+    return made
+
+
+def set_undone(session: Session, video_id: str, number: int) -> None:
+    """The correction of that number is taken back."""
+    where = (CorrectionRow.video_id == video_id, CorrectionRow.number == number)
+    session.execute(update(CorrectionRow).where(*where).values(undone=True))
+
+
+def _correction(row: CorrectionRow) -> Correction:
+    return Correction(
+        number=row.number,
+        kind=CorrectionKind(row.kind),
+        told=row.told,
+        numbers=tuple(row.numbers),
+        outcomes=tuple(Outcome.model_validate(one) for one in row.outcomes),
+        undone=row.undone,
+    )
+
+
+def origins_of(session: Session, video_id: str) -> list[Origin]:
+    """Every identity that belongs to a character, with the first one that it belonged to."""
+    member, one, character = CharacterMemberRow, IdentityRow, CharacterRow
+    firsts = (
+        select(func.min(member.id))
+        .join(one, one.id == member.identity_id)
+        .where(one.video_id == video_id)
+        .group_by(one.id)
+    )
+    query = (
+        select(one.id, one.kind, one.number, one.first_clip, character.id, character.number)
+        .join(member, member.identity_id == one.id)
+        .join(character, character.id == member.character_id)
+        .where(member.id.in_(firsts))
+        .order_by(one.id)
+    )
+    rows = session.execute(query)
+    return [Origin(row[0], IdentityKind(row[1]), *row[2:]) for row in rows]
+
+
+def names_learned(session: Session, video_id: str, clip: int) -> list[LearnedName]:
+    """Every name learned up to ``clip``, the oldest first, whoever bears it by now."""
+    name = CharacterNameRow
+    query = (
+        select(name)
+        .join(CharacterRow, CharacterRow.id == name.character_id)
+        .where(CharacterRow.video_id == video_id, name.from_clip <= clip)
+        .order_by(name.from_clip, name.id)
+    )
+    return [
+        LearnedName(row.identity_id, row.character_id, Name(row.name, row.source, row.from_clip))
+        for row in session.scalars(query)
+    ]
+
+
+def stated_until(session: Session, video_id: str, clip: int) -> list[Stated]:
+    """Every statement that a face is a voice, up to ``clip``, in order of clips."""
+    row = IdentityStatementRow
+    query = (
+        select(row.clip, row.face_id, row.voice_id, IdentityRow.number, row.support)
+        .join(IdentityRow, IdentityRow.id == row.face_id)
+        .where(row.video_id == video_id, row.clip <= clip)
+        .order_by(row.clip, row.id)
+    )
+    return [Stated(*found) for found in session.execute(query)]
+
+
+def appearances_of(session: Session, video_id: str) -> dict[int, Appearances]:
+    """When each identity was seen or heard; by what it said where no sighting was kept."""
+    found: dict[int, Appearances] = {}
+    for of in (UtteranceRow, SightingRow):
+        times = (func.count(), func.min(of.start_ms), func.max(of.end_ms))
+        query = select(of.identity_id, *times).where(of.video_id == video_id)
+        query = query.where(of.identity_id.is_not(None)).group_by(of.identity_id)
+        found |= {row[0] or 0: Appearances(*row[1:]) for row in session.execute(query)}
+    return found
