@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
@@ -33,9 +34,14 @@ from nodes.reasoners.wording import as_query
 
 Reply = TypeVar("Reply", bound=BaseModel)
 
-RECENT = 3
-"""Cards of the last searches are shown whole; of older ones the best lines."""
+RECENT = 1
+"""The card of the last search is shown whole, of older ones the best lines: each was read whole
+when it was found, and what was found in it is in the ledger and in the final evidence."""
 OLD_LINES = 4
+OLD_LINE = 200
+"""Characters of one of these lines, its mark among them."""
+END = "</memory>"
+_CUT = re.compile(r"<[^>]*$")
 CONCLUDE_LINES = 60
 
 
@@ -204,10 +210,16 @@ def _messages(turn: Turn, ask: str, steps: Sequence[Step] = ()) -> list[Message]
 
 
 def _shortened(text: str) -> str:
-    """An older card: its head and its best lines."""
+    """An older card: its head and the beginnings of its best lines."""
     head, *rest = text.split("\n")
-    memories = [line for line in rest if line.startswith("<memory")]
+    memories = [_begun(line) for line in rest if line.startswith("<memory")]
     return "\n".join([head, *memories[:OLD_LINES], "</card>"])
+
+
+def _begun(line: str) -> str:
+    """A memory's mark with the beginning of its words."""
+    words = line.removesuffix(END)
+    return line if len(words) <= OLD_LINE else _CUT.sub("", words[:OLD_LINE]).rstrip() + "…" + END
 
 
 def _ledger(turn: Turn, current: Subtask | None) -> str:
