@@ -44,9 +44,8 @@ def introduce(session: Session, video_id: str, recognised: Recognised, clip: int
     ids = [one.id for one in recognised.new] + [one.id for _, one in recognised.new_speakers]
     rows = stored.open_characters(session, video_id, ids, clip)
     named = rows[len(recognised.new) :]
-    speakers = {name: one.id for name, one in recognised.new_speakers}
-    for row, (name, _) in zip(named, recognised.new_speakers, strict=True):
-        stored.add_name(session, row, name, "caption", clip, speakers[name])
+    for row, (name, one) in zip(named, recognised.new_speakers, strict=True):
+        stored.add_name(session, row, name, "caption", clip, one.id)
 
 
 def best_character(supports: Sequence[Support], character_of: Mapping[int, int]) -> int | None:

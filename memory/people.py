@@ -12,6 +12,9 @@ from domain.people import Character, Identity
 TAG = re.compile(r"<(face|voice|character)_(\d+)>")
 """A tag in prompts and memories."""
 
+_NOT_TOLD = "".join(f"(?<!{told} )" for told in ("name is", "name['’]s", "I['’]m", "I am", "named"))
+"""Whoever says "my name is Jeff" said so, whatever the name is found to be."""
+
 
 @dataclass(frozen=True)
 class People:
@@ -84,11 +87,11 @@ class People:
 
 
 def in_place_of(names: Mapping[str, str], text: str) -> str:
-    """``text`` with these whole names replaced, the longest first."""
+    """``text`` with these whole names replaced, the longest first, but not where one is told."""
     if not names:
         return text
     longest = sorted(names, key=len, reverse=True)
-    pattern = rf"(?<!\w)(?:{'|'.join(map(re.escape, longest))})(?!\w)"
+    pattern = rf"{_NOT_TOLD}(?<!\w)(?:{'|'.join(map(re.escape, longest))})(?!\w)"
     return re.sub(pattern, lambda found: names[found[0]], text)
 
 

@@ -1,0 +1,197 @@
+"""``homer people``: who is who in a video, and putting it right."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from cli.console import clean, note, say, say_json, say_table
+from cli.options import Json, OneVideo
+
+if TYPE_CHECKING:
+    from domain.corrections import Correction
+    from memory.corrections import KnownPerson
+
+GUIDE = """Show the people of a video, and put right who is who.
+
+A PERSON is a number, a tag (face_3, voice_1) or a name, as 'homer people VIDEO' lists them. What
+you say holds at once, also for what is watched later, and Homer never overwrites it: 'homer show',
+'ask' and 'search' use it from then on. 'homer people undo VIDEO' takes it back.
+
+Examples:  homer people talk   homer people rename talk 3 "Ada Lovelace"
+homer people merge talk voice_1 face_3   homer people split talk Ada voice_2 --name Ruth
+"""
+
+Person = Annotated[str, typer.Argument(metavar="PERSON", help="Number, tag (face_3) or name.")]
+
+
+class _People(TyperGroup):
+    """Takes a video in the place of a command: ``homer people talk`` lists its people."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """``list`` is put before what is no command."""
+        if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
+            args = ["list", *args]
+        return super().parse_args(ctx, args)
+
+
+def show(video: OneVideo, json: Json = False) -> None:
+    """List the people of a video: number, names, tags, how often and when seen and heard.
+
+    'homer people VIDEO' is short for it. Names are followed by where they come from: said, read,
+    caption, model, or person where you gave them.
+
+    Examples:  homer people talk   homer people list talk --json
+    """
+    from memory.corrections import list_people
+    from store.database import open_store
+    from store.home import Home
+
+    with open_store(Home.default()) as store:
+        found = list_people(store, video)
+    if json:
+        return say_json([one.model_dump(mode="json") for one in found])
+    if not found:
+        return note("nobody was recognised yet")
+    heads = ("number", "person", "names", "tags", "seen", "heard", "when")
+    return say_table(heads, (_row(one) for one in found))
+
+
+def _row(one: KnownPerson) -> tuple[object, ...]:
+    names = ", ".join(f"{name.name} ({name.source})" for name in one.names)
+    tags = " ".join(tag.strip("<>") for tag in one.tags)
+    return (one.number, one.label, names, tags, one.seen, one.heard, one.span or "")
+
+
+def rename(
+    video: OneVideo,
+    person: Person,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The name; '' takes it away.")],
+    json: Json = False,
+) -> None:
+    """Give a person a name, which comes before every name that Homer learns.
+
+    With '' the person has no name, whatever Homer learned or will learn of them.
+
+    Examples:  homer people rename talk 3 "Ada Lovelace"   homer people rename talk Omar ''
+    """
+    from memory.corrections import rename as do
+    from store.database import open_store
+    from store.home import Home
+
+    with open_store(Home.default()) as store:
+        _done(do(store, video, person, name), video, json)
+
+
+def merge(
+    video: OneVideo,
+    person: Person,
+    into: Annotated[
+        str, typer.Argument(metavar="INTO", help="Who that really is; keeps number and name.")
+    ],
+    json: Json = False,
+) -> None:
+    """Two are one person: INTO keeps its number, and gets the faces, voices and names of PERSON.
+
+    Examples:  homer people merge talk 5 3   homer people merge talk voice_1 "Ada Lovelace"
+    """
+    from memory.corrections import merge as do
+    from store.database import open_store
+    from store.home import Home
+
+    with open_store(Home.default()) as store:
+        _done(do(store, video, person, into), video, json)
+
+
+def split(
+    video: OneVideo,
+    person: Person,
+    tags: Annotated[
+        list[str], typer.Argument(metavar="TAG", help="Faces and voices of somebody else.")
+    ],
+    name: Annotated[str, typer.Option(metavar="NAME", help="Who that is.")] = "",
+    json: Json = False,
+) -> None:
+    """Some faces or voices of a person are somebody else, who gets a number of their own.
+
+    Examples:  homer people split talk 3 voice_2   homer people split talk Ada face_4 --name Ruth
+    """
+    from memory.corrections import split as do
+    from store.database import open_store
+    from store.home import Home
+
+    with open_store(Home.default()) as store:
+        _done(do(store, video, person, tags, name), video, json)
+
+
+def undo(
+    video: OneVideo,
+    number: Annotated[
+        int | None,
+        typer.Argument(metavar="[NUMBER]", min=1, help="From 'homer people history VIDEO'."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Take the last correction of a video back, or the one of that number.
+
+    All is then as if it had never been made. One that later ones build on is taken back after
+    them.
+
+    Examples:  homer people undo talk   homer people undo talk 2
+    """
+    from memory.corrections import undo as do
+    from store.database import open_store
+    from store.home import Home
+
+    with open_store(Home.default()) as store:
+        done = do(store, video, number)
+    say_json(done.model_dump(mode="json")) if json else say(f"taken back: {_told(done)}")
+
+
+def history(video: OneVideo, json: Json = False) -> None:
+    """List every correction of a video with its number, the oldest first.
+
+    Example:  homer people history talk
+    """
+    from memory.corrections import history as read
+    from store.database import open_store
+    from store.home import Home
+
+    with open_store(Home.default()) as store:
+        found = read(store, video)
+    if json:
+        return say_json([one.model_dump(mode="json") for one in found])
+    if not found:
+        return note("nothing was corrected yet: homer people --help says how")
+    for one in found:
+        say(f"{_told(one)}{'  (taken back)' if one.undone else ''}")
+    return None
+
+
+def _done(made: Correction, video: str, json: bool) -> None:
+    if json:
+        return say_json(made.model_dump(mode="json"))
+    say(_told(made))
+    return note(f"homer people undo {clean(video)} takes it back")
+
+
+def _told(made: Correction) -> str:
+    """A correction in one line: ``2 merge: 3 (Omar) is 1 (Ada)``."""
+    return f"{made.number} {made.kind}: {clean(made.told)}"
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the commands of this module."""
+    group = typer.Typer(cls=_People, no_args_is_help=True, rich_markup_mode=None)
+    for name, command in (
+        ("list", show),
+        ("rename", rename),
+        ("merge", merge),
+        ("split", split),
+        ("undo", undo),
+        ("history", history),
+    ):
+        group.command(name, no_args_is_help=True)(command)
+    app.add_typer(group, name="people", help=GUIDE)

@@ -1,0 +1,206 @@
+"""``homer people`` as a user types it, and that everything shows the corrected names at once."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from cli.main import app
+from domain.asking import Mode
+from domain.events import EdgeDraft, EventPatch, SegmentDraft
+from domain.settings import Settings
+from memory.corrected import characters_at
+from memory.retrieval.cite import cite
+from memory.retrieval.retrievers import Retrievers
+from memory.watch import remember, weave_due
+from memory.writers.port import EventWindow, Writers
+from store.database import Store
+from store.queries.clips import view_of
+from tests.support.memory import (
+    SETTINGS,
+    VIDEO,
+    Perceived,
+    Tools,
+    WordVectors,
+    face,
+    known_video,
+    local_writers,
+    percept,
+    said,
+    voice,
+)
+
+
+def homer(*arguments: str) -> Result:
+    return CliRunner().invoke(app, ["people", *arguments])
+
+
+def data(result: Result) -> Any:
+    assert result.exit_code == 0, result.stderr
+    (line,) = result.stdout.splitlines()
+    return json.loads(line)
+
+
+class Told:
+    """Tells of everybody by name."""
+
+    name = "told"
+
+    def patch(self, window: EventWindow) -> EventPatch:
+        told = " ".join(line.told for line in window.lines)
+        draft = SegmentDraft(label="Ada at the harbour", summary=told, clips=window.new)
+        edges: tuple[EdgeDraft, ...] = ()
+        return EventPatch(segments=(draft,), edges=edges)
+
+    def repair(self, window: EventWindow, *_: object) -> EventPatch:
+        return self.patch(window)
+
+
+@dataclass
+class SearchTools:
+    """The models of a search, with words for vectors."""
+
+    text: WordVectors = field(default_factory=WordVectors)
+    reranker: None = None
+    images: None = None
+
+
+@pytest.fixture
+def talk(store: Store, database: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Ada speaks of a lighthouse in view, somebody speaks of ships out of view."""
+    monkeypatch.setenv("HOMER_DATABASE_URL", database)
+    known_video(store, 2)
+    writers = Writers(local_writers().clip, Told())
+    first = percept(
+        0,
+        faces=(face(0, 1, (0, 9)),),
+        voices=(voice(0, 1, (0, 9)),),
+        utterances=(said(0, "My name is Ada. The lighthouse is green.", 0, seconds=9),),
+    )
+    second = percept(
+        1,
+        voices=(voice(0, 2, (30, 36)),),
+        utterances=(said(30, "The ships carry coffee to Lisbon.", 0, seconds=6),),
+    )
+    for one in (first, second):
+        remember(store, VIDEO, Perceived(one), writers, Tools(), SETTINGS)
+    assert weave_due(store, VIDEO, writers, Tools(), SETTINGS, final=True) == 1
+    return f"video {VIDEO[:4]}"
+
+
+def test_people_are_listed_with_numbers_names_tags_and_times(talk: str) -> None:
+    shown = homer(talk)
+    assert shown.exit_code == 0
+    head, ada, other = (line.split() for line in shown.stdout.splitlines())
+    assert head == ["number", "person", "names", "tags", "seen", "heard", "when"]
+    assert ada == ["0", "Ada", "Ada", "(said)", "face_0", "voice_0", "1", "1", "00:00-00:09"]
+    assert other == ["2", "<character_2>", "voice_1", "0", "1", "00:30-00:36"]
+    assert homer("list", VIDEO[:5]).stdout == shown.stdout
+    (first, second) = data(homer(talk, "--json"))
+    assert first["tags"] == ["<face_0>", "<voice_0>"]
+    assert first["names"] == [{"name": "Ada", "source": "said"}]
+    assert (second["number"], second["heard"], second["span"]["start_ms"]) == (2, 1, 30_000)
+
+
+def test_a_session_of_corrections_as_it_reads(talk: str) -> None:
+    renamed = homer("rename", talk, "voice_1", "Ruth")
+    assert (renamed.exit_code, renamed.stdout) == (0, "1 rename: 2 is Ruth\n")
+    assert f"homer people undo {talk} takes it back" in renamed.stderr
+    assert homer("merge", talk, "ruth", "Ada").stdout == "2 merge: 2 (Ruth) is 0 (Ada)\n"
+    parted = homer("split", talk, "0", "face_0", "voice_0", "--name", "Zoe")
+    assert parted.stdout == "3 split: <face_0> and <voice_0> of 0 (Ruth) is Zoe\n"
+    refused = homer("undo", talk, "1")
+    assert refused.exit_code == 2
+    assert f"homer people undo {VIDEO} 3" in refused.stderr
+    assert homer("undo", talk).stdout.startswith("taken back: 3 split")
+    history = homer("history", talk)
+    assert [line.endswith("(taken back)") for line in history.stdout.splitlines()] == [
+        *(False, False),
+        True,
+    ]
+    assert [one["undone"] for one in data(homer("history", talk, "--json"))] == [
+        *(False, False),
+        True,
+    ]
+    assert [one["label"] for one in data(homer(talk, "--json"))] == ["Ruth"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["rename", "Bob", "X"], "nobody goes by 'Bob'"),
+        (["merge", "0", "Ada"], "one already"),
+        (["split", "0", "voice_1"], "who has face_0, voice_0"),
+        (["undo"], "nothing to undo"),
+    ],
+)
+def test_errors_say_what_to_do(talk: str, arguments: list[str], says: str) -> None:
+    command, *rest = arguments
+    refused = homer(command, talk, *rest)
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert says in refused.stderr
+    assert homer("history", talk).stderr == (
+        "nothing was corrected yet: homer people --help says how\n"
+    )
+
+
+def test_a_video_without_people_says_so(talk: str, store: Store) -> None:
+    known_video(store, 1, "f" * 16)
+    shown = homer("ffff")
+    assert (shown.exit_code, shown.stdout) == (0, "")
+    assert "nobody was recognised yet" in shown.stderr
+
+
+def test_show_has_the_corrected_names_in_people_lines_and_segments(talk: str) -> None:
+    homer("rename", talk, "Ada", "Grace Hopper")
+    homer("rename", talk, "2", "Ruth")
+    shown = CliRunner().invoke(app, ["show", talk]).stdout
+    assert "Grace Hopper  <face_0> <voice_0>  Grace Hopper (person), Ada (said)" in shown
+    assert "said: Grace Hopper: My name is Ada. The lighthouse is green." in shown
+    assert "said: Ruth: The ships carry coffee to Lisbon." in shown
+    assert "Grace Hopper at the harbour" in shown
+
+
+def test_a_search_that_was_under_way_finds_the_corrected_names_at_once(
+    talk: str, store: Store
+) -> None:
+    retrievers = Retrievers(store, SearchTools(), Settings())
+
+    def found(mode: Mode, query: str) -> str:
+        with store.begin() as session:
+            view = view_of(session, [VIDEO])
+        evidence = retrievers.search(view, mode, query).evidence
+        with store.begin() as session:
+            cited = cite(session, view, [one.ref for one in evidence])
+        assert [one.text for one in cited.citations] == [one.text for one in evidence]
+        return " | ".join(one.text for one in evidence)
+
+    assert "Ada: My name is Ada." in found(Mode.VIDEO, "the lighthouse is green")
+    homer("rename", talk, "0", "Grace")
+    homer("rename", talk, "2", "Ruth")
+    assert "Grace: My name is Ada." in found(Mode.VIDEO, "the lighthouse is green")
+    assert found(Mode.VIDEO, "Ruth speaks of coffee").startswith("Ruth: The ships carry coffee")
+    assert found(Mode.EVENT, "who is at the harbour").startswith(
+        "Grace at the harbour: Grace: My name is Ada."
+    )
+    homer("undo", talk, "1")
+    assert "Ada: My name is Ada." in found(Mode.VIDEO, "the lighthouse is green")
+    assert found(Mode.EVENT, "who is at the harbour").startswith("Ada at the harbour: Ada:")
+
+
+def test_a_speaker_whom_the_captions_name_goes_by_the_name_that_a_person_gave(
+    store: Store, talk: str
+) -> None:
+    known_video(store, 1, "e" * 16)
+    one = percept(0, utterances=(said(1, "The office is closed.", speaker="OMAR"),))
+    remember(store, "e" * 16, Perceived(one), local_writers(), Tools(), SETTINGS)
+    assert homer("rename", "eee", "Omar", "Omar Farouk").exit_code == 0
+    shown = CliRunner().invoke(app, ["show", "eee"]).stdout
+    assert "said: Omar Farouk: The office is closed." in shown
+    with store.begin() as session:
+        (person,) = characters_at(session, "e" * 16, 0)
+    assert person.character.aliases == ("OMAR",)
