@@ -14,6 +14,7 @@ from domain.errors import Ambiguous, NotFound
 from domain.media import Clip, ClipState, Video
 from domain.texts import storable
 from store.queries.blobs import unused_blobs
+from store.queries.percepts import lock_video
 from store.schema import (
     BlobRow,
     ClipRow,
@@ -128,6 +129,8 @@ def delete_video(session: Session, video_id: str) -> list[str]:
         SHA-256 of the blobs that no video uses any more, for `store.sweep.drop_blobs` to remove
         once this transaction is committed.
     """
+    # Whoever is writing to it comes to an end first, and whoever comes later finds nothing.
+    lock_video(session, video_id)
     # Held against all writers of calls: none may come to use a message that is about to go.
     session.execute(text("LOCK TABLE model_calls IN SHARE ROW EXCLUSIVE MODE"))
     mine = select(BlobRow.sha256).where(BlobRow.video_id == video_id)

@@ -25,6 +25,9 @@ from store.schema import Base, BlobRow
 from store.sweep import drop_blobs, sweep_blobs
 from tests.support.full_video import SHARED, ask, fill
 
+# Their trajectories are made up.
+pytestmark = pytest.mark.usefixtures("tampered")
+
 A, B = "a" * 16, "b" * 16
 NEW_VIDEO = (
     "INSERT INTO videos SELECT :b, 'new', '', 1, 1, 1, true, true, 'local', 'done', '', '{}', now()"

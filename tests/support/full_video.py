@@ -259,7 +259,7 @@ def _trajectory(trajectory: str, question_id: int) -> TrajectoryRow:
         machine="homer",
         profile="local",
         state="done",
-        answer={"text": "because"},
+        answer={"text": "because", "confidence": 0.5},
         tokens=12,
         seconds=0.5,
     )

@@ -1,0 +1,188 @@
+"""Two who write, or one who writes while others read: the memory is as if each had come alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Barrier
+from typing import Any, TypeVar
+
+import pytest
+
+from domain.errors import NotFound
+from domain.media import ClipState, Percept
+from memory.captions import CaptionTrack, read_captions
+from memory.imports import import_track
+from memory.library import check_video, delete, dump_lines, list_library, show_video
+from memory.watch import remember, weave_due
+from store.database import Store, open_store
+from store.home import Home
+from store.queries.events import patches_of
+from tests.support.memory import (
+    SETTINGS,
+    VIDEO,
+    Perceived,
+    Tools,
+    face,
+    known_video,
+    local_writers,
+    percept,
+    said,
+    voice,
+)
+
+T = TypeVar("T")
+TOOLS: Any = Tools()
+CLIPS = 11
+HANDS = 4
+
+
+def scene(n: int) -> Percept:
+    start = 30 * n
+    return percept(
+        n,
+        faces=(face(0, n % 2, (start, start + 20)), face(1, 5, (start, start + 20))),
+        voices=(voice(0, n % 3, (start, start + 8)),),
+        utterances=(said(start, f"My name is {('Ada', 'Omar', 'Zoe')[n % 3]}.", voice=0),),
+    )
+
+
+def watch(store: Store, n: int) -> ClipState:
+    return remember(store, VIDEO, Perceived(scene(n)), local_writers(), TOOLS, SETTINGS)
+
+
+def weave(store: Store) -> int:
+    return weave_due(store, VIDEO, local_writers(), TOOLS, SETTINGS, final=True)
+
+
+def at_once(*jobs: Callable[[], T]) -> list[T]:
+    """What each job gave; all begin at one moment."""
+    gate = Barrier(len(jobs))
+
+    def run(job: Callable[[], T]) -> T:
+        gate.wait(30)
+        return job()
+
+    with ThreadPoolExecutor(len(jobs)) as pool:
+        return [future.result(120) for future in [pool.submit(run, job) for job in jobs]]
+
+
+@pytest.fixture
+def alone(home: Home, make_database: Callable[[], str]) -> list[str]:
+    """The bytes of the video watched by one alone."""
+    with open_store(home, make_database()) as other:
+        known_video(other, CLIPS)
+        for n in range(CLIPS):
+            watch(other, n)
+        weave(other)
+        return list(dump_lines(other, VIDEO))
+
+
+def test_a_clip_watched_by_several_at_once_is_remembered_once(
+    store: Store, alone: list[str]
+) -> None:
+    known_video(store, CLIPS)
+    for n in range(CLIPS):
+        done = at_once(*[lambda n=n: watch(store, n) for _ in range(HANDS)])
+        assert done == [ClipState.DONE] * HANDS
+    assert sum(at_once(*[lambda: weave(store) for _ in range(HANDS)])) == 2
+    with store.begin() as session:
+        assert [one.at_clip for one in patches_of(session, VIDEO)] == [9, 10]
+    assert list(dump_lines(store, VIDEO)) == alone
+
+
+def test_whoever_reads_while_it_is_written_sees_whole_clips_only(
+    store: Store, alone: list[str]
+) -> None:
+    known_video(store, CLIPS)
+    over: list[bool] = []
+
+    def write() -> int:
+        for n in range(CLIPS):
+            watch(store, n)
+        weave(store)
+        over.append(True)
+        return 0
+
+    def read() -> int:
+        looks = 0
+        while not over or not looks:
+            shown = show_video(store, VIDEO)
+            assert not check_video(store, VIDEO).findings
+            for one in shown.clips:
+                assert (len(one.lines) > 0) == (one.state == ClipState.DONE)
+            assert shown.last_clip + 1 == sum(one.state == "done" for one in shown.clips)
+            looks += 1
+        return looks
+
+    assert min(at_once(write, read, read)[1:]) > 0
+    assert list(dump_lines(store, VIDEO)) == alone
+
+
+def test_a_video_deleted_while_it_is_watched_leaves_nothing(store: Store) -> None:
+    known_video(store, CLIPS)
+
+    def write() -> int:
+        done = 0
+        for n in range(CLIPS):
+            try:
+                done += watch(store, n) == ClipState.DONE
+            except NotFound:
+                break
+        return done
+
+    def remove() -> int:
+        return delete(store, VIDEO)
+
+    at_once(write, remove)
+    assert list_library(store) == []
+    assert list(store.blobs.walk()) == []
+    with pytest.raises(NotFound, match="was it deleted"):
+        watch(store, 0)
+
+
+@pytest.fixture
+def track(tmp_path: Path) -> CaptionTrack:
+    rows = [
+        {"start": 30 * n + k, "end": 30 * n + k + 2, "text": f"The soup {n} needs salt {k}."}
+        | ({"speaker": "Jake"} if k % 2 else {})
+        for n in range(45)
+        for k in range(3)
+    ]
+    path = tmp_path / "week.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    return read_captions(path)
+
+
+def bring_in(store: Store, track: CaptionTrack) -> list[str]:
+    video = import_track(store, track, local_writers(), TOOLS, SETTINGS)
+    return list(dump_lines(store, video.id))
+
+
+def test_an_import_begun_twice_at_once_is_one_import(
+    store: Store, home: Home, make_database: Callable[[], str], track: CaptionTrack
+) -> None:
+    one, other = at_once(lambda: bring_in(store, track), lambda: bring_in(store, track))
+    assert one == other
+    with open_store(home, make_database()) as single:
+        assert bring_in(single, track) == one
+
+
+def test_two_videos_watched_at_once_do_not_wait_for_each_other_or_mix(
+    store: Store, track: CaptionTrack, alone: list[str]
+) -> None:
+    known_video(store, CLIPS)
+
+    def write() -> list[str]:
+        for n in range(CLIPS):
+            watch(store, n)
+        weave(store)
+        return list(dump_lines(store, VIDEO))
+
+    watched, imported = at_once(write, lambda: bring_in(store, track))
+    assert watched == alone
+    assert list(dump_lines(store, track.id)) == imported
+    delete(store, track.id)
+    assert list(dump_lines(store, VIDEO)) == alone
