@@ -14,12 +14,15 @@ from evals.grid import Cells, Span, cells
 from graphs.batch import BatchQuestion
 from memory.captions import DAY_S
 
+DAYS = 366
+"""Days beyond a year are taken for a mistake."""
+
 
 class Moment(Frozen):
     """A second of a day; days count from 1."""
 
-    day: int = Field(ge=1)
-    second: float = Field(ge=0)
+    day: int = Field(ge=1, le=DAYS)
+    second: float = Field(ge=0, le=DAY_S)
 
     @property
     def video_s(self) -> float:
@@ -30,10 +33,10 @@ class Moment(Frozen):
 class Target(Frozen):
     """A span in which the answer can be seen or heard."""
 
-    day: int = Field(ge=1)
-    start: float = Field(ge=0)
-    end_day: int = Field(ge=1)
-    end: float = Field(ge=0)
+    day: int = Field(ge=1, le=DAYS)
+    start: float = Field(ge=0, le=DAY_S)
+    end_day: int = Field(ge=1, le=DAYS)
+    end: float = Field(ge=0, le=DAY_S)
 
     @property
     def span(self) -> Span:
@@ -89,7 +92,7 @@ def read_ego_questions(path: Path) -> tuple[EgoQuestion, ...]:
         found = json.loads(path.read_text(encoding="utf-8"))
         whole = {"questions": found} if isinstance(found, list) else found
         return _File.model_validate(whole).questions
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         first = error.errors()[0] if isinstance(error, ValidationError) else None
         told = f"{'.'.join(map(str, first['loc']))}: {first['msg']}" if first else error
         raise InputError(f"{path} holds no EgoLife questions: {told}") from error
