@@ -1,0 +1,249 @@
+"""Whatever a language model writes about a clip, only what is sound of it becomes memory."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from domain.errors import ModelError, ReplayMiss
+from domain.media import IdentityKind
+from domain.memories import ClipMemories, Memory, MemoryKind, Source
+from domain.people import Character, Identity
+from memory.people import TAG, People
+from memory.writers.llm_clip import STATED, TRIES, LlmClipWriter, WrittenClip
+from memory.writers.port import ClipContext
+from models.chat import read_value
+from tests.support.memory import VIDEO, clip, face, percept, said, span, voice
+
+CLIP = 2
+SEEN = percept(
+    CLIP,
+    faces=(face(0, 1, (61, 64)),),
+    voices=(voice(0, 1, (62, 64)),),
+    utterances=(said(62, "It is late.", voice=0),),
+)
+
+
+def identity(kind: IdentityKind, number: int) -> Identity:
+    return Identity(id=number + 1, kind=kind, number=number, first_clip=0)
+
+
+PEOPLE = People(
+    faces={0: identity(IdentityKind.FACE, 3)},
+    voices={0: identity(IdentityKind.VOICE, 5)},
+    characters=(Character(number=1, name="Ada", faces=(3,)),),
+)
+FACT = Memory(
+    id=12,
+    video=VIDEO,
+    clip=0,
+    kind=MemoryKind.CHARACTER,
+    text="<face_3> is tired.",
+    span=span(0, 1),
+    source=Source.MODEL,
+)
+CONTEXT = ClipContext(VIDEO, "talk", (FACT,))
+
+
+class Model:
+    """A language model that gives these replies, the last one again and again."""
+
+    sees = False
+
+    def __init__(self, *replies: str | Exception) -> None:
+        self.replies = list(replies)
+        self.prompts: list[list[Any]] = []
+
+    def __call__(self, sink: object) -> Any:
+        return self
+
+    def ask(self, messages: list[Any], schema: type[WrittenClip], **_: object) -> Any:
+        self.prompts.append(messages)
+        reply = self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
+        if isinstance(reply, Exception):
+            raise reply
+        return type("Reply", (), {"value": read_value(reply, schema)})
+
+
+def reply(*lines: dict[str, Any], **more: Any) -> str:
+    return json.dumps(
+        {"lines": [{"kind": "episodic", "text": "So.", **one} for one in lines], **more}
+    )
+
+
+def write(*replies: str | Exception) -> ClipMemories:
+    return LlmClipWriter(Model(*replies)).write(SEEN, PEOPLE, CONTEXT)
+
+
+def by_model(written: ClipMemories) -> list[Any]:
+    return [one for one in written.drafts if one.source is Source.MODEL]
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "shown"),
+    [
+        (61, 62.5, (61, 62.5)),
+        (0, 1000, (60, 90)),
+        (70, 20, (60, 90)),
+        (65, 65, (60, 90)),
+        (None, 70, (60, 90)),
+        (62, None, (60, 90)),
+        (math.nan, 70, (60, 90)),
+        (62, math.nan, (60, 90)),
+        (-math.inf, math.inf, (60, 90)),
+        (1e300, 1e301, (60, 90)),
+        (85, 1e300, (85, 90)),
+    ],
+)
+def test_a_line_lies_within_its_clip(start: Any, end: Any, shown: tuple[float, float]) -> None:
+    (line,) = by_model(write(reply({"start_s": start, "end_s": end})))
+    assert line.span == span(*shown)
+
+
+def test_words_that_were_said_are_kept_beside_what_the_model_writes() -> None:
+    written = write(reply({"text": "  <face_3>  opens\n the door. "}))
+    assert [(one.source, one.text, one.tags) for one in written.drafts] == [
+        (Source.MODEL, "<face_3> opens the door.", ("<face_3>",)),
+        (Source.SAID, "It is late.", ("<voice_5>",)),
+    ]
+
+
+def test_a_character_stands_for_who_is_there_and_is_no_tag_of_its_own_where_nobody_is() -> None:
+    (line,) = by_model(write(reply({"text": "<character_1> leaves."})))
+    assert line.tags == ("<character_1>",)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"text": "<face_9> dances."},
+        {"text": "<voice_3> sings."},
+        {"text": "<character_7> sits."},
+    ],
+)
+def test_a_line_about_nobody_of_the_clip_is_asked_for_again_and_then_left_out(
+    wrong: dict[str, Any],
+) -> None:
+    model = Model(reply(wrong, {}))
+    written = LlmClipWriter(model).write(SEEN, PEOPLE, CONTEXT)
+    assert [one.text for one in by_model(written)] == ["So."]
+    assert len(model.prompts) == TRIES
+    told = str(model.prompts[-1][-1].content)
+    assert TAG.findall(wrong["text"])[0][0] in told
+    assert "does not exist" in told
+
+
+def test_a_clip_of_which_no_line_can_be_stored_is_an_error() -> None:
+    with pytest.raises(ModelError, match="no line that can be stored"):
+        write(reply({"text": "<face_9> dances."}))
+    with pytest.raises(ModelError, match="no line that can be stored"):
+        write(reply())
+    with pytest.raises(ModelError, match="cannot be read"):
+        write("I would rather not.")
+
+
+def test_what_is_read_at_the_second_try_is_taken() -> None:
+    assert by_model(write("Sorry?", ModelError("busy"), reply({})))
+
+
+def test_a_call_that_is_not_on_record_ends_a_replay_at_once() -> None:
+    model = Model(ReplayMiss("gone"))
+    with pytest.raises(ReplayMiss):
+        LlmClipWriter(model).write(SEEN, PEOPLE, CONTEXT)
+    assert len(model.prompts) == 1
+
+
+@pytest.mark.parametrize(
+    ("ref", "closed"), [("m12", (12,)), ("[m12]", (12,)), (" m12 ", (12,)), ("m13", ()), ("12", ())]
+)
+def test_only_a_known_fact_can_be_closed(ref: str, closed: tuple[int, ...]) -> None:
+    (line,) = by_model(write(reply({"contradicts": [ref]})))
+    assert line.contradicts == closed
+
+
+@pytest.mark.parametrize(
+    ("pair", "taken"),
+    [
+        (("<face_3>", "<voice_5>"), True),
+        (("<voice_5>", "<face_3>"), False),
+        (("<face_3>", "<voice_9>"), False),
+        (("<character_1>", "<voice_5>"), False),
+        (("Ada", "<voice_5>"), False),
+    ],
+)
+def test_a_face_is_a_voice_only_where_both_are_in_the_clip(
+    pair: tuple[str, str], taken: bool
+) -> None:
+    same = [{"face": pair[0], "voice": pair[1], "reason": "lips\nmove"}]
+    stated = [one for one in write(reply({}, same=same)).statements if one.reason == "lips move"]
+    assert [(one.face, one.voice, one.clip, one.support) for one in stated] == (
+        [(3, 5, CLIP, STATED)] if taken else []
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "given_names"),
+    [
+        ({"tag": "<face_3>", "name": " Ada \n Ferrari "}, (("<face_3>", "Ada Ferrari"),)),
+        ({"tag": "<face_9>", "name": "Ada"}, ()),
+        ({"tag": "Ada", "name": "Ada"}, ()),
+        ({"tag": "<face_3>", "name": "  "}, ()),
+    ],
+)
+def test_a_name_is_given_to_somebody_of_the_clip_only(
+    name: dict[str, str], given_names: tuple[tuple[str, str], ...]
+) -> None:
+    assert write(reply({}, names=[name])).names == given_names
+
+
+TAGS = st.sampled_from(["<face_3>", "<face_0>", "<voice_5>", "<character_1>", "<face_03>", "Ada"])
+TEXTS = st.lists(TAGS | st.text(max_size=6), max_size=4).map(" ".join)
+LINES = st.fixed_dictionaries(
+    {
+        "kind": st.sampled_from([str(kind) for kind in MemoryKind] + ["gossip"]),
+        "text": TEXTS,
+    },
+    optional={
+        "start_s": st.none() | st.floats() | st.integers(-100, 200),
+        "end_s": st.none() | st.floats() | st.integers(-100, 200),
+        "contradicts": st.lists(st.sampled_from(["m12", "m1", "", "[m12]", "x"]), max_size=2),
+    },
+)
+WRITTEN = st.fixed_dictionaries(
+    {"lines": st.lists(LINES, max_size=3)},
+    optional={
+        "same": st.lists(
+            st.fixed_dictionaries({"face": TAGS, "voice": TAGS, "reason": TEXTS}), max_size=2
+        ),
+        "names": st.lists(st.fixed_dictionaries({"tag": TAGS, "name": TEXTS}), max_size=2),
+    },
+).map(json.dumps)
+
+
+@given(st.lists(WRITTEN | st.text(max_size=20), min_size=1, max_size=3))
+def test_nothing_but_the_clip_its_people_and_its_time_reaches_the_memory(
+    replies: list[str],
+) -> None:
+    try:
+        written = write(*replies)
+    except ModelError:
+        return
+    known, whole = PEOPLE.tags(), clip(CLIP).span
+    assert "It is late." in [one.text for one in written.drafts]
+    assert by_model(written)
+    for draft in written.drafts:
+        assert draft.text.strip()
+        assert set(draft.tags) <= known
+        assert draft.span.overlap_ms(whole) == draft.span.length_ms
+        assert set(draft.contradicts) <= {12}
+        assert {found[0] for found in TAG.finditer(draft.text)} <= known
+    assert {tag for tag, _ in written.names} <= known
+    assert all(name.strip() for _, name in written.names)
+    assert {(one.face, one.voice) for one in written.statements} <= {(3, 5)}
+    starts = [one.span.start_ms for one in written.drafts]
+    assert starts == sorted(starts)
