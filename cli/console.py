@@ -11,8 +11,8 @@ import typer
 
 
 def say(text: str = "") -> None:
-    """A line of the command's result."""
-    typer.echo(text)
+    """A line of the command's result; a file's name may be no text, and is still told."""
+    typer.echo(text.encode("utf-8", "replace").decode("utf-8"))
 
 
 def note(text: str) -> None:
@@ -27,7 +27,7 @@ def is_terminal() -> bool:
 
 def say_json(data: Any) -> None:
     """One JSON document on one line, UTF-8, keys in the order given."""
-    typer.echo(json.dumps(data, ensure_ascii=False, default=str))
+    say(json.dumps(data, ensure_ascii=False, default=str))
 
 
 def say_table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> None:

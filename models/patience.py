@@ -108,7 +108,7 @@ def _retry_after_s(error: BaseException) -> float | None:
     for link in _chain(error):
         headers = getattr(getattr(link, "response", None), "headers", None)
         value = headers.get("retry-after", "") if headers is not None else ""
-        if str(value).isdigit():
+        if str(value).isdecimal():
             return float(value)
     return None
 

@@ -85,6 +85,12 @@ def test_the_pause_that_a_server_asks_for_is_kept_within_reason(slept: list[floa
     assert slept == [7.0, patience.LONGEST_WAIT_S, 2.0]
 
 
+@pytest.mark.parametrize("wish", ["²", "soon", "", "-3", "1.5", "Wed, 21 Oct 2026 07:28:00 GMT"])
+def test_a_wish_that_is_no_number_of_seconds_is_passed_over(slept: list[float], wish: str) -> None:
+    assert patiently(failing(ServerSaid(503, retry_after=wish)), soon(), 5) == "done"
+    assert slept == [patience.FIRST_WAIT_S]
+
+
 def test_no_pause_goes_past_the_deadline(slept: list[float]) -> None:
     with pytest.raises(CallFailed):
         patiently(failing(ServerSaid(429, "10")), time.monotonic() + 5, 3)

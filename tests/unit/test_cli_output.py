@@ -1,0 +1,227 @@
+"""What commands print: clean lines, tables that line up, progress that never runs backwards."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from rich.console import Console
+from rich.progress import Progress as RichProgress
+from typer.testing import CliRunner
+
+from cli import doctor, models
+from cli.captions import _Moved
+from cli.console import clean, say, say_json, say_table, short
+from cli.doctor import Check
+from cli.ingest import Reporter, _as_json, _line
+from cli.main import app
+from cli.progress import BarMeter, Meter, PlainMeter
+from cli.search import SearchMode
+from domain.asking import Mode
+from domain.errors import MediaError
+from domain.media import Video
+from flows.files import Outcome
+from flows.watching import Watched
+from models.profile import ChatSpec, Profile
+from models.weights import FileState
+
+VIDEO = Video(id="0" * 16, title="my\x1b[31m talk", path=None, duration_ms=1)
+LATIN = os.fsdecode(b"caf\xe9.mp4")
+TEXTS = st.text(max_size=20) | st.binary(max_size=8).map(os.fsdecode)
+steady = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+
+
+@given(TEXTS, st.integers(3, 60))
+def test_a_short_line_is_one_clean_line_of_at_most_its_width(text: str, width: int) -> None:
+    line = short(text, width)
+    assert len(line) <= width
+    assert line.isprintable()
+    assert short(line, width) == line
+    assert line == clean(text) or line.endswith("...")
+
+
+@steady
+@given(st.lists(st.tuples(TEXTS, st.none() | st.integers(-99, 99) | st.floats(0, 9))))
+def test_a_table_has_a_line_a_row_and_no_control_characters(
+    capsys: pytest.CaptureFixture[str], rows: list[tuple[str, Any]]
+) -> None:
+    capsys.readouterr()
+    say_table(("title", "clips"), rows)
+    lines = capsys.readouterr().out.split("\n")
+    assert len(lines) == len(rows) + 2
+    assert all(line.isprintable() for line in lines)
+    for line, (title, _) in zip(lines[1:], rows, strict=False):
+        assert clean(title) in line
+
+
+def test_names_that_are_no_text_are_told_all_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    say(LATIN)
+    say_json({"path": LATIN})
+    plain, data = capsys.readouterr().out.splitlines()
+    assert plain == "caf?.mp4"
+    assert json.loads(data) == {"path": "caf?.mp4"}
+
+
+@given(st.recursive(st.none() | st.integers() | st.text(), st.lists, max_leaves=5))
+def test_json_for_other_programs_is_one_line_that_reads_back(data: Any) -> None:
+    @app.command("say-for-test", hidden=True)
+    def _command() -> None:
+        say_json(data)
+
+    try:
+        shown = CliRunner().invoke(app, ["say-for-test"]).stdout
+    finally:
+        app.registered_commands.pop()
+    assert shown.count("\n") == 1
+    assert json.loads(shown) == data
+
+
+def plain_meter() -> tuple[Meter, Callable[[], str]]:
+    return PlainMeter(), lambda: ""
+
+
+def bar_meter() -> tuple[Meter, Callable[[], str]]:
+    told = io.StringIO()
+    progress = RichProgress(console=Console(file=told, width=80))
+    return BarMeter(progress), told.getvalue
+
+
+@pytest.mark.parametrize("make", [plain_meter, bar_meter])
+@pytest.mark.parametrize("steps", [[1] * 5, [5], [2, 3], [], [1, 9]])
+def test_every_meter_follows_any_work(
+    capsys: pytest.CaptureFixture[str],
+    make: Callable[[], tuple[Meter, Callable[[], str]]],
+    steps: list[int],
+) -> None:
+    meter, bar = make()
+    for label, total, done in (("my\ntalk", 5, 0), ("other", 0, 0), ("third", 7, 2)):
+        meter.start(label, total, done)
+        for step in steps:
+            meter.step(step)
+        meter.say(f"{label}: [red]said[/red]")
+    told = capsys.readouterr().err + bar()
+    assert told.count("[red]said[/red]") == 3
+
+
+@steady
+@given(st.lists(st.integers(1, 30), min_size=1, max_size=10), st.integers(0, 50))
+def test_an_import_moves_the_bar_by_what_is_new(steps: list[int], before: int) -> None:
+    heard: list[tuple[str, tuple[int, ...]]] = []
+
+    class Kept:
+        def start(self, label: str, total: int, done: int = 0) -> None:
+            heard.append((label, (total, done)))
+
+        def step(self, steps: int = 1) -> None:
+            heard.append(("step", (steps,)))
+
+        def say(self, text: str) -> None:
+            raise AssertionError(text)
+
+    total = before + sum(steps)
+    moved, done = _Moved(Kept(), "week", before), before
+    for step in steps:
+        done += step
+        moved(done, total)
+    assert heard[0] == ("week", (total, before))
+    assert [told for _, (told, *_) in heard[1:]] == steps
+    assert moved.fresh == sum(steps)
+
+
+def watched(fresh: int = 3, failed: int = 0) -> Outcome:
+    return Outcome(Path("talk.mp4"), Watched(VIDEO, 5, fresh, failed))
+
+
+@pytest.mark.parametrize(
+    ("outcome", "code", "line"),
+    [
+        (watched(), 0, "my [31m talk: watched (5 clips, id 0000000000000000)"),
+        (watched(fresh=0), 0, "my [31m talk: already watched (5 clips, id 0000000000000000)"),
+        (watched(failed=2), 4, "my [31m talk: 2 of 5 clips, id 0000000000000000 failed;"),
+        (Outcome(Path("x.mp4"), error=MediaError("x.mp4: empty")), 2, None),
+        (Outcome(Path("x.mp4")), 0, None),
+    ],
+)
+def test_an_outcome_is_a_code_a_line_and_a_row(
+    outcome: Outcome, code: int, line: str | None
+) -> None:
+    assert outcome.exit_code == code
+    row = _as_json(outcome)
+    assert row["path"] == str(outcome.path)
+    assert ("error" in row) == (outcome.error is not None)
+    if line is not None:
+        assert _line(outcome).startswith(line)
+        assert row["failed"] == (2 if code else 0)
+
+
+def test_a_watching_is_told_step_by_step(capsys: pytest.CaptureFixture[str]) -> None:
+    told = Reporter(PlainMeter())
+    told.opened(VIDEO, 2, 1)
+    told.failed(VIDEO, 1, ValueError("no answer"))
+    told.said("going on without Prefect")
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "my [31m talk: going on after 1 of 2 clips"
+    assert lines[1] == "my [31m talk: clip 1 failed: no answer"
+    assert lines[-1] == "going on without Prefect"
+    assert "\x1b" not in "".join(lines)
+
+
+def checks(profile: Profile) -> list[Check]:
+    return list(doctor._chat(profile))
+
+
+@pytest.mark.parametrize(("key", "ok"), [("k", True), ("", False), (None, False)])
+def test_the_doctor_looks_for_package_and_key_of_each_model(
+    monkeypatch: pytest.MonkeyPatch, key: str | None, ok: bool
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    if key is not None:
+        monkeypatch.setenv("OPENAI_API_KEY", key)
+    package, found = checks(Profile(name="p", chat={"default": ChatSpec(model="openai:m")}))
+    assert (package.what, package.ok, package.found) == ("chat default", True, "openai:m")
+    assert (found.what, found.ok) == ("key of default", ok)
+    assert found.fix == ("" if ok else "export OPENAI_API_KEY=...")
+    assert "OPENAI_API_KEY is" in found.found
+    assert (key or "secret") not in str([asdict(one) for one in (package, found)]) or key == "k"
+
+
+def test_the_doctor_says_how_to_get_a_package() -> None:
+    (package,) = checks(Profile(name="p", chat={"judge": ChatSpec(model="acme:m")}))
+    assert (package.ok, package.what) == (False, "chat judge")
+    assert "pip install" in package.fix
+    assert "langchain-acme" in package.fix
+
+
+def test_the_bundled_decoders_are_all_there_and_a_missing_one_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert doctor._codecs().ok
+    monkeypatch.setattr(doctor, "DECODERS", ("h264", "betamax"))
+    found = doctor._codecs()
+    assert (found.ok, found.fix) == (False, "reinstall av: it lacks betamax")
+
+
+@pytest.mark.parametrize(
+    ("states", "worst"),
+    [
+        (("present", "present"), "present"),
+        (("present", "missing"), "missing"),
+        (("missing", "wrong"), "wrong"),
+        ((), "present"),
+    ],
+)
+def test_a_model_is_as_good_as_its_worst_file(states: tuple[str, ...], worst: str) -> None:
+    files: Any = [type("Status", (), {"state": FileState(one)}) for one in states]
+    assert models._state(files) == worst
+
+
+def test_every_video_option_and_mode_is_a_word_of_the_domain() -> None:
+    assert {str(mode) for mode in SearchMode} == {str(mode) for mode in Mode} - {"neighbor"}
