@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import signal
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -29,6 +30,10 @@ SHARED_MEDIA = Path(__file__).parents[1] / ".." / "shared" / "media"
 WEIGHTS = Home.default().weights
 
 _numbers = itertools.count()
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A run in the background: the commands that tests start must still hear Ctrl-C.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
