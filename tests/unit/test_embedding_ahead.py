@@ -1,0 +1,102 @@
+"""An import embeds ahead in a thread: the same vectors as without, none twice, and few kept."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from domain.media import Utterance
+from memory import imports
+from memory.imports import _Ahead, _texts
+from memory.lines import searchable
+from memory.people import People
+from memory.writers.local_clip import LocalClipWriter
+from memory.writers.port import ClipContext
+from tests.support.memory import WordVectors, percept, said, span
+
+TEXTS = st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=6)
+
+
+class Counted(WordVectors):
+    """Counts how often each text was embedded, and by whom."""
+
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+        self.threads: set[str] = set()
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        self.seen += texts
+        self.threads.add(threading.current_thread().name)
+        return super().embed(texts)
+
+
+@given(st.lists(st.tuples(st.booleans(), TEXTS), max_size=6))
+def test_rows_are_those_of_the_embedder_in_order_whatever_was_expected(
+    steps: list[tuple[bool, list[str]]],
+) -> None:
+    plain, counted = WordVectors(), Counted()
+    with _Ahead(counted) as ahead:
+        assert (ahead.name, ahead.dimensions) == (plain.name, plain.dimensions)
+        for only_expected, texts in steps:
+            if only_expected:
+                ahead.expect(texts)
+            else:
+                assert np.array_equal(ahead.embed(texts), plain.embed(texts))
+    assert len(counted.seen) == len(set(counted.seen))
+    assert all(name.startswith("embed") for name in counted.threads)
+
+
+@given(st.lists(TEXTS, min_size=1, max_size=8), st.integers(0, 4))
+def test_few_are_kept_and_what_was_forgotten_is_embedded_again(
+    steps: list[list[str]], most: int
+) -> None:
+    with pytest.MonkeyPatch.context() as patch, _Ahead(Counted()) as ahead:
+        patch.setattr(imports, "REMEMBERED", most)
+        for texts in steps:
+            assert np.array_equal(ahead.embed(texts), WordVectors().embed(texts))
+            assert len(ahead._known) <= most
+
+
+class Broken(WordVectors):
+    """Fails at one text."""
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        if "bad" in texts:
+            raise RuntimeError("the model broke")
+        return super().embed(texts)
+
+
+def test_an_error_reaches_who_asked_for_that_text_and_nobody_else() -> None:
+    with _Ahead(Broken()) as ahead:
+        ahead.expect(["bad"])
+        assert len(ahead.embed(["good"])) == 1
+        with pytest.raises(RuntimeError, match="the model broke"):
+            ahead.embed(["bad"])
+        assert len(ahead.embed(["fine"])) == 1
+
+
+def test_leaving_waits_for_the_thread_and_leaves_none() -> None:
+    before = threading.active_count()
+    with _Ahead(Counted()) as ahead:
+        ahead.expect(["a"])
+    assert threading.active_count() == before
+    with pytest.raises(RuntimeError):
+        ahead.expect(["b"])
+
+
+@given(st.lists(st.sampled_from(["It is late.", "Ada: <voice_1> sings", "a b " * 50]), max_size=4))
+def test_what_is_expected_is_what_the_local_writer_asks_for(texts: list[str]) -> None:
+    one = percept(
+        0,
+        utterances=tuple(said(n, text, speaker="Jake") for n, text in enumerate(texts)),
+        captions=tuple(Utterance(span=span(n, n + 1), text=text) for n, text in enumerate(texts)),
+    )
+    written = LocalClipWriter().write(one, People(), ClipContext(""))
+    assert _texts([one]) == [searchable(draft, People()) for draft in written.drafts]
+    assert _texts([one, one]) == 2 * _texts([one])

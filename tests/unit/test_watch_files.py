@@ -1,0 +1,144 @@
+"""File after file: a bad one stops no other, what is known is passed over, the server asked once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from domain.errors import DatabaseError, InputError, MediaError, ModelError, SetupError
+from domain.media import Video
+from flows import files
+from flows.files import Outcome, watch_files
+from flows.watching import Watched
+
+VIDEO = Video(id="0" * 16, title="t", path=None, duration_ms=1)
+
+
+class Work:
+    """A video that is open; ``settled`` when nothing is left of it."""
+
+    def __init__(self, name: str, settled: bool) -> None:
+        self.name, self._settled = name, settled
+
+    def settled(self) -> bool:
+        return self._settled
+
+    def result(self) -> Watched:
+        return Watched(VIDEO, 5, 0, 0)
+
+
+class Notes:
+    """What was done, in order."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *told: self.told.append(f"{name} {' '.join(map(str, told))}")
+
+
+@pytest.fixture
+def notes(monkeypatch: pytest.MonkeyPatch) -> Notes:
+    """Files are opened, watched and closed in name only; ``known-*`` are watched already."""
+    kept = Notes()
+
+    @contextmanager
+    def open_video(desk: object, path: Path, *, again: bool = False) -> Iterator[Work]:
+        if path.name.startswith("bad"):
+            raise MediaError(f"{path}: empty")
+        if path.name.startswith("busy"):
+            raise InputError(f"{path.name} is being watched by another homer")
+        if path.name.startswith("away"):
+            raise DatabaseError("the database is away")
+        kept.told.append(f"open {path.name}{' again' if again else ''}")
+        yield Work(path.name, path.name.startswith("known"))
+        kept.told.append(f"close {path.name}")
+
+    def watch(work: Work, steps: object, listener: object) -> Watched:
+        kept.told.append(f"watch {work.name} {type(steps).__name__}")
+        return Watched(VIDEO, 5, 5, int("hard" in work.name))
+
+    monkeypatch.setattr(files, "open_video", open_video)
+    monkeypatch.setattr(files, "watch", watch)
+    monkeypatch.setattr(files, "api_url", refused(kept))
+    return kept
+
+
+def refused(kept: Notes) -> Any:
+    def api_url(home: object) -> str:
+        kept.told.append("server?")
+        raise SetupError("no port is free")
+
+    return api_url
+
+
+def run(notes: Notes, *names: str, direct: bool = True, again: bool = False) -> list[Outcome]:
+    desk: Any = type("Desk", (), {"home": None})
+    paths = [Path(name) for name in names]
+    return list(watch_files(desk, paths, notes, direct=direct, again=again))
+
+
+def test_each_file_is_opened_watched_and_closed_before_the_next(notes: Notes) -> None:
+    outcomes = run(notes, "a", "b")
+    assert notes.told == [
+        *("open a", "watch a PlainSteps", "close a"),
+        *("open b", "watch b PlainSteps", "close b"),
+    ]
+    assert [one.path.name for one in outcomes] == ["a", "b"]
+    assert [one.exit_code for one in outcomes] == [0, 0]
+
+
+@pytest.mark.parametrize("bad", ["bad", "busy"])
+def test_a_file_that_cannot_be_watched_stops_no_other(notes: Notes, bad: str) -> None:
+    first, second, third = run(notes, "a", bad, "b")
+    assert (first.exit_code, second.exit_code, third.exit_code) == (0, 2, 0)
+    assert second.watched is None
+    assert bad in str(second.error)
+    assert notes.told[-1] == "close b"
+
+
+def test_a_database_that_is_gone_stops_them_all(notes: Notes) -> None:
+    with pytest.raises(DatabaseError, match="away"):
+        run(notes, "a", "away", "b")
+    assert notes.told[-1] == "close a"
+
+
+def test_what_is_known_is_passed_over_without_asking_for_a_server(notes: Notes) -> None:
+    (outcome,) = run(notes, "known", direct=False)
+    assert outcome.watched is not None
+    assert outcome.watched.fresh == 0
+    assert notes.told == ["open known", "close known"]
+
+
+def test_a_server_that_does_not_come_up_is_asked_for_once_and_told_of_once(notes: Notes) -> None:
+    run(notes, "known", "a", "b", direct=False)
+    assert notes.told.count("server?") == 1
+    said = [told for told in notes.told if told.startswith("said ")]
+    assert said == ["said going on without Prefect: no port is free"]
+    assert [told for told in notes.told if told.startswith("watch")] == [
+        "watch a PlainSteps",
+        "watch b PlainSteps",
+    ]
+
+
+def test_clips_that_failed_for_good_are_tried_again_on_demand(notes: Notes) -> None:
+    run(notes, "a", again=True)
+    assert notes.told[0] == "open a again"
+
+
+def test_a_video_with_clips_left_has_its_own_code(notes: Notes) -> None:
+    assert [one.exit_code for one in run(notes, "hard", "a")] == [4, 0]
+    assert Outcome(Path("x"), error=ModelError("x")).exit_code == 4
+    assert Outcome(Path("x"), error=SetupError("x")).exit_code == 3
+
+
+def test_nothing_is_done_before_it_is_asked_for(notes: Notes) -> None:
+    desk: Any = type("Desk", (), {"home": None})
+    outcomes = watch_files(desk, [Path("a"), Path("b")], notes, direct=True)
+    assert notes.told == []
+    next(outcomes)
+    assert notes.told[-1] == "close a"
