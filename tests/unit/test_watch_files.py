@@ -1,4 +1,4 @@
-"""File after file: a bad one stops no other, the known are passed over, the server is asked once."""
+"""File after file: a bad one stops no other, the known are passed over, one server is enough."""
 
 from __future__ import annotations
 
