@@ -1,0 +1,201 @@
+"""A toolbox makes each model of its profile once, from checked files, and shares servers."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from domain.errors import SetupError, WeightsMissing
+from models import llama_server, toolbox
+from models.llama_server import llama_url
+from models.profile import ChatSpec, Profile
+from models.toolbox import Toolbox
+
+MODELS = {
+    "speech": ("models.whisper", "WhisperRecognizer"),
+    "activity": ("models.silero", "SileroActivity"),
+    "faces": ("models.insightface_pack", "InsightFaceEngine"),
+    "speaker": ("models.wespeaker", "WeSpeakerEncoder"),
+    "screen": ("models.rapidocr_reader", "RapidOcrReader"),
+    "text": ("models.text_embedding", "OnnxTextEmbedder"),
+    "reranker": ("models.reranker", "CrossEncoderReranker"),
+}
+OWN = ("activity", "screen")
+"""Models whose files come with their packages."""
+
+
+class Made:
+    """An adapter that only says what it was made of."""
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        self.args, self.more = args, more
+
+
+@pytest.fixture
+def checked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The models whose files were checked; adapters are made in name only."""
+    asked: list[str] = []
+
+    def verified(weights: Path, name: str) -> Path:
+        asked.append(name)
+        return weights / name
+
+    monkeypatch.setattr(toolbox, "verified", verified)
+    for module, name in {*MODELS.values(), ("models.yunet_sface", "YunetSfaceEngine")}:
+        monkeypatch.setattr(f"{module}.{name}", Made)
+    return asked
+
+
+def box(**more: Any) -> Toolbox:
+    return Toolbox(Profile(name="p", **more), Path("/weights"))
+
+
+@pytest.mark.parametrize("port", MODELS)
+def test_a_model_is_made_when_it_is_first_used_and_kept(checked: list[str], port: str) -> None:
+    made = box()
+    assert checked == []
+    assert getattr(made, port) is getattr(made, port)
+    assert len(checked) == (port not in OWN)
+
+
+def test_files_are_those_that_the_profile_names(checked: list[str]) -> None:
+    profile = {"speech": "whisper-base", "faces": "yunet_sface", "text": "bge-small"}
+    made: Any = box(**profile, languages=("de", "en"))
+    assert made.speech.args == ("whisper-base", Path("/weights/whisper-base"), ("de", "en"))
+    assert made.faces.args == (Path("/weights/yunet_sface"),)
+    assert made.text.args == ("bge-small", Path("/weights/bge-small"))
+    assert checked == ["whisper-base", "yunet_sface", "bge-small"]
+
+
+@pytest.mark.parametrize(("text", "batch"), [("bge-small", 1), ("minilm", 32)])
+def test_rows_of_a_model_whose_numbers_depend_on_company_are_made_alone(
+    checked: list[str], text: str, batch: int
+) -> None:
+    made: Any = box(text=text)
+    assert made.text.more["batch"] == batch
+
+
+def test_what_a_profile_does_without_is_none_and_nothing_is_looked_for(checked: list[str]) -> None:
+    made = box(reranker=None)
+    assert made.reranker is None
+    assert made.images is None
+    assert checked == []
+
+
+def test_files_that_are_not_there_are_looked_for_again_the_next_time(
+    checked: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = box()
+
+    def missing(weights: Path, name: str) -> Path:
+        raise WeightsMissing(f"{name} is missing")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(toolbox, "verified", missing)
+        with pytest.raises(WeightsMissing):
+            _ = made.text
+    assert isinstance(made.text, Made)
+
+
+def test_roles_of_one_model_share_what_is_learned_about_its_server(checked: list[str]) -> None:
+    one, other = ChatSpec(model="openai:a"), ChatSpec(model="openai:b")
+    made: Any = box(chat={"default": one, "judge": other, "writer": one})
+    chats = {role: made.chat(role) for role in ("default", "judge", "writer", "reasoner")}
+    assert chats["writer"]._endpoint is chats["default"]._endpoint is chats["reasoner"]._endpoint
+    assert chats["judge"]._endpoint is not chats["default"]._endpoint
+    assert chats["judge"].model == "openai:b"
+
+
+def test_a_role_that_nobody_plays_is_a_matter_of_setup(checked: list[str]) -> None:
+    with pytest.raises(SetupError, match="no language model for the role 'writer'"):
+        box().chat("writer")
+
+
+def test_a_model_in_this_process_is_checked_served_and_asked_at_its_address(
+    checked: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served: list[Path] = []
+    asked: list[ChatSpec] = []
+
+    def serve(model: Path) -> str:
+        served.append(model)
+        return "http://127.0.0.1:7/v1"
+
+    def factory(spec: ChatSpec, heat: float | None) -> Any:
+        asked.append(spec)
+        return object()
+
+    monkeypatch.setattr(llama_server, "llama_url", serve)
+    profile = Profile(name="p", chat={"default": ChatSpec(model="llama:tiny")})
+    made = Toolbox(profile, Path("/weights"), factory)
+    chat = made.chat("reasoner")
+    assert (served, checked) == ([], [])
+    chat.check()
+    assert served == [Path("/weights/tiny/model.gguf")]
+    assert asked[0].base_url == "http://127.0.0.1:7/v1"
+    assert checked == ["tiny"]
+    chat.check()
+    assert len(asked) == 1
+
+
+class Params:
+    """Settings of a server, to any depth."""
+
+    def __getattr__(self, name: str) -> Params:
+        self.__dict__[name] = Params()
+        found: Params = self.__dict__[name]
+        return found
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """A package of llama.cpp that starts nothing."""
+    package: Any = ModuleType("xllamacpp")
+    package.started = []
+
+    class Server:
+        listening_address = "http://127.0.0.1:4321"
+
+        def __init__(self, params: Any) -> None:
+            if "broken" in params.model.path:
+                raise RuntimeError("unknown format")
+            package.started.append(params)
+
+    package.CommonParams, package.Server = Params, Server
+    monkeypatch.setitem(sys.modules, "xllamacpp", package)
+    monkeypatch.setattr(llama_server, "_running", [])
+    llama_url.cache_clear()
+    found: ModuleType = package
+    return found
+
+
+def test_a_model_is_served_once_to_this_machine_only(server: Any, tmp_path: Path) -> None:
+    assert llama_url(tmp_path / "a.gguf") == "http://127.0.0.1:4321/v1"
+    assert llama_url(tmp_path / "a.gguf") == llama_url(tmp_path / "a.gguf")
+    llama_url(tmp_path / "b.gguf")
+    assert [one.model.path for one in server.started] == [
+        str(tmp_path / "a.gguf"),
+        str(tmp_path / "b.gguf"),
+    ]
+    assert {tuple(one.hostnames) for one in server.started} == {("127.0.0.1",)}
+    llama_url.cache_clear()
+
+
+def test_a_model_that_does_not_start_is_a_matter_of_setup_and_tried_again(
+    server: Any, tmp_path: Path
+) -> None:
+    for _ in range(2):
+        with pytest.raises(SetupError, match=r"broken\.gguf does not start.*unknown format"):
+            llama_url(tmp_path / "broken.gguf")
+    llama_url.cache_clear()
+
+
+def test_without_its_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "xllamacpp", None)
+    llama_url.cache_clear()
+    with pytest.raises(SetupError, match=r'extra "llama".*xllamacpp'):
+        llama_url(Path("/weights/a.gguf"))
