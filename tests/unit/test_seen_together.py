@@ -1,0 +1,174 @@
+"""Who is in view, alone, and who is whom: beside sets of milliseconds, and in any order."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from domain.media import Box, Group, IdentityKind, Sighting
+from domain.time import TimeSpan
+from memory.evidence import (
+    LEAST_MS,
+    VISIBLE_GAP_MS,
+    alone,
+    speaking_alone,
+    stretches,
+    visible,
+)
+from memory.matching import SAME_LOOK, choose_exemplars, group_vector, match, together, unit
+from tests.support.memory import percept
+
+TIMES = st.integers(0, 6000)
+SPANS = st.lists(
+    st.tuples(TIMES, st.integers(0, 1500)).map(lambda p: TimeSpan.of(p[0], p[0] + p[1])),
+    min_size=1,
+    max_size=5,
+)
+
+
+def covered(spans: list[TimeSpan]) -> set[int]:
+    return {ms for span in spans for ms in range(span.start_ms, span.end_ms)}
+
+
+@given(SPANS, st.integers(0, 2000))
+def test_stretches_cover_all_of_it_and_no_gap_that_is_long(spans: list[TimeSpan], gap: int) -> None:
+    merged = stretches(spans, gap)
+    assert covered(spans) <= covered(merged)
+    assert merged == stretches(list(reversed(spans)), gap)
+    assert merged == stretches(merged, gap)
+    for one, following in itertools.pairwise(merged):
+        assert following.start_ms - one.end_ms > gap
+    edges = {edge for span in spans for edge in (span.start_ms, span.end_ms)}
+    assert {edge for span in merged for edge in (span.start_ms, span.end_ms)} <= edges
+    filled = covered(merged) - covered(spans)
+    for low, high in runs(filled):
+        assert high - low <= gap
+
+
+def runs(places: set[int]) -> list[tuple[int, int]]:
+    """Runs of whole numbers, half-open."""
+    ordered = sorted(places)
+    starts = [n for n in ordered if n - 1 not in places]
+    ends = [n + 1 for n in ordered if n + 1 not in places]
+    return list(zip(starts, ends, strict=True))
+
+
+def group(number: int, spans: list[TimeSpan], kind: IdentityKind = IdentityKind.FACE) -> Group:
+    seen = [Sighting(span=span, score=1, quality=1, vector=(1.0,)) for span in spans]
+    return Group(kind=kind, number=number, sightings=tuple(seen))
+
+
+@given(st.lists(SPANS, min_size=1, max_size=4))
+def test_alone_is_in_view_without_anybody_else(shown: list[list[TimeSpan]]) -> None:
+    groups = [group(number, spans) for number, spans in enumerate(shown)]
+    free = alone(groups)
+    times = {one.number: covered(visible(one)) for one in groups}
+    for number, spans in free.items():
+        others = set().union(*(times[n] for n in times if n != number))
+        assert covered(spans) == times[number] - others
+
+
+@given(SPANS, SPANS, SPANS)
+def test_seconds_of_a_voice_with_one_face_are_counted_to_the_millisecond(
+    face: list[TimeSpan], other: list[TimeSpan], voice: list[TimeSpan]
+) -> None:
+    one = percept(
+        0,
+        faces=(group(0, face), group(1, other)),
+        voices=(group(0, voice, IdentityKind.VOICE),),
+    )
+    found = {number: seconds for number, _, seconds in speaking_alone(one)}
+    heard = covered(stretches(voice, VISIBLE_GAP_MS))
+    for number, spans in alone(one.faces).items():
+        shared = len(covered(spans) & heard)
+        assert found.get(number, 0) == pytest.approx(shared / 1000 if shared >= LEAST_MS else 0)
+
+
+def seen(who: int, at: int, noise: int, kind: IdentityKind = IdentityKind.FACE) -> Group:
+    """A group of one sighting; people are axes, ``noise`` tilts a little towards a hidden one."""
+    vector = np.zeros(8)
+    vector[who], vector[7] = 1.0, 0.01 * noise
+    box = Box(x0=0, y0=0, x1=1, y1=1)
+    one = Sighting(
+        span=TimeSpan.of(1000 * at, 1000 * at + 500),
+        box=box,
+        score=1,
+        quality=1,
+        vector=tuple((vector / np.linalg.norm(vector)).tolist()),
+    )
+    return Group(kind=kind, number=noise, sightings=(one,))
+
+
+SCENES = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 2)), min_size=1, max_size=5)
+
+
+@given(SCENES, st.permutations(range(4)), st.data())
+def test_who_is_whom_does_not_depend_on_the_order_of_groups_or_of_the_known(
+    made: list[tuple[int, int]], order: list[int], data: st.DataObject
+) -> None:
+    groups = [seen(who, at, noise) for noise, (who, at) in enumerate(made)]
+    centres = np.eye(8)[:4].tolist()
+    plain = match(groups, centres, 0.5)
+    mixed = data.draw(st.permutations(range(len(groups))))
+    again = match([groups[n] for n in mixed], [centres[n] for n in order], 0.5)
+    for place, n in enumerate(mixed):
+        pick = again[place]
+        assert plain[n] == (None if pick is None else order[pick])
+
+
+@given(SCENES)
+def test_the_known_are_found_unless_two_are_seen_at_once(made: list[tuple[int, int]]) -> None:
+    groups = [seen(who, at, noise) for noise, (who, at) in enumerate(made)]
+    found = match(groups, np.eye(8)[:4].tolist(), 0.5)
+    for one, (who, _), pick in zip(groups, made, found, strict=True):
+        rivals = [
+            other
+            for other, (same, _) in zip(groups, made, strict=True)
+            if same == who and other is not one and together(one, other)
+        ]
+        assert pick == who if who < 4 and not rivals else pick in (None, who)
+
+
+VECTORS = st.lists(
+    st.lists(st.floats(-1, 1), min_size=3, max_size=3), min_size=1, max_size=8
+).filter(lambda rows: all(np.linalg.norm(row) > 0.1 for row in rows))
+
+
+@given(VECTORS, st.data(), st.integers(1, 5), st.floats(-1, 1))
+def test_what_is_kept_of_somebody_is_good_varied_and_never_nothing(
+    vectors: list[list[float]], data: st.DataObject, keep: int, threshold: float
+) -> None:
+    qualities = data.draw(
+        st.lists(st.integers(0, 50), min_size=len(vectors), max_size=len(vectors))
+    )
+    chosen = choose_exemplars(qualities, vectors, keep, threshold)
+    assert 1 <= len(chosen) <= keep
+    assert len(set(chosen)) == len(chosen)
+    rows = unit(vectors)
+    for one, other in itertools.combinations(chosen, 2):
+        assert float(rows[one] @ rows[other]) < SAME_LOOK + 1e-9
+    fits = rows @ unit(rows.mean(axis=0))[0] >= threshold
+    usable = [q for q, good in zip(qualities, fits, strict=True) if good] or qualities
+    assert qualities[chosen[0]] == max(usable)
+
+
+@given(VECTORS, st.floats(0.1, 100))
+def test_directions_do_not_know_lengths(vectors: list[list[float]], factor: float) -> None:
+    rows = unit(vectors)
+    assert np.allclose(np.linalg.norm(rows, axis=1), 1)
+    assert np.allclose(rows, unit(np.asarray(vectors) * factor))
+    assert np.allclose(unit([[0.0, 0.0]]), 0)
+
+
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=4))
+def test_a_groups_direction_is_the_mean_of_its_sightings(who: list[int]) -> None:
+    sightings: list[Any] = [seen(one, n, 0).sightings[0] for n, one in enumerate(who)]
+    whole = Group(kind=IdentityKind.FACE, number=0, sightings=tuple(sightings))
+    mean = np.mean([one.vector for one in sightings], axis=0)
+    assume(np.linalg.norm(mean) > 1e-6)
+    assert np.allclose(group_vector(whole), mean / np.linalg.norm(mean))
