@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 from cli.console import clean, note, say, say_json, say_table
-from cli.options import Json, OneVideo
+from cli.options import Json, OneVideo, Profile
 
 if TYPE_CHECKING:
     from domain.corrections import Correction
     from memory.corrections import KnownPerson
+    from store.database import Store
 
 GUIDE = """Show the people of a video, and put right who is who.
 
@@ -126,28 +129,86 @@ def split(
         _done(do(store, video, person, tags, name), video, json)
 
 
+def forget(
+    video: OneVideo,
+    person: Person,
+    keep_undo: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="A new file, for you to keep, that can undo it."),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    profile: Profile = None,
+    json: Json = False,
+) -> None:
+    """Forget a person: no face, voice, image, name or tag of theirs is left in Homer.
+
+    Images with them in view go, and so does every answer about the video, since it may show them.
+    What they said stays as somebody's. Without --keep-undo nothing can bring them back; with it,
+    whoever has FILE can, by 'homer people undo VIDEO --from FILE'. The video file, its title and
+    what you exported are not touched. If watching goes on, they are a new person.
+
+    Examples:  homer people forget talk 3   homer people forget talk Ada --keep-undo ada.zip
+    """
+    from flows.desk import open_desk
+    from memory.forget import forget as do
+    from memory.library import resolve
+    from store.database import open_store
+    from store.home import Home
+
+    with open_store(Home.default()) as store, store.begin() as session:
+        found = resolve(session, video)
+    # Texts that change get vectors of the kind that the others have.
+    with open_desk(profile or found.profile) as desk:
+        if not yes:
+            undone = f"only {keep_undo} can undo it" if keep_undo else "it cannot be undone"
+            typer.confirm(f"Forget {person} in {found.title}? ({undone})", abort=True, err=True)
+        done = do(desk.store, video, person, desk.toolbox.text, keep_undo)
+    if keep_undo:
+        note(f"homer people undo {clean(video)} --from {keep_undo} brings them back")
+    if json:
+        return say_json(asdict(done))
+    lines = f"{done.rewritten} texts written anew"
+    return say(
+        f"{done.number} is forgotten: {lines}, {done.images} images and {done.answers} answers gone"
+    )
+
+
 def undo(
     video: OneVideo,
     number: Annotated[
         int | None,
         typer.Argument(metavar="[NUMBER]", min=1, help="From 'homer people history VIDEO'."),
     ] = None,
+    source: Annotated[
+        Path | None,
+        typer.Option("--from", metavar="FILE", help="Bring back whom 'forget' put into FILE."),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Take the last correction of a video back, or the one of that number.
 
     All is then as if it had never been made. One that later ones build on is taken back after
-    them.
+    them. --from brings back a person who was forgotten with --keep-undo.
 
     Examples:  homer people undo talk   homer people undo talk 2
+    homer people undo talk --from ada.zip
     """
     from memory.corrections import undo as do
     from store.database import open_store
     from store.home import Home
 
     with open_store(Home.default()) as store:
+        if source is not None:
+            return _brought_back(store, video, source, json)
         done = do(store, video, number)
-    say_json(done.model_dump(mode="json")) if json else say(f"taken back: {_told(done)}")
+    return say_json(done.model_dump(mode="json")) if json else say(f"taken back: {_told(done)}")
+
+
+def _brought_back(store: Store, video: str, source: Path, json: bool) -> None:
+    from memory.forget import recall
+
+    rows = recall(store, video, source)
+    say_json({"rows": rows}) if json else say(f"all is as it was: {rows} rows came back")
 
 
 def history(video: OneVideo, json: Json = False) -> None:
@@ -190,6 +251,7 @@ def register(app: typer.Typer) -> None:
         ("rename", rename),
         ("merge", merge),
         ("split", split),
+        ("forget", forget),
         ("undo", undo),
         ("history", history),
     ):

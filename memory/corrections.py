@@ -57,7 +57,7 @@ class KnownPerson(Frozen):
 
 
 @dataclass(frozen=True)
-class _Cast:
+class Cast:
     """The people of a video as they are now."""
 
     video: Video
@@ -65,6 +65,7 @@ class _Cast:
     origins: dict[int, Origin]
 
     def tags(self, person: CharacterAt) -> tuple[str, ...]:
+        """The tags of a person's faces and voices."""
         return tuple(self.origins[row].tag for row in person.members)
 
     def began(self, person: CharacterAt) -> set[int]:
@@ -104,8 +105,8 @@ def rename(store: Store, video: str, person: str, name: str) -> Correction:
     """
     wanted = _name(name)
     with store.begin() as session:
-        cast = _to_correct(session, video)
-        one = _find(cast, person)
+        cast = cast_to_correct(session, video)
+        one = find_person(cast, person)
         given = [n.text for n in one.names if n.source == PERSON]
         if wanted in given[:1] or not (wanted or one.names):
             raise InputError(f"{person!r} goes by {one.character.label!r} already")
@@ -127,8 +128,8 @@ def merge(store: Store, video: str, person: str, into: str) -> Correction:
         InputError: they are one already.
     """
     with store.begin() as session:
-        cast = _to_correct(session, video)
-        one, other = _find(cast, person), _find(cast, into)
+        cast = cast_to_correct(session, video)
+        one, other = find_person(cast, person), find_person(cast, into)
         if one.id == other.id:
             raise InputError(f"{person!r} and {into!r} are one already: {_called(one)}")
         outcome = Outcome(
@@ -164,8 +165,8 @@ def split(store: Store, video: str, person: str, tags: Sequence[str], name: str 
     """
     wanted = _name(name)
     with store.begin() as session:
-        cast = _to_correct(session, video)
-        one = _find(cast, person)
+        cast = cast_to_correct(session, video)
+        one = find_person(cast, person)
         gone = _those(cast, one, person, tags)
         rest = [row for row in one.members if row not in gone]
         numbers = _numbers(cast, one, gone, rest)
@@ -220,20 +221,21 @@ def history(store: Store, video: str) -> list[Correction]:
         return stored.corrections_of(session, find_video(session, video).id)
 
 
-def _to_correct(session: Session, video: str) -> _Cast:
+def cast_to_correct(session: Session, video: str) -> Cast:
+    """The people of a video, whom nobody else corrects until this transaction ends."""
     stored.hold_corrections(session)
     return _cast(session, video)
 
 
-def _cast(session: Session, name: str) -> _Cast:
+def _cast(session: Session, name: str) -> Cast:
     video = find_video(session, name)
     origins = {one.identity: one for one in stored.origins_of(session, video.id)}
-    return _Cast(video, characters_at(session, video.id, NOW), origins)
+    return Cast(video, characters_at(session, video.id, NOW), origins)
 
 
 def _record(
     session: Session,
-    cast: _Cast,
+    cast: Cast,
     kind: CorrectionKind,
     told: str,
     about: Sequence[CharacterAt],
@@ -243,7 +245,7 @@ def _record(
     return stored.add_correction(session, cast.video.id, kind, told, sorted(numbers), outcomes)
 
 
-def _known(cast: _Cast, one: CharacterAt, times: dict[int, Appearances]) -> KnownPerson:
+def _known(cast: Cast, one: CharacterAt, times: dict[int, Appearances]) -> KnownPerson:
     of = {row: times[row] for row in one.members if row in times}
     faces = [row for row in of if cast.origins[row].kind == "face"]
     seen = sum(of[row].times for row in faces)
@@ -281,8 +283,13 @@ def _given(*people: CharacterAt) -> list[Name]:
     return [name for one in people for name in one.names if name.source == PERSON]
 
 
-def _find(cast: _Cast, wanted: str) -> CharacterAt:
-    """The person of that number, tag or name."""
+def find_person(cast: Cast, wanted: str) -> CharacterAt:
+    """The person of that number, tag or name.
+
+    Raises:
+        NotFound: nobody goes by it.
+        Ambiguous: several do.
+    """
     ways = (_by_number(cast, wanted), _by_tag(cast, wanted), _by_name(cast, wanted))
     found = next((way for way in ways if way), [])
     if len(found) > 1:
@@ -296,7 +303,7 @@ def _find(cast: _Cast, wanted: str) -> CharacterAt:
     return found[0]
 
 
-def _by_number(cast: _Cast, wanted: str) -> list[CharacterAt]:
+def _by_number(cast: Cast, wanted: str) -> list[CharacterAt]:
     """A number that went into somebody else stands for that one."""
     if not wanted.strip().isdecimal():
         return []
@@ -305,7 +312,7 @@ def _by_number(cast: _Cast, wanted: str) -> list[CharacterAt]:
     return exact or [one for one in cast.people if number in cast.began(one)]
 
 
-def _by_tag(cast: _Cast, wanted: str) -> list[CharacterAt]:
+def _by_tag(cast: Cast, wanted: str) -> list[CharacterAt]:
     found = _TAG.fullmatch(wanted.strip().lower())
     if found is None:
         return []
@@ -315,12 +322,12 @@ def _by_tag(cast: _Cast, wanted: str) -> list[CharacterAt]:
     return [one for one in cast.people if tag in cast.tags(one)]
 
 
-def _by_name(cast: _Cast, wanted: str) -> list[CharacterAt]:
+def _by_name(cast: Cast, wanted: str) -> list[CharacterAt]:
     name = " ".join(wanted.split()).casefold()
     return [one for one in cast.people if name in {n.text.casefold() for n in one.names}]
 
 
-def _those(cast: _Cast, one: CharacterAt, person: str, tags: Sequence[str]) -> tuple[int, ...]:
+def _those(cast: Cast, one: CharacterAt, person: str, tags: Sequence[str]) -> tuple[int, ...]:
     """The members that tags name."""
     known = {cast.origins[row].tag: row for row in one.members}
     have = ", ".join(tag.strip("<>") for tag in known)
@@ -337,7 +344,7 @@ def _those(cast: _Cast, one: CharacterAt, person: str, tags: Sequence[str]) -> t
 
 
 def _numbers(
-    cast: _Cast, one: CharacterAt, gone: Sequence[int], rest: Sequence[int]
+    cast: Cast, one: CharacterAt, gone: Sequence[int], rest: Sequence[int]
 ) -> tuple[int, int]:
     """The numbers of both parts."""
     began = [{cast.origins[row].began for row in part} for part in (gone, rest)]
@@ -345,7 +352,7 @@ def _numbers(
     return (number, min(began[1])) if number in began[0] else (min(began[0]), number)
 
 
-def _part(cast: _Cast, number: int, rows: Sequence[int], names: tuple[str, ...]) -> Outcome:
+def _part(cast: Cast, number: int, rows: Sequence[int], names: tuple[str, ...]) -> Outcome:
     members = tuple(cast.origins[row].tag for row in rows)
     return Outcome(number=number, members=members, names=names)
 

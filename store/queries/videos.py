@@ -28,7 +28,7 @@ from store.schema import (
 
 WATCHING, DONE, FAILED = "watching", "done", "failed"
 
-_CHECKPOINT_TABLES = ("checkpoint_writes", "checkpoint_blobs", "checkpoints")
+CHECKPOINT_TABLES = ("checkpoint_writes", "checkpoint_blobs", "checkpoints")
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +135,8 @@ def delete_video(session: Session, video_id: str) -> list[str]:
     session.execute(text("LOCK TABLE model_calls IN SHARE ROW EXCLUSIVE MODE"))
     mine = select(BlobRow.sha256).where(BlobRow.video_id == video_id)
     blobs = list(session.scalars(mine))
-    _delete_trajectories(session, video_id)
-    _delete_calls(session, ModelCallRow.video_id == video_id)
+    delete_trajectories(session, video_id)
+    delete_calls(session, ModelCallRow.video_id == video_id)
     session.execute(delete(ClipRow).where(ClipRow.video_id == video_id))
     session.execute(delete(VideoRow).where(VideoRow.id == video_id))
     return unused_blobs(session, blobs)
@@ -148,20 +148,21 @@ def _moved(session: Session, video: Video) -> None:
         session.execute(update(VideoRow).where(here).values(path=video.path))
 
 
-def _delete_trajectories(session: Session, video_id: str) -> None:
+def delete_trajectories(session: Session, video_id: str) -> None:
+    """Deletes every trajectory that looked at a video, with its question, calls, checkpoints."""
     looked = TrajectoryVideoRow.video_id == video_id
     ids = list(session.scalars(select(TrajectoryVideoRow.trajectory_id).where(looked)))
     asked = select(TrajectoryRow.question_id).where(TrajectoryRow.id.in_(ids))
     questions = list(session.scalars(asked))
     _delete_checkpoints(session, ids)
-    _delete_calls(session, ModelCallRow.trajectory_id.in_(ids))
+    delete_calls(session, ModelCallRow.trajectory_id.in_(ids))
     session.execute(delete(TrajectoryRow).where(TrajectoryRow.id.in_(ids)))
     others = select(TrajectoryRow.question_id)
     alone = (QuestionRow.id.in_(questions), QuestionRow.id.not_in(others))
     session.execute(delete(QuestionRow).where(*alone))
 
 
-def _delete_calls(session: Session, which: ColumnElement[bool]) -> None:
+def delete_calls(session: Session, which: ColumnElement[bool]) -> None:
     """Deletes calls, and the pool's messages that only they used."""
     used = select(func.unnest(ModelCallRow.messages).label("hash"))
     gone = list(session.scalars(used.where(which).distinct()))
@@ -173,7 +174,7 @@ def _delete_calls(session: Session, which: ColumnElement[bool]) -> None:
 
 def _delete_checkpoints(session: Session, trajectories: Sequence[str]) -> None:
     """LangGraph's rows; its tables are its own and may not be there."""
-    for table in _CHECKPOINT_TABLES:
+    for table in CHECKPOINT_TABLES:
         name = f"checkpoints.{table}"
         if session.scalar(select(func.to_regclass(name))) is not None:
             query = f"DELETE FROM {name} WHERE thread_id = ANY(:ids)"  # noqa: S608

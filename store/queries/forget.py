@@ -1,0 +1,336 @@
+"""Everything that a person left in the rows of a video: copied, erased, put back.
+
+Copies are rows as JSON text that Postgres wrote and will read again, so that nothing changes on
+the way: neither numbers nor vectors.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from sqlalchemy import (
+    ColumnElement,
+    Text,
+    and_,
+    cast,
+    delete,
+    exists,
+    func,
+    literal_column,
+    or_,
+    select,
+    text,
+    true,
+    update,
+)
+from sqlalchemy.orm import Session
+
+from store.queries.blobs import unused_blobs
+from store.queries.trajectories import has_checkpoints
+from store.queries.videos import CHECKPOINT_TABLES, delete_calls, delete_trajectories
+from store.schema import (
+    Base,
+    BlobRow,
+    CharacterMemberRow,
+    CharacterNameRow,
+    CharacterRow,
+    ClipRow,
+    CorrectionRow,
+    EdgeRow,
+    ExemplarRow,
+    IdentityRow,
+    IdentityStatementRow,
+    KeyframeRow,
+    MemoryLinkRow,
+    MemoryRow,
+    MessageRow,
+    ModelCallRow,
+    PatchRow,
+    QuestionRow,
+    ScreenTextRow,
+    SegmentRevisionRow,
+    SegmentRow,
+    SightingRow,
+    TrajectoryEventRow,
+    TrajectoryRow,
+    TrajectoryVideoRow,
+    UtteranceRow,
+    VideoRow,
+)
+
+NEAR_MS = 200
+"""A keyframe this close to a sighting shows the face."""
+
+
+class Copy(NamedTuple):
+    """A row as it was: the table's name, and the row as JSON text."""
+
+    table: str
+    row: str
+
+
+class Told(NamedTuple):
+    """A row with texts that may name somebody: its table, its key, and the texts by column."""
+
+    table: type[Base]
+    key: Mapping[str, Any]
+    texts: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Traces:
+    """Rows of one person: identities, the characters they began as, keyframes, trajectories."""
+
+    video: str
+    identities: Sequence[int]
+    characters: Sequence[int]
+    keyframes: Sequence[int]
+    trajectories: Sequence[str]
+
+
+def traces_of(
+    session: Session, video_id: str, identities: Sequence[int], characters: Sequence[int]
+) -> Traces:
+    """What there is of these identities; trajectories are all that looked at the video."""
+    frame, seen = KeyframeRow, SightingRow
+    in_view = and_(
+        seen.video_id == video_id,
+        seen.identity_id.in_(identities),
+        seen.box.is_not(None),
+        frame.time_ms.between(seen.start_ms - NEAR_MS, seen.end_ms + NEAR_MS),
+    )
+    shown = select(frame.id).where(frame.video_id == video_id, exists().where(in_view))
+    looked = select(TrajectoryVideoRow.trajectory_id).where(TrajectoryVideoRow.video_id == video_id)
+    frames, runs = session.scalars(shown.order_by(frame.id)), session.scalars(looked)
+    return Traces(video_id, identities, characters, list(frames), sorted(runs))
+
+
+def copies(session: Session, table: type[Base], where: ColumnElement[bool]) -> Iterator[Copy]:
+    """The rows of a table as they are."""
+    name = table.__tablename__
+    row = cast(func.to_jsonb(literal_column(name)), Text)
+    for found in session.scalars(select(row).select_from(table).where(where)):
+        yield Copy(name, found)
+
+
+def copy_traces(session: Session, traces: Traces) -> Iterator[Copy]:
+    """Every row that `erase` deletes or changes."""
+    for table, where in _rows_of(traces):
+        yield from copies(session, table, where)
+    for name in CHECKPOINT_TABLES if has_checkpoints(session) else ():
+        query = f"SELECT to_jsonb(t)::text FROM checkpoints.{name} t WHERE thread_id = ANY(:ids)"  # noqa: S608
+        for row in session.scalars(text(query), {"ids": list(traces.trajectories)}):
+            yield Copy(f"checkpoints.{name}", row)
+
+
+def _rows_of(traces: Traces) -> Iterator[tuple[type[Base], ColumnElement[bool]]]:
+    ids, characters, video = traces.identities, traces.characters, traces.video
+    yield IdentityRow, IdentityRow.id.in_(ids)
+    yield SightingRow, SightingRow.identity_id.in_(ids)
+    yield ExemplarRow, ExemplarRow.identity_id.in_(ids)
+    yield MemoryLinkRow, MemoryLinkRow.identity_id.in_(ids)
+    yield UtteranceRow, UtteranceRow.identity_id.in_(ids)
+    statement = IdentityStatementRow
+    yield statement, or_(statement.face_id.in_(ids), statement.voice_id.in_(ids))
+    # The characters' other members go back to what they began as: their rows change too.
+    of = select(CharacterMemberRow.identity_id).where(
+        CharacterMemberRow.character_id.in_(characters)
+    )
+    member, name = CharacterMemberRow, CharacterNameRow
+    met = or_(member.identity_id.in_(ids), member.identity_id.in_(of))
+    yield member, met
+    began = select(member.character_id).where(met)
+    yield CharacterRow, or_(CharacterRow.id.in_(characters), CharacterRow.id.in_(began))
+    yield name, or_(name.identity_id.in_(ids), name.character_id.in_(characters))
+    yield KeyframeRow, KeyframeRow.id.in_(traces.keyframes)
+    yield BlobRow, BlobRow.video_id == video
+    yield CorrectionRow, CorrectionRow.video_id == video
+    yield from _asked(traces)
+
+
+def _asked(traces: Traces) -> Iterator[tuple[type[Base], ColumnElement[bool]]]:
+    runs = traces.trajectories
+    asked = select(TrajectoryRow.question_id).where(TrajectoryRow.id.in_(runs))
+    yield QuestionRow, QuestionRow.id.in_(asked)
+    yield TrajectoryRow, TrajectoryRow.id.in_(runs)
+    yield TrajectoryVideoRow, TrajectoryVideoRow.trajectory_id.in_(runs)
+    yield TrajectoryEventRow, TrajectoryEventRow.trajectory_id.in_(runs)
+    used = select(func.unnest(ModelCallRow.messages)).where(_calls(traces))
+    yield MessageRow, MessageRow.hash.in_(used)
+    yield ModelCallRow, _calls(traces)
+
+
+def _calls(traces: Traces) -> ColumnElement[bool]:
+    """The writers' calls of the video, which were shown faces, and those of its trajectories."""
+    call = ModelCallRow
+    return or_(call.video_id == traces.video, call.trajectory_id.in_(traces.trajectories))
+
+
+def erase(session: Session, traces: Traces) -> list[str]:
+    """Delete the rows of a person, and what was asked and told with them in sight.
+
+    The characters stay as numbers that are over, so that they are not given again.
+
+    Returns:
+        SHA-256 of the files that no video uses any more.
+    """
+    session.execute(text("LOCK TABLE model_calls IN SHARE ROW EXCLUSIVE MODE"))
+    delete_trajectories(session, traces.video)
+    delete_calls(session, _calls(traces))
+    _send_home(session, traces)
+    name = CharacterNameRow
+    session.execute(delete(name).where(name.character_id.in_(traces.characters)))
+    session.execute(delete(KeyframeRow).where(KeyframeRow.id.in_(traces.keyframes)))
+    session.execute(delete(IdentityRow).where(IdentityRow.id.in_(traces.identities)))
+    over = CharacterRow.id.in_(traces.characters)
+    session.execute(update(CharacterRow).where(over).values(from_clip=0, to_clip=0))
+    touch(session, traces.video)
+    return _drop_blob_rows(session, traces.video)
+
+
+def _send_home(session: Session, traces: Traces) -> None:
+    """Others who were in these characters are what they began as again."""
+    member = CharacterMemberRow
+    inside = (
+        member.character_id.in_(traces.characters),
+        member.identity_id.not_in(traces.identities),
+    )
+    guests = list(session.scalars(select(member.identity_id).where(*inside).distinct()))
+    session.execute(delete(member).where(*inside))
+    for guest in guests:
+        rows = list(
+            session.scalars(select(member).where(member.identity_id == guest).order_by(member.id))
+        )
+        home, later = rows[0], rows[1:]
+        ends = min((row.from_clip for row in later), default=None)
+        home.to_clip = ends
+        session.get_one(CharacterRow, home.character_id).to_clip = ends
+        theirs = (
+            CharacterNameRow.identity_id == guest,
+            CharacterNameRow.character_id.in_(traces.characters),
+        )
+        moved = update(CharacterNameRow).where(*theirs)
+        session.execute(moved.values(character_id=home.character_id))
+    session.flush()
+
+
+def _drop_blob_rows(session: Session, video_id: str) -> list[str]:
+    """Files of the video that none of its rows names any more."""
+    named = (
+        select(table.blob).where(table.video_id == video_id, table.blob.is_not(None))
+        for table in (KeyframeRow, SightingRow)
+    )
+    first, second = named
+    unnamed = and_(
+        BlobRow.video_id == video_id, BlobRow.sha256.not_in(first), BlobRow.sha256.not_in(second)
+    )
+    gone = delete(BlobRow).where(unnamed).returning(BlobRow.sha256)
+    return unused_blobs(session, list(session.scalars(gone)))
+
+
+def blobs_named(session: Session, traces: Traces) -> list[str]:
+    """Files of the person's sightings and keyframes."""
+    seen = select(SightingRow.blob).where(SightingRow.identity_id.in_(traces.identities))
+    shown = select(KeyframeRow.blob).where(KeyframeRow.id.in_(traces.keyframes))
+    return sorted({sha for query in (seen, shown) for sha in session.scalars(query) if sha})
+
+
+def touch(session: Session, video_id: str) -> None:
+    """Whoever holds an index of the video reads it anew."""
+    later: ColumnElement[Any] = literal_column("created_at + interval '1 microsecond'")
+    session.execute(update(VideoRow).where(VideoRow.id == video_id).values(created_at=later))
+
+
+def texts_with(session: Session, video_id: str, needles: Sequence[str]) -> Iterator[Told]:
+    """Rows of a video in whose texts one of ``needles`` may occur, in whatever case."""
+    revisions = SegmentRevisionRow.segment_id.in_(
+        select(SegmentRow.id).where(SegmentRow.video_id == video_id)
+    )
+    wanted: tuple[tuple[type[Base], tuple[str, ...]], ...] = (
+        (ClipRow, ("text", "error")),
+        (KeyframeRow, ("description",)),
+        (UtteranceRow, ("text", "speaker")),
+        (ScreenTextRow, ("text",)),
+        (IdentityStatementRow, ("reason",)),
+        (MemoryRow, ("text", "speaker")),
+        (SegmentRevisionRow, ("label", "summary", "history")),
+        (EdgeRow, ("rationale",)),
+        (PatchRow, ("applied", "dropped")),
+    )
+    for table, names in wanted:
+        columns = [table.__table__.c[name] for name in names]
+        held = revisions if table is SegmentRevisionRow else table.__table__.c.video_id == video_id
+        keys = list(table.__table__.primary_key)
+        query = select(*keys, *columns).where(held, _says(columns, needles))
+        for row in session.execute(query).all():
+            key = {one.name: value for one, value in zip(keys, row, strict=False)}
+            yield Told(table, key, dict(zip(names, row[len(keys) :], strict=True)))
+
+
+def _says(columns: Sequence[ColumnElement[Any]], needles: Sequence[str]) -> ColumnElement[bool]:
+    # What Postgres takes for lower case hangs on its locale, and JSON writes quotes in its own
+    # way: then every row is looked at.
+    if not all(re.fullmatch(r"[\w .'-]*", needle, re.ASCII) for needle in needles):
+        return true()
+    texts = [func.lower(cast(column, Text)) for column in columns]
+    return or_(
+        *(one.contains(needle.lower(), autoescape=True) for one in texts for needle in needles)
+    )
+
+
+def key_of(told: Told) -> ColumnElement[bool]:
+    """The condition that finds the row."""
+    return and_(*(told.table.__table__.c[name] == value for name, value in told.key.items()))
+
+
+def rewrite(session: Session, told: Told, values: Mapping[str, Any]) -> None:
+    """Give the row other texts or another vector."""
+    session.execute(update(told.table).where(key_of(told)).values(dict(values)))
+
+
+def lines_at(session: Session, video_id: str, clip: int) -> list[Any]:
+    """The vectors of a clip's memories, shape (D,) each."""
+    row = MemoryRow
+    query = select(row.embedding).where(row.video_id == video_id, row.clip == clip)
+    return [v for v in session.scalars(query.order_by(row.id)) if v is not None]
+
+
+def clip_of_memory(session: Session, memory: int) -> int:
+    """The clip of a memory."""
+    return session.scalars(select(MemoryRow.clip).where(MemoryRow.id == memory)).one()
+
+
+def summary_of(session: Session, revision: int) -> tuple[str, str]:
+    """Label and summary of a revision of a segment."""
+    row = session.get_one(SegmentRevisionRow, revision)
+    return row.label, row.summary
+
+
+def put_back(session: Session, kept: Sequence[Copy]) -> None:
+    """The rows as they were when they were first copied; those that are there are changed back."""
+    names = [table.name for table in Base.metadata.sorted_tables]
+    places = {name: place for place, name in enumerate(names)}
+    # The first copy last, so that it is what remains.
+    latest_first = kept[::-1]
+    for copy in sorted(latest_first, key=lambda one: places.get(one.table, len(names))):
+        session.execute(text(_restoring(copy.table)), {"row": copy.row})
+
+
+def _restoring(name: str) -> str:
+    if name.startswith("checkpoints."):
+        source = f"jsonb_populate_record(NULL::{name}, CAST(:row AS jsonb))"
+        return f"INSERT INTO {name} SELECT * FROM {source} ON CONFLICT DO NOTHING"  # noqa: S608
+    table = Base.metadata.tables[name]
+    columns = [column.name for column in table.columns if column.computed is None]
+    keys = [column.name for column in table.primary_key]
+    changed = [f"{column} = EXCLUDED.{column}" for column in columns if column not in keys]
+    then = f"UPDATE SET {', '.join(changed)}" if changed else "NOTHING"
+    listed = ", ".join(columns)
+    source = f"jsonb_populate_record(NULL::{name}, CAST(:row AS jsonb))"
+    return (
+        f"INSERT INTO {name} ({listed}) SELECT {listed} FROM {source} "  # noqa: S608
+        f"ON CONFLICT ({', '.join(keys)}) DO {then}"
+    )

@@ -1,0 +1,324 @@
+"""A person who is forgotten is nowhere any more: no table, file, checkpoint or message has them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+from typer.testing import CliRunner
+
+from cli.main import app
+from domain.errors import InputError, NotFound
+from domain.media import ClipState, Group, Percept
+from memory.corrected import characters_at
+from memory.corrections import history, merge, rename, split, undo
+from memory.forget import forget, recall
+from memory.library import dump_lines, show_video
+from memory.watch import remember, weave_due
+from store.database import Store
+from store.schema import BlobRow, KeyframeRow, MessageRow, ModelCallRow
+from tests.support.full_video import ask
+from tests.support.memory import (
+    SETTINGS,
+    VIDEO,
+    Perceived,
+    Tools,
+    WordVectors,
+    face,
+    keyframe,
+    known_video,
+    local_writers,
+    percept,
+    said,
+    text_at,
+    voice,
+)
+
+# Their trajectories are made up.
+pytestmark = pytest.mark.usefixtures("tampered")
+
+CROP, FRAME, OTHER = b"a crop of Ada", b"a frame with Ada", b"a crop of Omar"
+SHA = {data: hashlib.sha256(data).hexdigest() for data in (CROP, FRAME, OTHER)}
+CHECKPOINTS = """
+CREATE SCHEMA IF NOT EXISTS checkpoints;
+CREATE TABLE checkpoints.checkpoint_migrations (v int);
+CREATE TABLE checkpoints.checkpoints (thread_id text PRIMARY KEY, body jsonb);
+CREATE TABLE checkpoints.checkpoint_blobs (thread_id text PRIMARY KEY, blob bytea);
+CREATE TABLE checkpoints.checkpoint_writes (thread_id text PRIMARY KEY, blob bytea);
+"""
+
+
+def cropped(group: Group, data: bytes) -> Group:
+    seen = tuple(one.model_copy(update={"blob": SHA[data]}) for one in group.sightings)
+    return group.model_copy(update={"sightings": seen})
+
+
+def scenes() -> Iterator[Percept]:
+    """Ada Lovelace speaks in view, Omar speaks of her in view, Ada is there again."""
+    yield percept(
+        0,
+        faces=(cropped(face(0, 1, (0, 9)), CROP),),
+        voices=(voice(0, 1, (0, 9)),),
+        utterances=(said(0, "My name is Ada Lovelace. The lighthouse is green.", 0, seconds=9),),
+        keyframes=(keyframe(4, SHA[FRAME]),),
+        screen_texts=(text_at(4, "ADA LOVELACE"), text_at(4, "Professor", row=1)),
+    )
+    yield percept(
+        1,
+        faces=(cropped(face(0, 2, (30, 39)), OTHER),),
+        voices=(voice(0, 2, (30, 39)),),
+        utterances=(
+            said(30, "My name is Omar. Yesterday Ada told me a story.", 0, seconds=9),
+            said(40, "The adage says that Mrs. Lovelace's boats sail.", 0, seconds=3),
+        ),
+    )
+    yield percept(
+        2,
+        faces=(face(0, 1, (60, 62)), face(1, 2, (60, 62))),
+        voices=(voice(0, 1, (63, 70)),),
+        utterances=(said(63, "The boats are green because I like it.", 0, seconds=7),),
+    )
+
+
+@pytest.fixture
+def talk(store: Store) -> Store:
+    """The video with patches, an answer, its checkpoint and messages, and corrections."""
+    known_video(store, 3)
+    files = {SHA[data]: data for data in (CROP, FRAME, OTHER)}
+    for one in scenes():
+        of = {s.blob for group in one.faces for s in group.sightings if s.blob}
+        blobs = {sha: files[sha] for sha in of | {k.blob for k in one.keyframes}}
+        done = remember(store, VIDEO, Perceived(one, blobs), local_writers(), Tools(), SETTINGS)
+        assert done == ClipState.DONE
+    rename(store, VIDEO, "Ada Lovelace", "Countess Byron")
+    rename(store, VIDEO, "Omar", "Omar Khayyam")
+    assert weave_due(store, VIDEO, local_writers(), Tools(), SETTINGS, final=True) == 1
+    ask(store, "t1", "What did Ada say?", VIDEO)
+    with store.begin() as session:
+        for statement in filter(str.strip, CHECKPOINTS.split(";")):
+            session.execute(text(statement))
+        session.execute(
+            text("INSERT INTO checkpoints.checkpoints VALUES ('t1', '{\"who\": \"<face_0>\"}')")
+        )
+        session.execute(text("INSERT INTO checkpoints.checkpoint_blobs VALUES ('t1', 'Ada')"))
+        session.add(MessageRow(hash="m", content={"role": "user", "content": "<voice_0> is Ada"}))
+        session.flush()
+        session.add(writer_call())
+    return store
+
+
+def writer_call() -> ModelCallRow:
+    return ModelCallRow(
+        request_hash="r",
+        purpose="write",
+        profile="p",
+        model="m",
+        messages=["m"],
+        reply={"text": "Countess Byron speaks"},
+        tokens_in=1,
+        tokens_out=1,
+        cost_usd=0.0,
+        ms=1,
+        video_id=VIDEO,
+        clip=0,
+    )
+
+
+def everything(store: Store) -> Iterator[tuple[str, str]]:
+    """Every row of every table of every schema of ours, as text, and every stored file."""
+    tables = text(
+        "SELECT table_schema || '.' || table_name FROM information_schema.tables "
+        "WHERE table_schema NOT IN ('pg_catalog', 'information_schema')"
+    )
+    with store.begin() as session:
+        for table in session.scalars(tables).all():
+            for row in session.scalars(text(f"SELECT to_jsonb(t)::text FROM {table} t")):  # noqa: S608
+                yield table, row.replace(VIDEO, "")
+    for sha, _ in store.blobs.walk():
+        yield "file", f"{sha} {store.blobs.get(sha)!r}"
+
+
+TRACES = (
+    *("lovelace", "byron", "countess", "ada", "face_0", "voice_0", "character_0"),
+    *(SHA[CROP], SHA[FRAME]),
+)
+
+
+def left(store: Store) -> list[tuple[str, str, str]]:
+    return [
+        (trace, table, row)
+        for table, row in everything(store)
+        for trace in TRACES
+        if re.search(rf"(?<![a-z]){trace}(?![a-z])", row.casefold())
+    ]
+
+
+def people(store: Store) -> list[tuple[int, str | None, tuple[int, ...], tuple[int, ...]]]:
+    with store.begin() as session:
+        found = [one.character for one in characters_at(session, VIDEO, 99)]
+    return [(one.number, one.name, one.faces, one.voices) for one in found]
+
+
+def test_a_forgotten_person_is_nowhere_any_more(talk: Store) -> None:
+    assert {trace for trace, *_ in left(talk)} >= {"lovelace", "byron", "face_0", SHA[CROP]}
+    vectors = exemplars(talk)
+    done = forget(talk, VIDEO, "Countess Byron", WordVectors())
+    assert (done.number, done.images, done.answers) == (0, 2, 1)
+    assert left(talk) == []
+    assert exemplars(talk) < vectors
+    assert people(talk) == [(2, "Omar Khayyam", (1,), (1,))]
+
+
+def exemplars(store: Store) -> set[str]:
+    with store.begin() as session:
+        return set(session.scalars(text("SELECT vector::text FROM exemplars")))
+
+
+def test_the_words_stay_as_somebody_s_with_vectors_of_their_own(talk: Store) -> None:
+    forget(talk, VIDEO, "0", WordVectors())
+    shown = show_video(talk, VIDEO)
+    lines = [line.text for clip in shown.clips for line in clip.lines]
+    assert "somebody: My name is somebody. The lighthouse is green." in lines
+    assert "Omar Khayyam: My name is Omar. Yesterday somebody told me a story." in lines
+    assert any("The adage says that Mrs. somebody's boats sail." in line for line in lines)
+    assert "<face_0>" not in json.dumps(lines)
+    with talk.begin() as session:
+        rows = session.execute(
+            text("SELECT text, speaker, embedding::text FROM memories WHERE speaker = 'somebody'")
+        ).all()
+    assert rows
+    for said_text, speaker, vector in rows:
+        (fresh,) = WordVectors().embed([f"{speaker}: {said_text}"])
+        assert json.loads(vector) == pytest.approx(fresh.tolist(), abs=1e-3)
+
+
+def test_kept_and_brought_back_all_is_as_it_was(talk: Store, tmp_path: Path) -> None:
+    before, rows = list(dump_lines(talk, VIDEO)), sorted(everything(talk))
+    forget(talk, VIDEO, "0", WordVectors(), tmp_path / "ada.zip")
+    assert left(talk) == []
+    assert recall(talk, VIDEO, tmp_path / "ada.zip") > 20
+    assert list(dump_lines(talk, VIDEO)) == before
+    assert [row for row in sorted(everything(talk)) if row[0] != "public.videos"] == [
+        row for row in rows if row[0] != "public.videos"
+    ]
+    assert undo(talk, VIDEO).number == 2
+
+
+def test_a_name_with_letters_of_any_language_goes_in_whatever_case(store: Store) -> None:
+    known_video(store, 1)
+    one = percept(
+        0,
+        utterances=(
+            said(1, "I am at home.", speaker="Émile Zolá"),
+            said(5, "ÉMILE ZOLÁ is at home, says émile zolá.", speaker='Omar "O" Ray'),
+        ),
+    )
+    remember(store, VIDEO, Perceived(one), local_writers(), Tools(), SETTINGS)
+    forget(store, VIDEO, "émile zolá", WordVectors())
+    shown = [line.text for line in show_video(store, VIDEO).clips[0].lines]
+    assert shown == [
+        "somebody: I am at home.",
+        'Omar "O" Ray: somebody is at home, says somebody.',
+    ]
+    forget(store, VIDEO, 'omar "o" ray', WordVectors())
+    assert not re.search("Omar|Ray|(?i:zolá)", "".join(row for _, row in everything(store)))
+
+
+def test_others_keep_what_was_theirs_and_voices_that_were_joined_go_home(talk: Store) -> None:
+    split(talk, VIDEO, "0", ["voice_0"], "Ruth")
+    forget(talk, VIDEO, "face_0", WordVectors())
+    assert people(talk) == [(1, "Ruth", (), (0,)), (2, "Omar Khayyam", (1,), (1,))]
+    assert talk.blobs.exists(SHA[OTHER])
+    assert not talk.blobs.exists(SHA[CROP])
+    assert [one.told for one in history(talk, VIDEO)] == [
+        "2 (Omar) is Omar Khayyam",
+        "<voice_0> of 0 (somebody) is Ruth",
+    ]
+
+
+def test_a_file_that_another_video_has_too_stays(talk: Store) -> None:
+    known_video(talk, 1, "f" * 16)
+    with talk.begin() as session:
+        session.add(BlobRow(video_id="f" * 16, sha256=SHA[FRAME], size=3))
+        frame = keyframe(4, SHA[FRAME]).model_dump()
+        session.add(KeyframeRow(video_id="f" * 16, clip=0, **frame))
+    forget(talk, VIDEO, "0", WordVectors())
+    assert talk.blobs.exists(SHA[FRAME])
+
+
+def test_watching_goes_on_and_the_number_is_not_given_again(talk: Store) -> None:
+    merge(talk, VIDEO, "2", "0")
+    forget(talk, VIDEO, "0", WordVectors())
+    assert people(talk) == []
+    known_more(talk)
+    again = percept(3, faces=(face(0, 1, (90, 92)),))
+    remember(talk, VIDEO, Perceived(again), local_writers(), Tools(), SETTINGS)
+    assert [number for number, *_ in people(talk)] == [4]
+
+
+def known_more(store: Store) -> None:
+    with store.begin() as session:
+        session.execute(
+            text(
+                "INSERT INTO clips (video_id, clip, start_ms, end_ms, state, attempts, gaps, text) "
+                "VALUES (:video, 3, 90000, 120000, 'pending', 0, '[]', '')"
+            ),
+            {"video": VIDEO},
+        )
+
+
+def test_what_cannot_be_kept_is_not_forgotten(talk: Store, tmp_path: Path) -> None:
+    before = list(dump_lines(talk, VIDEO))
+    (tmp_path / "there.zip").write_text("mine")
+    with pytest.raises(InputError, match="is there already"):
+        forget(talk, VIDEO, "0", WordVectors(), tmp_path / "there.zip")
+    with pytest.raises(InputError, match="cannot be written"):
+        forget(talk, VIDEO, "0", WordVectors(), tmp_path / "no" / "such.zip")
+    with pytest.raises(NotFound, match="nobody goes by"):
+        forget(talk, VIDEO, "Bob", WordVectors())
+    assert list(dump_lines(talk, VIDEO)) == before
+    assert (tmp_path / "there.zip").read_text() == "mine"
+
+
+def test_a_file_of_something_else_brings_nothing_back(talk: Store, tmp_path: Path) -> None:
+    other = tmp_path / "other.zip"
+    other.write_bytes(b"PK no zip")
+    with pytest.raises(InputError, match=r"no file of --keep-undo"):
+        recall(talk, VIDEO, other)
+    forget(talk, VIDEO, "0", WordVectors(), tmp_path / "ada.zip")
+    known_video(talk, 1, "f" * 16)
+    with pytest.raises(InputError, match="is not of video ffff"):
+        recall(talk, "f" * 16, tmp_path / "ada.zip")
+
+
+def test_the_command_asks_first_and_says_how_it_can_be_undone(
+    talk: Store, database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Box:
+        def __init__(self, *_: object) -> None:
+            self.text = WordVectors()
+
+    monkeypatch.setenv("HOMER_DATABASE_URL", database)
+    monkeypatch.setattr("flows.desk.Toolbox", Box)
+    before = list(dump_lines(talk, VIDEO))
+
+    def homer(*arguments: str, answer: str = "") -> tuple[int, str, str]:
+        done = CliRunner().invoke(app, ["people", *arguments], input=answer)
+        return done.exit_code, done.stdout, done.stderr
+
+    code, _, told = homer("forget", VIDEO, "0", answer="n\n")
+    assert code == 1
+    assert "cannot be undone" in told
+    assert list(dump_lines(talk, VIDEO)) == before
+    keep = str(tmp_path / "ada.zip")
+    code, out, told = homer("forget", VIDEO, "0", "--yes", "--keep-undo", keep)
+    assert (code, out.startswith("0 is forgotten")) == (0, True)
+    assert f"homer people undo {VIDEO} --from {keep}" in told
+    assert left(talk) == []
+    assert homer("undo", VIDEO, "--from", keep)[0] == 0
+    assert list(dump_lines(talk, VIDEO)) == before
