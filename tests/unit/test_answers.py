@@ -15,7 +15,7 @@ from domain.trajectory import Retrieved
 from domain.view import MemoryView, Scope
 from graphs.ask import Asked, answer_json
 from nodes.desk import Desk
-from nodes.finish import SHOWN, answer_of, certainty, named, retrieved
+from nodes.finish import NOBODY, SHOWN, answer_of, certainty, named, retrieved
 from nodes.meter import Meter
 from nodes.reasoners.port import Turn
 from nodes.recorder import Recorder
@@ -104,12 +104,13 @@ def test_something_found_twice_counts_with_its_best_score_and_moments_are_limite
     ("text", "shown"),
     [
         ("<face_1> sees <character_2>", "Ann sees <character_2>"),
+        ("<face_1> sees <voice_7>", f"Ann sees {NOBODY}"),
         ("no tags", "no tags"),
         ("a <b> c", "a <b> c"),
     ],
 )
-def test_known_names_stand_for_tags(text: str, shown: str) -> None:
-    assert named(text, (("<face_1>", "Ann"),)) == shown
+def test_known_names_stand_for_tags_and_a_tag_never_shown_is_nobody(text: str, shown: str) -> None:
+    assert named(text, (("<face_1>", "Ann"),), {"<character_2>"}) == shown
 
 
 def state(options: tuple[str, ...] = (), *subtasks: Subtask) -> State:
