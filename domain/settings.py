@@ -5,7 +5,9 @@ Section numbers are those of the HOMER paper; each default is asserted in tests.
 
 from __future__ import annotations
 
-from pydantic import Field, PositiveInt
+from typing import Self
+
+from pydantic import Field, PositiveInt, model_validator
 
 from domain.base import Frozen
 
@@ -39,8 +41,14 @@ class MemorySettings(Frozen):
     segments_min: PositiveInt = 3
     segments_max: PositiveInt = 8
     segment_clips: PositiveInt = 40
-    label_words: PositiveInt = 8
+    label_words: int = Field(default=8, ge=5, description="as many as a time of day takes")
     patch_repairs: int = Field(default=2, ge=0)
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.patch_every > self.segment_clips:
+            raise ValueError("patch_every is more than segment_clips: no segment could cover it")
+        return self
 
 
 class AskSettings(Frozen):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from domain.events import EventPatch
 from domain.media import IdentityKind, Percept
@@ -161,3 +163,34 @@ def in_order(window: EventWindow, patch: EventPatch) -> None:
 def test_a_window_gives_the_same_patch_each_time(window: EventWindow) -> None:
     writer = LocalEventWriter(SETTINGS)
     assert writer.patch(window) == writer.patch(window)
+
+
+LIMITS = st.builds(
+    MemorySettings,
+    segments_min=st.integers(1, 8),
+    segments_max=st.integers(1, 8),
+    label_words=st.integers(5, 9),
+    segment_clips=st.integers(23, 40),
+)
+
+
+@given(windows(), LIMITS)
+def test_a_patch_keeps_to_whatever_limits_are_set(
+    window: EventWindow, limits: MemorySettings
+) -> None:
+    writer, ground = LocalEventWriter(limits), ground_of(window)
+    patch = writer.patch(window)
+    for _ in range(limits.patch_repairs):
+        complaints = check(patch, ground, limits)
+        patch = writer.repair(window, patch, [str(one) for one in complaints])
+    kept, dropped = drop(patch, ground, limits)
+    assert dropped == []
+    assert uncovered(kept, ground) == ()
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"label_words": 4}, {"patch_every": 41}, {"segment_clips": 9}, {"segments_max": 0}]
+)
+def test_limits_that_no_patch_could_keep_are_refused(wrong: dict[str, int]) -> None:
+    with pytest.raises(ValidationError):
+        MemorySettings.model_validate(wrong)
