@@ -59,9 +59,16 @@ class Cast:
         return tuple(one for one in self.people if self._is_meant(one, text, words))
 
     def terms_of(self, text: str) -> list[str]:
-        """The search terms of ``text``, with the tags of whom it names."""
+        """The search terms of ``text``, with the tags of whom it names, and their former names."""
         tags = sorted({tag for person in self.named_in(text) for tag in person.tags})
-        return list(dict.fromkeys([*terms(text), *terms(" ".join(tags))]))
+        written = self.as_written(text)
+        return list(dict.fromkeys([*terms(text), *terms(written), *terms(" ".join(tags))]))
+
+    def as_written(self, text: str) -> str:
+        """``text`` with the names that lines were written under, before a person gave others."""
+        known = {one.character.name: one.character.aliases for one in self.people}
+        former = {name: aliases[0] for name, aliases in known.items() if name and aliases}
+        return in_place_of(former, text)
 
     def _is_meant(self, person: Person, text: str, words: frozenset[str]) -> bool:
         if any(tag in text for tag in person.tags):

@@ -239,7 +239,8 @@ def _actor_evidence(view: Panorama, asked: Asked, vectors: Vectors) -> Scores:
     """
     actors, blank = view.actors, np.zeros((len(asked.options), view.cell_count))
     narrator = actors.narrator()
-    people = [people_of(option, actors.speakers(), narrator) for option in asked.options]
+    options = [asked.cast.as_written(option) for option in asked.options]
+    people = [people_of(option, actors.speakers(), narrator) for option in options]
     if not are_people(people):
         return blank
     cosines = view.line_cosines(vectors.somebody[None])[0]

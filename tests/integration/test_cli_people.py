@@ -10,16 +10,19 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from cli.main import app
-from domain.asking import Mode
+from domain.asking import Mode, Question
 from domain.events import EdgeDraft, EventPatch, SegmentDraft
 from domain.settings import Settings
+from graphs.ask import ask
 from memory.corrected import characters_at
+from memory.corrections import rename, undo
 from memory.retrieval.cite import cite
 from memory.retrieval.retrievers import Retrievers
 from memory.watch import remember, weave_due
 from memory.writers.port import EventWindow, Writers
 from store.database import Store
 from store.queries.clips import view_of
+from tests.support.asking import PARTY, WordToolbox, remember_party
 from tests.support.memory import (
     SETTINGS,
     VIDEO,
@@ -190,6 +193,35 @@ def test_a_search_that_was_under_way_finds_the_corrected_names_at_once(
     homer("undo", talk, "1")
     assert "Ada: My name is Ada." in found(Mode.VIDEO, "the lighthouse is green")
     assert found(Mode.EVENT, "who is at the harbour").startswith("Ada at the harbour: Ada:")
+
+
+def test_an_answer_has_the_corrected_names_at_once(store: Store) -> None:
+    remember_party(store)
+    question = Question(text="Why was the party moved inside?", videos=(PARTY,))
+
+    def cited() -> str:
+        return " | ".join(one.text for one in ask(store, WordToolbox(), question).answer.citations)
+
+    assert "Bob: We moved the party inside because the rain started" in cited()
+    rename(store, PARTY, "Bob", "Robert")
+    assert "Robert: We moved the party inside because the rain started" in cited()
+    undo(store, PARTY)
+    assert "Bob: We moved the party inside because the rain started" in cited()
+
+
+def test_lines_of_captions_are_found_by_the_name_that_a_person_gave(store: Store) -> None:
+    known_video(store, 3)
+    for n, (who, words) in enumerate(
+        (("Ruth", "The office is closed."), ("Omar", "The roof leaks."), ("Zoe", "It rains."))
+    ):
+        one = percept(n, utterances=(said(30 * n + 1, words, speaker=who),))
+        remember(store, VIDEO, Perceived(one), local_writers(), Tools(), SETTINGS)
+    rename(store, VIDEO, "Omar", "Farouk")
+    retrievers = Retrievers(store, SearchTools(), Settings())
+    with store.begin() as session:
+        view = view_of(session, [VIDEO])
+    found = retrievers.search(view, Mode.VIDEO, "what Farouk says").evidence
+    assert found[0].text == "Farouk: The roof leaks."
 
 
 def test_a_speaker_whom_the_captions_name_goes_by_the_name_that_a_person_gave(
