@@ -1,0 +1,217 @@
+"""What people say, laid over what was learned: pure, and the same whenever it was said."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from domain.corrections import Correction, CorrectionKind, Outcome
+from domain.media import IdentityKind
+from domain.people import Character
+from memory.overlay import Learned, Truth, corrected, truth_of
+from memory.people import People
+from memory.retrieval.people import cast, retold
+from store.queries.characters import CharacterAt, Name, preferred
+from store.queries.corrections import LearnedName, Origin, Stated
+
+FACES, VOICES = range(1, 5), range(5, 9)
+"""Identity rows; each began as the character of the number one below."""
+
+
+@dataclass(frozen=True)
+class Story:
+    """What a machine learned: names by identity, and statements in order of clips."""
+
+    names: dict[int, str]
+    stated: tuple[Stated, ...] = ()
+
+
+def origin(row: int) -> Origin:
+    face = row in FACES
+    kind = IdentityKind.FACE if face else IdentityKind.VOICE
+    return Origin(row, kind, row - (1 if face else 5), 0, 100 + row, row - 1)
+
+
+def learned(story: Story, clip: int = 99) -> Learned:
+    """As the machine would have it: each voice is where its statements last put it."""
+    stated = [one for one in story.stated if one.clip <= clip]
+    plain = Truth(names={-1: ("nobody",)})
+    alone = [_character(row - 1, [row], story) for row in (*FACES, *VOICES)]
+    names = [
+        LearnedName(row, 100 + row, Name(text, "said", 0)) for row, text in story.names.items()
+    ]
+    origins = {row: origin(row) for row in (*FACES, *VOICES)}
+    everyone = Learned(alone, origins, names, stated)
+    marked = Truth(names=plain.names | {row - 1: () for row in VOICES})
+    return Learned(corrected(everyone, marked), origins, names, stated)
+
+
+def _character(number: int, rows: list[int], story: Story) -> CharacterAt:
+    names = tuple(Name(story.names[row], "said", 0) for row in rows if row in story.names)
+    character = Character(
+        number=number,
+        name=preferred(names),
+        faces=tuple(row - 1 for row in rows if row in FACES),
+        voices=tuple(row - 5 for row in rows if row in VOICES),
+    )
+    return CharacterAt(101 + number, character, tuple(rows), names, 0)
+
+
+def told(*outcomes: Outcome, numbers: tuple[int, ...] = (), number: int = 1) -> Correction:
+    return Correction(
+        number=number,
+        kind=CorrectionKind.MERGE,
+        told="",
+        numbers=numbers,
+        outcomes=outcomes,
+    )
+
+
+def laid_over(story: Story, *corrections: Correction, clip: int = 99) -> list[CharacterAt]:
+    truth = truth_of(corrections)
+    assert truth is not None
+    return corrected(learned(story, clip), truth)
+
+
+STORY = Story(
+    {1: "Ada", 5: "Ada", 6: "Omar"},
+    (Stated(0, 1, 5, 0, 6.0), Stated(1, 2, 6, 1, 3.0), Stated(2, 3, 6, 2, 3.0)),
+)
+
+
+def shown(found: list[CharacterAt]) -> dict[int, tuple[str | None, tuple[int, ...]]]:
+    return {one.character.number: (one.character.name, one.members) for one in found}
+
+
+def test_the_story_is_learned_as_a_machine_would() -> None:
+    assert shown(list(learned(STORY).characters))[0] == ("Ada", (1, 5))
+    assert shown(list(learned(STORY).characters))[5] == ("Omar", (6,))
+
+
+def test_nothing_said_is_no_truth_and_undone_corrections_say_nothing() -> None:
+    one = told(Outcome(number=0, names=("Grace",)))
+    assert truth_of([]) is None
+    assert truth_of([one.model_copy(update={"undone": True})]) is None
+
+
+def test_faces_that_are_one_share_what_was_stated_of_their_voice() -> None:
+    merged = told(Outcome(number=1, members=("<face_1>", "<face_2>")), numbers=(1, 2))
+    assert shown(laid_over(STORY, merged))[1] == ("Omar", (2, 3, 6))
+    assert shown(laid_over(STORY, merged, clip=1))[1] == (None, (2, 3))
+
+
+def test_the_latest_word_counts() -> None:
+    one = told(Outcome(number=0, names=("Grace",)), numbers=(0,))
+    other = told(Outcome(number=0, names=("Ruth",)), numbers=(0,), number=2)
+    for order in ([one, other], [other, one]):
+        assert shown(laid_over(STORY, *order))[0][0] == "Ruth"
+
+
+def test_names_set_aside_are_told_so_that_old_texts_can_be_read_anew() -> None:
+    found = laid_over(STORY, told(Outcome(number=0, names=("Grace",)), numbers=(0,)))
+    people = People(characters=tuple(one.character for one in found))
+    assert found[0].character.aliases == ("Ada",)
+    text = "<face_0> says her name is Ada. Ada's boats; Adam."
+    assert people.retold(text) == "Grace says her name is Ada. Grace's boats; Adam."
+    names = cast({"v": people.characters}).names("v")
+    assert retold(text, names) == people.retold(text)
+    assert people.label("Ada") == "Grace"
+    assert people.label("Omar") == "Omar"
+
+
+def test_a_question_with_a_given_name_finds_what_was_written_under_the_former_one() -> None:
+    found = laid_over(STORY, told(Outcome(number=0, names=("Grace Hill",)), numbers=(0,)))
+    known = cast({"v": [one.character for one in found]})
+    assert known.as_written("What did Grace Hill say?") == "What did Ada say?"
+    assert "ada" in known.terms_of("the boats of Grace Hill")
+    assert "ada" not in known.terms_of("the boats of Omar")
+
+
+def test_a_name_that_somebody_else_goes_by_is_not_taken_for_a_former_one() -> None:
+    apart = told(
+        Outcome(number=0, members=("<face_0>",), names=("Grace",)),
+        Outcome(number=4, members=("<voice_0>",)),
+        numbers=(0, 4),
+    )
+    found = {one.character.number: one.character for one in laid_over(STORY, apart)}
+    assert (found[0].name, found[4].name) == ("Grace", "Ada")
+    assert found[0].aliases == ()
+
+
+@pytest.mark.parametrize("clip", [0, 1, 2])
+def test_characters_that_nobody_spoke_of_stay_as_they_were_learned(clip: int) -> None:
+    renamed = told(Outcome(number=0, names=("Grace",)), numbers=(0,))
+    before = {one.id: one for one in learned(STORY, clip).characters}
+    after = laid_over(STORY, renamed, clip=clip)
+    assert [one for one in after if one.character.number != 0] == [
+        one for row, one in before.items() if one.character.number != 0
+    ]
+
+
+STATED = st.lists(
+    st.builds(
+        lambda face, voice, support: (face, voice, support),
+        st.sampled_from(FACES),
+        st.sampled_from(VOICES),
+        st.sampled_from((1.0, 3.0, 5.0, 9.0)),
+    ),
+    max_size=8,
+)
+ACTS = st.lists(st.tuples(st.booleans(), st.integers(0, 7), st.integers(0, 7), st.integers(0, 255)))
+
+
+@given(STATED, ACTS, st.integers(0, 8))
+def test_whoever_is_joined_and_parted_everybody_is_one_and_numbers_keep_their_meaning(
+    stated: list[tuple[int, int, float]], acts: list[tuple[bool, int, int, int]], clip: int
+) -> None:
+    rows = tuple(Stated(n, f, v, f - 1, s) for n, (f, v, s) in enumerate(stated))
+    story = Story({1: "Ada", 6: "Omar"}, rows)
+    made: list[Correction] = []
+    for act in acts:
+        made += done(story, made, *act)
+        for at in (clip, 99):
+            found = laid_over(story, *made, clip=at) if made else []
+            consistent(found) if made else None
+        if made and made[-1].outcomes[0].members:
+            now = {one.character.number: one for one in laid_over(story, *made)}
+            for outcome in made[-1].outcomes:
+                tags = {origin(row).tag for row in now[outcome.number].members}
+                assert set(outcome.members) <= tags
+
+
+def done(
+    story: Story, made: list[Correction], merging: bool, one: int, other: int, which: int
+) -> list[Correction]:
+    """The next correction: two are one, or some of one are somebody else."""
+    people = laid_over(story, *made) if made else list(learned(story).characters)
+    first, second = people[one % len(people)], people[other % len(people)]
+    if merging and first.id != second.id:
+        rows = [*second.members, *first.members]
+        parts = [(second.character.number, rows)]
+        numbers = [row - 1 for row in rows]
+    else:
+        gone = [row for n, row in enumerate(first.members) if which >> n & 1]
+        rest = [row for row in first.members if row not in gone]
+        if not gone or not rest:
+            return []
+        number = first.character.number
+        holds = number + 1 in gone
+        spare = min(rest if holds else gone) - 1
+        parts = [(number if holds else spare, gone), (spare if holds else number, rest)]
+        numbers = [row - 1 for row in first.members]
+    outcomes = [
+        Outcome(number=number, members=tuple(origin(row).tag for row in rows))
+        for number, rows in parts
+    ]
+    return [told(*outcomes, numbers=tuple(numbers), number=len(made) + 1)]
+
+
+def consistent(found: list[CharacterAt]) -> None:
+    assert sorted(row for one in found for row in one.members) == [*FACES, *VOICES]
+    numbers = [one.character.number for one in found]
+    assert numbers == sorted(set(numbers))
+    assert all(one.character.number + 1 in one.members for one in found)
+    assert all(one.id == 101 + one.character.number for one in found)
