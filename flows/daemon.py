@@ -150,7 +150,7 @@ class Daemon:
         try:
             found = json.loads(self._file.read_text())
             return Running(int(found["pid"]), float(found["began"]), int(found["port"]))
-        except (OSError, ValueError, TypeError, KeyError):
+        except (OSError, ValueError, TypeError, KeyError, OverflowError):
             return None
 
     def _free_port(self) -> int:
@@ -172,7 +172,8 @@ def _process(running: Running | None) -> psutil.Process | None:
     """The very process that was started, unless it has ended."""
     if running is None:
         return None
-    with suppress(psutil.Error):
+    # A damaged file may name what can be no process at all.
+    with suppress(psutil.Error, ValueError, OverflowError):
         process = psutil.Process(running.pid)
         same = abs(process.create_time() - running.began) < 1
         if same and process.status() != psutil.STATUS_ZOMBIE:
