@@ -30,12 +30,15 @@ from store.keepsake import Keepsake, read_keepsake, write_keepsake
 from store.queries import forget as stored
 from store.queries.blobs import hold_blobs, library_of
 from store.queries.characters import CharacterAt, characters_at
-from store.queries.corrections import change_correction, corrections_of, drop_correction
+from store.queries.corrections import change_correction, corrections_of
 from store.queries.forget import Copy, Told, Traces
 from store.queries.percepts import lock_video
 from store.queries.videos import find_video
 from store.schema import ClipRow, MemoryRow, SegmentRevisionRow
 from store.sweep import drop_blobs
+
+OF_NOBODY = "of somebody who was forgotten"
+"""What a correction says that was only about a forgotten person."""
 
 
 @dataclass(frozen=True)
@@ -119,8 +122,10 @@ def recall(store: Store, video: str, path: Path) -> int:
             stored.put_back(session, kept.rows)
             stored.touch(session, found.id)
     except IntegrityError as exc:
+        drop_blobs(store, kept.blobs)
         raise InputError(
-            f"{path} cannot be brought back: what was watched since took the numbers of its faces"
+            f"{path} cannot be brought back: faces and voices that were met since have the numbers "
+            "of those in it"
         ) from exc
     return len(kept.rows)
 
@@ -180,14 +185,16 @@ class _Forgetting:
                 for outcome in one.outcomes
                 if outcome.number not in self._numbers
             ]
-            if outcomes:
-                change_correction(self._session, self._video, self._without(one, outcomes))
-            else:
-                drop_correction(self._session, self._video, one.number)
+            change_correction(self._session, self._video, self._without(one, outcomes))
 
     def _without(self, one: Correction, outcomes: list[Any]) -> Correction:
-        told, numbers = self._eraser.text(one.told), set(one.numbers) - self._numbers
-        update = {"told": told, "numbers": tuple(sorted(numbers)), "outcomes": tuple(outcomes)}
+        """What is left of a correction; where that is nothing, its number is not given again."""
+        numbers = tuple(sorted(set(one.numbers) - self._numbers))
+        if not outcomes:
+            left = {"told": OF_NOBODY, "numbers": numbers, "outcomes": (), "undone": True}
+            return one.model_copy(update=left)
+        told = self._eraser.text(one.told)
+        update = {"told": told, "numbers": numbers, "outcomes": tuple(outcomes)}
         return one.model_copy(update=update)
 
     def _rewrite(self, one: Told, values: Mapping[str, Any]) -> set[int]:

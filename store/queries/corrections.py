@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from sqlalchemy import delete, func, insert, select, text, update
+from sqlalchemy import func, insert, select, text, update
 from sqlalchemy.orm import Session
 
 from domain.corrections import Correction, CorrectionKind, Outcome
@@ -102,16 +102,10 @@ def add_correction(
 
 
 def change_correction(session: Session, video_id: str, changed: Correction) -> None:
-    """The correction of that number speaks of other people than it did."""
+    """The correction of that number speaks of fewer people than it did."""
     where = (CorrectionRow.video_id == video_id, CorrectionRow.number == changed.number)
-    values = changed.model_dump(mode="json", include={"told", "numbers", "outcomes"})
+    values = changed.model_dump(mode="json", include={"told", "numbers", "outcomes", "undone"})
     session.execute(update(CorrectionRow).where(*where).values(values))
-
-
-def drop_correction(session: Session, video_id: str, number: int) -> None:
-    """The correction of that number is no more."""
-    where = (CorrectionRow.video_id == video_id, CorrectionRow.number == number)
-    session.execute(delete(CorrectionRow).where(*where))
 
 
 def set_undone(session: Session, video_id: str, number: int) -> None:

@@ -236,6 +236,7 @@ def test_others_keep_what_was_theirs_and_voices_that_were_joined_go_home(talk: S
     assert talk.blobs.exists(SHA[OTHER])
     assert not talk.blobs.exists(SHA[CROP])
     assert [one.told for one in history(talk, VIDEO)] == [
+        "of somebody who was forgotten",
         "2 (Omar) is Omar Khayyam",
         "<voice_0> of 0 (somebody) is Ruth",
     ]
@@ -259,6 +260,31 @@ def test_watching_goes_on_and_the_number_is_not_given_again(talk: Store) -> None
     again = percept(3, faces=(face(0, 1, (90, 92)),))
     remember(talk, VIDEO, Perceived(again), local_writers(), Tools(), SETTINGS)
     assert [number for number, *_ in people(talk)] == [4]
+
+
+def test_who_was_met_since_is_not_overwritten_by_bringing_somebody_back(
+    talk: Store, tmp_path: Path
+) -> None:
+    forget(talk, VIDEO, "Omar", WordVectors(), tmp_path / "omar.zip")
+    known_more(talk)
+    again = percept(3, faces=(face(0, 2, (90, 92)),))
+    remember(talk, VIDEO, Perceived(again), local_writers(), Tools(), SETTINGS)
+    before = sorted(everything(talk))
+    with pytest.raises(InputError, match="were met since"):
+        recall(talk, VIDEO, tmp_path / "omar.zip")
+    assert sorted(everything(talk)) == before
+
+
+def test_what_was_said_of_nobody_else_is_no_more_but_its_number_is_kept(talk: Store) -> None:
+    forget(talk, VIDEO, "Omar", WordVectors())
+    first, second = history(talk, VIDEO)
+    assert (first.undone, second.told, second.undone) == (
+        False,
+        "of somebody who was forgotten",
+        True,
+    )
+    assert undo(talk, VIDEO).number == 1
+    assert rename(talk, VIDEO, "0", "Grace").number == 3
 
 
 def known_more(store: Store) -> None:
