@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from sqlalchemy import text
 
 from domain.corrections import Correction
 from domain.errors import Ambiguous, InputError, NotFound
@@ -14,6 +16,7 @@ from memory.corrections import history, list_people, merge, rename, split, undo
 from memory.library import dump_lines, show_video
 from memory.watch import remember
 from store.database import Store
+from store.queries.percepts import lock_video
 from tests.support.memory import (
     SETTINGS,
     VIDEO,
@@ -255,6 +258,30 @@ def test_the_name_a_person_gave_stays_with_those_that_are_not_split_off(talk: St
     rename(talk, VIDEO, "0", "Grace")
     split(talk, VIDEO, "Grace", ["face_0"])
     assert people(talk)[:2] == [(0, None, (0,), ()), (1, "Grace", (), (0,))]
+
+
+def test_names_learned_before_it_was_kept_whose_they_were_stay_with_who_began(talk: Store) -> None:
+    with talk.begin() as session:
+        session.execute(text("UPDATE character_names SET identity_id = NULL"))
+    merge(talk, VIDEO, "3", "2")
+    assert people(talk)[1] == (2, "Omar", (1,), (1,))
+    split(talk, VIDEO, "Ada", ["voice_0"])
+    assert people(talk)[:2] == [(0, "Ada", (0,), ()), (1, "Ada", (), (0,))]
+
+
+def test_people_who_correct_at_once_wait_for_each_other(talk: Store) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        names = ("Zoe", "Grace", "Ruth", "Omar")
+        made = list(pool.map(lambda name: rename(talk, VIDEO, "2", name), names))
+    assert sorted(one.number for one in made) == [1, 2, 3, 4]
+    last = max(made, key=lambda one: one.number)
+    assert people(talk)[1][1] == last.outcomes[0].names[0]
+
+
+def test_a_correction_does_not_wait_for_a_clip_that_is_being_written(talk: Store) -> None:
+    with talk.begin() as session:
+        lock_video(session, VIDEO)
+        assert rename(talk, VIDEO, "2", "Grace").number == 1
 
 
 def test_a_correction_that_others_build_on_is_taken_back_after_them(talk: Store) -> None:
