@@ -17,14 +17,14 @@ from domain.settings import Settings
 from memory.captions import CaptionTrack, caption_clips
 from memory.lines import searchable
 from memory.people import People
-from memory.tools import Tools
+from memory.tools import FaceThreshold, Tools, VoiceThreshold
 from memory.watch import remember, remember_many
 from memory.weave import weave_due
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.port import ClipContext, Writers
-from models.ports import FaceEngine, SpeakerEncoder, TextEmbedder
+from models.ports import TextEmbedder
 from store.database import Store
-from store.queries.clips import next_clips
+from store.queries.clips import next_clips, refuse_other_clips
 from store.queries.videos import DONE, FAILED, WATCHING, add_video, set_video_state, video_state
 
 BATCH = 20
@@ -67,6 +67,7 @@ def import_track(
 
     Raises:
         ModelError: the event graph could not be extended; the same call goes on later.
+        InputError: the import was begun in clips of another length.
     """
     percepts = list(caption_clips(track, settings.watch))
     video = track.video(title, profile)
@@ -83,7 +84,9 @@ def _begin(
 ) -> set[int]:
     """Clips that are still to be remembered."""
     with store.begin() as session:
-        add_video(session, video, [one.clip for one in percepts], models)
+        clips = [one.clip for one in percepts]
+        if not add_video(session, video, clips, models):
+            refuse_other_clips(session, video, clips)
         todo = {one.index for one in next_clips(session, video.id, again=True)}
         if todo:
             set_video_state(session, video.id, WATCHING)
@@ -160,13 +163,13 @@ class _WithText:
     text: _Ahead
 
     @property
-    def faces(self) -> FaceEngine:
-        """The face engine."""
+    def faces(self) -> FaceThreshold:
+        """The threshold of faces."""
         return self.tools.faces
 
     @property
-    def speaker(self) -> SpeakerEncoder:
-        """The speaker encoder."""
+    def speaker(self) -> VoiceThreshold:
+        """The threshold of voices."""
         return self.tools.speaker
 
 

@@ -4,7 +4,23 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from models.ports import FaceEngine, SpeakerEncoder, TextEmbedder
+from models.ports import TextEmbedder
+
+
+class FaceThreshold(Protocol):
+    """What memory asks of a face engine."""
+
+    @property
+    def same_person(self) -> float:
+        """The cosine from which two faces are of one person."""
+
+
+class VoiceThreshold(Protocol):
+    """What memory asks of a speaker encoder."""
+
+    @property
+    def same_speaker(self) -> float:
+        """The cosine from which two voices are of one speaker."""
 
 
 class Tools(Protocol):
@@ -15,9 +31,9 @@ class Tools(Protocol):
         """Sentence embeddings."""
 
     @property
-    def faces(self) -> FaceEngine:
+    def faces(self) -> FaceThreshold:
         """Its threshold for the same person."""
 
     @property
-    def speaker(self) -> SpeakerEncoder:
+    def speaker(self) -> VoiceThreshold:
         """Its threshold for the same speaker."""
