@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -49,7 +49,7 @@ class RawClip:
 
 def read_clips(
     path: Path, info: SourceInfo, settings: WatchSettings, first_clip: int = 0
-) -> Iterator[RawClip]:
+) -> Generator[RawClip]:
     """Decode clip after clip from ``first_clip`` on; a clip is the same wherever reading began.
 
     Raises:
