@@ -24,6 +24,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from itertools import chain, pairwise
 from pathlib import Path
 
@@ -88,12 +89,16 @@ def _arguments() -> argparse.Namespace:
 
 def _row(source: Path, video: Path, height: int, runs: int) -> tuple[int, float, int, int]:
     info = replace(probe(video), has_audio=False)
-    ways = {"plain": plain, "Homer": lambda video: homer(video, info), "decoding": decoding(info)}
+    ways: dict[str, Callable[[Path], object]] = {
+        "plain": plain,
+        "Homer": partial(homer, info=info),
+        "decoding": decoding(info),
+    }
     taken: dict[str, list[tuple[float, float]]] = {way: [] for way in ways}
     # In turns, so that whatever else the machine does weighs on all.
     for _ in range(runs):
         for way, work in ways.items():
-            taken[way].append(_timed(lambda work=work: work(video)))
+            taken[way].append(_timed(partial(work, video)))
     (plain_median, plain_cpu), (homer_median, homer_cpu), (_, least_cpu) = map(
         _medians, taken.values()
     )
@@ -191,8 +196,9 @@ class Tally:
         """Score one frame, H x W x 3 BGR."""
         grey = cv2.cvtColor(bgr, cv2.COLOR_BGR2GRAY)
         clip = self._clips.setdefault(ms // SETTINGS.clip_ms, [])
-        first = self._before is None or not clip
-        change = 0.0 if first else float(np.mean(cv2.absdiff(self._before, grey)))
+        change = 0.0
+        if clip and self._before is not None:
+            change = float(np.mean(cv2.absdiff(self._before, grey)))
         sharp = float(cv2.Laplacian(grey, cv2.CV_64F).var())
         hue = cv2.cvtColor(bgr, cv2.COLOR_BGR2HSV)
         counts = cv2.calcHist([hue], [0], None, [SETTINGS.hue_bins], [0, 180]).ravel()
