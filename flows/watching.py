@@ -174,14 +174,15 @@ def open_video(desk: Desk, path: Path, *, again: bool = False) -> Iterator[Watch
 
     Raises:
         MediaError: the file is empty, damaged, or holds neither video nor audio; no row is left.
-        InputError: another process is watching it.
+        InputError: another process is watching it, or it was begun in clips of another length.
     """
     info = probe(path)
     video = _video(desk, path, info)
     with _alone(desk.home, video):
         with desk.store.begin() as session:
             clips = clips_of(info.duration_ms, desk.settings.watch)
-            video_rows.add_video(session, video, clips, _models(desk.profile))
+            if not video_rows.add_video(session, video, clips, _models(desk.profile)):
+                clip_rows.refuse_other_clips(session, video, clips)
         yield Watching(desk, path, info, video, again=again)
 
 

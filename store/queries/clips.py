@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from sqlalchemy import ColumnElement, Select, and_, func, or_, select, true, update
 from sqlalchemy.orm import Session
 
-from domain.errors import NotFound
-from domain.media import ClipState
+from domain.errors import InputError, NotFound
+from domain.media import Clip, ClipState, Video
 from domain.time import TimeSpan
 from domain.view import MemoryView, Scope
 from store.queries.videos import WATCHING
@@ -47,6 +47,21 @@ def next_clips(session: Session, video_id: str, *, again: bool = False) -> list[
     few = true() if again else ClipRow.attempts < ATTEMPTS
     retry = and_(ClipRow.state == ClipState.FAILED, few)
     return _clips(session, ClipRow.video_id == video_id, or_(todo, retry))
+
+
+def refuse_other_clips(session: Session, video: Video, clips: Sequence[Clip]) -> None:
+    """Passes where what is left of a known video can go on in these clips.
+
+    Raises:
+        InputError: it was begun in clips of another length.
+    """
+    begun = [(clip.index, clip.span) for clip in clips_of(session, video.id)]
+    wanted = [(clip.index, clip.span) for clip in clips]
+    if begun != wanted and next_clips(session, video.id, again=True):
+        raise InputError(
+            f"{video.title} was begun in clips of another length: go on with the profile that it "
+            f"was begun with, or delete it first (homer delete {video.id})"
+        )
 
 
 def mark_clip(
