@@ -68,7 +68,6 @@ def import_track(
     Raises:
         ModelError: the event graph could not be extended; the same call goes on later.
         InputError: the import was begun in clips of another length.
-        InputError: the import was begun in clips of another length.
     """
     percepts = list(caption_clips(track, settings.watch))
     video = track.video(title, profile)
