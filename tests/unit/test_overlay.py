@@ -110,6 +110,30 @@ def test_the_latest_word_counts() -> None:
         assert shown(laid_over(STORY, *order))[0][0] == "Ruth"
 
 
+def test_a_voice_and_a_face_of_different_names_are_not_joined() -> None:
+    voice_named = told(Outcome(number=4, names=("Ruth",)), numbers=(4,))
+    face_named = told(Outcome(number=0, names=("Grace",)), numbers=(0,), number=2)
+    same = told(Outcome(number=0, names=("ruth",)), numbers=(0,), number=2)
+    assert shown(laid_over(STORY, voice_named))[0] == ("Ruth", (1, 5))
+    assert shown(laid_over(STORY, voice_named, same))[0] == ("ruth", (1, 5))
+    apart = shown(laid_over(STORY, voice_named, face_named))
+    assert (apart[0], apart[4]) == (("Grace", (1,)), ("Ruth", (5,)))
+
+
+def test_a_correction_about_all_of_a_person_replaces_what_was_said_of_its_parts() -> None:
+    voice_named = told(Outcome(number=4, names=("Ruth",)), numbers=(4,))
+    named = told(Outcome(number=0, names=("Grace",)), numbers=(0, 4), number=2)
+    assert shown(laid_over(STORY, voice_named, named))[0] == ("Grace", (1, 5))
+
+
+def test_who_has_no_name_gets_none_from_a_voice_that_joins_later() -> None:
+    nameless = told(Outcome(number=0, nameless=("<face_0>",)), numbers=(0,))
+    found = laid_over(STORY, nameless)[0]
+    assert (found.character.name, found.members) == (None, (1, 5))
+    assert found.character.aliases == ("Ada",)
+    assert People(characters=(found.character,)).retold("Ada waves") == "<character_0> waves"
+
+
 def test_names_set_aside_are_told_so_that_old_texts_can_be_read_anew() -> None:
     found = laid_over(STORY, told(Outcome(number=0, names=("Grace",)), numbers=(0,)))
     people = People(characters=tuple(one.character for one in found))
