@@ -76,8 +76,10 @@ def forget(
     Raises:
         NotFound: no such video or person.
         Ambiguous: several go by that name.
-        InputError: ``keep`` is there already or cannot be written.
+        InputError: ``keep`` is there already, in Homer's data, or cannot be written.
     """
+    if keep is not None and keep.resolve().is_relative_to(store.home.root.resolve()):
+        raise InputError(f"{keep} is in Homer's own data, where nothing of them is to be left")
     written = False
     try:
         with store.begin() as session:

@@ -303,6 +303,8 @@ def test_what_cannot_be_kept_is_not_forgotten(talk: Store, tmp_path: Path) -> No
     (tmp_path / "there.zip").write_text("mine")
     with pytest.raises(InputError, match="is there already"):
         forget(talk, VIDEO, "0", WordVectors(), tmp_path / "there.zip")
+    with pytest.raises(InputError, match="is in Homer's own data"):
+        forget(talk, VIDEO, "0", WordVectors(), talk.home.root / "kept.zip")
     with pytest.raises(InputError, match="cannot be written"):
         forget(talk, VIDEO, "0", WordVectors(), tmp_path / "no" / "such.zip")
     with pytest.raises(NotFound, match="nobody goes by"):
