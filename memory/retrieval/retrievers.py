@@ -10,6 +10,7 @@ from domain.asking import Evidence, Mode, Question
 from domain.events import Edge, Segment
 from domain.ranking import Extract, Ranking
 from domain.settings import Settings
+from domain.texts import storable
 from domain.view import MemoryView, Scope
 from memory.corrected import people_in
 from memory.retrieval.cache import IndexCache
@@ -125,7 +126,7 @@ class Retrievers:
         return extract(sought.panorama, best.line, score, names, evidence.score)
 
     def _sought(self, view: MemoryView, text: str, options: tuple[str, ...] = ()) -> Sought:
-        asked = Asked(text, options, _seconds(view), self._cast(view))
+        asked = Asked(storable(text), options, _seconds(view), self._cast(view))
         indexes = [self._cache.lines(scope) for scope in view.scopes]
         seen = panorama(view, indexes)
         vectors = self._vectors(asked, seen)

@@ -15,6 +15,7 @@ from sqlalchemy.orm import Session
 
 from domain.asking import Answer, Question
 from domain.errors import Ambiguous, NotFound
+from domain.texts import storable
 from domain.trajectory import EVENT, Event
 from domain.view import MemoryView, Scope
 from store.schema import QuestionRow, TrajectoryEventRow, TrajectoryRow, TrajectoryVideoRow
@@ -171,6 +172,7 @@ def find_trajectory(session: Session, name: str) -> StoredTrajectory:
         NotFound: no trajectory's id begins with ``name``.
         Ambiguous: several do.
     """
+    name = storable(name)
     match = TrajectoryRow.id.startswith(name, autoescape=True) if name else TrajectoryRow.id == ""
     rows = session.execute(_trajectories().where(match).order_by(TrajectoryRow.id).limit(3)).all()
     exact = [row for row in rows if row[0].id == name]

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from domain.asking import Mode
 from domain.errors import InputError, NotFound
 from domain.media import Video
 from domain.texts import storable
@@ -16,11 +17,14 @@ from flows.watching import open_video
 from memory.captions import read_captions
 from memory.imports import import_track
 from memory.library import delete, export, list_library, show_video
+from memory.retrieval.retrievers import Retrievers
 from models.profile import load_profile
 from store.database import Store
 from store.home import Home
+from store.queries.clips import view_of
+from store.queries.trajectories import find_trajectory
 from store.queries.videos import add_video, find_video
-from tests.support.asking import WordToolbox
+from tests.support.asking import PARTY, WordToolbox, remember_party
 from tests.support.media import make_video
 from tests.support.memory import SETTINGS, Tools, local_writers
 
@@ -76,6 +80,26 @@ def test_every_title_finds_its_own_video_by_all_of_it_and_by_its_beginning(
     with store.begin() as session:
         for name in (title, title[: len(title) // 2 + 1], title.upper()):
             assert find_video(session, name).title == storable(title)
+
+
+@pytest.mark.parametrize("query", ["a\x00b", "\ud800 soup", LATIN, "", "\n", "<face_1>" * 50])
+@pytest.mark.parametrize("mode", [Mode.EVENT, Mode.VIDEO, Mode.KEYFRAME])
+def test_any_words_can_be_searched_for(store: Store, mode: Mode, query: str) -> None:
+    remember_party(store)
+    with store.begin() as session:
+        view = view_of(session, [PARTY])
+    tools = WordToolbox()
+    found = Retrievers(store, tools, SETTINGS).search(view, mode, query)
+    assert all(0 <= one.score <= 1 for one in found.evidence)
+    assert found.query == storable(query)
+
+
+@pytest.mark.parametrize("name", ["a\x00b", "\ud800", LATIN, "%", "_", "\\", ""])
+def test_a_trajectory_that_is_not_there_is_not_found_whatever_it_is_called(
+    store: Store, name: str
+) -> None:
+    with store.begin() as session, pytest.raises(NotFound, match="no trajectory goes by"):
+        find_trajectory(session, name)
 
 
 def test_an_export_goes_to_a_file_and_never_to_a_folder(store: Store, tmp_path: Path) -> None:
