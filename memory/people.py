@@ -90,9 +90,11 @@ def in_place_of(names: Mapping[str, str], text: str) -> str:
     """``text`` with these whole names replaced, the longest first, but not where one is told."""
     if not names:
         return text
-    longest = sorted(names, key=len, reverse=True)
+    # A name may be a part of what replaces it, which then stands there already.
+    every = {**{new: new for new in names.values()}, **names}
+    longest = sorted(every, key=len, reverse=True)
     pattern = rf"{_NOT_TOLD}(?<!\w)(?:{'|'.join(map(re.escape, longest))})(?!\w)"
-    return re.sub(pattern, lambda found: names[found[0]], text)
+    return re.sub(pattern, lambda found: every[found[0]], text)
 
 
 def _has(person: Character, kind: str, number: int) -> bool:

@@ -242,6 +242,9 @@ def touch(session: Session, video_id: str) -> None:
     """Whoever holds an index of the video reads it anew."""
     later: ColumnElement[Any] = literal_column("created_at + interval '1 microsecond'")
     session.execute(update(VideoRow).where(VideoRow.id == video_id).values(created_at=later))
+    first = select(func.min(ClipRow.clip)).where(ClipRow.video_id == video_id).scalar_subquery()
+    here = (ClipRow.video_id == video_id, ClipRow.clip == first)
+    session.execute(update(ClipRow).where(*here).values(updated_at=func.now()))
 
 
 def texts_with(session: Session, video_id: str, needles: Sequence[str]) -> Iterator[Told]:

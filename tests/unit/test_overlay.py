@@ -146,6 +146,14 @@ def test_names_set_aside_are_told_so_that_old_texts_can_be_read_anew() -> None:
     assert people.label("Omar") == "Omar"
 
 
+def test_a_name_that_is_part_of_its_replacement_is_replaced_once() -> None:
+    found = laid_over(STORY, told(Outcome(number=0, names=("Ada Byron",)), numbers=(0,)))
+    people = People(characters=tuple(one.character for one in found))
+    assert people.retold("Ada waves. Ada Byron laughs.") == "Ada Byron waves. Ada Byron laughs."
+    known = cast({"v": people.characters})
+    assert known.as_written("Does Ada Byron laugh? Does Ada?") == "Does Ada laugh? Does Ada?"
+
+
 def test_a_question_with_a_given_name_finds_what_was_written_under_the_former_one() -> None:
     found = laid_over(STORY, told(Outcome(number=0, names=("Grace Hill",)), numbers=(0,)))
     known = cast({"v": [one.character for one in found]})
