@@ -15,6 +15,8 @@ from flows.desk import Desk
 from flows.files import Outcome, watch_files
 from flows.server import PrefectServer
 from models.toolbox import Toolbox
+from perception.perceive import perceive
+from perception.source import video_id
 from store.database import Store
 from store.embedded import EmbeddedPostgres
 from store.home import Home
@@ -90,7 +92,7 @@ def runs_of(api: str, video: str) -> list[tuple[str, str, int]]:
         found = client.read_flow_runs(flow_run_filter=tagged)
         return [
             (
-                run.state.name if run.state else "",
+                (run.state.name or "") if run.state else "",
                 (run.state.message or "") if run.state else "",
                 len(
                     client.read_task_runs(
@@ -158,15 +160,15 @@ def test_a_model_that_was_away_for_a_moment_is_asked_again(
     desk: Desk, video: Path, prefect: str, monkeypatch: pytest.MonkeyPatch, direct: bool
 ) -> None:
     monkeypatch.setenv("PREFECT_API_URL", prefect)
-    real, calls = watching.perceive, []
+    calls: list[int] = []
 
     def sometimes(*args: Any) -> Any:
         calls.append(args[0].clip.index)
         if calls.count(1) == 1 and calls[-1] == 1:
             raise ModelError("busy")
-        return real(*args)
+        return perceive(*args)
 
-    monkeypatch.setattr(watching, "perceive", sometimes)
+    monkeypatch.setattr("flows.watching.perceive", sometimes)
     (outcome,), notes = run(desk, video, direct=direct)
     assert outcome.exit_code == 0
     assert calls.count(1) == 2
@@ -178,15 +180,14 @@ def test_a_clip_that_fails_is_left_and_tried_again_by_the_next_run(
     desk: Desk, video: Path, prefect: str, monkeypatch: pytest.MonkeyPatch, direct: bool
 ) -> None:
     monkeypatch.setenv("PREFECT_API_URL", prefect)
-    real = watching.perceive
 
     def never(raw: Any, *args: Any) -> Any:
         if raw.clip.index == 1:
             raise watching.ClipLeft("it went wrong")
-        return real(raw, *args)
+        return perceive(raw, *args)
 
     with monkeypatch.context() as patch:
-        patch.setattr(watching, "perceive", never)
+        patch.setattr("flows.watching.perceive", never)
         patch.setattr(watching.Watching, "give_up", _give_up)
         (left,), notes = run(desk, video, direct=direct)
     assert "failed 1: it went wrong" in notes
@@ -220,7 +221,7 @@ def test_a_run_that_was_killed_is_marked_by_the_next(
 
     from flows.ingest import ingest
 
-    identifier = watching.video_id(video)
+    identifier = video_id(video)
     with temporary_settings({PREFECT_API_URL: prefect}), get_client(sync_client=True) as client:
         client.create_flow_run(ingest, tags=[f"video:{identifier}"], state=Running())
     run(desk, video)

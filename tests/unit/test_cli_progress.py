@@ -6,7 +6,6 @@ import io
 
 import pytest
 
-from cli import progress
 from cli.progress import BarMeter, PlainMeter, meter
 
 
@@ -14,7 +13,7 @@ from cli.progress import BarMeter, PlainMeter, meter
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The time that the meter reads; tests move it."""
     now = [100.0]
-    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr("cli.progress.time.monotonic", lambda: now[0])
     return now
 
 
@@ -69,7 +68,7 @@ def test_data_goes_to_stdout_and_progress_does_not(capsys: pytest.CaptureFixture
 
 def test_a_terminal_gets_a_bar_with_the_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
     screen = io.StringIO()
-    monkeypatch.setattr(progress, "is_terminal", lambda: True)
+    monkeypatch.setattr("cli.progress.is_terminal", lambda: True)
     monkeypatch.setattr("sys.stderr", screen)
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm")

@@ -19,7 +19,6 @@ from domain.errors import (
 )
 from domain.media import Video
 from domain.settings import Settings
-from flows import steps
 from flows.steps import BACK_OFF_S, PlainSteps, patiently, watch, worth_retrying
 from flows.watching import ClipLeft, Watched, Watching
 
@@ -70,7 +69,8 @@ class Eager:
     def perceive(self, work: Watching, clip: int) -> Future[None]:
         future: Future[None] = Future()
         try:
-            future.set_result(work.perceive(clip))
+            work.perceive(clip)
+            future.set_result(None)
         except HomerError as error:
             future.set_exception(error)
         return future
@@ -191,7 +191,7 @@ def failing(times: int, error: Exception, calls: list[int]) -> Callable[[], None
 def slept(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The pauses that were made, instead of making them."""
     found: list[float] = []
-    monkeypatch.setattr(steps.time, "sleep", found.append)
+    monkeypatch.setattr("flows.steps.time.sleep", found.append)
     return found
 
 

@@ -24,7 +24,7 @@ class ServerSaid(Exception):
 def slept(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Pauses that were asked for, none of them taken."""
     pauses: list[float] = []
-    monkeypatch.setattr(patience.time, "sleep", pauses.append)
+    monkeypatch.setattr("models.patience.time.sleep", pauses.append)
     return pauses
 
 

