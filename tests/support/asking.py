@@ -37,11 +37,11 @@ class WordToolbox(Toolbox):
         super().__init__(load_profile(profile, None), Path("/nonexistent"))
 
     @property
-    def text(self) -> WordEmbedder:  # type: ignore[override]
+    def text(self) -> WordEmbedder:
         return WordEmbedder()
 
     @property
-    def reranker(self) -> None:  # type: ignore[override]
+    def reranker(self) -> None:
         return None
 
 

@@ -11,7 +11,7 @@ from domain.asking import Action, Citation, Evidence, Mode, Question
 from domain.errors import ReplayMiss
 from domain.events import Edge, Relation, Segment
 from domain.ledger import Draft, Edits
-from domain.media import Clip, Video
+from domain.media import Clip, ClipState, Video
 from domain.settings import AskSettings
 from domain.time import TimeSpan
 from domain.trajectory import Event, Resolution
@@ -274,7 +274,7 @@ def watched(store: Store, clips: int = 6) -> None:
     with store.begin() as session:
         add_video(session, video, made, {})
         for clip in made:
-            mark_clip(session, VIDEO, clip.index, "done")
+            mark_clip(session, VIDEO, clip.index, ClipState.DONE)
 
 
 @dataclass

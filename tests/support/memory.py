@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,7 @@ from domain.time import TimeSpan
 from memory.writers import make_writers
 from memory.writers.port import Writers
 from models.profile import load_profile
+from models.toolbox import Toolbox
 from store.database import Store
 from store.queries.videos import add_video
 
@@ -43,7 +45,8 @@ class WordVectors:
         rows = np.stack(
             [sum((_word(w) for w in text.lower().split()), np.zeros(64)) + 1e-6 for text in texts]
         )
-        return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+        return np.asarray(rows / lengths, dtype=np.float32)
 
 
 def _word(word: str) -> NDArray[np.float64]:
@@ -77,7 +80,8 @@ class Perceived:
 
 
 def local_writers() -> Writers:
-    return make_writers(Tools(), load_profile("local"))  # type: ignore[arg-type]
+    profile = load_profile("local")
+    return make_writers(Toolbox(profile, Path("/nonexistent")), profile)
 
 
 def span(start_s: float, end_s: float) -> TimeSpan:

@@ -8,8 +8,10 @@ from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
+from sqlalchemy.orm import Session
 
 from memory.retrieval.words import terms
+from models.ports import ImageEncoder, Reranker
 from store.database import Store
 from store.schema import (
     CharacterMemberRow,
@@ -55,8 +57,8 @@ class Tools:
     """The models of a search, with words for vectors."""
 
     text: WordEmbedder = field(default_factory=WordEmbedder)
-    reranker: None = None
-    images: None = None
+    reranker: Reranker | None = None
+    images: ImageEncoder | None = None
 
 
 @dataclass(frozen=True)
@@ -140,7 +142,7 @@ def _line(video: str, clip: int, line: Said, vector: list[float]) -> MemoryRow:
     )
 
 
-def identity_of(session, video: str, tag: str) -> int:
+def identity_of(session: Session, video: str, tag: str) -> int:
     kind, number = tag.strip("<>").split("_")
     found = (
         session.query(IdentityRow).filter_by(video_id=video, kind=kind, number=int(number)).first()
@@ -238,7 +240,9 @@ def _edge(video: str, source: int, target: int, relation: str, clip: int) -> Edg
     )
 
 
-def film(store: Store, video: str, times_s: Sequence[float], read: dict[float, str] | None = None):
+def film(
+    store: Store, video: str, times_s: Sequence[float], read: dict[float, str] | None = None
+) -> None:
     """Keyframes at these times, with the text read on some of them."""
     with store.begin() as session:
         for time in times_s:

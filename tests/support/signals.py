@@ -22,6 +22,13 @@ def frame_at(path: Path, seconds: float) -> Image:
     raise AssertionError(f"{path} ends before {seconds} s")
 
 
+def decoded(data: bytes) -> Image:
+    """The picture in a file's bytes, blue first as OpenCV has it."""
+    picture = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)
+    assert picture is not None, "these bytes are no picture"
+    return np.asarray(picture, np.uint8)
+
+
 def samples_of(path: Path, start_s: float = 0.0, end_s: float = 1e9) -> Samples:
     """The sound of a file between two times, 16 kHz mono."""
     resampler = av.AudioResampler("s16", "mono", SAMPLE_HZ)
@@ -31,7 +38,7 @@ def samples_of(path: Path, start_s: float = 0.0, end_s: float = 1e9) -> Samples:
             for frame in container.decode(audio=0)
             for piece in resampler.resample(frame)
         ]
-    whole = np.concatenate(pieces).astype(np.float32) / 32_768
+    whole: Samples = np.concatenate(pieces).astype(np.float32) / np.float32(32_768)
     return whole[int(start_s * SAMPLE_HZ) : int(min(end_s * SAMPLE_HZ, len(whole)))]
 
 

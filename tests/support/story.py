@@ -58,9 +58,9 @@ def view_at(last_clip: int, *indexes: VideoIndex) -> Panorama:
     return panorama(MemoryView(scopes=scopes), indexes)
 
 
-def view_of(story: Story, **kwargs: Mapping[str, str]) -> Panorama:
+def view_of(story: Story, speakers: Mapping[str, str] | None = None) -> Panorama:
     """All of one story."""
-    return view_at(10**6, index_of(story, **kwargs))
+    return view_at(10**6, index_of(story, speakers=speakers))
 
 
 def vectors_of(asked: Asked, view: Panorama) -> Vectors:
