@@ -65,7 +65,13 @@ def address(place: Home) -> str:
 
 
 @pytest.fixture(scope="module")
-def page(address: str) -> Iterator[Page]:
+def outside() -> list[str]:
+    """The addresses that the page asked for."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def page(address: str, outside: list[str]) -> Iterator[Page]:
     """A page of a real browser; skips where there is none."""
     if not Path(CHROMIUM).exists():
         pytest.skip("no chromium: apt install chromium")
@@ -75,8 +81,7 @@ def page(address: str) -> Iterator[Page]:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         found = browser.new_page(viewport={"width": 1280, "height": 900})
         found.set_default_timeout(WAIT_MS)
-        found.outside = []  # type: ignore[attr-defined]
-        found.on("request", lambda request: found.outside.append(request.url))  # type: ignore[attr-defined]
+        found.on("request", lambda request: outside.append(request.url))
         found.on("dialog", lambda dialog: pytest.fail(f"a dialog opened: {dialog.message}"))
         yield found
         browser.close()
@@ -147,13 +152,12 @@ def test_the_library_shows_what_is_known_and_plays_the_video(page: Page, address
     seen(page, "lighthouse was painted green")
 
 
-def test_nothing_is_loaded_from_elsewhere(page: Page, address: str) -> None:
+def test_nothing_is_loaded_from_elsewhere(page: Page, address: str, outside: list[str]) -> None:
     page.goto(address)
     page.get_by_role("heading", name="Ask", exact=True).wait_for()
-    urls = page.outside  # type: ignore[attr-defined]
     local = (address, address.replace("http", "ws"), "data:", "blob:")
-    assert urls
-    assert [url for url in urls if not url.startswith(local)] == []
+    assert outside
+    assert [url for url in outside if not url.startswith(local)] == []
 
 
 def status(url: str, **headers: str) -> tuple[int, dict[str, str], bytes]:

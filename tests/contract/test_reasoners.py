@@ -8,7 +8,7 @@ from string import ascii_uppercase
 
 import pytest
 
-from domain.asking import Question
+from domain.asking import Citation, Evidence, Question
 from domain.time import TimeSpan
 from domain.trajectory import (
     Acted,
@@ -87,8 +87,10 @@ def test_an_open_question_gets_an_answer_whose_citations_are_rows_of_the_memory(
 def test_a_question_with_options_gets_exactly_one_of_them(asking: Run, count: int) -> None:
     options = SEVEN[-count:]
     asked, _ = asking("Who opens the gate?", options)
-    assert asked.answer.option in ascii_uppercase[:count]
-    assert asked.answer.text == options[ascii_uppercase.index(asked.answer.option)]
+    chosen = asked.answer.option
+    assert chosen is not None
+    assert chosen in ascii_uppercase[:count]
+    assert asked.answer.text == options[ascii_uppercase.index(chosen)]
     assert not asked.answer.not_in_memory
     assert asked.answer.citations
 
@@ -146,8 +148,9 @@ def test_asked_as_of_a_moment_the_answer_does_not_know_what_came_later(
     early, _ = asking("What does Bob do with the piano?", options, as_of_ms=90_000)
     answer = early.answer
     known = TimeSpan.of(0, 90_000)
-    for shown in (*answer.citations, *answer.retrieved):
-        assert known.union(shown.span) == known
+    shown: list[Citation | Evidence] = [*answer.citations, *answer.retrieved]
+    for one in shown:
+        assert known.union(one.span) == known
     assert "slow song" not in str(answer)
 
 
@@ -190,5 +193,6 @@ def test_nothing_watched_yet_is_nothing_in_memory(asking: Run) -> None:
     assert asked.answer.not_in_memory
     assert asked.answer.searched
     asked, _ = asking("What does Bob play?", SEVEN, as_of_ms=5_000)
+    assert asked.answer.option is not None
     assert asked.answer.option in ascii_uppercase[: len(SEVEN)]
     assert asked.answer.citations == ()

@@ -56,7 +56,7 @@ FACT = Memory(
     span=span(0, 1),
     source=Source.MODEL,
 )
-GOOD_CLIP = {
+GOOD_CLIP: dict[str, list[dict[str, Any]]] = {
     "lines": [
         {"kind": "episodic", "text": "<face_4> opens a  door.", "start_s": 8, "end_s": 99},
         {"kind": "character", "text": "<character_2> is calm.", "contradicts": ["[m12]"]},

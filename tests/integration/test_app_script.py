@@ -34,7 +34,7 @@ def empty(home: Home, database: str, monkeypatch: pytest.MonkeyPatch) -> Iterato
 
 def _forget() -> None:
     shared_store.cache_clear()
-    page_desk.clear()  # type: ignore[attr-defined]
+    page_desk.clear()
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
+from typing import Any, cast
 
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
@@ -43,12 +44,11 @@ def scene(clip: int, faces: Sequence[int], speaker: int | None, name: str, secon
     """Some of three faces in view, and one of three voices, which may say its name."""
     start = 30 * clip
     words = f"My name is {name}." if name else "It is a nice day."
-    heard = speaker is not None
     return percept(
         clip,
         faces=tuple(face(n, who, (start, start + seconds)) for n, who in enumerate(faces)),
-        voices=(voice(0, speaker, (start, start + seconds)),) if heard else (),
-        utterances=(said(start, words, 0, seconds=seconds),) if heard else (),
+        voices=() if speaker is None else (voice(0, speaker, (start, start + seconds)),),
+        utterances=() if speaker is None else (said(start, words, 0, seconds=seconds),),
     )
 
 
@@ -175,7 +175,7 @@ def members(cast: list[CharacterAt]) -> list[int]:
 
 def test_any_corrections_in_any_order_keep_people_consistent(store: Store) -> None:
     run(
-        lambda: Corrected(store),
+        cast("Any", lambda: Corrected(store)),
         settings=settings(
             max_examples=3,
             stateful_step_count=12,

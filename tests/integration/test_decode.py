@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
+from typing import Any
 
 import av
 import numpy as np
@@ -79,14 +80,14 @@ def test_a_frame_is_the_one_shown_at_its_instant(tmp_path: Path) -> None:
         assert colour_at(clip, index) == pytest.approx(colour, abs=16)
 
 
-def encoded(codec: str, key: str = "", value: str = "", **more: str) -> dict[str, object]:
+def encoded(codec: str, key: str = "", value: str = "", **more: str) -> dict[str, Any]:
     """A recipe's changes for a codec with options of its encoder."""
     options = more | ({key: value} if key else {})
     return {"codec": codec, "encoder": tuple(options.items()), "audio": None}
 
 
 _X264, _X265 = "x264-params", "x265-params"
-PREDICTED: dict[str, tuple[str, dict[str, object]]] = {
+PREDICTED: dict[str, tuple[str, dict[str, Any]]] = {
     "b-frames": ("v.mp4", {"b_frames": 3}),
     "pyramid": ("v.mp4", encoded("libx264", _X264, "bframes=5:b-pyramid=normal", preset="medium")),
     "open": ("v.mkv", encoded("libx264", _X264, "bframes=3:open-gop=1:keyint=20", preset="fast")),
@@ -126,9 +127,11 @@ def test_pictures_left_undecoded_change_no_pixel(kind: str, tmp_path: Path) -> N
     zero = probe(path).origin
     with av.open(str(path)) as container:
         stream = container.streams.video[0]
+        assert stream.time_base is not None
         full = {
             Clock(stream.time_base, zero).ms(f.pts): f.to_ndarray(format="rgb24", threads=1)
             for f in container.decode(stream)
+            if f.pts is not None
         }
     (clip,) = read(path)
     assert 15 <= len(clip.frames) <= 16
@@ -271,7 +274,7 @@ def test_a_clip_of_which_nothing_decodes_says_so(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["webm-vp8", "mkv"])
 def test_a_lost_part_of_a_file_without_index_is_a_gap(kind: str, tmp_path: Path) -> None:
-    codec = {"codec": "libvpx", "audio": "libopus"} if kind == "webm-vp8" else {}
+    codec: dict[str, Any] = {"codec": "libvpx", "audio": "libopus"} if kind == "webm-vp8" else {}
     path = make_video(tmp_path / f"v.{kind.partition('-')[0]}", seconds=9, gop=10, fps=10, **codec)
     damage(path, 0.3, 0.7)
     clips = read(path, SECONDS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -47,7 +48,7 @@ def track(tmp_path: Path) -> CaptionTrack:
     return read_captions(path)
 
 
-def brought_in(store: Store, track: CaptionTrack, **more: object) -> list[str]:
+def brought_in(store: Store, track: CaptionTrack, **more: Any) -> list[str]:
     video = import_track(store, track, local_writers(), Tools(), SETTINGS, **more)
     return list(dump_lines(store, video.id))
 

@@ -142,7 +142,8 @@ def test_a_call_between_two_has_two_voices(
     speakers = [speakers_of(group, turns) for group in heard.percept.voices]
     assert sorted(c.most_common(1)[0][0] for c in speakers) == ["speaker90", "speaker91"]
     assert "new jersey" in words([heard])
-    assert heard.percept.keyframes == heard.percept.faces == heard.percept.screen_texts == ()
+    seen = heard.percept
+    assert (seen.keyframes, seen.faces, seen.screen_texts) == ((), (), ())
 
 
 def test_a_name_on_the_screen_is_read(watch: Callable[[str], list[Perceived]]) -> None:

@@ -112,7 +112,7 @@ def test_an_event_has_its_own_time_and_the_step_it_came_from(store: Store, asked
     assert timedelta(0) <= datetime.now(UTC) - times[-1] < timedelta(hours=1)
     assert marks[0].step == ""
     assert {mark.step for mark in marks[1:]} <= set(STEPS)
-    steps = {event.kind: mark.step for event, mark in zip(told, marks, strict=True)}
+    steps: dict[str, str] = {event.kind: mark.step for event, mark in zip(told, marks, strict=True)}
     expected = {"plan": "plan", "act": "act", "retrieve": "retrieve", "assess": "assess"}
     assert {kind: steps[kind] for kind in expected} == expected
     assert steps["end"] == "finish"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from domain.asking import Mode, Question
 from domain.errors import InputError, NotFound
@@ -13,6 +15,7 @@ from memory.retrieval.cite import cite
 from memory.retrieval.llama import as_llama_index
 from memory.retrieval.result import Retrieval, UnknownLabel
 from memory.retrieval.retrievers import Retrievers
+from models.ports import Image, Vector
 from store.database import Store
 from store.queries.videos import delete_video
 from tests.support.remembered import Event, Said, Tools, film, name, see, watch, weave
@@ -303,9 +306,10 @@ class Likeness:
 
     name = "likeness"
 
-    def text(self, text: str):
-        import numpy as np
+    def images(self, images: list[Image]) -> NDArray[np.float32]:
+        return np.array([[1.0, 0.0]] * len(images), dtype=np.float32)
 
+    def text(self, text: str) -> Vector:
         return np.array([1.0, 0.0], dtype=np.float32)
 
 
@@ -320,9 +324,7 @@ def test_keyframe_uses_image_text_similarity_where_there_is_such_a_model(
         session.execute(update(KeyframeRow).values(embedding=[0.1, 0.9]))
         liked = update(KeyframeRow).where(KeyframeRow.time_ms == 45_000)
         session.execute(liked.values(embedding=[0.9, 0.1]))
-    tools = Tools()
-    tools.images = Likeness()
-    found = Retrievers(store, tools, Settings()).search(
+    found = Retrievers(store, Tools(images=Likeness()), Settings()).search(
         seen(), Mode.KEYFRAME, "anything", filmed[0]
     )
     assert found.images[0].time_ms == 45_000

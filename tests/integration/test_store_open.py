@@ -34,13 +34,23 @@ SECRET = "hunter2"
 
 def count(store: Store) -> int:
     with store.begin() as session:
-        return session.execute(text("SELECT count(*) FROM videos")).scalar_one()
+        return int(session.execute(text("SELECT count(*) FROM videos")).scalar_one())
 
 
 def a_video() -> VideoRow:
-    size = {"duration_ms": 1, "width": 1, "height": 1, "has_video": True, "has_audio": True}
-    told = {"title": "t", "path": None, "profile": "local", "state": "watching", "models": {}}
-    return VideoRow(id="a" * 16, **told, **size)
+    return VideoRow(
+        id="a" * 16,
+        title="t",
+        path=None,
+        profile="local",
+        state="watching",
+        models={},
+        duration_ms=1,
+        width=1,
+        height=1,
+        has_video=True,
+        has_audio=True,
+    )
 
 
 @pytest.fixture

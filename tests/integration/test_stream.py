@@ -95,7 +95,7 @@ def test_two_questions_run_side_by_side_in_one_loop(store: Store) -> None:
         return varied(turn)
 
     async def two(asker: Asker, other: Asker) -> list[list[Event | Asked]]:
-        return await asyncio.gather(everything(asker), everything(other))
+        return list(await asyncio.gather(everything(asker), everything(other)))
 
     with (
         asker_for(store, desks(act=[meets])) as one,

@@ -10,7 +10,7 @@ from perception.clustering import cluster, renumber
 
 def unit(rows: list[list[float]]) -> NDArray[np.float32]:
     vectors = np.array(rows, np.float32)
-    return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+    return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), np.float32)
 
 
 def around(angles: list[float]) -> NDArray[np.float32]:

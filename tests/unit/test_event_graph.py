@@ -147,7 +147,8 @@ def ground_of(graph: Graph, at_clip: int, new: Sequence[int]) -> Ground:
 
 @given(PATCHES)
 def test_any_patches_leave_a_sound_graph_and_lose_no_clip(patches: list[EventPatch]) -> None:
-    graph, number, pending = Graph(), 0, []
+    graph, number = Graph(), 0
+    pending: list[int] = []
     for window, proposed in enumerate(patches):
         at_clip = 10 * window + 9
         new = [*pending, *range(10 * window, at_clip + 1)]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import av
-import cv2
 import numpy as np
 import pytest
 
@@ -16,6 +15,7 @@ from models.ports import Face, Image
 from perception.faces import find_faces, group_faces, overlap
 from perception.frames import Frame, Marks
 from perception.jpeg import Blobs
+from tests.support.signals import decoded
 
 SETTINGS = WatchSettings()
 CLIP = Clip(index=1, span=TimeSpan.of(30_000, 60_000))
@@ -160,14 +160,14 @@ def test_the_best_sighting_alone_has_its_crop_with_a_margin() -> None:
     found = {i: [face(ANNA, quality=q)] for i, q in enumerate([20.0, 30.0, 25.0])}
     groups, blobs = people(found)
     assert [bool(s.blob) for s in groups[0].sightings] == [False, True, False]
-    crop = cv2.imdecode(np.frombuffer(blobs[str(groups[0].sightings[1].blob)], np.uint8), 1)
+    crop = decoded(blobs[str(groups[0].sightings[1].blob)])
     assert crop.shape == (48, 32, 3)
     assert crop[24, 16, 2] > 150
 
 
 def test_a_crop_at_the_edge_is_clipped_to_the_frame() -> None:
     groups, blobs = people({0: [face(ANNA, (80, 50, 96, 64))]})
-    crop = cv2.imdecode(np.frombuffer(blobs[str(groups[0].sightings[0].blob)], np.uint8), 1)
+    crop = decoded(blobs[str(groups[0].sightings[0].blob)])
     assert crop.shape == (18, 21, 3)
 
 

@@ -95,7 +95,7 @@ def test_every_event_reads_back_from_json_as_it_was() -> None:
 
 
 def test_all_kinds_of_events_are_in_this_test() -> None:
-    choices = EVENT.core_schema["choices"]  # type: ignore[typeddict-item]
+    choices = EVENT.core_schema["choices"]
     assert {event.kind for event in EVENTS} == set(choices)
 
 

@@ -3,7 +3,6 @@ from __future__ import annotations
 import hashlib
 
 import av
-import cv2
 import numpy as np
 import pytest
 from hypothesis import given
@@ -13,6 +12,7 @@ from domain.settings import WatchSettings
 from perception.frames import Frame, Marks
 from perception.jpeg import Blobs
 from perception.keyframes import Candidate, candidates, choose, pick_keyframes
+from tests.support.signals import decoded
 
 GAP = 2_000
 
@@ -106,7 +106,7 @@ def test_keyframes_carry_their_numbers_and_their_jpegs() -> None:
     for one in chosen:
         key = one.keyframe
         assert hashlib.sha256(blobs[key.blob]).hexdigest() == key.blob
-        pixels = cv2.imdecode(np.frombuffer(blobs[key.blob], np.uint8), cv2.IMREAD_COLOR)
+        pixels = decoded(blobs[key.blob])
         assert pixels.shape == (key.height, key.width, 3) == one.image.shape
         assert abs(int(pixels.mean()) - int(one.image.mean())) <= 2
 
@@ -121,6 +121,6 @@ def test_one_picture_is_stored_once() -> None:
 def test_jpegs_keep_their_colours() -> None:
     blobs = Blobs()
     name = blobs.add(np.full((16, 16, 3), (250, 10, 10), np.uint8), 90)
-    blue, green, red = cv2.imdecode(np.frombuffer(blobs[name], np.uint8), cv2.IMREAD_COLOR)[8, 8]
+    blue, green, red = decoded(blobs[name])[8, 8]
     assert red > 230
     assert max(blue, green) < 40

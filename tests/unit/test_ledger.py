@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -130,13 +132,14 @@ def test_nothing_is_scheduled_once_all_is_resolved_or_exhausted() -> None:
 def test_subtasks_move_from_pending_over_searching_and_partial_to_resolved_and_back() -> None:
     ledger = plan("one")
     states = [ledger.subtasks[0].state]
-    for step in (
+    steps: tuple[Callable[[Ledger], Ledger], ...] = (
         lambda given: begin(given, "t1"),
         lambda given: bind(given, "t1", ["m1", "m2", "m1"], 0.7),
         lambda given: resolve(given, claim("t1", "m2"))[0],
         lambda given: reopen(given, "t1"),
         lambda given: abandon(given, "t1"),
-    ):
+    )
+    for step in steps:
         ledger = step(ledger)
         states.append(ledger.subtasks[0].state)
     assert states == ["pending", "searching", "partial", "resolved", "partial", "abandoned"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from domain.events import EventPatch, Relation
@@ -219,14 +221,14 @@ TENT = ["We pack the red tent", "The tent has red poles", "Fold the tent with it
 SOUP = ["The soup needs salt", "Stir the soup with salt", "Taste the salt in the soup"]
 
 
-def window(*clips: list[str], **more: object) -> EventWindow:
+def window(*clips: list[str], **more: Any) -> EventWindow:
     lines = [
         a_line(clip, 3 * place, text)
         for clip, texts in enumerate(clips)
         for place, text in enumerate(texts)
     ]
     spans = {n: span(30 * n, 30 * n + 30) for n in range(len(clips))}
-    values = {"new": tuple(range(len(clips)))} | more
+    values: dict[str, Any] = {"new": tuple(range(len(clips)))} | more
     return EventWindow(VIDEO, len(clips) - 1, spans, lines=tuple(lines), **values)
 
 

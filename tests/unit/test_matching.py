@@ -13,7 +13,7 @@ from tests.support.memory import direction, face, voice
 
 
 def centre(*who: int) -> list[float]:
-    return np.mean([direction(one) for one in who], axis=0).tolist()
+    return [float(one) for one in np.mean([direction(one) for one in who], axis=0)]
 
 
 def test_a_face_is_matched_to_the_identity_it_is_closest_to() -> None:

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from pydantic import BaseModel
 
 from flows import server
 from flows.server import PrefectServer, _command, _for_asyncpg, api_url, environment
@@ -30,10 +31,11 @@ def test_prefect_knows_every_setting_that_is_made(tmp_path: Path) -> None:
 
     known = set()
 
-    def walk(model: type, prefix: str) -> None:
-        for name, field in model.model_fields.items():  # type: ignore[attr-defined]
-            if hasattr(field.annotation, "model_fields"):
-                walk(field.annotation, f"{prefix}{name}_")  # type: ignore[arg-type]
+    def walk(model: type[BaseModel], prefix: str) -> None:
+        for name, field in model.model_fields.items():
+            kind = field.annotation
+            if isinstance(kind, type) and issubclass(kind, BaseModel):
+                walk(kind, f"{prefix}{name}_")
             known.add(f"{prefix}{name}".upper())
             alias = field.validation_alias
             known.update(str(choice).upper() for choice in getattr(alias, "choices", []))

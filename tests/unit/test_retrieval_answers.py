@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from domain.people import Character
 from domain.time import TimeSpan
@@ -20,6 +21,7 @@ from memory.retrieval.closeness import (
 )
 from memory.retrieval.events import build_events, segments_in, word_scores
 from memory.retrieval.extract import answering, by_words, extract, whole
+from memory.retrieval.panorama import Panorama
 from memory.retrieval.people import cast, readable, told, with_names
 from memory.retrieval.ranking import Asked
 from memory.retrieval.reread import ALONE, IN_TALK, MOST, bonus, closest, logits, passage
@@ -34,7 +36,7 @@ NOBODY = Character(number=3, faces=(4,))
 # Quoting
 
 
-def talk(*lines: str, speaker: str = "Ann"):
+def talk(*lines: str, speaker: str = "Ann") -> Panorama:
     return view_of([list(lines)], speakers=dict.fromkeys(lines, speaker))
 
 
@@ -158,7 +160,7 @@ class Counts:
 
     name = "counts"
 
-    def scores(self, query: str, passages: list[str]):
+    def scores(self, query: str, passages: list[str]) -> NDArray[np.float32]:
         return np.array([len(one) / 100 for one in passages], dtype=np.float32)
 
 
@@ -209,7 +211,9 @@ def test_logits_are_cut_at_both_ends() -> None:
 # People
 
 
-def line(text: str, source: str = "said", speaker: str | None = None, kind: str = "episodic"):
+def line(
+    text: str, source: str = "said", speaker: str | None = None, kind: str = "episodic"
+) -> Line:
     return Line(1, 0, 0, 1, kind, text, source, speaker, None)
 
 

@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from memory.retrieval.actors import actor_lines, are_people, people_of
 from memory.retrieval.moments import best_moments, line_scores, lines_of
 from memory.retrieval.options import shares, soft_maximum, supports
 from memory.retrieval.ranking import Asked, cell_times, fits, now, relevance, standard
 from store.queries.search import Line
-from tests.support.story import field_of, index_of, vectors_of, view_at, view_of
+from tests.support.story import Story, field_of, index_of, vectors_of, view_at, view_of
 
 KITCHEN = [
     ["Ann bakes a cake", "Bob sings a song"],
@@ -23,7 +24,7 @@ KITCHEN = [
 ]
 
 
-def first(story, question: str, *options: str) -> str:
+def first(story: Story, question: str, *options: str) -> str:
     view, asked = view_of(story), Asked(question, options)
     moment = best_moments(view, asked, field_of(view, asked), 5)[0]
     return view.line(moment.line)[1].text
@@ -71,7 +72,7 @@ def test_the_reranker_decides_among_the_nearest() -> None:
     class LikesTea:
         name = "tea"
 
-        def scores(self, query: str, passages: list[str]):
+        def scores(self, query: str, passages: list[str]) -> NDArray[np.float32]:
             assert query == "What does Bob do?"
             return np.array([0.999 if "tea" in one else 0.001 for one in passages], np.float32)
 
@@ -115,7 +116,7 @@ def test_words_are_counted_in_windows_that_tell_places_apart(
 
 def test_options_that_are_times_are_compared_with_the_clock() -> None:
     day = 2880
-    story = [[] for _ in range(2 * day)]
+    story: list[list[str]] = [[] for _ in range(2 * day)]
     story[day + 1000] = ["Ann drinks tea"]  # day 2, 08:20
     for clip in (300, 1800, day + 500, day + 1500):
         story[clip] = ["Rain"]
@@ -132,7 +133,7 @@ def test_options_that_are_times_are_compared_with_the_clock() -> None:
 
 def test_the_time_in_a_question_moves_its_moment() -> None:
     day = 2880
-    story = [[] for _ in range(2 * day)]
+    story: list[list[str]] = [[] for _ in range(2 * day)]
     for clip in (1000, day + 1000):
         story[clip] = ["Ann drinks tea"]
         story[clip + 100] = ["Rain"]

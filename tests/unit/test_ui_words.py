@@ -16,9 +16,10 @@ MARKDOWN = MarkdownIt("commonmark", {"html": True})
 
 def text_of(markdown: str) -> str:
     """What a reader sees, by a Markdown parser; every other kind of token is a failure."""
-    (inline,) = [t for t in MARKDOWN.parse(markdown) if t.type == "inline"] or [None]
-    if inline is None:
+    blocks = [t for t in MARKDOWN.parse(markdown) if t.type == "inline"]
+    if not blocks:
         return ""
+    (inline,) = blocks
     kinds = {child.type for child in inline.children or []}
     assert kinds <= {"text", "text_special"}, kinds
     return "".join(child.content for child in inline.children or [])
