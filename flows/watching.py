@@ -183,6 +183,8 @@ def open_video(desk: Desk, path: Path, *, again: bool = False) -> Iterator[Watch
             clips = clips_of(info.duration_ms, desk.settings.watch)
             if not video_rows.add_video(session, video, clips, _models(desk.profile)):
                 clip_rows.refuse_other_clips(session, video, clips)
+            # A known video keeps its title, whatever the file is called by now.
+            video = video_rows.find_video(session, video.id)
         yield Watching(desk, path, info, video, again=again)
 
 

@@ -25,7 +25,15 @@ from memory.writers.port import ClipContext, Writers
 from models.ports import TextEmbedder
 from store.database import Store
 from store.queries.clips import next_clips, refuse_other_clips
-from store.queries.videos import DONE, FAILED, WATCHING, add_video, set_video_state, video_state
+from store.queries.videos import (
+    DONE,
+    FAILED,
+    WATCHING,
+    add_video,
+    find_video,
+    set_video_state,
+    video_state,
+)
 
 BATCH = 20
 """Clips a transaction; each clip's rows and its mark still commit together."""
@@ -75,8 +83,7 @@ def import_track(
     with _Ahead(toolbox.text) as ahead:
         job = _Job(store, video, writers, _WithText(toolbox, ahead), settings)
         job.run([one for one in percepts if one.clip.index in todo], len(percepts), progress)
-    _finish(store, video.id)
-    return video
+    return _finish(store, video.id)
 
 
 def _begin(
@@ -93,12 +100,14 @@ def _begin(
     return todo
 
 
-def _finish(store: Store, video_id: str) -> None:
+def _finish(store: Store, video_id: str) -> Video:
+    """The video as it is known: one that was imported before keeps its title."""
     with store.begin() as session:
         state = video_state(session, video_id)
         failed = state.failed if state else 0
         error = f"{failed} clips could not be remembered" if failed else None
         set_video_state(session, video_id, FAILED if failed else DONE, error)
+        return find_video(session, video_id)
 
 
 @dataclass(frozen=True)

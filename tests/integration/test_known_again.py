@@ -1,0 +1,89 @@
+"""What is in memory already is known again by its content, and told by the title it has there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from domain.errors import InputError
+from flows.desk import Desk
+from flows.watching import open_video
+from memory.captions import read_captions
+from memory.imports import import_track
+from memory.library import list_library, show_video
+from models.profile import load_profile
+from store.database import Store
+from store.home import Home
+from tests.support.asking import WordToolbox
+from tests.support.media import make_video
+from tests.support.memory import SETTINGS, Tools, local_writers
+
+TOOLS: Any = Tools()
+
+
+@pytest.fixture
+def desk(home: Home, store: Store) -> Desk:
+    return Desk(home, store, load_profile("local"), WordToolbox())
+
+
+def bring_in(store: Store, path: Path, title: str | None = None) -> str:
+    track = read_captions(path)
+    return import_track(store, track, local_writers(), TOOLS, SETTINGS, title=title).title
+
+
+def test_captions_that_are_imported_under_another_title_are_told_by_their_first(
+    store: Store, tmp_path: Path
+) -> None:
+    path = tmp_path / "week.jsonl"
+    path.write_text('{"start": 0, "end": 1, "text": "Good morning."}')
+    assert bring_in(store, path, "my week") == "my week"
+    assert bring_in(store, path, "another") == "my week"
+    assert bring_in(store, path.rename(tmp_path / "renamed.jsonl")) == "my week"
+    assert [one.title for one in list_library(store)] == ["my week"]
+    assert show_video(store, "my week").state == "done"
+
+
+def test_a_file_that_was_renamed_is_found_where_it_is_now_under_its_first_title(
+    desk: Desk, tmp_path: Path
+) -> None:
+    path = make_video(tmp_path / "talk.mp4")
+    with open_video(desk, path) as work:
+        assert work.video.title == "talk"
+    moved = path.rename(tmp_path / "renamed.mp4")
+    with open_video(desk, moved) as work:
+        assert work.video.title == "talk"
+        assert work.path == moved
+    (entry,) = list_library(desk.store)
+    assert (entry.title, entry.path) == ("talk", str(moved))
+
+
+def test_two_files_of_one_content_are_one_video_and_of_one_name_are_two(
+    desk: Desk, tmp_path: Path
+) -> None:
+    first = make_video(tmp_path / "talk.mp4")
+    (tmp_path / "copies").mkdir()
+    copy = tmp_path / "copies/talk-copy.mp4"
+    copy.write_bytes(first.read_bytes())
+    other = make_video(tmp_path / "copies/talk.mp4", seconds=2.0)
+    ids = []
+    for path in (first, copy, other):
+        with open_video(desk, path) as work:
+            ids.append(work.video.id)
+    assert ids[0] == ids[1] != ids[2]
+    assert [one.title for one in list_library(desk.store)] == ["talk", "talk"]
+
+
+def test_a_video_is_opened_by_one_at_a_time_and_again_afterwards(
+    desk: Desk, tmp_path: Path
+) -> None:
+    path = make_video(tmp_path / "talk.mp4")
+    with (
+        open_video(desk, path),
+        pytest.raises(InputError, match="talk is being watched by another homer"),
+        open_video(desk, path),
+    ):
+        raise AssertionError("it is open twice")
+    with open_video(desk, path) as work:
+        assert work.pending()
