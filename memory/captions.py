@@ -28,6 +28,8 @@ Kind = Literal["speech", "caption"]
 
 _VOICE = re.compile(r"<v(?:\.[\w.]+)?\s+([^>]+)>", re.IGNORECASE)
 _MARKUP = re.compile(r"<[^>]*>|\{\\[^}]*\}")
+_LONG_HOURS = re.compile(r"\d{3,}:\d\d:\d\d[.,]\d+(?=\s*-->)|(?<=-->)\s*\d{3,}:\d\d:\d\d")
+"""Hours that readers of subtitles cut to their last two digits."""
 _PREFIX = re.compile(r"^(?:-\s*)?([A-Z][A-Z .'-]{1,30}|[A-Z][a-z]+(?: [A-Z][a-z]+)?):\s+(?=\S)")
 
 
@@ -165,6 +167,10 @@ def _subtitles(path: Path, text: str) -> Iterator[CaptionLine]:
     import pysubs2
     from pysubs2.exceptions import Pysubs2Error
 
+    if long := _LONG_HOURS.search(text):
+        raise InputError(
+            f"{path}: {long[0].strip()!r} is beyond the 99 hours of subtitles: use JSON lines"
+        )
     format_ = path.name.lower().removesuffix(".gz")[-3:]
     try:
         found = pysubs2.SSAFile.from_string(text, format_=format_, keep_html_tags=True)

@@ -143,6 +143,25 @@ def test_what_is_written_as_subtitles_reads_back_with_its_times(
     assert starts == sorted(starts)
 
 
+@pytest.mark.parametrize("kind", ["srt", "vtt"])
+@pytest.mark.parametrize(
+    ("start", "end"), [("100:00:00", "100:00:05"), ("99:59:59", "100:00:00"), ("123:00:00", "9:00")]
+)
+def test_times_that_subtitles_cannot_say_are_refused_and_not_cut(
+    tmp_path: Path, kind: str, start: str, end: str
+) -> None:
+    cue = f"1\n{start},000 --> {end},000\nGood night.\n"
+    whole = cue if kind == "srt" else "WEBVTT\n\n" + cue.replace(",", ".")
+    with pytest.raises(InputError, match=r"beyond the 99 hours of subtitles: use JSON lines"):
+        read_captions(written(tmp_path, f"a.{kind}", whole))
+
+
+def test_words_that_look_like_a_long_time_are_words(tmp_path: Path) -> None:
+    cue = "1\n00:00:01,000 --> 00:00:02,000\nIt took 123:45:06 and --> more.\n"
+    (line,) = read_captions(written(tmp_path, "a.srt", cue)).lines
+    assert "123:45:06" in line.text
+
+
 @pytest.mark.parametrize(
     ("raw", "speaker", "text"),
     [
