@@ -12,7 +12,7 @@ from pydantic import Field, PositiveInt, model_validator
 from domain.base import Frozen
 
 
-class WatchSettings(Frozen):
+class WatchSettings(Frozen, allow_inf_nan=False):
     """Section 3.1: how a video is cut, sampled and recognised."""
 
     clip_ms: PositiveInt = 30_000
@@ -33,7 +33,7 @@ class WatchSettings(Frozen):
     voice_turn_ms: PositiveInt = 2_000
 
 
-class MemorySettings(Frozen):
+class MemorySettings(Frozen, allow_inf_nan=False):
     """Section 3.2 and 3.3: clip memories and the event graph."""
 
     patch_every: PositiveInt = 10

@@ -24,7 +24,11 @@ Structure = Literal["json_schema", "tools", "text"]
 """How a server can be held to a schema, strongest first."""
 
 
-class Price(Frozen):
+DAY_S = 86_400
+"""No call takes longer than a day."""
+
+
+class Price(Frozen, allow_inf_nan=False):
     """US dollars a million tokens."""
 
     input: float = Field(ge=0)
@@ -43,7 +47,7 @@ class ChatSpec(Frozen):
     key: str | None = Field(default=None, description="the environment variable with the API key")
     temperature: float | None = Field(default=None, ge=0, le=2)
     max_tokens: PositiveInt = 4096
-    timeout_s: float = Field(default=120.0, gt=0)
+    timeout_s: float = Field(default=120.0, gt=0, le=DAY_S)
     retries: int = Field(default=2, ge=0, description="after the first try, on 429 and 5xx")
     structure: Structure = "json_schema"
     images: bool = Field(default=True, description="whether it can look at images")

@@ -6,7 +6,9 @@ no format that can carry code (pickle) is used at all.
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import os
 import shutil
 import tempfile
 import time
@@ -75,7 +77,7 @@ def pull(weights: Path, names: Iterable[str], report: OnProgress | None = None) 
     Raises:
         NotFound: the manifest has no model of that name.
         WeightsMissing: no source has a file; what was fetched before stays.
-        SetupError: the folder cannot be made.
+        SetupError: the folder cannot be made or written.
     """
     wanted = status(weights, names)
     if all(found.state is FileState.PRESENT for found in wanted):
@@ -146,9 +148,11 @@ def _sweep(weights: Path) -> None:
 def _made(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        if not os.access(folder, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     except OSError as error:
         raise SetupError(
-            f"the folder for model files {folder} cannot be made ({error.strerror}): "
+            f"the folder for model files {folder} cannot be written ({error.strerror}): "
             "set HOMER_WEIGHTS to a folder that you can write"
         ) from error
 

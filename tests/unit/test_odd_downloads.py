@@ -108,7 +108,7 @@ def test_a_file_in_the_place_of_a_folder_is_told(tmp_path: Path, web: dict[str, 
     assert found.state is FileState.MISSING
     with pytest.raises(WeightsMissing, match=r"model\.bin is missing .*homer models pull tiny"):
         verified(place, "tiny")
-    with pytest.raises(SetupError, match=r"cannot be made .*HOMER_WEIGHTS"):
+    with pytest.raises(SetupError, match=r"cannot be written .*HOMER_WEIGHTS"):
         pull(place, ["tiny"])
     assert place.read_text() == "not a folder"
 
@@ -118,9 +118,18 @@ def test_a_file_in_the_place_of_a_models_folder_is_told(
 ) -> None:
     web |= {ARCHIVE: packed(), BACKUP: packed()}
     (tmp_path / "tiny").write_text("not a folder")
-    with pytest.raises(SetupError, match="cannot be made"):
+    with pytest.raises(SetupError, match="cannot be written"):
         pull(tmp_path, ["tiny"])
     assert [one.name for one in tmp_path.iterdir()] == ["tiny"]
+
+
+def test_a_folder_that_may_not_be_written_is_told_before_anything_is_fetched(
+    tmp_path: Path, web: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.access", lambda _path, _mode: False)
+    with pytest.raises(SetupError, match=r"Permission denied.*HOMER_WEIGHTS"):
+        pull(tmp_path, ["tiny"])
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_in_the_place_of_a_file_is_not_the_file(
