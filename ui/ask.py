@@ -16,7 +16,7 @@ from domain.time import parse_clock
 from graphs.ask import Asked
 from graphs.stream import stream
 from memory.library import LibraryEntry, list_library
-from ui.desk import PageDesk, origin, page_desk
+from ui.desk import PageDesk, page_desk, video_url
 from ui.words import plain
 
 if TYPE_CHECKING:
@@ -117,6 +117,6 @@ def _citation(citation: Citation, videos: dict[str, LibraryEntry], *, opened: bo
         words, player = st.columns([3, 2])
         words.markdown(f"**{citation.span}** {title}")
         words.write(plain(in_words(citation.text)))
-        if entry and entry.path and opened:
-            start = citation.span.start_ms // 1000
-            player.video(f"{origin()}/video/{entry.id}", start_time=start)
+        url = video_url(entry.id) if entry and entry.path and opened else None
+        if url:
+            player.video(url, start_time=citation.span.start_ms // 1000)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 import streamlit as st
 
@@ -31,6 +32,7 @@ def page_desk() -> PageDesk:
     return PageDesk(store, asker, profile.name)
 
 
-def origin() -> str:
-    """The address of the app as the browser sees it."""
-    return str(st.context.url).split("/", 3)[0] + "//" + str(st.context.url).split("/", 3)[2]
+def video_url(video: str) -> str | None:
+    """Where the browser finds a video's file; None where it does not say where the app is."""
+    app = urlsplit(str(st.context.url or ""))
+    return f"{app.scheme}://{app.netloc}/video/{video}" if app.netloc else None

@@ -150,6 +150,15 @@ def test_the_video_that_is_chosen_is_shown_and_edges_lead_to_names(talk: Store) 
     assert "<script>" not in told
 
 
+def test_a_video_with_a_file_is_shown_also_where_no_browser_says_its_address(
+    shelf: Store,
+) -> None:
+    video = Video(id=VIDEO, title="t", path="/videos/t.mp4", duration_ms=1)
+    with shelf.begin() as session:
+        add_video(session, video, [clip(0)], {})
+    assert "00:00-00:30 pending" in words(page())
+
+
 def test_the_pages_share_one_desk_and_load_no_model(shelf: Store) -> None:
     first = page_desk()
     assert page_desk() is first
