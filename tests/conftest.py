@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import psycopg
 import pytest
+from hypothesis import HealthCheck, settings
 from psycopg import sql
 
 from domain.errors import WeightsMissing
@@ -28,6 +29,10 @@ if TYPE_CHECKING:
 TEMPLATE = "homer_template"
 SHARED_MEDIA = Path(__file__).parents[1] / ".." / "shared" / "media"
 WEIGHTS = Home.default().weights
+
+# A busy machine is no fault of the code: no example has a time limit of its own.
+settings.register_profile("homer", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("homer")
 
 _numbers = itertools.count()
 
