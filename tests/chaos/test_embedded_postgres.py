@@ -244,8 +244,11 @@ with open_store(Home(Path(sys.argv[1]))) as store, store.begin() as session:
 
 def test_four_processes_that_start_at_once_share_one_migrated_server(home: Home) -> None:
     command = [sys.executable, "-c", _OPEN, str(home.root)]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    started = [subprocess.Popen(command, cwd=REPOSITORY, **pipes) for _ in range(4)]  # type: ignore[call-overload]
+    pipe = subprocess.PIPE
+    started = [
+        subprocess.Popen(command, cwd=REPOSITORY, stdout=pipe, stderr=pipe, text=True)
+        for _ in range(4)
+    ]
     told = [process.communicate(timeout=120) for process in started]
     assert [process.returncode for process in started] == [0] * 4, told
     assert {out for out, _ in told} == {f"{HEAD}\n"}

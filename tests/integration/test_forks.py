@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from domain.asking import Action, Mode, Question
+from domain.asking import Action, Evidence, Mode, Question
 from domain.errors import InputError, ModelError, NotFound
 from domain.forks import ForkEdit, PlanLine
 from domain.trajectory import (
@@ -73,6 +73,13 @@ def events(store: Store, trajectory: str) -> list[Event]:
         return events_of(session, trajectory)
 
 
+def evidence_at(store: Store, asked: Asked, number: int) -> tuple[Evidence, ...]:
+    """What was found in a round."""
+    found = editable(events(store, asked.trajectory_id), number).evidence
+    assert found is not None
+    return found
+
+
 def later(store: Store, trajectory: str) -> list[Event]:
     """The fork's own events."""
     told = events(store, trajectory)
@@ -95,7 +102,7 @@ def test_a_fork_takes_over_what_came_before_and_calls_models_from_there_on(
     before, paid = events(party, parent.trajectory_id), len(server.requests)
     made = forked_at(party, server, parent, number)
     told = events(party, made.trajectory_id)
-    at = next(at for at, e in enumerate(told) if isinstance(e, Forked))
+    at, mark = next((at, e) for at, e in enumerate(told) if isinstance(e, Forked))
     assert told[1:at] == before[1:at]
     assert isinstance(told[at - 1], RoundOpened)
     assert told[at - 1].round == number
@@ -104,7 +111,7 @@ def test_a_fork_takes_over_what_came_before_and_calls_models_from_there_on(
         parent=parent.trajectory_id,
         at=number,
         edit=ForkEdit(),
-        start=told[at].start,  # type: ignore[union-attr]
+        start=mark.start,
     )
     own = [e for e in told[at:] if isinstance(e, ModelCalled)]
     assert len(own) == len(server.requests) - paid
@@ -136,7 +143,7 @@ def test_an_edited_action_is_taken_without_asking_the_model(
 def test_an_edited_answer_ends_the_search_there(
     party: Store, server: OpenAIServer, parent: Asked
 ) -> None:
-    ref = editable(events(party, parent.trajectory_id), 1).evidence[0].ref  # type: ignore[index]
+    ref = evidence_at(party, parent, 1)[0].ref
     action = Action(kind="answer", answer="Bob plays the piano", citations=(ref,))
     made = forked_at(party, server, parent, parent.rounds, ForkEdit(action=action))
     own = later(party, made.trajectory_id)
@@ -221,7 +228,7 @@ def test_a_fork_of_a_fork(party: Store, server: OpenAIServer, parent: Asked) -> 
 def test_a_fork_that_was_broken_off_resumes_with_its_edit(
     party: Store, server: OpenAIServer, parent: Asked
 ) -> None:
-    kept = editable(events(party, parent.trajectory_id), 2).evidence[:1]  # type: ignore[index]
+    kept = evidence_at(party, parent, 2)[:1]
     whole = forked_at(party, server, parent, 2, ForkEdit(evidence=kept))
     failing = iter([Answer({"error": {"message": "no"}}, status=500)])
     with OpenAIServer(lambda r: next(failing, None) or searching(r)) as shaky:

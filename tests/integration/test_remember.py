@@ -10,9 +10,10 @@ from domain.errors import ModelError, NotFound
 from domain.media import ClipState, Percept
 from domain.memories import ClipMemories, MemoryDraft, MemoryKind, Source
 from memory.library import dump_lines, show_video
+from memory.people import People
 from memory.watch import remember
 from memory.writers.local_clip import LocalClipWriter
-from memory.writers.port import Writers
+from memory.writers.port import ClipContext, Writers
 from store.database import Store
 from store.queries.characters import characters_at
 from store.queries.identities import exemplars_of
@@ -97,11 +98,11 @@ class Failing(LocalClipWriter):
     def __init__(self, times: int) -> None:
         self.left = times
 
-    def write(self, *args: object) -> ClipMemories:
+    def write(self, percept: Percept, people: People, context: ClipContext) -> ClipMemories:
         if self.left:
             self.left -= 1
             raise ModelError("the model is away")
-        return super().write(*args)  # type: ignore[arg-type]
+        return super().write(percept, people, context)
 
 
 def test_a_clip_whose_memory_cannot_be_written_is_failed_whole_and_can_be_tried_again(

@@ -13,6 +13,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from psycopg.rows import dict_row, tuple_row
 from sqlalchemy import func, select, text
 
 from domain.errors import DatabaseError, InputError
@@ -121,16 +122,21 @@ def test_checkpoints_of_its_trajectories_go_too(store: Store) -> None:
     fill(store, B, "kept")
     ask(store, "t1", "gone", A)
     ask(store, "t2", "kept", B)
-    options = {"autocommit": True, "options": "-c search_path=checkpoints"}
-    with psycopg.connect(store.psycopg_url, **options) as connection:  # type: ignore[arg-type]
+    with psycopg.connect(
+        store.psycopg_url,
+        autocommit=True,
+        options="-c search_path=checkpoints",
+        row_factory=dict_row,
+    ) as connection:
         connection.execute("CREATE SCHEMA checkpoints")
-        saver = PostgresSaver(connection)  # type: ignore[arg-type]
+        saver = PostgresSaver(connection)
         saver.setup()
         for thread in ("t1", "t2"):
             _checkpoint(saver, thread)
         delete(store, A)
+        cursor = connection.cursor(row_factory=tuple_row)
         for table in ("checkpoints", "checkpoint_blobs", "checkpoint_writes"):
-            rows = connection.execute(f"SELECT DISTINCT thread_id FROM {table}").fetchall()  # noqa: S608
+            rows = cursor.execute(f"SELECT DISTINCT thread_id FROM {table}").fetchall()  # noqa: S608
             assert rows == [("t2",)], table
 
 

@@ -16,7 +16,7 @@ from memory.consistency import Fault
 from memory.library import check_video, delete, dump_lines, show_video
 from memory.watch import remember
 from memory.weave import link_of, node_of, replay, weave_due
-from memory.writers.port import EventWindow, Writers
+from memory.writers.port import EventWindow, EventWriter, Writers
 from store.database import Store
 from store.queries.clips import mark_clip
 from store.queries.events import edges_at, patches_of, segments_at
@@ -52,9 +52,9 @@ def talk_about(store: Store, video: str, n: int) -> None:
     remember(store, video, Perceived(one), local_writers(), Tools(), SETTINGS)
 
 
-def weave(store: Store, video: str, event: object = None, final: bool = False) -> int:
+def weave(store: Store, video: str, event: EventWriter | None = None, final: bool = False) -> int:
     local = local_writers()
-    writers = Writers(local.clip, event or local.event)  # type: ignore[arg-type]
+    writers = Writers(local.clip, event or local.event)
     return weave_due(store, video, writers, Tools(), SETTINGS, final=final)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -204,7 +205,7 @@ def test_every_line_is_in_the_clip_it_starts_in(starts: list[int]) -> None:
             assert one.clip.span.start_ms <= told.span.start_ms < one.clip.span.end_ms
 
 
-def test_the_shared_subtitles_are_read_whole(shared_media) -> None:  # type: ignore[no-untyped-def]
+def test_the_shared_subtitles_are_read_whole(shared_media: Callable[[str], Path]) -> None:
     track = read_captions(shared_media("jackson_hole_speech.srt"))
     assert len(track.lines) > 20
     assert track.video("speech").duration_ms == track.lines[-1].span.end_ms

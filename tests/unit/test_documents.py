@@ -19,7 +19,7 @@ from cli.main import app
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 SCRIPTS = [ROOT / "demo" / "run.sh", ROOT / "docker" / "compose.yaml", *PAGES]
-COMMAND = typer.main.get_command(app)
+COMMAND = typer.main.get_group(app)
 TARGETS = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
 
 
@@ -34,7 +34,7 @@ def commands_in(path: Path) -> Iterator[str]:
     yield from re.findall(r"`(homer [a-z][^`]*)`", text)
 
 
-NAMES = set(COMMAND.commands)  # type: ignore[attr-defined]
+NAMES = set(COMMAND.commands)
 """A page may name a command without its arguments."""
 
 
@@ -74,7 +74,7 @@ def test_the_documents_show_many_commands() -> None:
 def registered() -> set[str]:
     """Every command and subcommand that there is."""
     found = set()
-    for name, command in COMMAND.commands.items():  # type: ignore[attr-defined]
+    for name, command in COMMAND.commands.items():
         below = getattr(command, "commands", {})
         found |= {f"{name} {sub}" for sub in below} | ({name} if name != "db" else set())
     return found

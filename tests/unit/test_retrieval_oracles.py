@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
+from random import Random
 
 import numpy as np
 import pytest
@@ -221,7 +222,7 @@ FRAMES = st.lists(
 
 @given(FRAMES, st.randoms(use_true_random=False))
 def test_every_clips_best_image_comes_before_any_clips_second(
-    made: list[tuple[str, int, int, float]], chance: object
+    made: list[tuple[str, int, int, float]], chance: Random
 ) -> None:
     scored = [
         Scored(video, Frame(n, clip, 1000 * n, 1.0, "0" * 64, None), score, None)
@@ -230,7 +231,7 @@ def test_every_clips_best_image_comes_before_any_clips_second(
     order = spread_over_clips(scored)
     assert sorted(one.frame.id for one in order) == list(range(len(made)))
     mixed = list(scored)
-    chance.shuffle(mixed)  # type: ignore[attr-defined]
+    chance.shuffle(mixed)
     assert spread_over_clips(mixed) == order
     turns = Counter[tuple[str, int]]()
     rounds = []

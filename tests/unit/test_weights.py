@@ -5,6 +5,7 @@ import io
 import time
 import zipfile
 from collections.abc import Callable
+from email.message import Message
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError, URLError
@@ -150,7 +151,7 @@ def test_a_host_that_does_not_answer_is_asked_once(
 def test_a_host_that_lacks_one_file_is_asked_for_the_next(
     tmp_path: Path, use: Use, web: Web
 ) -> None:
-    gone = HTTPError("https://hub/a.bin", 404, "gone", {}, None)  # type: ignore[arg-type]
+    gone = HTTPError("https://hub/a.bin", 404, "gone", Message(), None)
     web.pages = {"https://hub/a.bin": gone, "https://hub/b.bin": GOOD}
     use(file_of(urls=(Url(url="https://hub/a.bin"), Url(url="https://hub/b.bin"))))
     (pulled,) = pull(tmp_path, ["tiny"])
