@@ -57,8 +57,8 @@ def _between(times: Times, start: float, end: float, soft: float = HOUR) -> Time
 
 def _about(times: Times, as_of: float, ago: float, width: float = 0.35) -> Times:
     """A bell over the logarithm of how long ago, since people round with the distance."""
-    past = np.maximum(as_of - times, 60.0)
-    return np.asarray(np.exp(-0.5 * (np.log(past / ago) / width) ** 2), dtype=np.float64)
+    past = np.maximum(as_of - times, 60.0) / max(ago, 60.0)
+    return np.asarray(np.exp(-0.5 * (np.log(past) / width) ** 2), dtype=np.float64)
 
 
 def _part_of_day(text: str) -> tuple[float, float] | None:
