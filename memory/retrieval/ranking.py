@@ -26,6 +26,10 @@ WINDOWS = 4
 """A view must be so many windows long for words to be counted in windows of that width."""
 
 
+NOISE = 1e-5
+"""Values that differ by less are equal: the last bits of a matrix product say nothing."""
+
+
 @dataclass(frozen=True)
 class Weights:
     """How much each signal counts, in standard deviations unless said otherwise. Round on purpose.
@@ -119,8 +123,11 @@ class Field:
 
 
 def standard(values: NDArray[np.floating]) -> Scores:
-    """``values`` as standard deviations from their mean, over all axes."""
-    return np.asarray((values - values.mean()) / (values.std() + 1e-6), dtype=np.float64)
+    """``values`` as standard deviations from their mean, over all axes; 0 where all are alike."""
+    spread = float(values.std())
+    if spread < NOISE:
+        return np.zeros(values.shape, dtype=np.float64)
+    return np.asarray((values - values.mean()) / (spread + 1e-6), dtype=np.float64)
 
 
 def now(asked: Asked, view: Panorama) -> float:
