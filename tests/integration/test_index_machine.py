@@ -126,7 +126,7 @@ def test_a_kept_index_is_the_one_that_would_be_read_anew(store: Store) -> None:
     run_state_machine_as_test(
         cast("Any", lambda: Searching(store)),
         settings=settings(
-            max_examples=10,
+            max_examples=8,
             stateful_step_count=14,
             deadline=None,
             suppress_health_check=list(HealthCheck),

@@ -256,8 +256,8 @@ def test_any_sequence_of_steps_leaves_the_library_as_it_must_be(
         run_state_machine_as_test(
             cast("Any", lambda: Library(store, twin)),
             settings=settings(
-                max_examples=8,
-                stateful_step_count=12,
+                max_examples=5,
+                stateful_step_count=10,
                 deadline=None,
                 suppress_health_check=list(HealthCheck),
             ),

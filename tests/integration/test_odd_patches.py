@@ -173,7 +173,7 @@ def patches(store: Store, video: str) -> int:
 
 
 @hypothesis_settings(
-    max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(st.lists(REPLIES, min_size=1, max_size=4))
 def test_no_reply_breaks_the_weaving_or_the_graph(store: Store, replies: list[str]) -> None:

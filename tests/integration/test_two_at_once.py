@@ -148,7 +148,7 @@ def track(tmp_path: Path) -> CaptionTrack:
     rows = [
         {"start": 30 * n + k, "end": 30 * n + k + 2, "text": f"The soup {n} needs salt {k}."}
         | ({"speaker": "Jake"} if k % 2 else {})
-        for n in range(45)
+        for n in range(24)
         for k in range(3)
     ]
     path = tmp_path / "week.jsonl"

@@ -70,6 +70,7 @@ def test_names_that_are_no_text_are_told_all_the_same(capsys: pytest.CaptureFixt
     assert json.loads(data) == {"path": "caf?.mp4"}
 
 
+@settings(max_examples=10)
 @given(st.recursive(st.none() | st.integers() | st.text(), st.lists, max_leaves=5))
 def test_json_for_other_programs_is_one_line_that_reads_back(data: Any) -> None:
     @app.command("say-for-test", hidden=True)
