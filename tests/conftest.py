@@ -30,9 +30,13 @@ TEMPLATE = "homer_template"
 SHARED_MEDIA = Path(__file__).parents[1] / ".." / "shared" / "media"
 WEIGHTS = Home.default().weights
 
-# A busy machine is no fault of the code: no example has a time limit of its own.
-settings.register_profile("homer", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("homer")
+# A busy machine is no fault of the code: no example has a time limit of its own. The examples are
+# the same in every run; HYPOTHESIS_PROFILE=explore draws others.
+settings.register_profile(
+    "homer", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("explore", settings.get_profile("homer"), derandomize=False)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "homer"))
 
 _numbers = itertools.count()
 

@@ -111,10 +111,11 @@ class ScriptedMemory:
         return self.finds[at](mode, query)
 
     def cite(self, refs: Sequence[str]) -> Cited:
-        known = [r for r in refs if r[1:].isdigit() and int(r[1:]) < 900]
+        once = tuple(dict.fromkeys(refs))  # As the real one does.
+        known = [r for r in once if r[1:].isdigit() and int(r[1:]) < 900]
         return Cited(
             citations=tuple(_citation(ref) for ref in known),
-            unknown=tuple(ref for ref in refs if ref not in known),
+            unknown=tuple(ref for ref in once if ref not in known),
         )
 
 
