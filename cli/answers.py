@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from cli.console import clean, note, say
+from cli.console import clean, note, say, say_json
 from domain.people import in_words
 
 if TYPE_CHECKING:
     from domain.asking import Answer, Citation, Question
     from domain.trajectory import Event
+    from flows.desk import Desk
     from graphs.ask import Asked
 
 SHOWN = 160
@@ -101,6 +103,23 @@ _WRITERS: Mapping[str, Callable[[Any], Iterator[str]]] = {
 }
 
 
+@contextmanager
+def shown(desk: Desk, question: Question, json: bool) -> Iterator[Callable[[Asked], None]]:
+    """Shows an answer; one that Ctrl-C cut short too, before it goes on as Ctrl-C."""
+    from graphs.ask import StoppedEarly, answer_json
+
+    def show(asked: Asked) -> None:
+        if json:
+            return say_json(answer_json(asked))
+        return show_answer(asked, question, _titles(desk))
+
+    try:
+        yield show
+    except StoppedEarly as stopped:
+        show(stopped.asked)
+        raise
+
+
 def show_answer(asked: Asked, question: Question, titles: Mapping[str, str]) -> None:
     """The answer, how sure it is, what it rests on, and where its steps can be seen."""
     answer = asked.answer
@@ -112,6 +131,13 @@ def show_answer(asked: Asked, question: Question, titles: Mapping[str, str]) -> 
         for searched in answer.searched:
             say(f"  searched: {clean(searched)}")
     say(f"trajectory {asked.trajectory_id} ({asked.rounds} rounds, {asked.seconds:.1f} s)")
+
+
+def _titles(desk: Desk) -> dict[str, str]:
+    from store.queries.videos import list_videos
+
+    with desk.store.begin() as session:
+        return {video.id: video.title for video in list_videos(session)}
 
 
 def answer_line(answer: Answer, question: Question) -> str:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
 
     from domain.asking import Question
     from flows.desk import Desk
-    from graphs.ask import Asked
     from graphs.batch import BatchResult
 
 
@@ -84,33 +82,15 @@ def _refuse(complaint: str, *given: object) -> None:
 
 def _resume(name: str, profile: str | None, json: bool) -> None:
     """Goes on with a question; one that is answered shows its answer again."""
-    from cli.answers import tell
+    from cli.answers import shown, tell
     from flows.desk import open_desk_of
     from graphs.ask import resume
 
     with open_desk_of(name, profile) as (desk, row):
         if row.answer is not None and row.state == "done":
             note("this question is answered already")
-        with _shown(desk, row.question, json) as show:
+        with shown(desk, row.question, json) as show:
             show(resume(desk.store, desk.toolbox, row.id, None if json else tell))
-
-
-@contextmanager
-def _shown(desk: Desk, question: Question, json: bool) -> Iterator[Callable[[Asked], None]]:
-    """Shows an answer; one that Ctrl-C cut short too, before it goes on as Ctrl-C."""
-    from cli.answers import show_answer
-    from graphs.ask import StoppedEarly, answer_json
-
-    def show(asked: Asked) -> None:
-        if json:
-            return say_json(answer_json(asked))
-        return show_answer(asked, question, _titles(desk))
-
-    try:
-        yield show
-    except StoppedEarly as stopped:
-        show(stopped.asked)
-        raise
 
 
 def _ask_one(
@@ -121,53 +101,40 @@ def _ask_one(
     profile: str | None,
     json: bool,
 ) -> None:
-    from cli.answers import tell
+    from cli.answers import shown, tell
     from flows.desk import open_desk
     from graphs.ask import ask
 
     as_of_ms = parse_as_of(as_of)
     with open_desk(profile) as desk:
         question = _question(desk, text, videos, options, as_of_ms)
-        with _shown(desk, question, json) as show:
+        with shown(desk, question, json) as show:
             show(ask(desk.store, desk.toolbox, question, None if json else tell))
 
 
 def _question(
     desk: Desk, text: str, videos: tuple[str, ...], options: tuple[str, ...], as_of_ms: int | None
 ) -> Question:
-    from domain.asking import Question
-    from domain.errors import InputError
+    from domain.asking import Question, told_apart
 
-    if len(options) > 26:
-        raise InputError("at most 26 options can be told apart by letters")
-    if any(not option.strip() for option in options):
-        raise InputError("an option is empty")
+    choices = told_apart(options)
     with desk.store.begin() as session:
         ids = _ids(session, videos)
-    return Question(text=text.strip(), videos=ids, options=options, as_of_ms=as_of_ms)
+    return Question(text=text.strip(), videos=ids, options=choices, as_of_ms=as_of_ms)
 
 
 def _ids(session: Session, names: tuple[str, ...]) -> tuple[str, ...]:
     """The videos named; the only one of the library where none is."""
     from domain.errors import InputError
-    from store.queries.videos import find_video, list_videos
-
-    if names:
-        return tuple(dict.fromkeys(find_video(session, name).id for name in names))
-    known = list_videos(session)
-    if not known:
-        raise InputError("nothing has been watched yet: homer ingest FILE")
-    if len(known) > 1:
-        titles = ", ".join(video.title for video in known[:5])
-        raise InputError(f"which video? say --video with one of: {titles}")
-    return (known[0].id,)
-
-
-def _titles(desk: Desk) -> dict[str, str]:
+    from memory.library import named_or_only
     from store.queries.videos import list_videos
 
-    with desk.store.begin() as session:
-        return {video.id: video.title for video in list_videos(session)}
+    if found := named_or_only(session, names):
+        return found
+    titles = ", ".join(video.title for video in list_videos(session)[:5])
+    if not titles:
+        raise InputError("nothing has been watched yet: homer ingest FILE")
+    raise InputError(f"which video? say --video with one of: {titles}")
 
 
 def _ask_batch(batch: Path, out: Path | None, concurrency: int, profile: str | None) -> int:

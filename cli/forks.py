@@ -40,22 +40,16 @@ def fork(
     homer trajectory 3f2a --round 2 --json > round.json; edit it; then
     homer fork 3f2a --round 2 --edit round.json
     """
-    from cli.answers import show_answer, tell
+    from cli.answers import shown, tell
     from flows.desk import open_desk_of
-    from graphs.ask import answer_json
     from graphs.ask import fork as run_fork
-    from store.queries.videos import list_videos
 
     change = read_edit(edit, profile)
     with open_desk_of(name, change.profile) as (desk, row):
         if not json:
             note(f"a fork of {row.id} at round {at}")
-        asked = run_fork(desk.store, desk.toolbox, row.id, at, change, None if json else tell)
-        if json:
-            return say_json(answer_json(asked))
-        with desk.store.begin() as session:
-            titles = {video.id: video.title for video in list_videos(session)}
-    return show_answer(asked, row.question, titles)
+        with shown(desk, row.question, json) as show:
+            show(run_fork(desk.store, desk.toolbox, row.id, at, change, None if json else tell))
 
 
 def read_edit(path: Path | None, profile: str | None) -> ForkEdit:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
+from string import ascii_uppercase
 
 from pydantic import Field, NonNegativeInt
 
 from domain.base import Frozen
+from domain.errors import InputError
 from domain.texts import Kept
 from domain.time import TimeSpan
 
@@ -29,6 +32,19 @@ class SubtaskState(StrEnum):
     PARTIAL = "partial"
     RESOLVED = "resolved"
     ABANDONED = "abandoned"
+
+
+def told_apart(options: Sequence[str]) -> tuple[str, ...]:
+    """The options of a question, fit to be chosen by a letter.
+
+    Raises:
+        InputError: there are too many, or one is empty.
+    """
+    if len(options) > len(ascii_uppercase):
+        raise InputError(f"at most {len(ascii_uppercase)} options can be told apart by letters")
+    if any(not option.strip() for option in options):
+        raise InputError("an option is empty")
+    return tuple(options)
 
 
 class Subtask(Frozen):

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import TypedDict
 
-from domain.asking import Question
+from domain.asking import Question, told_apart
 from domain.errors import InputError
 from domain.time import parse_clock
 from graphs.asker import DONE, Asker
 from graphs.homer import add_steps
+from memory.library import named_or_only
 from models.profile import load_profile
 from models.toolbox import Toolbox
 from nodes.desk import Desk
@@ -24,7 +25,6 @@ from nodes.state import State
 from store.database import Store, open_store
 from store.home import Home
 from store.queries.trajectories import find_trajectory
-from store.queries.videos import find_video, list_videos
 
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
@@ -123,7 +123,7 @@ def question_of(store: Store, asking: Asking) -> Question:
     """The question that was filled in; without videos it is about the only one there is.
 
     Raises:
-        InputError: it has no text, or it is not clear about which video.
+        InputError: it has no text, options that cannot be told apart, or no clear video.
         NotFound: there is no such video.
     """
     text, names = asking.get("text", "").strip(), asking.get("videos") or []
@@ -131,11 +131,9 @@ def question_of(store: Store, asking: Asking) -> Question:
     if not text:
         raise InputError("the question is empty: fill in 'text'")
     with store.begin() as session:
-        known = list_videos(session)
-        found = [find_video(session, name).id for name in names] or [v.id for v in known]
-    if not found or (len(found) > 1 and not names):
+        found = named_or_only(session, names)
+    if not found:
         raise InputError("say in 'videos' which video the question is about")
+    options = told_apart(asking.get("options") or ())
     moment = parse_clock(as_of) if as_of else None
-    return Question(
-        text=text, videos=tuple(found), options=tuple(asking.get("options") or ()), as_of_ms=moment
-    )
+    return Question(text=text, videos=found, options=options, as_of_ms=moment)

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from sqlalchemy.orm import Session
 
 from domain.media import IdentityKind
-from domain.people import Identity, IdentityStatement, untagged
+from domain.people import TAG, Identity, IdentityStatement, untagged
 from memory.identities import Recognised
-from memory.people import TAG, People
+from memory.people import People
 from store.queries import characters as stored
 from store.queries.characters import CharacterAt
 from store.queries.identities import Support, add_statements, support_for

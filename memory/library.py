@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from pydantic import Field
@@ -21,6 +21,7 @@ from store.database import Store
 from store.queries import characters, clips, events, memories, videos
 from store.queries.clips import StoredClip
 from store.queries.dump import dump
+from store.queries.events import PatchAt
 from store.sweep import drop_blobs, sweep_blobs
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "dump_lines",
     "export",
     "list_library",
+    "named_or_only",
     "resolve",
     "show_video",
 ]
@@ -150,6 +152,21 @@ def resolve(session: Session, name: str) -> Video:
     return videos.find_video(session, name)
 
 
+def named_or_only(session: Session, names: Sequence[str]) -> tuple[str, ...]:
+    """The ids of the videos that a question is about: those named, each once, else the only one.
+
+    Empty where none is named and it is not clear which is meant.
+
+    Raises:
+        NotFound: none goes by one of the names.
+        Ambiguous: several do.
+    """
+    if names:
+        return tuple(dict.fromkeys(resolve(session, name).id for name in names))
+    known = videos.list_videos(session)
+    return (known[0].id,) if len(known) == 1 else ()
+
+
 def show_video(store: Store, name: str, as_of_ms: int | None = None) -> Portrait:
     """Everything known of a video, as it was at a moment of video time (None: now).
 
@@ -182,7 +199,7 @@ def _portrait(session: Session, video: Video, last: int) -> Portrait:
             _segment(events.as_segment(video.id, one, spans), people) for one in segments
         ),
         edges=tuple(events.as_edge(one) for one in events.edges_at(session, video.id, last)),
-        pending=_pending(session, video.id, last),
+        pending=_pending(_patches(session, video.id, last)),
     )
 
 
@@ -242,9 +259,12 @@ def _person(found: characters.CharacterAt) -> Person:
     )
 
 
-def _pending(session: Session, video_id: str, last: int) -> tuple[int, ...]:
-    held = [one for one in events.patches_of(session, video_id) if one.at_clip <= last]
-    return held[-1].pending if held else ()
+def _patches(session: Session, video_id: str, last: int) -> list[PatchAt]:
+    return [one for one in events.patches_of(session, video_id) if one.at_clip <= last]
+
+
+def _pending(patches: Sequence[PatchAt]) -> tuple[int, ...]:
+    return patches[-1].pending if patches else ()
 
 
 def check_video(store: Store, name: str, as_of_ms: int | None = None) -> Checked:
@@ -271,13 +291,13 @@ def check_video(store: Store, name: str, as_of_ms: int | None = None) -> Checked
 def _whole(session: Session, video_id: str, last: int) -> Whole:
     stored = clips.clips_of(session, video_id)
     spans = {clip.index: clip.span for clip in stored}
-    patches = [one for one in events.patches_of(session, video_id) if one.at_clip <= last]
+    patches = _patches(session, video_id, last)
     woven = {clip for one in patches for clip in range(one.first_clip, one.at_clip + 1)}
     segments = events.segments_at(session, video_id, last)
     return Whole(
         done=frozenset(c.index for c in stored if c.state == ClipState.DONE and c.index <= last),
         woven=frozenset(woven),
-        pending=frozenset(patches[-1].pending if patches else ()),
+        pending=frozenset(_pending(patches)),
         segments=tuple(events.as_segment(video_id, one, spans) for one in segments),
         edges=tuple(events.as_edge(one) for one in events.edges_at(session, video_id, last)),
     )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from domain.memories import Memory, MemoryDraft, MemoryKind, Source
-from memory.people import TAG, People
+from domain.people import TAG
+from memory.people import People
 
 
 def line(memory: MemoryDraft | Memory, people: People) -> str:

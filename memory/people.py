@@ -7,10 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from domain.media import IdentityKind
-from domain.people import Character, Identity
-
-TAG = re.compile(r"<(face|voice|character)_(\d+)>")
-"""A tag in prompts and memories."""
+from domain.people import TAG, Character, Identity
 
 _NOT_TOLD = "".join(f"(?<!{told} )" for told in ("name is", "name['’]s", "I['’]m", "I am", "named"))
 """Whoever says "my name is Jeff" said so, whatever the name is found to be."""

@@ -7,13 +7,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from domain.people import Character
+from domain.people import TAG, Character
 from memory.people import in_place_of
 from memory.retrieval.words import STOP, plain_words, terms
 from store.queries.search import Line
 
 _WORD = re.compile(r"[^\W_]+")
-_TAG = re.compile(r"<(?:face|voice|character)_\d+>")
 
 
 @dataclass(frozen=True)
@@ -121,18 +120,18 @@ def told(line: Line, names: Mapping[str, str]) -> str:
 
 def readable(line: Line, names: Mapping[str, str]) -> str:
     """A line for a model that reads: with names, but without tags, which are no words."""
-    text = _TAG.sub(lambda tag: names.get(tag[0], "somebody"), line.text)
+    text = TAG.sub(lambda tag: names.get(tag[0], "somebody"), line.text)
     speaker = names.get(line.speaker or "", line.speaker or "")
-    named = speaker and not _TAG.fullmatch(speaker)
+    named = speaker and not TAG.fullmatch(speaker)
     return f"{speaker}: {text}" if named else text
 
 
 def retold(text: str, names: Mapping[str, str]) -> str:
     """``text`` of the machine's own making, with tags and replaced names as they are now."""
-    former = {name: known for name, known in names.items() if not _TAG.fullmatch(name)}
+    former = {name: known for name, known in names.items() if not TAG.fullmatch(name)}
     return with_names(in_place_of(former, text), names)
 
 
 def with_names(text: str, names: Mapping[str, str]) -> str:
     """``text`` with every tag replaced by the name known for it, if any."""
-    return _TAG.sub(lambda tag: names.get(tag[0], tag[0]), text) if "<" in text else text
+    return TAG.sub(lambda tag: names.get(tag[0], tag[0]), text) if "<" in text else text

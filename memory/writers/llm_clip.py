@@ -14,9 +14,9 @@ from pydantic import BaseModel, Field
 from domain.errors import ModelError, ReplayMiss
 from domain.media import IdentityKind, Percept, Utterance
 from domain.memories import ClipMemories, MemoryDraft, MemoryKind, Source
-from domain.people import IdentityStatement
+from domain.people import TAG, IdentityStatement
 from domain.time import TimeSpan
-from memory.people import TAG, People
+from memory.people import People
 from memory.prompts import foreign, listed, prompt
 from memory.writers.local_clip import LocalClipWriter, speaker_of
 from memory.writers.port import ClipContext

@@ -11,10 +11,10 @@ import pytest
 from domain.errors import ModelError, SetupError
 from domain.media import IdentityKind
 from domain.memories import Memory, MemoryKind, Source
-from domain.people import Character, Identity
+from domain.people import TAG, Character, Identity
 from domain.settings import MemorySettings
 from memory.patches import Ground, check
-from memory.people import TAG, People
+from memory.people import People
 from memory.writers import make_writers
 from memory.writers.port import ClipContext, EventWindow, KnownSegment, Line, Writers
 from models.chat import CallRecord

@@ -10,10 +10,10 @@ from pydantic import ValidationError
 from domain.events import EventPatch
 from domain.media import IdentityKind, Percept
 from domain.memories import MemoryKind, Source
-from domain.people import Character, Identity
+from domain.people import TAG, Character, Identity
 from domain.settings import MemorySettings
 from memory.patches import Ground, check, drop, uncovered
-from memory.people import TAG, People
+from memory.people import People
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.local_event import LocalEventWriter
 from memory.writers.port import ClipContext, EventWindow, KnownSegment, Line

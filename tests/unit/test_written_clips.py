@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from domain.errors import ModelError, ReplayMiss
 from domain.media import IdentityKind
 from domain.memories import ClipMemories, Memory, MemoryKind, Source
-from domain.people import Character, Identity
-from memory.people import TAG, People
+from domain.people import TAG, Character, Identity
+from memory.people import People
 from memory.writers.llm_clip import STATED, TRIES, LlmClipWriter, WrittenClip
 from memory.writers.port import ClipContext
 from models.chat import read_value
