@@ -206,8 +206,9 @@ def undo(store: Store, video: str, number: int | None = None) -> Correction:
                 f"correction {last.number} ({last.told}) builds on correction {one.number}: "
                 f"take that back first: homer people undo {found.id} {last.number}"
             )
-        stored.set_undone(session, found.id, one.number)
-        return one.model_copy(update={"undone": True})
+        taken_back = one.model_copy(update={"undone": True})
+        stored.change_correction(session, found.id, taken_back)
+        return taken_back
 
 
 def history(store: Store, video: str) -> list[Correction]:

@@ -15,7 +15,7 @@ leaves nothing behind.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import groupby
 
@@ -111,7 +111,7 @@ def _without(one: CharacterAt, taken: set[str | None]) -> CharacterAt:
     if aliases == one.character.aliases:
         return one
     character = one.character.model_copy(update={"aliases": aliases})
-    return CharacterAt(one.id, character, one.members, one.names, one.from_clip)
+    return replace(one, character=character)
 
 
 class _View:

@@ -102,16 +102,10 @@ def add_correction(
 
 
 def change_correction(session: Session, video_id: str, changed: Correction) -> None:
-    """The correction of that number speaks of fewer people than it did."""
+    """The correction of that number is as ``changed`` has it: taken back, or of fewer people."""
     where = (CorrectionRow.video_id == video_id, CorrectionRow.number == changed.number)
     values = changed.model_dump(mode="json", include={"told", "numbers", "outcomes", "undone"})
     session.execute(update(CorrectionRow).where(*where).values(values))
-
-
-def set_undone(session: Session, video_id: str, number: int) -> None:
-    """The correction of that number is taken back."""
-    where = (CorrectionRow.video_id == video_id, CorrectionRow.number == number)
-    session.execute(update(CorrectionRow).where(*where).values(undone=True))
 
 
 def _correction(row: CorrectionRow) -> Correction:
