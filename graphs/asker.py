@@ -12,7 +12,7 @@ from langchain_core.runnables import RunnableConfig
 from domain.asking import Question
 from domain.errors import InputError
 from domain.forks import ForkEdit
-from domain.trajectory import Ended, Event, Failed, Forked, QuestionAsked, Setup, TimeUp
+from domain.trajectory import Ended, Event, Failed, Forked, QuestionAsked, Setup
 from domain.view import MemoryView
 from graphs.ask import Asked, StoppedEarly
 from graphs.checkpoints import Checkpoints
@@ -169,8 +169,7 @@ class Asker:
         """What the run works with, having spent what ``state`` says."""
         settings = recorder.setup.settings if recorder.setup else self._profile.settings.ask
         meter = Meter(settings, state.get("tokens", 0), state.get("clock", 0.0))
-        meter.recall(recorder.events, state.get("looks", 0))
-        meter.on_late = lambda look: recorder.add(TimeUp(round=recorder.round, look=look))
+        meter.follow(recorder, state.get("looks", 0))
         return self._desks.desk(view, recorder, meter)
 
     def _asked(self, question: Question, view: MemoryView, desk: Desk) -> QuestionAsked:

@@ -107,14 +107,14 @@ def replay(store: Store, name: str, reasoner: MakeReasoner | None = None) -> Rep
     ended = any(isinstance(event, Ended) for event in events)
     known = [e for e in events if ended or not _is_break(e)]
     told = recorder.events if ended else recorder.events[: len(known)]
-    parted = parting(known, told, why)
+    divergence = parting(known, told, why)
     return Replayed(
         trajectory=row.id,
-        events=parted.at if parted else len(known),
+        events=divergence.at if divergence else len(known),
         calls=recorder.past.served,
         searches=sum(isinstance(e, Retrieved) for e in told[inherited(events) :]),
         ended=ended,
-        divergence=parted,
+        divergence=divergence,
     )
 
 
@@ -163,8 +163,7 @@ def _meter(recorder: Recorder, state: State, own: Sequence[Event]) -> Meter:
     up = [event.look for event in own if isinstance(event, TimeUp)]
     setup = _first(recorder).setup
     meter = RecordedMeter(setup.settings, state.get("tokens", 0), up[0] if up else None)
-    meter.recall(recorder.events, state.get("looks", 0))
-    meter.on_late = lambda look: recorder.add(TimeUp(round=recorder.round, look=look))
+    meter.follow(recorder, state.get("looks", 0))
     return meter
 
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
@@ -22,7 +21,7 @@ from domain.time import TimeSpan
 from memory.corrections import Cast, cast_to_correct, find_person
 from memory.erasing import Eraser
 from memory.lines import searchable
-from memory.matching import unit
+from memory.matching import direction
 from memory.people import People
 from models.ports import TextEmbedder
 from store.database import Store
@@ -237,8 +236,7 @@ class _Forgetting:
         vectors = stored.lines_at(self._session, self._video, clip)
         told = Told(ClipRow, {"video_id": self._video, "clip": clip}, {})
         self.kept += stored.copies(self._session, ClipRow, stored.key_of(told))
-        mean = unit(np.mean(vectors, axis=0))[0].tolist()
-        stored.rewrite(self._session, told, {"embedding": mean})
+        stored.rewrite(self._session, told, {"embedding": direction(vectors)})
 
 
 def _names(one: CharacterAt) -> list[str]:

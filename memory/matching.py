@@ -23,6 +23,11 @@ def unit(vectors: Any) -> Matrix:
     return np.asarray(rows / np.where(norms > 0, norms, 1.0))
 
 
+def direction(vectors: Any) -> list[float]:
+    """The common direction of rows (N, D) as a list of D numbers, length 1."""
+    return [float(one) for one in unit(np.mean(vectors, axis=0))[0]]
+
+
 def group_vector(group: Group) -> Matrix:
     """The mean direction of a group's sightings, shape (D,), length 1."""
     mean = unit([sighting.vector for sighting in group.sightings]).mean(axis=0)

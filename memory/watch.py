@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-import numpy as np
 from sqlalchemy.orm import Session
 
 from domain.errors import ModelError, NotFound
@@ -18,7 +17,7 @@ from memory.corrected import learned_people, people_of
 from memory.facts import store_memories
 from memory.identities import Engine, Recognised, keep_exemplars, recognise
 from memory.lines import clip_text, searchable
-from memory.matching import unit
+from memory.matching import direction
 from memory.people import People
 from memory.tools import Tools
 from memory.weave import weave_due
@@ -196,7 +195,7 @@ class _Maker:
             self.session, self.video_id, clip, written.drafts, vectors, people, self.settings
         )
         # The lines' common direction: embedding the whole text would cost as much as all of them.
-        embedding = unit(np.mean(vectors, axis=0))[0].tolist() if vectors else None
+        embedding = direction(vectors) if vectors else None
         mark_clip(self.session, self.video_id, clip, ClipState.DONE, percept.error, text, embedding)
 
     def _keep_blobs(self, blobs: Mapping[str, bytes], keep: BlobStore) -> None:

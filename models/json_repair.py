@@ -49,7 +49,7 @@ def read_object(text: str) -> dict[str, Any]:
         value, _ = json.JSONDecoder(strict=False).raw_decode(answer, start)
     except (ValueError, RecursionError):
         value = _Reader(answer, start).value(0)
-    return {storable(str(name)): _storable(one) for name, one in value.items()}
+    return dict(_storable(value))
 
 
 def is_whole(text: str) -> bool:

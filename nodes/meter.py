@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 from domain.settings import AskSettings
 from domain.trajectory import Event, ModelCalled, TimeUp
+
+if TYPE_CHECKING:
+    from nodes.recorder import Recorder
 
 
 class Meter:
@@ -43,6 +47,11 @@ class Meter:
             if isinstance(event, ModelCalled):
                 self.largest = max(self.largest, event.tokens_in + event.tokens_out)
             self._late = self._late or isinstance(event, TimeUp)
+
+    def follow(self, recorder: Recorder, looks: int) -> None:
+        """Know again what the recorder's run knew, and put on its record when time is up."""
+        self.recall(recorder.events, looks)
+        self.on_late = lambda look: recorder.add(TimeUp(round=recorder.round, look=look))
 
     @property
     def clock(self) -> float:

@@ -11,7 +11,7 @@ from nodes.recorder import Recorder
 
 
 class RecordedRanker:
-    """Ranks by ``ranker`` what the recorder's past does not hold; ``ranker`` None asks nobody."""
+    """Ranks by ``ranker`` what the recorder's past does not hold."""
 
     def __init__(self, ranker: Ranker, recorder: Recorder) -> None:
         self._ranker, self._recorder = ranker, recorder

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from domain.asking import Action, SubtaskState
+from domain.asking import SubtaskState
 from domain.trajectory import AnswerProposed, Interrupted
 from nodes.desk import Desk
 from nodes.finish import NOTHING_YET, end
 from nodes.reasoners.port import Conclusion, Turn
 from nodes.state import Outcome, State, ledger_of, outcome_of, plain
-from nodes.synthesize import fallback
+from nodes.synthesize import answering, fallback
 from nodes.turns import turn_of
 
 SO_FAR = "Stopped before the search was over: this is the best answer so far."
@@ -18,21 +18,12 @@ WHY = "it was stopped"
 def stop(state: State, desk: Desk) -> State:
     """End the trajectory with what it knows at this step."""
     number = state.get("round", 0)
-    action = outcome_of(state).action or _action(_so_far(state, turn_of(state, desk)))
+    action = outcome_of(state).action or answering(_so_far(state, turn_of(state, desk)))
     desk.recorder.step = "stop"
     desk.recorder.add(Interrupted(round=number))
     desk.recorder.add(AnswerProposed(round=number, action=action, accepted=True))
     outcome = Outcome(action=action, why=WHY, note=SO_FAR)
     return end({**state, "outcome": plain(outcome)}, desk, "stopped")
-
-
-def _action(said: Conclusion) -> Action:
-    return Action(
-        kind="answer",
-        answer=said.option or said.text,
-        citations=said.refs,
-        not_in_memory=said.not_in_memory,
-    )
 
 
 def _so_far(state: State, turn: Turn) -> Conclusion:

@@ -96,16 +96,21 @@ def _settled(state: State, desk: Desk, said: Conclusion, note: str) -> State:
     }
     target = state.get("current") or next((s.id for s in ledger.subtasks), "")
     ledger = bind(ledger, target, missing, max(missing.values(), default=0.0))
-    action = Action(
+    action = answering(said)
+    desk.recorder.add(AnswerProposed(round=number, action=action, accepted=True))
+    changes = {"action": action, "surveyed": bool(said.found), "share": said.share, "note": note}
+    outcome = outcome_of(state).model_copy(update=changes)
+    return {"ledger": plain(ledger), "outcome": plain(outcome), "next": "finish"}
+
+
+def answering(said: Conclusion) -> Action:
+    """A conclusion as the action that ends a run."""
+    return Action(
         kind="answer",
         answer=said.option or said.text,
         citations=said.refs,
         not_in_memory=said.not_in_memory,
     )
-    desk.recorder.add(AnswerProposed(round=number, action=action, accepted=True))
-    changes = {"action": action, "surveyed": bool(said.found), "share": said.share, "note": note}
-    outcome = outcome_of(state).model_copy(update=changes)
-    return {"ledger": plain(ledger), "outcome": plain(outcome), "next": "finish"}
 
 
 def _survey(question: Question, said: Conclusion, number: int) -> Retrieved:

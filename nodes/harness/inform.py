@@ -40,7 +40,12 @@ def quoted(text: str, most: int = LINE) -> str:
     safe = "".join(
         part if TAG.fullmatch(part) else part.translate(_BRACKETS) for part in _TAGS.split(flat)
     )
-    return safe if len(safe) <= most else _CUT.sub("", safe[: most - 1]).rstrip() + "…"
+    return safe if len(safe) <= most else begun(safe, most - 1)
+
+
+def begun(text: str, most: int) -> str:
+    """The beginning of ``text`` without half a tag at its end, and a sign that more follows."""
+    return _CUT.sub("", text[:most]).rstrip() + "…"
 
 
 def _visible(char: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
@@ -15,6 +14,7 @@ from models.messages import Message, assistant, system, user
 from nodes.harness.constrain import is_asked, letter, words
 from nodes.harness.inform import (
     action_line,
+    begun,
     card,
     focus_line,
     has_news,
@@ -41,7 +41,6 @@ OLD_LINES = 4
 OLD_LINE = 200
 """Characters of one of these lines, its mark among them."""
 END = "</memory>"
-_CUT = re.compile(r"<[^>]*$")
 CONCLUDE_LINES = 60
 
 
@@ -219,7 +218,7 @@ def _shortened(text: str) -> str:
 def _begun(line: str) -> str:
     """A memory's mark with the beginning of its words."""
     words = line.removesuffix(END)
-    return line if len(words) <= OLD_LINE else _CUT.sub("", words[:OLD_LINE]).rstrip() + "…" + END
+    return line if len(words) <= OLD_LINE else begun(words, OLD_LINE) + END
 
 
 def _ledger(turn: Turn, current: Subtask | None) -> str:

@@ -5,15 +5,12 @@ Each example lives in a transaction that is rolled back.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
-from sqlalchemy.orm import Session
 
 from domain.media import (
     Box,
@@ -30,7 +27,7 @@ from store.database import Store
 from store.queries.identities import add_identities, change_exemplars, exemplars_of
 from store.queries.percepts import add_blobs, add_percept, clip_state, title_of
 from store.queries.records import Record, records
-from tests.support.memory import VIDEO, clip, direction, known_video
+from tests.support.memory import VIDEO, clip, direction, known_video, undone
 
 CLIP = 1
 START, END = 30_000, 60_000
@@ -103,14 +100,6 @@ PERCEPTS = st.builds(
 def known(store: Store) -> Store:
     known_video(store, 3)
     return store
-
-
-@contextmanager
-def undone(store: Store) -> Iterator[Session]:
-    """A transaction of which nothing stays."""
-    with store.begin() as session:
-        yield session
-        session.rollback()
 
 
 def rows(found: list[Record], kind: str) -> list[Record]:

@@ -5,8 +5,6 @@ Each example lives in a transaction that is rolled back, so that they are quick 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,7 +31,7 @@ from store.queries.memories import (
     supersede,
 )
 from store.queries.progress import settled
-from tests.support.memory import VIDEO, direction, known_video, span
+from tests.support.memory import VIDEO, direction, known_video, span, undone
 
 CLIPS = 6
 quick = hypothesis_settings(
@@ -46,14 +44,6 @@ CLIP = st.integers(0, CLIPS - 1)
 def known(store: Store) -> Store:
     known_video(store, CLIPS)
     return store
-
-
-@contextmanager
-def undone(store: Store) -> Iterator[Session]:
-    """A transaction of which nothing stays."""
-    with store.begin() as session:
-        yield session
-        session.rollback()
 
 
 class Fact(NamedTuple):

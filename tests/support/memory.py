@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from sqlalchemy.orm import Session
 
 from domain.media import (
     Box,
@@ -157,3 +159,11 @@ def known_video(store: Store, clips: int, video: str = VIDEO) -> str:
     with store.begin() as session:
         add_video(session, row, [clip(n) for n in range(clips)], {})
     return video
+
+
+@contextmanager
+def undone(store: Store) -> Iterator[Session]:
+    """A transaction of which nothing stays."""
+    with store.begin() as session:
+        yield session
+        session.rollback()
