@@ -6,29 +6,23 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from cli.console import clean, note, say, say_json
+from cli.console import clean, say, say_json
 from domain.people import in_words
 
 if TYPE_CHECKING:
     from domain.asking import Answer, Citation, Question
-    from domain.trajectory import Event
+    from domain.live import Told
     from flows.desk import Desk
     from graphs.ask import Asked
 
 SHOWN = 160
 
 
-def tell(event: Event) -> None:
-    """One event as a line for the person who waits, where it says something new."""
-    for line in lines_of(event):
-        note(line)
-
-
-def lines_of(event: Event) -> Iterator[str]:
-    """An event as lines; most events have none."""
-    write = _WRITERS.get(event.kind)
+def lines_of(told: Told) -> Iterator[str]:
+    """What a run tells as lines; most of it has none."""
+    write = _WRITERS.get(told.kind)
     if write is not None:
-        yield from write(event)
+        yield from write(told)
 
 
 def _plan(event: Any) -> Iterator[str]:

@@ -82,7 +82,8 @@ def _refuse(complaint: str, *given: object) -> None:
 
 def _resume(name: str, profile: str | None, json: bool) -> None:
     """Goes on with a question; one that is answered shows its answer again."""
-    from cli.answers import shown, tell
+    from cli.answers import shown
+    from cli.live import teller
     from flows.desk import open_desk_of
     from graphs.ask import resume
 
@@ -90,7 +91,9 @@ def _resume(name: str, profile: str | None, json: bool) -> None:
         if row.answer is not None and row.state == "done":
             note("this question is answered already")
         with shown(desk, row.question, json) as show:
-            show(resume(desk.store, desk.toolbox, row.id, None if json else tell))
+            with teller(silent=json) as tell:
+                asked = resume(desk.store, desk.toolbox, row.id, tell)
+            show(asked)
 
 
 def _ask_one(
@@ -101,7 +104,8 @@ def _ask_one(
     profile: str | None,
     json: bool,
 ) -> None:
-    from cli.answers import shown, tell
+    from cli.answers import shown
+    from cli.live import teller
     from flows.desk import open_desk
     from graphs.ask import ask
 
@@ -109,7 +113,9 @@ def _ask_one(
     with open_desk(profile) as desk:
         question = _question(desk, text, videos, options, as_of_ms)
         with shown(desk, question, json) as show:
-            show(ask(desk.store, desk.toolbox, question, None if json else tell))
+            with teller(silent=json) as tell:
+                asked = ask(desk.store, desk.toolbox, question, tell)
+            show(asked)
 
 
 def _question(

@@ -40,7 +40,8 @@ def fork(
     homer trajectory 3f2a --round 2 --json > round.json; edit it; then
     homer fork 3f2a --round 2 --edit round.json
     """
-    from cli.answers import shown, tell
+    from cli.answers import shown
+    from cli.live import teller
     from flows.desk import open_desk_of
     from graphs.ask import fork as run_fork
 
@@ -49,7 +50,9 @@ def fork(
         if not json:
             note(f"a fork of {row.id} at round {at}")
         with shown(desk, row.question, json) as show:
-            show(run_fork(desk.store, desk.toolbox, row.id, at, change, None if json else tell))
+            with teller(silent=json) as tell:
+                asked = run_fork(desk.store, desk.toolbox, row.id, at, change, tell)
+            show(asked)
 
 
 def read_edit(path: Path | None, profile: str | None) -> ForkEdit:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from domain.asking import Answer, Question
-from domain.trajectory import Event
+from domain.live import Tell
 
 if TYPE_CHECKING:
     from domain.forks import ForkEdit
@@ -40,9 +39,11 @@ def ask(
     store: Store,
     toolbox: Toolbox,
     question: Question,
-    on_event: Callable[[Event], None] | None = None,
+    on_event: Tell | None = None,
 ) -> Asked:
-    """Run the machine on ``question``; ``on_event`` sees every event as it happens.
+    """Run the machine on ``question``.
+
+    ``on_event`` sees every event as it happens, and the model's replies as they are written.
 
     Raises:
         NotFound: a video of the question is not in the library.
@@ -60,7 +61,7 @@ def resume(
     store: Store,
     toolbox: Toolbox,
     name: str,
-    on_event: Callable[[Event], None] | None = None,
+    on_event: Tell | None = None,
 ) -> Asked:
     """Go on with the question of the trajectory ``name``; see ``graphs.asker.Asker.resume``."""
     from graphs.asker import Asker
@@ -75,7 +76,7 @@ def fork(
     name: str,
     number: int,
     edit: ForkEdit,
-    on_event: Callable[[Event], None] | None = None,
+    on_event: Tell | None = None,
 ) -> Asked:
     """Go on from a round of a trajectory as a new one; see ``graphs.asker.Asker.fork``."""
     from graphs.asker import Asker

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, cast
 
@@ -12,6 +12,7 @@ from langchain_core.runnables import RunnableConfig
 from domain.asking import Question
 from domain.errors import InputError
 from domain.forks import ForkEdit
+from domain.live import Tell
 from domain.trajectory import Ended, Event, Failed, Forked, QuestionAsked, Setup
 from domain.view import MemoryView
 from graphs.ask import Asked, StoppedEarly
@@ -48,8 +49,6 @@ BROKEN_OFF = "machine"
 
 DONE = "done"
 
-OnEvent = Callable[[Event], None]
-
 
 class Asker:
     """Asks any number of questions of one memory, from any number of threads.
@@ -70,7 +69,7 @@ class Asker:
         self._claims = self._checkpoints.claims
         self._graph = build(self._checkpoints.saver)
 
-    def ask(self, question: Question, on_event: OnEvent | None = None) -> Asked:
+    def ask(self, question: Question, on_event: Tell | None = None) -> Asked:
         """Answer one question; see ``graphs.ask.ask``.
 
         Raises:
@@ -78,7 +77,7 @@ class Asker:
         """
         return self._run(*self.begin(question, on_event))
 
-    def begin(self, question: Question, on_event: OnEvent | None = None) -> tuple[State, Desk]:
+    def begin(self, question: Question, on_event: Tell | None = None) -> tuple[State, Desk]:
         """Put a question on record: the state to start from, and what its run works with."""
         with self._store.begin() as session:
             view = view_of(session, question.videos, question.as_of_ms)
@@ -90,7 +89,7 @@ class Asker:
         state = _start(trajectory, question, view)
         return state, self._ready(state, recorder, view)
 
-    def resume(self, name: str, on_event: OnEvent | None = None) -> Asked:
+    def resume(self, name: str, on_event: Tell | None = None) -> Asked:
         """Go on with a question that was broken off, from its last finished step.
 
         Calls that were answered and recorded are not made again. ``on_event`` sees what happens
@@ -120,9 +119,7 @@ class Asker:
         recorder.past = going_on(calls, recorder.events)
         return self._run(state, self._ready(state, recorder, row.view), saved=bool(saved))
 
-    def fork(
-        self, name: str, number: int, edit: ForkEdit, on_event: OnEvent | None = None
-    ) -> Asked:
+    def fork(self, name: str, number: int, edit: ForkEdit, on_event: Tell | None = None) -> Asked:
         """Go on from round ``number`` of a trajectory as a new one, with ``edit``.
 
         What came before the round is taken over; models are called from there on only.
@@ -162,7 +159,7 @@ class Asker:
         changes = {"profile": self._profile.name, "reasoner": kind, "setup": setup}
         return first.model_copy(update=changes)
 
-    def _recorder(self, trajectory: str, on_event: OnEvent | None) -> Recorder:
+    def _recorder(self, trajectory: str, on_event: Tell | None) -> Recorder:
         return Recorder(self._store, trajectory, self._checkpoints.append, on_event)
 
     def _desk(self, view: MemoryView, recorder: Recorder, state: State) -> Desk:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 
 from domain.asking import Question
-from domain.trajectory import Event
+from domain.live import Tell, Told
 from graphs.ask import Asked
 from graphs.asker import Asker
-
-Tell = Callable[[Event], None]
 
 
 class _Stop:
@@ -21,11 +19,11 @@ class _Stop:
         self._wanted = threading.Event()
 
     def set(self) -> None:
-        """Stop at the next event."""
+        """Stop at the next event or word."""
         self._wanted.set()
 
     def check(self) -> None:
-        """Called by the run's thread at every event.
+        """Called by the run at every event and word.
 
         Raises:
             KeyboardInterrupt: the run is to stop.
@@ -35,19 +33,19 @@ class _Stop:
             raise KeyboardInterrupt
 
 
-async def stream(asker: Asker, question: Question) -> AsyncGenerator[Event | Asked, None]:
-    """Ask in a thread of its own: every event as it happens, and the answer last.
+async def stream(asker: Asker, question: Question) -> AsyncGenerator[Told | Asked, None]:
+    """Ask in a thread of its own: every event and word as it comes, and the answer last.
 
-    Who closes the iterator early stops the run at its next event; what it knows by then is kept as
-    the trajectory's answer, marked as stopped, as after Ctrl-C.
+    Who closes the iterator early stops the run at its next event or word; what it knows by then is
+    kept as the trajectory's answer, marked as stopped, as after Ctrl-C.
 
     Raises:
         HomerError: as ``graphs.ask.ask``.
     """
-    told: asyncio.Queue[Event | None] = asyncio.Queue()
+    told: asyncio.Queue[Told | None] = asyncio.Queue()
     loop, stop = asyncio.get_running_loop(), _Stop()
 
-    def tell(event: Event) -> None:
+    def tell(event: Told) -> None:
         stop.check()
         loop.call_soon_threadsafe(told.put_nowait, event)
 

@@ -21,7 +21,7 @@ from models.messages import Message, as_recorded, as_sent, request_hash
 from models.plain_lines import fields_in, protocol_of
 from models.prices import cost_usd
 from models.profile import IN_PROCESS
-from models.structured import Answer
+from models.structured import Answer, Hear
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -140,6 +140,7 @@ class StructuredChat:
         timeout_s: float | None = None,
         images: Sequence[bytes] = (),
         max_tokens: int | None = None,
+        hear: Hear | None = None,
     ) -> Reply[T]:
         """Ask for a value of type ``schema``.
 
@@ -151,6 +152,7 @@ class StructuredChat:
             timeout_s: seconds for all of it, retries included; None: the profile's.
             images: JPEG or PNG files.
             max_tokens: ends the answer sooner than the profile does.
+            hear: is told the answer as it grows, from another thread; no recorded one.
 
         Raises:
             ModelError: no answer in time, an error for one, or an answer that does not fit.
@@ -179,6 +181,7 @@ class StructuredChat:
             limit,
             protocol_of(schema),
             max_tokens,
+            hear,
         )
         return self._asked(blank, schema, send)
 

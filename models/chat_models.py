@@ -50,6 +50,9 @@ def make_chat_model(spec: ChatSpec, temperature: float | None) -> BaseChatModel:
     if key is not None:
         options["api_key"] = key
     provider = "openai" if spec.provider == IN_PROCESS else spec.provider
+    if provider == "openai":
+        # A reply that comes in pieces is counted too, also by servers other than OpenAI's own.
+        options["stream_usage"] = True
     try:
         return make(spec.model_name, model_provider=provider, **options)
     except ImportError as error:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +13,7 @@ from domain.errors import ModelError, SetupError
 from models.chat_models import ChatFactory, key_variable, make_chat_model, without_key
 from models.patience import CallFailed, patiently
 from models.profile import ChatSpec, Structure
-from models.structured import Answer, request, weaker
+from models.structured import Answer, Hear, request, weaker
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -33,6 +35,7 @@ class Endpoint:
     def __init__(self, spec: ChatSpec, factory: ChatFactory = make_chat_model) -> None:
         self.spec = spec
         self.structure: Structure = spec.structure
+        self.streams = True
         self._factory = factory
         self._models: dict[tuple[float | None, int], BaseChatModel] = {}
 
@@ -52,11 +55,13 @@ class Endpoint:
         timeout_s: float,
         protocol: str = "",
         max_tokens: int | None = None,
+        hear: Hear | None = None,
     ) -> Answer:
         """Send a request in the strongest way that the server takes, and remember which that is.
 
         ``protocol`` is how to answer where the server takes text only, if not as a JSON object;
-        ``max_tokens`` ends the answer sooner than the profile does.
+        ``max_tokens`` ends the answer sooner than the profile does. ``hear`` is told the reply as
+        it grows, from another thread, and no more once this returns.
 
         Raises:
             ModelError: no answer, or an error for one.
@@ -65,19 +70,27 @@ class Endpoint:
         model = self._model(temperature, max_tokens)
         deadline = time.monotonic() + timeout_s
         refusal: CallFailed | None = None
-        for structure in weaker(self.structure):
-            call = partial(request, model, structure, messages, schema, protocol)
-            try:
-                answer = patiently(call, deadline, self.spec.retries)
-            except CallFailed as failure:
-                if not _refuses(failure):
-                    raise self._error(failure) from failure
-                refusal = refusal or failure
-            else:
-                self.structure = structure
-                return answer
+        for structure, told in self._ways(hear):
+            with _heard(told) as ear:
+                call = partial(request, model, structure, messages, schema, protocol, ear)
+                try:
+                    answer = patiently(call, deadline, self.spec.retries)
+                except CallFailed as failure:
+                    if not _refuses(failure):
+                        raise self._error(failure) from failure
+                    refusal = refusal or failure
+                    continue
+            self.structure, self.streams = structure, self.streams and told is hear
+            return answer
         # Whatever was wrong, it was not the way of asking: the first complaint says it best.
         raise self._error(refusal or CallFailed("the server takes no request")) from refusal
+
+    def _ways(self, hear: Hear | None) -> Iterator[tuple[Structure, Hear | None]]:
+        """The ways of asking, strongest first; of two that differ in nothing else, the live one."""
+        for structure in weaker(self.structure):
+            if hear is not None and self.streams:
+                yield structure, hear
+            yield structure, None
 
     def _model(self, temperature: float | None, max_tokens: int | None = None) -> BaseChatModel:
         key = temperature, self._most(max_tokens)
@@ -99,6 +112,26 @@ class Endpoint:
             return SetupError(f"{name} does not let us in ({failure.status}): check {variable}")
         where = f" at {self.spec.base_url}" if self.spec.base_url else ""
         return ModelError(f"{name}{where} did not answer: {without_key(str(failure), self.spec)}")
+
+
+@contextmanager
+def _heard(hear: Hear | None) -> Iterator[Hear | None]:
+    """``hear``, until the call is over: one that was given up may still go on by itself."""
+    if hear is None:
+        yield None
+        return
+    lock, over = threading.Lock(), threading.Event()
+
+    def tell(text: str) -> None:
+        with lock:
+            if not over.is_set():
+                hear(text)
+
+    try:
+        yield tell
+    finally:
+        with lock:
+            over.set()
 
 
 def _refuses(failure: CallFailed) -> bool:

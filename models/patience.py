@@ -37,10 +37,12 @@ def within(seconds: float, call: Callable[[], T]) -> T:
     A client's own time limit often counts from the last byte; this one counts from the start.
 
     Raises:
-        CallFailed: the time is over, or the call raised anything at all.
+        CallFailed: the time is over, or the call raised any error at all.
+        KeyboardInterrupt: the call did.
     """
     results: list[T] = []
     errors: list[Exception] = []
+    stops: list[KeyboardInterrupt] = []
     context = copy_context()
 
     def run() -> None:
@@ -48,12 +50,16 @@ def within(seconds: float, call: Callable[[], T]) -> T:
             results.append(context.run(call))
         except Exception as error:  # noqa: BLE001 - an edge: clients have their own errors
             errors.append(error)
+        except KeyboardInterrupt as stop:
+            stops.append(stop)
 
     thread = threading.Thread(target=run, daemon=True, name="model-call")
     thread.start()
     thread.join(max(0.0, seconds))
     if results:
         return results[0]
+    if stops:
+        raise stops[0]
     if errors:
         raise _failure(errors[0]) from errors[0]
     raise CallFailed(f"no answer within {max(0.0, seconds):.1f} s")

@@ -85,6 +85,7 @@ class Calls:
                 timeout_s=max(LEAST_SECONDS, self._meter.seconds_left),
                 images=images,
                 max_tokens=room,
+                hear=self._recorder.hear(round, purpose),
             )
         except ReplayMiss:
             raise

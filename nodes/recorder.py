@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeVar
 
 from domain.asking import Evidence
+from domain.live import Said, Tell
 from domain.trajectory import Event, QuestionAsked, Retrieved, Setup
 from nodes.past import Past
 from store.queries.trajectories import Mark, drop_events, events_of
@@ -33,7 +34,7 @@ class Recorder:
         store: Store,
         trajectory: str,
         append: Append,
-        on_event: Callable[[Event], None] | None = None,
+        on_event: Tell | None = None,
     ) -> None:
         self._store, self.trajectory = store, trajectory
         self._append, self._on_event = append, on_event
@@ -85,6 +86,13 @@ class Recorder:
             self._marks.append(Mark(datetime.now(UTC), self.step))
             if self._on_event is not None:
                 self._on_event(event)
+
+    def hear(self, number: int, purpose: str) -> Callable[[str], None] | None:
+        """What tells whoever watches live how a reply of round ``number`` grows, if anyone does."""
+        tell = self._on_event
+        if tell is None:
+            return None
+        return lambda text: tell(Said(round=number, purpose=purpose, text=text))
 
     def flush(self, *, step: bool = False) -> None:
         """Write what is new; at the end of a ``step``, with the checkpoint after it."""

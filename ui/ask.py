@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from cli.answers import answer_line, lines_of
+from cli.live import tail
 from domain.asking import Question
 from domain.errors import HomerError, ModelError
+from domain.live import Said
 from domain.people import in_words
 from domain.time import parse_clock
 from graphs.ask import Asked
@@ -21,6 +23,10 @@ from ui.words import plain
 
 if TYPE_CHECKING:
     from domain.asking import Citation
+
+
+WORDS = 120
+"""Characters shown of what the model writes at the moment."""
 
 
 def ask_page() -> None:
@@ -85,15 +91,19 @@ def _run(desk: PageDesk, question: Question) -> None:
 
 
 async def _answered(desk: PageDesk, question: Question) -> Asked:
-    """Writes lines about the rounds as they come; who leaves the page stops the search."""
+    """Writes rounds and words as they come; who leaves the page stops the search."""
     made: Asked | None = None
+    lines, words = st.container(), st.empty()
     async with aclosing(stream(desk.asker, question)) as told:
-        async for event in told:
-            if isinstance(event, Asked):
-                made = event
+        async for one in told:
+            if isinstance(one, Asked):
+                made = one
+            elif isinstance(one, Said):
+                words.caption(plain(tail(one, WORDS)))
             else:
-                for line in lines_of(event):
-                    st.write(plain(line))
+                for line in lines_of(one):
+                    lines.write(plain(line))
+    words.empty()
     if made is None:
         raise ModelError("the machine ended without an answer")
     return made

@@ -28,6 +28,7 @@ from nodes.history import load_history
 from store.database import Store
 from store.queries.clips import view_of
 from tests.support.asking import PARTY, WordToolbox, remember_party
+from tests.support.heard import into
 from tests.support.obedient import LlmToolbox, obedient
 from tests.support.openai_server import OpenAIServer
 
@@ -63,7 +64,7 @@ def asking(store: Store, toolbox: Toolbox) -> Run:
                 remember_party(store, clips)
         events: list[Event] = []
         question = Question(text=text, videos=(PARTY,), options=options, as_of_ms=as_of_ms)
-        return ask(store, toolbox, question, events.append), events
+        return ask(store, toolbox, question, into(events)), events
 
     return run
 

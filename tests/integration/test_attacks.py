@@ -26,6 +26,7 @@ from nodes.harness.inform import MARKS
 from store.database import Store
 from store.queries.clips import view_of
 from tests.support.asking import PARTY, WordToolbox
+from tests.support.heard import into
 from tests.support.memory import percept, said, text_at
 from tests.support.obedient import LlmToolbox, obedient, purpose_of, texts_of
 from tests.support.openai_server import OpenAIServer
@@ -73,9 +74,9 @@ def talk(
     """One question, of the local reasoner where there is no script; and all that was sent."""
     events: list[Event] = []
     if script is None:
-        return ask(store, WordToolbox(), question, events.append), events, []
+        return ask(store, WordToolbox(), question, into(events)), events, []
     with OpenAIServer(script) as server:
-        asked = ask(store, LlmToolbox(server, images=False), question, events.append)
+        asked = ask(store, LlmToolbox(server, images=False), question, into(events))
         sent = ["\n".join(texts_of(r)[1:]) for r in server.requests]
     return asked, events, sent
 

@@ -18,8 +18,9 @@ from store.database import Store
 from store.queries.calls import calls_of, messages_of, usage_of
 from store.schema import MessageRow
 from tests.support.asking import PARTY, remember_party
+from tests.support.heard import into
 from tests.support.obedient import LlmToolbox, obedient, purpose_of, texts_of
-from tests.support.openai_server import Answer, OpenAIServer
+from tests.support.openai_server import EVERYTHING, Answer, OpenAIServer
 from tests.support.remembered import Said, watch
 
 GATE = Question(text="Who opens the gate?", videos=(PARTY,), options=("Bob", "Ann", "a dog"))
@@ -43,9 +44,9 @@ def run(
     store: Store, script: Script, question: Question = GATE, **spec: Any
 ) -> tuple[Asked, list[Event], OpenAIServer]:
     events: list[Event] = []
-    supports = spec.pop("supports", {"json_schema", "tools", "usage", "images"})
+    supports = spec.pop("supports", EVERYTHING)
     with OpenAIServer(script, supports) as server:
-        asked = ask(store, LlmToolbox(server, **spec), question, events.append)
+        asked = ask(store, LlmToolbox(server, **spec), question, into(events))
     return asked, events, server
 
 

@@ -9,6 +9,7 @@ from domain.trajectory import Ended, Event, RoundOpened
 from graphs.ask import ask
 from store.database import Store
 from tests.support.asking import PARTY
+from tests.support.heard import into
 from tests.support.obedient import LlmToolbox, purpose_of, texts_of
 from tests.support.openai_server import OpenAIServer
 from tests.support.remembered import Event as Segment
@@ -72,7 +73,7 @@ def test_a_round_over_half_an_hour_reads_at_most_six_thousand_tokens(store: Stor
     options = tuple(f"the box of the {place}" for place in PLACES)
     question = Question(text="Which box is opened last?", videos=(PARTY,), options=options)
     with OpenAIServer(restless) as server:
-        ask(store, LlmToolbox(server, images=False), question, events.append)
+        ask(store, LlmToolbox(server, images=False), question, into(events))
         sent = [sum(map(len, texts_of(request))) for request in server.requests]
     rounds = sum(isinstance(event, RoundOpened) for event in events)
     assert isinstance(events[-1], Ended)

@@ -13,7 +13,8 @@ import pytest
 from domain.asking import Question
 from domain.errors import ModelError, NotFound
 from domain.ledger import Draft
-from domain.trajectory import Ended, Event, RoundOpened
+from domain.live import Told
+from domain.trajectory import Ended, RoundOpened
 from graphs.ask import Asked
 from graphs.asker import Asker
 from graphs.stream import stream
@@ -43,7 +44,7 @@ def desks(**scripts: Any) -> ScriptedDesks:
     return ScriptedDesks(ScriptedReasoner(plan=[PLAN], **scripts), ScriptedMemory(list(FINDS)))
 
 
-async def everything(asker: Asker, question: Question = QUESTION) -> list[Event | Asked]:
+async def everything(asker: Asker, question: Question = QUESTION) -> list[Told | Asked]:
     return [told async for told in stream(asker, question)]
 
 
@@ -94,7 +95,7 @@ def test_two_questions_run_side_by_side_in_one_loop(store: Store) -> None:
             both.wait()
         return varied(turn)
 
-    async def two(asker: Asker, other: Asker) -> list[list[Event | Asked]]:
+    async def two(asker: Asker, other: Asker) -> list[list[Told | Asked]]:
         return list(await asyncio.gather(everything(asker), everything(other)))
 
     with (

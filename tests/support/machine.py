@@ -31,6 +31,7 @@ from store.home import Home
 from store.queries.clips import mark_clip
 from store.queries.trajectories import list_trajectories
 from store.queries.videos import add_video
+from tests.support.heard import into
 
 VIDEO = "0123456789abcdef"
 WORDS = (
@@ -314,7 +315,7 @@ def run(
     asked = Question(text=question, videos=(VIDEO,), options=tuple(options))
     with asker_for(store, desks) as asker:
         try:
-            result = asker.ask(asked, events.append)
+            result = asker.ask(asked, into(events))
         finally:
             if events:
                 replays(store, reasoner)

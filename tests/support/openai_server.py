@@ -13,24 +13,32 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import islice
 from types import TracebackType
 from typing import Any, Self
 
-EVERYTHING = frozenset({"json_schema", "tools", "usage", "images"})
+EVERYTHING = frozenset({"json_schema", "tools", "usage", "images", "stream"})
+PIECE = 7
+"""Characters of a reply that is sent in pieces."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """One answer. ``drip_s`` sends it byte by byte with that pause; ``drop`` hangs up instead."""
+    """One answer. ``drip_s`` sends it byte by byte with that pause; ``drop`` hangs up instead.
+
+    Of a reply sent in pieces ``pause_s`` follows each, and it ends after ``pieces`` of them.
+    """
 
     content: Any = ""
     status: int = 200
     delay_s: float = 0.0
     drip_s: float = 0.0
     drop: bool = False
+    pause_s: float = 0.0
+    pieces: int | None = None
     finish: str = "stop"
     tokens: tuple[int, int] = (100, 20)
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -48,8 +56,8 @@ class OpenAIServer:
 
     Args:
         script: the answers, or a function that makes them.
-        supports: of ``json_schema``, ``tools``, ``images`` those that are not refused with 400, and
-            ``usage`` if tokens are counted.
+        supports: of ``json_schema``, ``tools``, ``images``, ``stream`` those that are not refused
+            with 400, and ``usage`` if tokens are counted.
     """
 
     def __init__(self, script: Script = (), supports: Iterable[str] = EVERYTHING) -> None:
@@ -100,6 +108,8 @@ class OpenAIServer:
             return "response_format is not supported"
         if "tools" in request and "tools" not in self.supports:
             return "tools are not supported"
+        if request.get("stream") and "stream" not in self.supports:
+            return "stream is not supported"
         if "image_url" in json.dumps(request) and "images" not in self.supports:
             return "this model cannot look at images"
         return None
@@ -149,7 +159,39 @@ def _completion(answer: Answer, request: dict[str, Any], usage: bool) -> dict[st
     return body
 
 
-def _handler(server: OpenAIServer) -> type[BaseHTTPRequestHandler]:
+def _chunks(answer: Answer, request: dict[str, Any], usage: bool) -> Iterator[dict[str, Any]]:
+    """The same reply in pieces."""
+    whole = _completion(answer, request, usage)
+    frame = {**whole, "object": "chat.completion.chunk", "usage": None}
+    for delta in _deltas(answer.text, whole["choices"][0]["message"]):
+        yield {**frame, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
+    yield {**frame, "choices": [{"index": 0, "delta": {}, "finish_reason": answer.finish}]}
+    if usage and request.get("stream_options", {}).get("include_usage"):
+        yield {**frame, "choices": [], "usage": whole["usage"]}
+
+
+def _deltas(text: str, message: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    pieces = [text[i : i + PIECE] for i in range(0, len(text), PIECE)]
+    if "tool_calls" not in message:
+        yield {"role": "assistant", "content": ""}
+        yield from ({"content": piece} for piece in pieces)
+        return
+    call = message["tool_calls"][0]
+    named = {"name": call["function"]["name"], "arguments": ""}
+    yield {"role": "assistant", "tool_calls": [{**call, "index": 0, "function": named}]}
+    for piece in pieces:
+        yield {"tool_calls": [{"index": 0, "function": {"arguments": piece}}]}
+
+
+def _events(answer: Answer, request: dict[str, Any], usage: bool) -> Iterator[bytes]:
+    """The pieces as server-sent events."""
+    for chunk in islice(_chunks(answer, request, usage), answer.pieces):
+        yield f"data: {json.dumps(chunk)}\n\n".encode()
+    if answer.pieces is None:
+        yield b"data: [DONE]\n\n"
+
+
+def _handler(server: OpenAIServer) -> type[BaseHTTPRequestHandler]:  # noqa: C901 - one small class
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -162,6 +204,9 @@ def _handler(server: OpenAIServer) -> type[BaseHTTPRequestHandler]:
             self._send(answer, request)
 
         def _send(self, answer: Answer, request: dict[str, Any]) -> None:
+            if answer.status == 200 and request.get("stream"):
+                self._stream(answer, request)
+                return
             body: Any = answer.content
             if answer.status == 200:
                 body = _completion(answer, request, "usage" in server.supports)
@@ -173,6 +218,16 @@ def _handler(server: OpenAIServer) -> type[BaseHTTPRequestHandler]:
                 self.send_header(name, value)
             self.end_headers()
             self._write(data, answer.drip_s)
+
+        def _stream(self, answer: Answer, request: dict[str, Any]) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "text/event-stream")
+            self.send_header("Connection", "close")
+            self.end_headers()
+            for event in _events(answer, request, "usage" in server.supports):
+                self._write(event, answer.drip_s)
+                time.sleep(answer.pause_s)
+            self.close_connection = True
 
         def _write(self, data: bytes, drip_s: float) -> None:
             pieces = [data] if not drip_s else [data[i : i + 1] for i in range(len(data))]

@@ -1,0 +1,65 @@
+"""A question that is being worked on: its events as lines, and the words as they come."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from cli.answers import lines_of
+from cli.console import clean, is_terminal, note
+from domain.live import Said, Tell, Told
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.status import Status
+
+ROOM = 24
+"""Columns for the spinner, the call's purpose and the ends of a line."""
+
+
+@contextmanager
+def teller(*, silent: bool = False) -> Iterator[Tell | None]:
+    """Tells the person who waits what happens; nothing at all where ``silent``.
+
+    On a terminal the last line shows what the model writes; elsewhere there are lines only.
+    """
+    if silent or not is_terminal():
+        yield None if silent else tell
+        return
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    with console.status("") as status:
+        yield _Live(console, status)
+
+
+def tell(told: Told) -> None:
+    """One event as lines, where it says something new."""
+    for line in lines_of(told):
+        note(line)
+
+
+class _Live:
+    """Lines above a last line that follows the words as they come."""
+
+    def __init__(self, console: Console, status: Status) -> None:
+        self._console, self._status = console, status
+
+    def __call__(self, told: Told) -> None:
+        from rich.text import Text
+
+        if isinstance(told, Said):
+            self._status.update(Text(tail(told, self._console.width - ROOM), style="dim"))
+            return
+        for line in lines_of(told):
+            self._console.print(line, markup=False, highlight=False, soft_wrap=True)
+        self._status.update("")
+
+
+def tail(told: Said, room: int) -> str:
+    """The end of what is being said, on one line."""
+    from models.said import said_so_far
+
+    words = clean(said_so_far(told.text))
+    return f"{told.purpose}: {words if len(words) <= room else '…' + words[-room:]}"

@@ -1,0 +1,131 @@
+"""What the model writes is seen while it writes it, and leaves no other trace than its call."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from contextlib import aclosing
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from cli import live
+from domain.asking import Question
+from domain.live import Said
+from domain.trajectory import Event, ModelCalled
+from graphs.ask import Asked, ask
+from graphs.asker import Asker
+from graphs.stream import stream
+from store.database import Store
+from store.queries.calls import calls_of
+from store.queries.trajectories import events_of, list_trajectories
+from tests.support.asking import PARTY, remember_party
+from tests.support.heard import into
+from tests.support.obedient import LlmToolbox, obedient
+from tests.support.openai_server import EVERYTHING, Answer, OpenAIServer
+
+GATE = Question(text="Who opens the gate?", videos=(PARTY,), options=("Bob", "Ann", "a dog"))
+
+
+@pytest.fixture
+def party(store: Store) -> Store:
+    remember_party(store)
+    return store
+
+
+def test_words_come_before_the_call_that_they_end_in(party: Store) -> None:
+    order: list[str] = []
+    with OpenAIServer(obedient) as server:
+        asked = ask(party, LlmToolbox(server), GATE, lambda told: order.append(told.kind))
+    first = order.index("call")
+    assert "said" in order[:first]
+    assert order[first - 1] == "said"
+    with party.begin() as session:
+        recorded = [event.kind for event in events_of(session, asked.trajectory_id)]
+    assert [kind for kind in order if kind != "said"] == recorded
+
+
+def test_who_listens_changes_neither_the_answer_nor_what_is_recorded(party: Store) -> None:
+    events: list[Event] = []
+    said: list[Said] = []
+    with OpenAIServer(obedient) as server:
+        toolbox = LlmToolbox(server)
+        seen = ask(party, toolbox, GATE, into(events, said))
+        alone = ask(party, toolbox, GATE)
+    assert said
+    assert seen.answer == alone.answer
+    with party.begin() as session:
+        one, other = (calls_of(session, asked.trajectory_id) for asked in (seen, alone))
+    assert [(c.request_hash, c.reply, c.tokens_out) for c in one] == [
+        (c.request_hash, c.reply, c.tokens_out) for c in other
+    ]
+
+
+def test_a_server_without_pieces_tells_nothing_and_answers_all_the_same(party: Store) -> None:
+    said: list[Said] = []
+    with OpenAIServer(obedient, EVERYTHING - {"stream"}) as server:
+        hearing = ask(party, LlmToolbox(server), GATE, into([], said))
+        alone = ask(party, LlmToolbox(server), GATE)
+    assert hearing.answer == alone.answer
+    assert not said
+
+
+def test_who_leaves_while_the_model_writes_stops_it_at_the_next_word(party: Store) -> None:
+    def slowly(request: dict[str, Any]) -> Answer:
+        return Answer(obedient(request), pause_s=0.05)
+
+    async def leave(asker: Asker) -> list[Any]:
+        seen: list[Any] = []
+        async with aclosing(stream(asker, GATE)) as told:
+            async for one in told:
+                seen.append(one)
+                if isinstance(one, Said):
+                    break
+        for _ in range(600):
+            with party.begin() as session:
+                if list_trajectories(session)[0].state != "running":
+                    return seen
+            await asyncio.sleep(0.1)
+        return seen
+
+    with OpenAIServer(slowly) as server, Asker(party, LlmToolbox(server)) as asker:
+        seen = asyncio.run(leave(asker))
+        sent = len(server.requests)
+    assert not any(isinstance(one, Asked | ModelCalled) for one in seen)
+    with party.begin() as session:
+        (row,) = list_trajectories(session)
+    assert row.state == "stopped"
+    assert sent == 1
+
+
+def test_a_terminal_shows_the_words_and_is_left_with_the_lines(
+    party: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    screen = io.StringIO()
+    monkeypatch.setattr(live, "is_terminal", lambda: True)
+    monkeypatch.setattr(
+        "rich.console.Console",
+        lambda **_: Console(file=screen, force_terminal=True, width=100, height=30),
+    )
+    shown: list[str] = []
+    monkeypatch.setattr(
+        "rich.status.Status.update", lambda _self, status, **_: shown.append(str(status))
+    )
+    with OpenAIServer(obedient) as server, live.teller() as tell:
+        ask(party, LlmToolbox(server), GATE, tell)
+    assert any(line.startswith("act: ") and len(line) > 5 for line in shown)
+    assert all(len(line) <= 100 and line.isprintable() for line in shown)
+    assert "plan t1:" in screen.getvalue()
+    assert "round 1: t1:" in screen.getvalue()
+
+
+def test_json_wants_no_lines_and_a_log_no_words(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with live.teller(silent=True) as tell:
+        assert tell is None
+    with live.teller() as tell:
+        assert tell is not None
+        tell(Said(round=1, purpose="act", text='{"query": "the gate'))
+    assert capsys.readouterr().err == ""
