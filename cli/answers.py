@@ -30,6 +30,12 @@ def _plan(event: Any) -> Iterator[str]:
         yield f"plan {subtask.id}: {clean(subtask.text)}"
 
 
+def _skills(event: Any) -> Iterator[str]:
+    if event.skills:
+        given = ", ".join(f"{one.name} ({one.score:.2f})" for one in event.skills)
+        yield f"skills: {given}"
+
+
 def _round(event: Any) -> Iterator[str]:
     yield f"round {event.round}: {event.subtask}: {clean(event.text)}"
 
@@ -84,6 +90,7 @@ def _fork(event: Any) -> Iterator[str]:
 
 _WRITERS: Mapping[str, Callable[[Any], Iterator[str]]] = {
     "fork": _fork,
+    "skills": _skills,
     "plan": _plan,
     "replan": _plan,
     "round": _round,

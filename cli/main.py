@@ -22,6 +22,7 @@ from cli import (
     people,
     search,
     services,
+    skills,
     trajectories,
 )
 from cli.edge import STOPPED, Edge
@@ -75,6 +76,7 @@ for module in (
     ask,
     library,
     people,
+    skills,
     check,
     search,
     trajectories,

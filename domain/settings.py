@@ -78,6 +78,8 @@ class AskSettings(Frozen):
     video_cosine: float = 0.5
     video_clips: PositiveInt = 2
     character_memories: PositiveInt = 10
+    skill_cosine: float = Field(default=0.45, ge=-1, le=1, description="section 3: above it")
+    skill_tokens: int = Field(default=600, ge=0, description="room for skills in the prompt")
 
 
 class Settings(Frozen):

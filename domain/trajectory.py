@@ -16,6 +16,7 @@ from domain.base import Frozen
 from domain.forks import ForkEdit
 from domain.ranking import Ranking
 from domain.settings import AskSettings
+from domain.skills import RoutedSkill
 from domain.view import MemoryView
 
 
@@ -48,6 +49,13 @@ class QuestionAsked(_Event):
     reasoner: str
     view: MemoryView
     setup: Setup = Setup()
+
+
+class SkillsRouted(_Event):
+    """The skills that the question was given, best first; none where none is like it."""
+
+    kind: Literal["skills"] = "skills"
+    skills: tuple[RoutedSkill, ...] = ()
 
 
 class Planned(_Event):
@@ -265,6 +273,7 @@ class Ended(_Event):
 Event = Annotated[
     QuestionAsked
     | Forked
+    | SkillsRouted
     | Planned
     | Progressed
     | Replanned

@@ -300,5 +300,5 @@ def _start(trajectory: str, question: Question, view: MemoryView) -> State:
         "question": plain(question),
         "view": plain(view),
         "round": 0,
-        "next": "plan",
+        "next": "route",
     }

@@ -19,6 +19,7 @@ from nodes.reasoners.llm import LlmReasoner
 from nodes.reasoners.local import LocalReasoner
 from nodes.reasoners.port import Reasoner
 from nodes.recorder import Recorder
+from skills.shelf import Shelf
 
 if TYPE_CHECKING:
     from models.toolbox import Toolbox
@@ -41,6 +42,7 @@ class ProfileDesks:
         self._store, self._toolbox = store, toolbox
         self._settings = toolbox.profile.settings
         self._memory = Retrievers(store, toolbox, self._settings)
+        self._skills = Shelf(store, toolbox)
 
     def desk(self, view: MemoryView, recorder: Recorder, meter: Meter) -> Desk:
         """A desk for a run over ``view``."""
@@ -54,6 +56,7 @@ class ProfileDesks:
             recorder=recorder,
             meter=meter,
             people=known.people if known else self._people(view),
+            skills=self._skills,
         )
 
     def _cite(self, view: MemoryView, refs: Sequence[str]) -> Cited:

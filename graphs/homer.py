@@ -20,6 +20,7 @@ from nodes.progress import progress
 from nodes.record import record
 from nodes.replan import replan
 from nodes.retrieve import retrieve
+from nodes.route import route
 from nodes.schedule import schedule
 from nodes.state import Outcome, State, plain
 from nodes.synthesize import synthesize
@@ -33,6 +34,7 @@ Node = Callable[[State, Desk], State]
 DeskOf = Callable[[State], Desk]
 
 STEPS: dict[str, tuple[Node, tuple[str, ...]]] = {
+    "route": (route, ("plan",)),
     "plan": (plan, ("progress", "synthesize")),
     "progress": (progress, ("schedule", "replan", "synthesize")),
     "replan": (replan, ("schedule", "synthesize")),
@@ -57,7 +59,7 @@ BOUNDARIES = frozenset({"plan", "replan", ROUND, "retrieve", "assess", "synthesi
 """Steps that call a model or a tool: before each, everything so far is on disk."""
 
 
-ENTRIES = ("plan", "schedule", ROUND)
+ENTRIES = ("route", "plan", "schedule", ROUND)
 """Where a run may begin: at its beginning, or, as a fork, at a round."""
 
 

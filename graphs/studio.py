@@ -114,7 +114,7 @@ def homer() -> CompiledStateGraph[Any, Any]:
     add_steps(graph, "end", lambda state: runs().desk_of(state))
     graph.add_node("end", lambda state: runs().end(state))
     graph.add_edge(START, "question")
-    graph.add_edge("question", "plan")
+    graph.add_edge("question", "route")
     graph.add_edge("end", END)
     return graph.compile()
 

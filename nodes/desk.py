@@ -8,6 +8,7 @@ from typing import Protocol
 
 from domain.asking import Mode
 from domain.settings import AskSettings
+from domain.skills import RoutedSkill
 from domain.view import MemoryView
 from memory.retrieval.result import Cited, Retrieval
 from nodes.meter import Meter
@@ -29,9 +30,19 @@ class Memory(Protocol):
         """One search; ``focus`` is the id of a segment, ``seen`` the refs that were shown."""
 
 
+class Skills(Protocol):
+    """The skill library as a question meets it (``skills.shelf``)."""
+
+    def route(self, question: str, above: float, tokens: int) -> tuple[RoutedSkill, ...]:
+        """The skills above that cosine to the question, best first, within so many tokens."""
+
+
 @dataclass(frozen=True)
 class Desk:
-    """The ports of one run. ``cite`` resolves refs to rows; ``people`` are names by tag."""
+    """The ports of one run. ``cite`` resolves refs to rows; ``people`` are names by tag.
+
+    ``skills`` is None where there is no skill library.
+    """
 
     reasoner: Reasoner
     memory: Memory
@@ -40,3 +51,4 @@ class Desk:
     recorder: Recorder
     meter: Meter
     people: tuple[tuple[str, str], ...] = ()
+    skills: Skills | None = None

@@ -12,7 +12,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from domain.asking import Action, Citation, Mode
 from domain.errors import ReplayMiss
 from domain.ranking import Ranking
-from domain.trajectory import Acted, Ended, Event, Forked, ModelCalled, Ranked, Retrieved
+from domain.skills import RoutedSkill
+from domain.trajectory import (
+    Acted,
+    Ended,
+    Event,
+    Forked,
+    ModelCalled,
+    Ranked,
+    Retrieved,
+    SkillsRouted,
+)
 from memory.retrieval.result import Cited
 from models.chat import CallRecord
 from nodes.state import State
@@ -56,6 +66,7 @@ class Past:
         self._calls = deque(calls)
         self._found = deque(e for e in told if isinstance(e, Retrieved) and not _is_survey(e))
         self._rankings = deque(e for e in told if isinstance(e, Ranked))
+        self._skills = [e.skills for e in told if isinstance(e, SkillsRouted)]
         self._action = action
         self._citations = _citations(told)
 
@@ -104,6 +115,10 @@ class Past:
         self._rankings.clear()
         self._miss(f"ranking by {question!r}")
         return None
+
+    def routed(self) -> tuple[RoutedSkill, ...] | None:
+        """The skills that the question had; None where they must be looked for."""
+        return self._skills[0] if self._skills else None
 
     def action(self) -> Action | None:
         """The act that was decided beforehand, once; None where the reasoner decides."""

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any, TypeVar
 
 from domain.asking import Ledger, Mode, Question, Subtask
 from domain.people import TAG
+from domain.skills import RoutedSkill, Tone
 from domain.trajectory import (
     Acted,
+    Assessed,
     Failed,
     Neighbour,
     Planned,
     Replanned,
     Retrieved,
     RoundOpened,
+    SkillsRouted,
 )
 from nodes.desk import Desk
 from nodes.harness.constrain import Asked
@@ -53,10 +57,25 @@ def turn_of(state: State, desk: Desk, **more: Any) -> Turn:
         forced=Mode(forced) if forced else None,
         final=is_last(state, desk),
         people=desk.people,
+        skills=skills_now(desk.recorder),
         seconds=desk.meter.seconds_left,
         tokens=desk.meter.tokens_left,
         **more,
     )
+
+
+def skills_now(recorder: Recorder) -> tuple[RoutedSkill, ...]:
+    """The question's skills; cautionary ones from the first round on that gave little."""
+    given = [skill for event in recorder.of(SkillsRouted) for skill in event.skills]
+    warned = bool(given) and goes_badly(recorder)
+    return tuple(one for one in given if warned or one.tone is Tone.POSITIVE)
+
+
+def goes_badly(recorder: Recorder) -> bool:
+    """Whether a search gave little that is new, or stayed on the segment that it was on."""
+    focused = [event.focus for event in recorder.of(Retrieved)]
+    stayed = any(one is not None and one == other for one, other in pairwise(focused))
+    return stayed or any(event.low for event in recorder.of(Assessed))
 
 
 def is_last(state: State, desk: Desk) -> bool:

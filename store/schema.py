@@ -441,6 +441,17 @@ class TrajectoryEventRow(Base):
     step: Mapped[str] = mapped_column(server_default="")
 
 
+class SkillRow(Base):
+    """A version of a skill, as ``domain.skills.Skill``; ``banned`` is the same in all versions."""
+
+    __tablename__ = "skills"
+    name: Mapped[str] = mapped_column(primary_key=True)
+    version: Mapped[int] = mapped_column(primary_key=True)
+    payload: Mapped[dict[str, Any]] = mapped_column(JSONB)
+    banned: Mapped[bool] = mapped_column(server_default=text("false"))
+    made_at: Mapped[datetime] = _now()
+
+
 class MessageRow(Base):
     """The message pool: each distinct message once, by the hash of its canonical JSON."""
 

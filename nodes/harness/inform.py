@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from domain.asking import Action, Evidence, Ledger, Question, Subtask, SubtaskState
 from domain.people import TAG
+from domain.skills import RoutedSkill, Tone
 from domain.time import clock
 from domain.trajectory import Neighbour, Retrieved
 from nodes.harness.constrain import letter
@@ -150,6 +151,12 @@ def hint_lines(hints: Sequence[str], complaint: str, final: bool) -> str:
     if final:
         lines.append("This is the last round: answer now if you can.")
     return "\n".join(lines)
+
+
+def skill_lines(skills: Iterable[RoutedSkill], tone: Tone) -> str:
+    """The advice of the skills of one tone, a line each; none is said twice."""
+    told = (line for one in skills if one.tone is tone for line in one.instructions)
+    return "\n".join(f"- {quoted(line)}" for line in dict.fromkeys(told))
 
 
 def people_lines(people: Iterable[tuple[str, str]]) -> str:

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from domain.asking import Action, Mode, Subtask
 from domain.ledger import Draft, Edits
 from domain.settings import AskSettings
+from domain.skills import Tone
 from models.messages import Message, assistant, system, user
 from nodes.harness.constrain import is_asked, letter, words
 from nodes.harness.inform import (
@@ -24,6 +25,7 @@ from nodes.harness.inform import (
     people_lines,
     plan_lines,
     question_lines,
+    skill_lines,
     subtask_line,
 )
 from nodes.reasoners.forms import act_form, assess_form, conclude_form, short
@@ -200,12 +202,18 @@ def _messages(turn: Turn, ask: str, steps: Sequence[Step] = ()) -> list[Message]
         people=people_lines(turn.people),
         plan=plan_lines(turn.planned),
     )
-    talk = [system(prompt("system")), user(question)]
+    talk = [system(_system(turn)), user(question)]
     for i, step in enumerate(steps):
         old = i < len(steps) - RECENT
         talk.append(assistant(f"{step.subtask}: {action_line(step.action)}"))
         talk.append(user(_shortened(step.card) if old else step.card))
     return [*talk, user(ask)]
+
+
+def _system(turn: Turn) -> str:
+    """The rules, and the advice that holds for the whole run."""
+    advice = skill_lines(turn.skills, Tone.POSITIVE)
+    return "\n\n".join([prompt("system"), *([prompt("skills", lines=advice)] if advice else [])])
 
 
 def _shortened(text: str) -> str:
@@ -232,7 +240,8 @@ def _focus(turn: Turn) -> str:
 
 def _notes(turn: Turn) -> str:
     forced = (f"This round's mode is {turn.forced}.",) if turn.forced else ()
-    return hint_lines((*turn.hints, *forced), turn.complaint, turn.final)
+    warnings = skill_lines(turn.skills, Tone.CAUTIONARY)
+    return hint_lines((*turn.hints, *warnings.splitlines(), *forced), turn.complaint, turn.final)
 
 
 def _evidence(turn: Turn) -> str:

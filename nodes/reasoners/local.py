@@ -11,6 +11,7 @@ from typing import Protocol
 from domain.asking import Action, Evidence, Mode, Question, Subtask
 from domain.ledger import Draft, Edits
 from domain.ranking import Extract, OptionSupport, Ranking
+from domain.skills import policy_of
 from domain.trajectory import Neighbour, Resolution
 from domain.view import MemoryView
 from nodes.reasoners.port import Assessment, Conclusion, Turn
@@ -44,7 +45,9 @@ class LocalReasoner:
         self._ranker = ranker
 
     def plan(self, turn: Turn) -> tuple[Draft, ...]:
-        """Split the question by its words."""
+        """Split the question by its words, unless a skill says to leave it whole."""
+        if policy_of(turn.skills).split is False:
+            return (Draft(text=turn.question.text),)
         return decompose(turn.question.text, turn.question.options)
 
     def act(self, turn: Turn) -> Action:
@@ -94,10 +97,13 @@ class LocalReasoner:
 def choose_mode(turn: Turn) -> Mode:
     """First the event, then a closer look at it; for what something looks like, its images.
 
-    A cause is looked for along a causal edge where there is one.
+    A cause is looked for along a causal edge where there is one. A skill may know better.
     """
     task = turn.current
     first = task is None or task.attempts <= 1
+    known = policy_of(turn.skills).modes
+    if known and task is not None:
+        return known[min(max(1, task.attempts), len(known)) - 1]
     if turn.focus is None or task is None:
         return Mode.EVENT if first else Mode.VIDEO
     kind = kind_of(task.text)

@@ -10,6 +10,7 @@ from domain.asking import Action, Evidence, Ledger, Mode, Question, Subtask
 from domain.base import Frozen
 from domain.errors import ModelError
 from domain.ledger import Draft, Edits
+from domain.skills import RoutedSkill
 from domain.trajectory import Neighbour, Resolution, Retrieved
 from domain.view import MemoryView
 from nodes.state import Focus
@@ -35,7 +36,7 @@ class Turn(Frozen):
     what was wrong with its last reply; ``final`` that this is the last round. ``neighbours`` are
     the segments that the focus has edges to; ``people`` are names by tag. ``seconds`` and
     ``tokens`` are what is left of the budget. ``planned`` is the plan as it was made or repaired
-    last.
+    last. ``skills`` are those that speak up now: cautionary ones once the search goes badly.
     """
 
     question: Question
@@ -54,6 +55,7 @@ class Turn(Frozen):
     forced: Mode | None = None
     final: bool = False
     people: tuple[tuple[str, str], ...] = ()
+    skills: tuple[RoutedSkill, ...] = ()
     images: tuple[str, ...] = ()
     seconds: float = 0.0
     tokens: int = 0

@@ -1,0 +1,173 @@
+"""``homer skills``: the advice that questions are given, and taking it out of use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cli.console import clean, note, say, say_json, say_table, short
+from cli.options import Json
+
+if TYPE_CHECKING:
+    from skills.shelf import KeptSkill
+    from store.database import Store
+
+GUIDE = """Show, add and ban skills: short advice that questions like it are given.
+
+A question is given the skills whose description and triggers are like it (cosine above 0.45), as
+far as the prompt has room. Positive ones are there from the start, cautionary ones once the search
+goes badly. 'homer trajectory ID' shows which skills a question had.
+
+Examples:  homer skills   homer skills show order-of-events   homer skills import mine.toml
+homer skills ban order-of-events   homer skills export --out skills.json
+"""
+
+Name = Annotated[str, typer.Argument(metavar="SKILL", help="The skill's name.")]
+
+
+def _store() -> Store:
+    from store.database import open_store
+    from store.home import Home
+
+    return open_store(Home.default())
+
+
+def list_all(json: Json = False) -> None:
+    """List the skills: name, version, topic, how often questions were given it, whether banned.
+
+    Examples:  homer skills list   homer skills list --json
+    """
+    from skills.shelf import list_skills
+
+    with _store() as store:
+        kept = list_skills(store)
+    if json:
+        return say_json([one.model_dump(mode="json") for one in kept])
+    if not kept:
+        return note("there are no skills yet; 'homer skills import FILE' puts some in")
+    heads = ("skill", "version", "topic", "tone", "given", "state", "for")
+    return say_table(heads, (_row(one) for one in kept))
+
+
+def _row(one: KeptSkill) -> tuple[object, ...]:
+    skill = one.skill
+    state = "banned" if one.banned else "in use"
+    about = short(skill.description, 60)
+    return (skill.name, skill.version, skill.topic, skill.tone, one.uses, state, about)
+
+
+def show(name: Name, json: Json = False) -> None:
+    """Show one skill: what it says, when it applies, and the answers that had it.
+
+    Examples:  homer skills show order-of-events
+    """
+    from skills.shelf import find_skill, given_to
+
+    with _store() as store:
+        one = find_skill(store, name)
+        trajectories = given_to(store, name)
+    if json:
+        return say_json(one.model_dump(mode="json") | {"trajectories": trajectories})
+    for line in _lines(one):
+        say(clean(line))
+    return say(f"given to {one.uses} questions: {' '.join(trajectories)}".rstrip(": "))
+
+
+def _lines(one: KeptSkill) -> Iterator[str]:
+    skill, policy = one.skill, one.skill.policy
+    state = ", banned" if one.banned else ""
+    yield f"{skill.name}, version {skill.version}: {skill.topic}, {skill.tone}{state}"
+    yield f"for: {skill.description}"
+    if skill.triggers:
+        yield f"triggers: {', '.join(skill.triggers)}"
+    yield from (f"- {line}" for line in skill.instructions)
+    if policy.modes:
+        yield f"without a language model: search in the order {', '.join(policy.modes)}"
+    if policy.split is not None:
+        split = "split the question" if policy.split else "leave the question whole"
+        yield f"without a language model: {split}"
+
+
+def put(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Skills as TOML or JSON.")],
+) -> None:
+    """Add skills from a file; one whose name is known becomes its next version.
+
+    TOML has a [[skills]] table for each; JSON is what 'homer skills export' writes. Each is
+    reviewed by code: plain sentences, at most five, no names, no answers, no syntax. All are kept,
+    or none.
+
+    Examples:  homer skills import mine.toml
+    """
+    from skills.files import read_skills
+    from skills.shelf import put_in
+
+    skills = read_skills(file)
+    with _store() as store:
+        fresh = put_in(store, skills)
+    for one in fresh:
+        say(f"{one.name}: version {one.version}")
+    if len(fresh) < len(skills):
+        note(f"{len(skills) - len(fresh)} are in the library as they are")
+
+
+def export(
+    out: Annotated[Path, typer.Option(metavar="FILE", help="Where to write them.")],
+) -> None:
+    """Write all skills to a JSON file that 'homer skills import' reads.
+
+    Examples:  homer skills export --out skills.json
+    """
+    from skills.files import write_skills
+    from skills.shelf import list_skills
+
+    with _store() as store:
+        kept = [one.skill for one in list_skills(store)]
+    write_skills(out, kept)
+    note(f"{out}: {len(kept)} skills")
+
+
+def ban(name: Name) -> None:
+    """Give a skill to no question any more; it can be looked at, and un-banned.
+
+    Examples:  homer skills ban order-of-events
+    """
+    _set(name, banned=True)
+
+
+def unban(name: Name) -> None:
+    """Give a banned skill to questions again.
+
+    Examples:  homer skills unban order-of-events
+    """
+    _set(name, banned=False)
+
+
+def _set(name: str, *, banned: bool) -> None:
+    from skills.shelf import set_banned
+
+    with _store() as store:
+        set_banned(store, name, banned=banned)
+    note(f"{name} is {'banned' if banned else 'in use'}")
+
+
+def _all(context: typer.Context) -> None:
+    """``homer skills`` alone lists them."""
+    if context.invoked_subcommand is None:
+        list_all()
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the commands of this module."""
+    group = typer.Typer(invoke_without_command=True, rich_markup_mode=None)
+    group.callback()(_all)
+    group.command("list")(list_all)
+    group.command()(show)
+    group.command("import", no_args_is_help=True)(put)
+    group.command()(export)
+    group.command()(ban)
+    group.command()(unban)
+    app.add_typer(group, name="skills", help=GUIDE)

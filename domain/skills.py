@@ -1,0 +1,76 @@
+"""Skills: short advice that was learned or written, and when it applies (section 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+
+from pydantic import Field, PositiveInt
+
+from domain.asking import Mode
+from domain.base import Frozen
+from domain.texts import Kept
+
+
+class Topic(StrEnum):
+    """What a skill helps with."""
+
+    DECOMPOSITION = "decomposition"
+    MODE = "mode"
+    CALIBRATION = "calibration"
+
+
+class Tone(StrEnum):
+    """Positive skills are shown from the start, cautionary ones once the search goes badly."""
+
+    POSITIVE = "positive"
+    CAUTIONARY = "cautionary"
+
+
+class Policy(Frozen):
+    """What a skill changes in a reasoner that follows rules and reads no advice.
+
+    ``modes``: the modes of a subtask's first, second, third attempt; empty: as ever. ``split``:
+    whether a question is split into subtasks; None: as ever.
+    """
+
+    modes: tuple[Mode, ...] = Field(default=(), max_length=3)
+    split: bool | None = None
+
+
+class Skill(Frozen):
+    """Advice for questions like its description and triggers; a change is a new version."""
+
+    name: str = Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=60)
+    version: PositiveInt = 1
+    topic: Topic
+    tone: Tone = Tone.POSITIVE
+    description: Kept = Field(min_length=1, max_length=300, description="which questions it is for")
+    triggers: tuple[Kept, ...] = Field(default=(), max_length=12, description="keywords")
+    instructions: tuple[Kept, ...] = Field(min_length=1, max_length=5)
+    policy: Policy = Policy()
+
+    @property
+    def about(self) -> str:
+        """What a question is compared with."""
+        return ". ".join((self.description, ", ".join(self.triggers))).strip(". ")
+
+
+class RoutedSkill(Frozen):
+    """A skill that a question was given; ``score`` is its cosine to the question."""
+
+    name: str
+    version: PositiveInt
+    tone: Tone
+    score: float = Field(ge=-1, le=1)
+    instructions: tuple[str, ...]
+    policy: Policy = Policy()
+
+
+def policy_of(skills: Iterable[RoutedSkill]) -> Policy:
+    """What skills change together; of two that change the same, the one that comes first."""
+    policies = [skill.policy for skill in skills]
+    return Policy(
+        modes=next((one.modes for one in policies if one.modes), ()),
+        split=next((one.split for one in policies if one.split is not None), None),
+    )

@@ -1,0 +1,26 @@
+"""Route: the question is given the skills that are for questions like it (section 3)."""
+
+from __future__ import annotations
+
+from domain.skills import RoutedSkill
+from domain.trajectory import SkillsRouted
+from nodes.desk import Desk
+from nodes.state import State, question_of
+
+
+def route(state: State, desk: Desk) -> State:
+    """Look for skills, where there is a library; a run from a record takes those that it had."""
+    skills = desk.recorder.past.routed()
+    if skills is None:
+        skills = _routed(state, desk)
+    if skills is not None:
+        desk.recorder.add(SkillsRouted(skills=skills))
+    return {"next": "plan"}
+
+
+def _routed(state: State, desk: Desk) -> tuple[RoutedSkill, ...] | None:
+    settings = desk.settings
+    if desk.skills is None:
+        return None
+    text = question_of(state).text
+    return desk.skills.route(text, settings.skill_cosine, settings.skill_tokens)

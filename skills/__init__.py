@@ -1,0 +1,1 @@
+"""Skills: advice for questions of a kind, reviewed by code, routed by likeness, used and banned."""

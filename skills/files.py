@@ -1,0 +1,60 @@
+"""Skills in a file: TOML as people write them, JSON as they are exported."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from domain.errors import InputError
+from domain.skills import Skill
+
+_SKILLS = TypeAdapter(list[Skill])
+
+
+def read_skills(file: Path) -> list[Skill]:
+    """The skills in a file, at least one.
+
+    Raises:
+        InputError: it cannot be read, or what it holds are no skills; says where and why.
+    """
+    try:
+        text = file.read_text(encoding="utf-8")
+        found = tomllib.loads(text) if file.suffix == ".toml" else json.loads(text)
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"{file} cannot be read as skills: {error}") from error
+    if not isinstance(found, dict) or not isinstance(found.get("skills"), list):
+        raise InputError(f"{file} has no skills: each is a table [[skills]] with a name")
+    return _checked(file, found["skills"])
+
+
+def _checked(file: Path, raw: list[Any]) -> list[Skill]:
+    try:
+        skills = _SKILLS.validate_python(raw)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise InputError(f"{file}: skill {where}: {first['msg']}") from error
+    names = [skill.name for skill in skills]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise InputError(f"{file} has {twice[0]!r} twice")
+    if not skills:
+        raise InputError(f"{file} has no skills in it")
+    return skills
+
+
+def write_skills(file: Path, skills: Sequence[Skill]) -> None:
+    """Write skills so that ``read_skills`` gives the same.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    data = {"skills": [skill.model_dump(mode="json") for skill in skills]}
+    try:
+        file.write_text(json.dumps(data, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{file} cannot be written: {error.strerror}") from error

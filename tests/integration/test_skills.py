@@ -1,0 +1,206 @@
+"""The skill library over a real database, and the questions that are given from it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from domain.asking import Mode, Question
+from domain.errors import InputError, NotFound
+from domain.skills import Policy, Skill, Tone
+from domain.trajectory import Ended, Event, Planned, Retrieved, SkillsRouted
+from graphs.ask import ask
+from graphs.replay import replay
+from skills.files import read_skills, write_skills
+from skills.shelf import find_skill, given_to, list_skills, put_in, set_banned
+from store.database import Store
+from store.queries.skills import versions
+from tests.support.asking import PARTY, WordToolbox, remember_party
+from tests.support.heard import into
+from tests.support.obedient import LlmToolbox, obedient, purpose_of
+from tests.support.openai_server import OpenAIServer
+from tests.support.skills import a_skill
+
+GATE = Question(text="Who opens the gate before the party?", videos=(PARTY,))
+LIKE_IT = {"description": "Who opens the gate before the party", "triggers": ()}
+
+
+@pytest.fixture
+def party(store: Store) -> Store:
+    remember_party(store)
+    return store
+
+
+def of(events: list[Event], kind: type[Any]) -> list[Any]:
+    return [event for event in events if isinstance(event, kind)]
+
+
+def asked(store: Store, toolbox: Any, question: Question = GATE) -> tuple[str, list[Event]]:
+    events: list[Event] = []
+    return ask(store, toolbox, question, into(events)).trajectory_id, events
+
+
+def test_a_changed_skill_is_a_new_version_and_the_old_one_stays(store: Store) -> None:
+    first, other = a_skill(), a_skill("other")
+    assert put_in(store, [first, other]) == [first, other]
+    assert put_in(store, [first]) == []
+    changed = a_skill(instructions=("Compare the times.",))
+    (second,) = put_in(store, [changed])
+    assert second == changed.model_copy(update={"version": 2})
+    assert [one.skill.name for one in list_skills(store)] == ["order-of-events", "other"]
+    assert find_skill(store, "order-of-events").skill == second
+    with store.begin() as session:
+        assert versions(session, "order-of-events") == [first, second]
+
+
+def test_of_skills_that_do_not_all_pass_none_is_kept(party: Store) -> None:
+    with pytest.raises(InputError, match=r"bad: .*syntax.*; worse: .*'Ann' is somebody"):
+        put_in(
+            party,
+            [
+                a_skill(),
+                a_skill("bad", instructions=("Use <tags>.",)),
+                a_skill("worse", instructions=("Ask what Ann did.",)),
+            ],
+        )
+    assert list_skills(party) == []
+
+
+def test_a_ban_holds_for_later_versions_too_until_it_is_lifted(store: Store) -> None:
+    put_in(store, [a_skill()])
+    set_banned(store, "order-of-events", banned=True)
+    put_in(store, [a_skill(instructions=("Compare.",))])
+    assert find_skill(store, "order-of-events").banned
+    set_banned(store, "order-of-events", banned=False)
+    assert not find_skill(store, "order-of-events").banned
+    with pytest.raises(NotFound, match="homer skills"):
+        set_banned(store, "nothing", banned=True)
+
+
+def test_a_question_is_given_the_skills_that_are_like_it(party: Store) -> None:
+    put_in(party, [a_skill("gates", **LIKE_IT), a_skill("cups", description="cups and plates")])
+    name, events = asked(party, WordToolbox())
+    (given,) = of(events, SkillsRouted)
+    assert [one.name for one in given.skills] == ["gates"]
+    assert events.index(given) < events.index(of(events, Planned)[0])
+    assert find_skill(party, "gates").uses == 1
+    assert find_skill(party, "cups").uses == 0
+    assert given_to(party, "gates", 5) == [name]
+    assert replay(party, name).whole
+
+
+def test_a_banned_skill_is_given_to_nobody(party: Store) -> None:
+    put_in(party, [a_skill("gates", **LIKE_IT)])
+    set_banned(party, "gates", banned=True)
+    _, events = asked(party, WordToolbox())
+    assert of(events, SkillsRouted)[0].skills == ()
+
+
+def test_an_answer_is_replayed_with_the_skills_that_it_had(party: Store) -> None:
+    policy = Policy(modes=(Mode.VIDEO,))
+    put_in(party, [a_skill("gates", **LIKE_IT, policy=policy)])
+    name, events = asked(party, WordToolbox())
+    set_banned(party, "gates", banned=True)
+    assert of(events, Retrieved)[0].mode is Mode.VIDEO
+    assert replay(party, name).whole
+
+
+def test_a_policy_steers_the_reasoner_that_follows_rules(party: Store) -> None:
+    question = Question(text="Who opens the gate and who carries the cups?", videos=(PARTY,))
+    _, before = asked(party, WordToolbox(), question)
+    whole = a_skill("whole", description=question.text, triggers=(), policy=Policy(split=False))
+    put_in(party, [whole])
+    _, after = asked(party, WordToolbox(), question)
+    assert len(of(before, Planned)[0].subtasks) > 1
+    assert [one.text for one in of(after, Planned)[0].subtasks] == [question.text]
+
+
+def test_a_model_is_told_advice_at_once_and_warnings_once_it_goes_badly(party: Store) -> None:
+    advice, warning = "Find the gate first.", "Do not search for the same thing again."
+    put_in(
+        party,
+        [
+            a_skill("gates", **LIKE_IT, instructions=(advice,)),
+            a_skill("again", **LIKE_IT, instructions=(warning,), tone=Tone.CAUTIONARY),
+        ],
+    )
+
+    def stubborn(request: dict[str, Any]) -> Any:
+        if purpose_of(request) == "assess":
+            return {"resolved": []}
+        return obedient(request)
+
+    with OpenAIServer(stubborn) as server:
+        _, events = asked(party, LlmToolbox(server))
+        texts = server.texts()
+    assert isinstance(events[-1], Ended)
+    assert all(advice in text for text in texts)
+    assert warning not in texts[0]
+    assert warning in texts[-1]
+    assert texts[0].index("</question>") > texts[0].index(advice)
+
+
+def test_without_skills_nothing_is_said_of_them_and_no_embedding_is_made(party: Store) -> None:
+    with OpenAIServer(obedient) as server:
+        _, events = asked(party, LlmToolbox(server))
+        assert "Advice" not in server.texts()[0]
+    assert of(events, SkillsRouted) == [SkillsRouted()]
+
+
+def test_a_file_gives_back_what_was_written(tmp_path: Path, store: Store) -> None:
+    made = [a_skill(policy=Policy(modes=(Mode.EVENT, Mode.VIDEO))), a_skill("zweiter", triggers=())]
+    write_skills(tmp_path / "skills.json", made)
+    assert read_skills(tmp_path / "skills.json") == made
+    assert put_in(store, read_skills(tmp_path / "skills.json")) == made
+
+
+def test_people_write_skills_as_toml(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(
+        '[[skills]]\nname = "gates"\ntopic = "mode"\ntone = "cautionary"\n'
+        'description = "Questions about gates"\ninstructions = ["Look at the gate."]\n'
+        '[skills.policy]\nmodes = ["video", "event"]\n'
+    )
+    (skill,) = read_skills(file)
+    assert skill == Skill(
+        name="gates",
+        topic="mode",
+        tone="cautionary",
+        description="Questions about gates",
+        instructions=("Look at the gate.",),
+        policy=Policy(modes=(Mode.VIDEO, Mode.EVENT)),
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "complaint"),
+    [
+        ("a.toml", "[[skills", "cannot be read"),
+        ("a.json", "{", "cannot be read"),
+        ("a.json", "[]", "has no skills"),
+        ("a.json", '{"skills": []}', "has no skills in it"),
+        ("a.json", '{"skills": [{"name": "x"}]}', r"skill 0\.topic: Field required"),
+        ("a.toml", '[[skills]]\nname = "X Y"\n', r"skill 0\.name"),
+    ],
+)
+def test_a_file_that_is_wrong_says_where(
+    tmp_path: Path, name: str, text: str, complaint: str
+) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(InputError, match=complaint):
+        read_skills(tmp_path / name)
+
+
+def test_a_file_that_is_not_there_or_cannot_be_written_says_so(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot be read"):
+        read_skills(tmp_path / "absent.json")
+    with pytest.raises(InputError, match="cannot be written"):
+        write_skills(tmp_path, [a_skill()])
+
+
+def test_embeddings_are_of_the_kind_that_routing_expects() -> None:
+    vector = WordToolbox().text.embed(["gate"])[0]
+    assert np.linalg.norm(vector) == pytest.approx(1, abs=1e-3)
