@@ -29,6 +29,8 @@ def _head(portrait: Portrait) -> None:
         say(f"  {clean(portrait.error)}")
     size = f"{video.width}x{video.height}" if video.has_video else "no picture"
     say(f"  {size}, {'with' if video.has_audio else 'no'} sound, profile {video.profile}")
+    if video.subtitles is not None:
+        say(f"  with subtitles: {clean(', '.join(video.subtitles)) or 'there were none'}")
     if portrait.last_clip + 1 < len(portrait.clips):
         say(f"  seen as of clip {portrait.last_clip} of {len(portrait.clips)}")
 

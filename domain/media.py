@@ -35,6 +35,9 @@ class Video(Frozen):
     has_video: bool = True
     has_audio: bool = True
     profile: str = "local"
+    subtitles: tuple[str, ...] | None = Field(
+        default=None, description="the subtitles and chapters that were used; None: ignored"
+    )
 
     @field_validator("path", mode="before")
     @classmethod
@@ -136,5 +139,7 @@ class Percept(Frozen):
     captions: tuple[Utterance, ...] = Field(
         default=(), description="descriptions that came with the source, not spoken"
     )
+    subtitles: tuple[Utterance, ...] = Field(default=(), description="subtitles of the source")
+    chapters: tuple[Utterance, ...] = Field(default=(), description="chapters that begin here")
     gaps: tuple[TimeSpan, ...] = Field(default=(), description="stretches that did not decode")
     error: str | None = None

@@ -28,7 +28,18 @@ class Source(StrEnum):
     READ = "read"
     SEEN = "seen"
     CAPTION = "caption"
+    SUBTITLE = "subtitle"
+    CHAPTER = "chapter"
     MODEL = "model"
+
+
+def credited(text: str, source: str, speaker: str | None) -> str:
+    """A line's words with who said them, and that they came with the source where they did."""
+    if source == Source.CHAPTER:
+        return f"Chapter: {text}"
+    if source == Source.SUBTITLE:
+        return f"Subtitle, {speaker}: {text}" if speaker else f"Subtitle: {text}"
+    return f"{speaker}: {text}" if source == Source.SAID and speaker else text
 
 
 class MemoryDraft(Frozen):

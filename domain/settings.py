@@ -5,11 +5,14 @@ Section numbers are those of the HOMER paper; each default is asserted in tests.
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Literal, Self
 
 from pydantic import Field, PositiveInt, model_validator
 
 from domain.base import Frozen
+
+Subtitles = Literal["use", "ignore"]
+"""Whether subtitles and chapters that come with a video become memory."""
 
 
 class WatchSettings(Frozen, allow_inf_nan=False):
@@ -31,6 +34,7 @@ class WatchSettings(Frozen, allow_inf_nan=False):
     face_exemplars: PositiveInt = 10
     voice_exemplars: PositiveInt = 20
     voice_turn_ms: PositiveInt = 2_000
+    subtitles: Subtitles = Field(default="ignore", description="as in the paper")
 
 
 class MemorySettings(Frozen, allow_inf_nan=False):

@@ -9,13 +9,15 @@ from __future__ import annotations
 import fcntl
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
 from domain.errors import InputError, MediaError, ModelError, NotFound
 from domain.media import ClipState, Video
+from domain.settings import Subtitles
 from flows.desk import Desk
+from memory.subtitles import Accompaniment, accompaniment, chosen, refuse_other_subtitles
 from memory.watch import remember, weave_due
 from memory.writers import make_writers
 from memory.writers.port import Writers
@@ -51,10 +53,17 @@ class Watching:
     """
 
     def __init__(
-        self, desk: Desk, path: Path, info: SourceInfo, video: Video, *, again: bool = False
+        self,
+        desk: Desk,
+        path: Path,
+        info: SourceInfo,
+        video: Video,
+        beside: Accompaniment,
+        *,
+        again: bool = False,
     ) -> None:
         self.desk, self.path, self.video = desk, path, video
-        self._info, self._again = info, again
+        self._info, self._beside, self._again = info, beside, again
         self._reader: Iterator[RawClip] | None = None
         self._raw: RawClip | None = None
         self._ready: dict[int, Perceived] = {}
@@ -96,7 +105,8 @@ class Watching:
         """Decode the clip and find what it shows and says; kept until it is remembered."""
         if clip not in self._ready:
             raw = self._read(clip)
-            self._ready[clip] = perceive(raw, self.desk.toolbox, self.desk.settings.watch)
+            found = perceive(raw, self.desk.toolbox, self.desk.settings.watch)
+            self._ready[clip] = replace(found, percept=self._beside.added_to(found.percept))
 
     def remember(self, clip: int) -> None:
         """Store the perceived clip as memory, in one transaction.
@@ -164,33 +174,49 @@ class Watching:
 
 
 @contextmanager
-def open_video(desk: Desk, path: Path, *, again: bool = False) -> Iterator[Watching]:
+def open_video(
+    desk: Desk, path: Path, *, again: bool = False, subtitles: Subtitles | None = None
+) -> Iterator[Watching]:
     """The video of ``path`` with its row and clips in the store; nobody else may watch it.
 
     Args:
         desk: the store and the models.
         path: a media file.
         again: try clips too that failed for good.
+        subtitles: whether subtitles that come with it are used; None: as the settings say, or as
+            it was begun.
 
     Raises:
         MediaError: the file is empty, damaged, or holds neither video nor audio; no row is left.
-        InputError: another process is watching it, or it was begun in clips of another length.
+        InputError: another process is watching it, it was begun in clips of another length or
+            with other subtitles, or a file of subtitles cannot be read.
     """
     info = probe(path)
-    video = _video(desk, path, info)
-    with _alone(desk.home, video):
+    name = video_id(path)
+    with _alone(desk.home, name, path.stem):
+        with desk.store.begin() as session:
+            known = video_rows.known_video(session, name)
+            left = clip_rows.next_clips(session, name, again=again)
+        beside = None
+        if left or known is None or subtitles is not None:
+            wanted = chosen(known, subtitles, desk.settings.watch.subtitles)
+            beside = accompaniment(path, info) if wanted == "use" else None
+            refuse_other_subtitles(known, beside)
+        video = _video(desk, name, path, info, beside)
         with desk.store.begin() as session:
             clips = clips_of(info.duration_ms, desk.settings.watch)
             if not video_rows.add_video(session, video, clips, _models(desk.profile)):
                 clip_rows.refuse_other_clips(session, video, clips)
             # A known video keeps its title, whatever the file is called by now.
             video = video_rows.find_video(session, video.id)
-        yield Watching(desk, path, info, video, again=again)
+        yield Watching(desk, path, info, video, beside or Accompaniment(), again=again)
 
 
-def _video(desk: Desk, path: Path, info: SourceInfo) -> Video:
+def _video(
+    desk: Desk, name: str, path: Path, info: SourceInfo, beside: Accompaniment | None
+) -> Video:
     return Video(
-        id=video_id(path),
+        id=name,
         title=path.stem,
         path=str(path.absolute()),
         duration_ms=info.duration_ms,
@@ -199,6 +225,7 @@ def _video(desk: Desk, path: Path, info: SourceInfo) -> Video:
         has_video=info.has_video,
         has_audio=info.has_audio,
         profile=desk.profile.name,
+        subtitles=beside.names if beside else None,
     )
 
 
@@ -209,13 +236,13 @@ def _models(profile: Profile) -> dict[str, str]:
 
 
 @contextmanager
-def _alone(home: Home, video: Video) -> Iterator[None]:
+def _alone(home: Home, video: str, title: str) -> Iterator[None]:
     """One process at a time watches a video of this data directory."""
-    with (home.make().run / f"watch-{video.id}.lock").open("w") as file:
+    with (home.make().run / f"watch-{video}.lock").open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as exc:
             raise InputError(
-                f"{video.title} is being watched by another homer: wait until it is done"
+                f"{title} is being watched by another homer: wait until it is done"
             ) from exc
         yield

@@ -91,7 +91,7 @@ class LlmClipWriter:
         """
         written = self._asked(percept, people, context)
         quoted = LocalClipWriter().write(percept, people, context)
-        kept = (Source.SAID, Source.READ, Source.CAPTION)
+        kept = (Source.SAID, Source.READ, Source.CAPTION, Source.SUBTITLE, Source.CHAPTER)
         drafts = [one for one in quoted.drafts if one.source in kept and _is_plain(one)]
         drafts += [_draft(line, percept, people) for line in written.lines]
         return ClipMemories(
@@ -172,6 +172,7 @@ def _page(
         transcript=listed(_transcript(percept.utterances, people)),
         screen=listed(screen),
         captions=listed(_transcript(percept.captions, people)),
+        subtitles=listed(_came_along(percept, people)),
         facts=listed(f"[m{fact.id}] {people.named(fact.text)}" for fact in context.facts),
     )
 
@@ -191,6 +192,13 @@ def _transcript(said: Iterable[Utterance], people: People) -> Iterable[str]:
         who = voice.tag if voice else named
         times = f"{one.span.start_ms / 1000:.1f}-{one.span.end_ms / 1000:.1f} s"
         yield f"{times} {who + ': ' if who else ''}{foreign(one.text)}"
+
+
+def _came_along(percept: Percept, people: People) -> Iterable[str]:
+    """Subtitles and chapters of the source, which may differ from what was heard."""
+    for one in percept.chapters:
+        yield f"{one.span.start_ms / 1000:.1f} s a chapter begins: {foreign(one.text)}"
+    yield from _transcript(percept.subtitles, people)
 
 
 def complain(written: WrittenClip, people: People, facts: set[str]) -> list[str]:

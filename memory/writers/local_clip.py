@@ -40,7 +40,7 @@ class LocalClipWriter:
     ) -> ClipMemories:
         """The clip's lines in order of time; ``context`` is not needed."""
         named = list(_named(percept, people))
-        told = [*_said(percept.utterances, people), *_captions(percept.captions)]
+        told = [*_said(percept.utterances, people), *_came_along(percept)]
         drafts = [*told, *_read(percept), *_seen(percept, people), *(line for line, _ in named)]
         return ClipMemories(
             drafts=tuple(sorted(drafts, key=lambda one: (one.span.start_ms, one.span.end_ms))),
@@ -71,10 +71,18 @@ def _said(utterances: Iterable[Utterance], people: People) -> Iterable[MemoryDra
             )
 
 
-def _captions(captions: Iterable[Utterance]) -> Iterable[MemoryDraft]:
-    for told in captions:
-        for text, span in pieces(told):
-            yield _line(untagged(text), span, Source.CAPTION)
+def _came_along(percept: Percept) -> Iterable[MemoryDraft]:
+    """What came with the source in words, as it is."""
+    for source, lines in (
+        (Source.CAPTION, percept.captions),
+        (Source.SUBTITLE, percept.subtitles),
+        (Source.CHAPTER, percept.chapters),
+    ):
+        for told in lines:
+            for text, span in pieces(told):
+                line = _line(untagged(text), span, source)
+                named = source == Source.SUBTITLE and told.speaker
+                yield line.model_copy(update={"speaker": untagged(named)}) if named else line
 
 
 def _line(text: str, span: TimeSpan, source: Source, tags: tuple[str, ...] = ()) -> MemoryDraft:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import insert, select, text, update
@@ -55,13 +55,19 @@ def add_percept(
     where = {"video_id": video_id, "clip": percept.clip.index}
     _add(session, KeyframeRow, [where | _keyframe(k) for k in percept.keyframes])
     _add(session, ScreenTextRow, [where | _screen_text(t) for t in percept.screen_texts])
-    spoken = [("speech", u) for u in percept.utterances]
-    told = [("caption", u) for u in percept.captions]
     place = (video_id, percept.clip.index)
-    rows = [(*place, *_utterance(o, u, owners, speakers)) for o, u in spoken + told]
+    rows = [(*place, *_utterance(o, u, owners, speakers)) for o, u in _told(percept)]
     copy_rows(session, "utterances", _UTTERANCE, rows)
     _set_gaps(session, video_id, percept.clip.index, percept.gaps)
     return _add_sightings(session, where, [*percept.faces, *percept.voices], owners)
+
+
+def _told(percept: Percept) -> Iterator[tuple[str, Utterance]]:
+    """Every timed text with where it comes from."""
+    yield from (("speech", one) for one in percept.utterances)
+    yield from (("caption", one) for one in percept.captions)
+    yield from (("subtitle", one) for one in percept.subtitles)
+    yield from (("chapter", one) for one in percept.chapters)
 
 
 def _add(session: Session, table: type[Any], rows: list[dict[str, Any]]) -> None:
