@@ -29,10 +29,20 @@ def _head(portrait: Portrait) -> None:
         say(f"  {clean(portrait.error)}")
     size = f"{video.width}x{video.height}" if video.has_video else "no picture"
     say(f"  {size}, {'with' if video.has_audio else 'no'} sound, profile {video.profile}")
+    if video.has_video:
+        say(f"  {_eyes(portrait)}")
     if video.subtitles is not None:
         say(f"  with subtitles: {clean(', '.join(video.subtitles)) or 'there were none'}")
     if portrait.last_clip + 1 < len(portrait.clips):
         say(f"  seen as of clip {portrait.last_clip} of {len(portrait.clips)}")
+
+
+def _eyes(portrait: Portrait) -> str:
+    """What its images are found by."""
+    model = portrait.models.get("images", "none")
+    if model == "none":
+        return "images are found by the words of their time (no image-text model)"
+    return f"images are found by their likeness ({clean(model)})"
 
 
 def _people(portrait: Portrait) -> None:
@@ -56,10 +66,14 @@ def _segments(portrait: Portrait) -> None:
 
 
 def _clip(clip: ShownClip) -> None:
+    from memory.things import counted, listing
+
     state = "" if clip.state == "done" else f"  {clip.state}"
     error = f"  {clean(clip.error)}" if clip.error else ""
     say(f"clip {clip.index}  {clip.span}{state}{error}")
     for line in clip.lines[:SHOWN_LINES]:
         say(f"  {line.span}  {line.source}: {clean(line.text)}  [m{line.id}]")
+    if clip.objects and not any(line.source == "objects" for line in clip.lines):
+        say(f"  seen: {listing(counted(clip.objects))}")
     if len(clip.lines) > SHOWN_LINES:
         say(f"  and {len(clip.lines) - SHOWN_LINES} lines more (--json has all)")

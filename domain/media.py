@@ -79,6 +79,9 @@ class Keyframe(Frozen):
     width: PositiveInt
     height: PositiveInt
     blob: str = Field(description="SHA-256 of the JPEG")
+    vector: tuple[float, ...] | None = Field(
+        default=None, repr=False, description="of an image-text model, L2-normalised"
+    )
 
 
 class Utterance(Frozen):
@@ -97,6 +100,15 @@ class ScreenText(Frozen):
 
     time_ms: NonNegativeInt
     text: str
+    score: float = Field(ge=0, le=1)
+    box: Box
+
+
+class SeenObject(Frozen):
+    """A thing seen on a keyframe, by the name of its kind."""
+
+    time_ms: NonNegativeInt
+    label: str = Field(min_length=1)
     score: float = Field(ge=0, le=1)
     box: Box
 
@@ -134,6 +146,7 @@ class Percept(Frozen):
     keyframes: tuple[Keyframe, ...] = ()
     utterances: tuple[Utterance, ...] = ()
     screen_texts: tuple[ScreenText, ...] = ()
+    objects: tuple[SeenObject, ...] = ()
     faces: tuple[Group, ...] = ()
     voices: tuple[Group, ...] = ()
     captions: tuple[Utterance, ...] = Field(

@@ -27,10 +27,15 @@ class Source(StrEnum):
     SAID = "said"
     READ = "read"
     SEEN = "seen"
+    OBJECTS = "objects"
     CAPTION = "caption"
     SUBTITLE = "subtitle"
     CHAPTER = "chapter"
     MODEL = "model"
+
+
+PRESENCE = frozenset({Source.SEEN, Source.OBJECTS})
+"""Who and what is in view says nothing of what happens: it makes no event and no summary."""
 
 
 def credited(text: str, source: str, speaker: str | None) -> str:

@@ -21,7 +21,8 @@ from memory.subtitles import Accompaniment, accompaniment, chosen, refuse_other_
 from memory.watch import remember, weave_due
 from memory.writers import make_writers
 from memory.writers.port import Writers
-from models.profile import Profile
+from models.image_text import name_of
+from models.profile import NO_MODEL, Profile
 from perception.decode import RawClip, read_clips
 from perception.perceive import Perceived, perceive
 from perception.source import SourceInfo, clips_of, probe, video_id
@@ -231,8 +232,9 @@ def _video(
 
 def _models(profile: Profile) -> dict[str, str]:
     """Which model did what, for the record."""
-    ports = ("speech", "faces", "speaker", "screen", "text", "writer")
-    return {port: str(getattr(profile, port)) for port in ports}
+    ports = ("speech", "faces", "speaker", "screen", "objects", "text", "writer")
+    used = {port: str(getattr(profile, port)) for port in ports}
+    return used | {"images": name_of(profile.images_folder) if profile.images_folder else NO_MODEL}
 
 
 @contextmanager

@@ -10,15 +10,16 @@ from sqlalchemy.orm import Session
 
 from domain.base import Frozen
 from domain.events import Edge, Segment
-from domain.media import ClipState, Video
+from domain.media import ClipState, SeenObject, Video
 from domain.memories import Memory
 from domain.time import TimeSpan
+from domain.view import Scope
 from memory.consistency import Finding, Whole, findings
 from memory.corrected import characters_at
 from memory.lines import line
 from memory.people import People
 from store.database import Store
-from store.queries import characters, clips, events, memories, videos
+from store.queries import characters, clips, events, memories, search, videos
 from store.queries.clips import StoredClip
 from store.queries.dump import dump
 from store.queries.events import PatchAt
@@ -73,6 +74,7 @@ class ShownClip(Frozen):
     state: str
     error: str | None
     lines: tuple[ShownLine, ...]
+    objects: tuple[SeenObject, ...] = Field(default=(), description="things on its keyframes")
 
 
 class ShownName(Frozen):
@@ -216,6 +218,7 @@ def _clips(
     lines: dict[int, list[ShownLine]] = {}
     for one in found:
         lines.setdefault(one.memory.clip, []).append(_line(one.memory, named))
+    things = search.objects_on(session, Scope(video=video_id, last_clip=last), every)
     for clip in stored:
         yield ShownClip(
             index=clip.index,
@@ -223,7 +226,12 @@ def _clips(
             state=clip.state,
             error=clip.error,
             lines=tuple(lines.get(clip.index, ())),
+            objects=tuple(one for one in things if _within(clip.span, one.time_ms)),
         )
+
+
+def _within(span: TimeSpan, time_ms: int) -> bool:
+    return span.start_ms <= time_ms < span.end_ms
 
 
 def _segment(found: Segment, people: list[characters.CharacterAt]) -> Segment:

@@ -111,7 +111,9 @@ def remember_many(
 def _is_empty(percept: Percept) -> bool:
     heard = (percept.utterances, percept.captions, percept.voices)
     beside = (percept.subtitles, percept.chapters)
-    return not any((*heard, *beside, percept.keyframes, percept.faces, percept.screen_texts))
+    return not any(
+        (*heard, *beside, percept.keyframes, percept.faces, percept.screen_texts, percept.objects)
+    )
 
 
 def _fail(store: Store, video_id: str, clip: int, reason: str) -> ClipState:

@@ -18,6 +18,7 @@ from domain.people import TAG, IdentityStatement
 from domain.time import TimeSpan
 from memory.people import People
 from memory.prompts import foreign, listed, prompt
+from memory.things import by_time
 from memory.writers.local_clip import LocalClipWriter, speaker_of
 from memory.writers.port import ClipContext
 from models.chat import Sink, StructuredChat
@@ -171,6 +172,7 @@ def _page(
         people=listed(_people(people)),
         transcript=listed(_transcript(percept.utterances, people)),
         screen=listed(screen),
+        objects=listed(f"{ms / 1000:.1f} s: {told}" for ms, told in by_time(percept.objects)),
         captions=listed(_transcript(percept.captions, people)),
         subtitles=listed(_came_along(percept, people)),
         facts=listed(f"[m{fact.id}] {people.named(fact.text)}" for fact in context.facts),

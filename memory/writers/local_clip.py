@@ -16,6 +16,7 @@ from memory.evidence import speaking_alone, visible
 from memory.names import introduced, plates
 from memory.people import People
 from memory.sentences import pieces
+from memory.things import counted, listing
 from memory.writers.port import ClipContext
 
 READ_MS = 1_000
@@ -41,7 +42,8 @@ class LocalClipWriter:
         """The clip's lines in order of time; ``context`` is not needed."""
         named = list(_named(percept, people))
         told = [*_said(percept.utterances, people), *_came_along(percept)]
-        drafts = [*told, *_read(percept), *_seen(percept, people), *(line for line, _ in named)]
+        shown = [*_read(percept), *_seen(percept, people), *_things(percept)]
+        drafts = [*told, *shown, *(line for line, _ in named)]
         return ClipMemories(
             drafts=tuple(sorted(drafts, key=lambda one: (one.span.start_ms, one.span.end_ms))),
             statements=tuple(_statements(percept, people)),
@@ -118,6 +120,15 @@ def _seen(percept: Percept, people: People) -> Iterable[MemoryDraft]:
     for tags, span in _together(times).items():
         text = f"{', '.join(tags[:-1])} and {tags[-1]} are on screen together."
         yield _line(text, span, Source.SEEN, tags)
+
+
+def _things(percept: Percept) -> Iterable[MemoryDraft]:
+    """One line a clip: how many of each kind of thing are in view at one time at most."""
+    if percept.objects:
+        times = [thing.time_ms for thing in percept.objects]
+        end = max(max(times), min(max(times) + READ_MS, percept.clip.span.end_ms))
+        text = f"Seen: {listing(counted(percept.objects))}."
+        yield _line(text, TimeSpan.of(min(times), end), Source.OBJECTS)
 
 
 def _together(times: Mapping[str, Sequence[TimeSpan]]) -> dict[tuple[str, ...], TimeSpan]:

@@ -9,13 +9,23 @@ from sqlalchemy import insert, select, text, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.orm import Session
 
-from domain.media import Group, IdentityKind, Keyframe, Percept, ScreenText, Sighting, Utterance
+from domain.media import (
+    Group,
+    IdentityKind,
+    Keyframe,
+    Percept,
+    ScreenText,
+    SeenObject,
+    Sighting,
+    Utterance,
+)
 from domain.time import TimeSpan
 from store.copying import copy_rows
 from store.schema import (
     BlobRow,
     ClipRow,
     KeyframeRow,
+    ObjectRow,
     ScreenTextRow,
     SightingRow,
     VideoRow,
@@ -54,7 +64,8 @@ def add_percept(
     """
     where = {"video_id": video_id, "clip": percept.clip.index}
     _add(session, KeyframeRow, [where | _keyframe(k) for k in percept.keyframes])
-    _add(session, ScreenTextRow, [where | _screen_text(t) for t in percept.screen_texts])
+    _add(session, ScreenTextRow, [where | _on_keyframe(t) for t in percept.screen_texts])
+    _add(session, ObjectRow, [where | _on_keyframe(t) for t in percept.objects])
     place = (video_id, percept.clip.index)
     rows = [(*place, *_utterance(o, u, owners, speakers)) for o, u in _told(percept)]
     copy_rows(session, "utterances", _UTTERANCE, rows)
@@ -76,12 +87,14 @@ def _add(session: Session, table: type[Any], rows: list[dict[str, Any]]) -> None
 
 
 def _keyframe(frame: Keyframe) -> dict[str, Any]:
-    return frame.model_dump()
+    return frame.model_dump(exclude={"vector"}) | {
+        "embedding": None if frame.vector is None else list(frame.vector)
+    }
 
 
-def _screen_text(line: ScreenText) -> dict[str, Any]:
-    box = [line.box.x0, line.box.y0, line.box.x1, line.box.y1]
-    return {"time_ms": line.time_ms, "text": line.text, "score": line.score, "box": box}
+def _on_keyframe(found: ScreenText | SeenObject) -> dict[str, Any]:
+    box = found.box
+    return found.model_dump() | {"box": [box.x0, box.y0, box.x1, box.y1]}
 
 
 _UTTERANCE = {
