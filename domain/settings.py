@@ -37,9 +37,16 @@ class WatchSettings(Frozen, allow_inf_nan=False):
     subtitles: Subtitles = Field(default="ignore", description="as in the paper")
 
 
+Density = Literal["sparse", "normal", "dense"] | PositiveInt
+"""How many lines of memory a clip may give, beside what it quotes: by name, or as a number."""
+
+DENSITIES = {"sparse": 8, "normal": 24, "dense": 48}
+
+
 class MemorySettings(Frozen, allow_inf_nan=False):
     """Section 3.2 and 3.3: clip memories and the event graph."""
 
+    density: Density = "normal"
     patch_every: PositiveInt = 10
     same_fact: float = Field(default=0.85, gt=0, le=1)
     segments_min: PositiveInt = 3
@@ -47,6 +54,11 @@ class MemorySettings(Frozen, allow_inf_nan=False):
     segment_clips: PositiveInt = 40
     label_words: int = Field(default=8, ge=5, description="as many as a time of day takes")
     patch_repairs: int = Field(default=2, ge=0)
+
+    @property
+    def lines(self) -> int:
+        """Most lines of memory a clip gives, but for quotations, which all stay."""
+        return DENSITIES[self.density] if isinstance(self.density, str) else self.density
 
     @model_validator(mode="after")
     def _fits(self) -> Self:

@@ -7,6 +7,7 @@ at, under Prefect or without it.
 from __future__ import annotations
 
 import fcntl
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -68,6 +69,7 @@ class Watching:
         self._reader: Iterator[RawClip] | None = None
         self._raw: RawClip | None = None
         self._ready: dict[int, Perceived] = {}
+        self._took: dict[int, float] = {}
         self._fresh = 0
 
     @cached_property
@@ -105,9 +107,11 @@ class Watching:
     def perceive(self, clip: int) -> None:
         """Decode the clip and find what it shows and says; kept until it is remembered."""
         if clip not in self._ready:
+            start = time.monotonic()
             raw = self._read(clip)
             found = perceive(raw, self.desk.toolbox, self.desk.settings.watch)
             self._ready[clip] = replace(found, percept=self._beside.added_to(found.percept))
+            self._took[clip] = time.monotonic() - start
 
     def remember(self, clip: int) -> None:
         """Store the perceived clip as memory, in one transaction.
@@ -115,14 +119,19 @@ class Watching:
         Raises:
             ClipLeft: it could not be decoded, or its memory not be written; the store says why.
         """
-        perceived, desk = self._ready[clip], self.desk
+        perceived, desk, start = self._ready[clip], self.desk, time.monotonic()
         state = remember(
             desk.store, self.video.id, perceived, self.writers, desk.toolbox, desk.settings
         )
         del self._ready[clip]
+        self._count(clip, self._took.pop(clip, 0.0) + time.monotonic() - start)
         if state is ClipState.FAILED:
             raise ClipLeft(self._reason(clip))
         self._fresh += 1
+
+    def _count(self, clip: int, seconds: float) -> None:
+        with self.desk.store.begin() as session:
+            clip_rows.add_seconds(session, self.video.id, clip, seconds)
 
     def weave(self, *, final: bool = False) -> None:
         """Bring the event graph up to date with what is remembered."""

@@ -19,7 +19,7 @@ from domain.time import TimeSpan
 from memory.people import People
 from memory.prompts import foreign, listed, prompt
 from memory.things import by_time
-from memory.writers.local_clip import LocalClipWriter, speaker_of
+from memory.writers.local_clip import DEFAULTS, LocalClipWriter, speaker_of
 from memory.writers.port import ClipContext
 from models.chat import Sink, StructuredChat
 from models.messages import Message, assistant, system, user
@@ -75,14 +75,16 @@ class LlmClipWriter:
 
     Args:
         chat: Makes the model of the profile's role ``writer``.
+        lines: Most lines it may write of a clip; what is beyond is left out, evenly.
     """
 
     name = "llm"
     source = str(Source.MODEL)
     wants_context = True
 
-    def __init__(self, chat: Chat) -> None:
+    def __init__(self, chat: Chat, lines: int = DEFAULTS.lines) -> None:
         self._chat = chat
+        self._lines = lines
 
     def write(self, percept: Percept, people: People, context: ClipContext) -> ClipMemories:
         """The model's lines and the clip's own words.
@@ -104,7 +106,8 @@ class LlmClipWriter:
     def _asked(self, percept: Percept, people: People, context: ClipContext) -> WrittenClip:
         chat = self._chat(context.sink)
         images = _images(percept, people, context) if chat.sees else []
-        first = [system(prompt("clip_system")), user(_page(percept, people, context, images))]
+        rules = prompt("clip_system", lines=self._lines)
+        first = [system(rules), user(_page(percept, people, context, images))]
         messages, facts = first, {f"m{fact.id}" for fact in context.facts}
         for left in reversed(range(TRIES)):
             try:
@@ -123,7 +126,7 @@ class LlmClipWriter:
                 continue
             complaints = complain(written, people, facts)
             if not complaints or not left:
-                return _sound(written, people, facts)
+                return _thinned(_sound(written, people, facts), self._lines)
             messages = _again(first, written, complaints)
         raise AssertionError("unreachable")
 
@@ -259,6 +262,18 @@ def _sound(written: WrittenClip, people: People, facts: set[str]) -> WrittenClip
     same = [one for one in written.same if _is_pair(one, people)]
     names = [one for one in written.names if one.tag in known and one.name.strip()]
     return WrittenClip(lines=lines, same=same, names=names)
+
+
+def _thinned(written: WrittenClip, most: int) -> WrittenClip:
+    """At most so many lines, left out evenly: a clip has a beginning, a middle and an end.
+
+    To ask for fewer would cost a call; what is over the limit is simply not remembered.
+    """
+    count = len(written.lines)
+    if count <= most:
+        return written
+    kept = [written.lines[number * count // most] for number in range(most)]
+    return written.model_copy(update={"lines": kept})
 
 
 def _draft(line: WrittenLine, percept: Percept, people: People) -> MemoryDraft:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from domain.media import Group, IdentityKind, Percept, ScreenText, Utterance
 from domain.memories import ClipMemories, MemoryDraft, MemoryKind, Source
 from domain.people import Identity, IdentityStatement, untagged
+from domain.settings import MemorySettings
 from domain.time import TimeSpan
 from memory.evidence import speaking_alone, visible
 from memory.names import introduced, plates
@@ -18,6 +19,8 @@ from memory.people import People
 from memory.sentences import pieces
 from memory.things import counted, listing
 from memory.writers.port import ClipContext
+
+DEFAULTS = MemorySettings()
 
 READ_MS = 1_000
 """A text read on a keyframe is taken to stand for this long."""
@@ -27,11 +30,19 @@ READ_SCORE = 0.7
 
 
 class LocalClipWriter:
-    """Composes the memories of a clip from its percept; see the module."""
+    """Composes the memories of a clip from its percept; see the module.
+
+    Args:
+        lines: Most lines a clip gives. What was said, read or came along is quoted whole all the
+            same; who and what is in view is told where there is room.
+    """
 
     name = "local"
     source = ""
     wants_context = False
+
+    def __init__(self, lines: int = DEFAULTS.lines) -> None:
+        self._lines = lines
 
     def write(
         self,
@@ -42,8 +53,9 @@ class LocalClipWriter:
         """The clip's lines in order of time; ``context`` is not needed."""
         named = list(_named(percept, people))
         told = [*_said(percept.utterances, people), *_came_along(percept)]
-        shown = [*_read(percept), *_seen(percept, people), *_things(percept)]
-        drafts = [*told, *shown, *(line for line, _ in named)]
+        quoted = [*told, *_read(percept), *(line for line, _ in named)]
+        shown = [*_seen(percept, people), *_things(percept)]
+        drafts = [*quoted, *shown[: max(0, self._lines - len(quoted))]]
         return ClipMemories(
             drafts=tuple(sorted(drafts, key=lambda one: (one.span.start_ms, one.span.end_ms))),
             statements=tuple(_statements(percept, people)),

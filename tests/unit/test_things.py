@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
-from domain.media import Box, Percept, SeenObject
+from domain.media import Box, IdentityKind, Percept, SeenObject
 from domain.memories import Source
+from domain.people import Identity
+from domain.settings import MemorySettings, Settings
 from memory.lines import line
 from memory.people import People
 from memory.things import by_time, counted, listing, plural
+from memory.writers import make_writers
 from memory.writers.labels import Salience, summary
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.port import ClipContext, Line
+from models.profile import Profile
+from models.toolbox import Toolbox
 from models.yolox import kinds
-from tests.support.memory import clip, percept, said, span
+from tests.support.memory import clip, face, percept, said, span, text_at
 
 BOX = Box(x0=1, y0=2, x1=3, y1=4)
 
@@ -98,3 +106,48 @@ def test_what_is_merely_in_view_makes_no_event() -> None:
 def test_it_stands_beside_what_is_said() -> None:
     one = percept(0, utterances=(said(1, "Good morning."),), objects=(thing(4, "cup"),))
     assert [source for source, _ in lines_of(one)] == [Source.SAID, Source.OBJECTS]
+
+
+@pytest.mark.parametrize(
+    ("lines", "kept"),
+    [
+        (1, ["said", "read"]),
+        (2, ["said", "read"]),
+        (3, ["said", "seen", "read"]),
+        (4, ["said", "seen", "read", "objects"]),
+        (24, ["said", "seen", "read", "objects"]),
+    ],
+)
+def test_what_is_quoted_stays_and_what_is_in_view_is_told_where_there_is_room(
+    lines: int, kept: list[str]
+) -> None:
+    one = percept(
+        0,
+        utterances=(said(1, "Good morning."),),
+        screen_texts=(text_at(4, "EXIT"),),
+        faces=(face(0, 1, (2, 3)),),
+        objects=(thing(5, "cup"),),
+    )
+    known = People({0: Identity(id=1, kind=IdentityKind.FACE, number=0, first_clip=0)})
+    drafts = LocalClipWriter(lines).write(one, known, ClipContext("")).drafts
+    assert [str(draft.source) for draft in drafts] == kept
+
+
+@pytest.mark.parametrize(
+    ("density", "lines"), [("sparse", 8), ("normal", 24), ("dense", 48), (5, 5)]
+)
+def test_density_is_a_name_or_a_number_of_lines(density: object, lines: int) -> None:
+    assert MemorySettings.model_validate({"density": density}).lines == lines
+    profile = Profile(name="p", settings=Settings(memory=MemorySettings(density=lines)))
+    writer = make_writers(Toolbox(profile, Path("/nowhere")), profile).clip
+    many = tuple(face(n, n, (n / 9, n / 9 + 0.1)) for n in range(60))
+    people = People(
+        {n: Identity(id=n + 1, kind=IdentityKind.FACE, number=n, first_clip=0) for n in range(60)}
+    )
+    assert len(writer.write(percept(0, faces=many), people, ClipContext("")).drafts) == lines
+
+
+@pytest.mark.parametrize("density", ["thick", 0, -1, 2.5])
+def test_no_other_density_is_known(density: object) -> None:
+    with pytest.raises(ValidationError):
+        MemorySettings.model_validate({"density": density})
