@@ -48,6 +48,7 @@ TOOLS = {
     "speaker": "voices",
     "faces": "faces",
     "screen": "screen text",
+    "objects": "objects",
     "text": "text vectors",
 }
 STEPS = {"perceive": "keyframes, grouping", "remember": "memories, store", "weave": "events"}

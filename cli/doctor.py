@@ -53,6 +53,7 @@ def _checks(home: Home, profile: ProfileModel) -> Iterator[Check]:
     yield _database(home)
     yield Check("profile", True, profile.name)
     yield from _weights(home, profile)
+    yield _images(profile)
     yield from _chat(profile)
     yield _codecs()
 
@@ -75,6 +76,18 @@ def _weights(home: Home, profile: ProfileModel) -> Iterator[Check]:
         bad = [f for f in status(home.weights, [name]) if f.state is not FileState.PRESENT]
         found = f"{bad[0].file.path} is {bad[0].state}" if bad else "in place, checked"
         yield Check(f"model {name}", not bad, found, f"homer models pull {name}" if bad else "")
+
+
+def _images(profile: ProfileModel) -> Check:
+    """The image-text model, which is the user's own."""
+    from models.image_text import missing
+
+    folder = profile.images_folder
+    if folder is None:
+        return Check("images", True, "no image-text model: images are found by words of their time")
+    lacking = ", ".join(missing(folder))
+    fix = f"put {lacking} into {folder}" if lacking else ""
+    return Check("images", not lacking, f"{folder} lacks files" if lacking else str(folder), fix)
 
 
 def _chat(profile: ProfileModel) -> Iterator[Check]:

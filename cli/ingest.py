@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -14,6 +14,7 @@ from cli.progress import Meter, meter
 if TYPE_CHECKING:
     from domain.media import Video
     from flows.files import Outcome
+
 
 STOPPED = "stopped; nothing is lost: the same command goes on where it was"
 
@@ -29,13 +30,17 @@ def ingest(
     again: Annotated[
         bool, typer.Option("--again", help="Try clips again that failed for good.")
     ] = False,
+    subtitles: Annotated[
+        Literal["use", "ignore"] | None,
+        typer.Option(help="Subtitles and chapters that come with a video; the settings' default."),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Watch videos into memory.
 
     A video that was watched already is passed over; one that was stopped goes on where it was.
 
-    Examples:  homer ingest talk.mp4   homer ingest ~/Videos --direct
+    Examples:  homer ingest talk.mp4   homer ingest ~/Videos --direct --subtitles use
     """
     from flows.desk import open_desk
     from flows.files import watch_files
@@ -46,7 +51,9 @@ def ingest(
         with open_desk(profile) as desk, meter() as bar:
             listener = Reporter(bar)
             outcomes = []
-            for outcome in watch_files(desk, files, listener, direct=direct, again=again):
+            for outcome in watch_files(
+                desk, files, listener, direct=direct, again=again, subtitles=subtitles
+            ):
                 outcomes.append(outcome)
                 if outcome.error is not None:
                     bar.say(f"homer: {outcome.error}")

@@ -8,7 +8,7 @@ from cli.console import clean, say
 from domain.time import clock
 
 if TYPE_CHECKING:
-    from memory.library import Portrait, ShownClip
+    from memory.library import Cost, Portrait, ShownClip
 
 SHOWN_LINES = 12
 
@@ -29,8 +29,22 @@ def _head(portrait: Portrait) -> None:
         say(f"  {clean(portrait.error)}")
     size = f"{video.width}x{video.height}" if video.has_video else "no picture"
     say(f"  {size}, {'with' if video.has_audio else 'no'} sound, profile {video.profile}")
+    if video.has_video:
+        say(f"  {_eyes(portrait)}")
+    if video.subtitles is not None:
+        say(f"  with subtitles: {clean(', '.join(video.subtitles)) or 'there were none'}")
+    if spent := _spent(portrait.cost):
+        say(f"  watching took{spent.replace('  [', ' ').rstrip(']')}")
     if portrait.last_clip + 1 < len(portrait.clips):
         say(f"  seen as of clip {portrait.last_clip} of {len(portrait.clips)}")
+
+
+def _eyes(portrait: Portrait) -> str:
+    """What its images are found by."""
+    model = portrait.models.get("images", "none")
+    if model == "none":
+        return "images are found by the words of their time (no image-text model)"
+    return f"images are found by their likeness ({clean(model)})"
 
 
 def _people(portrait: Portrait) -> None:
@@ -53,11 +67,34 @@ def _segments(portrait: Portrait) -> None:
                 say(f"    {edge.relation} {labels.get(edge.target, '?')} ({how})")
 
 
+def _tries(clip: ShownClip) -> str:
+    """How often a clip failed, and how it is tried again."""
+    if clip.state != "failed":
+        return ""
+    how = "homer ingest --again tries it" if clip.given_up else "the next homer ingest tries it"
+    return f" ({clip.attempts}x; {how} again)"
+
+
+def _spent(cost: Cost) -> str:
+    """Calls, tokens, money and seconds, where there were any."""
+    parts = []
+    if cost.calls:
+        wrong = f" ({cost.failed} failed)" if cost.failed else ""
+        parts += [f"{cost.calls} calls{wrong}", f"{cost.tokens_in}+{cost.tokens_out} tokens"]
+        parts += [f"${cost.cost_usd:.4f}"] if cost.cost_usd else []
+    parts += [f"{cost.seconds:.1f} s"] if cost.seconds else []
+    return f"  [{', '.join(parts)}]" if parts else ""
+
+
 def _clip(clip: ShownClip) -> None:
-    state = "" if clip.state == "done" else f"  {clip.state}"
+    from memory.things import counted, listing
+
+    state = "" if clip.state == "done" else f"  {clip.state}{_tries(clip)}"
     error = f"  {clean(clip.error)}" if clip.error else ""
-    say(f"clip {clip.index}  {clip.span}{state}{error}")
+    say(f"clip {clip.index}  {clip.span}{state}{error}{_spent(clip.cost)}")
     for line in clip.lines[:SHOWN_LINES]:
         say(f"  {line.span}  {line.source}: {clean(line.text)}  [m{line.id}]")
+    if clip.objects and not any(line.source == "objects" for line in clip.lines):
+        say(f"  seen: {listing(counted(clip.objects))}")
     if len(clip.lines) > SHOWN_LINES:
         say(f"  and {len(clip.lines) - SHOWN_LINES} lines more (--json has all)")

@@ -35,6 +35,9 @@ class Video(Frozen):
     has_video: bool = True
     has_audio: bool = True
     profile: str = "local"
+    subtitles: tuple[str, ...] | None = Field(
+        default=None, description="the subtitles and chapters that were used; None: ignored"
+    )
 
     @field_validator("path", mode="before")
     @classmethod
@@ -76,6 +79,9 @@ class Keyframe(Frozen):
     width: PositiveInt
     height: PositiveInt
     blob: str = Field(description="SHA-256 of the JPEG")
+    vector: tuple[float, ...] | None = Field(
+        default=None, repr=False, description="of an image-text model, L2-normalised"
+    )
 
 
 class Utterance(Frozen):
@@ -94,6 +100,15 @@ class ScreenText(Frozen):
 
     time_ms: NonNegativeInt
     text: str
+    score: float = Field(ge=0, le=1)
+    box: Box
+
+
+class SeenObject(Frozen):
+    """A thing seen on a keyframe, by the name of its kind."""
+
+    time_ms: NonNegativeInt
+    label: str = Field(min_length=1)
     score: float = Field(ge=0, le=1)
     box: Box
 
@@ -131,10 +146,13 @@ class Percept(Frozen):
     keyframes: tuple[Keyframe, ...] = ()
     utterances: tuple[Utterance, ...] = ()
     screen_texts: tuple[ScreenText, ...] = ()
+    objects: tuple[SeenObject, ...] = ()
     faces: tuple[Group, ...] = ()
     voices: tuple[Group, ...] = ()
     captions: tuple[Utterance, ...] = Field(
         default=(), description="descriptions that came with the source, not spoken"
     )
+    subtitles: tuple[Utterance, ...] = Field(default=(), description="subtitles of the source")
+    chapters: tuple[Utterance, ...] = Field(default=(), description="chapters that begin here")
     gaps: tuple[TimeSpan, ...] = Field(default=(), description="stretches that did not decode")
     error: str | None = None

@@ -27,8 +27,24 @@ class Source(StrEnum):
     SAID = "said"
     READ = "read"
     SEEN = "seen"
+    OBJECTS = "objects"
     CAPTION = "caption"
+    SUBTITLE = "subtitle"
+    CHAPTER = "chapter"
     MODEL = "model"
+
+
+PRESENCE = frozenset({Source.SEEN, Source.OBJECTS})
+"""Who and what is in view says nothing of what happens: it makes no event and no summary."""
+
+
+def credited(text: str, source: str, speaker: str | None) -> str:
+    """A line's words with who said them, and that they came with the source where they did."""
+    if source == Source.CHAPTER:
+        return f"Chapter: {text}"
+    if source == Source.SUBTITLE:
+        return f"Subtitle, {speaker}: {text}" if speaker else f"Subtitle: {text}"
+    return f"{speaker}: {text}" if source == Source.SAID and speaker else text
 
 
 class MemoryDraft(Frozen):

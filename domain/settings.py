@@ -5,11 +5,14 @@ Section numbers are those of the HOMER paper; each default is asserted in tests.
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Literal, Self
 
 from pydantic import Field, PositiveInt, model_validator
 
 from domain.base import Frozen
+
+Subtitles = Literal["use", "ignore"]
+"""Whether subtitles and chapters that come with a video become memory."""
 
 
 class WatchSettings(Frozen, allow_inf_nan=False):
@@ -31,11 +34,19 @@ class WatchSettings(Frozen, allow_inf_nan=False):
     face_exemplars: PositiveInt = 10
     voice_exemplars: PositiveInt = 20
     voice_turn_ms: PositiveInt = 2_000
+    subtitles: Subtitles = Field(default="ignore", description="as in the paper")
+
+
+Density = Literal["sparse", "normal", "dense"] | PositiveInt
+"""How many lines of memory a clip may give, beside what it quotes: by name, or as a number."""
+
+DENSITIES = {"sparse": 8, "normal": 24, "dense": 48}
 
 
 class MemorySettings(Frozen, allow_inf_nan=False):
     """Section 3.2 and 3.3: clip memories and the event graph."""
 
+    density: Density = "normal"
     patch_every: PositiveInt = 10
     same_fact: float = Field(default=0.85, gt=0, le=1)
     segments_min: PositiveInt = 3
@@ -43,6 +54,11 @@ class MemorySettings(Frozen, allow_inf_nan=False):
     segment_clips: PositiveInt = 40
     label_words: int = Field(default=8, ge=5, description="as many as a time of day takes")
     patch_repairs: int = Field(default=2, ge=0)
+
+    @property
+    def lines(self) -> int:
+        """Most lines of memory a clip gives, but for quotations, which all stay."""
+        return DENSITIES[self.density] if isinstance(self.density, str) else self.density
 
     @model_validator(mode="after")
     def _fits(self) -> Self:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from domain.errors import HomerError, InputError, SetupError
+from domain.settings import Subtitles
 from flows.desk import Desk
 from flows.server import api_url, environment
 from flows.steps import Listener, PlainSteps, watch
@@ -37,6 +38,7 @@ def watch_files(
     *,
     direct: bool = False,
     again: bool = False,
+    subtitles: Subtitles | None = None,
 ) -> Iterator[Outcome]:
     """Watches file after file, giving what became of each.
 
@@ -46,6 +48,7 @@ def watch_files(
         listener: is told how it goes.
         direct: plain calls instead of a Prefect flow.
         again: try clips too that failed for good.
+        subtitles: whether subtitles that come with a file are used; None: as the settings say.
 
     Raises:
         SetupError: the database or a model is missing, so no file can be watched.
@@ -53,7 +56,7 @@ def watch_files(
     conductor = _Conductor(desk, listener, direct)
     for path in paths:
         try:
-            with open_video(desk, path, again=again) as work:
+            with open_video(desk, path, again=again, subtitles=subtitles) as work:
                 outcome = Outcome(path, conductor.run(work))
         except InputError as error:
             outcome = Outcome(path, error=error)

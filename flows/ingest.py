@@ -25,6 +25,7 @@ from prefect.states import Crashed
 from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
 from domain.media import Video
+from domain.settings import Subtitles
 from flows.desk import open_desk
 from flows.steps import BACK_OFF_S, Listener, Waitable, watch, worth_retrying
 from flows.watching import Watched, Watching, open_video
@@ -93,7 +94,7 @@ class _Beside:
     task_runner=RUNNER,
     validate_parameters=False,
 )
-def ingest(path: str, profile: str | None = None) -> Watched:
+def ingest(path: str, profile: str | None = None, subtitles: Subtitles | None = None) -> Watched:
     """Watch the video of ``path``, going on where it stopped.
 
     Within a command the open video is at hand; elsewhere, as in a work pool, it is opened here.
@@ -101,7 +102,7 @@ def ingest(path: str, profile: str | None = None) -> Watched:
     found = _at_hand.get()
     if found is not None:
         return watch(found[0], PrefectSteps(), found[1])
-    with open_desk(profile) as desk, open_video(desk, Path(path)) as work:
+    with open_desk(profile) as desk, open_video(desk, Path(path), subtitles=subtitles) as work:
         return watch(work, PrefectSteps(), Silent())
 
 

@@ -7,19 +7,23 @@ at, under Prefect or without it.
 from __future__ import annotations
 
 import fcntl
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
 from domain.errors import InputError, MediaError, ModelError, NotFound
 from domain.media import ClipState, Video
+from domain.settings import Subtitles
 from flows.desk import Desk
+from memory.subtitles import Accompaniment, accompaniment, chosen, refuse_other_subtitles
 from memory.watch import remember, weave_due
 from memory.writers import make_writers
 from memory.writers.port import Writers
-from models.profile import Profile
+from models.image_text import name_of
+from models.profile import NO_MODEL, Profile
 from perception.decode import RawClip, read_clips
 from perception.perceive import Perceived, perceive
 from perception.source import SourceInfo, clips_of, probe, video_id
@@ -51,13 +55,21 @@ class Watching:
     """
 
     def __init__(
-        self, desk: Desk, path: Path, info: SourceInfo, video: Video, *, again: bool = False
+        self,
+        desk: Desk,
+        path: Path,
+        info: SourceInfo,
+        video: Video,
+        beside: Accompaniment,
+        *,
+        again: bool = False,
     ) -> None:
         self.desk, self.path, self.video = desk, path, video
-        self._info, self._again = info, again
+        self._info, self._beside, self._again = info, beside, again
         self._reader: Iterator[RawClip] | None = None
         self._raw: RawClip | None = None
         self._ready: dict[int, Perceived] = {}
+        self._took: dict[int, float] = {}
         self._fresh = 0
 
     @cached_property
@@ -95,8 +107,11 @@ class Watching:
     def perceive(self, clip: int) -> None:
         """Decode the clip and find what it shows and says; kept until it is remembered."""
         if clip not in self._ready:
+            start = time.monotonic()
             raw = self._read(clip)
-            self._ready[clip] = perceive(raw, self.desk.toolbox, self.desk.settings.watch)
+            found = perceive(raw, self.desk.toolbox, self.desk.settings.watch)
+            self._ready[clip] = replace(found, percept=self._beside.added_to(found.percept))
+            self._took[clip] = time.monotonic() - start
 
     def remember(self, clip: int) -> None:
         """Store the perceived clip as memory, in one transaction.
@@ -104,14 +119,19 @@ class Watching:
         Raises:
             ClipLeft: it could not be decoded, or its memory not be written; the store says why.
         """
-        perceived, desk = self._ready[clip], self.desk
+        perceived, desk, start = self._ready[clip], self.desk, time.monotonic()
         state = remember(
             desk.store, self.video.id, perceived, self.writers, desk.toolbox, desk.settings
         )
         del self._ready[clip]
+        self._count(clip, self._took.pop(clip, 0.0) + time.monotonic() - start)
         if state is ClipState.FAILED:
             raise ClipLeft(self._reason(clip))
         self._fresh += 1
+
+    def _count(self, clip: int, seconds: float) -> None:
+        with self.desk.store.begin() as session:
+            clip_rows.add_seconds(session, self.video.id, clip, seconds)
 
     def weave(self, *, final: bool = False) -> None:
         """Bring the event graph up to date with what is remembered."""
@@ -164,33 +184,49 @@ class Watching:
 
 
 @contextmanager
-def open_video(desk: Desk, path: Path, *, again: bool = False) -> Iterator[Watching]:
+def open_video(
+    desk: Desk, path: Path, *, again: bool = False, subtitles: Subtitles | None = None
+) -> Iterator[Watching]:
     """The video of ``path`` with its row and clips in the store; nobody else may watch it.
 
     Args:
         desk: the store and the models.
         path: a media file.
         again: try clips too that failed for good.
+        subtitles: whether subtitles that come with it are used; None: as the settings say, or as
+            it was begun.
 
     Raises:
         MediaError: the file is empty, damaged, or holds neither video nor audio; no row is left.
-        InputError: another process is watching it, or it was begun in clips of another length.
+        InputError: another process is watching it, it was begun in clips of another length or
+            with other subtitles, or a file of subtitles cannot be read.
     """
     info = probe(path)
-    video = _video(desk, path, info)
-    with _alone(desk.home, video):
+    name = video_id(path)
+    with _alone(desk.home, name, path.stem):
+        with desk.store.begin() as session:
+            known = video_rows.known_video(session, name)
+            left = clip_rows.next_clips(session, name, again=again)
+        beside = None
+        if left or known is None or subtitles is not None:
+            wanted = chosen(known, subtitles, desk.settings.watch.subtitles)
+            beside = accompaniment(path, info) if wanted == "use" else None
+            refuse_other_subtitles(known, beside)
+        video = _video(desk, name, path, info, beside)
         with desk.store.begin() as session:
             clips = clips_of(info.duration_ms, desk.settings.watch)
             if not video_rows.add_video(session, video, clips, _models(desk.profile)):
                 clip_rows.refuse_other_clips(session, video, clips)
             # A known video keeps its title, whatever the file is called by now.
             video = video_rows.find_video(session, video.id)
-        yield Watching(desk, path, info, video, again=again)
+        yield Watching(desk, path, info, video, beside or Accompaniment(), again=again)
 
 
-def _video(desk: Desk, path: Path, info: SourceInfo) -> Video:
+def _video(
+    desk: Desk, name: str, path: Path, info: SourceInfo, beside: Accompaniment | None
+) -> Video:
     return Video(
-        id=video_id(path),
+        id=name,
         title=path.stem,
         path=str(path.absolute()),
         duration_ms=info.duration_ms,
@@ -199,23 +235,25 @@ def _video(desk: Desk, path: Path, info: SourceInfo) -> Video:
         has_video=info.has_video,
         has_audio=info.has_audio,
         profile=desk.profile.name,
+        subtitles=beside.names if beside else None,
     )
 
 
 def _models(profile: Profile) -> dict[str, str]:
     """Which model did what, for the record."""
-    ports = ("speech", "faces", "speaker", "screen", "text", "writer")
-    return {port: str(getattr(profile, port)) for port in ports}
+    ports = ("speech", "faces", "speaker", "screen", "objects", "text", "writer")
+    used = {port: str(getattr(profile, port)) for port in ports}
+    return used | {"images": name_of(profile.images_folder) if profile.images_folder else NO_MODEL}
 
 
 @contextmanager
-def _alone(home: Home, video: Video) -> Iterator[None]:
+def _alone(home: Home, video: str, title: str) -> Iterator[None]:
     """One process at a time watches a video of this data directory."""
-    with (home.make().run / f"watch-{video.id}.lock").open("w") as file:
+    with (home.make().run / f"watch-{video}.lock").open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as exc:
             raise InputError(
-                f"{video.title} is being watched by another homer: wait until it is done"
+                f"{title} is being watched by another homer: wait until it is done"
             ) from exc
         yield

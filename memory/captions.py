@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import hashlib
 import html
@@ -24,7 +25,12 @@ DAY_S = 86_400
 LONGEST_S = 366 * DAY_S
 """Times beyond a year are taken for a mistake."""
 
+SUBTITLES = (".srt", ".vtt")
+"""Endings of the files that are read as subtitles."""
+
 Kind = Literal["speech", "caption"]
+
+_BOMS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 
 _VOICE = re.compile(r"<v(?:\.[\w.]+)?\s+([^>]+)>", re.IGNORECASE)
 _MARKUP = re.compile(r"<[^>]*>|\{\\[^}]*\}")
@@ -80,7 +86,7 @@ def read_captions(path: Path) -> CaptionTrack:
     data = _read(path)
     name = path.name.lower().removesuffix(".gz")
     text = _decoded(path, data)
-    subtitles = name.endswith((".srt", ".vtt"))
+    subtitles = name.endswith(SUBTITLES)
     lines = list(_subtitles(path, text) if subtitles else _jsonl(path, text))
     if not lines:
         raise InputError(f"{path} holds no timed line: nothing to import")
@@ -99,9 +105,9 @@ def _read(path: Path) -> bytes:
 def _decoded(path: Path, data: bytes) -> str:
     try:
         plain = gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
-        return plain.decode("utf-8-sig")
+        return plain.decode(_BOMS.get(plain[:2], "utf-8-sig"))
     except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
-        raise InputError(f"{path} is not text in UTF-8: {error}") from error
+        raise InputError(f"{path} is not text in UTF-8 or UTF-16: {error}") from error
 
 
 def _jsonl(path: Path, text: str) -> Iterator[CaptionLine]:
@@ -164,6 +170,29 @@ def _span(start_s: float, end_s: float) -> TimeSpan:
 
 
 def _subtitles(path: Path, text: str) -> Iterator[CaptionLine]:
+    for span, raw in _cues(path, text):
+        speaker, plain = spoken(raw)
+        if plain:
+            yield CaptionLine(span, plain, "speech", speaker)
+
+
+def read_cues(path: Path) -> tuple[str, list[tuple[TimeSpan, str]]]:
+    """The times and texts of a file of subtitles, in order of time, as ``spoken`` takes them.
+
+    Returns:
+        The file's SHA-256 in hex, and its cues.
+
+    Raises:
+        InputError: the file cannot be read, or has no cue.
+    """
+    data = _read(path)
+    cues = sorted(_cues(path, _decoded(path, data)), key=lambda c: (c[0].start_ms, c[0].end_ms))
+    if not cues:
+        raise InputError(f"{path} holds no timed line of subtitles")
+    return hashlib.sha256(data).hexdigest(), cues
+
+
+def _cues(path: Path, text: str) -> Iterator[tuple[TimeSpan, str]]:
     import pysubs2
     from pysubs2.exceptions import Pysubs2Error
 
@@ -181,12 +210,10 @@ def _subtitles(path: Path, text: str) -> Iterator[CaptionLine]:
             raise InputError(f"{path}: a line ends before it starts, or its time is absurd")
         # A cue of WebVTT ends at a blank line; what follows is the next one's name, or a note.
         raw = event.text.split(r"\N\N")[0] if format_ == "vtt" else event.text
-        speaker, plain = _spoken(raw)
-        if plain:
-            yield CaptionLine(TimeSpan.of(event.start, event.end), plain, "speech", speaker)
+        yield TimeSpan.of(event.start, event.end), raw
 
 
-def _spoken(raw: str) -> tuple[str | None, str]:
+def spoken(raw: str) -> tuple[str | None, str]:
     """Speaker and words of a subtitle: ``<v Omar>Hello`` or ``OMAR: Hello``."""
     voice = _VOICE.search(raw)
     bare = _MARKUP.sub("", raw.replace(r"\N", " ").replace(r"\n", " "))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from pydantic import Field
@@ -10,15 +11,16 @@ from sqlalchemy.orm import Session
 
 from domain.base import Frozen
 from domain.events import Edge, Segment
-from domain.media import ClipState, Video
+from domain.media import ClipState, SeenObject, Video
 from domain.memories import Memory
 from domain.time import TimeSpan
+from domain.view import Scope
 from memory.consistency import Finding, Whole, findings
 from memory.corrected import characters_at
 from memory.lines import line
 from memory.people import People
 from store.database import Store
-from store.queries import characters, clips, events, memories, videos
+from store.queries import calls, characters, clips, events, memories, search, videos
 from store.queries.clips import StoredClip
 from store.queries.dump import dump
 from store.queries.events import PatchAt
@@ -65,14 +67,40 @@ class ShownLine(Frozen):
     weight: int
 
 
+class Cost(Frozen):
+    """What writing took: model calls, those that failed, tokens, US dollars where prices are known.
+
+    ``seconds`` of a clip are those of watching it, the calls among them; 0 where none are known.
+    """
+
+    calls: int = 0
+    failed: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost_usd: float = 0.0
+    seconds: float = 0.0
+
+    def __add__(self, other: Cost) -> Cost:
+        """Both together."""
+        ours, theirs = self.model_dump(), other.model_dump()
+        return Cost(**{name: ours[name] + theirs[name] for name in ours})
+
+
 class ShownClip(Frozen):
-    """A clip with what is remembered of it, line by line, with who said it."""
+    """A clip with what is remembered of it, line by line, with who said it.
+
+    ``attempts`` counts how often it failed; ``given_up``: it is tried again only when asked for.
+    """
 
     index: int
     span: TimeSpan
     state: str
     error: str | None
+    attempts: int = 0
+    given_up: bool = False
+    cost: Cost = Cost()
     lines: tuple[ShownLine, ...]
+    objects: tuple[SeenObject, ...] = Field(default=(), description="things on its keyframes")
 
 
 class ShownName(Frozen):
@@ -106,6 +134,7 @@ class Portrait(Frozen):
     segments: tuple[Segment, ...]
     edges: tuple[Edge, ...]
     pending: tuple[int, ...] = Field(default=(), description="clips that no segment covers yet")
+    cost: Cost = Cost()
 
 
 class Checked(Frozen):
@@ -187,20 +216,35 @@ def _portrait(session: Session, video: Video, last: int) -> Portrait:
     spans = {clip.index: clip.span for clip in stored}
     people = characters_at(session, video.id, last)
     segments = events.segments_at(session, video.id, last)
+    shown = tuple(_clips(session, video.id, stored, people, last))
     return Portrait(
         video=video,
         state=state.state,
         error=state.error,
         models=state.models,
         last_clip=last,
-        clips=tuple(_clips(session, video.id, stored, people, last)),
+        clips=shown,
         people=tuple(_person(one) for one in people),
         segments=tuple(
             _segment(events.as_segment(video.id, one, spans), people) for one in segments
         ),
         edges=tuple(events.as_edge(one) for one in events.edges_at(session, video.id, last)),
         pending=_pending(_patches(session, video.id, last)),
+        cost=sum((one.cost for one in shown), Cost()),
     )
+
+
+def _costs(session: Session, video_id: str, stored: Sequence[StoredClip]) -> dict[int, Cost]:
+    """What each clip took; the calls for a patch count for its last clip."""
+    used = {one.clip: asdict(one) for one in calls.usage_by_clip(session, video_id)}
+    kept = ("calls", "failed", "tokens_in", "tokens_out", "cost_usd")
+    return {
+        clip.index: Cost(
+            seconds=clip.seconds,
+            **{name: used[clip.index][name] for name in kept if clip.index in used},
+        )
+        for clip in stored
+    }
 
 
 def _clips(
@@ -216,14 +260,24 @@ def _clips(
     lines: dict[int, list[ShownLine]] = {}
     for one in found:
         lines.setdefault(one.memory.clip, []).append(_line(one.memory, named))
+    things = search.objects_on(session, Scope(video=video_id, last_clip=last), every)
+    costs = _costs(session, video_id, stored)
     for clip in stored:
         yield ShownClip(
             index=clip.index,
             span=clip.span,
             state=clip.state,
             error=clip.error,
+            attempts=clip.attempts,
+            given_up=clip.state == ClipState.FAILED and clip.attempts >= clips.ATTEMPTS,
+            cost=costs[clip.index],
             lines=tuple(lines.get(clip.index, ())),
+            objects=tuple(one for one in things if _within(clip.span, one.time_ms)),
         )
+
+
+def _within(span: TimeSpan, time_ms: int) -> bool:
+    return span.start_ms <= time_ms < span.end_ms
 
 
 def _segment(found: Segment, people: list[characters.CharacterAt]) -> Segment:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from domain.memories import Memory, MemoryDraft, MemoryKind, Source
+from domain.memories import Memory, MemoryDraft, MemoryKind, Source, credited
 from domain.people import TAG
 from memory.people import People
 
@@ -16,11 +16,10 @@ def line(memory: MemoryDraft | Memory, people: People) -> str:
     """
     tells_name = memory.kind == MemoryKind.CHARACTER and " is named " in memory.text
     text = memory.text if tells_name else people.named(memory.text)
-    if memory.source == Source.SAID and memory.speaker:
-        return f"{people.label(memory.speaker)}: {text}"
     if memory.source == Source.READ and not memory.tags:
         return f"On screen: {text}"
-    return text
+    speaker = people.label(memory.speaker) if memory.speaker else None
+    return credited(text, memory.source, speaker)
 
 
 def searchable(memory: MemoryDraft | Memory, people: People) -> str:

@@ -11,6 +11,7 @@ LINE_WORDS = 40
 """An utterance with more words is cut at its sentence ends."""
 
 _END = re.compile(r"(?:[.!?…]+[\"'”’)\]]*(?=\s)|[。！？]+[”’」）]*)\s*")
+_LAST = re.compile(r"[.!?…。！？][\"'”’)\]」』]*\s*$")
 _ABBREVIATION = re.compile(r"\b(?:Mr|Mrs|Ms|Dr|Prof|Sr|Jr|St|vs|etc|e\.g|i\.e|[A-Z])\.\s*$")
 
 
@@ -23,6 +24,11 @@ def sentences(text: str) -> list[str]:
             start = end.end()
     found.append(text[start:].strip())
     return [one for one in found if one]
+
+
+def ends_sentence(text: str) -> bool:
+    """Whether a text ends where a sentence does."""
+    return bool(_LAST.search(text)) and not _ABBREVIATION.search(text)
 
 
 def pieces(said: Utterance) -> list[tuple[str, TimeSpan]]:

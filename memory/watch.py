@@ -110,7 +110,10 @@ def remember_many(
 
 def _is_empty(percept: Percept) -> bool:
     heard = (percept.utterances, percept.captions, percept.voices)
-    return not any((*heard, percept.keyframes, percept.faces, percept.screen_texts))
+    beside = (percept.subtitles, percept.chapters)
+    return not any(
+        (*heard, *beside, percept.keyframes, percept.faces, percept.screen_texts, percept.objects)
+    )
 
 
 def _fail(store: Store, video_id: str, clip: int, reason: str) -> ClipState:

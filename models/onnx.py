@@ -47,8 +47,21 @@ def open_session(
     try:
         model = repaired(path) if repair else str(path)
         return ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-    except RuntimeError as error:
+    except _refusals() as error:
         raise WeightsMissing(f"{path} cannot be loaded as a model: {error}") from error
+
+
+def _refusals() -> tuple[type[Exception], ...]:
+    """What ONNX Runtime raises for a file that is no model, which have no base of their own."""
+    from onnxruntime.capi import onnxruntime_pybind11_state as state
+
+    return (
+        RuntimeError,
+        state.Fail,
+        state.InvalidGraph,
+        state.InvalidProtobuf,
+        state.NotImplemented,
+    )
 
 
 def in_threads(run: Callable[[T], R], items: Sequence[T]) -> list[R]:

@@ -63,6 +63,15 @@ class TextLine:
     score: float
 
 
+@dataclass(frozen=True)
+class Thing:
+    """A thing found on an image, by the name of its kind; ``score`` in [0, 1]."""
+
+    box: tuple[int, int, int, int]
+    label: str
+    score: float
+
+
 class SpeechRecognizer(Protocol):
     """Speech to text with word times."""
 
@@ -115,6 +124,17 @@ class ScreenReader(Protocol):
         """Lines of text, in reading order."""
 
 
+class ObjectDetector(Protocol):
+    """Things on images. Of ``labels`` only; nothing below its own ``min_score`` is returned."""
+
+    name: str
+    min_score: float
+    labels: tuple[str, ...]
+
+    def objects(self, image: Image) -> list[Thing]:
+        """Things on an image, best score first; boxes clipped to the image."""
+
+
 class TextEmbedder(Protocol):
     """Sentence embeddings. A text's row depends on that text only, bit for bit."""
 
@@ -135,9 +155,13 @@ class Reranker(Protocol):
 
 
 class ImageEncoder(Protocol):
-    """Image-text embeddings, where a profile has such a model."""
+    """Image-text embeddings, where a profile has such a model.
+
+    ``close`` is the model's own cosine from which an image shows what a text says.
+    """
 
     name: str
+    close: float
 
     def images(self, images: list[Image]) -> NDArray[np.float32]:
         """One L2-normalised row an image, shape (N, D)."""

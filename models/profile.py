@@ -20,6 +20,9 @@ ENVIRONMENT = "HOMER_PROFILE"
 IN_PROCESS = "llama"
 """The provider of language models that run in this process."""
 
+NO_MODEL = "none"
+"""What the record of a video says of a port for which it had no model."""
+
 Structure = Literal["json_schema", "tools", "text"]
 """How a server can be held to a schema, strongest first."""
 
@@ -77,9 +80,14 @@ class Profile(Frozen):
     faces: Literal["insightface", "yunet_sface"] = "insightface"
     speaker: Literal["wespeaker"] = "wespeaker"
     screen: Literal["rapidocr"] = "rapidocr"
+    objects: Literal["yolox-nano", "none"] = "yolox-nano"
     text: Literal["minilm", "bge-small"] = "minilm"
     reranker: Literal["reranker"] | None = "reranker"
-    images: None = Field(default=None, description="no image-text model can be had yet")
+    images: str | None = Field(
+        default=None,
+        pattern=r"^clip:.+$",
+        description="clip:FOLDER, with a CLIP or SigLIP model in ONNX; none comes with Homer",
+    )
     writer: Literal["local", "llm"] = "local"
     reasoner: Literal["local", "llm"] = "local"
     chat: dict[str, ChatSpec] = Field(
@@ -88,11 +96,17 @@ class Profile(Frozen):
     settings: Settings = Settings()
 
     @property
+    def images_folder(self) -> Path | None:
+        """Where the image-text model lies, where the profile has one."""
+        return Path(self.images.partition(":")[2]).expanduser() if self.images else None
+
+    @property
     def weights(self) -> tuple[str, ...]:
         """The models of the manifest that this profile uses, each once."""
-        local = [self.speech, self.text, self.reranker, self.faces, self.speaker]
+        local = [self.speech, self.text, self.reranker, self.faces, self.speaker, self.objects]
         llama = [spec.model_name for spec in self.chat.values() if spec.provider == IN_PROCESS]
-        return tuple(dict.fromkeys(name for name in [*local, *llama] if name))
+        used = (name for name in [*local, *llama] if name and name != NO_MODEL)
+        return tuple(dict.fromkeys(used))
 
     @property
     def in_process(self) -> bool:

@@ -12,6 +12,7 @@ from models.endpoint import Endpoint
 from models.ports import (
     FaceEngine,
     ImageEncoder,
+    ObjectDetector,
     Reranker,
     ScreenReader,
     SpeakerEncoder,
@@ -19,7 +20,7 @@ from models.ports import (
     TextEmbedder,
     VoiceActivity,
 )
-from models.profile import IN_PROCESS, ChatSpec, Profile
+from models.profile import IN_PROCESS, NO_MODEL, ChatSpec, Profile
 from models.weights import verified
 
 if TYPE_CHECKING:
@@ -87,6 +88,14 @@ class Toolbox:
         return RapidOcrReader()
 
     @cached_property
+    def objects(self) -> ObjectDetector | None:
+        """Things on images; None where the profile has no detector."""
+        from models.yolox import YoloxDetector
+
+        name = self.profile.objects
+        return None if name == NO_MODEL else YoloxDetector(verified(self.weights, name))
+
+    @cached_property
     def text(self) -> TextEmbedder:
         """Sentence embeddings. ``models.llama_index.as_llama_index`` wraps it for llama-index."""
         from models.text_embedding import OnnxTextEmbedder
@@ -106,10 +115,13 @@ class Toolbox:
         name = self.profile.reranker
         return CrossEncoderReranker(name, verified(self.weights, name)) if name else None
 
-    @property
+    @cached_property
     def images(self) -> ImageEncoder | None:
-        """Image-text embeddings; None, since no profile has such a model yet."""
-        return self.profile.images
+        """Image-text embeddings; None where the profile names no such model."""
+        from models.image_text import ImageTextEncoder
+
+        folder = self.profile.images_folder
+        return ImageTextEncoder(folder) if folder else None
 
     def chat(
         self,

@@ -1,7 +1,8 @@
 """The model files on disk: what is there, fetching what is not, and refusing what is not checked.
 
 A model's files lie in ``WEIGHTS/NAME/``. Nothing is loaded whose SHA-256 is not the manifest's, and
-no format that can carry code (pickle) is used at all.
+no format that can carry code (pickle) is used at all. A folder of their own that users name in a
+profile (``models.image_text``) is theirs to trust.
 """
 
 from __future__ import annotations

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from domain.media import Group, Percept, Utterance
+from domain.media import Group, Keyframe, Percept, Utterance
 from perception.faces import find_faces, group_faces
 from perception.jpeg import Blobs
 from perception.keyframes import Candidate, Chosen, candidates, pick_keyframes
+from perception.objects import find_objects
 from perception.screen import read_screen
 from perception.speech import utterances
 from perception.voices import find_turns, group_voices
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from domain.settings import WatchSettings
     from models.ports import (
         FaceEngine,
+        ImageEncoder,
+        ObjectDetector,
         ScreenReader,
         SpeakerEncoder,
         SpeechRecognizer,
@@ -49,6 +52,14 @@ class Perceptors(Protocol):
     def screen(self) -> ScreenReader:
         """Text on images."""
 
+    @property
+    def objects(self) -> ObjectDetector | None:
+        """Things on images, where the profile has a detector."""
+
+    @property
+    def images(self) -> ImageEncoder | None:
+        """Images as vectors, where the profile has an image-text model."""
+
 
 @dataclass(frozen=True)
 class Perceived:
@@ -71,15 +82,27 @@ def perceive(raw: RawClip, tools: Perceptors, settings: WatchSettings) -> Percei
     said, voices = _listen(raw, tools, settings)
     percept = Percept(
         clip=raw.clip,
-        keyframes=tuple(one.keyframe for one in chosen),
+        keyframes=_with_vectors(chosen, tools.images) if chosen else (),
         utterances=said,
         screen_texts=read_screen(chosen, tools.screen) if chosen else (),
+        objects=find_objects(chosen, tools.objects) if chosen else (),
         faces=_look(raw, found, chosen, tools, settings, blobs),
         voices=voices,
         gaps=raw.gaps,
         error=raw.error,
     )
     return Perceived(percept, dict(blobs))
+
+
+def _with_vectors(chosen: Sequence[Chosen], encoder: ImageEncoder | None) -> tuple[Keyframe, ...]:
+    """The keyframes, with what an image-text model makes of them where there is one."""
+    if encoder is None:
+        return tuple(one.keyframe for one in chosen)
+    rows = encoder.images([one.image for one in chosen])
+    return tuple(
+        one.keyframe.model_copy(update={"vector": tuple(row.tolist())})
+        for one, row in zip(chosen, rows, strict=True)
+    )
 
 
 def _look(

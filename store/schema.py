@@ -43,8 +43,8 @@ def _pk() -> Mapped[int]:
     return mapped_column(BigInteger, Identity(), primary_key=True)
 
 
-def _video() -> Mapped[str]:
-    return mapped_column(ForeignKey("videos.id", ondelete="CASCADE"))
+def _video(**kwargs: Any) -> Mapped[str]:
+    return mapped_column(ForeignKey("videos.id", ondelete="CASCADE"), **kwargs)
 
 
 def _ref(target: str, **kwargs: Any) -> Mapped[Any]:
@@ -78,6 +78,9 @@ class VideoRow(Base):
     has_video: Mapped[bool]
     has_audio: Mapped[bool]
     profile: Mapped[str]
+    subtitles: Mapped[list[Any] | None] = mapped_column(
+        JSONB(none_as_null=True), comment="subtitles and chapters that were used; NULL: ignored"
+    )
     state: Mapped[str]
     error: Mapped[str | None]
     models: Mapped[dict[str, Any]] = mapped_column(JSONB, comment="port -> model name")
@@ -85,12 +88,10 @@ class VideoRow(Base):
 
 
 class ClipRow(Base):
-    """A clip. ``text`` and ``embedding`` sum up its memories for search by clip."""
+    """A clip. ``text`` and ``embedding`` sum up its memories; ``seconds``: what it took so far."""
 
     __tablename__ = "clips"
-    video_id: Mapped[str] = mapped_column(
-        ForeignKey("videos.id", ondelete="CASCADE"), primary_key=True
-    )
+    video_id: Mapped[str] = _video(primary_key=True)
     clip: Mapped[int] = mapped_column(primary_key=True)
     start_ms: Mapped[int] = mapped_column(BigInteger)
     end_ms: Mapped[int] = mapped_column(BigInteger)
@@ -100,6 +101,7 @@ class ClipRow(Base):
     gaps: Mapped[list[Any]] = mapped_column(JSONB, comment="[[start_ms, end_ms], ...]")
     text: Mapped[str]
     embedding: Mapped[Any | None] = mapped_column(HALFVEC())
+    seconds: Mapped[float] = mapped_column(server_default="0")
     updated_at: Mapped[datetime] = _now()
 
 
@@ -173,7 +175,7 @@ class ExemplarRow(Base):
 
 
 class UtteranceRow(_OfClip, Base):
-    """Words said (``origin`` speech) or a timed description that came along (caption)."""
+    """Words said (``origin`` speech) or that came along: caption, subtitle, chapter."""
 
     __tablename__ = "utterances"
     __table_args__ = (_clip_fk(), Index("utterances_of_clip", "video_id", "clip"))
@@ -190,16 +192,29 @@ class UtteranceRow(_OfClip, Base):
     )
 
 
-class ScreenTextRow(_OfClip, Base):
+class _OnKeyframe(_OfClip):
+    """Something found on a keyframe. ``box`` is [x0, y0, x1, y1] in its pixels."""
+
+    id: Mapped[int] = _pk()
+    time_ms: Mapped[int] = mapped_column(BigInteger)
+    score: Mapped[float]
+    box: Mapped[list[int]] = mapped_column(ARRAY(BigInteger))
+
+
+class ScreenTextRow(_OnKeyframe, Base):
     """A line of text read on a keyframe."""
 
     __tablename__ = "screen_texts"
     __table_args__ = (_clip_fk(), Index("screen_texts_of_clip", "video_id", "clip"))
-    id: Mapped[int] = _pk()
-    time_ms: Mapped[int] = mapped_column(BigInteger)
     text: Mapped[str]
-    score: Mapped[float]
-    box: Mapped[list[int]] = mapped_column(ARRAY(BigInteger))
+
+
+class ObjectRow(_OnKeyframe, Base):
+    """A thing seen on a keyframe, by the name of its kind."""
+
+    __tablename__ = "objects"
+    __table_args__ = (_clip_fk(), Index("objects_of_clip", "video_id", "clip"))
+    label: Mapped[str]
 
 
 class CharacterRow(Base):
@@ -421,9 +436,7 @@ class TrajectoryVideoRow(Base):
     trajectory_id: Mapped[str] = mapped_column(
         ForeignKey("trajectories.id", ondelete="CASCADE"), primary_key=True
     )
-    video_id: Mapped[str] = mapped_column(
-        ForeignKey("videos.id", ondelete="CASCADE"), primary_key=True, index=True
-    )
+    video_id: Mapped[str] = _video(primary_key=True, index=True)
     last_clip: Mapped[int]
 
 
@@ -491,8 +504,6 @@ class BlobRow(Base):
     """Which video uses which blob, so that deleting one never takes another's."""
 
     __tablename__ = "blobs"
-    video_id: Mapped[str] = mapped_column(
-        ForeignKey("videos.id", ondelete="CASCADE"), primary_key=True
-    )
+    video_id: Mapped[str] = _video(primary_key=True)
     sha256: Mapped[str] = mapped_column(primary_key=True, index=True)
     size: Mapped[int] = mapped_column(BigInteger)

@@ -18,6 +18,7 @@ from store.queries.search import (
     cited_frames,
     cited_memories,
     cited_segments,
+    objects_on,
     sightings_in,
     texts_on,
 )
@@ -68,7 +69,7 @@ def _frames(
     frames = cited_frames(session, scope, ids)
     clips = {frame.clip for frame in frames}
     texts, sightings = texts_on(session, scope, clips), sightings_in(session, scope, clips)
-    album = Album(scope.video, frames, texts, sightings, {})
+    album = Album(scope.video, frames, texts, objects_on(session, scope, clips), sightings, {})
     for frame in frames:
         span = TimeSpan.of(frame.time_ms, frame.time_ms + NEAR_MS)
         yield _citation(f"k{frame.id}", scope, span, describe(album, frame, names), frame.clip)

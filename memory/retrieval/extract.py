@@ -24,6 +24,9 @@ PAUSE_MS = 2_000
 SHORT = 5
 """A sentence of fewer words leans on the one after it."""
 
+SPOKEN = ("said", "subtitle")
+"""Sources whose sentences run on from line to line."""
+
 _ENDS = re.compile(r"[.!?…。！？][\"'”’)\]」』]*$")
 
 Score = Callable[[Sequence[str]], Sequence[float]]
@@ -40,19 +43,29 @@ class Whole:
 
 def whole(view: Panorama, line: int) -> Whole:
     """A line with those beside it that its first and last sentence run on in."""
-    first = last = line
-    while line - first < REACH and _runs_on(view, first - 1, first):
-        first -= 1
-    while last - line < REACH and _runs_on(view, last, last + 1):
-        last += 1
-    if _words(view, first, last) < SHORT and _same_talk(view, last, last + 1):
-        last += 1
-    lines = tuple(range(first, last + 1))
-    return Whole(lines, " ".join(view.line(number)[1].text.strip() for number in lines))
+    lines = [line]
+    while len(lines) <= REACH and _runs_on(view, before := _beside(view, lines[0], -1), lines[0]):
+        lines.insert(0, before)
+    most = len(lines) + REACH
+    while len(lines) < most and _runs_on(view, lines[-1], after := _beside(view, lines[-1], 1)):
+        lines.append(after)
+    last = _beside(view, lines[-1], 1)
+    if _words(view, lines) < SHORT and _same_talk(view, lines[-1], last):
+        lines.append(last)
+    return Whole(tuple(lines), " ".join(view.line(number)[1].text.strip() for number in lines))
 
 
-def _words(view: Panorama, first: int, last: int) -> int:
-    return sum(len(view.line(number)[1].text.split()) for number in range(first, last + 1))
+def _beside(view: Panorama, line: int, step: int) -> int:
+    """The line before or after; what was heard and its subtitles are two threads of one talk."""
+    own, number = view.line(line)[1].source, line + step
+    other = next((source for source in SPOKEN if source != own), "") if own in SPOKEN else ""
+    while 0 <= number < view.line_count and view.line(number)[1].source == other:
+        number += step
+    return number
+
+
+def _words(view: Panorama, lines: Sequence[int]) -> int:
+    return sum(len(view.line(number)[1].text.split()) for number in lines)
 
 
 def _runs_on(view: Panorama, one: int, other: int) -> bool:
@@ -69,7 +82,8 @@ def _same_talk(view: Panorama, one: int, other: int) -> bool:
     (video, before), (source, after) = view.line(one), view.line(other)
     return (
         video == source
-        and before.source == after.source == "said"
+        and before.source == after.source
+        and before.source in SPOKEN
         and before.speaker == after.speaker
         and after.start_ms - before.end_ms <= PAUSE_MS
     )
@@ -106,7 +120,7 @@ def extract(
     """
     found = whole(view, line)
     video, row = view.line(line)
-    spoken = row.source == "said"
+    spoken = row.source in SPOKEN
     text = with_names(answering(found.text, score) if spoken else found.text, names)
     rows = [view.line(number)[1] for number in found.lines]
     kept = [one for one in rows if _shares(one.text, text)] or [row]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from domain.asking import Evidence, Mode
 from domain.events import Segment
+from domain.media import SeenObject
 from domain.time import TimeSpan
 from memory.retrieval.closeness import faded
 from memory.retrieval.index import Floats, Ints
@@ -16,6 +17,8 @@ from memory.retrieval.moments import line_scores, lines_of
 from memory.retrieval.people import told, with_names
 from memory.retrieval.result import Retrieval, Shown
 from memory.retrieval.sought import Sought, nothing_close
+from memory.retrieval.words import terms
+from memory.things import counted, listing, plural
 from store.queries.search import Frame
 
 NEAR_MS = 1_000
@@ -23,21 +26,33 @@ NEAR_MS = 1_000
 
 NEVER = -100.0
 """The score of an image of a clip of which nothing is remembered: after all others."""
+ON_IT = 6.0
+"""What it counts, in standard deviations, when all that is looked for can be told from a frame."""
 FAR_MS = 10_000
 """So far from a line an image counts one standard deviation less for it."""
+
+
+@dataclass(frozen=True)
+class Eyes:
+    """An image-text model: its name, and the cosine from which an image shows what is sought."""
+
+    name: str
+    close: float
 
 
 @dataclass(frozen=True)
 class Album:
     """The keyframes of some clips of one video, with what is known to be on them.
 
-    ``texts``: (time, line read); ``sightings``: (start, end, kind, number); ``likeness``: the
-    cosine of each frame with the query where the profile has an image-text model.
+    ``texts``: (time, line read); ``objects``: things in view; ``sightings``: (start, end, kind,
+    number); ``likeness``: the cosine of each frame with the query where the profile has an
+    image-text model.
     """
 
     video: str
     frames: Sequence[Frame]
     texts: Sequence[tuple[int, str]]
+    objects: Sequence[SeenObject]
     sightings: Sequence[tuple[int, int, str, int]]
     likeness: Mapping[int, float]
 
@@ -51,18 +66,39 @@ def describe(album: Album, frame: Frame, names: Mapping[str, str], heard: str = 
     ]
     who = dict.fromkeys(with_names(tag, names) for tag in tags)
     read = [text for time, text in album.texts if time == frame.time_ms]
+    things = [thing for thing in album.objects if thing.time_ms == frame.time_ms]
     parts = [frame.description or ""]
     parts += [f"in view: {', '.join(who)}"] if who else []
+    parts += [f"seen: {listing(counted(things))}"] if things else []
     parts += [f"text on screen: {' / '.join(read)}"] if read else []
     parts += [f"at that time: {heard}"] if heard else []
     return "; ".join(part for part in parts if part) or "nothing was recognised on it"
 
 
 def keyframe(
-    sought: Sought, focus: Segment | None, albums: Sequence[Album], images: int
+    sought: Sought,
+    focus: Segment | None,
+    albums: Sequence[Album],
+    images: int,
+    eyes: Eyes | None = None,
 ) -> Retrieval:
-    """At most ``images`` images: each clip's best before any clip's second."""
+    """At most ``images`` images: each clip's best before any clip's second.
+
+    Args:
+        sought: the search.
+        focus: whose clips' images they are; None: all in view.
+        albums: the images.
+        images: how many at most.
+        eyes: the image-text model that likeness comes from, where there is one.
+    """
     scored = [_scored(sought, album, frame) for album in albums for frame in album.frames]
+    if any(album.likeness for album in albums):
+        scored = [
+            _by_likeness(album, one)
+            for album in albums
+            for one in scored
+            if one.video == album.video
+        ]
     chosen = spread_over_clips(scored)[:images]
     shown = _shown(sought, albums, chosen)
     evidence = tuple(_evidence(one) for one in shown)
@@ -73,15 +109,27 @@ def keyframe(
         focus=focus,
         evidence=evidence,
         images=shown,
-        nothing_close=_nothing_close(sought, albums, evidence),
-        searched=sought.searched(f"the keyframes of {clips} clips"),
+        nothing_close=_nothing_close(sought, albums, evidence, eyes),
+        searched=sought.searched(f"the keyframes of {clips} clips {how(albums, eyes)}"),
     )
 
 
-def _nothing_close(sought: Sought, albums: Sequence[Album], evidence: Sequence[Evidence]) -> bool:
+def how(albums: Sequence[Album], eyes: Eyes | None) -> str:
+    """What images are ranked by, said plainly."""
+    if eyes is None:
+        return "by the words of their time (this profile has no image-text model)"
+    if not any(album.likeness for album in albums):
+        return f"by the words of their time (they were watched without {eyes.name})"
+    return f"by their likeness under {eyes.name}"
+
+
+def _nothing_close(
+    sought: Sought, albums: Sequence[Album], evidence: Sequence[Evidence], eyes: Eyes | None
+) -> bool:
     """By what was remembered then; an image-text model has a scale of its own."""
-    if any(album.likeness for album in albums):
-        return not evidence
+    best = max((value for album in albums for value in album.likeness.values()), default=None)
+    if best is not None and eyes is not None:
+        return best < eyes.close
     return nothing_close(evidence, sought.panorama.line_count)
 
 
@@ -109,9 +157,21 @@ def spread_over_clips(scored: Sequence[Scored]) -> list[Scored]:
 
 def _scored(sought: Sought, album: Album, frame: Frame) -> Scored:
     line, score = _line_at(sought, album.video, frame)
-    if frame.id in album.likeness:
-        score = album.likeness[frame.id]
+    score += ON_IT * _on_it(sought, album, frame)
     return Scored(album.video, frame, score, line)
+
+
+def _by_likeness(album: Album, one: Scored) -> Scored:
+    """The image by its likeness to the query; those without come after all that have one."""
+    return replace(one, score=album.likeness.get(one.frame.id, one.score + NEVER))
+
+
+def _on_it(sought: Sought, album: Album, frame: Frame) -> float:
+    """The share of the query's words that stand on a frame or name a thing on it, in [0, 1]."""
+    shown = [text for time, text in album.texts if time == frame.time_ms]
+    labels = [thing.label for thing in album.objects if thing.time_ms == frame.time_ms]
+    words = set(terms(" ".join([*shown, *labels, *map(plural, labels)])))
+    return len(sought.words & words) / max(1, len(sought.words))
 
 
 def _line_at(sought: Sought, video: str, frame: Frame) -> tuple[int | None, float]:

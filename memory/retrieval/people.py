@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from domain.memories import credited
 from domain.people import TAG, Character
 from memory.people import in_place_of
 from memory.retrieval.words import STOP, plain_words, terms
@@ -112,10 +113,10 @@ def cast(people: Mapping[str, Iterable[Character]]) -> Cast:
 def told(line: Line, names: Mapping[str, str]) -> str:
     """A line as it is shown: with names for tags, who said it, and that it was read."""
     text = with_names(line.text, names)
-    if line.source == "said" and line.speaker:
-        return f"{names.get(line.speaker, line.speaker)}: {text}"
-    read = line.source == "read" and line.kind == "episodic"
-    return f"On screen: {text}" if read else text
+    if line.source == "read" and line.kind == "episodic":
+        return f"On screen: {text}"
+    speaker = names.get(line.speaker, line.speaker) if line.speaker else None
+    return credited(text, line.source, speaker)
 
 
 def readable(line: Line, names: Mapping[str, str]) -> str:

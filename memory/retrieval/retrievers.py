@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 import numpy as np
+from sqlalchemy.orm import Session
 
 from domain.asking import Evidence, Mode, Question
 from domain.events import Edge, Segment
@@ -18,7 +19,7 @@ from memory.retrieval.closeness import Yardstick, yardstick
 from memory.retrieval.event import event, rank_segments
 from memory.retrieval.events import Found, segments_in
 from memory.retrieval.extract import Score, by_words, extract
-from memory.retrieval.keyframe import Album, keyframe
+from memory.retrieval.keyframe import Album, Eyes, keyframe
 from memory.retrieval.moments import Moment, best_moments
 from memory.retrieval.neighbor import neighbor
 from memory.retrieval.options import leaning, supports
@@ -33,13 +34,17 @@ from memory.retrieval.video import video
 from models.ports import Reranker
 from store.database import Store
 from store.queries.search import (
+    Frame,
+    Matrix,
     edges_at,
     frame_vectors,
     frames_of,
     mentions,
+    objects_on,
     sightings_in,
     texts_on,
 )
+from store.queries.videos import video_state
 
 
 class Retrievers:
@@ -87,7 +92,7 @@ class Retrievers:
         segment = self._focus(sought, focus)
         if mode == Mode.VIDEO:
             return video(sought, segment, self._mentions_of(sought), seen, ask)
-        return keyframe(sought, segment, self._albums(sought, segment), ask.images)
+        return keyframe(sought, segment, self._albums(sought, segment), ask.images, self._eyes)
 
     def rank(self, view: MemoryView, question: Question, limit: int = 10) -> Ranking:
         """The moments of the view that a question is about, and how they support its options.
@@ -181,24 +186,39 @@ class Retrievers:
     def _albums(self, sought: Sought, focus: Segment | None) -> list[Album]:
         if focus is not None:
             return [self._album(sought, sought.scope(focus.video), focus.clips)]
+        # Also clips of which nothing was remembered: there may be something to see.
         return [
-            self._album(sought, part.scope, [c.clip for c in part.index.cells[: part.cells]])
-            for part in sought.panorama.parts
+            self._album(sought, scope, range(scope.last_clip + 1)) for scope in sought.view.scopes
         ]
 
     def _album(self, sought: Sought, scope: Scope, clips: Sequence[int]) -> Album:
         with self._store.begin() as session:
             frames = frames_of(session, scope, clips)
-            vectors = frame_vectors(session, [f.id for f in frames]) if self._tools.images else {}
+            vectors = self._vectors_of(session, scope.video, frames)
             return Album(
                 video=scope.video,
                 frames=frames,
                 texts=texts_on(session, scope, clips),
+                objects=objects_on(session, scope, clips),
                 sightings=sightings_in(session, scope, clips),
                 likeness=self._likeness(sought, vectors),
             )
 
-    def _likeness(self, sought: Sought, vectors: dict[int, np.ndarray]) -> dict[int, float]:
+    @property
+    def _eyes(self) -> Eyes | None:
+        encoder = self._tools.images
+        return None if encoder is None else Eyes(encoder.name, encoder.close)
+
+    def _vectors_of(
+        self, session: Session, video: str, frames: Sequence[Frame]
+    ) -> dict[int, Matrix]:
+        """Vectors of keyframes that the very model of this search has made."""
+        encoder, state = self._tools.images, video_state(session, video)
+        if encoder is None or state is None or state.models.get("images") != encoder.name:
+            return {}
+        return frame_vectors(session, [frame.id for frame in frames])
+
+    def _likeness(self, sought: Sought, vectors: dict[int, Matrix]) -> dict[int, float]:
         if self._tools.images is None or not vectors:
             return {}
         query = self._tools.images.text(sought.asked.text)

@@ -21,8 +21,11 @@ def make_writers(toolbox: Toolbox, profile: Profile) -> Writers:
 
         chat = partial(toolbox.chat, "writer")
         toolbox.chat("writer")  # A model that is not set up is told of before any work.
-        return Writers(LlmClipWriter(chat), LlmEventWriter(chat, profile.settings.memory))
+        clip = LlmClipWriter(chat, profile.settings.memory.lines)
+        return Writers(clip, LlmEventWriter(chat, profile.settings.memory))
     from memory.writers.local_clip import LocalClipWriter
     from memory.writers.local_event import LocalEventWriter
 
-    return Writers(LocalClipWriter(), LocalEventWriter(profile.settings.memory))
+    return Writers(
+        LocalClipWriter(profile.settings.memory.lines), LocalEventWriter(profile.settings.memory)
+    )

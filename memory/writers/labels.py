@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from domain.memories import Source
+from domain.memories import PRESENCE
 from memory.patches import SUMMARY_SENTENCES, count_sentences
 from memory.words import words
 from memory.writers.port import Line
@@ -72,7 +72,7 @@ class Salience:
 
     def label(self, lines: Sequence[Line], most_words: int) -> str:
         """At most three telling phrases; empty where there are no words."""
-        shown = [line for line in lines if line.source != Source.SEEN]
+        shown = [line for line in lines if line.source not in PRESENCE]
         ranked = self._ranked(shown)
         taken: list[tuple[str, ...]] = []
         used: set[str] = set()
@@ -130,8 +130,8 @@ def summary(lines: Sequence[Line]) -> str:
 
 def _worth_telling(lines: Sequence[Line]) -> list[Line]:
     once = list({line.told.casefold(): line for line in reversed(lines)}.values())[::-1]
-    full = [one for one in once if one.source != Source.SEEN and len(one.text.split()) >= SHORT]
-    spoken = [one for one in once if one.source != Source.SEEN]
+    full = [one for one in once if one.source not in PRESENCE and len(one.text.split()) >= SHORT]
+    spoken = [one for one in once if one.source not in PRESENCE]
     return full or spoken or once
 
 

@@ -18,7 +18,8 @@ from domain.people import TAG, IdentityStatement
 from domain.time import TimeSpan
 from memory.people import People
 from memory.prompts import foreign, listed, prompt
-from memory.writers.local_clip import LocalClipWriter, speaker_of
+from memory.things import by_time
+from memory.writers.local_clip import DEFAULTS, LocalClipWriter, speaker_of
 from memory.writers.port import ClipContext
 from models.chat import Sink, StructuredChat
 from models.messages import Message, assistant, system, user
@@ -74,14 +75,16 @@ class LlmClipWriter:
 
     Args:
         chat: Makes the model of the profile's role ``writer``.
+        lines: Most lines it may write of a clip; what is beyond is left out, evenly.
     """
 
     name = "llm"
     source = str(Source.MODEL)
     wants_context = True
 
-    def __init__(self, chat: Chat) -> None:
+    def __init__(self, chat: Chat, lines: int = DEFAULTS.lines) -> None:
         self._chat = chat
+        self._lines = lines
 
     def write(self, percept: Percept, people: People, context: ClipContext) -> ClipMemories:
         """The model's lines and the clip's own words.
@@ -91,7 +94,7 @@ class LlmClipWriter:
         """
         written = self._asked(percept, people, context)
         quoted = LocalClipWriter().write(percept, people, context)
-        kept = (Source.SAID, Source.READ, Source.CAPTION)
+        kept = (Source.SAID, Source.READ, Source.CAPTION, Source.SUBTITLE, Source.CHAPTER)
         drafts = [one for one in quoted.drafts if one.source in kept and _is_plain(one)]
         drafts += [_draft(line, percept, people) for line in written.lines]
         return ClipMemories(
@@ -103,7 +106,8 @@ class LlmClipWriter:
     def _asked(self, percept: Percept, people: People, context: ClipContext) -> WrittenClip:
         chat = self._chat(context.sink)
         images = _images(percept, people, context) if chat.sees else []
-        first = [system(prompt("clip_system")), user(_page(percept, people, context, images))]
+        rules = prompt("clip_system", lines=self._lines)
+        first = [system(rules), user(_page(percept, people, context, images))]
         messages, facts = first, {f"m{fact.id}" for fact in context.facts}
         for left in reversed(range(TRIES)):
             try:
@@ -122,7 +126,7 @@ class LlmClipWriter:
                 continue
             complaints = complain(written, people, facts)
             if not complaints or not left:
-                return _sound(written, people, facts)
+                return _thinned(_sound(written, people, facts), self._lines)
             messages = _again(first, written, complaints)
         raise AssertionError("unreachable")
 
@@ -171,7 +175,9 @@ def _page(
         people=listed(_people(people)),
         transcript=listed(_transcript(percept.utterances, people)),
         screen=listed(screen),
+        objects=listed(f"{ms / 1000:.1f} s: {told}" for ms, told in by_time(percept.objects)),
         captions=listed(_transcript(percept.captions, people)),
+        subtitles=listed(_came_along(percept, people)),
         facts=listed(f"[m{fact.id}] {people.named(fact.text)}" for fact in context.facts),
     )
 
@@ -191,6 +197,13 @@ def _transcript(said: Iterable[Utterance], people: People) -> Iterable[str]:
         who = voice.tag if voice else named
         times = f"{one.span.start_ms / 1000:.1f}-{one.span.end_ms / 1000:.1f} s"
         yield f"{times} {who + ': ' if who else ''}{foreign(one.text)}"
+
+
+def _came_along(percept: Percept, people: People) -> Iterable[str]:
+    """Subtitles and chapters of the source, which may differ from what was heard."""
+    for one in percept.chapters:
+        yield f"{one.span.start_ms / 1000:.1f} s a chapter begins: {foreign(one.text)}"
+    yield from _transcript(percept.subtitles, people)
 
 
 def complain(written: WrittenClip, people: People, facts: set[str]) -> list[str]:
@@ -249,6 +262,18 @@ def _sound(written: WrittenClip, people: People, facts: set[str]) -> WrittenClip
     same = [one for one in written.same if _is_pair(one, people)]
     names = [one for one in written.names if one.tag in known and one.name.strip()]
     return WrittenClip(lines=lines, same=same, names=names)
+
+
+def _thinned(written: WrittenClip, most: int) -> WrittenClip:
+    """At most so many lines, left out evenly: a clip has a beginning, a middle and an end.
+
+    To ask for fewer would cost a call; what is over the limit is simply not remembered.
+    """
+    count = len(written.lines)
+    if count <= most:
+        return written
+    kept = [written.lines[number * count // most] for number in range(most)]
+    return written.model_copy(update={"lines": kept})
 
 
 def _draft(line: WrittenLine, percept: Percept, people: People) -> MemoryDraft:

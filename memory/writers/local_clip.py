@@ -11,12 +11,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from domain.media import Group, IdentityKind, Percept, ScreenText, Utterance
 from domain.memories import ClipMemories, MemoryDraft, MemoryKind, Source
 from domain.people import Identity, IdentityStatement, untagged
+from domain.settings import MemorySettings
 from domain.time import TimeSpan
 from memory.evidence import speaking_alone, visible
 from memory.names import introduced, plates
 from memory.people import People
 from memory.sentences import pieces
+from memory.things import counted, listing
 from memory.writers.port import ClipContext
+
+DEFAULTS = MemorySettings()
 
 READ_MS = 1_000
 """A text read on a keyframe is taken to stand for this long."""
@@ -26,11 +30,19 @@ READ_SCORE = 0.7
 
 
 class LocalClipWriter:
-    """Composes the memories of a clip from its percept; see the module."""
+    """Composes the memories of a clip from its percept; see the module.
+
+    Args:
+        lines: Most lines a clip gives. What was said, read or came along is quoted whole all the
+            same; who and what is in view is told where there is room.
+    """
 
     name = "local"
     source = ""
     wants_context = False
+
+    def __init__(self, lines: int = DEFAULTS.lines) -> None:
+        self._lines = lines
 
     def write(
         self,
@@ -40,8 +52,10 @@ class LocalClipWriter:
     ) -> ClipMemories:
         """The clip's lines in order of time; ``context`` is not needed."""
         named = list(_named(percept, people))
-        told = [*_said(percept.utterances, people), *_captions(percept.captions)]
-        drafts = [*told, *_read(percept), *_seen(percept, people), *(line for line, _ in named)]
+        told = [*_said(percept.utterances, people), *_came_along(percept)]
+        quoted = [*told, *_read(percept), *(line for line, _ in named)]
+        shown = [*_seen(percept, people), *_things(percept)]
+        drafts = [*quoted, *shown[: max(0, self._lines - len(quoted))]]
         return ClipMemories(
             drafts=tuple(sorted(drafts, key=lambda one: (one.span.start_ms, one.span.end_ms))),
             statements=tuple(_statements(percept, people)),
@@ -71,10 +85,18 @@ def _said(utterances: Iterable[Utterance], people: People) -> Iterable[MemoryDra
             )
 
 
-def _captions(captions: Iterable[Utterance]) -> Iterable[MemoryDraft]:
-    for told in captions:
-        for text, span in pieces(told):
-            yield _line(untagged(text), span, Source.CAPTION)
+def _came_along(percept: Percept) -> Iterable[MemoryDraft]:
+    """What came with the source in words, as it is."""
+    for source, lines in (
+        (Source.CAPTION, percept.captions),
+        (Source.SUBTITLE, percept.subtitles),
+        (Source.CHAPTER, percept.chapters),
+    ):
+        for told in lines:
+            for text, span in pieces(told):
+                line = _line(untagged(text), span, source)
+                named = source == Source.SUBTITLE and told.speaker
+                yield line.model_copy(update={"speaker": untagged(named)}) if named else line
 
 
 def _line(text: str, span: TimeSpan, source: Source, tags: tuple[str, ...] = ()) -> MemoryDraft:
@@ -110,6 +132,15 @@ def _seen(percept: Percept, people: People) -> Iterable[MemoryDraft]:
     for tags, span in _together(times).items():
         text = f"{', '.join(tags[:-1])} and {tags[-1]} are on screen together."
         yield _line(text, span, Source.SEEN, tags)
+
+
+def _things(percept: Percept) -> Iterable[MemoryDraft]:
+    """One line a clip: how many of each kind of thing are in view at one time at most."""
+    if percept.objects:
+        times = [thing.time_ms for thing in percept.objects]
+        end = max(max(times), min(max(times) + READ_MS, percept.clip.span.end_ms))
+        text = f"Seen: {listing(counted(percept.objects))}."
+        yield _line(text, TimeSpan.of(min(times), end), Source.OBJECTS)
 
 
 def _together(times: Mapping[str, Sequence[TimeSpan]]) -> dict[tuple[str, ...], TimeSpan]:

@@ -16,7 +16,7 @@ from itertools import pairwise
 import numpy as np
 
 from domain.events import EdgeDraft, EventPatch, Relation, SegmentDraft
-from domain.memories import Source
+from domain.memories import PRESENCE, Source
 from domain.settings import MemorySettings
 from domain.time import TimeSpan, clock
 from memory.writers.causes import Stated, stated
@@ -81,7 +81,7 @@ class LocalEventWriter:
         known = _extendable(window)
         clips = [*(known.clips if known else ()), *window.new]
         lines = [*(window.before if known else ()), *window.lines]
-        told = [line for line in lines if line.source != Source.SEEN]
+        told = [line for line in lines if line.source not in PRESENCE]
         runs = self._runs(window, clips, told, known)
         topics = [
             _Topic(

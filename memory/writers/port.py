@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from domain.events import EventPatch
 from domain.media import Percept
-from domain.memories import ClipMemories, Memory, Source
+from domain.memories import ClipMemories, Memory, Source, credited
 from domain.time import TimeSpan
 from memory.people import People
 from models.chat import Sink
@@ -80,6 +80,8 @@ class Line:
         """The words with who said them, or where they were read."""
         if self.source == Source.READ and not self.tags:
             return f"On screen: {self.text}"
+        if self.source in (Source.SUBTITLE, Source.CHAPTER):
+            return credited(self.text, self.source, self.speaker)
         return f"{self.speaker}: {self.text}" if self.speaker else self.text
 
 

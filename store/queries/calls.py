@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
@@ -42,6 +42,19 @@ class Usage:
 
     purpose: str
     model: str
+    calls: int
+    failed: int
+    tokens_in: int
+    tokens_out: int
+    cost_usd: float
+    ms: int
+
+
+@dataclass(frozen=True)
+class ClipUsage:
+    """What the writers' calls for one clip of a video took together; ``clip`` None: of no clip."""
+
+    clip: int | None
     calls: int
     failed: int
     tokens_in: int
@@ -102,20 +115,32 @@ def find_call(
     return session.scalar(query.order_by(ModelCallRow.id).offset(skip).limit(1))
 
 
+def _sums() -> tuple[ColumnElement[Any], ...]:
+    row = ModelCallRow
+    spent = (row.tokens_in, row.tokens_out, row.cost_usd, row.ms)
+    return (func.count(), func.count(row.error), *map(func.sum, spent))
+
+
+def usage_by_clip(session: Session, video_id: str) -> list[ClipUsage]:
+    """Calls, tokens, cost and milliseconds of the writers of a video, by clip.
+
+    The calls for a patch of the event graph count for the clip after which it holds.
+    """
+    row = ModelCallRow
+    query = (
+        select(row.clip, *_sums())
+        .where(row.video_id == video_id, row.trajectory_id.is_(None))
+        .group_by(row.clip)
+        .order_by(row.clip)
+    )
+    return [ClipUsage(*values) for values in session.execute(query)]
+
+
 def usage_of(session: Session, trajectory: str) -> list[Usage]:
     """Calls, tokens, cost and milliseconds of a trajectory by purpose and model."""
     row = ModelCallRow
     query = (
-        select(
-            row.purpose,
-            row.model,
-            func.count(),
-            func.count(row.error),
-            func.sum(row.tokens_in),
-            func.sum(row.tokens_out),
-            func.sum(row.cost_usd),
-            func.sum(row.ms),
-        )
+        select(row.purpose, row.model, *_sums())
         .where(row.trajectory_id == trajectory)
         .group_by(row.purpose, row.model)
         .order_by(row.purpose, row.model)

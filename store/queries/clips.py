@@ -21,13 +21,14 @@ ATTEMPTS = 3
 
 @dataclass(frozen=True, slots=True)
 class StoredClip:
-    """A clip and how far it is; ``attempts`` counts its failures."""
+    """A clip and how far it is; ``attempts`` counts its failures, ``seconds`` what it took."""
 
     index: int
     span: TimeSpan
     state: ClipState
     error: str | None
     attempts: int
+    seconds: float = 0.0
 
 
 def clips_of(session: Session, video_id: str) -> list[StoredClip]:
@@ -92,6 +93,12 @@ def mark_clip(
         raise NotFound(f"video {video_id} has no clip {index}: was it deleted meanwhile?")
 
 
+def add_seconds(session: Session, video_id: str, index: int, seconds: float) -> None:
+    """Count what it took to watch a clip, whatever became of it."""
+    here = and_(ClipRow.video_id == video_id, ClipRow.clip == index)
+    session.execute(update(ClipRow).where(here).values(seconds=ClipRow.seconds + seconds))
+
+
 def view_of(session: Session, video_ids: Sequence[str], as_of_ms: int | None = None) -> MemoryView:
     """What a question may see: of each video the clips settled so far that ended by then.
 
@@ -145,11 +152,12 @@ def _clips(session: Session, *which: ColumnElement[bool]) -> list[StoredClip]:
         ClipRow.state,
         ClipRow.error,
         ClipRow.attempts,
+        ClipRow.seconds,
     )
     rows = session.execute(select(*columns).where(*which).order_by(ClipRow.clip))
     return [
-        StoredClip(clip, TimeSpan.of(start, end), ClipState(state), error, attempts)
-        for clip, start, end, state, error, attempts in rows
+        StoredClip(clip, TimeSpan.of(start, end), ClipState(state), error, attempts, seconds)
+        for clip, start, end, state, error, attempts, seconds in rows
     ]
 
 

@@ -48,6 +48,7 @@ from store.schema import (
     MemoryRow,
     MessageRow,
     ModelCallRow,
+    ObjectRow,
     PatchRow,
     QuestionRow,
     ScreenTextRow,
@@ -146,9 +147,16 @@ def _rows_of(traces: Traces) -> Iterator[tuple[type[Base], ColumnElement[bool]]]
     yield CharacterRow, or_(CharacterRow.id.in_(characters), CharacterRow.id.in_(began))
     yield name, or_(name.identity_id.in_(ids), name.character_id.in_(characters))
     yield KeyframeRow, KeyframeRow.id.in_(traces.keyframes)
+    yield ObjectRow, _on_keyframes(traces)
     yield BlobRow, BlobRow.video_id == video
     yield CorrectionRow, CorrectionRow.video_id == video
     yield from _asked(traces)
+
+
+def _on_keyframes(traces: Traces) -> ColumnElement[bool]:
+    """Things seen on the keyframes that go."""
+    times = select(KeyframeRow.time_ms).where(KeyframeRow.id.in_(traces.keyframes))
+    return and_(ObjectRow.video_id == traces.video, ObjectRow.time_ms.in_(times))
 
 
 def _asked(traces: Traces) -> Iterator[tuple[type[Base], ColumnElement[bool]]]:
@@ -183,6 +191,7 @@ def erase(session: Session, traces: Traces) -> list[str]:
     _send_home(session, traces)
     name = CharacterNameRow
     session.execute(delete(name).where(name.character_id.in_(traces.characters)))
+    session.execute(delete(ObjectRow).where(_on_keyframes(traces)))
     session.execute(delete(KeyframeRow).where(KeyframeRow.id.in_(traces.keyframes)))
     session.execute(delete(IdentityRow).where(IdentityRow.id.in_(traces.identities)))
     over = CharacterRow.id.in_(traces.characters)

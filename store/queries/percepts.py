@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import insert, select, text, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.orm import Session
 
-from domain.media import Group, IdentityKind, Keyframe, Percept, ScreenText, Sighting, Utterance
+from domain.media import (
+    Group,
+    IdentityKind,
+    Keyframe,
+    Percept,
+    ScreenText,
+    SeenObject,
+    Sighting,
+    Utterance,
+)
 from domain.time import TimeSpan
 from store.copying import copy_rows
 from store.schema import (
     BlobRow,
     ClipRow,
     KeyframeRow,
+    ObjectRow,
     ScreenTextRow,
     SightingRow,
     VideoRow,
@@ -54,14 +64,21 @@ def add_percept(
     """
     where = {"video_id": video_id, "clip": percept.clip.index}
     _add(session, KeyframeRow, [where | _keyframe(k) for k in percept.keyframes])
-    _add(session, ScreenTextRow, [where | _screen_text(t) for t in percept.screen_texts])
-    spoken = [("speech", u) for u in percept.utterances]
-    told = [("caption", u) for u in percept.captions]
+    _add(session, ScreenTextRow, [where | _on_keyframe(t) for t in percept.screen_texts])
+    _add(session, ObjectRow, [where | _on_keyframe(t) for t in percept.objects])
     place = (video_id, percept.clip.index)
-    rows = [(*place, *_utterance(o, u, owners, speakers)) for o, u in spoken + told]
+    rows = [(*place, *_utterance(o, u, owners, speakers)) for o, u in _told(percept)]
     copy_rows(session, "utterances", _UTTERANCE, rows)
     _set_gaps(session, video_id, percept.clip.index, percept.gaps)
     return _add_sightings(session, where, [*percept.faces, *percept.voices], owners)
+
+
+def _told(percept: Percept) -> Iterator[tuple[str, Utterance]]:
+    """Every timed text with where it comes from."""
+    yield from (("speech", one) for one in percept.utterances)
+    yield from (("caption", one) for one in percept.captions)
+    yield from (("subtitle", one) for one in percept.subtitles)
+    yield from (("chapter", one) for one in percept.chapters)
 
 
 def _add(session: Session, table: type[Any], rows: list[dict[str, Any]]) -> None:
@@ -70,12 +87,14 @@ def _add(session: Session, table: type[Any], rows: list[dict[str, Any]]) -> None
 
 
 def _keyframe(frame: Keyframe) -> dict[str, Any]:
-    return frame.model_dump()
+    return frame.model_dump(exclude={"vector"}) | {
+        "embedding": None if frame.vector is None else list(frame.vector)
+    }
 
 
-def _screen_text(line: ScreenText) -> dict[str, Any]:
-    box = [line.box.x0, line.box.y0, line.box.x1, line.box.y1]
-    return {"time_ms": line.time_ms, "text": line.text, "score": line.score, "box": box}
+def _on_keyframe(found: ScreenText | SeenObject) -> dict[str, Any]:
+    box = found.box
+    return found.model_dump() | {"box": [box.x0, box.y0, box.x1, box.y1]}
 
 
 _UTTERANCE = {

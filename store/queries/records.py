@@ -30,6 +30,7 @@ from store.schema import (
     MemoryRow,
     MemoryStrengthRow,
     ModelCallRow,
+    ObjectRow,
     PatchRow,
     ScreenTextRow,
     SegmentRevisionRow,
@@ -79,14 +80,14 @@ def records(session: Session, video_id: str, *, whole: bool = False) -> Iterator
 def _video(form: _Form) -> Query:
     v = VideoRow
     size = (v.duration_ms, v.width, v.height, v.has_video, v.has_audio)
-    columns = (v.id, v.title, *size, v.profile, v.state, v.error, v.models)
+    columns = (v.id, v.title, *size, v.profile, v.subtitles, v.state, v.error, v.models)
     return select(*columns, *form.only_whole(v.path, v.created_at)).where(v.id == form.video)
 
 
 def _clips(form: _Form) -> Query:
     c = ClipRow
     columns = (c.clip, c.start_ms, c.end_ms, c.state, c.error, c.gaps, c.text)
-    kept = (form.vector(c.embedding), *form.only_whole(c.attempts, c.updated_at))
+    kept = (form.vector(c.embedding), *form.only_whole(c.attempts, c.seconds, c.updated_at))
     return select(*columns, *kept).where(c.video_id == form.video).order_by(c.clip)
 
 
@@ -107,6 +108,11 @@ def _utterances(form: _Form) -> Query:
 def _screen_texts(form: _Form) -> Query:
     s = ScreenTextRow
     return _by_clip(select(s.clip, s.time_ms, s.text, s.score, s.box), s, form)
+
+
+def _objects(form: _Form) -> Query:
+    o = ObjectRow
+    return _by_clip(select(o.clip, o.time_ms, o.label, o.score, o.box), o, form)
 
 
 def _identities(form: _Form) -> Query:
@@ -246,6 +252,7 @@ _SUBJECTS: tuple[tuple[str, Callable[[_Form], Query]], ...] = (
     ("keyframe", _keyframes),
     ("utterance", _utterances),
     ("screen_text", _screen_texts),
+    ("object", _objects),
     ("identity", _identities),
     ("sighting", _sightings),
     ("exemplar", _exemplars),

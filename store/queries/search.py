@@ -6,7 +6,7 @@ filtered by video afterwards loses most of what it should find.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -18,6 +18,7 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from domain.errors import NotFound
 from domain.events import Edge, Relation
+from domain.media import Box, SeenObject
 from domain.view import Scope
 from store.schema import (
     ClipRow,
@@ -26,6 +27,7 @@ from store.schema import (
     KeyframeRow,
     MemoryLinkRow,
     MemoryRow,
+    ObjectRow,
     PatchRow,
     ScreenTextRow,
     SegmentRevisionRow,
@@ -288,6 +290,30 @@ def texts_on(session: Session, scope: Scope, clips: Collection[int]) -> list[tup
         .order_by(row.time_ms, row.id)
     )
     return [(time, text) for time, text in found]
+
+
+def objects_on(session: Session, scope: Scope, clips: Collection[int]) -> list[SeenObject]:
+    """The things seen on the keyframes of those of ``clips`` that are in ``scope``, in time."""
+    row = ObjectRow
+    found = session.scalars(
+        select(row)
+        .where(
+            row.video_id == scope.video,
+            row.clip.in_(sorted(clips)),
+            row.clip <= scope.last_clip,
+        )
+        .order_by(row.time_ms, row.id)
+    )
+    return [
+        SeenObject(time_ms=one.time_ms, label=one.label, score=one.score, box=box_of(one.box))
+        for one in found
+    ]
+
+
+def box_of(corners: Sequence[int]) -> Box:
+    """A stored box."""
+    x0, y0, x1, y1 = corners
+    return Box(x0=x0, y0=y0, x1=x1, y1=y1)
 
 
 def sightings_in(

@@ -89,6 +89,12 @@ def find_video(session: Session, name: str) -> Video:
     raise NotFound(f"no video goes by {name!r}: `homer videos` lists them")
 
 
+def known_video(session: Session, video_id: str) -> Video | None:
+    """The video of exactly this id, if any."""
+    row = session.get(VideoRow, video_id)
+    return None if row is None else _video(row)
+
+
 def list_videos(session: Session) -> list[Video]:
     """All videos, by title, then id."""
     rows = session.scalars(select(VideoRow).order_by(VideoRow.title, VideoRow.id))

@@ -11,13 +11,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import select, text
 from typer.testing import CliRunner
 
 from cli.main import app
 from domain.asking import Mode
 from domain.errors import InputError, NotFound
-from domain.media import ClipState, Group, Percept
+from domain.media import Box, ClipState, Group, Percept, SeenObject
 from memory.corrected import characters_at
 from memory.corrections import history, merge, rename, split, undo
 from memory.forget import forget, recall
@@ -26,7 +26,7 @@ from memory.retrieval.retrievers import Retrievers
 from memory.watch import remember, weave_due
 from store.database import Store
 from store.queries.clips import view_of
-from store.schema import BlobRow, KeyframeRow, MessageRow, ModelCallRow
+from store.schema import BlobRow, KeyframeRow, MessageRow, ModelCallRow, ObjectRow
 from tests.support.full_video import ask
 from tests.support.memory import (
     SETTINGS,
@@ -63,6 +63,11 @@ def cropped(group: Group, data: bytes) -> Group:
     return group.model_copy(update={"sightings": seen})
 
 
+def thing_at(time_s: float, label: str) -> SeenObject:
+    box = Box(x0=0, y0=0, x1=2, y1=2)
+    return SeenObject(time_ms=round(1000 * time_s), label=label, score=0.8, box=box)
+
+
 def scenes() -> Iterator[Percept]:
     """Ada Lovelace speaks in view, Omar speaks of her in view, Ada is there again."""
     yield percept(
@@ -72,6 +77,8 @@ def scenes() -> Iterator[Percept]:
         utterances=(said(0, "My name is Ada Lovelace. The lighthouse is green.", 0, seconds=9),),
         keyframes=(keyframe(4, SHA[FRAME]),),
         screen_texts=(text_at(4, "ADA LOVELACE"), text_at(4, "Professor", row=1)),
+        objects=(thing_at(4, "person"), thing_at(8, "cup")),
+        subtitles=(said(0, "I, Ada, built the lighthouse."),),
     )
     yield percept(
         1,
@@ -268,6 +275,17 @@ def test_a_search_under_way_shows_them_no_more_and_again_when_they_are_back(
     assert "somebody" in found()
     recall(talk, VIDEO, tmp_path / "ada.zip")
     assert found() == before
+
+
+def test_what_was_seen_on_their_keyframes_goes_with_them(talk: Store, tmp_path: Path) -> None:
+    def things() -> list[str]:
+        with talk.begin() as session:
+            return sorted(session.scalars(select(ObjectRow.label)))
+
+    forget(talk, VIDEO, "0", WordVectors(), tmp_path / "ada.zip")
+    assert things() == ["cup"]
+    recall(talk, VIDEO, tmp_path / "ada.zip")
+    assert things() == ["cup", "person"]
 
 
 def test_a_file_that_another_video_has_too_stays(talk: Store) -> None:

@@ -19,6 +19,7 @@ from domain.media import (
     Keyframe,
     Percept,
     ScreenText,
+    SeenObject,
     Sighting,
     Utterance,
 )
@@ -90,6 +91,12 @@ PERCEPTS = st.builds(
     screen_texts=st.lists(
         st.builds(ScreenText, time_ms=TIME, text=TEXT, score=SHARE, box=BOXES), max_size=3
     ).map(tuple),
+    objects=st.lists(
+        st.builds(SeenObject, time_ms=TIME, label=TEXT.filter(bool), score=SHARE, box=BOXES),
+        max_size=3,
+    ).map(tuple),
+    subtitles=st.lists(UTTERANCES, max_size=2).map(tuple),
+    chapters=st.lists(UTTERANCES, max_size=2).map(tuple),
     faces=groups(IdentityKind.FACE),
     voices=groups(IdentityKind.VOICE),
     gaps=st.lists(SPANS, max_size=2).map(tuple),
@@ -130,7 +137,11 @@ def test_a_percept_comes_out_as_it_went_in(known: Store, seen: Percept) -> None:
     assert [
         (r["time_ms"], r["text"], r["score"], r["box"]) for r in rows(out, "screen_text")
     ] == texts
-    spoken = [("speech", u) for u in seen.utterances] + [("caption", u) for u in seen.captions]
+    things = [(t.time_ms, t.label, t.score, boxed(t.box)) for t in seen.objects]
+    assert [(r["time_ms"], r["label"], r["score"], r["box"]) for r in rows(out, "object")] == things
+    origins = ("speech", "caption", "subtitle", "chapter")
+    told_in = (seen.utterances, seen.captions, seen.subtitles, seen.chapters)
+    spoken = [(origin, u) for origin, us in zip(origins, told_in, strict=True) for u in us]
     assert [told(r) for r in rows(out, "utterance")] == [
         (origin, u.span.start_ms, u.span.end_ms, u.text, u.language, u.confidence, u.speaker)
         for origin, u in spoken

@@ -293,6 +293,23 @@ def test_keyframe_describes_what_is_known_to_be_on_it(
         assert "<face_1>" in shown[51_000]
 
 
+def test_keyframe_finds_the_things_and_the_text_on_an_image(
+    store: Store, retrievers: Retrievers, ids: dict[int, int]
+) -> None:
+    things = {20.0: ["person", "person", "laptop"], 10.0: ["cup"]}
+    film(store, V, [2.0, 10.0, 20.0, 45.0], {45.0: "MIND THE GAP"}, things)
+    for query, time_ms, told in (
+        ("people with laptops", 20_000, "seen: 2 people, a laptop"),
+        ("on the laptop", 20_000, "seen: 2 people, a laptop"),
+        ("a sign says mind the gap", 45_000, "text on screen: MIND THE GAP"),
+    ):
+        best = retrievers.search(seen(), Mode.KEYFRAME, query, ids[0]).images[0]
+        assert (best.time_ms, told in best.description) == (time_ms, True)
+        with store.begin() as session:
+            (cited,) = cite(session, seen(), [best.ref]).citations
+        assert told in cited.text
+
+
 def test_keyframe_never_shows_images_of_later_clips(
     retrievers: Retrievers, filmed: dict[int, int]
 ) -> None:
@@ -305,6 +322,7 @@ class Likeness:
     """An image-text model that likes one image."""
 
     name = "likeness"
+    close = 0.5
 
     def images(self, images: list[Image]) -> NDArray[np.float32]:
         return np.array([[1.0, 0.0]] * len(images), dtype=np.float32)
@@ -318,12 +336,13 @@ def test_keyframe_uses_image_text_similarity_where_there_is_such_a_model(
 ) -> None:
     from sqlalchemy import update
 
-    from store.schema import KeyframeRow
+    from store.schema import KeyframeRow, VideoRow
 
     with store.begin() as session:
         session.execute(update(KeyframeRow).values(embedding=[0.1, 0.9]))
         liked = update(KeyframeRow).where(KeyframeRow.time_ms == 45_000)
         session.execute(liked.values(embedding=[0.9, 0.1]))
+        session.execute(update(VideoRow).values(models={"images": "likeness"}))
     found = Retrievers(store, Tools(images=Likeness()), Settings()).search(
         seen(), Mode.KEYFRAME, "anything", filmed[0]
     )

@@ -25,6 +25,7 @@ from store.schema import (
     MemoryStrengthRow,
     MessageRow,
     ModelCallRow,
+    ObjectRow,
     PatchRow,
     QuestionRow,
     ScreenTextRow,
@@ -119,6 +120,9 @@ def _percept(video_id: str, blob: str) -> list[Any]:
     read = ScreenTextRow(
         video_id=video_id, clip=1, time_ms=31_000, text="EXIT", score=0.7, box=[1, 2, 30, 40]
     )
+    thing = ObjectRow(
+        video_id=video_id, clip=1, time_ms=31_000, label="cup", score=0.6, box=[3, 4, 50, 60]
+    )
     return [
         KeyframeRow(video_id=video_id, clip=0, time_ms=1000, embedding=[1, 0], **frame, **size),
         KeyframeRow(video_id=video_id, clip=1, time_ms=31_000, description="a", **frame, **size),
@@ -132,6 +136,7 @@ def _percept(video_id: str, blob: str) -> list[Any]:
             **said,
         ),
         read,
+        thing,
     ]
 
 

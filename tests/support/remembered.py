@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from zlib import crc32
 
@@ -23,6 +23,7 @@ from store.schema import (
     KeyframeRow,
     MemoryLinkRow,
     MemoryRow,
+    ObjectRow,
     PatchRow,
     ScreenTextRow,
     SegmentRevisionRow,
@@ -241,9 +242,13 @@ def _edge(video: str, source: int, target: int, relation: str, clip: int) -> Edg
 
 
 def film(
-    store: Store, video: str, times_s: Sequence[float], read: dict[float, str] | None = None
+    store: Store,
+    video: str,
+    times_s: Sequence[float],
+    read: dict[float, str] | None = None,
+    things: Mapping[float, Sequence[str]] | None = None,
 ) -> None:
-    """Keyframes at these times, with the text read on some of them."""
+    """Keyframes at these times, with the text read and the things seen on some of them."""
     with store.begin() as session:
         for time in times_s:
             clip = int(time * 1000) // CLIP_MS
@@ -271,6 +276,18 @@ def film(
                     score=0.9,
                     box=[0, 0, 2, 2],
                 )
+            )
+        for time, labels in (things or {}).items():
+            session.add_all(
+                ObjectRow(
+                    video_id=video,
+                    clip=int(time * 1000) // CLIP_MS,
+                    time_ms=round(time * 1000),
+                    label=label,
+                    score=0.8,
+                    box=[1, 0, 3, 2],
+                )
+                for label in labels
             )
 
 

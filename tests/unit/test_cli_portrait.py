@@ -9,9 +9,9 @@ import pytest
 from cli.doctor import Check, _show
 from cli.portrait import SHOWN_LINES, show_portrait
 from domain.events import Edge, Relation, Segment
-from domain.media import Video
+from domain.media import Box, SeenObject, Video
 from domain.time import TimeSpan
-from memory.library import Person, Portrait, ShownClip, ShownLine, ShownName
+from memory.library import Cost, Person, Portrait, ShownClip, ShownLine, ShownName
 
 VIDEO = "0123456789abcdef"
 
@@ -79,6 +79,7 @@ def test_a_portrait_reads_from_the_whole_to_the_clips(capsys: pytest.CaptureFixt
     assert shown(capsys) == [
         "talk [31m  0123456789abcdef  01:00  done",
         "  640x360, with sound, profile local",
+        "  images are found by the words of their time (no image-text model)",
         "people",
         "  Omar  <face_0> <voice_2>  Omar (read)",
         "segments",
@@ -95,11 +96,54 @@ def test_an_inferred_edge_says_how_sure_it_is(capsys: pytest.CaptureFixture[str]
     assert "    causes Talk (0.70)" in shown(capsys, edges=(edge(explicit=False),))
 
 
-def test_a_failed_clip_says_why(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("attempts", "given_up", "told"),
+    [
+        (1, False, "failed (1x; the next homer ingest tries it again)"),
+        (3, True, "failed (3x; homer ingest --again tries it again)"),
+    ],
+)
+def test_a_failed_clip_says_why_how_often_and_how_it_is_tried_again(
+    capsys: pytest.CaptureFixture[str], attempts: int, given_up: bool, told: str
+) -> None:
     failed = clip(1, state="failed", error="no\nanswer")
+    failed = failed.model_copy(update={"attempts": attempts, "given_up": given_up})
     lines = shown(capsys, clips=(clip(0), failed), state="failed", error="1 clips are left")
-    assert "clip 1  00:30-01:00  failed  no answer" in lines
+    assert f"clip 1  00:30-01:00  {told}  no answer" in lines
     assert "  1 clips are left" in lines
+
+
+def test_what_each_clip_and_all_took_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    cost = Cost(calls=3, failed=1, tokens_in=900, tokens_out=80, cost_usd=0.0123, seconds=4.26)
+    lines = shown(capsys, clips=(clip(0).model_copy(update={"cost": cost}), clip(1)), cost=cost)
+    spent = "3 calls (1 failed), 900+80 tokens, $0.0123, 4.3 s"
+    assert f"clip 0  00:00-00:30  [{spent}]" in lines
+    assert "clip 1  00:30-01:00" in lines
+    assert f"  watching took {spent}" in lines
+
+
+def test_costs_add_up() -> None:
+    one = Cost(calls=1, tokens_in=10, cost_usd=0.5, seconds=1.5)
+    both = one + Cost(calls=2, failed=1, tokens_out=7, seconds=1.0)
+    assert both == Cost(calls=3, failed=1, tokens_in=10, tokens_out=7, cost_usd=0.5, seconds=2.5)
+
+
+def test_a_video_says_what_its_images_and_its_words_come_from(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    video = portrait().video.model_copy(update={"subtitles": (".en.srt 12ab", "2 chapters")})
+    lines = shown(capsys, video=video, models={"images": "clip:tiny"})
+    assert "  images are found by their likeness (clip:tiny)" in lines
+    assert "  with subtitles: .en.srt 12ab, 2 chapters" in lines
+
+
+def test_things_are_told_where_no_line_does(capsys: pytest.CaptureFixture[str]) -> None:
+    box = Box(x0=0, y0=0, x1=1, y1=1)
+    things = (SeenObject(time_ms=1, label="cup", score=0.9, box=box),)
+    told = line(0).model_copy(update={"source": "objects", "text": "Seen: a cup."})
+    seen = clip(0).model_copy(update={"objects": things})
+    assert "  seen: a cup" in shown(capsys, clips=(seen,))
+    assert "  seen: a cup" not in shown(capsys, clips=(seen.model_copy(update={"lines": (told,)}),))
 
 
 def test_what_was_not_seen_yet_is_said(capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,7 +12,7 @@ from domain.errors import ModelError
 from domain.media import Clip, Percept
 from domain.settings import WatchSettings
 from domain.time import TimeSpan
-from models.ports import Face, Image, Samples, Speech, TextLine, Vector, Word
+from models.ports import Face, Image, Samples, Speech, TextLine, Thing, Vector, Word
 from perception.decode import RawClip
 from perception.frames import Frame, Marks
 from perception.perceive import Perceived, perceive
@@ -37,6 +37,8 @@ class Senses:
 
     def __post_init__(self) -> None:
         self.speech = self.activity = self.faces_of = self.speaker = self.screen = self
+        self.objects = ThingSense(self)
+        self.images = None
 
     @property
     def faces(self) -> FaceSense:
@@ -57,6 +59,20 @@ class Senses:
     def read(self, image: Image) -> list[TextLine]:
         self.calls.append("screen")
         return [TextLine((1, 1, 30, 10), "BREAKFAST", 0.95)]
+
+
+@dataclass
+class ThingSense:
+    """The detector of ``Senses``."""
+
+    senses: Senses
+    name: str = "scripted"
+    min_score: float = 0.5
+    labels: tuple[str, ...] = ("cup", "person")
+
+    def objects(self, image: Image) -> list[Thing]:
+        self.senses.calls.append("objects")
+        return [Thing((2, 3, 20, 30), "cup", 0.8)]
 
 
 @dataclass

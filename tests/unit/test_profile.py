@@ -31,7 +31,14 @@ def test_without_a_word_it_is_local_with_the_papers_settings() -> None:
 
 def test_the_local_profile_needs_only_models_of_the_manifest_without_a_language_model() -> None:
     weights = load_profile("local").weights
-    assert weights == ("whisper-base", "minilm", "reranker", "insightface", "wespeaker")
+    assert weights == (
+        "whisper-base",
+        "minilm",
+        "reranker",
+        "insightface",
+        "wespeaker",
+        "yolox-nano",
+    )
     assert set(weights) <= set(load_manifest())
     assert sum(load_manifest()[name].size for name in weights) < 300_000_000
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -63,6 +65,18 @@ def test_a_sentence_does_not_run_on_over_a_silence() -> None:
     lines = ["I was going to say", "that we are late"]
     view = view_of([[lines[0]], [lines[1]]], speakers=dict.fromkeys(lines, "Ann"))
     assert whole(view, 0).text == "I was going to say"
+
+
+def test_what_was_heard_and_its_subtitles_are_two_threads_of_one_talk() -> None:
+    part = view_of([["I thank Jeff", "Ich danke Jeff", "and his team.", "und seinem Team."]]).parts[
+        0
+    ]
+    sources = ("said", "subtitle", "said", "subtitle")
+    pairs = zip(part.index.lines, sources, strict=True)
+    lines = tuple(line._replace(source=source) for line, source in pairs)
+    view = Panorama((replace(part, index=replace(part.index, lines=lines)),))
+    assert whole(view, 0).text == "I thank Jeff and his team."
+    assert whole(view, 3).text == "Ich danke Jeff und seinem Team."
 
 
 def test_a_sentence_runs_on_over_few_lines_only() -> None:

@@ -21,6 +21,7 @@ MODELS = {
     "faces": ("models.insightface_pack", "InsightFaceEngine"),
     "speaker": ("models.wespeaker", "WeSpeakerEncoder"),
     "screen": ("models.rapidocr_reader", "RapidOcrReader"),
+    "objects": ("models.yolox", "YoloxDetector"),
     "text": ("models.text_embedding", "OnnxTextEmbedder"),
     "reranker": ("models.reranker", "CrossEncoderReranker"),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -149,6 +150,23 @@ def test_a_clip_of_which_no_line_can_be_stored_is_an_error() -> None:
 
 def test_what_is_read_at_the_second_try_is_taken() -> None:
     assert by_model(write("Sorry?", ModelError("busy"), reply({})))
+
+
+@given(st.integers(1, 60), st.integers(1, 60))
+def test_a_clip_gives_no_more_lines_than_its_density_allows(most: int, written: int) -> None:
+    lines = [{"text": f"Fact {n}."} for n in range(written)]
+    model = Model(reply(*lines))
+    found = LlmClipWriter(model, most).write(SEEN, PEOPLE, CONTEXT)
+    kept = [int(one.text[5:-1]) for one in by_model(found)]
+    assert len(kept) == min(most, written)
+    assert kept == sorted(set(kept))
+    assert kept[0] == 0
+    # None is dropped before its neighbours were: what stays is spread over the clip.
+    steps = [b - a for a, b in pairwise(kept)]
+    assert not steps or max(steps) - min(steps) <= 1
+    assert len(model.prompts) == 1
+    assert f"at most {most} lines" in str(model.prompts[0][0].content)
+    assert [one for one in found.drafts if one.source is Source.SAID]
 
 
 def test_a_call_that_is_not_on_record_ends_a_replay_at_once() -> None:

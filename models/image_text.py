@@ -1,0 +1,209 @@
+"""Images and texts in one space: a CLIP or SigLIP model that the user has put into a folder.
+
+No such model can be had from a package registry, so none comes with Homer. Their usual export to
+ONNX is read: a vision and a text tower, a tokenizer, and how images are prepared.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from domain.errors import WeightsMissing
+from models.onnx import open_session
+from models.ports import Image, Vector
+
+if TYPE_CHECKING:
+    from onnxruntime import InferenceSession
+    from tokenizers import Tokenizer
+
+FILES = ("vision_model.onnx", "text_model.onnx", "tokenizer.json", "preprocessor_config.json")
+TOWERS = "onnx"
+"""A folder inside the folder, in which exports often have the two towers."""
+MOST_TOKENS = 77
+CLOSE = {"clip": 0.22, "siglip": 0.05}
+"""Cosines from which an image shows what a text says, as their makers' examples suggest."""
+
+_POOLED = ("image_embeds", "text_embeds", "pooler_output")
+
+
+class ImageTextEncoder:
+    """Two towers that map images and texts to one space. Thread-safe; one input a run.
+
+    Args:
+        folder: holds ``FILES``, the towers perhaps in ``onnx/``, and may hold ``config.json``.
+
+    Raises:
+        WeightsMissing: a file is missing or is not what it should be; the message says which, and
+            where to put it.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        from tokenizers import Tokenizer
+
+        vision, text, tokenizer, preparing = _found(folder)
+        self.name = name_of(folder)
+        self._family = _family(_json(folder / "config.json") if _has(folder, "config.json") else {})
+        self.close = CLOSE[self._family]
+        self._preparing = preparation(_json(preparing))
+        self._vision, self._text = open_session(vision), open_session(text)
+        self._tokenizer = _tokenizer(Tokenizer, tokenizer)
+        self._padded = self._family == "siglip"
+
+    def images(self, images: list[Image]) -> NDArray[np.float32]:
+        """One L2-normalised row an image, shape (N, D)."""
+        rows = [self._seen(image) for image in images]
+        return np.stack(rows) if rows else np.zeros((0, 0), np.float32)
+
+    def _seen(self, image: Image) -> Vector:
+        name = self._vision.get_inputs()[0].name
+        return _pooled(self._vision, {name: prepared(image, self._preparing)})
+
+    def text(self, text: str) -> Vector:
+        """The text's embedding in the same space, shape (D,); what is beyond its length is cut."""
+        ids = self._tokenizer.encode(text.lower() if self._padded else text).ids[:MOST_TOKENS]
+        mask = [1] * len(ids)
+        if self._padded:
+            # SigLIP has learned texts of one length only, filled up with its end mark.
+            ids = (ids[:64] + [1] * 64)[:64]
+            mask = [1] * 64
+        given = {"input_ids": np.array([ids], np.int64), "attention_mask": np.array([mask])}
+        wanted = {one.name for one in self._text.get_inputs()}
+        return _pooled(self._text, {name: row for name, row in given.items() if name in wanted})
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """How an image becomes an input: ``size`` (height, width), mean and deviation by channel.
+
+    ``crop``: the shorter side is fitted and the middle taken; else the image is stretched.
+    """
+
+    size: tuple[int, int]
+    crop: bool
+    mean: tuple[float, float, float]
+    deviation: tuple[float, float, float]
+
+
+def preparation(config: dict[str, Any]) -> Preparation:
+    """The preparation that a ``preprocessor_config.json`` states.
+
+    Raises:
+        WeightsMissing: it states none that is known.
+    """
+    try:
+        cropped = bool(config.get("do_center_crop"))
+        size = config["crop_size"] if cropped else config["size"]
+        mean, deviation = config["image_mean"], config["image_std"]
+        return Preparation(
+            _sides(size),
+            cropped,
+            (float(mean[0]), float(mean[1]), float(mean[2])),
+            (float(deviation[0]), float(deviation[1]), float(deviation[2])),
+        )
+    except (KeyError, IndexError, TypeError, ValueError) as error:
+        raise WeightsMissing(
+            f"preprocessor_config.json does not say how images are prepared: {error!r}"
+        ) from error
+
+
+def _sides(size: Any) -> tuple[int, int]:
+    if isinstance(size, dict):
+        one = size.get("shortest_edge")
+        return (int(one), int(one)) if one else (int(size["height"]), int(size["width"]))
+    return int(size), int(size)
+
+
+def prepared(image: Image, how: Preparation) -> NDArray[np.float32]:
+    """An H x W x 3 image as 1 x 3 x height x width, standardised.
+
+    Images are made smaller by area, which differs from the bicubic of most trainings by little.
+    """
+    height, width = how.size
+    fitted = _fitted(image, height, width) if how.crop else _resized(image, height, width)
+    values = fitted.astype(np.float32) / 255
+    standard = (values - np.array(how.mean, np.float32)) / np.array(how.deviation, np.float32)
+    return np.ascontiguousarray(standard.transpose(2, 0, 1)[None], np.float32)
+
+
+def _fitted(image: Image, height: int, width: int) -> Image:
+    """The middle of an image whose shorter side was fitted."""
+    scale = max(height / image.shape[0], width / image.shape[1])
+    tall, wide = (max(1, round(side * scale)) for side in image.shape[:2])
+    whole = _resized(image, max(tall, height), max(wide, width))
+    top, left = (whole.shape[0] - height) // 2, (whole.shape[1] - width) // 2
+    return whole[top : top + height, left : left + width]
+
+
+def _resized(image: Image, height: int, width: int) -> Image:
+    smaller = height < image.shape[0] or width < image.shape[1]
+    way = cv2.INTER_AREA if smaller else cv2.INTER_CUBIC
+    return np.asarray(cv2.resize(image, (width, height), interpolation=way), np.uint8)
+
+
+def _pooled(session: InferenceSession, given: dict[str, Any]) -> Vector:
+    outputs = [one.name for one in session.get_outputs()]
+    name = next((one for one in _POOLED if one in outputs), outputs[0])
+    (rows,) = session.run([name], given)
+    row = np.asarray(rows, np.float32).reshape(-1)
+    return np.asarray(row / max(float(np.linalg.norm(row)), 1e-9), np.float32)
+
+
+def name_of(folder: Path) -> str:
+    """What the store calls the model of a folder."""
+    return f"clip:{folder.name}"
+
+
+def missing(folder: Path) -> list[str]:
+    """The files that a folder lacks."""
+    return [name for name in FILES if not _has(folder, name)]
+
+
+def _has(folder: Path, name: str) -> bool:
+    return _place(folder, name).is_file()
+
+
+def _place(folder: Path, name: str) -> Path:
+    inner = folder / TOWERS / name
+    return inner if not (folder / name).is_file() and inner.is_file() else folder / name
+
+
+def _found(folder: Path) -> list[Path]:
+    lacking = missing(folder)
+    if lacking:
+        raise WeightsMissing(
+            f"{folder} lacks {', '.join(lacking)}: put there the ONNX export of a CLIP or SigLIP "
+            "model (vision_model.onnx and text_model.onnx, perhaps in onnx/, tokenizer.json, "
+            "preprocessor_config.json), or leave `images` out of the profile"
+        )
+    return [_place(folder, name) for name in FILES]
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise WeightsMissing(f"{path} cannot be read: {error}") from error
+    if not isinstance(found, dict):
+        raise WeightsMissing(f"{path} is not a JSON object")
+    return found
+
+
+def _family(config: dict[str, Any]) -> str:
+    return "siglip" if str(config.get("model_type", "")).startswith("siglip") else "clip"
+
+
+def _tokenizer(kind: type[Tokenizer], path: Path) -> Tokenizer:
+    try:
+        made = kind.from_file(str(path))
+    except Exception as error:  # The library raises nothing more exact.
+        raise WeightsMissing(f"{path} cannot be read as a tokenizer: {error}") from error
+    made.no_padding()
+    made.enable_truncation(MOST_TOKENS)
+    return made

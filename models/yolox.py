@@ -1,0 +1,113 @@
+"""Everyday things by YOLOX (Ge et al. 2021): boxes of the 80 kinds of COCO, on the CPU."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import resources
+from pathlib import Path
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from models.faces import non_overlapping, usable
+from models.onnx import open_session
+from models.ports import Image, Thing
+
+SIDE = 416
+STRIDES = (8, 16, 32)
+OVERLAP = 0.45
+GREY = 114
+"""What fills the square beside and below the image, as in training."""
+
+Rows = NDArray[np.float32]
+
+
+class YoloxDetector:
+    """Detection on one image at a time.
+
+    Args:
+        folder: holds ``yolox_nano.onnx``, whose input is 1 x 3 x 416 x 416.
+        min_score: what it takes for a thing; the model is small and below this often wrong.
+    """
+
+    name = "yolox-nano"
+
+    def __init__(self, folder: Path, min_score: float = 0.5) -> None:
+        self.min_score = min_score
+        self.labels = kinds()
+        self._session = open_session(folder / "yolox_nano.onnx")
+        self._input = self._session.get_inputs()[0].name
+        self._corners, self._strides = grid(SIDE, STRIDES)
+
+    def objects(self, image: Image) -> list[Thing]:
+        """Things on an RGB image, best score first; boxes clipped to the image."""
+        if not usable(image):
+            return []
+        square, scale = letterbox(image, SIDE)
+        (rows,) = self._session.run(None, {self._input: square})
+        scores, kind, boxes = self._decoded(np.asarray(rows)[0])
+        kept = [
+            np.flatnonzero(kind == one)[index]
+            for one in np.unique(kind)
+            for index in non_overlapping(boxes[kind == one], scores[kind == one], OVERLAP)
+        ]
+        kept.sort(key=lambda index: (-scores[index], index))
+        things = [self._thing(image, boxes[i] / scale, kind[i], scores[i]) for i in kept]
+        return [thing for thing in things if thing is not None]
+
+    def _decoded(self, rows: Rows) -> tuple[Rows, NDArray[np.int64], Rows]:
+        """Scores (K,), kinds (K,) and corners (K, 4) on the square of what scores enough.
+
+        A row (85,) is centre and log size in cells, how sure it is of a thing, and of each kind.
+        """
+        sure = rows[:, 4:5] * rows[:, 5:]
+        kind, scores = sure.argmax(axis=1), sure.max(axis=1)
+        keep = np.flatnonzero(scores >= self.min_score)
+        stride = self._strides[keep]
+        centre = (rows[keep, :2] + self._corners[keep]) * stride
+        half = np.exp(rows[keep, 2:4]) * stride / 2
+        return scores[keep], kind[keep], np.hstack([centre - half, centre + half])
+
+    def _thing(self, image: Image, box: Rows, kind: int, score: float) -> Thing | None:
+        height, width = image.shape[:2]
+        x0, y0 = (max(0, int(np.floor(value))) for value in box[:2])
+        x1, y1 = min(width, int(np.ceil(box[2]))), min(height, int(np.ceil(box[3])))
+        if x1 <= x0 or y1 <= y0:
+            return None
+        return Thing((x0, y0, x1, y1), self.labels[kind], min(1.0, float(score)))
+
+
+def letterbox(image: Image, side: int) -> tuple[Rows, float]:
+    """An RGB image in the upper left of a grey square, as 1 x 3 x side x side BGR of 0-255.
+
+    Returns:
+        The square, and by how much the image was scaled to fit in.
+    """
+    height, width = image.shape[:2]
+    scale = min(side / height, side / width)
+    size = (max(1, int(width * scale)), max(1, int(height * scale)))
+    canvas = np.full((side, side, 3), GREY, np.uint8)
+    canvas[: size[1], : size[0]] = cv2.resize(image, size, interpolation=cv2.INTER_LINEAR)
+    square = canvas[:, :, ::-1].transpose(2, 0, 1)[None]
+    return np.ascontiguousarray(square, np.float32), scale
+
+
+def grid(side: int, strides: tuple[int, ...]) -> tuple[Rows, Rows]:
+    """The corner (N, 2) in cells and the width (N, 1) in pixels of every cell, grid after grid."""
+    corners, widths = [], []
+    for stride in strides:
+        rows, columns = np.divmod(np.arange((side // stride) ** 2), side // stride)
+        corners.append(np.stack([columns, rows], axis=1))
+        widths.append(np.full((len(rows), 1), stride))
+    return (
+        np.concatenate(corners).astype(np.float32),
+        np.concatenate(widths).astype(np.float32),
+    )
+
+
+@cache
+def kinds() -> tuple[str, ...]:
+    """The 80 kinds of COCO by number."""
+    text = resources.files(__package__ or "models").joinpath("coco.txt").read_text("utf-8")
+    return tuple(text.split("\n")[:80])

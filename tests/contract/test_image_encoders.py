@@ -1,0 +1,201 @@
+"""Image-text models: what users put into a folder keeps the port's promises, or is told of."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sqlalchemy import update
+
+from domain.asking import Mode
+from domain.errors import WeightsMissing
+from domain.media import ClipState
+from domain.settings import Settings
+from domain.view import MemoryView, Scope
+from memory.retrieval.retrievers import Retrievers
+from memory.watch import remember
+from models.image_text import FILES, ImageTextEncoder, missing, preparation, prepared
+from models.ports import Image
+from models.profile import Profile
+from models.toolbox import Toolbox
+from store.database import Store
+from store.queries.dump import dump
+from store.schema import VideoRow
+from tests.support.memory import (
+    SETTINGS,
+    VIDEO,
+    Perceived,
+    keyframe,
+    known_video,
+    local_writers,
+    percept,
+)
+from tests.support.memory import Tools as Remembering
+from tests.support.remembered import Tools
+from tests.support.towers import COLOURS, towers
+
+
+def painted(colour: str, height: int = 60, width: int = 100) -> Image:
+    return np.full((height, width, 3), np.array(COLOURS[colour]) * 255, np.uint8)
+
+
+@pytest.fixture(params=["clip", "clip in onnx/", "siglip"])
+def encoder(request: pytest.FixtureRequest, tmp_path: Path) -> ImageTextEncoder:
+    family, _, inside = request.param.partition(" in ")
+    return ImageTextEncoder(towers(tmp_path / "tiny", family=family, inside=inside))
+
+
+def test_an_image_is_closest_to_the_text_that_tells_of_it(encoder: ImageTextEncoder) -> None:
+    rows = encoder.images([painted(colour) for colour in COLOURS])
+    texts = np.stack([encoder.text(colour) for colour in COLOURS])
+    assert (rows @ texts.T).argmax(axis=1).tolist() == [0, 1, 2]
+    assert encoder.close < float((rows @ texts.T).diagonal().min())
+
+
+def test_rows_are_unit_vectors_of_one_space(encoder: ImageTextEncoder) -> None:
+    rows = encoder.images([painted("red"), painted("blue", 16, 300)])
+    assert rows.dtype == np.float32
+    assert rows.shape == (2, len(encoder.text("red")))
+    assert np.linalg.norm(rows, axis=1) == pytest.approx([1, 1], abs=1e-5)
+    assert np.linalg.norm(encoder.text("blue")) == pytest.approx(1, abs=1e-5)
+    assert len(encoder.images([])) == 0
+
+
+def test_a_row_depends_on_its_own_input_only(encoder: ImageTextEncoder) -> None:
+    images = [painted(colour) for colour in COLOURS]
+    alone = [encoder.images([image])[0].tobytes() for image in images]
+    assert [row.tobytes() for row in encoder.images(images[::-1])] == alone[::-1]
+    with ThreadPoolExecutor(4) as pool:
+        texts = list(pool.map(lambda c: encoder.text(c).tobytes(), [*COLOURS] * 4))
+    assert len(set(texts)) == 3
+
+
+@pytest.mark.parametrize("text", ["", "colourless", "red " * 500, "🚲 rot"])
+def test_any_text_has_a_finite_vector(encoder: ImageTextEncoder, text: str) -> None:
+    assert np.isfinite(encoder.text(text)).all()
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_missing_file_is_named_with_where_to_put_it(name: str, tmp_path: Path) -> None:
+    folder = towers(tmp_path / "tiny")
+    (folder / name).unlink()
+    assert missing(folder) == [name]
+    with pytest.raises(WeightsMissing, match=name) as told:
+        ImageTextEncoder(folder)
+    assert str(folder) in str(told.value)
+    assert "leave `images` out" in str(told.value)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_damaged_file_is_told(name: str, tmp_path: Path) -> None:
+    folder = towers(tmp_path / "tiny")
+    (folder / name).write_bytes(b"{not a model")
+    with pytest.raises(WeightsMissing):
+        ImageTextEncoder(folder)
+
+
+@pytest.mark.parametrize(
+    "config", [{}, {"size": "huge"}, {"size": 8, "image_mean": [1]}, {"size": {}}]
+)
+def test_an_unknown_preparation_is_told(config: dict[str, object]) -> None:
+    with pytest.raises(WeightsMissing, match="how images are prepared"):
+        preparation(config)
+
+
+@pytest.mark.parametrize("shape", [(16, 300), (300, 16), (8, 8), (32, 32)])
+def test_every_image_is_brought_to_the_size_and_scale_of_the_model(shape: tuple[int, int]) -> None:
+    sizes: list[dict[str, Any]] = [
+        {"do_center_crop": True, "crop_size": 32},
+        {"size": {"height": 32, "width": 32}},
+    ]
+    for size in sizes:
+        config = size | {"image_mean": [0, 0.5, 1], "image_std": [1, 0.5, 1]}
+        values = prepared(np.full((*shape, 3), 255, np.uint8), preparation(config))
+        assert values.shape == (1, 3, 32, 32)
+        assert values[0, :, 0, 0] == pytest.approx([1, 1, 0])
+
+
+def test_the_middle_is_taken_where_the_model_was_trained_so() -> None:
+    image = painted("red", 40, 120)
+    image[:, 40:80] = painted("green", 40, 40)
+    config = {"do_center_crop": True, "crop_size": 32, "image_mean": [0] * 3, "image_std": [1] * 3}
+    values = prepared(image, preparation(config))
+    assert values[0, :, 16, 16] == pytest.approx([0, 1, 0])
+    assert values[0, 0].mean() < 0.1
+
+
+def test_the_profile_names_the_folder(tmp_path: Path) -> None:
+    folder = towers(tmp_path / "tiny")
+    made = Toolbox(Profile(name="p", images=f"clip:{folder}"), tmp_path).images
+    assert made is not None
+    assert made.name == "clip:tiny"
+    assert Toolbox(Profile(name="p"), tmp_path).images is None
+
+
+# In memory
+
+
+COLOUR_AT = {4: "blue", 14: "red", 24: "green"}
+
+
+@pytest.fixture
+def filmed(store: Store, tmp_path: Path) -> tuple[Store, ImageTextEncoder]:
+    """Three keyframes whose colours nothing tells but their pixels."""
+    encoder = ImageTextEncoder(towers(tmp_path / "tiny"))
+    known_video(store, 1)
+    rows = encoder.images([painted(colour) for colour in COLOUR_AT.values()])
+    frames = tuple(
+        keyframe(time).model_copy(update={"vector": tuple(row.tolist())})
+        for time, row in zip(COLOUR_AT, rows, strict=True)
+    )
+    seen = Perceived(percept(0, keyframes=frames), {})
+    assert remember(store, VIDEO, seen, local_writers(), Remembering(), SETTINGS) == ClipState.DONE
+    with store.begin() as session:
+        session.execute(update(VideoRow).values(models={"images": encoder.name}))
+    return store, encoder
+
+
+def found(store: Store, encoder: ImageTextEncoder | None, query: str) -> tuple[int, str, bool]:
+    view = MemoryView(scopes=(Scope(video=VIDEO, last_clip=0),))
+    retrievers = Retrievers(store, Tools(images=encoder), Settings())
+    result = retrievers.search(view, Mode.KEYFRAME, query)
+    first = result.images[0].time_ms if result.images else -1
+    return first, result.searched, result.nothing_close
+
+
+Filmed = tuple[Store, ImageTextEncoder]
+
+
+def test_an_image_is_found_by_what_is_on_it(filmed: Filmed) -> None:
+    store, encoder = filmed
+    for time, colour in COLOUR_AT.items():
+        first, searched, nothing = found(store, encoder, f"all {colour}")
+        assert (first, nothing) == (1000 * time, False)
+        assert "by their likeness under clip:tiny" in searched
+
+
+def test_what_is_on_no_image_is_said_not_to_be_close(filmed: Filmed) -> None:
+    store, encoder = filmed
+    assert found(store, encoder, "nobody knows")[2]
+
+
+def test_without_the_model_it_is_said_plainly(filmed: Filmed) -> None:
+    store, _ = filmed
+    assert "this profile has no image-text model" in found(store, None, "all red")[1]
+
+
+def test_vectors_of_another_model_are_not_compared(filmed: Filmed, tmp_path: Path) -> None:
+    store, _ = filmed
+    other = ImageTextEncoder(towers(tmp_path / "other"))
+    assert "watched without clip:other" in found(store, other, "all red")[1]
+
+
+def test_vectors_are_part_of_the_dump(filmed: Filmed) -> None:
+    store, _ = filmed
+    with store.begin() as session:
+        rows = [json.loads(line) for line in dump(session, VIDEO)]
+    assert all(row["embedding"] for row in rows if row["row"] == "keyframe")

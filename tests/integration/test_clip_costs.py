@@ -1,0 +1,107 @@
+"""What each clip took, and how often it was tried, is on record and shown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from domain.errors import ModelError
+from domain.media import Percept
+from domain.memories import ClipMemories
+from flows import watching
+from flows.desk import Desk
+from flows.files import Outcome, watch_files
+from flows.ingest import Silent
+from memory.library import Cost, dump_lines, show_video
+from memory.people import People
+from memory.writers.local_clip import LocalClipWriter
+from memory.writers.local_event import LocalEventWriter
+from memory.writers.port import ClipContext, Writers
+from models.chat import CallRecord
+from perception.perceive import Perceived
+from store.database import Store
+from store.home import Home
+from tests.support.asking import WordToolbox
+from tests.support.media import make_video
+from tests.support.memory import SETTINGS
+
+
+class Writer(LocalClipWriter):
+    """Pays for two calls a clip; breaks on clip 1 while it is told to."""
+
+    wants_context = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.broken = True
+
+    def write(self, percept: Percept, people: People, context: ClipContext) -> ClipMemories:
+        assert context.sink is not None
+        for number in range(2):
+            wrong = "busy" if self.broken and percept.clip.index == 1 else None
+            context.sink(call(f"{percept.clip.index}.{number}", wrong))
+        if self.broken and percept.clip.index == 1:
+            raise ModelError("the model is away")
+        return super().write(percept, people, context)
+
+
+def call(request: str, error: str | None) -> CallRecord:
+    return CallRecord(request, "clip", "p", "m", (), None, error, 100, 10, 0.25, 7)
+
+
+@pytest.fixture
+def desk(home: Home, store: Store, monkeypatch: pytest.MonkeyPatch) -> Desk:
+    """Clips of two seconds in which nothing is perceived, and a writer that costs."""
+    tools = WordToolbox()
+    watch = SETTINGS.watch.model_copy(update={"clip_ms": 2000, "sample_fps": 1.0})
+    settings = SETTINGS.model_copy(update={"watch": watch})
+    profile = tools.profile.model_copy(update={"settings": settings})
+    writers = Writers(Writer(), LocalEventWriter(settings.memory))
+    monkeypatch.setattr(watching, "make_writers", lambda *_: writers)
+    monkeypatch.setattr(watching, "perceive", lambda raw, *_: Perceived(Percept(clip=raw.clip), {}))
+    monkeypatch.setattr("flows.steps.BACK_OFF_S", ())
+    # Nothing is in the percepts, and is written all the same.
+    monkeypatch.setattr("memory.watch._is_empty", lambda _: False)
+    found = Desk(home, store, profile, tools)
+    found.__dict__["writer"] = writers.clip
+    return found
+
+
+def ingest(desk: Desk, path: Path, **more: Any) -> Outcome:
+    (outcome,) = watch_files(desk, [path], Silent(), direct=True, **more)
+    return outcome
+
+
+def test_calls_tokens_money_and_failed_tries_are_shown_clip_by_clip(
+    desk: Desk, tmp_path: Path
+) -> None:
+    path = make_video(tmp_path / "talk.mp4", seconds=5.0, audio=None)
+    for attempts in (1, 2, 3):
+        assert ingest(desk, path).exit_code == ModelError.exit_code
+        portrait = show_video(desk.store, "talk")
+        done, failed, _ = portrait.clips
+        assert (failed.state, failed.error) == ("failed", "the model is away")
+        assert (failed.attempts, failed.given_up) == (attempts, attempts == 3)
+        calls = (failed.cost.calls, failed.cost.failed, failed.cost.tokens_in)
+        assert calls == (2 * attempts, 2 * attempts, 200 * attempts)
+        assert (done.attempts, done.cost.calls, done.cost.cost_usd) == (0, 2, 0.5)
+        assert portrait.cost == sum((one.cost for one in portrait.clips), Cost())
+    # Failed for good: it is left alone until it is asked for.
+    ingest(desk, path)
+    assert show_video(desk.store, "talk").clips[1].attempts == 3
+    desk.__dict__["writer"].broken = False
+    assert ingest(desk, path, again=True).exit_code == 0
+    clip = show_video(desk.store, "talk").clips[1]
+    assert (clip.state, clip.error, clip.given_up) == ("done", None, False)
+    assert (clip.cost.calls, clip.cost.failed) == (8, 6)
+
+
+def test_seconds_are_counted_and_are_not_in_the_dump(desk: Desk, tmp_path: Path) -> None:
+    desk.__dict__["writer"].broken = False
+    path = make_video(tmp_path / "talk.mp4", seconds=3.0, audio=None)
+    assert ingest(desk, path).exit_code == 0
+    portrait = show_video(desk.store, "talk")
+    assert all(clip.cost.seconds > 0 for clip in portrait.clips)
+    assert not any("seconds" in line for line in dump_lines(desk.store, "talk"))

@@ -1,0 +1,202 @@
+"""A video watched with its subtitles and chapters: they are memory of a source of its own."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import av
+import pytest
+from sqlalchemy import select
+
+from domain.asking import Mode
+from domain.errors import InputError
+from flows.desk import Desk
+from flows.files import Outcome, watch_files
+from flows.ingest import Silent
+from flows.watching import open_video
+from memory.library import delete, dump_lines, show_video
+from memory.retrieval.retrievers import Retrievers
+from models.toolbox import Toolbox
+from perception.source import probe
+from perception.tracks import chapters, text_tracks
+from store.database import Store
+from store.home import Home
+from store.queries.clips import view_of
+from store.schema import UtteranceRow
+from tests.support.media import make_video
+
+SRT = """1
+00:00:00,200 --> 00:00:01,000
+OMAR: The drawbridge
+
+2
+00:00:01,000 --> 00:00:01,900
+opens at noon.
+
+3
+00:00:04,100 --> 00:00:04,900
+Nobody crossed it.
+"""
+
+
+INSIDE = """1
+00:00:00,500 --> 00:00:01,400
+The drawbridge opens.
+
+2
+00:00:03,500 --> 00:00:04,300
+Home.
+"""
+CHAPTERS = ("Arrival", "The long way home")
+
+
+def with_texts(source: Path, path: Path) -> Path:
+    """The pictures of ``source`` with a track of subtitles and two chapters, in Matroska."""
+    words = source.with_suffix(".words.srt")
+    words.write_text(INSIDE)
+    with (
+        av.open(str(source)) as pictures,
+        av.open(str(words)) as text,
+        av.open(str(path), "w") as out,
+    ):
+        streams = (pictures.streams.video[0], text.streams.subtitles[0])
+        copies: list[Any] = [out.add_stream_from_template(stream) for stream in streams]
+        copies[1].metadata["language"] = "eng"
+        out.set_chapters([_chapter(n, title) for n, title in enumerate(CHAPTERS)])
+        for container, stream, copy in zip((pictures, text), streams, copies, strict=True):
+            for packet in container.demux(stream):
+                if packet.dts is not None:
+                    packet.stream = copy
+                    out.mux(packet)
+    return path
+
+
+def _chapter(number: int, title: str) -> Any:
+    times = {"start": 3000 * number, "end": 3000 * number + 3000, "time_base": Fraction(1, 1000)}
+    return {"id": number, **times, "metadata": {"title": title}}
+
+
+@pytest.fixture
+def desk(home: Home, store: Store, toolbox: Toolbox) -> Desk:
+    """Clips of two seconds, and little to look at in each."""
+    small = {"clip_ms": 2000, "sample_fps": 1.0, "keyframes": 1}
+    watch = toolbox.profile.settings.watch.model_copy(update=small)
+    settings = toolbox.profile.settings.model_copy(update={"watch": watch})
+    return Desk(home, store, toolbox.profile.model_copy(update={"settings": settings}), toolbox)
+
+
+@pytest.fixture
+def talk(tmp_path: Path) -> Path:
+    path = make_video(tmp_path / "talk.mp4", seconds=5.0, audio=None)
+    path.with_suffix(".srt").write_text(SRT)
+    return path
+
+
+def watch(desk: Desk, path: Path, subtitles: Any = None) -> Outcome:
+    (outcome,) = watch_files(desk, [path], Silent(), direct=True, subtitles=subtitles)
+    return outcome
+
+
+def told(desk: Desk) -> list[tuple[int, str, str]]:
+    return [
+        (clip.index, line.source, line.text)
+        for clip in show_video(desk.store, "talk").clips
+        for line in clip.lines
+        if line.source in ("subtitle", "chapter")
+    ]
+
+
+def test_subtitles_beside_a_video_are_memory_only_when_asked_for(desk: Desk, talk: Path) -> None:
+    assert watch(desk, talk).exit_code == 0
+    assert told(desk) == []
+    assert watch(desk, talk, "ignore").exit_code == 0
+    refused = watch(desk, talk, "use")
+    assert refused.exit_code == InputError.exit_code
+    assert "homer delete" in str(refused.error)
+    assert told(desk) == []
+    delete(desk.store, "talk")
+
+    assert watch(desk, talk, "use").exit_code == 0
+    said = "Subtitle, Omar: The drawbridge opens at noon."
+    assert told(desk) == [(0, "subtitle", said), (2, "subtitle", "Subtitle: Nobody crossed it.")]
+    (name,) = show_video(desk.store, "talk").video.subtitles or ()
+    assert name.startswith(".srt ")
+
+
+def test_they_are_found_cited_dumped_and_deleted_like_other_words(desk: Desk, talk: Path) -> None:
+    watch(desk, talk, "use")
+    with desk.store.begin() as session:
+        view = view_of(session, [show_video(desk.store, "talk").video.id])
+    found = Retrievers(desk.store, desk.toolbox, desk.settings).search(
+        view, Mode.VIDEO, "when does the drawbridge open"
+    )
+    assert found.evidence[0].text == "Subtitle, Omar: The drawbridge opens at noon."
+    first = list(dump_lines(desk.store, "talk"))
+    assert any('"origin":"subtitle"' in line for line in first)
+    assert any('"source":"subtitle"' in line for line in first)
+    delete(desk.store, "talk")
+    with desk.store.begin() as session:
+        assert session.scalars(select(UtteranceRow)).all() == []
+    watch(desk, talk, "use")
+    assert list(dump_lines(desk.store, "talk")) == first
+
+
+def test_a_video_that_was_begun_with_subtitles_goes_on_with_them(desk: Desk, talk: Path) -> None:
+    with open_video(desk, talk, subtitles="use") as work:
+        work.perceive(0)
+        work.remember(0)
+    assert watch(desk, talk).exit_code == 0
+    assert [clip for clip, *_ in told(desk)] == [0, 2]
+    # All is watched: that they are elsewhere by now is of no account.
+    talk.with_suffix(".srt").unlink()
+    assert watch(desk, talk).exit_code == 0
+
+
+def test_damaged_subtitles_stop_this_video_only_and_leave_nothing(desk: Desk, talk: Path) -> None:
+    talk.with_suffix(".srt").write_bytes(b"\xff\x00\x81 not a subtitle")
+    other = make_video(talk.parent / "other.mp4", seconds=2.0, audio=None)
+    bad, good = watch_files(desk, [talk, other], Silent(), direct=True, subtitles="use")
+    assert "talk.srt" in str(bad.error)
+    assert "--subtitles ignore" in str(bad.error)
+    assert good.exit_code == 0
+    assert watch(desk, talk).exit_code == 0
+
+
+def test_tracks_and_chapters_inside_a_file_are_read_in_video_time(tmp_path: Path) -> None:
+    path = with_texts(
+        make_video(tmp_path / "in.mp4", seconds=5.0, audio=None), tmp_path / "talk.mkv"
+    )
+    info = probe(path)
+    (track,) = text_tracks(path, info)
+    assert track.language == "eng"
+    assert [(str(c.span.start_ms), c.text) for c in track.cues] == [
+        ("500", "The drawbridge opens."),
+        ("3500", "Home."),
+    ]
+    assert [(c.span.start_ms, c.span.end_ms, c.text) for c in chapters(path, info)] == [
+        (0, 3000, "Arrival"),
+        (3000, 6000, "The long way home"),
+    ]
+
+
+def test_they_are_memory_too(desk: Desk, tmp_path: Path) -> None:
+    path = with_texts(
+        make_video(tmp_path / "in.mp4", seconds=5.0, audio=None), tmp_path / "talk.mkv"
+    )
+    assert watch(desk, path, "use").exit_code == 0
+    assert told(desk) == [
+        (0, "chapter", "Chapter: Arrival"),
+        (0, "subtitle", "Subtitle: The drawbridge opens."),
+        (1, "chapter", "Chapter: The long way home"),
+        (1, "subtitle", "Subtitle: Home."),
+    ]
+    assert show_video(desk.store, "talk").video.subtitles == ("track 1", "2 chapters")
+
+
+def test_the_track_of_a_real_video_is_read(shared_media: Any) -> None:
+    path = shared_media("jina_1q8.mkv")
+    (track,) = text_tracks(path, probe(path))
+    assert "search today goes well beyond a simple" in track.cues[0].text
+    assert track.cues[0].span.start_ms == pytest.approx(1600, abs=10)

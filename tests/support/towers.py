@@ -1,0 +1,79 @@
+"""A tiny image-text model in ONNX, made on the spot: an image is its mean colour.
+
+It is what users put into a folder, file by file, but for size and sense.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+from tokenizers.pre_tokenizers import Whitespace
+
+SIDE = 32
+COLOURS = {"red": (1, 0, 0), "green": (0, 1, 0), "blue": (0, 0, 1)}
+
+
+def towers(folder: Path, *, family: str = "clip", inside: str = "") -> Path:
+    """Fills ``folder``; the towers go into the folder ``inside`` it."""
+    (folder / inside).mkdir(parents=True, exist_ok=True)
+    outputs = ("image_embeds", "text_embeds") if family == "clip" else ("pooler_output",) * 2
+    for name, graph in zip(
+        ("vision_model.onnx", "text_model.onnx"),
+        (_vision(outputs[0]), _text(outputs[1])),
+        strict=True,
+    ):
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+        onnx.save(model, str(folder / inside / name))
+    _tokenizer().save(str(folder / "tokenizer.json"))
+    prepared: dict[str, Any] = {"image_mean": [0.5] * 3, "image_std": [0.5] * 3}
+    prepared |= (
+        {"do_center_crop": True, "crop_size": {"height": SIDE, "width": SIDE}}
+        if family == "clip"
+        else {"size": {"height": SIDE, "width": SIDE}}
+    )
+    (folder / "preprocessor_config.json").write_text(json.dumps(prepared))
+    (folder / "config.json").write_text(json.dumps({"model_type": family}))
+    return folder
+
+
+def _vision(output: str) -> Any:
+    """The mean of each channel."""
+    pixels = helper.make_tensor_value_info(
+        "pixel_values", TensorProto.FLOAT, ["batch", 3, SIDE, SIDE]
+    )
+    rows = helper.make_tensor_value_info(output, TensorProto.FLOAT, ["batch", 3])
+    nodes = [
+        helper.make_node("GlobalAveragePool", ["pixel_values"], ["pooled"]),
+        helper.make_node("Flatten", ["pooled"], [output]),
+    ]
+    return helper.make_graph(nodes, "vision", [pixels], [rows])
+
+
+def _text(output: str) -> Any:
+    """The mean of the words' colours; marks and unknown words have none."""
+    table = np.zeros((2 + len(COLOURS), 3), np.float32)
+    for number, colour in enumerate(COLOURS.values()):
+        table[2 + number] = 2 * np.array(colour) - 1
+    ids = helper.make_tensor_value_info("input_ids", TensorProto.INT64, ["batch", "length"])
+    rows = helper.make_tensor_value_info(output, TensorProto.FLOAT, ["batch", 3])
+    nodes = [
+        helper.make_node("Gather", ["table", "input_ids"], ["words"]),
+        helper.make_node("ReduceMean", ["words"], [output], axes=[1], keepdims=0),
+    ]
+    return helper.make_graph(
+        nodes, "text", [ids], [rows], [numpy_helper.from_array(table, "table")]
+    )
+
+
+def _tokenizer() -> Tokenizer:
+    words = {"<unk>": 0, "</s>": 1} | {name: 2 + n for n, name in enumerate(COLOURS)}
+    made = Tokenizer(WordLevel(words, unk_token="<unk>"))
+    made.pre_tokenizer = Whitespace()
+    return made
