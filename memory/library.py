@@ -28,6 +28,7 @@ __all__ = [
     "Checked",
     "LibraryEntry",
     "Portrait",
+    "all_videos",
     "check_video",
     "delete",
     "dump_lines",
@@ -36,6 +37,7 @@ __all__ = [
     "named_or_only",
     "resolve",
     "show_video",
+    "videos_named",
 ]
 
 
@@ -165,6 +167,19 @@ def named_or_only(session: Session, names: Sequence[str]) -> tuple[str, ...]:
         return tuple(dict.fromkeys(resolve(session, name).id for name in names))
     known = videos.list_videos(session)
     return (known[0].id,) if len(known) == 1 else ()
+
+
+def all_videos(store: Store) -> dict[str, Video]:
+    """Every video by id, by title."""
+    with store.begin() as session:
+        return {video.id: video for video in videos.list_videos(session)}
+
+
+def videos_named(store: Store, ids: Sequence[str]) -> dict[str, Video]:
+    """Those of these videos that are in the library, by id, in that order."""
+    with store.begin() as session:
+        found = videos.videos_of(session, ids)
+    return {name: found[name] for name in dict.fromkeys(ids) if name in found}
 
 
 def show_video(store: Store, name: str, as_of_ms: int | None = None) -> Portrait:

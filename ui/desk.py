@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from urllib.parse import urlsplit
+import threading
+from dataclasses import dataclass, field
 
 import streamlit as st
 
 from graphs.asker import Asker
+from graphs.background import Runs
 from models.profile import load_profile
 from models.toolbox import Toolbox
 from store.database import Store
@@ -16,23 +17,45 @@ from ui.files import shared_store
 
 @dataclass(frozen=True)
 class PageDesk:
-    """The store, and the machine that answers with the configured profile."""
+    """The store, the machines that answer by profile, and the runs that go on beside the pages.
+
+    ``profile`` is the configured one.
+    """
 
     store: Store
-    asker: Asker
     profile: str
+    runs: Runs = field(default_factory=Runs)
+    _opened: dict[str, tuple[Toolbox, Asker]] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def asker(self, profile: str | None = None) -> Asker:
+        """The machine with the models of a profile; models are loaded when first needed.
+
+        Raises:
+            InputError: there is no such profile.
+        """
+        return self._of(profile)[1]
+
+    def toolbox(self, profile: str | None = None) -> Toolbox:
+        """The models of a profile.
+
+        Raises:
+            InputError: there is no such profile.
+        """
+        return self._of(profile)[0]
+
+    def _of(self, profile: str | None) -> tuple[Toolbox, Asker]:
+        name = profile or self.profile
+        with self._lock:
+            if name not in self._opened:
+                chosen = load_profile(name, self.store.home.config)
+                toolbox = Toolbox(chosen, self.store.home.weights)
+                self._opened[name] = (toolbox, Asker(self.store, toolbox))
+            return self._opened[name]
 
 
 @st.cache_resource(show_spinner="Opening the library ...")
 def page_desk() -> PageDesk:
-    """The desk of this process; models are loaded when a question first needs them."""
+    """The desk of this process."""
     store = shared_store()
-    profile = load_profile(None, store.home.config)
-    asker = Asker(store, Toolbox(profile, store.home.weights))
-    return PageDesk(store, asker, profile.name)
-
-
-def video_url(video: str) -> str | None:
-    """Where the browser finds a video's file; None where it does not say where the app is."""
-    app = urlsplit(str(st.context.url or ""))
-    return f"{app.scheme}://{app.netloc}/video/{video}" if app.netloc else None
+    return PageDesk(store, load_profile(None, store.home.config).name)

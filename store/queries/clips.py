@@ -35,6 +35,13 @@ def clips_of(session: Session, video_id: str) -> list[StoredClip]:
     return _clips(session, ClipRow.video_id == video_id)
 
 
+def clip_at(session: Session, video_id: str, at_ms: int) -> int | None:
+    """The clip that a moment lies in; None where it lies in none."""
+    row = ClipRow
+    inside = (row.video_id == video_id, row.start_ms <= at_ms, row.end_ms > at_ms)
+    return session.scalar(select(row.clip).where(*inside).order_by(row.clip).limit(1))
+
+
 def next_clips(session: Session, video_id: str, *, again: bool = False) -> list[StoredClip]:
     """The clips that are still to be watched, in order.
 
