@@ -25,33 +25,34 @@ class PageDesk:
     store: Store
     profile: str
     runs: Runs = field(default_factory=Runs)
-    _opened: dict[str, tuple[Toolbox, Asker]] = field(default_factory=dict)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def asker(self, profile: str | None = None) -> Asker:
-        """The machine with the models of a profile; models are loaded when first needed.
-
-        Raises:
-            InputError: there is no such profile.
-        """
-        return self._of(profile)[1]
+    _toolboxes: dict[str, Toolbox] = field(default_factory=dict)
+    _askers: dict[str, Asker] = field(default_factory=dict)
+    _lock: threading.RLock = field(default_factory=threading.RLock)
 
     def toolbox(self, profile: str | None = None) -> Toolbox:
-        """The models of a profile.
+        """The models of a profile; each is loaded when it is first used.
 
         Raises:
             InputError: there is no such profile.
         """
-        return self._of(profile)[0]
-
-    def _of(self, profile: str | None) -> tuple[Toolbox, Asker]:
         name = profile or self.profile
         with self._lock:
-            if name not in self._opened:
+            if name not in self._toolboxes:
                 chosen = load_profile(name, self.store.home.config)
-                toolbox = Toolbox(chosen, self.store.home.weights)
-                self._opened[name] = (toolbox, Asker(self.store, toolbox))
-            return self._opened[name]
+                self._toolboxes[name] = Toolbox(chosen, self.store.home.weights)
+            return self._toolboxes[name]
+
+    def asker(self, profile: str | None = None) -> Asker:
+        """The machine with the models of a profile.
+
+        Raises:
+            InputError: there is no such profile.
+        """
+        name = profile or self.profile
+        with self._lock:
+            if name not in self._askers:
+                self._askers[name] = Asker(self.store, self.toolbox(name))
+            return self._askers[name]
 
 
 @st.cache_resource(show_spinner="Opening the library ...")
