@@ -208,23 +208,24 @@ def _portrait(session: Session, video: Video, last: int) -> Portrait:
         error=state.error,
         models=state.models,
         last_clip=last,
-        clips=tuple(_clips(session, video.id, stored, people, last)),
+        clips=tuple(shown_clips(session, video.id, stored, people, last)),
         people=tuple(_person(one) for one in people),
         segments=tuple(
-            _segment(events.as_segment(video.id, one, spans), people) for one in segments
+            shown_segment(events.as_segment(video.id, one, spans), people) for one in segments
         ),
         edges=tuple(events.as_edge(one) for one in events.edges_at(session, video.id, last)),
         pending=_pending(_patches(session, video.id, last)),
     )
 
 
-def _clips(
+def shown_clips(
     session: Session,
     video_id: str,
-    stored: list[StoredClip],
-    people: list[characters.CharacterAt],
+    stored: Sequence[StoredClip],
+    people: Sequence[characters.CharacterAt],
     last: int,
 ) -> Iterator[ShownClip]:
+    """Clips with what is remembered of them as of clip ``last``, in the words of ``people``."""
     named = People(characters=tuple(one.character for one in people))
     every = [clip.index for clip in stored if clip.index <= last]
     found = memories.memories_of_clips(session, video_id, every, last)
@@ -241,7 +242,7 @@ def _clips(
         )
 
 
-def _segment(found: Segment, people: list[characters.CharacterAt]) -> Segment:
+def shown_segment(found: Segment, people: Sequence[characters.CharacterAt]) -> Segment:
     """The segment with names in place of tags where they are known, and of replaced names."""
     retold = People(characters=tuple(one.character for one in people)).retold
     told = {"label": retold(found.label), "summary": retold(found.summary)}

@@ -9,6 +9,7 @@ import streamlit as st
 
 from graphs.asker import Asker
 from graphs.background import Runs
+from memory.retrieval.retrievers import Retrievers
 from models.profile import load_profile
 from models.toolbox import Toolbox
 from store.database import Store
@@ -27,6 +28,7 @@ class PageDesk:
     runs: Runs = field(default_factory=Runs)
     _toolboxes: dict[str, Toolbox] = field(default_factory=dict)
     _askers: dict[str, Asker] = field(default_factory=dict)
+    _retrievers: dict[str, Retrievers] = field(default_factory=dict)
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
     def toolbox(self, profile: str | None = None) -> Toolbox:
@@ -41,6 +43,20 @@ class PageDesk:
                 chosen = load_profile(name, self.store.home.config)
                 self._toolboxes[name] = Toolbox(chosen, self.store.home.weights)
             return self._toolboxes[name]
+
+    def retrievers(self, profile: str | None = None) -> Retrievers:
+        """What searches the memory with the models of a profile; indexes are kept.
+
+        Raises:
+            InputError: there is no such profile.
+        """
+        name = profile or self.profile
+        with self._lock:
+            if name not in self._retrievers:
+                toolbox = self.toolbox(name)
+                settings = toolbox.profile.settings
+                self._retrievers[name] = Retrievers(self.store, toolbox, settings)
+            return self._retrievers[name]
 
     def asker(self, profile: str | None = None) -> Asker:
         """The machine with the models of a profile.

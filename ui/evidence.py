@@ -7,11 +7,11 @@ from collections.abc import Mapping
 import streamlit as st
 
 from domain.asking import Citation, Evidence
-from domain.errors import HomerError
 from domain.media import Video
 from domain.people import in_words
 from memory.moments import frame_at
 from store.database import Store
+from ui.images import image_of
 from ui.player import chip
 from ui.times import from_to
 from ui.words import plain
@@ -49,12 +49,9 @@ def show_frame(store: Store, video: str, at_ms: int, ref: str = "") -> None:
     found = frame_at(store, video, at_ms, ref)
     if found is None:
         return
-    try:
-        image = store.blobs.get(found.blob)
-    except (HomerError, OSError):
-        return
-    told = from_to(found.span)
-    st.image(image, alt=f"Frame of the video at {told}", width="stretch")
+    image = image_of(store, found.blob)
+    if image:
+        st.image(image, alt=f"Frame of the video at {from_to(found.span)}", width="stretch")
 
 
 def _words(text: str) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from domain.errors import HomerError
 from domain.time import TimeSpan
 from memory.likeness import Alike
 from memory.stage import Figure, Stage, same_person, stage
@@ -16,6 +15,7 @@ from ui.changes import merged, show_bulk, show_changes, show_history, told_last
 from ui.choosing import chosen_video
 from ui.desk import page_desk
 from ui.faults import guarded
+from ui.images import image_of
 from ui.paging import offset_of
 from ui.player import player, seek
 from ui.timeline import Bar, Lane, timeline
@@ -74,7 +74,7 @@ def _over_time(shown: Stage, figures: Sequence[Figure], chosen: Figure | None) -
 
 
 def _lane(one: Figure) -> Lane:
-    bars = [*_bars(one, one.seen, "seen", ""), *_bars(one, one.heard, "heard", "second")]
+    bars = [*_bars(one, one.seen, "seen", "upper"), *_bars(one, one.heard, "heard", "second lower")]
     return Lane(name_of(one), bars)
 
 
@@ -131,14 +131,6 @@ def crop(store: Store, blob: str | None, name: str) -> None:
         st.caption("no image")
 
 
-def image_of(store: Store, blob: str | None) -> bytes:
-    """A stored image, empty where it is not there."""
-    try:
-        return store.blobs.get(blob) if blob else b""
-    except (HomerError, OSError):
-        return b""
-
-
 def _person(store: Store, shown: Stage, one: Figure) -> None:
     st.subheader(plain(name_of(one)), anchor=False)
     names = [f"{name.name} ({name.source})" for name in one.person.names]
@@ -183,6 +175,17 @@ def _suggestions(store: Store, shown: Stage) -> None:
         _suggestion(store, shown, pair, refused)
 
 
+def _first(shown: Stage, one: Figure, key: str) -> None:
+    """Plays the first appearance of a person, by which a voice is known."""
+    if one.person.span is not None:
+        st.button(
+            f"▶ {name_of(one)}",
+            key=f"first_{key}_{one.person.number}",
+            on_click=seek,
+            args=(shown.video.id, one.person.span.start_ms),
+        )
+
+
 def _suggestion(store: Store, shown: Stage, pair: Alike, refused: set[tuple[int, int]]) -> None:
     one, other = shown.figure(pair.one), shown.figure(pair.other)
     if one is None or other is None:
@@ -198,6 +201,8 @@ def _suggestion(store: Store, shown: Stage, pair: Alike, refused: set[tuple[int,
             st.write(plain(f"{name_of(one)} and {name_of(other)}"))
             st.caption(f"alike in {pair.kind}, cosine {pair.cosine:.2f}")
             with st.container(horizontal=True, key=f"say_{key}"):
+                for figure in (one, other):
+                    _first(shown, figure, key)
                 st.button(
                     "Yes, the same",
                     key=f"yes_{key}",

@@ -39,6 +39,21 @@ class Arc:
     end: int
     label: str
     tone: str
+    id: str = ""
+
+
+def packed(bars: Sequence[Bar], most: int = 8) -> list[list[Bar]]:
+    """Bars in as few rows as needed, none over another; past ``most`` rows the last takes all."""
+    rows: list[list[Bar]] = []
+    for bar in sorted(bars, key=lambda one: (one.start, one.end)):
+        free = [row for row in rows if row[-1].end <= bar.start]
+        if free:
+            free[0].append(bar)
+        elif len(rows) < most:
+            rows.append([bar])
+        else:
+            rows[-1].append(bar)
+    return rows
 
 
 def timeline(

@@ -35,6 +35,16 @@ def clips_of(session: Session, video_id: str) -> list[StoredClip]:
     return _clips(session, ClipRow.video_id == video_id)
 
 
+def some_clips(session: Session, video_id: str, offset: int, limit: int) -> list[StoredClip]:
+    """``limit`` clips of a video from the ``offset``-th on, in order."""
+    return _clips(session, ClipRow.video_id == video_id, offset=offset, limit=limit)
+
+
+def count_clips(session: Session, video_id: str) -> int:
+    """How many clips a video has."""
+    return session.scalar(select(func.count()).where(ClipRow.video_id == video_id)) or 0
+
+
 def clip_at(session: Session, video_id: str, at_ms: int) -> int | None:
     """The clip that a moment lies in; None where it lies in none."""
     row = ClipRow
@@ -144,7 +154,9 @@ def _settled() -> ColumnElement[bool]:
     return or_(ClipRow.state == ClipState.DONE, and_(ClipRow.state == ClipState.FAILED, given_up))
 
 
-def _clips(session: Session, *which: ColumnElement[bool]) -> list[StoredClip]:
+def _clips(
+    session: Session, *which: ColumnElement[bool], offset: int = 0, limit: int | None = None
+) -> list[StoredClip]:
     columns = (
         ClipRow.clip,
         ClipRow.start_ms,
@@ -153,7 +165,8 @@ def _clips(session: Session, *which: ColumnElement[bool]) -> list[StoredClip]:
         ClipRow.error,
         ClipRow.attempts,
     )
-    rows = session.execute(select(*columns).where(*which).order_by(ClipRow.clip))
+    query = select(*columns).where(*which).order_by(ClipRow.clip)
+    rows = session.execute(query.offset(offset).limit(limit))
     return [
         StoredClip(clip, TimeSpan.of(start, end), ClipState(state), error, attempts)
         for clip, start, end, state, error, attempts in rows

@@ -50,7 +50,7 @@ function lane(root, one, data, pick) {
   }
 }
 
-function arcs(root, data) {
+function arcs(root, data, pick) {
   if (!data.arcs.length) return;
   const row = make("div", "row", root);
   make("div", "name", row, data.arcs_name);
@@ -68,6 +68,7 @@ function arcs(root, data) {
     const title = document.createElementNS(svg.namespaceURI, "title");
     title.textContent = arc.label;
     path.appendChild(title);
+    if (arc.id) path.onclick = () => pick(arc.id);
     svg.appendChild(path);
   }
   line.appendChild(svg);
@@ -83,10 +84,9 @@ export default function ({ data, parentElement, setTriggerValue }) {
   root.replaceChildren();
   root.setAttribute("aria-label", data.name);
   axis(root, data.length);
-  for (const one of data.lanes) {
-    lane(root, one, data, (id) => setTriggerValue("picked", id));
-  }
-  arcs(root, data);
+  const pick = (id) => setTriggerValue("picked", id);
+  for (const one of data.lanes) lane(root, one, data, pick);
+  arcs(root, data, pick);
   const again = held && [...root.querySelectorAll("button")].find((b) => b.dataset.id === held);
   if (again) again.focus();
 }
