@@ -39,23 +39,16 @@ def search(
     Examples:  homer search "the budget" -v talk   homer search "a red car" --mode keyframe
     """
     from domain.asking import Mode
-    from domain.errors import InputError
     from flows.desk import open_desk
+    from memory.retrieval.once import search_once
     from memory.retrieval.retrievers import Retrievers
-    from store.queries.clips import view_of
-    from store.queries.videos import find_video, list_videos
 
-    if not query.strip():
-        raise InputError("the query is empty")
     as_of_ms = parse_as_of(as_of)
     with open_desk(profile) as desk:
-        with desk.store.begin() as session:
-            titles = {v.id: v.title for v in list_videos(session)}
-            names = [find_video(session, name).id for name in video or ()] or list(titles)
-            if not names:
-                raise InputError("nothing has been watched yet: homer ingest FILE")
-            view = view_of(session, names, as_of_ms)
-        found = Retrievers(desk.store, desk.toolbox, desk.settings).search(view, Mode(mode), query)
+        retrievers = Retrievers(desk.store, desk.toolbox, desk.settings)
+        found, titles = search_once(
+            desk.store, retrievers, Mode(mode), query, video or (), as_of_ms
+        )
     say_json(found.model_dump(mode="json")) if json else _show(found, titles)
 
 

@@ -75,7 +75,7 @@ class Asker:
         Raises:
             StoppedEarly: Ctrl-C was pressed; it has the best answer so far.
         """
-        return self._run(*self.begin(question, on_event))
+        return self.run(*self.begin(question, on_event))
 
     def begin(self, question: Question, on_event: Tell | None = None) -> tuple[State, Desk]:
         """Put a question on record: the state to start from, and what its run works with."""
@@ -117,12 +117,20 @@ class Asker:
         state = saved or start_of(row, events)
         recorder.rewind(state["seq"])
         recorder.past = going_on(calls, recorder.events)
-        return self._run(state, self._ready(state, recorder, row.view), saved=bool(saved))
+        return self.run(state, self._ready(state, recorder, row.view), saved=bool(saved))
 
     def fork(self, name: str, number: int, edit: ForkEdit, on_event: Tell | None = None) -> Asked:
         """Go on from round ``number`` of a trajectory as a new one, with ``edit``.
 
-        What came before the round is taken over; models are called from there on only.
+        What came before the round is taken over; models are called from there on only. Raises what
+        ``begin_fork`` and ``run`` do.
+        """
+        return self.run(*self.begin_fork(name, number, edit, on_event))
+
+    def begin_fork(
+        self, name: str, number: int, edit: ForkEdit, on_event: Tell | None = None
+    ) -> tuple[State, Desk]:
+        """Put a fork on record: the state to start from, and what its run works with.
 
         Raises:
             NotFound: there is no such trajectory or round.
@@ -134,7 +142,7 @@ class Asker:
             events = events_of(session, row.id)
         begun = [e for e in events if isinstance(e, Forked)][-1:]
         if begun and number < begun[0].at:
-            return self.fork(begun[0].parent, number, edit, on_event)
+            return self.begin_fork(begun[0].parent, number, edit, on_event)
         state = round_state(self._graph.get_state_history(_config(row.id)), row.id, number)
         trajectory = secrets.token_hex(8)
         fork = forked(Parent(row.id, events, state), number, edit, trajectory)
@@ -146,7 +154,7 @@ class Asker:
         recorder.begin_with([self._anew(fork[0], edit), *fork[1:]])
         recorder.past = going_on((), recorder.events)
         start = start_of(row, recorder.events)
-        return self._run(start, self._ready(start, recorder, row.view))
+        return start, self._ready(start, recorder, row.view)
 
     def _anew(self, first: Event, edit: ForkEdit) -> Event:
         """A parent's first event with the models that go on."""
@@ -200,8 +208,12 @@ class Asker:
         recorder.flush()
         return desk
 
-    def _run(self, state: State, desk: Desk, *, saved: bool = False) -> Asked:
-        """Run the machine from ``state``, which may be its last checkpoint, to the end."""
+    def run(self, state: State, desk: Desk, *, saved: bool = False) -> Asked:
+        """Run the machine from ``state``, which may be its last checkpoint, to the end.
+
+        Raises:
+            StoppedEarly: Ctrl-C was pressed; it has the best answer so far.
+        """
         limit = recursion_limit(desk.settings.rounds, desk.settings.retries)
         config = _config(desk.recorder.trajectory) | RunnableConfig(recursion_limit=limit)
         desk.recorder.hold = self._checkpoints.hold

@@ -68,7 +68,7 @@ def editable(events: Sequence[Event], number: int) -> ForkEdit:
         raise NotFound(f"there is no round {number}: the trajectory has {rounds}")
     found = _found(events, number)
     return ForkEdit(
-        plan=_lines(_ledger_before(events[: opened[-1]])),
+        plan=_lines(ledger_before(events[: opened[-1]])),
         action=_action(events, number),
         evidence=found.evidence if found else None,
         profile=_first(events).profile,
@@ -92,7 +92,7 @@ def forked(parent: Parent, number: int, edit: ForkEdit, trajectory: str) -> tupl
     if change.plan is not None:
         while before[-1].round == number:
             before.pop()
-        ledger = _replanned(_ledger_before(before), change.plan, _first(before).setup.settings)
+        ledger = _replanned(ledger_before(before), change.plan, _first(before).setup.settings)
         state |= {"ledger": plain(ledger), "round": number - 1, "next": "schedule"}
     state["seq"] = len(before) + 1
     last = Forked(
@@ -156,7 +156,7 @@ def _replanned(ledger: Ledger, lines: Sequence[PlanLine], settings: AskSettings)
     return changed
 
 
-def _ledger_before(events: Sequence[Event]) -> Ledger:
+def ledger_before(events: Sequence[Event]) -> Ledger:
     """The ledger as the last event that shows it has it."""
     for event in reversed(events):
         if isinstance(event, Planned | Replanned | RoundClosed):

@@ -12,7 +12,7 @@ from graphs.ask import Asked
 from graphs.asker import Asker
 
 
-class _Stop:
+class Stop:
     """Stops a run in another thread, once: what is told about its end is let through."""
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ async def stream(asker: Asker, question: Question) -> AsyncGenerator[Told | Aske
         HomerError: as ``graphs.ask.ask``.
     """
     told: asyncio.Queue[Told | None] = asyncio.Queue()
-    loop, stop = asyncio.get_running_loop(), _Stop()
+    loop, stop = asyncio.get_running_loop(), Stop()
 
     def tell(event: Told) -> None:
         stop.check()

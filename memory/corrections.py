@@ -81,8 +81,12 @@ def list_people(store: Store, video: str) -> list[KnownPerson]:
         Ambiguous: several do.
     """
     with store.begin(snapshot=True) as session:
-        cast = _cast(session, video)
-        times = stored.appearances_of(session, cast.video.id)
+        return known_people(session, cast_of(session, video))
+
+
+def known_people(session: Session, cast: Cast) -> list[KnownPerson]:
+    """The people of ``cast`` as one may speak of them, in its order."""
+    times = stored.appearances_of(session, cast.video.id)
     return [_known(cast, one, times) for one in cast.people]
 
 
@@ -225,10 +229,16 @@ def history(store: Store, video: str) -> list[Correction]:
 def cast_to_correct(session: Session, video: str) -> Cast:
     """The people of a video, whom nobody else corrects until this transaction ends."""
     stored.hold_corrections(session)
-    return _cast(session, video)
+    return cast_of(session, video)
 
 
-def _cast(session: Session, name: str) -> Cast:
+def cast_of(session: Session, name: str) -> Cast:
+    """The people of a video as they are now.
+
+    Raises:
+        NotFound: no video goes by that name.
+        Ambiguous: several do.
+    """
     video = find_video(session, name)
     origins = {one.identity: one for one in stored.origins_of(session, video.id)}
     return Cast(video, characters_at(session, video.id, NOW), origins)

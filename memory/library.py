@@ -30,6 +30,7 @@ __all__ = [
     "Checked",
     "LibraryEntry",
     "Portrait",
+    "all_videos",
     "check_video",
     "delete",
     "dump_lines",
@@ -38,6 +39,7 @@ __all__ = [
     "named_or_only",
     "resolve",
     "show_video",
+    "videos_named",
 ]
 
 
@@ -196,6 +198,19 @@ def named_or_only(session: Session, names: Sequence[str]) -> tuple[str, ...]:
     return (known[0].id,) if len(known) == 1 else ()
 
 
+def all_videos(store: Store) -> dict[str, Video]:
+    """Every video by id, by title."""
+    with store.begin() as session:
+        return {video.id: video for video in videos.list_videos(session)}
+
+
+def videos_named(store: Store, ids: Sequence[str]) -> dict[str, Video]:
+    """Those of these videos that are in the library, by id, in that order."""
+    with store.begin() as session:
+        found = videos.videos_of(session, ids)
+    return {name: found[name] for name in dict.fromkeys(ids) if name in found}
+
+
 def show_video(store: Store, name: str, as_of_ms: int | None = None) -> Portrait:
     """Everything known of a video, as it was at a moment of video time (None: now).
 
@@ -216,7 +231,7 @@ def _portrait(session: Session, video: Video, last: int) -> Portrait:
     spans = {clip.index: clip.span for clip in stored}
     people = characters_at(session, video.id, last)
     segments = events.segments_at(session, video.id, last)
-    shown = tuple(_clips(session, video.id, stored, people, last))
+    shown = tuple(shown_clips(session, video.id, stored, people, last))
     return Portrait(
         video=video,
         state=state.state,
@@ -226,7 +241,7 @@ def _portrait(session: Session, video: Video, last: int) -> Portrait:
         clips=shown,
         people=tuple(_person(one) for one in people),
         segments=tuple(
-            _segment(events.as_segment(video.id, one, spans), people) for one in segments
+            shown_segment(events.as_segment(video.id, one, spans), people) for one in segments
         ),
         edges=tuple(events.as_edge(one) for one in events.edges_at(session, video.id, last)),
         pending=_pending(_patches(session, video.id, last)),
@@ -247,13 +262,14 @@ def _costs(session: Session, video_id: str, stored: Sequence[StoredClip]) -> dic
     }
 
 
-def _clips(
+def shown_clips(
     session: Session,
     video_id: str,
-    stored: list[StoredClip],
-    people: list[characters.CharacterAt],
+    stored: Sequence[StoredClip],
+    people: Sequence[characters.CharacterAt],
     last: int,
 ) -> Iterator[ShownClip]:
+    """Clips with what is remembered of them as of clip ``last``, in the words of ``people``."""
     named = People(characters=tuple(one.character for one in people))
     every = [clip.index for clip in stored if clip.index <= last]
     found = memories.memories_of_clips(session, video_id, every, last)
@@ -280,7 +296,7 @@ def _within(span: TimeSpan, time_ms: int) -> bool:
     return span.start_ms <= time_ms < span.end_ms
 
 
-def _segment(found: Segment, people: list[characters.CharacterAt]) -> Segment:
+def shown_segment(found: Segment, people: Sequence[characters.CharacterAt]) -> Segment:
     """The segment with names in place of tags where they are known, and of replaced names."""
     retold = People(characters=tuple(one.character for one in people)).retold
     told = {"label": retold(found.label), "summary": retold(found.summary)}

@@ -171,6 +171,15 @@ def bundled_profiles() -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in BUNDLED.glob("*.toml")))
 
 
+def profile_names(home_config: Path | None = None) -> tuple[str, ...]:
+    """Names of all profiles: those that come with Homer, and those of ``homer.toml``.
+
+    Raises:
+        SetupError: ``homer.toml`` cannot be read; says where it is wrong.
+    """
+    return tuple(sorted({*bundled_profiles(), *_config(home_config).profiles}))
+
+
 def _resolved(wanted: str, extra: dict[str, Any], seen: tuple[str, ...]) -> dict[str, Any]:
     """The table of a profile with those it is based on merged in below."""
     if wanted in seen:

@@ -2,131 +2,213 @@
 
 from __future__ import annotations
 
-import asyncio
-from contextlib import aclosing
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
-from cli.answers import answer_line, lines_of
+from cli.answers import answer_line
 from cli.live import tail
-from domain.asking import Question
-from domain.errors import HomerError, ModelError
-from domain.live import Said
-from domain.people import in_words
+from domain.asking import Answer, Question, told_apart
+from domain.errors import HomerError, InputError
+from domain.media import Video
 from domain.time import parse_clock
-from graphs.ask import Asked
-from graphs.stream import stream
-from memory.library import LibraryEntry, list_library
-from ui.desk import PageDesk, page_desk, video_url
+from graphs.inspect import RUNNING, Inspected, headline, inspect
+from memory.library import all_videos, videos_named
+from models.profile import profile_names
+from ui import address
+from ui.desk import PageDesk, page_desk
+from ui.evidence import show_moment, titles
+from ui.faults import complain, guarded
+from ui.marks import show_remarks
+from ui.pages import link
+from ui.player import player
+from ui.times import hms, lasting
 from ui.words import plain
-
-if TYPE_CHECKING:
-    from domain.asking import Citation
-
 
 WORDS = 120
 """Characters shown of what the model writes at the moment."""
 
+LOOK_S = 1.0
+"""Seconds between looks at a run that goes on."""
+
 
 def ask_page() -> None:
-    """Asks one question about chosen videos."""
+    """Asks about chosen videos, and shows the question that the address names."""
     st.title("Ask")
-    try:
-        desk = page_desk()
-        videos = {entry.id: entry for entry in list_library(desk.store)}
-    except HomerError as error:
-        st.error(plain(str(error)))
-        return
+    guarded(_body)
+
+
+def _body() -> None:
+    desk = page_desk()
+    videos = all_videos(desk.store)
     if not videos:
-        st.info("Nothing has been watched yet. In a terminal: `homer ingest FILE`")
+        st.info(
+            "Nothing has been watched yet. Add a video on the page Library, or in a terminal: "
+            "`homer ingest FILE`"
+        )
         return
-    question = _form(videos)
-    if question is not None:
-        _run(desk, question)
-    if "asked" in st.session_state:
-        asked, about = st.session_state["asked"]
-        _show(asked, about, videos)
+    name = address.told("trajectory")
+    shown = _opened(desk, name) if name else None
+    _form(desk, videos, shown)
+    if shown is not None:
+        _one(desk, shown)
 
 
-def _form(videos: dict[str, LibraryEntry]) -> Question | None:
-    """The question, once it is complete and sent."""
-    with st.form("question", border=False):
-        chosen = st.selectbox("Video", list(videos), format_func=lambda name: videos[name].title)
-        text = st.text_input("Question", placeholder="Who opens the talk?")
-        with st.expander("Options, and as of when"):
-            options = st.text_area("Options, one a line", height=110)
-            as_of = st.text_input("As of", placeholder="MM:SS; empty: all that was watched")
-        sent = st.form_submit_button("Ask", type="primary")
-    if not sent:
-        return None
+def _opened(desk: PageDesk, name: str) -> Inspected | None:
     try:
-        return _question(chosen, text, options, as_of)
-    except ValueError as error:
-        st.warning(plain(str(error)))
+        return inspect(desk.store, name)
+    except InputError as error:
+        complain(error)
         return None
 
 
-def _question(video: str, text: str, options: str, as_of: str) -> Question:
-    if not text.strip():
-        raise ValueError("Write a question first.")
-    choices = tuple(line.strip() for line in options.splitlines() if line.strip())
-    if len(choices) > 26:
-        raise ValueError("At most 26 options can be told apart by letters.")
-    moment = parse_clock(as_of) if as_of.strip() else None
-    return Question(text=text.strip(), videos=(video,), options=choices, as_of_ms=moment)
-
-
-def _run(desk: PageDesk, question: Question) -> None:
-    """Shows the rounds while the machine runs beside the page."""
-    st.session_state.pop("asked", None)
-    with st.status("Searching the memory ...", expanded=True) as status:
+def _form(desk: PageDesk, videos: Mapping[str, Video], shown: Inspected | None) -> None:
+    """The question; once it is complete and sent, its search is begun beside the page."""
+    with st.form("question", border=False):
+        default = _before(videos, shown)
+        chosen = st.multiselect(
+            "Videos",
+            list(videos),
+            default=default,
+            format_func=lambda name: videos[name].title,
+            key=f"videos_{'_'.join(default)[:80]}",
+        )
+        text = st.text_input("Question", placeholder="Who opens the talk?")
+        with st.expander("Options, as of when, and with which models"):
+            options = st.text_area("Options, one a line", height=110)
+            as_of = st.text_input("As of", placeholder="H:MM:SS; empty: all that was watched")
+            names = profile_names(desk.store.home.config)
+            profile = st.selectbox("Models", names, index=_place(names, desk.profile))
+        sent = st.form_submit_button("Ask", type="primary")
+    if sent:
         try:
-            st.session_state["asked"] = (asyncio.run(_answered(desk, question)), question)
-        except HomerError as error:
-            status.update(label="No answer", state="error")
-            st.error(plain(str(error)))
-        else:
-            status.update(label="Done", state="complete", expanded=False)
+            _begin(desk, _question(chosen, text, options, as_of), profile)
+        except (HomerError, ValueError) as error:
+            told = str(error)
+            st.warning(plain(told[:1].upper() + told[1:]))
 
 
-async def _answered(desk: PageDesk, question: Question) -> Asked:
-    """Writes rounds and words as they come; who leaves the page stops the search."""
-    made: Asked | None = None
-    lines, words = st.container(), st.empty()
-    async with aclosing(stream(desk.asker, question)) as told:
-        async for one in told:
-            if isinstance(one, Asked):
-                made = one
-            elif isinstance(one, Said):
-                words.caption(plain(tail(one, WORDS)))
-            else:
-                for line in lines_of(one):
-                    lines.write(plain(line))
-    words.empty()
-    if made is None:
-        raise ModelError("the machine ended without an answer")
-    return made
+def _before(videos: Mapping[str, Video], shown: Inspected | None) -> list[str]:
+    """The videos that are chosen at first: a follow-up keeps those of the question before."""
+    asked = shown.row.question.videos if shown else address.all_told("video")
+    found = [name for name in asked if name in videos]
+    return found or list(videos)[:1]
 
 
-def _show(asked: Asked, question: Question, videos: dict[str, LibraryEntry]) -> None:
-    answer = asked.answer
-    st.subheader(plain(answer_line(answer, question)))
-    st.caption(f"Confidence {answer.confidence:.2f}. {plain(answer.note)}")
-    if answer.not_in_memory:
-        st.write("Searched: " + plain("; ".join(answer.searched)))
-    for number, citation in enumerate(answer.citations):
-        _citation(citation, videos, opened=number == 0)
-    st.caption(f"`homer trajectory {asked.trajectory_id}` shows every step.")
+def _place(names: Sequence[str], name: str) -> int:
+    return list(names).index(name) if name in names else 0
 
 
-def _citation(citation: Citation, videos: dict[str, LibraryEntry], *, opened: bool) -> None:
-    entry = videos.get(citation.video)
-    title = plain(entry.title) if entry else citation.video
-    with st.container(border=True):
-        words, player = st.columns([3, 2])
-        words.markdown(f"**{citation.span}** {title}")
-        words.write(plain(in_words(citation.text)))
-        url = video_url(entry.id) if entry and entry.path and opened else None
-        if url:
-            player.video(url, start_time=citation.span.start_ms // 1000)
+def _question(videos: Sequence[str], text: str, options: str, as_of: str) -> Question:
+    if not text.strip():
+        raise InputError("Write a question first.")
+    if not videos:
+        raise InputError("Choose at least one video.")
+    lines = [line.strip() for line in options.splitlines() if line.strip()]
+    moment = parse_clock(as_of) if as_of.strip() else None
+    choices = told_apart(lines)
+    return Question(text=text.strip(), videos=tuple(videos), options=choices, as_of_ms=moment)
+
+
+def _begin(desk: PageDesk, question: Question, profile: str) -> None:
+    with st.spinner("Beginning the search ..."):
+        name = desk.runs.ask(desk.asker(profile), question)
+    address.say(trajectory=name, video=None)
+    st.rerun()
+
+
+def _one(desk: PageDesk, shown: Inspected) -> None:
+    st.divider()
+    st.markdown(f"**{plain(shown.row.question.text)}**")
+    if shown.row.state == RUNNING and (shown.at_work or desk.runs.running(shown.row.id)):
+        _live(shown.row.id)
+        return
+    if shown.row.answer is None:
+        _broken(desk, shown)
+        return
+    _answer(desk, shown, shown.row.answer)
+
+
+def _broken(desk: PageDesk, shown: Inspected) -> None:
+    reasons = [error.message for error in shown.history.errors]
+    told = f"The search was broken off: {reasons[-1]}" if reasons else "The search was broken off."
+    st.error(plain(told))
+    if st.button("Go on searching", type="primary"):
+        desk.runs.resume(desk.asker(shown.row.profile), shown.row.id)
+        st.rerun()
+    link("trajectory", "See every step", trajectory=shown.row.id)
+
+
+@st.fragment(run_every=LOOK_S)
+def _live(name: str) -> None:
+    """The rounds as they come. The search goes on whether or not anybody looks."""
+    guarded(lambda: _progress(name))
+
+
+def _progress(name: str) -> None:
+    desk = page_desk()
+    shown = inspect(desk.store, name)
+    if shown.row.state != RUNNING:
+        st.rerun()
+    rounds = [one.number for one in shown.history.rounds]
+    with st.status("Searching the memory ...", expanded=True):
+        for number in rounds[:-1]:
+            st.write(plain(headline(shown.history, number)))
+        if rounds:
+            st.markdown(f"**{plain(headline(shown.history, rounds[-1]))}**")
+            show_remarks(shown.remarks(rounds[-1]))
+        said = desk.runs.said(name)
+        if said is not None:
+            st.caption(plain(tail(said, WORDS)))
+    if desk.runs.running(name):
+        st.button("Stop and keep the best answer so far", on_click=desk.runs.stop, args=(name,))
+    else:
+        st.caption("It is searched by another homer process: Ctrl-C there stops it.")
+    link("trajectory", "See every step", trajectory=name)
+
+
+def _answer(desk: PageDesk, shown: Inspected, answer: Answer) -> None:
+    row = shown.row
+    videos = videos_named(desk.store, row.question.videos)
+    left, right = st.columns([3, 2])
+    with left:
+        _said(row.question, answer)
+        took = f"{len(shown.history.rounds)} rounds, {lasting(row.seconds)}"
+        st.caption(plain(f"Confidence {answer.confidence:.2f}. {took}. {answer.note}"))
+        _lines(shown)
+        for number, citation in enumerate(answer.citations):
+            show_moment(desk.store, citation, videos, f"cited_{row.id}_{number}")
+        link("trajectory", "See every step", trajectory=row.id)
+    with right:
+        _player(answer, videos)
+
+
+def _said(question: Question, answer: Answer) -> None:
+    """An answer, or that the memory does not hold one: the two look different."""
+    as_of = "" if question.as_of_ms is None else f"(as of {hms(question.as_of_ms)})"
+    if not answer.not_in_memory:
+        st.subheader(plain(f"{answer_line(answer, question)} {as_of}"), anchor=False)
+        return
+    st.warning(f"**Not in memory** {plain(as_of)}  \n{plain(answer.text)}")
+    if answer.searched:
+        st.markdown("What was searched:")
+        st.markdown("\n".join(f"- {plain(one)}" for one in answer.searched))
+
+
+def _lines(shown: Inspected) -> None:
+    """The rounds, a line each."""
+    rounds = shown.history.rounds
+    with st.expander(f"{len(rounds)} rounds of searching"):
+        for one in rounds:
+            label = headline(shown.history, one.number)
+            link("trajectory", plain(label), trajectory=shown.row.id, round=one.number)
+
+
+def _player(answer: Answer, videos: Mapping[str, Video]) -> None:
+    first = answer.citations[0] if answer.citations else None
+    sought = st.session_state.get("sought by player", ("", 0, 0))[0]
+    video = sought if sought in videos else (first.video if first else next(iter(videos), ""))
+    if video in videos:
+        st.caption(plain(titles(videos, video)))
+        start = first.span.start_ms if first and first.video == video else 0
+        player(videos[video], start)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from urllib.parse import urlsplit
+import threading
+from dataclasses import dataclass, field
 
 import streamlit as st
 
 from graphs.asker import Asker
+from graphs.background import Runs
+from memory.retrieval.retrievers import Retrievers
 from models.profile import load_profile
 from models.toolbox import Toolbox
 from store.database import Store
@@ -16,23 +18,61 @@ from ui.files import shared_store
 
 @dataclass(frozen=True)
 class PageDesk:
-    """The store, and the machine that answers with the configured profile."""
+    """The store, the machines that answer by profile, and the runs that go on beside the pages.
+
+    ``profile`` is the configured one.
+    """
 
     store: Store
-    asker: Asker
     profile: str
+    runs: Runs = field(default_factory=Runs)
+    _toolboxes: dict[str, Toolbox] = field(default_factory=dict)
+    _askers: dict[str, Asker] = field(default_factory=dict)
+    _retrievers: dict[str, Retrievers] = field(default_factory=dict)
+    _lock: threading.RLock = field(default_factory=threading.RLock)
+
+    def toolbox(self, profile: str | None = None) -> Toolbox:
+        """The models of a profile; each is loaded when it is first used.
+
+        Raises:
+            InputError: there is no such profile.
+        """
+        name = profile or self.profile
+        with self._lock:
+            if name not in self._toolboxes:
+                chosen = load_profile(name, self.store.home.config)
+                self._toolboxes[name] = Toolbox(chosen, self.store.home.weights)
+            return self._toolboxes[name]
+
+    def retrievers(self, profile: str | None = None) -> Retrievers:
+        """What searches the memory with the models of a profile; indexes are kept.
+
+        Raises:
+            InputError: there is no such profile.
+        """
+        name = profile or self.profile
+        with self._lock:
+            if name not in self._retrievers:
+                toolbox = self.toolbox(name)
+                settings = toolbox.profile.settings
+                self._retrievers[name] = Retrievers(self.store, toolbox, settings)
+            return self._retrievers[name]
+
+    def asker(self, profile: str | None = None) -> Asker:
+        """The machine with the models of a profile.
+
+        Raises:
+            InputError: there is no such profile.
+        """
+        name = profile or self.profile
+        with self._lock:
+            if name not in self._askers:
+                self._askers[name] = Asker(self.store, self.toolbox(name))
+            return self._askers[name]
 
 
 @st.cache_resource(show_spinner="Opening the library ...")
 def page_desk() -> PageDesk:
-    """The desk of this process; models are loaded when a question first needs them."""
+    """The desk of this process."""
     store = shared_store()
-    profile = load_profile(None, store.home.config)
-    asker = Asker(store, Toolbox(profile, store.home.weights))
-    return PageDesk(store, asker, profile.name)
-
-
-def video_url(video: str) -> str | None:
-    """Where the browser finds a video's file; None where it does not say where the app is."""
-    app = urlsplit(str(st.context.url or ""))
-    return f"{app.scheme}://{app.netloc}/video/{video}" if app.netloc else None
+    return PageDesk(store, load_profile(None, store.home.config).name)

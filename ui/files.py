@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,11 +12,15 @@ from starlette.routing import Route
 
 from domain.errors import HomerError
 from store.database import Store, open_store
+from store.embedded import EmbeddedPostgres
 from store.home import Home
 from store.queries.videos import find_video
+from ui.signing import is_signed
 
 if TYPE_CHECKING:
     from starlette.requests import Request
+
+    from domain.media import Video
 
 HEX = frozenset("0123456789abcdef")
 
@@ -26,14 +31,33 @@ def shared_store() -> Store:
     return open_store(Home.default())
 
 
+def reachable() -> bool:
+    """Whether the database answers; the embedded one is started where it does not run."""
+    try:
+        if not os.environ.get("HOMER_DATABASE_URL"):
+            EmbeddedPostgres(Home.default()).start()
+        with shared_store().begin() as session:
+            return session.connection() is not None
+    except HomerError:
+        return False
+
+
+def file_of(video: Video) -> Path | None:
+    """The file that a video was watched from, where it still is."""
+    path = Path(video.path) if video.path else None
+    return path if path is not None and path.is_file() else None
+
+
 def routes() -> list[Route]:
-    """``/video/ID`` (parts of it too, so that a player can seek) and ``/image/SHA256``."""
+    """``/video/ID`` (parts of it too, so that a player can seek) and ``/image/SHA256``, signed."""
     return [Route("/video/{video}", _video), Route("/image/{sha}", _image)]
 
 
 def _video(request: Request) -> Response:
     """The file that the video was watched from, where it still is."""
     name = request.path_params["video"]
+    if not _may(request):
+        return _ended()
     path = _path_of(name) if _is_hex(name, 16) else None
     if path is None or not path.is_file():
         return PlainTextResponse("the file is not there any more", status_code=404)
@@ -43,6 +67,8 @@ def _video(request: Request) -> Response:
 def _image(request: Request) -> Response:
     """A stored JPEG. What a digest names never changes, so a browser may keep it."""
     sha = request.path_params["sha"]
+    if not _may(request):
+        return _ended()
     try:
         data = shared_store().blobs.get(sha) if _is_hex(sha, 64) else b""
     except (HomerError, OSError):
@@ -59,6 +85,16 @@ def _path_of(video: str) -> Path | None:
     except HomerError:
         return None
     return Path(found.path) if found.path and found.id == video else None
+
+
+def _may(request: Request) -> bool:
+    """Whether the link is one that a page of this app gave, and has not ended."""
+    told = request.query_params
+    return is_signed(request.url.path, told.get("until", ""), told.get("key", ""))
+
+
+def _ended() -> Response:
+    return PlainTextResponse("this link has ended: open the page again", status_code=403)
 
 
 def _is_hex(text: str, length: int) -> bool:

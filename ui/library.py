@@ -7,7 +7,8 @@ import streamlit as st
 from domain.errors import HomerError
 from domain.time import clock
 from memory.library import LibraryEntry, Portrait, list_library, show_video
-from ui.desk import page_desk, video_url
+from ui.desk import page_desk
+from ui.player import player
 from ui.words import plain
 
 
@@ -44,9 +45,8 @@ def _portrait(portrait: Portrait) -> None:
     if portrait.error:
         st.warning(plain(portrait.error))
     left, right = st.columns([2, 3])
-    url = video_url(video.id) if video.path else None
-    if url:
-        left.video(url)
+    with left:
+        player(video)
     with right:
         people, segments, clips = st.tabs(["People", "Events", "Clips"])
     with people:

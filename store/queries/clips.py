@@ -36,6 +36,23 @@ def clips_of(session: Session, video_id: str) -> list[StoredClip]:
     return _clips(session, ClipRow.video_id == video_id)
 
 
+def some_clips(session: Session, video_id: str, offset: int, limit: int) -> list[StoredClip]:
+    """``limit`` clips of a video from the ``offset``-th on, in order."""
+    return _clips(session, ClipRow.video_id == video_id, offset=offset, limit=limit)
+
+
+def count_clips(session: Session, video_id: str) -> int:
+    """How many clips a video has."""
+    return session.scalar(select(func.count()).where(ClipRow.video_id == video_id)) or 0
+
+
+def clip_at(session: Session, video_id: str, at_ms: int) -> int | None:
+    """The clip that a moment lies in; None where it lies in none."""
+    row = ClipRow
+    inside = (row.video_id == video_id, row.start_ms <= at_ms, row.end_ms > at_ms)
+    return session.scalar(select(row.clip).where(*inside).order_by(row.clip).limit(1))
+
+
 def next_clips(session: Session, video_id: str, *, again: bool = False) -> list[StoredClip]:
     """The clips that are still to be watched, in order.
 
@@ -144,7 +161,9 @@ def _settled() -> ColumnElement[bool]:
     return or_(ClipRow.state == ClipState.DONE, and_(ClipRow.state == ClipState.FAILED, given_up))
 
 
-def _clips(session: Session, *which: ColumnElement[bool]) -> list[StoredClip]:
+def _clips(
+    session: Session, *which: ColumnElement[bool], offset: int = 0, limit: int | None = None
+) -> list[StoredClip]:
     columns = (
         ClipRow.clip,
         ClipRow.start_ms,
@@ -154,7 +173,8 @@ def _clips(session: Session, *which: ColumnElement[bool]) -> list[StoredClip]:
         ClipRow.attempts,
         ClipRow.seconds,
     )
-    rows = session.execute(select(*columns).where(*which).order_by(ClipRow.clip))
+    query = select(*columns).where(*which).order_by(ClipRow.clip)
+    rows = session.execute(query.offset(offset).limit(limit))
     return [
         StoredClip(clip, TimeSpan.of(start, end), ClipState(state), error, attempts, seconds)
         for clip, start, end, state, error, attempts, seconds in rows

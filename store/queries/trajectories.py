@@ -10,7 +10,7 @@ from typing import Any, LiteralString, NamedTuple
 
 from psycopg import Connection, Cursor
 from psycopg.rows import scalar_row
-from sqlalchemy import Select, delete, func, insert, select, text, update
+from sqlalchemy import ColumnElement, Select, delete, func, insert, select, text, update
 from sqlalchemy.orm import Session
 
 from domain.asking import Answer, Question
@@ -184,10 +184,39 @@ def find_trajectory(session: Session, name: str) -> StoredTrajectory:
     return _trajectory(session, found[0][0], found[0][1])
 
 
-def list_trajectories(session: Session, limit: int = 50) -> list[StoredTrajectory]:
-    """The newest trajectories first."""
-    newest = _trajectories().order_by(TrajectoryRow.started_at.desc(), TrajectoryRow.id)
-    return [_trajectory(session, t, q) for t, q in session.execute(newest.limit(limit)).all()]
+def list_trajectories(
+    session: Session, limit: int = 50, offset: int = 0, words: str = ""
+) -> list[StoredTrajectory]:
+    """The newest trajectories first; ``words``: only those whose question has them."""
+    newest = _trajectories().where(*_asked_with(words))
+    newest = newest.order_by(TrajectoryRow.started_at.desc(), TrajectoryRow.id)
+    found = session.execute(newest.limit(limit).offset(offset)).all()
+    return [_trajectory(session, t, q) for t, q in found]
+
+
+def count_trajectories(session: Session, words: str = "") -> int:
+    """How many trajectories there are; ``words``: whose question has them."""
+    query = select(func.count()).select_from(TrajectoryRow)
+    query = query.join(QuestionRow, QuestionRow.id == TrajectoryRow.question_id)
+    return session.scalar(query.where(*_asked_with(words))) or 0
+
+
+def _asked_with(words: str) -> list[ColumnElement[bool]]:
+    wanted = storable(words).strip()
+    return [QuestionRow.text.icontains(wanted, autoescape=True)] if wanted else []
+
+
+def is_claimed(session: Session, trajectory: str) -> bool:
+    """Whether some process works on a trajectory at this moment."""
+    return bool(session.scalar(text(_CLAIMED), {"class": CLAIMS, "trajectory": trajectory}))
+
+
+_CLAIMED = """
+SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 2
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+    AND classid = CAST(:class AS bigint)
+    AND objid = (CAST(hashtext(:trajectory) AS bigint) & 4294967295))
+"""
 
 
 def _trajectories() -> Select[TrajectoryRow, QuestionRow]:

@@ -101,6 +101,12 @@ def list_videos(session: Session) -> list[Video]:
     return [_video(row) for row in rows]
 
 
+def videos_of(session: Session, ids: Sequence[str]) -> dict[str, Video]:
+    """Those of these videos that are there, by id."""
+    rows = session.scalars(select(VideoRow).where(VideoRow.id.in_(set(ids))))
+    return {row.id: _video(row) for row in rows}
+
+
 def set_video_state(session: Session, video_id: str, state: str, error: str | None = None) -> None:
     """Sets how far a video is: watching, done, or failed with the reason."""
     if state not in (WATCHING, DONE, FAILED):

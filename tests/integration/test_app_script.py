@@ -2,39 +2,36 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
 from typer.testing import CliRunner
 
-import ui
 from cli.main import app as command
 from models.toolbox import Toolbox
+from store.database import Store
 from store.home import Home
+from tests.support.asking import remember_party
+from tests.support.obedient import LlmToolbox, purpose_of
+from tests.support.openai_server import OpenAIServer
+from tests.support.pages import app_over, forget_desk, open_page, press, told, words
+from tests.support.searching import searching
 from ui.desk import page_desk
-from ui.files import shared_store
 
-SCRIPT = str(Path(ui.__file__).with_name("app.py"))
 CAPTIONS = '{"start": 2, "end": 8, "text": "The harbour was rebuilt after the earthquake."}\n'
 
 pytestmark = pytest.mark.timeout(600)
 
 
 @pytest.fixture
-def empty(home: Home, database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
+def empty(store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
     """An empty library, opened anew for this test."""
-    monkeypatch.setenv("HOMER_DATABASE_URL", database)
-    _forget()
-    yield home
-    shared_store().close()
-    _forget()
-
-
-def _forget() -> None:
-    shared_store.cache_clear()
-    page_desk.clear()
+    with app_over(store, monkeypatch):
+        yield store.home
 
 
 @pytest.fixture
@@ -49,23 +46,28 @@ def library(empty: Home, toolbox: Toolbox, tmp_path: Path, monkeypatch: pytest.M
     return empty
 
 
-def open_app() -> AppTest:
-    page = AppTest.from_file(SCRIPT, default_timeout=120).run()
-    assert not page.exception
-    return page
+def field(page: AppTest, label: str) -> Any:
+    """The field of that label."""
+    fields = (*page.text_input, *page.text_area, *page.multiselect, *page.selectbox)
+    return next(one for one in fields if one.label.startswith(label))
 
 
 def ask(page: AppTest, text: str, options: str = "", as_of: str = "") -> AppTest:
-    page.text_input[0].input(text)
-    page.text_area[0].input(options)
-    page.text_input[1].input(as_of)
-    page.button[0].click().run()
-    assert not page.exception
+    """Asks, and waits for the search, which goes on beside the page."""
+    field(page, "Question").input(text)
+    field(page, "Options").input(options)
+    field(page, "As of").input(as_of)
+    press(page, "Ask")
+    name = told(page, "trajectory")
+    if name:
+        page_desk().runs.wait(name, 120)
+        page.run()
+        assert not page.exception
     return page
 
 
 def test_an_empty_library_says_how_to_begin(empty: Home) -> None:
-    page = open_app()
+    page = open_page("ask")
     assert page.title[0].value == "Ask"
     assert "homer ingest" in page.info[0].value
 
@@ -74,15 +76,16 @@ def test_a_database_that_cannot_be_reached_is_one_message(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOMER_DATABASE_URL", "postgresql://me:s3cret@127.0.0.1:1/homer")
-    _forget()
-    page = open_app()
-    _forget()
+    forget_desk()
+    page = open_page("ask")
+    forget_desk()
     assert "cannot be reached" in page.error[0].value
+    assert "goes on by itself" in words(page)
     assert "s3cret" not in page.error[0].value
 
 
 @pytest.mark.parametrize(
-    ("text", "options", "as_of", "told"),
+    ("text", "options", "as_of", "said"),
     [
         ("", "", "", "Write a question first"),
         ("   ", "", "", "Write a question first"),
@@ -91,43 +94,85 @@ def test_a_database_that_cannot_be_reached_is_one_message(
     ],
 )
 def test_a_form_that_cannot_be_sent_says_why(
-    library: Home, text: str, options: str, as_of: str, told: str
+    library: Home, text: str, options: str, as_of: str, said: str
 ) -> None:
-    page = ask(open_app(), text, options, as_of)
-    assert told in page.warning[0].value
+    page = ask(open_page("ask"), text, options, as_of)
+    assert said in page.warning[0].value
     assert not page.subheader
 
 
 def test_an_answer_has_its_moment_and_its_trajectory(library: Home) -> None:
-    page = ask(open_app(), "What was rebuilt?", "the harbour\nthe station")
+    page = ask(open_page("ask"), "What was rebuilt?", "the harbour\nthe station")
     assert page.subheader[0].value.startswith("A")
-    assert any("00:02\\-00:08" in m.value or "00:02-00:08" in m.value for m in page.markdown)
-    assert any("homer trajectory" in caption.value for caption in page.caption)
+    assert "▶ 0:00:02-0:00:08" in words(page)
+    assert "See every step" in words(page)
 
 
 def test_an_answer_stays_when_the_page_is_drawn_again(library: Home) -> None:
-    page = ask(open_app(), "What was rebuilt?", "the harbour\nthe station")
+    page = ask(open_page("ask"), "What was rebuilt?", "the harbour\nthe station")
     first = page.subheader[0].value
     page.run()
     assert page.subheader[0].value == first
 
 
 def test_a_question_as_of_the_beginning_knows_nothing(library: Home) -> None:
-    page = ask(open_app(), "What was rebuilt?", as_of="00:01")
-    shown = [message.value for message in (*page.error, *page.subheader)]
-    assert shown
-    assert not any("harbour" in words for words in shown)
+    page = ask(open_page("ask"), "What was rebuilt?", as_of="00:01")
+    assert "Not in memory" in page.warning[0].value
+    assert not page.subheader
 
 
-def test_the_library_lists_and_shows(library: Home) -> None:
-    shown = AppTest.from_function(_library_script, default_timeout=120).run()
-    assert not shown.exception
-    assert shown.title[0].value == "Library"
-    assert list(shown.dataframe[0].value["title"]) == ["lecture"]
-    assert any("harbour was rebuilt" in m.value for m in shown.markdown)
+def test_an_answer_can_be_found_again_by_its_address(library: Home) -> None:
+    page = ask(open_page("ask"), "What was rebuilt?")
+    again = open_page("ask", trajectory=told(page, "trajectory"))
+    assert again.subheader[0].value == page.subheader[0].value
+    assert field(again, "Videos").value == field(page, "Videos").value
 
 
-def _library_script() -> None:
-    from ui.library import library_page
+def test_a_question_that_is_not_there_is_one_message_beside_the_form(library: Home) -> None:
+    page = open_page("ask", trajectory="nothing")
+    assert "no trajectory goes by" in words(page)
+    assert any(one.label == "Ask" for one in page.button)
 
-    library_page()
+
+def test_what_is_not_in_memory_looks_unlike_an_answer(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def nothing(request: dict[str, Any]) -> Any:
+        if purpose_of(request) == "conclude":
+            return {"option": None, "answer": "", "citations": [], "not_in_memory": True}
+        return searching(request)
+
+    remember_party(store)
+    with (
+        OpenAIServer(nothing) as server,
+        app_over(store, monkeypatch, lambda: LlmToolbox(server)),
+    ):
+        page = ask(open_page("ask"), "Who flies to the moon?")
+    assert "Not in memory" in page.warning[0].value
+    assert "What was searched" in words(page)
+    assert not page.subheader
+
+
+def test_a_search_that_goes_on_is_shown_and_can_be_stopped(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The model waits until the page was drawn; then a person has enough."""
+    go_on = threading.Event()
+
+    def slowly(request: dict[str, Any]) -> Any:
+        go_on.wait(60)
+        return searching(request)
+
+    remember_party(store)
+    with OpenAIServer(slowly) as server, app_over(store, monkeypatch, lambda: LlmToolbox(server)):
+        page = open_page("ask")
+        field(page, "Question").input("What does Bob play?")
+        press(page, "Ask")
+        name = told(page, "trajectory")
+        assert page.status[0].label == "Searching the memory ..."
+        press(page, "Stop")
+        go_on.set()
+        page_desk().runs.wait(name, 60)
+        page.run()
+    assert not page.status
+    assert "See every step" in words(page)

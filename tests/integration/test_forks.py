@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
-from domain.asking import Action, Evidence, Mode, Question
+from domain.asking import Action, Evidence, Mode
 from domain.errors import InputError, ModelError, NotFound
 from domain.forks import ForkEdit, PlanLine
 from domain.trajectory import (
@@ -29,26 +28,10 @@ from nodes.usage import usage_in
 from store.database import Store
 from store.queries.calls import calls_of
 from store.queries.trajectories import events_of, find_trajectory, list_trajectories
-from tests.support.asking import PARTY, WordToolbox, remember_party
-from tests.support.obedient import LlmToolbox, obedient, purpose_of, texts_of
+from tests.support.asking import WordToolbox, remember_party
+from tests.support.obedient import LlmToolbox
 from tests.support.openai_server import Answer, OpenAIServer
-
-PLAY = Question(text="What does Bob play, and who sings?", videos=(PARTY,))
-PLAN = {"subtasks": [{"text": "what Bob plays"}, {"text": "who sings", "depends": ["t1"]}]}
-
-
-def searching(request: dict[str, Any]) -> Any:
-    """Plans two subtasks, words each search anew and resolves nothing."""
-    purpose = purpose_of(request)
-    if purpose == "plan":
-        return PLAN
-    if purpose == "assess":
-        return {"resolved": [], "reopened": []}
-    made = obedient(request)
-    if purpose == "act":
-        words = ("piano song", "slow music", "kitchen guests", "plates wash", "garden rain")
-        return made | {"query": f"somebody and the {words[len(texts_of(request)) // 2 % 5]}"}
-    return made
+from tests.support.searching import PLAY, searching
 
 
 @pytest.fixture

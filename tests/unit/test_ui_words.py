@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from ui.desk import video_url
 from ui.words import plain
 
 MARKDOWN = MarkdownIt("commonmark", {"html": True})
@@ -53,25 +51,6 @@ def test_every_text_is_shown_as_one_line_of_its_words(text: str) -> None:
     assert "\n" not in plain(text)
     words = "".join(c if c.isprintable() else " " for c in text)
     assert re.sub(r"\s+", "", shown) == re.sub(r"\s+", "", words)
-
-
-@pytest.mark.parametrize(
-    ("address", "url"),
-    [
-        ("http://127.0.0.1:8501/library?x=1#y", "http://127.0.0.1:8501/video/abc"),
-        ("https://homer.example", "https://homer.example/video/abc"),
-        ("http://[::1]:80/", "http://[::1]:80/video/abc"),
-        (None, None),
-        ("", None),
-        ("about:blank", None),
-    ],
-)
-def test_a_video_is_found_where_the_browser_sees_the_app(
-    monkeypatch: pytest.MonkeyPatch, address: str | None, url: str | None
-) -> None:
-    context = SimpleNamespace(context=SimpleNamespace(url=address))
-    monkeypatch.setattr("ui.desk.st", context)
-    assert video_url("abc") == url
 
 
 def test_streamlits_own_marks_are_escaped() -> None:

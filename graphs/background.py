@@ -1,0 +1,141 @@
+"""Questions that are searched beside whoever asked them: found again by their trajectory.
+
+A run goes on in a thread of this process, whether or not anybody watches. What it does is on
+record at every step, so a process that is ended loses nothing but time: ``resume`` goes on.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from domain.asking import Question
+from domain.errors import HomerError
+from domain.forks import ForkEdit
+from domain.live import Said, Told
+from graphs.ask import StoppedEarly
+from graphs.asker import Asker
+from graphs.stream import Stop
+
+if TYPE_CHECKING:
+    from nodes.desk import Desk
+    from nodes.state import State
+
+GONE = "the run ended without an answer"
+
+
+class Run:
+    """One run: what its model says at the moment, and how it ended if it failed."""
+
+    def __init__(self) -> None:
+        self.said: Said | None = None
+        self.error = ""
+        self._stop = Stop()
+
+    def tell(self, told: Told) -> None:
+        """Told by the run at every event and word.
+
+        Raises:
+            KeyboardInterrupt: the run is to stop.
+        """
+        self._stop.check()
+        self.said = told if isinstance(told, Said) else None
+
+    def stop(self) -> None:
+        """End at the next event or word, with the best answer so far."""
+        self._stop.set()
+
+
+class Runs:
+    """The runs of this process, by trajectory. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._runs: dict[str, tuple[Run, threading.Thread]] = {}
+        self._lock = threading.Lock()
+
+    def ask(self, asker: Asker, question: Question) -> str:
+        """Begin to search for an answer; returns the trajectory.
+
+        Raises:
+            HomerError: as ``Asker.begin``.
+        """
+        run = Run()
+        state, desk = asker.begin(question, run.tell)
+        return self._start(state["trajectory"], run, lambda: _run(asker, state, desk))
+
+    def fork(self, asker: Asker, name: str, number: int, edit: ForkEdit) -> str:
+        """Begin a fork; returns its trajectory.
+
+        Raises:
+            HomerError: as ``Asker.begin_fork``.
+        """
+        run = Run()
+        state, desk = asker.begin_fork(name, number, edit, run.tell)
+        return self._start(state["trajectory"], run, lambda: _run(asker, state, desk))
+
+    def resume(self, asker: Asker, trajectory: str) -> str:
+        """Go on with a question that was broken off; ``trajectory`` is its whole id."""
+        run = Run()
+        return self._start(trajectory, run, lambda: _resume(asker, trajectory, run))
+
+    def running(self, trajectory: str) -> bool:
+        """Whether this process works on it."""
+        found = self._runs.get(trajectory)
+        return found is not None and found[1].is_alive()
+
+    def said(self, trajectory: str) -> Said | None:
+        """What the model is saying, if it is."""
+        found = self._runs.get(trajectory)
+        return found[0].said if found else None
+
+    def error(self, trajectory: str) -> str:
+        """Why it ended without an answer; empty where it did not."""
+        found = self._runs.get(trajectory)
+        return found[0].error if found else ""
+
+    def stop(self, trajectory: str) -> bool:
+        """Ends a run with the best answer so far; False where this process does not work on it."""
+        found = self._runs.get(trajectory)
+        if found is None or not found[1].is_alive():
+            return False
+        found[0].stop()
+        return True
+
+    def wait(self, trajectory: str, timeout_s: float | None = None) -> None:
+        """Returns when the run has ended."""
+        found = self._runs.get(trajectory)
+        if found is not None:
+            found[1].join(timeout_s)
+
+    def _start(self, trajectory: str, run: Run, work: Callable[[], None]) -> str:
+        thread = threading.Thread(
+            target=_safely, args=(run, work), name=f"ask {trajectory}", daemon=True
+        )
+        with self._lock:
+            self._runs[trajectory] = (run, thread)
+        thread.start()
+        return trajectory
+
+
+def _run(asker: Asker, state: State, desk: Desk) -> None:
+    asker.run(state, desk)
+
+
+def _resume(asker: Asker, trajectory: str, run: Run) -> None:
+    asker.resume(trajectory, run.tell)
+
+
+def _safely(run: Run, work: Callable[[], None]) -> None:
+    """The end of a thread: nobody is there to raise an error to."""
+    try:
+        work()
+    except (StoppedEarly, KeyboardInterrupt):
+        pass
+    except HomerError as error:
+        run.error = str(error)
+    except BaseException as error:
+        run.error = f"{GONE}: {type(error).__name__}"
+        raise
+    finally:
+        run.said = None

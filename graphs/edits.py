@@ -1,0 +1,53 @@
+"""A round's plan as lines of text that a person changes, and back."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from domain.errors import InputError
+from domain.forks import PlanLine
+
+_LINE = re.compile(r"(?:(t[1-9]\d*)\s*:\s*)?(.*?)(?:\s*\(after ((?:t[1-9]\d*(?:,\s*)?)+)\))?\s*")
+
+
+def plan_text(plan: Sequence[PlanLine]) -> str:
+    """One line a subtask: ``t2: who sings (after t1)``."""
+    return "\n".join(_written(line) for line in plan)
+
+
+def read_plan(text: str, was: Sequence[PlanLine]) -> tuple[PlanLine, ...]:
+    """The plan that a text says. A line without an id is a new subtask.
+
+    Args:
+        text: as ``plan_text`` writes it.
+        was: the plan before; a line that is known keeps what it depends on.
+
+    Raises:
+        InputError: a line has no words, or the id of no subtask.
+    """
+    known = {line.id: line for line in was}
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return tuple(_read(line, known) for line in lines)
+
+
+def _written(line: PlanLine) -> str:
+    start = f"{line.id}: " if line.id else ""
+    after = f" (after {', '.join(line.depends)})" if line.depends else ""
+    return f"{start}{' '.join(line.text.split())}{after}"
+
+
+def _read(line: str, known: dict[str | None, PlanLine]) -> PlanLine:
+    found = _LINE.fullmatch(line)
+    if found is None or not found[2].strip():
+        raise InputError(f"the plan has a line without words: {line!r}")
+    name, words, after = found[1], found[2].strip(), found[3] or ""
+    if name and name not in known:
+        raise InputError(f"the plan has no {name}: leave the id out to add a subtask")
+    depends = tuple(re.findall(r"t\d+", after))
+    if not name:
+        return PlanLine(text=words, depends=depends)
+    was = known[name]
+    # Only spaces differ: the words are as they were.
+    same = " ".join(was.text.split()) == words
+    return PlanLine(id=name, text=was.text if same else words, depends=depends)

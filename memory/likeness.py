@@ -1,0 +1,59 @@
+"""Who may be the same person: characters whose faces or voices are nearly close enough; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from domain.base import Frozen
+from domain.media import IdentityKind
+from memory.matching import direction
+
+LEAST: Mapping[IdentityKind, float] = {IdentityKind.FACE: 0.15, IdentityKind.VOICE: 0.3}
+"""Half of the cosine at which the paper takes two for one."""
+
+Looks = Mapping[IdentityKind, Sequence[Sequence[float]]]
+"""The exemplar vectors of one person by kind, shape (D,) each."""
+
+
+class Alike(Frozen):
+    """Two characters that may be one: ``cosine`` between the directions of their exemplars."""
+
+    one: int
+    other: int
+    kind: IdentityKind
+    cosine: float
+
+
+def alike(people: Mapping[int, Looks]) -> list[Alike]:
+    """Pairs that may be the same person, the most alike first.
+
+    Of a pair that is alike in face and in voice the better of the two counts. A person without
+    exemplars of a kind is alike to nobody in it.
+
+    Args:
+        people: number of the character -> its exemplars.
+    """
+    ways = [one for kind in IdentityKind for one in _of_kind(people, kind)]
+    best: dict[tuple[int, int], Alike] = {}
+    for one in sorted(ways, key=_rank, reverse=True):
+        best.setdefault((one.one, one.other), one)
+    return sorted(best.values(), key=lambda a: (-_rank(a), a.one, a.other))
+
+
+def _rank(found: Alike) -> float:
+    """Voices are alike at other cosines than faces: both are measured by their own least."""
+    return found.cosine / LEAST[found.kind]
+
+
+def _of_kind(people: Mapping[int, Looks], kind: IdentityKind) -> Iterator[Alike]:
+    known = {number: looks[kind] for number, looks in sorted(people.items()) if looks.get(kind)}
+    # Exemplars of another model have another length, and cannot be compared.
+    for size in sorted({len(vectors[0]) for vectors in known.values()}):
+        numbers = [n for n, vectors in known.items() if len(vectors[0]) == size]
+        rows = np.asarray([direction(known[n]) for n in numbers], dtype=np.float32)
+        cosines = np.clip(rows @ rows.T, -1.0, 1.0)
+        for i, j in np.argwhere(np.triu(cosines >= LEAST[kind], k=1)):
+            cosine = float(cosines[i, j])
+            yield Alike(one=numbers[i], other=numbers[j], kind=kind, cosine=cosine)

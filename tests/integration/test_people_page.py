@@ -1,0 +1,203 @@
+"""The people page: who appears when, who may be one person, and putting it right."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from domain.media import ClipState, Percept
+from memory.corrections import history, list_people
+from memory.stage import same_person, stage
+from memory.watch import remember
+from store.database import Store
+from tests.support.memory import (
+    SETTINGS,
+    VIDEO,
+    Perceived,
+    Tools,
+    WordVectors,
+    face,
+    known_video,
+    local_writers,
+    percept,
+    said,
+    text_at,
+    voice,
+)
+from tests.support.pages import EVIL, LONG, RTL, app_over, open_page, press, told, words
+from ui.changes import KEPT
+
+JPEG = b"\xff\xd8 a face"
+SHA = hashlib.sha256(JPEG).hexdigest()
+
+
+def scene(index: int, *who: int) -> Percept:
+    """Some faces one after the other, and the first of them speaks."""
+    start = 30 * index
+    faces = [face(n, one, (start + 5 * n, start + 5 * n + 3)) for n, one in enumerate(who)]
+    return percept(
+        index,
+        faces=tuple(faces),
+        voices=(voice(0, who[0], (start, start + 4)),),
+        utterances=(said(start, "The lamp is on the table.", voice=0, seconds=4),),
+        screen_texts=(text_at(start + 1, "Grace Hopper"), text_at(start + 1, "Professor", row=1)),
+    )
+
+
+@pytest.fixture
+def shelf(store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
+    class Words:
+        text = WordVectors()
+
+    with app_over(store, monkeypatch, Words):
+        yield store
+
+
+@pytest.fixture
+def film(shelf: Store) -> Store:
+    """Three clips: one and two, two alone, one and three."""
+    known_video(shelf, 3)
+    for one in (scene(0, 1, 2), scene(1, 2), scene(2, 1, 3)):
+        done = remember(shelf, VIDEO, Perceived(one), local_writers(), Tools(), SETTINGS)
+        assert done == ClipState.DONE
+    return shelf
+
+
+def submit(page: AppTest, label: str) -> AppTest:
+    next(b for b in page.button if b.label == label).click().run()
+    assert not page.exception
+    return page
+
+
+def last(store: Store) -> int:
+    """The number of the last person."""
+    return list_people(store, VIDEO)[-1].number
+
+
+def test_without_videos_and_without_people_it_says_so(shelf: Store) -> None:
+    assert "Nothing has been watched yet" in words(open_page("people"))
+    known_video(shelf, 1)
+    assert "Nobody was recognised" in words(open_page("people"))
+
+
+def test_a_video_that_is_not_there_is_one_message(film: Store) -> None:
+    page = open_page("people", video="f" * 16)
+    assert "no video has the id" in words(page)
+    assert "Person" in words(page)
+
+
+def test_people_are_shown_with_when_they_appear(film: Store) -> None:
+    shown = stage(film, VIDEO)
+    first = shown.figures[0]
+    assert [span.start_ms for span in first.seen] == [0, 60_000]
+    assert [span.start_ms for span in first.heard] == [0, 60_000]
+    page = open_page("people", video=VIDEO, person=first.person.number)
+    said = words(page)
+    assert "0:00:00-0:01:04" in said
+    assert "seen " in said
+    assert "▶ 0:01:00" in said
+
+
+def test_somebody_is_named_and_the_name_is_taken_back(film: Store) -> None:
+    page = open_page("people", video=VIDEO, person=1)
+    next(one for one in page.text_input if one.label == "Name").input("Ada Lovelace")
+    submit(page, "Give this name")
+    assert "Named: 1 (Grace Hopper) is Ada Lovelace." in words(page)
+    assert list_people(film, VIDEO)[1].label == "Ada Lovelace"
+    assert "Ada Lovelace" in words(page)
+    submit(page, "Take back")
+    assert list_people(film, VIDEO)[1].label != "Ada Lovelace"
+    assert history(film, VIDEO)[0].undone
+    assert "taken back" in words(page)
+
+
+@pytest.mark.parametrize("name", [EVIL, RTL, LONG[:200]])
+def test_any_name_is_shown_as_it_is(film: Store, name: str) -> None:
+    page = open_page("people", video=VIDEO, person=0)
+    next(one for one in page.text_input if one.label == "Name").input(name)
+    submit(page, "Give this name")
+    assert name in words(page)
+    assert not any(one.allow_html for one in page.markdown)
+
+
+def test_a_name_that_cannot_be_is_told(film: Store) -> None:
+    page = open_page("people", video=VIDEO, person=0)
+    next(one for one in page.text_input if one.label == "Name").input("x" * 201)
+    submit(page, "Give this name")
+    assert "at most 200" in page.error[0].value
+
+
+def test_two_are_merged_and_parted_again(film: Store) -> None:
+    before = len(list_people(film, VIDEO))
+    page = open_page("people", video=VIDEO, person=last(film))
+    next(one for one in page.selectbox if one.label == "Is really").set_value(1)
+    submit(page, "Merge")
+    assert len(list_people(film, VIDEO)) == before - 1
+    assert told(page, "person") == "1"
+    one = stage(film, VIDEO).figure(1)
+    assert one is not None
+    tags = [tag.strip("<>") for tag in one.person.tags]
+    next(m for m in page.multiselect if m.label.startswith("Faces")).set_value(tags[-1:])
+    submit(page, "Split")
+    assert "Split: " in words(page)
+    assert len(list_people(film, VIDEO)) == before
+
+
+def test_several_are_made_one_at_once(film: Store) -> None:
+    numbers = [one.number for one in list_people(film, VIDEO)]
+    page = open_page("people", video=VIDEO)
+    next(m for m in page.multiselect if m.label == "People").set_value(numbers)
+    submit(page, "They are all one person")
+    assert len(list_people(film, VIDEO)) == 1
+
+
+def test_who_is_in_one_frame_is_never_suggested(shelf: Store) -> None:
+    known_video(shelf, 2)
+    both = percept(0, faces=(face(0, 1, (0, 3)), face(1, 2, (0, 3))))
+    remember(shelf, VIDEO, Perceived(both), local_writers(), Tools(), SETTINGS)
+    numbers = {(one.one, one.other) for one in same_person(shelf, VIDEO)}
+    assert (0, 1) not in numbers
+
+
+def test_a_suggestion_is_taken_or_refused(film: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    from memory import likeness
+
+    monkeypatch.setattr(likeness, "LEAST", dict.fromkeys(likeness.LEAST, -1.0))
+    pairs = same_person(film, VIDEO)
+    assert pairs
+    before = len(list_people(film, VIDEO))
+    page = press(open_page("people", video=VIDEO), "No")
+    assert len([b for b in page.button if b.label == "No"]) == len(pairs) - 1
+    press(page, "Yes, the same")
+    assert len(list_people(film, VIDEO)) == before - 1
+
+
+def test_somebody_is_forgotten_after_a_second_thought_and_can_be_brought_back(film: Store) -> None:
+    before, number = list_people(film, VIDEO), last(film)
+    page = open_page("people", video=VIDEO, person=last(film))
+    assert next(b for b in page.button if b.label == "Forget").disabled
+    next(c for c in page.checkbox if c.label.startswith("Yes, forget")).check().run()
+    submit(page, "Forget")
+    assert "is forgotten" in page.success[0].value
+    assert number not in {one.number for one in list_people(film, VIDEO)}
+    name, kept = page.session_state[KEPT]
+    assert name.endswith(".zip")
+    assert [one.label for one in page.get("download_button")]
+    page.file_uploader[0].upload(name, kept, "application/zip").run()
+    submit(page, "Bring back")
+    assert "All is as it was" in page.success[0].value
+    assert list_people(film, VIDEO) == before
+
+
+def test_many_people_are_shown_a_page_at_a_time(shelf: Store) -> None:
+    known_video(shelf, 1)
+    crowd = percept(0, faces=tuple(face(n, n, (n / 2, n / 2 + 0.2)) for n in range(30)))
+    remember(shelf, VIDEO, Perceived(crowd), local_writers(), Tools(), SETTINGS)
+    first = open_page("people", video=VIDEO)
+    assert len([b for b in first.button if b.label == "Open"]) == 12
+    assert "1 to 12 of 30" in words(first)
+    last = open_page("people", video=VIDEO, page=3)
+    assert len([b for b in last.button if b.label == "Open"]) == 6

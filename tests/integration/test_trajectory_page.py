@@ -1,0 +1,255 @@
+"""The trajectory page: every step opened up, run again, gone on from, compared and taken away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html.parser import HTMLParser
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from domain.asking import Question
+from domain.forks import ForkEdit
+from graphs.ask import Asked, ask, fork
+from graphs.background import Runs
+from graphs.inspect import Part, calls_at, inspect
+from store.database import Store
+from store.queries.trajectories import (
+    add_trajectory,
+    find_trajectory,
+    list_trajectories,
+)
+from tests.support.asking import PARTY, remember_party
+from tests.support.obedient import LlmToolbox
+from tests.support.openai_server import OpenAIServer
+from tests.support.pages import EVIL, LONG, RTL, app_over, open_page, press, told, words
+from tests.support.searching import PLAY, searching
+from ui.desk import page_desk
+from ui.export import as_page
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[OpenAIServer]:
+    with OpenAIServer(searching) as running:
+        yield running
+
+
+@pytest.fixture
+def party(store: Store, server: OpenAIServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
+    remember_party(store)
+    store.home.config.write_text('[profiles.scripted]\nbase = "local"\n')
+    with app_over(store, monkeypatch, lambda: LlmToolbox(server)):
+        yield store
+
+
+@pytest.fixture
+def asked(party: Store, server: OpenAIServer) -> Asked:
+    return ask(party, LlmToolbox(server), PLAY)
+
+
+def trajectories(store: Store) -> list[str]:
+    with store.begin() as session:
+        return [one.id for one in list_trajectories(session)]
+
+
+def wait_for(store: Store, trajectory: str) -> str:
+    page_desk().runs.wait(trajectory, 60)
+    with store.begin() as session:
+        return find_trajectory(session, trajectory).state
+
+
+def test_nothing_asked_yet_says_where_to_ask(party: Store) -> None:
+    assert "Nothing has been asked yet" in words(open_page("trajectory"))
+
+
+def test_an_id_of_nothing_is_one_message_that_says_what_to_do(party: Store) -> None:
+    page = open_page("trajectory", trajectory="ffff")
+    assert "no trajectory goes by" in page.error[0].value.replace("\\", "")
+
+
+@pytest.mark.parametrize("text", [EVIL, LONG, RTL])
+def test_the_list_shows_questions_as_words(party: Store, server: OpenAIServer, text: str) -> None:
+    ask(party, LlmToolbox(server), Question(text=text, videos=(PARTY,)))
+    page = open_page("trajectory")
+    assert text in words(page)
+    shown = open_page("trajectory", trajectory=trajectories(party)[0])
+    assert text in words(shown)
+    assert not any(one.allow_html for one in (*page.markdown, *shown.markdown))
+
+
+def test_a_long_list_is_shown_a_page_at_a_time_and_searched(party: Store) -> None:
+    from store.queries.clips import view_of
+
+    with party.begin() as session:
+        view = view_of(session, [PARTY])
+        for number in range(60):
+            question = Question(text=f"what is thing {number:02d}?", videos=(PARTY,))
+            add_trajectory(session, f"{number:016x}", question, view, "homer", "local")
+    first = open_page("trajectory")
+    assert len(first.get("page_link")) == 25
+    assert "1 to 25 of 60" in words(first)
+    last = open_page("trajectory", page=3)
+    assert len(last.get("page_link")) == 10
+    beyond = open_page("trajectory", page=99)
+    assert len(beyond.get("page_link")) == 10
+    found = open_page("trajectory", q="thing 07")
+    assert len(found.get("page_link")) == 1
+
+
+def test_a_round_shows_what_was_seen_said_and_asked(party: Store, asked: Asked) -> None:
+    page = open_page("trajectory", trajectory=asked.trajectory_id, round=2)
+    shown = words(page)
+    assert "Round 2: t1" in shown
+    assert "0:02:3" in shown
+    for part in Part:
+        assert part.value in shown
+    assert "tokens in" in shown
+    assert any("Search once, or answer" in code.value for code in page.code)
+    assert "Traceback" not in shown
+    assert not page.json
+
+
+def test_one_steps_back_and_forth(party: Store, asked: Asked) -> None:
+    page = open_page("trajectory", trajectory=asked.trajectory_id)
+    assert told(page, "round") == "1"
+    press(page, "Next")
+    assert told(page, "round") == "2"
+    assert "Round 2" in words(page)
+    press(press(page, "Back"), "Back")
+    assert told(page, "round") == "0"
+    assert "the plan" in words(page)
+    assert next(b for b in page.button if b.label == "Back").disabled
+
+
+def test_a_round_that_is_none_shows_the_first(party: Store, asked: Asked) -> None:
+    for number in ("-1", "99", "1e3", ""):
+        page = open_page("trajectory", trajectory=asked.trajectory_id, round=number)
+        assert told(page, "round") == "1"
+
+
+def test_the_ledger_marks_what_changed(party: Store, asked: Asked) -> None:
+    shown = inspect(party, asked.trajectory_id)
+    assert [change.marks for change in shown.ledger(0)] == [("new",), ("new",)]
+    first = next(change for change in shown.ledger(1) if change.subtask.id == "t1")
+    assert "attempt 1" in first.marks
+    assert any("evidence" in mark for mark in first.marks)
+    page = open_page("trajectory", trajectory=asked.trajectory_id, round=1)
+    assert "changed: pending -> partial" in words(page)
+
+
+def test_calls_have_their_words_also_where_a_fork_took_them_over(
+    party: Store, asked: Asked, server: OpenAIServer
+) -> None:
+    made = fork(party, LlmToolbox(server), asked.trajectory_id, 2, ForkEdit())
+    for name in (asked.trajectory_id, made.trajectory_id):
+        (plan,) = calls_at(party, inspect(party, name), 0)
+        assert "what Bob plays" in plan.reply
+        assert any("What does Bob play" in sent for _role, sent in plan.messages)
+
+
+def test_a_replay_is_the_same(party: Store, asked: Asked) -> None:
+    page = press(open_page("trajectory", trajectory=asked.trajectory_id), "Replay")
+    assert "the same byte for byte" in page.success[0].value
+
+
+def fork_form(page: AppTest, query: str) -> AppTest:
+    next(one for one in page.text_input if one.label == "Query").input(query)
+    next(b for b in page.button if b.label == "Fork").click().run()
+    assert not page.exception
+    return page
+
+
+def test_a_fork_with_another_query_is_a_new_branch_that_can_be_compared(
+    party: Store, asked: Asked
+) -> None:
+    page = open_page("trajectory", trajectory=asked.trajectory_id, round=2)
+    fork_form(page, "somebody washes the plates")
+    assert "A new branch was begun" in words(page)
+    (branch,) = set(trajectories(party)) - {asked.trajectory_id}
+    assert wait_for(party, branch) == "done"
+    again = open_page("trajectory", trajectory=branch, round=2)
+    assert "somebody washes the plates" in words(again)
+    beside = open_page("trajectory", trajectory=asked.trajectory_id, with_=branch)
+    assert "They part at round 2." in words(beside)
+    assert "somebody washes the plates" in words(beside)
+
+
+def test_a_plan_that_cannot_be_says_why(party: Store, asked: Asked) -> None:
+    page = open_page("trajectory", trajectory=asked.trajectory_id, round=2)
+    next(one for one in page.text_area if one.label == "Plan").input("t9: what is not there")
+    next(b for b in page.button if b.label == "Fork").click().run()
+    assert "the plan has no t9" in words(page)
+    assert trajectories(party) == [asked.trajectory_id]
+
+
+def test_a_comparison_with_nothing_is_one_message(party: Store, asked: Asked) -> None:
+    page = open_page("trajectory", trajectory=asked.trajectory_id, with_="zzz")
+    assert any("no trajectory goes by" in e.value.replace("\\", "") for e in page.error)
+
+
+class Loads(HTMLParser):
+    """Everything that a page would fetch or run, and how its tags nest."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+        self.open: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = [value or "" for name, value in attrs if name in ("src", "href")]
+        self.found += [v for v in values if not v.startswith(("data:image/jpeg", "#round-"))]
+        self.found += [tag] if tag in ("script", "link", "iframe") else []
+        self.found += [name for name, _ in attrs if name.startswith("on")]
+        if tag not in ("meta", "img"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def test_the_exported_page_has_all_and_fetches_nothing(party: Store, server: OpenAIServer) -> None:
+    made = ask(party, LlmToolbox(server), Question(text=f"{EVIL} {RTL}", videos=(PARTY,)))
+    page = as_page(party, inspect(party, made.trajectory_id))
+    seen = Loads()
+    seen.feed(page)
+    assert seen.found == []
+    assert seen.open == []
+    assert "<img src=x" not in page
+    assert "&lt;img src=x" in page
+    assert "Round 1" in page
+    assert "$" not in page.replace("$x$", "")
+
+
+def test_the_export_can_be_downloaded(party: Store, asked: Asked) -> None:
+    page = press(open_page("trajectory", trajectory=asked.trajectory_id), "Make the page")
+    assert [one.label for one in page.get("download_button")] == ["Download the page"]
+
+
+def test_a_run_that_was_broken_off_can_be_gone_on_with(party: Store) -> None:
+    from store.queries.clips import view_of
+
+    with party.begin() as session:
+        add_trajectory(session, "a" * 16, PLAY, view_of(session, [PARTY]), "homer", "local")
+    page = open_page("trajectory", trajectory="a" * 16)
+    assert "was broken off" in page.warning[0].value
+    press(page, "Go on searching")
+    assert wait_for(party, "a" * 16) == "done"
+    assert "Answer:" in words(open_page("trajectory", trajectory="a" * 16))
+
+
+def test_a_run_goes_on_without_anybody_and_stops_when_it_is_told_to(
+    party: Store, server: OpenAIServer
+) -> None:
+    from graphs.asker import Asker
+
+    runs = Runs()
+    with Asker(party, LlmToolbox(server)) as asker:
+        name = runs.ask(asker, PLAY)
+        runs.stop(name)
+        runs.wait(name, 60)
+        assert not runs.running(name)
+        assert runs.stop(name) is False
+        with party.begin() as session:
+            row = find_trajectory(session, name)
+    assert row.state in ("stopped", "done")
+    assert row.answer is not None

@@ -1,0 +1,127 @@
+"""The video page: events and what joins them, clips, and a search inside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from sqlalchemy import update
+
+from domain.media import ClipState
+from memory.film import graph_of, reel
+from memory.library import resolve
+from store.database import Store
+from store.queries.clips import mark_clip
+from store.schema import SegmentRevisionRow
+from tests.support.asking import PARTY, WordToolbox, remember_party
+from tests.support.memory import VIDEO, known_video
+from tests.support.pages import EVIL, LONG, RTL, app_over, open_page, press, told, words
+from ui.timeline import Bar, packed
+
+
+@pytest.fixture
+def shelf(store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
+    with app_over(store, monkeypatch, WordToolbox):
+        yield store
+
+
+@pytest.fixture
+def party(shelf: Store) -> Store:
+    remember_party(shelf)
+    return shelf
+
+
+def test_an_empty_library_says_how_to_begin(shelf: Store) -> None:
+    assert "Add a video on the page Library" in words(open_page("video"))
+
+
+def test_a_video_that_is_not_watched_yet_has_no_events(shelf: Store) -> None:
+    known_video(shelf, 1)
+    page = open_page("video", video=VIDEO)
+    assert "they come after every ten clips" in words(page)
+    assert "captions only" in words(page)
+
+
+def test_events_are_listed_with_their_times(party: Store) -> None:
+    page = open_page("video", video=PARTY)
+    assert "0:00:00-0:01:00  arrival in the garden" in words(page)
+    assert "0:01:00-0:01:30  rain and retreat" in words(page)
+
+
+def test_an_event_opens_with_what_joins_it_and_what_that_rests_on(party: Store) -> None:
+    graph = graph_of(party, PARTY)
+    rain = next(one for one in graph.segments if one.label == "rain and retreat")
+    page = open_page("video", video=PARTY, segment=rain.id)
+    shown = words(page)
+    assert "Rain starts and the party moves inside." in shown
+    assert "→ causes (causal): music in the kitchen" in shown
+    assert "← before (temporal): arrival in the garden" in shown
+    press(page, "Go there")
+    assert told(page, "segment") == str(graph.of(rain)[0].target.id)
+    assert "Ann shows a piano" in words(page)
+
+
+@pytest.mark.parametrize("number", ["0", "999999", "x", "-1"])
+def test_an_event_that_is_none_is_passed_over(party: Store, number: str) -> None:
+    assert "Press an event below" in words(open_page("video", video=PARTY, segment=number))
+
+
+def test_clips_have_their_lines_a_page_at_a_time(party: Store) -> None:
+    page = open_page("video", video=PARTY, show="Clips")
+    assert "Bob carries a blue cup of coffee" in words(page)
+    assert "0:02:20 *" not in words(page)
+    found = reel(party, _video(party, PARTY), 2, 2)
+    assert [clip.index for clip in found.clips] == [2, 3]
+    assert found.total == 6
+
+
+def _video(store: Store, name: str) -> Any:
+    with store.begin() as session:
+        return resolve(session, name)
+
+
+def test_many_clips_are_read_a_page_at_a_time(shelf: Store) -> None:
+    known_video(shelf, 45)
+    with shelf.begin() as session:
+        mark_clip(session, VIDEO, 44, ClipState.FAILED, EVIL)
+    page = open_page("video", video=VIDEO, show="Clips", clips=5)
+    shown = words(page)
+    assert "41 to 45 of 45" in shown
+    assert EVIL in shown
+    assert "clip 44, failed" in shown
+    assert "clip 39" not in shown
+
+
+def test_what_is_sought_is_found_and_can_be_linked_to(party: Store) -> None:
+    page = open_page("video", video=PARTY, show="Search", q="slow song on the piano")
+    assert "Bob plays a slow song on the piano" in words(page)
+    assert "▶ 0:02:06" in words(page)
+    none = open_page("video", video=PARTY, show="Search", q="quantum chromodynamics")
+    assert "Nothing close" in words(none)
+
+
+def test_an_empty_search_is_one_message(party: Store) -> None:
+    page = press(open_page("video", video=PARTY, show="Search"), "Search")
+    assert not page.exception
+
+
+@pytest.mark.parametrize("text", [EVIL, LONG, RTL])
+def test_any_label_is_shown_as_words(party: Store, text: str) -> None:
+    with party.begin() as session:
+        session.execute(update(SegmentRevisionRow).values(label=text, summary=text))
+    first = graph_of(party, PARTY).segments[0]
+    page = open_page("video", video=PARTY, segment=first.id)
+    assert text in words(page)
+    assert not any(one.allow_html for one in page.markdown)
+
+
+def test_bars_that_overlap_get_rows_of_their_own() -> None:
+    bars = [Bar(str(n), n * 10, n * 10 + 25, "") for n in range(6)]
+    rows = packed(bars)
+    assert len(rows) == 3
+    assert sorted(bar.id for row in rows for bar in row) == [str(n) for n in range(6)]
+    for row in rows:
+        assert all(a.end <= b.start for a, b in pairwise(row))
+    assert len(packed(bars, most=2)) == 2

@@ -1,0 +1,79 @@
+"""The app without a browser: one page of it over a store of the test's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+from streamlit.util import calc_hash
+
+import ui
+from store.database import Store
+from tests.support.asking import WordToolbox
+from ui import desk
+from ui.desk import page_desk
+from ui.files import shared_store
+
+SCRIPT = str(Path(ui.__file__).with_name("app.py"))
+RTL = "مرحبا بكم في القصر الكبير"
+LONG = "Donaudampfschifffahrtsgesellschaft" * 12
+EVIL = "<img src=x onerror=alert(1)> **bold** [link](http://example.org) :red[x] $x$"
+
+
+def forget_desk() -> None:
+    """The next page opens the library anew."""
+    shared_store.cache_clear()
+    page_desk.clear()
+
+
+@contextmanager
+def app_over(
+    store: Store, patch: pytest.MonkeyPatch, toolbox: Any = WordToolbox
+) -> Iterator[Store]:
+    """The app opens ``store``; ``toolbox`` makes the models of a profile."""
+    patch.setenv("HOMER_DATABASE_URL", store.url)
+    patch.setattr(desk, "Toolbox", lambda _profile, _weights: toolbox())
+    forget_desk()
+    yield store
+    shared_store().close()
+    forget_desk()
+
+
+def open_page(name: str, **query: object) -> AppTest:
+    """A page as it is drawn first, by its address."""
+    page = AppTest.from_file(SCRIPT, default_timeout=120)
+    page._page_hash = calc_hash(name)
+    for key, value in query.items():
+        page.query_params[key] = str(value)
+    page.run()
+    assert not page.exception, page.exception
+    return page
+
+
+def told(page: AppTest, name: str) -> str:
+    """What the page's address says."""
+    value = page.query_params.get(name, "")
+    return str(value[-1] if isinstance(value, list) else value)
+
+
+def words(page: AppTest) -> str:
+    """All that stands on a page, as it is read."""
+    kinds = (page.title, page.header, page.subheader, page.markdown, page.caption)
+    boxes = (page.info, page.warning, page.error, page.success)
+    told = [str(one.value) for kind in (*kinds, *boxes) for one in kind]
+    told += [str(one.proto.body) for one in page.get("html")]
+    told += [str(one.proto.label) for one in page.get("page_link")]
+    told += [one.label for one in page.expander] + [one.label for one in page.button]
+    return "\n".join(told).replace("\\", "")
+
+
+def press(page: AppTest, label: str) -> AppTest:
+    """Presses the first button of that label."""
+    found = next(b for b in page.button if b.label.replace("\\", "").startswith(label))
+    found.click().run()
+    assert not page.exception, page.exception
+    return page

@@ -1,0 +1,62 @@
+"""Which characters may be the same person."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from domain.media import IdentityKind
+from memory.likeness import LEAST, Looks, alike
+
+FACE, VOICE = IdentityKind.FACE, IdentityKind.VOICE
+
+
+def at(degrees: float, size: int = 3) -> list[float]:
+    """A direction in a plane."""
+    angle = np.deg2rad(degrees)
+    return [float(np.cos(angle)), float(np.sin(angle)), *[0.0] * (size - 2)]
+
+
+def faces(**degrees: float) -> dict[int, Looks]:
+    return {int(name[1:]): {FACE: [at(angle)]} for name, angle in degrees.items()}
+
+
+def test_the_most_alike_come_first() -> None:
+    found = alike(faces(p1=0, p2=40, p3=70))
+    assert [(a.one, a.other) for a in found] == [(2, 3), (1, 2), (1, 3)]
+    assert found[0].cosine == pytest.approx(np.cos(np.deg2rad(30)))
+
+
+def test_who_is_not_alike_is_not_named() -> None:
+    assert alike(faces(p1=0, p2=90, p3=180)) == []
+    assert alike({}) == []
+    assert alike({1: {}, 2: {FACE: []}}) == []
+
+
+def test_a_person_is_the_middle_of_their_exemplars() -> None:
+    (found,) = alike({1: {FACE: [at(0), at(40)]}, 2: {FACE: [at(20)]}})
+    assert found.cosine == pytest.approx(1.0)
+
+
+def test_a_face_is_not_compared_with_a_voice_or_with_another_models_face() -> None:
+    assert alike({1: {FACE: [at(0)]}, 2: {VOICE: [at(0)]}}) == []
+    assert alike({1: {FACE: [at(0)]}, 2: {FACE: [at(0, size=4)]}}) == []
+
+
+def test_a_pair_is_named_once_for_what_is_most_alike_by_its_own_measure() -> None:
+    people = {1: {FACE: [at(0)], VOICE: [at(0)]}, 2: {FACE: [at(60)], VOICE: [at(45)]}}
+    (found,) = alike(people)
+    assert found.kind == FACE
+    assert found.cosine / LEAST[FACE] > np.cos(np.deg2rad(45)) / LEAST[VOICE]
+
+
+@given(st.dictionaries(st.integers(0, 9), st.floats(0, 360), max_size=6))
+def test_pairs_are_of_known_people_in_order_and_close_enough(angles: dict[int, float]) -> None:
+    found = alike({n: {FACE: [at(angle)]} for n, angle in angles.items()})
+    assert [a.cosine for a in found] == sorted((a.cosine for a in found), reverse=True)
+    for one in found:
+        assert one.one < one.other
+        assert one.cosine >= LEAST[FACE]
+        assert {one.one, one.other} <= angles.keys()

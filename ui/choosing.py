@@ -1,0 +1,31 @@
+"""Which video a page is about: the one that the address names, else one that is chosen."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from domain.errors import InputError
+from domain.media import Video
+from memory.library import all_videos
+from store.database import Store
+from ui import address
+from ui.faults import complain
+
+
+def chosen_video(store: Store) -> Video | None:
+    """The video; None where there is none, which is said."""
+    videos = all_videos(store)
+    if not videos:
+        st.info("Nothing has been watched yet. Add a video on the page Library.")
+        return None
+    names = list(videos)
+    wanted = address.told("video")
+    if wanted and wanted not in videos:
+        complain(InputError(f"no video has the id {wanted}: choose one of those that are here"))
+    at = names.index(wanted) if wanted in videos else 0
+    name = st.selectbox(
+        "Video", names, index=at, format_func=lambda one: videos[one].title, key=f"video_{wanted}"
+    )
+    if name != wanted:
+        address.say(video=name, person=None, segment=None, clip=None, t=None)
+    return videos[name]

@@ -1,0 +1,138 @@
+"""A trajectory as one HTML file with all in it, which opens anywhere without a network."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from pathlib import Path
+from string import Template
+
+from cli.answers import answer_line
+from domain.asking import Citation, Evidence
+from domain.errors import HomerError
+from domain.media import Video
+from domain.people import in_words
+from graphs.inspect import Call, Change, Inspected, calls_at, headline
+from memory.library import videos_named
+from memory.moments import frame_at
+from nodes.history import Round
+from store.database import Store
+from ui.marks import STATES, remark_html
+from ui.times import from_to, hms, lasting, moment
+
+PAGE = Path(__file__).parent / "parts" / "export.page"
+
+
+def as_page(store: Store, shown: Inspected) -> str:
+    """The whole page; every word from outside is escaped."""
+    row = shown.row
+    videos = videos_named(store, row.question.videos)
+    numbers = [0, *(one.number for one in shown.history.rounds)]
+    cited = row.answer.citations if row.answer else ()
+    return Template(PAGE.read_text("utf-8")).substitute(
+        title=escape(f"Homer: {row.question.text}"),
+        question=escape(row.question.text),
+        answer=escape(answer_line(row.answer, row.question) if row.answer else "No answer."),
+        facts=escape(_facts(shown)),
+        moments="".join(_moment(store, one, videos) for one in cited),
+        lanes="".join(_lanes(shown, video) for video in videos.values()),
+        rounds="".join(_round(store, shown, videos, number) for number in numbers),
+    )
+
+
+def _facts(shown: Inspected) -> str:
+    row, history = shown.row, shown.history
+    told = (STATES.get(row.state, row.state), f"profile {row.profile}", f"{row.tokens} tokens")
+    cost = f"{history.cost_usd:.4f} US dollars"
+    return " · ".join((*told, cost, lasting(row.seconds), moment(row.started_at), row.id))
+
+
+def _lanes(shown: Inspected, video: Video) -> str:
+    rows = [_lane(one, video) for one in shown.history.rounds]
+    ends = f'<div class="ends"><span>0:00:00</span><span>{hms(video.duration_ms)}</span></div>'
+    return f'<h3 dir="auto">{escape(video.title)}</h3>{"".join(rows)}{ends}'
+
+
+def _lane(one: Round, video: Video) -> str:
+    found = one.found.evidence if one.found else ()
+    bars = "".join(_bar(piece, video) for piece in found if piece.video == video.id)
+    name = f"Round {one.number}: {escape(one.subtask)}"
+    return f'<div class="lane"><a href="#round-{one.number}">{name}</a><div>{bars}</div></div>'
+
+
+def _bar(found: Evidence, video: Video) -> str:
+    length = max(1, video.duration_ms)
+    left = 100 * found.span.start_ms / length
+    width = 100 * found.span.length_ms / length
+    label = escape(f"{from_to(found.span)} {found.ref}", quote=True)
+    return f'<span class="bar" style="left:{left:.3f}%;width:{width:.3f}%" title="{label}"></span>'
+
+
+def _round(store: Store, shown: Inspected, videos: Mapping[str, Video], number: int) -> str:
+    one = next((r for r in shown.history.rounds if r.number == number), None)
+    name = headline(shown.history, number) if one else "Before the first round: the plan"
+    found = one.found.evidence if one and one.found else ()
+    parts = [
+        f'<section id="round-{number}"><h2 dir="auto">{escape(name)}</h2>',
+        remark_html(shown.remarks(number)),
+        "".join(_moment(store, piece, videos) for piece in found),
+        _ledger(shown.ledger(number)),
+        "".join(_call(call) for call in calls_at(store, shown, number)),
+        "</section>",
+    ]
+    return "".join(parts)
+
+
+def _moment(store: Store, one: Citation | Evidence, videos: Mapping[str, Video]) -> str:
+    title = videos[one.video].title if one.video in videos else one.video
+    score = f", score {one.score:.2f}" if isinstance(one, Evidence) else ""
+    head = escape(f"{from_to(one.span)} {title}")
+    return (
+        f'<div class="moment">{_image(store, one)}<strong dir="auto">{head}</strong>'
+        f'<p dir="auto">{escape(in_words(one.text))}</p>'
+        f'<span class="small">{one.ref}{score}</span></div>'
+    )
+
+
+def _image(store: Store, one: Citation | Evidence) -> str:
+    found = frame_at(store, one.video, one.span.start_ms, one.ref)
+    if found is None:
+        return ""
+    try:
+        data = base64.b64encode(store.blobs.get(found.blob)).decode()
+    except (HomerError, OSError):
+        return ""
+    told = f"Frame of the video at {from_to(found.span)}"
+    return f'<img alt="{told}" src="data:image/jpeg;base64,{data}">'
+
+
+def _ledger(changes: Sequence[Change]) -> str:
+    if not changes:
+        return ""
+    return f"<h3>Ledger</h3><ul>{''.join(_subtask(change) for change in changes)}</ul>"
+
+
+def _subtask(change: Change) -> str:
+    one = change.subtask
+    marks = f' <span class="changed">changed: {escape(", ".join(change.marks))}</span>'
+    answer = f" → {escape(one.answer)}" if one.answer else ""
+    told = f"{one.id} {escape(one.text)} ({one.state}, {one.attempts} attempts)"
+    return f'<li dir="auto">{told}{answer}{marks if change.marks else ""}</li>'
+
+
+def _call(call: Call) -> str:
+    event = call.event
+    took = f"{event.tokens_in} tokens in, {event.tokens_out} out, {event.cost_usd:.4f} US dollars"
+    head = escape(f"{event.purpose}: {event.model}, {took}, {lasting(event.ms / 1000)}")
+    prompts = _words((f"Prompt, {role}", words) for role, words in call.messages)
+    reply = _words([("Error", event.error)] if event.error else [], [("Reply", call.reply)])
+    return f"<details><summary>{head}</summary>{prompts}{reply}</details>"
+
+
+def _words(*told: Iterable[tuple[str, str]]) -> str:
+    every = [one for some in told for one in some]
+    return "".join(
+        f'<p class="small">{escape(name)}</p><pre dir="auto">{escape(words)}</pre>'
+        for name, words in every
+    )

@@ -1,0 +1,35 @@
+"""Times as every page shows them: hours, minutes and seconds."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from domain.time import TimeSpan
+
+
+def hms(ms: int) -> str:
+    """``0:02:05``; from one day on ``d2 1:00:00``, where day 1 is the first."""
+    days, seconds = divmod(ms // 1000, 86_400)
+    minutes, secs = divmod(seconds, 60)
+    told = f"{minutes // 60}:{minutes % 60:02d}:{secs:02d}"
+    return f"d{days + 1} {told}" if days else told
+
+
+def from_to(span: TimeSpan) -> str:
+    """``0:02:05-0:02:09``; an instant is one time."""
+    start, end = hms(span.start_ms), hms(span.end_ms)
+    return start if start == end else f"{start}-{end}"
+
+
+def lasting(seconds: float) -> str:
+    """How long something takes or took: ``8.2 s``, ``4 min 10 s``, ``2 h 5 min``."""
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, secs = divmod(round(seconds), 60)
+    hours, rest = divmod(minutes, 60)
+    return f"{hours} h {rest} min" if hours else f"{minutes} min {secs} s"
+
+
+def moment(at: datetime) -> str:
+    """A moment of the clock on the wall, to the minute."""
+    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"

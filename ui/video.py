@@ -1,0 +1,250 @@
+"""The video page: the player, the events and what joins them, the clips, and a search inside."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from domain.asking import Mode
+from domain.events import EdgeType, Segment
+from domain.media import Video
+from memory.film import Graph, Link, clip_spans, graph_of, reel
+from memory.library import ShownClip
+from memory.retrieval.once import search_once
+from store.database import Store
+from store.queries.frames import Frame
+from ui import address
+from ui.choosing import chosen_video
+from ui.desk import PageDesk, page_desk
+from ui.evidence import show_moment
+from ui.faults import guarded
+from ui.images import image_of
+from ui.pages import link
+from ui.paging import offset_of, wanted_offset
+from ui.player import player, seek
+from ui.timeline import TONES, Arc, Bar, Lane, packed, timeline
+from ui.times import from_to, hms
+from ui.words import plain
+
+CLIPS = 10
+"""Clips a page."""
+EVENTS = 300
+"""Events on one timeline; more are shown a page at a time."""
+EVIDENCE = 8
+VIEWS = ("Events", "Clips", "Search")
+MODES = {"What was said, read and seen": Mode.VIDEO, "Events": Mode.EVENT, "Images": Mode.KEYFRAME}
+
+
+def video_page() -> None:
+    """The video that the address names."""
+    st.title("Video")
+    guarded(_body)
+
+
+def _body() -> None:
+    desk = page_desk()
+    video = chosen_video(desk.store)
+    if video is None:
+        return
+    with st.container(horizontal=True, key="ways"):
+        link("people", "Its people", video=video.id)
+        link("ask", "Ask about it", video=video.id)
+    graph = graph_of(desk.store, video.id)
+    segment = graph.segment(address.number("segment"))
+    left, right = st.columns([3, 2])
+    with left:
+        player(video, _start(segment))
+    with right:
+        if segment is not None:
+            _segment(desk.store, video, graph, segment)
+        else:
+            _facts(video, graph)
+    view = st.segmented_control(
+        "Show", VIEWS, default=VIEWS[0], required=True, key="show", bind="query-params"
+    )
+    views = {"Events": _events, "Clips": _clips, "Search": _search}
+    views.get(view or VIEWS[0], _events)(desk, video, graph)
+
+
+def _start(segment: Segment | None) -> int:
+    """Where the player stands at first: the address's moment, else the segment's beginning."""
+    told = address.moment()
+    return told if told is not None else (segment.span.start_ms if segment else 0)
+
+
+def _facts(video: Video, graph: Graph) -> None:
+    size = f", {video.width} x {video.height} pixels" if video.width else ""
+    st.subheader(plain(video.title), anchor=False)
+    st.write(plain(f"{hms(video.duration_ms)} long{size}"))
+    st.caption(plain(f"{len(graph.segments)} events, watched with the profile {video.profile}"))
+    if graph.segments:
+        st.caption("Press an event below to see what it is about and what it rests on.")
+
+
+def _segment(store: Store, video: Video, graph: Graph, one: Segment) -> None:
+    st.subheader(plain(one.label), anchor=False)
+    _play(video, one.span.start_ms, from_to(one.span), f"play_s{one.id}")
+    st.write(plain(one.summary))
+    for joined in graph.of(one):
+        _link(store, video, joined, one)
+
+
+def _link(store: Store, video: Video, joined: Link, here: Segment) -> None:
+    edge = joined.edge
+    other = joined.target if joined.source.id == here.id else joined.source
+    arrow = "→" if joined.source.id == here.id else "←"
+    chosen = address.number("edge") == edge.id
+    label = plain(f"{arrow} {edge.relation} ({edge.relation.type}): {other.label}")
+    with st.expander(label, expanded=chosen):
+        st.write(plain(edge.rationale) or "No reason is given.")
+        how = "stated" if edge.explicit else "inferred"
+        st.caption(f"{how}, confidence {edge.confidence:.2f}; evidence:")
+        with st.container(horizontal=True, key=f"proof_{here.id}_{edge.id}"):
+            for clip in clip_spans(store, video.id, edge.evidence[:EVIDENCE]):
+                key = f"e{here.id}_{edge.id}_{clip.index}"
+                _play(video, clip.span.start_ms, from_to(clip.span), key)
+        if st.button("Go there", key=f"go_{here.id}_{edge.id}"):
+            _open(video, other)
+
+
+def _play(video: Video, at_ms: int, label: str, key: str) -> None:
+    st.button(f"▶ {label}", key=key, on_click=seek, args=(video.id, at_ms))
+
+
+def _open(video: Video, segment: Segment, edge: int | None = None) -> None:
+    seek(video.id, segment.span.start_ms)
+    address.say(segment=segment.id, edge=edge)
+    st.rerun()
+
+
+def _events(desk: PageDesk, video: Video, graph: Graph) -> None:
+    del desk
+    if not graph.segments:
+        st.info("No events are known yet: they come after every ten clips.")
+        return
+    offset = offset_of(len(graph.segments), "events", EVENTS)
+    shown = graph.segments[offset : offset + EVENTS]
+    chosen = address.number("segment")
+    picked = timeline(
+        f"Events of {video.title}",
+        video.duration_ms,
+        [Lane("Events" if not n else "", row) for n, row in enumerate(_rows(shown))],
+        "events_timeline",
+        chosen=f"s{chosen}",
+        arcs=_arcs(graph, shown),
+        arcs_name="Links",
+    )
+    st.caption("Grey dashes join events in time, orange lines by cause.")
+    _picked(video, graph, picked)
+    for one in shown[:50]:
+        _entry(video, one)
+    if len(shown) > 50:
+        st.caption(f"The first 50 of {len(shown)}; the timeline has them all.")
+
+
+def _picked(video: Video, graph: Graph, picked: str | None) -> None:
+    """A bar opens its event, an arc the event that it leads from, with what it rests on."""
+    number = int(picked[1:]) if picked and picked[1:].isdigit() else None
+    if picked and picked[0] == "s":
+        segment = graph.segment(number)
+        if segment is not None:
+            _open(video, segment)
+    found = next((one for one in graph.links if one.edge.id == number), None)
+    if picked and picked[0] == "e" and found is not None:
+        _open(video, found.source, found.edge.id)
+
+
+def _rows(shown: Sequence[Segment]) -> list[list[Bar]]:
+    bars = [
+        Bar(
+            f"s{one.id}",
+            one.span.start_ms,
+            one.span.end_ms,
+            f"{from_to(one.span)} {one.label}",
+            one.label,
+            TONES[at % len(TONES)],
+        )
+        for at, one in enumerate(shown)
+    ]
+    return packed(bars)
+
+
+def _arcs(graph: Graph, shown: Sequence[Segment]) -> list[Arc]:
+    here = {one.id for one in shown}
+    return [
+        Arc(
+            _middle(one.source),
+            _middle(one.target),
+            f"{one.source.label} {one.edge.relation} {one.target.label}: {one.edge.rationale}",
+            "causal" if one.edge.relation.type is EdgeType.CAUSAL else "temporal",
+            f"e{one.edge.id}",
+        )
+        for one in graph.links
+        if one.source.id in here and one.target.id in here
+    ]
+
+
+def _middle(one: Segment) -> int:
+    return (one.span.start_ms + one.span.end_ms) // 2
+
+
+def _entry(video: Video, one: Segment) -> None:
+    with st.container(horizontal=True, vertical_alignment="center", key=f"event_{one.id}"):
+        if st.button("Open", key=f"open_s{one.id}", help=f"Open the event {one.label}"):
+            _open(video, one)
+        st.write(plain(f"{from_to(one.span)}  {one.label}"))
+
+
+def _clips(desk: PageDesk, video: Video, graph: Graph) -> None:
+    del graph
+    start = wanted_offset("clips", CLIPS)
+    found = reel(desk.store, video, start, CLIPS)
+    offset = offset_of(found.total, "clips", CLIPS)
+    if offset != start:
+        found = reel(desk.store, video, offset, CLIPS)
+    for clip in found.clips:
+        _clip(desk.store, video, clip, found.frames.get(clip.index, ()))
+
+
+def _clip(store: Store, video: Video, clip: ShownClip, frames: Sequence[Frame]) -> None:
+    with st.container(border=True, key=f"clip_{clip.index}"):
+        with st.container(horizontal=True, vertical_alignment="center", key=f"head_{clip.index}"):
+            _play(video, clip.span.start_ms, from_to(clip.span), f"play_c{clip.index}")
+            st.caption(f"clip {clip.index}, {clip.state}")
+        if clip.error:
+            st.warning(plain(clip.error))
+        _frames(store, clip, frames)
+        for line in clip.lines:
+            st.write(f"{hms(line.span.start_ms)} *{line.source}* {plain(line.text)}")
+        if not clip.lines and not clip.error:
+            st.caption("Nothing was said, read or seen here.")
+
+
+def _frames(store: Store, clip: ShownClip, frames: Sequence[Frame]) -> None:
+    images = [(frame, image_of(store, frame.blob)) for frame in frames]
+    with st.container(horizontal=True, key=f"frames_{clip.index}"):
+        for frame, data in images:
+            if data:
+                told = hms(frame.time_ms)
+                alt = frame.description or f"Frame of the video at {told}"
+                st.image(data, caption=told, alt=alt, width=190)
+
+
+def _search(desk: PageDesk, video: Video, graph: Graph) -> None:
+    del graph
+    with st.form("search", border=False):
+        query = st.text_input("Search in this video", address.told("q"))
+        mode = st.radio("Look for", list(MODES), horizontal=True)
+        sent = st.form_submit_button("Search", type="primary")
+    if sent:
+        address.say(q=query or None)
+    elif not address.told("q"):
+        return
+    with st.spinner("Searching ..."):
+        retrievers = desk.retrievers(video.profile)
+        found, _ = search_once(desk.store, retrievers, MODES[mode], query, (video.id,))
+    if found.nothing_close:
+        st.warning("Nothing close. What was nearest:")
+    for number, piece in enumerate(found.evidence):
+        show_moment(desk.store, piece, {video.id: video}, f"found_{number}")
