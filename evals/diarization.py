@@ -1,7 +1,7 @@
 """Diarisation error rate: how much of who speaks when is told wrongly; pure.
 
-The plain definition (NIST RT): within the scored time, and outside of a collar around each border of
-a reference turn, every instant is weighed by how many speak. Speech that is missed, speech where
+The plain definition (NIST RT): within the scored time, and outside of a collar around each border
+of a reference turn, every instant is weighed by how many speak. Speech that is missed, speech where
 there is none, and speech given to the wrong speaker are errors; their sum is divided by all speech
 of the reference. Overlapping speech counts. The names of the hypothesis are mapped one to one to
 those of the reference so that most time agrees.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate, islice
@@ -58,13 +58,16 @@ def person_at(scenes: Sequence[Scene], time_ms: int, middle: float) -> str | Non
     return None
 
 
-def join(scenes: Sequence[Scene], folder: Path, out: Path) -> Path:
+def join(
+    scenes: Sequence[Scene], folder: Path, out: Path, told: Callable[[], None] = lambda: None
+) -> Path:
     """Write the scenes one after the other to ``out`` (H.264 and AAC), all at one size and rate.
 
     Args:
         scenes: what to join; their files lie in ``folder``.
         folder: the clips.
         out: an MP4 file, written over.
+        told: called after each scene.
     """
     with av.open(str(out), "w") as container:
         video, audio = _streams(container)
@@ -74,6 +77,7 @@ def join(scenes: Sequence[Scene], folder: Path, out: Path) -> Path:
                 picture.pts, picture.time_base = number, Fraction(1, FPS)
                 container.mux(video.encode(picture))
                 number += 1
+            told()
         container.mux(video.encode(None))
         for sound in _sounds(np.concatenate([_samples(folder / s.file, s) for s in scenes])):
             container.mux(audio.encode(sound))
