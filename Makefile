@@ -12,7 +12,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-deps --retries 10
 export PYTHONNOUSERSITE := 1
 
-.PHONY: help setup dev models demo test check bench eval-local eval-egolife lock clean
+.PHONY: help setup dev models demo test check bench eval-local eval-egolife eval-perception lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -51,6 +51,9 @@ eval-local: setup ## questions about real clips, asked with the local profile
 
 eval-egolife: setup ## a week of captions, 250 questions, beside a plain baseline
 	@$(BIN)/homer eval egolife $(EGOLIFE) --profile local $(if $(OUT),--out $(OUT))
+
+eval-perception: models ## faces, speakers, words and cuts, beside what people marked
+	@$(BIN)/homer eval perception $(dir $(MEDIA)) --profile local $(if $(OUT),--out $(OUT))
 
 lock: ## resolve the lock files again (needs uv; keeps the present versions where it can)
 	@uv pip compile pyproject.toml -q --no-header --no-annotate --no-emit-index-url \

@@ -37,6 +37,7 @@ from perception.decode import read_clips
 from perception.keyframes import Candidate, candidates, choose
 from perception.media import Clock
 from perception.pictures import Pictures
+from perception.quality import layout_likeness
 from perception.sampling import Grid
 from perception.shots import number_shots
 from perception.source import SourceInfo, probe
@@ -185,26 +186,31 @@ def _shown(video: Path, info: SourceInfo) -> Iterator[tuple[int, av.VideoFrame]]
                 yield from ((max(ms, clip * SETTINGS.clip_ms), frame) for clip in sorted(clips))
 
 
+Scored = tuple[int, float, float, float]
+"""When a frame is shown, its change and likeness to the one before, and its quality."""
+
+
 class Tally:
     """Scores frames as they come, by eq. 1 and 2 on the whole picture, clip by clip."""
 
     def __init__(self) -> None:
-        self._clips: dict[int, list[tuple[int, float, float]]] = {}
+        self._clips: dict[int, list[Scored]] = {}
         self._before: np.ndarray | None = None
 
     def add(self, ms: int, bgr: np.ndarray) -> None:
         """Score one frame, H x W x 3 BGR."""
         grey = cv2.cvtColor(bgr, cv2.COLOR_BGR2GRAY)
         clip = self._clips.setdefault(ms // SETTINGS.clip_ms, [])
-        change = 0.0
+        change = alike = 0.0
         if clip and self._before is not None:
             change = float(np.mean(cv2.absdiff(self._before, grey)))
+            alike = layout_likeness(self._before, grey)
         sharp = float(cv2.Laplacian(grey, cv2.CV_64F).var())
         hue = cv2.cvtColor(bgr, cv2.COLOR_BGR2HSV)
         counts = cv2.calcHist([hue], [0], None, [SETTINGS.hue_bins], [0, 180]).ravel()
         shares = counts[counts > 0] / counts.sum()
         entropy = float(-(shares * np.log2(shares)).sum())
-        clip.append((ms, change, sharp * (1 + SETTINGS.entropy_weight * entropy)))
+        clip.append((ms, change, alike, sharp * (1 + SETTINGS.entropy_weight * entropy)))
         self._before = grey
 
     def picks(self) -> list[Picks]:
@@ -212,9 +218,10 @@ class Tally:
         return [_choose(self._clips[clip]) for clip in sorted(self._clips)]
 
 
-def _choose(scored: list[tuple[int, float, float]]) -> Picks:
-    shots = number_shots([change for _, change, _ in scored], SETTINGS.shot_threshold)
-    found = [Candidate(ms, shot, q) for (ms, _, q), shot in zip(scored, shots, strict=True)]
+def _choose(scored: list[Scored]) -> Picks:
+    changes, alike = [one[1] for one in scored], [one[2] for one in scored]
+    shots = number_shots(changes, SETTINGS.shot_threshold, alike)
+    found = [Candidate(ms, shot, q) for (ms, *_, q), shot in zip(scored, shots, strict=True)]
     return _picks(found)
 
 

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cli import eval_perception
 from cli.console import clean, note, say, say_json, say_table
+from cli.eval_report import code_of, plain, show_bars
 from cli.ingest import Reporter
 from cli.options import Json, Profile
 from cli.progress import Meter, meter
 
 if TYPE_CHECKING:
-    from evals.bars import Bar
     from evals.egolife import Compared, EgoReport
     from evals.local import Judged, LocalReport, Row
     from evals.scores import Figure, Summary
     from graphs.batch import BatchResult
-
-MISSED = 1
-"""Exit code where a bar is missed."""
 
 Out = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Write the answers there, as JSON lines.")
@@ -62,8 +59,8 @@ def local(
         asked = [one for one in present if one.video in ids]
         bar.start("questions", len(asked))
         report = evaluate(desk, asked, ids, absent, out, _told(bar))
-    say_json(_plain(report, report.bars)) if json else _show_local(report)
-    raise typer.Exit(_code(report.bars) if not failed else 4)
+    say_json(plain(report, report.bars)) if json else _show_local(report)
+    raise typer.Exit(code_of(report.bars) if not failed else 4)
 
 
 @app.command("egolife", no_args_is_help=True)
@@ -90,8 +87,8 @@ def egolife(
         imported = import_week(desk, folder / CAPTIONS, _moved(bar, TITLE))
         bar.start("questions", len(questions))
         report = evaluate(desk, imported, questions, out, _told(bar), _moved(bar, "baseline"))
-    say_json(_plain(report, report.bars)) if json else _show_egolife(report)
-    raise typer.Exit(_code(report.bars))
+    say_json(plain(report, report.bars)) if json else _show_egolife(report)
+    raise typer.Exit(code_of(report.bars))
 
 
 def _moved(bar: Meter, label: str) -> Callable[[int, int], None]:
@@ -117,33 +114,6 @@ def _told(bar: Meter) -> Callable[[BatchResult], None]:
     return told
 
 
-def _code(bars: Sequence[Bar]) -> int:
-    from evals.bars import all_met
-
-    return 0 if all_met(bars) else MISSED
-
-
-def _plain(report: Any, bars: Sequence[Bar]) -> dict[str, Any]:
-    """A report as JSON: its figures, and every bar with whether it is met."""
-    from pydantic_core import to_jsonable_python
-
-    told = [{**dataclasses.asdict(bar), "met": bar.met} for bar in bars]
-    return {**to_jsonable_python(report), "bars": told}
-
-
-def _show_bars(bars: Sequence[Bar]) -> None:
-    rows = (
-        (
-            bar.name,
-            f"{bar.value:.1f}",
-            f"{'at most' if bar.most else 'at least'} {bar.limit:g}",
-            "met" if bar.met else "MISSED",
-        )
-        for bar in bars
-    )
-    say_table(("bar", "reached", "wanted", ""), rows)
-
-
 def _show_local(report: LocalReport) -> None:
     heads = ("video", "questions", "cited %", "choices", "right %", "chance %", "rounds", "seconds")
     say_table(heads, [_local_row(row) for row in (*report.videos, report.every)])
@@ -156,7 +126,7 @@ def _show_local(report: LocalReport) -> None:
     if report.conduct.tokens_in:
         each = report.conduct.tokens_in / max(1, report.conduct.rounds)
         say(f"{each:.0f} tokens read a round, over {report.conduct.rounds} rounds")
-    _show_bars(report.bars)
+    show_bars(report.bars)
 
 
 def _local_row(row: Row) -> tuple[object, ...]:
@@ -193,7 +163,7 @@ def _show_egolife(report: EgoReport) -> None:
     took = report.imported.seconds
     said = "was in memory already" if took is None else f"took {took:.0f} s"
     say(f"the import {said}; {report.questions} questions were asked in {report.ask_s:.0f} s")
-    _show_bars(report.bars)
+    show_bars(report.bars)
 
 
 def _ego_rows(name: str, both: Compared, baseline: str) -> list[tuple[object, ...]]:
@@ -226,4 +196,5 @@ def _figures(one: Summary) -> list[Figure]:
 
 def register(main: typer.Typer) -> None:
     """Adds the commands of this module."""
+    app.command("perception")(eval_perception.perception)
     main.add_typer(app, name="eval")

@@ -18,12 +18,14 @@ class Marks:
 
     ``change`` is the mean absolute grey difference to the sample before (0-255; 0 on a clip's
     first), ``sharpness`` the variance of the Laplacian of grey, ``entropy`` that of the hue
-    histogram in bits.
+    histogram in bits, ``alike`` how alike the two pictures are in what lies where (-1 to 1; 0 where
+    the change is so small that nobody asks).
     """
 
     change: float
     sharpness: float
     entropy: float
+    alike: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)

@@ -41,7 +41,9 @@ class Chosen:
 
 def candidates(frames: Sequence[Frame], settings: WatchSettings) -> list[Candidate]:
     """The frames of one clip as candidates, in order."""
-    shots = number_shots([f.marks.change for f in frames], settings.shot_threshold)
+    marks = [frame.marks for frame in frames]
+    changes, alike = [one.change for one in marks], [one.alike for one in marks]
+    shots = number_shots(changes, settings.shot_threshold, alike)
     return [
         Candidate(frame.time_ms, shot, quality(frame.marks, settings.entropy_weight))
         for frame, shot in zip(frames, shots, strict=True)

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 _HUE_SIDE = 360
 _HUES = 180
+_LAYOUT = (64, 36)
+"""Size at which two pictures are compared in what lies where."""
+_STILL = 10.0
+"""A smaller change is a cut by no threshold that makes sense."""
 
 
 class Meter:
@@ -40,9 +44,10 @@ class Meter:
         """Marks of ``picture``; its ``change`` is against the picture measured before."""
         bgr = _pixels(self._reformatter.reformat(picture, format="bgr24", threads=1))
         grey = np.asarray(cv2.cvtColor(bgr, cv2.COLOR_BGR2GRAY), np.uint8)
-        change = 0.0 if self._before is None else grey_change(self._before, grey)
-        self._before = grey
-        return Marks(change, sharpness(grey), hue_entropy(points(bgr), self._bins))
+        before, self._before = self._before, grey
+        change = 0.0 if before is None else grey_change(before, grey)
+        alike = layout_likeness(before, grey) if before is not None and change > _STILL else 0.0
+        return Marks(change, sharpness(grey), hue_entropy(points(bgr), self._bins), alike)
 
 
 def _pixels(picture: av.VideoFrame) -> NDArray[np.uint8]:
@@ -57,6 +62,14 @@ def grey_change(before: NDArray[np.uint8], now: NDArray[np.uint8]) -> float:
     if before.shape != now.shape:
         return 255.0
     return cv2.norm(before, now, cv2.NORM_L1) / now.size
+
+
+def layout_likeness(before: NDArray[np.uint8], now: NDArray[np.uint8]) -> float:
+    """Correlation of two H x W planes at a small size, -1 to 1; 0 where one of them is even."""
+    small = [cv2.resize(grey, _LAYOUT, interpolation=cv2.INTER_AREA) for grey in (before, now)]
+    one, other = (plane.astype(np.float64) - plane.mean() for plane in small)
+    size = float(np.sqrt((one * one).sum() * (other * other).sum()))
+    return float((one * other).sum()) / size if size else 0.0
 
 
 def sharpness(grey: NDArray[np.uint8]) -> float:

@@ -1,18 +1,38 @@
-"""Shots: stretches without a cut (eq. 1)."""
+"""Shots: stretches without a cut (eq. 1).
+
+A camera that turns changes every pixel as much as a cut does, but what lies where stays much the
+same for a fifth of a second: then it is no cut, unless everything grows brighter or darker at once.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate
 
+_SAME_VIEW = 0.7
+"""Likeness of layout from which two pictures are of one camera that moves."""
+_BRIGHTER = 2.0
+"""A change of more than so many times the threshold is a cut, whatever lies where."""
 
-def number_shots(changes: Sequence[float], threshold: float) -> list[int]:
+
+def number_shots(
+    changes: Sequence[float], threshold: float, alike: Sequence[float] | None = None
+) -> list[int]:
     """The shot of each frame, counted from 0 within the clip.
 
     Args:
         changes: mean absolute grey difference (0-255) of each frame to the one before; the
             first is not looked at.
         threshold: a change above it is a cut.
+        alike: how alike each frame is to the one before in what lies where, -1 to 1.
     """
-    cuts = [i > 0 and change > threshold for i, change in enumerate(changes)]
+    views = alike if alike is not None else [0.0] * len(changes)
+    pairs = zip(changes, views, strict=True)
+    cuts = [i > 0 and is_cut(change, view, threshold) for i, (change, view) in enumerate(pairs)]
     return list(accumulate(int(cut) for cut in cuts))
+
+
+def is_cut(change: float, alike: float, threshold: float) -> bool:
+    """Whether two pictures that differ so much are of two shots."""
+    moved = alike >= _SAME_VIEW and change <= _BRIGHTER * threshold
+    return change > threshold and not moved

@@ -19,6 +19,7 @@ from store.schema import (
     ExemplarRow,
     IdentityRow,
     IdentityStatementRow,
+    SightingRow,
 )
 
 
@@ -193,3 +194,27 @@ def support_for(session: Session, voice_ids: Sequence[int]) -> list[Support]:
         .order_by(IdentityStatementRow.voice_id, IdentityRow.number)
     )
     return [Support(*row) for row in session.execute(query)]
+
+
+@dataclass(frozen=True)
+class SightingAt:
+    """When an identity was seen or heard, and where on the frame (x0, y0, x1, y1)."""
+
+    number: int
+    start_ms: int
+    end_ms: int
+    box: tuple[int, ...] | None
+
+
+def sightings_of(session: Session, video_id: str, kind: IdentityKind) -> list[SightingAt]:
+    """Every sighting of a kind in a video, by time, then by the identity's number."""
+    query = (
+        select(IdentityRow.number, SightingRow.start_ms, SightingRow.end_ms, SightingRow.box)
+        .join(IdentityRow, IdentityRow.id == SightingRow.identity_id)
+        .where(IdentityRow.video_id == video_id, IdentityRow.kind == str(kind))
+        .order_by(SightingRow.start_ms, IdentityRow.number, SightingRow.id)
+    )
+    return [
+        SightingAt(number, start, end, tuple(box) if box else None)
+        for number, start, end, box in session.execute(query)
+    ]

@@ -1,0 +1,125 @@
+"""``homer eval perception``: what is seen and heard, beside what people marked."""
+
+from __future__ import annotations
+
+import json as json_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cli.console import clean, say, say_json, say_table
+from cli.eval_report import code_of, plain, show_bars
+from cli.options import Json, Profile
+from cli.progress import meter
+
+if TYPE_CHECKING:
+    from evals.cuts import Cuts
+    from evals.diarization import SpeakerErrors
+    from evals.perception import PerceptionReport
+    from evals.perception_faces import FaceReport
+
+MEDIA = Path("../shared/media")
+
+Folder = Annotated[
+    Path, typer.Argument(metavar="[FOLDER]", help="The clips, with what people marked in them.")
+]
+Out = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Write the whole report there, as JSON.")
+]
+
+
+def perception(
+    folder: Folder = MEDIA, out: Out = None, profile: Profile = None, json: Json = False
+) -> None:
+    """Faces, speakers, words and cuts, beside what people marked in the clips of FOLDER.
+
+    Clips that are not there are left out. The exit code is 1 where a bar is missed.
+
+    Example:  homer eval perception media --out perception.json
+    """
+    from evals.perception import evaluate_perception
+    from models.profile import load_profile
+    from store.home import Home
+
+    home = Home.default()
+    with meter() as bar:
+        report = evaluate_perception(folder, load_profile(profile, home.config), home, bar)
+    told = plain(report, report.bars)
+    if out is not None:
+        out.write_text(json_module.dumps(told, indent=2) + "\n", encoding="utf-8")
+    say_json(told) if json else _show(report)
+    raise typer.Exit(code_of(report.bars))
+
+
+def _show(report: PerceptionReport) -> None:
+    for show in (_show_faces, _show_voices, _show_words, _show_shots):
+        show(report)
+    if report.absent:
+        say(f"not there, not judged: {clean(', '.join(report.absent))}")
+    show_bars(report.bars)
+
+
+def _show_faces(report: PerceptionReport) -> None:
+    if report.faces:
+        say("Faces: over all pairs of sightings, are two of one person taken for one?")
+        heads = ("video", "engine", "F1 %", "precision %", "recall %", "people", "identities")
+        more = ("sightings", "of nobody known", "missed", "one twice on a frame")
+        say_table((*heads, *more), map(_face_row, report.faces))
+        say()
+
+
+def _face_row(one: FaceReport) -> tuple[object, ...]:
+    pairs = one.pairs
+    shares = (f"{100 * share:.1f}" for share in (pairs.f1, pairs.precision, pairs.recall))
+    missed = f"{one.missed} of {one.marked}"
+    return (
+        *(one.name, one.engine, *shares, one.people, one.identities, one.sightings),
+        *(one.strangers, missed, one.twice),
+    )
+
+
+def _show_voices(report: PerceptionReport) -> None:
+    from evals.diarization import COLLAR_MS
+    from evals.perception import total
+
+    if report.voices:
+        say(f"Speakers: error rate, overlap counted, {COLLAR_MS} ms around each border left out")
+        heads = ("recording", "speakers", "voices", "error %", "missed %", "false %", "confused %")
+        rows = [(v.name, v.speakers, v.voices, *_errors(v.errors, v.strict)) for v in report.voices]
+        two = total(report.pairs_of_speakers)
+        rows.append(("all with two speakers", "", "", *_errors(two, None)))
+        rows.append(("all", "", "", *_errors(total(report.voices), None)))
+        say_table((*heads, "error % without collar"), rows)
+        say()
+
+
+def _errors(errors: SpeakerErrors, strict: SpeakerErrors | None) -> tuple[str, ...]:
+    parts = (errors.missed_ms, errors.false_ms, errors.confused_ms)
+    shares = (f"{100 * part / max(1, errors.speech_ms):.1f}" for part in parts)
+    return f"{errors.rate:.1f}", *shares, f"{strict.rate:.1f}" if strict else ""
+
+
+def _show_words(report: PerceptionReport) -> None:
+    if report.words:
+        say("Words: error rate, in lower case and without punctuation")
+        rows = ((w.name, w.errors.words, f"{w.errors.rate:.1f}") for w in report.words)
+        say_table(("clip", "words", "error %"), rows)
+        say()
+
+
+def _show_shots(report: PerceptionReport) -> None:
+    from evals.cuts import TOLERANCE_MS
+
+    if report.shots:
+        say(f"Cuts: found within {TOLERANCE_MS} ms, beside PySceneDetect's content detector")
+        rows = ((s.name, s.ours.true, *_cuts(s.ours), *_cuts(s.reference)) for s in report.shots)
+        heads = ("video", "cuts", "F1 %", "told", "right")
+        say_table((*heads, "PySceneDetect F1 %", "told", "right"), rows)
+        if any(one.reference is None for one in report.shots):
+            say("PySceneDetect is not installed: pip install scenedetect --no-deps")
+        say()
+
+
+def _cuts(cuts: Cuts | None) -> tuple[object, ...]:
+    return (f"{100 * cuts.f1:.1f}", cuts.told, cuts.right) if cuts else ("", "", "")

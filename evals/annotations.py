@@ -1,0 +1,77 @@
+"""Reads what people marked in sound.
+
+Who speaks when (RTTM), which part of a recording was marked (UEM), what was said (STM, SRT, VTT).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from domain.errors import InputError
+from evals.diarization import Speech
+from memory.captions import read_captions
+
+Turns = dict[str, list[Speech]]
+Spans = dict[str, list[tuple[int, int]]]
+
+
+def read_rttm(path: Path) -> Turns:
+    """The turns of each recording of an RTTM file, in the file's order.
+
+    Raises:
+        InputError: a line is not one of RTTM.
+    """
+    turns: Turns = {}
+    for line, fields in _lines(path):
+        if fields[0] == "SPEAKER":
+            start, length = _ms(path, line, fields[3:5])
+            _need(len(fields) > 7, f"{path}, line {line}: no speaker where one should be")
+            turns.setdefault(fields[1], []).append(Speech(start, start + length, fields[7]))
+    return turns
+
+
+def read_uem(path: Path) -> Spans:
+    """The marked stretches of each recording of a UEM file, in milliseconds.
+
+    Raises:
+        InputError: a line is not one of UEM.
+    """
+    spans: Spans = {}
+    for line, fields in _lines(path):
+        start, end = _ms(path, line, fields[2:4])
+        spans.setdefault(fields[0], []).append((start, end))
+    return spans
+
+
+def read_transcript(path: Path) -> str:
+    """All that is said according to an STM file or to captions, in one line.
+
+    Raises:
+        InputError: the file is neither.
+    """
+    if path.suffix == ".stm":
+        return " ".join(" ".join(fields[5:]) for _, fields in _lines(path))
+    return " ".join(said.text for said in read_captions(path).lines)
+
+
+def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """The fields of each line that has any; comments begin with two semicolons."""
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        fields = line.split()
+        if fields and not line.startswith(";;"):
+            yield number, fields
+
+
+def _ms(path: Path, line: int, fields: list[str]) -> tuple[int, int]:
+    wrong = f"{path}, line {line}: no times in seconds where they should be"
+    _need(len(fields) == 2, wrong)
+    try:
+        return round(float(fields[0]) * 1000), round(float(fields[1]) * 1000)
+    except (ValueError, OverflowError) as error:
+        raise InputError(wrong) from error
+
+
+def _need(holds: bool, otherwise: str) -> None:
+    if not holds:
+        raise InputError(otherwise)

@@ -1,0 +1,40 @@
+"""Scenes of the shared clips that are joined into videos with known cuts and known people.
+
+Each is one shot, and somebody looked at it to say who is in it.
+"""
+
+from __future__ import annotations
+
+from evals.joining import Scene
+
+_CARLO, _OMAR, _JEFF = ("carlo",), ("omar",), ("jeff",)
+_SPEAKER, _PRESENTER, _CHAIR = ("speaker",), ("presenter",), ("chair",)
+_TYPIST, _HOSTS = ("typist",), ("host", "guest")
+
+PEOPLE = (
+    Scene("googlework_short.mp4", 22_400, 24_400, _CARLO),
+    Scene("jackson_hole_speech.mp4", 0, 5_000, _SPEAKER),
+    Scene("mie_sample.mp4", 5_000, 8_800, _JEFF),
+    Scene("visualvoice_interview.mp4", 0, 5_000, _HOSTS),
+    Scene("pbs_spacetime_quantum_information.mp4", 120_000, 124_400, _PRESENTER),
+    Scene("of_meeting.mp4", 5_000, 9_000, _CHAIR),
+    Scene("avi_testvideo.mp4", 25_400, 28_600, ("thinker",)),
+    Scene("w3c_perspective.mp4", 10_800, 14_600, _TYPIST),
+    Scene("googlework_short.mp4", 29_400, 31_000, _OMAR),
+    Scene("avi_testvideo.mp4", 7_200, 8_400, ("beard",)),
+    Scene("jackson_hole_speech.mp4", 90_000, 94_000, _SPEAKER),
+    Scene("googlework_short.mp4", 27_200, 28_000, _CARLO),
+    Scene("pbs_spacetime_quantum_information.mp4", 420_000, 425_000, _PRESENTER),
+    Scene("visualvoice_interview.mp4", 9_000, 14_000, _HOSTS),
+    Scene("of_meeting.mp4", 46_000, 51_000, _CHAIR),
+    Scene("avi_testvideo.mp4", 52_400, 54_400, ("editor",)),
+    Scene("mie_sample.mp4", 3_000, 5_000, _JEFF),
+    Scene("w3c_perspective.mp4", 5_640, 6_600, _TYPIST),
+    Scene("avi_testvideo.mp4", 18_400, 20_400, ("walker",)),
+    Scene("jackson_hole_speech.mp4", 150_000, 154_000, _SPEAKER),
+    Scene("pbs_spacetime_quantum_information.mp4", 740_000, 745_000, _PRESENTER),
+    Scene("googlework_short.mp4", 31_000, 32_400, _OMAR),
+    Scene("avi_testvideo.mp4", 43_600, 45_400, ("gamer",)),
+    Scene("of_meeting.mp4", 52_000, 56_000, _CHAIR),
+    Scene("googlework_short.mp4", 25_400, 26_400, _CARLO),
+)
