@@ -199,7 +199,7 @@ class Tally:
 
     def add(self, ms: int, bgr: np.ndarray) -> None:
         """Score one frame, H x W x 3 BGR."""
-        grey = cv2.cvtColor(bgr, cv2.COLOR_BGR2GRAY)
+        grey = np.asarray(cv2.cvtColor(bgr, cv2.COLOR_BGR2GRAY), np.uint8)
         clip = self._clips.setdefault(ms // SETTINGS.clip_ms, [])
         change = alike = 0.0
         if clip and self._before is not None:

@@ -19,7 +19,7 @@ from flows.desk import Desk
 from flows.watching import open_video
 from memory.watch import remember
 from memory.writers import make_writers
-from models.ports import FaceEngine, Image, Samples, TextLine
+from models.ports import FaceEngine, Image, ImageEncoder, ObjectDetector, Samples, TextLine
 from models.toolbox import Toolbox
 from perception.decode import read_clips
 from perception.faces import overlap
@@ -72,6 +72,8 @@ class _OnlyFaces:
         self.speaker = toolbox.speaker
         self.activity = _Silence()
         self.screen = _Blank()
+        self.objects: ObjectDetector | None = None
+        self.images: ImageEncoder | None = None
 
 
 class _Silence:
