@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.console import clean, note, say, say_json, say_table, short
-from cli.options import Json
+from cli.options import Json, Profile
 
 if TYPE_CHECKING:
+    from skills.learn import Learned
     from skills.shelf import KeptSkill
     from store.database import Store
 
@@ -25,6 +26,7 @@ Examples:  homer skills   homer skills show order-of-events   homer skills impor
 homer skills ban order-of-events   homer skills export --out skills.json
 """
 
+VERDICTS = {"right": True, "wrong": False, "unknown": None}
 Name = Annotated[str, typer.Argument(metavar="SKILL", help="The skill's name.")]
 
 
@@ -64,15 +66,18 @@ def show(name: Name, json: Json = False) -> None:
 
     Examples:  homer skills show order-of-events
     """
-    from skills.shelf import find_skill, given_to
+    from skills.shelf import find_skill, given_to, learned_from
 
     with _store() as store:
         one = find_skill(store, name)
-        trajectories = given_to(store, name)
+        sources, trajectories = learned_from(store, name), given_to(store, name)
     if json:
-        return say_json(one.model_dump(mode="json") | {"trajectories": trajectories})
+        told = {"learned_from": sources, "trajectories": trajectories}
+        return say_json(one.model_dump(mode="json") | told)
     for line in _lines(one):
         say(clean(line))
+    if sources:
+        say(f"learned from {' '.join(sources)}")
     return say(f"given to {one.uses} questions: {' '.join(trajectories)}".rstrip(": "))
 
 
@@ -146,6 +151,57 @@ def unban(name: Name) -> None:
     _set(name, banned=False)
 
 
+def judge(
+    trajectory: Annotated[str, typer.Argument(metavar="ID", help="The answer's trajectory.")],
+    verdict: Annotated[
+        str, typer.Argument(metavar="VERDICT", help="right, wrong, or unknown to take it back.")
+    ],
+) -> None:
+    """Say whether an answer was right: 'homer skills learn' learns from it.
+
+    Examples:  homer skills judge 3f2a right
+    """
+    from domain.skills import Judged
+    from flows.learn import type_of
+    from skills.learn import judge as put
+    from store.queries.trajectories import find_trajectory
+
+    if verdict not in VERDICTS:
+        raise typer.BadParameter("say right, wrong or unknown")
+    with _store() as store:
+        with store.begin() as session:
+            row = find_trajectory(session, trajectory)
+        kind = type_of(row.question)
+        put(store, Judged(trajectory=row.id, question_type=kind, right=VERDICTS[verdict]))
+    note(f"{row.id}: {verdict}")
+
+
+def learn(profile: Profile = None, json: Json = False) -> None:
+    """Learn from the answers that were judged since the last time.
+
+    What comes up 8 times for questions of one type becomes a skill, or a new version of one; a
+    skill with which answers got worse is banned.
+
+    Examples:  homer skills learn   homer skills learn --profile gemini
+    """
+    from flows.desk import open_desk
+    from flows.learn import learn_all
+
+    with open_desk(profile) as desk:
+        batches = list(learn_all(desk))
+    if json:
+        return say_json([one.model_dump(mode="json") for one in batches])
+    for line in (line for batch in batches for line in _changes(batch)):
+        say(clean(line))
+    return note(f"learned from {sum(one.answers for one in batches)} answers")
+
+
+def _changes(batch: Learned) -> Iterator[str]:
+    yield from (f"{one.name}: version {one.version}" for one in batch.written)
+    yield from (f"not kept: {fault}" for fault in batch.refused)
+    yield from (f"{name} is banned: answers were worse with it" for name in batch.banned)
+
+
 def _set(name: str, *, banned: bool) -> None:
     from skills.shelf import set_banned
 
@@ -170,4 +226,6 @@ def register(app: typer.Typer) -> None:
     group.command()(export)
     group.command()(ban)
     group.command()(unban)
+    group.command(no_args_is_help=True)(judge)
+    group.command()(learn)
     app.add_typer(group, name="skills", help=GUIDE)

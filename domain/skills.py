@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from enum import StrEnum
 
@@ -25,6 +26,54 @@ class Tone(StrEnum):
 
     POSITIVE = "positive"
     CAUTIONARY = "cautionary"
+
+
+class Signal(StrEnum):
+    """What a judged trajectory says about how it was searched (section 3)."""
+
+    CALIBRATION = "calibration"
+    SEARCH_FAIL = "search_fail"
+    ERROR = "error"
+    HARD_WIN = "hard_win"
+    SEARCH_WIN = "search_win"
+    DECOMPOSE_WIN = "decompose_win"
+    DECOMPOSE_FAIL = "decompose_fail"
+    DECOMPOSE_MISS = "decompose_miss"
+    SUBTASK_STALL = "subtask_stall"
+
+    @property
+    def topic(self) -> Topic:
+        """What a skill that is learned from it helps with."""
+        if self is Signal.CALIBRATION:
+            return Topic.CALIBRATION
+        split = self.value.startswith("decompose") or self is Signal.SUBTASK_STALL
+        return Topic.DECOMPOSITION if split else Topic.MODE
+
+    @property
+    def tone(self) -> Tone:
+        """Whether it says what went well or what went badly."""
+        return Tone.POSITIVE if self.value.endswith("_win") else Tone.CAUTIONARY
+
+
+class Pattern(Frozen):
+    """What skills are learned for: a signal that comes again and again for questions of a type."""
+
+    signal: Signal
+    question_type: str
+
+    @property
+    def name(self) -> str:
+        """The name of the skill that is learned for it."""
+        words = re.sub(r"[^a-z0-9]+", "-", f"{self.signal} {self.question_type}".lower())
+        return words.strip("-")[:60].strip("-")
+
+
+class Judged(Frozen):
+    """Whether a trajectory's answer is right; None where nobody could tell."""
+
+    trajectory: str
+    question_type: str
+    right: bool | None
 
 
 class Policy(Frozen):

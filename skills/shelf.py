@@ -14,6 +14,7 @@ from domain.skills import RoutedSkill, Skill
 from skills.review import review
 from skills.route import Vectors, route
 from store.queries import skills as stored
+from store.queries.learning import made_of
 
 if TYPE_CHECKING:
     from models.ports import TextEmbedder
@@ -62,6 +63,12 @@ def given_to(store: Store, name: str, most: int = 20) -> list[str]:
     """The latest trajectories whose question was given a skill, newest first."""
     with store.begin() as session:
         return stored.given_to(session, name, most)
+
+
+def learned_from(store: Store, name: str) -> list[str]:
+    """The trajectories that a skill was learned from; none where a person wrote it."""
+    with store.begin() as session:
+        return made_of(session, name)
 
 
 def put_in(store: Store, skills: Sequence[Skill]) -> list[Skill]:

@@ -465,6 +465,32 @@ class SkillRow(Base):
     made_at: Mapped[datetime] = _now()
 
 
+class JudgementRow(Base):
+    """Whether an answer is right, as a benchmark or a person says; ``learned`` once."""
+
+    __tablename__ = "judgements"
+    trajectory_id: Mapped[str] = mapped_column(
+        ForeignKey("trajectories.id", ondelete="CASCADE"), primary_key=True
+    )
+    question_type: Mapped[str]
+    right: Mapped[bool | None]
+    learned: Mapped[bool] = mapped_column(server_default=text("false"))
+    judged_at: Mapped[datetime] = _now()
+
+
+class ObservationRow(Base):
+    """A signal of a judged trajectory; ``skill`` and ``version`` are what was made of it."""
+
+    __tablename__ = "observations"
+    trajectory_id: Mapped[str] = mapped_column(
+        ForeignKey("trajectories.id", ondelete="CASCADE"), primary_key=True
+    )
+    signal: Mapped[str] = mapped_column(primary_key=True)
+    question_type: Mapped[str]
+    skill: Mapped[str | None]
+    version: Mapped[int | None]
+
+
 class MessageRow(Base):
     """The message pool: each distinct message once, by the hash of its canonical JSON."""
 

@@ -1,4 +1,4 @@
-"""Skills: advice for questions of a kind, every version of it."""
+"""Skills, what they were learned from, and which answers were right."""
 
 from __future__ import annotations
 
@@ -24,7 +24,31 @@ def upgrade() -> None:
         ),
         sa.PrimaryKeyConstraint("name", "version"),
     )
+    op.create_table(
+        "judgements",
+        sa.Column("trajectory_id", sa.Text(), nullable=False),
+        sa.Column("question_type", sa.Text(), nullable=False),
+        sa.Column("right", sa.Boolean(), nullable=True),
+        sa.Column("learned", sa.Boolean(), server_default=sa.text("false"), nullable=False),
+        sa.Column(
+            "judged_at", sa.DateTime(timezone=True), server_default=sa.text("now()"), nullable=False
+        ),
+        sa.ForeignKeyConstraint(["trajectory_id"], ["trajectories.id"], ondelete="CASCADE"),
+        sa.PrimaryKeyConstraint("trajectory_id"),
+    )
+    op.create_table(
+        "observations",
+        sa.Column("trajectory_id", sa.Text(), nullable=False),
+        sa.Column("signal", sa.Text(), nullable=False),
+        sa.Column("question_type", sa.Text(), nullable=False),
+        sa.Column("skill", sa.Text(), nullable=True),
+        sa.Column("version", sa.Integer(), nullable=True),
+        sa.ForeignKeyConstraint(["trajectory_id"], ["trajectories.id"], ondelete="CASCADE"),
+        sa.PrimaryKeyConstraint("trajectory_id", "signal"),
+    )
 
 
 def downgrade() -> None:
+    op.drop_table("observations")
+    op.drop_table("judgements")
     op.drop_table("skills")

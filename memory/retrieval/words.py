@@ -41,6 +41,11 @@ def plain_words(text: str) -> list[str]:
     return _WORD.findall(text.casefold().replace("'s", "").replace("’s", ""))
 
 
+def content_words(text: str) -> list[str]:
+    """The words of ``text`` in lower case, without those that any text has."""
+    return [word for word in plain_words(text) if word not in STOP]
+
+
 def terms(text: str) -> list[str]:
     """The search terms of ``text``, in order, with repetitions; ``<face_3>`` is one, ``face_3``."""
     tags = _TAG.findall(text) if "<" in text else []

@@ -1,0 +1,149 @@
+"""Learning from judged answers: what recurs becomes a skill, and what hurts is banned (section 3).
+
+Everything that a batch changes is in the store when it returns: a learner that is killed goes on
+with the answers that it had not learned from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from domain.base import Frozen
+from domain.errors import InputError, ModelError
+from domain.skills import Judged, Pattern, Skill
+from domain.trajectory import Event, QuestionAsked, Retrieved
+from skills.bans import hurts
+from skills.review import review
+from skills.signals import course_of, signals
+from skills.writer import Example, SkillWriter, Words
+from store.queries import learning
+from store.queries import skills as stored
+from store.queries.trajectories import events_of
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
+    from store.database import Store
+
+BATCH = 64
+PROMOTED_AT = 8
+"""Observations of a pattern that make a skill, and again as many that refine it."""
+
+
+class Learned(Frozen):
+    """What a batch changed. ``refused`` are patterns of which no skill could be made, and why."""
+
+    answers: int
+    observations: int
+    written: tuple[Skill, ...] = ()
+    refused: tuple[str, ...] = ()
+    banned: tuple[str, ...] = ()
+
+
+def judge(store: Store, judged: Judged) -> None:
+    """Put on record whether an answer is right; a later word replaces an earlier one.
+
+    Raises:
+        NotFound: there is no such trajectory.
+    """
+    with store.begin() as session:
+        learning.put_judgement(session, judged)
+
+
+def learn(store: Store, writer: SkillWriter, words: Words) -> Learned:
+    """Learn from at most one batch of answers that were judged since the last time."""
+    with store.begin() as session:
+        batch = learning.unlearned(session, BATCH)
+        count = sum(_observe(session, one) for one in batch)
+    written, refused = _promote(store, writer, words)
+    with store.begin() as session:
+        banned = _ban(session)
+    return Learned(
+        answers=len(batch),
+        observations=count,
+        written=tuple(written),
+        refused=tuple(refused),
+        banned=tuple(banned),
+    )
+
+
+def _observe(session: Session, judged: Judged) -> int:
+    """Note the signals of an answer, once."""
+    learning.mark_learned(session, judged.trajectory)
+    events = events_of(session, judged.trajectory)
+    course = course_of(events)
+    if judged.right is None or course is None:
+        return 0
+    found = signals(course, _attempts(events), right=judged.right)
+    learning.add_observations(session, judged, found)
+    return len(found)
+
+
+def _attempts(events: Sequence[Event]) -> int:
+    asked = next(event for event in events if isinstance(event, QuestionAsked))
+    return asked.setup.settings.attempts
+
+
+def _promote(store: Store, writer: SkillWriter, words: Words) -> tuple[list[Skill], list[str]]:
+    """Skills for the patterns that recur; what cannot be written is tried again next time."""
+    with store.begin() as session:
+        due = learning.recurring(session, PROMOTED_AT)
+    made: list[Skill] = []
+    refused: list[str] = []
+    for pattern, trajectories in due:
+        try:
+            made.append(_made(store, writer, words, pattern, trajectories))
+        except (InputError, ModelError) as error:
+            refused.append(f"{pattern.name}: {error}")
+    return made, refused
+
+
+def _made(
+    store: Store,
+    writer: SkillWriter,
+    words: Words,
+    pattern: Pattern,
+    trajectories: Sequence[str],
+) -> Skill:
+    """The skill for a pattern, stored with what it was made of.
+
+    Raises:
+        InputError: it does not pass the review.
+        ModelError: it could not be written.
+    """
+    with store.begin() as session:
+        known = learning.latest_of(session, pattern.name)
+        examples = [_example(session, name) for name in trajectories]
+        names, answers = stored.known_names(session), learning.answers_of(session, trajectories)
+    draft = writer.write(pattern, examples, known, words)
+    skill = draft.model_copy(update={"version": known.version + 1 if known else 1})
+    if faults := review(skill, names, answers):
+        raise InputError("; ".join(faults))
+    with store.begin() as session:
+        stored.add(session, skill)
+        learning.link(session, pattern, trajectories, skill)
+    return skill
+
+
+def _example(session: Session, trajectory: str) -> Example:
+    events = events_of(session, trajectory)
+    asked = next(event for event in events if isinstance(event, QuestionAsked))
+    course = course_of(events)
+    assert course is not None  # noqa: S101 - it was observed, so it ended
+    searches = (e for e in events if isinstance(e, Retrieved) and e.round > 0)
+    modes = tuple(event.mode for event in searches)
+    return Example(trajectory, asked.question.text, course, modes)
+
+
+def _ban(session: Session) -> list[str]:
+    every = learning.judgements(session)
+    by_trajectory = {one.trajectory: one for one in every}
+    banned = []
+    for kept in stored.latest(session):
+        names = learning.given(session, kept.skill)
+        told = [by_trajectory[name] for name in names if name in by_trajectory]
+        if not kept.banned and hurts(told, every):
+            stored.set_banned(session, kept.skill.name, banned=True)
+            banned.append(kept.skill.name)
+    return banned

@@ -1,0 +1,79 @@
+"""The skill writer with a language model. What it writes is reviewed by code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from string import Template
+from typing import Protocol
+
+from pydantic import BaseModel, Field, ValidationError
+
+from domain.errors import ModelError
+from domain.skills import Pattern, Skill
+from models.chat import Reply
+from models.messages import Message, user
+from skills.writer import ADVICE, Example, LocalSkillWriter, Words
+
+PROMPT = Path(__file__).parent / "prompts" / "write.md"
+SHOWN = 20
+"""Questions that the model is shown at most."""
+LINE = 300
+
+
+class WrittenSkill(BaseModel):
+    """Advice for questions of one kind."""
+
+    description: str = Field(min_length=1, max_length=300)
+    triggers: list[str] = Field(default=[], max_length=12)
+    instructions: list[str] = Field(min_length=1, max_length=5)
+
+
+class Chat(Protocol):
+    """Asks the model (``models.chat.StructuredChat``)."""
+
+    def ask(
+        self, messages: Sequence[Message], schema: type[WrittenSkill], *, purpose: str
+    ) -> Reply[WrittenSkill]:
+        """A value of type ``schema``."""
+
+
+class LlmSkillWriter:
+    """Has a language model word the advice; the policy is what the examples have in common."""
+
+    def __init__(self, chat: Callable[[], Chat]) -> None:
+        self._chat = chat
+        self._local = LocalSkillWriter()
+
+    def write(
+        self, pattern: Pattern, examples: Sequence[Example], known: Skill | None, words: Words
+    ) -> Skill:
+        """The skill for a pattern.
+
+        Raises:
+            ModelError: the model gives none, or one that is no skill.
+        """
+        base = self._local.write(pattern, examples, known, words)
+        ask = _prompt(pattern, examples, known)
+        written = self._chat().ask([user(ask)], WrittenSkill, purpose="skill").value
+        try:
+            return Skill.model_validate(base.model_dump() | written.model_dump())
+        except ValidationError as error:
+            raise ModelError(f"what was written is no skill: {error.errors()[0]['msg']}") from error
+
+
+def _prompt(pattern: Pattern, examples: Sequence[Example], known: Skill | None) -> str:
+    lines = [f"<question>{_quoted(one.question)}</question>" for one in examples[:SHOWN]]
+    earlier = "\n".join(f"- {line}" for line in known.instructions) if known else ""
+    return Template(PROMPT.read_text(encoding="utf-8")).substitute(
+        signal=pattern.signal.value.replace("_", " "),
+        kind=_quoted(pattern.question_type),
+        meaning=" ".join(ADVICE[pattern.signal]),
+        examples="\n".join(lines),
+        known=f"What was learned of it before, to be refined:\n{earlier}" if earlier else "",
+    )
+
+
+def _quoted(text: str) -> str:
+    """A text on one line that cannot close the marks around it."""
+    return " ".join(text.replace("<", "(").replace(">", ")").split())[:LINE]

@@ -1,0 +1,112 @@
+"""The port of who puts a pattern into words, and the writer that needs no language model."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from domain.asking import Mode
+from domain.skills import Pattern, Policy, Signal, Skill
+from skills.signals import Course
+
+TRIGGERS = 5
+LONGEST = 3
+"""Modes of a policy at most: one for each attempt."""
+
+
+@dataclass(frozen=True)
+class Example:
+    """A trajectory in which a pattern was seen. ``modes`` are those of its searches, in order."""
+
+    trajectory: str
+    question: str
+    course: Course
+    modes: tuple[Mode, ...] = ()
+
+
+class SkillWriter(Protocol):
+    """Makes a skill of a pattern; code reviews it before it is kept."""
+
+    def write(
+        self, pattern: Pattern, examples: Sequence[Example], known: Skill | None, words: Words
+    ) -> Skill:
+        """The skill for a pattern; ``known`` is what is to be refined.
+
+        Raises:
+            ModelError: no skill could be written.
+        """
+
+
+class Words(Protocol):
+    """Finds the words that a question is about."""
+
+    def __call__(self, text: str) -> Iterable[str]:
+        """Words without those that every question has."""
+
+
+ADVICE: dict[Signal, tuple[str, ...]] = {
+    Signal.CALIBRATION: (
+        "Sure answers to such questions were often wrong: look for a second piece of evidence.",
+        "Where sources differ, say so and be less sure.",
+    ),
+    Signal.SEARCH_FAIL: (
+        "Long searches for such questions often failed: change the mode, not only the words.",
+    ),
+    Signal.ERROR: ("Such questions are often answered wrongly: compare all evidence first.",),
+    Signal.HARD_WIN: ("Such questions took several searches: go on after the first finding.",),
+    Signal.SEARCH_WIN: ("One search is often enough for such questions: answer when it fits.",),
+    Signal.DECOMPOSE_WIN: ("Split such questions into their parts, and settle each.",),
+    Signal.DECOMPOSE_FAIL: ("Splitting such questions did not help: ask for the one fact.",),
+    Signal.DECOMPOSE_MISS: ("Left whole, such questions went wrong: split them into parts.",),
+    Signal.SUBTASK_STALL: (
+        "Subtasks of such questions got stuck: put them more widely, or drop what is not needed.",
+    ),
+}
+"""What each signal teaches, whoever learns it."""
+
+SPLITS = {
+    Signal.DECOMPOSE_WIN: True,
+    Signal.DECOMPOSE_MISS: True,
+    Signal.DECOMPOSE_FAIL: False,
+    Signal.SUBTASK_STALL: False,
+}
+
+
+class LocalSkillWriter:
+    """Composes a skill from what its examples have in common: words, and modes that won."""
+
+    def write(
+        self, pattern: Pattern, examples: Sequence[Example], known: Skill | None, words: Words
+    ) -> Skill:
+        """The skill for a pattern; the same examples give the same skill."""
+        triggers = common(examples, words)
+        about = f", such as those about {', '.join(triggers)}" if triggers else ""
+        kind = pattern.question_type.replace("_", " ")
+        return Skill(
+            name=known.name if known else pattern.name,
+            topic=pattern.signal.topic,
+            tone=pattern.signal.tone,
+            description=f"Questions of the kind {kind}{about}",
+            triggers=triggers,
+            instructions=ADVICE[pattern.signal],
+            policy=Policy(
+                modes=winning(examples) if pattern.signal.value.endswith("_win") else (),
+                split=SPLITS.get(pattern.signal),
+            ),
+        )
+
+
+def common(examples: Sequence[Example], words: Words) -> tuple[str, ...]:
+    """The words that at least half of the questions have, most frequent first."""
+    counted = Counter(word for one in examples for word in dict.fromkeys(words(one.question)))
+    shared = [word for word, count in counted.items() if 2 * count >= len(examples)]
+    return tuple(sorted(shared, key=lambda word: (-counted[word], word))[:TRIGGERS])
+
+
+def winning(examples: Sequence[Example]) -> tuple[Mode, ...]:
+    """The beginning of a search that most examples share; none where they differ."""
+    starts = Counter(one.modes[:LONGEST] for one in examples if one.modes)
+    best = sorted(starts.items(), key=lambda pair: (-pair[1], pair[0]))[:1]
+    return best[0][0] if best and 2 * best[0][1] > len(examples) else ()

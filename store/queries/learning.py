@@ -1,0 +1,139 @@
+"""Judged answers, what was observed in them, and what was made of that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from sqlalchemy import func, select, update
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from domain.errors import NotFound
+from domain.skills import Judged, Pattern, Signal, Skill
+from store.queries import skills as stored
+from store.schema import JudgementRow, ObservationRow, TrajectoryEventRow, TrajectoryRow
+
+
+def put_judgement(session: Session, judged: Judged) -> None:
+    """Put on record whether an answer is right; one that changes is learned from again.
+
+    Raises:
+        NotFound: there is no such trajectory.
+    """
+    if session.get(TrajectoryRow, judged.trajectory) is None:
+        raise NotFound(
+            f"there is no trajectory {judged.trajectory!r}: 'homer trajectory' lists them"
+        )
+    values = {"question_type": judged.question_type, "right": judged.right}
+    row = insert(JudgementRow).values(trajectory_id=judged.trajectory, **values)
+    changed = JudgementRow.right.is_distinct_from(row.excluded.right)
+    session.execute(
+        row.on_conflict_do_update(
+            index_elements=["trajectory_id"], set_={**values, "learned": False}, where=changed
+        )
+    )
+
+
+def unlearned(session: Session, most: int) -> list[Judged]:
+    """Judged answers that were not learned from yet, oldest first."""
+    rows = session.scalars(
+        select(JudgementRow)
+        .where(~JudgementRow.learned)
+        .order_by(JudgementRow.judged_at, JudgementRow.trajectory_id)
+        .limit(most)
+        .with_for_update(skip_locked=True)
+    )
+    return [_judged(row) for row in rows]
+
+
+def judgements(session: Session) -> list[Judged]:
+    """All judged answers."""
+    rows = session.scalars(select(JudgementRow).order_by(JudgementRow.trajectory_id))
+    return [_judged(row) for row in rows]
+
+
+def _judged(row: JudgementRow) -> Judged:
+    return Judged(trajectory=row.trajectory_id, question_type=row.question_type, right=row.right)
+
+
+def mark_learned(session: Session, trajectory: str) -> None:
+    """An answer was learned from; what was observed in it before is forgotten, unless used."""
+    session.execute(
+        update(JudgementRow).where(JudgementRow.trajectory_id == trajectory).values(learned=True)
+    )
+    rows = ObservationRow
+    session.query(rows).filter(rows.trajectory_id == trajectory, rows.skill.is_(None)).delete()
+
+
+def add_observations(session: Session, judged: Judged, signals: Iterable[Signal]) -> None:
+    """Note the signals of an answer; one that a skill was made of stays as it is."""
+    values = [
+        {
+            "trajectory_id": judged.trajectory,
+            "signal": signal,
+            "question_type": judged.question_type,
+        }
+        for signal in signals
+    ]
+    if values:
+        session.execute(insert(ObservationRow).values(values).on_conflict_do_nothing())
+
+
+def recurring(session: Session, least: int) -> list[tuple[Pattern, list[str]]]:
+    """Patterns with so many observations that no skill was made of, and their trajectories."""
+    rows = ObservationRow
+    names = func.array_agg(rows.trajectory_id)
+    found = session.execute(
+        select(rows.signal, rows.question_type, names)
+        .where(rows.skill.is_(None))
+        .group_by(rows.signal, rows.question_type)
+        .having(func.count() >= least)
+        .order_by(rows.signal, rows.question_type)
+    )
+    return [
+        (Pattern(signal=Signal(signal), question_type=kind), sorted(trajectories))
+        for signal, kind, trajectories in found
+    ]
+
+
+def link(session: Session, pattern: Pattern, trajectories: Sequence[str], skill: Skill) -> None:
+    """Note which observations a skill was made of."""
+    rows = ObservationRow
+    session.execute(
+        update(rows)
+        .where(
+            rows.signal == pattern.signal,
+            rows.question_type == pattern.question_type,
+            rows.trajectory_id.in_(trajectories),
+        )
+        .values(skill=skill.name, version=skill.version)
+    )
+
+
+def made_of(session: Session, skill: str) -> list[str]:
+    """The trajectories that a skill was learned from, in all its versions."""
+    rows = ObservationRow
+    query = select(rows.trajectory_id).where(rows.skill == skill).distinct()
+    return sorted(session.scalars(query))
+
+
+def latest_of(session: Session, name: str) -> Skill | None:
+    """The latest version of a skill, if there is one."""
+    known = stored.versions(session, name)
+    return known[-1] if known else None
+
+
+def given(session: Session, skill: Skill) -> list[str]:
+    """The trajectories whose question was given this version of a skill."""
+    has = TrajectoryEventRow.payload["skills"].contains(
+        [{"name": skill.name, "version": skill.version}]
+    )
+    query = select(TrajectoryEventRow.trajectory_id).where(TrajectoryEventRow.kind == "skills", has)
+    return sorted(session.scalars(query))
+
+
+def answers_of(session: Session, trajectories: Sequence[str]) -> list[str]:
+    """The texts of answers, which no skill may give away."""
+    query = select(TrajectoryRow.answer).where(TrajectoryRow.id.in_(trajectories))
+    texts = {str(answer["text"]) for answer in session.scalars(query) if answer}
+    return sorted(texts)

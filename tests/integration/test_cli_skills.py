@@ -1,0 +1,84 @@
+"""``homer skills`` as a person uses it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from cli.main import app
+from skills.shelf import find_skill
+from store.database import Store
+from tests.integration.test_learning import answered
+from tests.support.machine import watched
+
+FILE = """
+[[skills]]
+name = "order-of-events"
+topic = "mode"
+description = "Questions about what happened first"
+triggers = ["before"]
+instructions = ["Find both events first."]
+[skills.policy]
+modes = ["event", "video"]
+split = false
+"""
+
+
+def homer(*arguments: str) -> Result:
+    return CliRunner().invoke(app, list(arguments))
+
+
+@pytest.fixture
+def library(store: Store, monkeypatch: pytest.MonkeyPatch) -> Store:
+    watched(store)
+    monkeypatch.setenv("HOMER_HOME", str(store.home.root))
+    monkeypatch.setenv("HOMER_DATABASE_URL", store.url)
+    return store
+
+
+def test_from_a_file_to_a_ban_and_back(library: Store, tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(FILE)
+    assert "no skills yet" in homer("skills").stderr
+    mine = str(tmp_path / "mine.toml")
+    assert homer("skills", "import", mine).stdout == "order-of-events: version 1\n"
+    again = homer("skills", "import", mine)
+    assert (again.stdout, "as they are" in again.stderr) == ("", True)
+    listed = homer("skills").stdout
+    assert "order-of-events" in listed
+    assert "in use" in listed
+    shown = homer("skills", "show", "order-of-events").stdout
+    assert "- Find both events first." in shown
+    assert "search in the order event, video" in shown
+    assert "leave the question whole" in shown
+    homer("skills", "ban", "order-of-events")
+    assert find_skill(library, "order-of-events").banned
+    assert "banned" in homer("skills", "show", "order-of-events").stdout
+    homer("skills", "unban", "order-of-events")
+    out = tmp_path / "out.json"
+    homer("skills", "export", "--out", str(out))
+    assert json.loads(out.read_text())["skills"][0]["name"] == "order-of-events"
+    assert json.loads(homer("skills", "list", "--json").stdout)[0]["banned"] is False
+
+
+def test_answers_that_are_judged_are_learned_from(library: Store) -> None:
+    for n in range(8):
+        answered(library, f"abc{n}", "who", right=None, rounds=1)
+    for n in range(8):
+        homer("skills", "judge", f"abc{n}", "right")
+    ran = homer("skills", "learn")
+    assert ran.stdout == "search-win-who: version 1\n"
+    assert "learned from 8 answers" in ran.stderr
+    shown = homer("skills", "show", "search-win-who").stdout
+    assert "learned from abc0 abc1" in shown
+
+
+def test_what_cannot_be_done_is_said(library: Store, tmp_path: Path) -> None:
+    assert homer("skills", "show", "nothing").exit_code == 2
+    assert "homer skills" in homer("skills", "ban", "nothing").stderr
+    assert homer("skills", "judge", "abc", "maybe").exit_code == 2
+    assert homer("skills", "judge", "abc", "right").exit_code == 2
+    (tmp_path / "bad.json").write_text('{"skills": 3}')
+    assert homer("skills", "import", str(tmp_path / "bad.json")).exit_code == 2

@@ -1,0 +1,208 @@
+"""A learner with planted patterns: exactly those become skills, and the harmful one is banned."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from domain.asking import Answer, Mode, Question, Subtask, SubtaskState
+from domain.errors import NotFound
+from domain.skills import Judged, RoutedSkill, Skill, Tone
+from domain.trajectory import Ended, Event, Planned, QuestionAsked, Retrieved, SkillsRouted
+from domain.view import MemoryView, Scope
+from flows.desk import Desk
+from flows.learn import learn_all, skill_writer
+from memory.retrieval.words import content_words
+from models.profile import ChatSpec, Profile
+from models.toolbox import Toolbox
+from skills.learn import BATCH, Learned, judge, learn
+from skills.shelf import find_skill, list_skills
+from skills.writer import LocalSkillWriter
+from store.database import Store
+from store.queries.learning import made_of
+from store.queries.trajectories import add_trajectory, append_events, end_trajectory
+from tests.support.machine import VIDEO, watched
+from tests.support.openai_server import OpenAIServer
+
+VIEW = MemoryView(scopes=(Scope(video=VIDEO, last_clip=0),))
+WRITER = LocalSkillWriter()
+
+
+@pytest.fixture
+def library(store: Store) -> Store:
+    watched(store)
+    return store
+
+
+def answered(
+    store: Store,
+    name: str,
+    kind: str,
+    *,
+    right: bool | None,
+    rounds: int = 2,
+    text: str = "Who opens the gate?",
+    given: Sequence[Skill] = (),
+) -> None:
+    """A trajectory as it would be recorded, and the verdict on it."""
+    question = Question(text=text, videos=(VIDEO,), type=kind)
+    task = Subtask(id="t1", text=text, state=SubtaskState.RESOLVED, attempts=1)
+    answer = Answer(text="a box of old letters", confidence=0.5, citations=(), retrieved=())
+    skills = tuple(
+        RoutedSkill(name=s.name, version=s.version, tone=s.tone, score=0.9, instructions=("x",))
+        for s in given
+    )
+    searches = [
+        Retrieved(round=n, mode=Mode.VIDEO, query=f"query {n}", evidence=())
+        for n in range(1, rounds + 1)
+    ]
+    end = Ended(state="done", why="", answer=answer, rounds=rounds, tokens=0)
+    asked = QuestionAsked(
+        question=question, machine="homer", profile="local", reasoner="planted", view=VIEW
+    )
+    events: list[Event] = [
+        asked, SkillsRouted(skills=skills), Planned(subtasks=(task,)), *searches, end
+    ]  # fmt: skip
+    with store.begin() as session:
+        add_trajectory(session, name, question, VIEW, "homer", "local")
+        cursor: Any = session.connection().connection.cursor()
+        append_events(cursor, name, 0, events)
+        end_trajectory(session, name, "done", answer, 0, 1.0)
+    judge(store, Judged(trajectory=name, question_type=kind, right=right))
+
+
+def learned(store: Store) -> Learned:
+    return learn(store, WRITER, content_words)
+
+
+def names(store: Store) -> list[str]:
+    return [one.skill.name for one in list_skills(store)]
+
+
+def test_the_eighth_observation_makes_a_skill_and_no_sooner(library: Store) -> None:
+    for n in range(7):
+        answered(library, f"w{n}", "who", right=True, rounds=1)
+    assert learned(library).written == ()
+    answered(library, "w7", "who", right=True, rounds=1)
+    (skill,) = learned(library).written
+    assert (skill.name, skill.version, skill.tone) == ("search-win-who", 1, Tone.POSITIVE)
+    assert skill.policy.modes == (Mode.VIDEO,)
+    assert set(skill.triggers) == {"opens", "gate"}
+    with library.begin() as session:
+        assert made_of(session, skill.name) == [f"w{n}" for n in range(8)]
+
+
+def test_exactly_the_planted_patterns_become_skills(library: Store) -> None:
+    for n in range(8):
+        answered(library, f"easy{n}", "who", right=True, rounds=1)
+        answered(library, f"hard{n}", "why", right=True, rounds=3)
+        answered(library, f"plain{n}", "where", right=True, rounds=2)
+        answered(library, f"odd{n}", f"type {n}", right=False, rounds=5)
+        answered(library, f"none{n}", "how", right=None, rounds=5)
+    learned(library)
+    assert names(library) == ["hard-win-why", "search-win-who"]
+
+
+def test_as_many_observations_again_refine_it(library: Store) -> None:
+    for n in range(8):
+        answered(library, f"w{n}", "who", right=True, rounds=1)
+    learned(library)
+    for n in range(8, 15):
+        answered(library, f"w{n}", "who", right=True, rounds=1, text="Who shuts the door?")
+    assert learned(library).written == ()
+    answered(library, "w15", "who", right=True, rounds=1, text="Who shuts the door?")
+    (skill,) = learned(library).written
+    assert skill.version == 2
+    assert set(skill.triggers) == {"shuts", "door"}
+    assert names(library) == ["search-win-who"]
+
+
+def test_a_skill_that_hurts_is_banned_by_the_batch_that_shows_it(library: Store) -> None:
+    for n in range(8):
+        answered(library, f"w{n}", "who", right=True, rounds=1)
+    (skill,) = learned(library).written
+    for n in range(4):
+        answered(library, f"with{n}", "who", right=n == 0, given=[skill])
+    assert learned(library).banned == ()
+    answered(library, "with4", "who", right=False, given=[skill])
+    assert learned(library).banned == (skill.name,)
+    assert find_skill(library, skill.name).banned
+
+
+def test_a_helpful_skill_is_kept_in_use(library: Store) -> None:
+    for n in range(8):
+        answered(library, f"w{n}", "who", right=True, rounds=1)
+    (skill,) = learned(library).written
+    for n in range(8):
+        answered(library, f"with{n}", "who", right=True, given=[skill])
+        answered(library, f"without{n}", "who", right=n % 2 == 0)
+    assert learned(library).banned == ()
+
+
+def test_a_batch_is_of_64_answers_and_each_is_learned_from_once(library: Store) -> None:
+    for n in range(BATCH + 3):
+        answered(library, f"t{n:02d}", "where", right=True, rounds=2)
+    assert [learned(library).answers for _ in range(3)] == [BATCH, 3, 0]
+
+
+def test_a_verdict_that_changes_is_learned_from_again(library: Store) -> None:
+    answered(library, "a", "who", right=True, rounds=1)
+    assert learned(library).observations == 1
+    judge(library, Judged(trajectory="a", question_type="who", right=True))
+    assert learned(library).answers == 0
+    judge(library, Judged(trajectory="a", question_type="who", right=False))
+    batch = learned(library)
+    assert (batch.answers, batch.observations) == (1, 2)
+
+
+def test_a_verdict_is_about_an_answer(store: Store) -> None:
+    with pytest.raises(NotFound, match="homer trajectory"):
+        judge(store, Judged(trajectory="nothing", question_type="who", right=True))
+
+
+def llm_desk(library: Store, server: OpenAIServer) -> Desk:
+    spec = ChatSpec(model="openai:test", base_url=server.base_url)
+    profile = Profile(name="test", reasoner="llm", chat={"default": spec})
+    return Desk(library.home, library, profile, Toolbox(profile, library.home.weights))
+
+
+GOOD = {
+    "description": "Questions about who does something",
+    "triggers": ["who"],
+    "instructions": ["Search for the deed first, then for the one who did it."],
+}
+
+
+def test_a_model_words_the_advice_and_its_call_is_recorded(library: Store) -> None:
+    for n in range(8):
+        answered(library, f"w{n}", "who", right=True, rounds=1, text="Who <b>opens</b> it?")
+    with OpenAIServer([GOOD]) as server:
+        (batch,) = list(learn_all(llm_desk(library, server)))
+        (sent,) = server.texts()
+    (skill,) = batch.written
+    assert skill.instructions == tuple(GOOD["instructions"])
+    assert skill.policy.modes == (Mode.VIDEO,)
+    assert "<question>Who (b)opens(/b) it?</question>" in sent
+
+
+def test_what_a_model_writes_is_reviewed_and_asked_for_again_next_time(library: Store) -> None:
+    for n in range(8):
+        answered(library, f"w{n}", "who", right=True, rounds=1)
+    bad = GOOD | {"instructions": ["Answer: a box of old letters."]}
+    with OpenAIServer([bad, GOOD]) as server:
+        desk = llm_desk(library, server)
+        (refused,) = learn(library, skill_writer(desk), content_words).refused
+        assert "is the answer of a question" in refused
+        assert list_skills(library) == []
+        assert learn(library, skill_writer(desk), content_words).written
+
+
+def test_a_model_that_cannot_be_reached_loses_nothing(library: Store) -> None:
+    for n in range(8):
+        answered(library, f"w{n}", "who", right=True, rounds=1)
+    with OpenAIServer([{"instructions": []}]) as server:
+        (batch,) = list(learn_all(llm_desk(library, server)))
+    assert "does not fit" in batch.refused[0]
+    assert [one.name for one in learned(library).written] == ["search-win-who"]

@@ -1,0 +1,128 @@
+"""What judged answers say, which skills hurt, and what the writer without a model makes of it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from domain.asking import Mode, Subtask, SubtaskState
+from domain.skills import Judged, Pattern, Signal, Tone, Topic
+from memory.retrieval.words import content_words
+from skills.bans import hurts
+from skills.review import review
+from skills.signals import Course, signals
+from skills.writer import ADVICE, Example, LocalSkillWriter, winning
+
+DONE, STUCK = SubtaskState.RESOLVED, SubtaskState.PARTIAL
+
+
+def course(rounds: int = 2, queries: int = 2, sure: float = 0.5, *states: SubtaskState) -> Course:
+    tasks = [Subtask(id=f"t{i}", text="x", state=s, attempts=3) for i, s in enumerate(states, 1)]
+    return Course(rounds=rounds, queries=queries, confidence=sure, subtasks=tuple(tasks))
+
+
+@pytest.mark.parametrize(
+    ("went", "right", "expected"),
+    [
+        (course(2, 2, 0.5, DONE), True, set()),
+        (course(1, 1, 0.9, DONE), True, {Signal.SEARCH_WIN}),
+        (course(3, 2, 0.9, DONE), True, {Signal.HARD_WIN}),
+        (course(3, 1, 0.9, DONE), True, set()),
+        (course(2, 2, 0.5, DONE, DONE), True, {Signal.DECOMPOSE_WIN}),
+        (course(2, 2, 0.5, DONE, STUCK), True, set()),
+        (course(3, 3, 0.79, DONE), False, {Signal.ERROR, Signal.DECOMPOSE_MISS}),
+        (course(3, 3, 0.8, DONE), False, {Signal.ERROR, Signal.CALIBRATION, Signal.DECOMPOSE_MISS}),
+        (course(4, 3, 0.1, DONE), False, {Signal.ERROR, Signal.SEARCH_FAIL, Signal.DECOMPOSE_MISS}),
+        (course(2, 2, 0.1, DONE, DONE), False, {Signal.ERROR, Signal.DECOMPOSE_FAIL}),
+        (
+            course(2, 2, 0.1, DONE, STUCK),
+            False,
+            {Signal.ERROR, Signal.DECOMPOSE_FAIL, Signal.SUBTASK_STALL},
+        ),
+    ],
+)
+def test_the_signals_of_the_paper(went: Course, right: bool, expected: set[Signal]) -> None:
+    assert set(signals(went, 3, right=right)) == expected
+
+
+def test_what_a_signal_teaches_has_a_topic_and_a_tone() -> None:
+    assert Signal.CALIBRATION.topic is Topic.CALIBRATION
+    assert Signal.SUBTASK_STALL.topic is Topic.DECOMPOSITION
+    assert Signal.SEARCH_FAIL.topic is Topic.MODE
+    wins = {signal for signal in Signal if signal.tone is Tone.POSITIVE}
+    assert wins == {Signal.HARD_WIN, Signal.SEARCH_WIN, Signal.DECOMPOSE_WIN}
+
+
+def judged(rights: str, kind: str = "who", first: int = 0) -> list[Judged]:
+    told = {"+": True, "-": False, "?": None}
+    return [
+        Judged(trajectory=f"{kind}{first + i}", question_type=kind, right=told[mark])
+        for i, mark in enumerate(rights)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("given_", "others", "banned"),
+    [
+        ("--", "+", False),
+        ("---", "", True),
+        ("???---", "", True),
+        ("-?-", "+++", False),
+        ("+---", "++++++++", False),
+        ("+----", "++++++++", True),
+        ("++---", "++--", False),
+        ("+++++", "+", False),
+        ("++++-", "+" * 20, True),
+    ],
+)
+def test_a_skill_that_does_worse_than_its_type_is_banned(
+    given_: str, others: str, banned: bool
+) -> None:
+    with_it = judged(given_)
+    assert hurts(with_it, [*with_it, *judged(others, first=99)]) is banned
+
+
+def test_a_skill_is_measured_by_the_types_that_it_was_given_to() -> None:
+    hard = judged("+----", "why")
+    assert not hurts(hard, [*hard, *judged("+" * 20, "who"), *judged("-" * 9, "why", 50)])
+
+
+@given(st.text(alphabet="+-?", max_size=12), st.text(alphabet="+-?", max_size=12))
+def test_a_skill_that_is_always_right_is_never_banned(given_: str, others: str) -> None:
+    with_it = judged(given_.replace("-", "+"))
+    assert not hurts(with_it, [*with_it, *judged(others, first=99)])
+
+
+def example(text: str, *modes: Mode) -> Example:
+    return Example("t", text, course(), modes)
+
+
+QUESTIONS = [
+    example("Who opens the green gate?", Mode.VIDEO, Mode.EVENT),
+    example("Who shuts the gate at night?", Mode.VIDEO, Mode.EVENT),
+    example("Who paints the gate green?", Mode.EVENT),
+]
+
+
+@pytest.mark.parametrize("signal", list(Signal))
+def test_every_signal_becomes_a_skill_that_passes_the_review(signal: Signal) -> None:
+    pattern = Pattern(signal=signal, question_type="Cross-Modal (CM)")
+    skill = LocalSkillWriter().write(pattern, QUESTIONS, None, content_words)
+    assert review(skill) == ()
+    assert skill.name == f"{signal.value.replace('_', '-')}-cross-modal-cm"
+    assert "gate" in skill.triggers
+    assert skill.instructions == ADVICE[signal]
+
+
+def test_the_searches_that_most_winners_share_are_the_policy() -> None:
+    assert winning(QUESTIONS) == (Mode.VIDEO, Mode.EVENT)
+    assert winning(QUESTIONS[1:]) == ()
+    assert winning([]) == ()
+
+
+def test_a_refined_skill_keeps_its_name() -> None:
+    pattern = Pattern(signal=Signal.ERROR, question_type="who")
+    known = LocalSkillWriter().write(pattern, QUESTIONS, None, content_words)
+    renamed = known.model_copy(update={"name": "mine"})
+    assert LocalSkillWriter().write(pattern, QUESTIONS[:1], renamed, content_words).name == "mine"
