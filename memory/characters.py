@@ -18,7 +18,7 @@ from memory.identities import Recognised
 from memory.people import People
 from store.queries import characters as stored
 from store.queries.characters import CharacterAt
-from store.queries.identities import Support, add_statements, support_for
+from store.queries.identities import Support, add_statements, identity_rows, support_for
 
 ACCEPT_SUPPORT = 4.0
 """Support at which a statement is accepted; one second of speech with one face in view is 1."""
@@ -78,6 +78,9 @@ def join_voices(
 ) -> None:
     """Record statements, and move each voice to the character that now has most support."""
     ids = {(one.kind, one.number): one.id for one in people.identities().values()}
+    said = {(IdentityKind.FACE, one.face) for one in statements}
+    said |= {(IdentityKind.VOICE, one.voice) for one in statements}
+    ids |= identity_rows(session, video_id, said - ids.keys())
     add_statements(session, video_id, statements, ids)
     voices = sorted({ids[(IdentityKind.VOICE, one.voice)] for one in statements})
     supports = support_for(session, voices) if voices else []

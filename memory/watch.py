@@ -16,6 +16,7 @@ from memory.characters import Call, call, introduce, join_voices, source_of_name
 from memory.corrected import learned_people, people_of
 from memory.facts import store_memories
 from memory.identities import Engine, Recognised, keep_exemplars, recognise
+from memory.joining import by_company, by_names
 from memory.lines import clip_text, searchable
 from memory.matching import direction
 from memory.people import People
@@ -174,8 +175,13 @@ class _Maker:
         source = self.writers.clip.source
         calls = [Call(tag, name, source_of_name(tag, source)) for tag, name in written.names]
         call(self.session, calls, people, clip)
-        join_voices(self.session, self.video_id, written.statements, people, clip)
-        if calls or written.statements:
+        statements = (
+            *written.statements,
+            *by_names(self.session, self.video_id, calls, clip),
+            *by_company(self.session, self.video_id, people, percept.clip),
+        )
+        join_voices(self.session, self.video_id, statements, people, clip)
+        if calls or statements:
             people = people_of(self.session, self.video_id, recognised, clip)
         return people, written
 

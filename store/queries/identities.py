@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pgvector.sqlalchemy import VECTOR
-from sqlalchemy import Integer, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Integer, delete, func, insert, select, tuple_, update
 from sqlalchemy.orm import Session
 
 from domain.media import IdentityKind
@@ -87,6 +87,19 @@ def add_identities(
         Identity(id=row_id, kind=kind, number=row["number"], first_clip=clip)
         for row_id, row in zip(ids, rows, strict=True)
     ]
+
+
+def identity_rows(
+    session: Session, video_id: str, wanted: Iterable[tuple[IdentityKind, int]]
+) -> dict[tuple[IdentityKind, int], int]:
+    """The rows of identities of a video, by kind and number; those that are not there are not."""
+    pairs = [(str(kind), number) for kind, number in wanted]
+    if not pairs:
+        return {}
+    query = select(IdentityRow.kind, IdentityRow.number, IdentityRow.id).where(
+        IdentityRow.video_id == video_id, tuple_(IdentityRow.kind, IdentityRow.number).in_(pairs)
+    )
+    return {(IdentityKind(kind), number): row for kind, number, row in session.execute(query)}
 
 
 def seen_by(session: Session, identity_ids: Iterable[int], clip: int) -> None:
@@ -208,13 +221,44 @@ class SightingAt:
 
 def sightings_of(session: Session, video_id: str, kind: IdentityKind) -> list[SightingAt]:
     """Every sighting of a kind in a video, by time, then by the identity's number."""
+    return _sightings(session, IdentityRow.video_id == video_id, IdentityRow.kind == str(kind))
+
+
+def _sightings(session: Session, *where: ColumnElement[bool]) -> list[SightingAt]:
     query = (
         select(IdentityRow.number, SightingRow.start_ms, SightingRow.end_ms, SightingRow.box)
         .join(IdentityRow, IdentityRow.id == SightingRow.identity_id)
-        .where(IdentityRow.video_id == video_id, IdentityRow.kind == str(kind))
+        .where(*where)
         .order_by(SightingRow.start_ms, IdentityRow.number, SightingRow.id)
     )
     return [
         SightingAt(number, start, end, tuple(box) if box else None)
         for number, start, end, box in session.execute(query)
     ]
+
+
+def company_of(
+    session: Session, video_id: str, voice_id: int, clip: int, most: int
+) -> tuple[list[SightingAt], list[SightingAt]]:
+    """When a voice is heard in its latest clips up to ``clip``, and all faces seen in those.
+
+    Args:
+        session: an open transaction.
+        video_id: the video.
+        voice_id: the voice's row.
+        clip: the last clip that is looked at.
+        most: how many clips with the voice are looked back on.
+    """
+    row = SightingRow
+    mine = (row.video_id == video_id, row.identity_id == voice_id, row.clip <= clip)
+    clips = select(row.clip).where(*mine).distinct().order_by(row.clip.desc()).limit(most)
+    latest = sorted(session.scalars(clips))
+    return (
+        _sightings(session, row.identity_id == voice_id, row.clip.in_(latest)),
+        _sightings(
+            session,
+            row.video_id == video_id,
+            row.clip.in_(latest),
+            IdentityRow.kind == str(IdentityKind.FACE),
+        ),
+    )

@@ -1,0 +1,87 @@
+"""What is seen and heard reaches its bars, on short excerpts of the shared clips."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from evals.joining import join, starts
+from evals.perception import FACES_F1, SPEAKER_ERROR
+from evals.perception_faces import FaceReport, judge_joined, watch_faces
+from evals.perception_shots import judge_shots
+from evals.perception_voices import judge_voices, judge_words, marked_recordings
+from evals.scenes import PEOPLE
+from flows.desk import Desk
+from models.profile import load_profile
+from models.toolbox import Toolbox
+from store.database import Store
+from store.home import Home
+
+HEAVY = ("jackson", "pbs")
+LIGHT = [
+    replace(scene, end_ms=min(scene.end_ms, scene.start_ms + 1_600))
+    for scene in PEOPLE
+    if not scene.file.startswith(HEAVY)
+][:14]
+"""Known people, most of them twice, in little time."""
+
+
+@pytest.fixture(scope="module")
+def media(shared_media: Callable[[str], Path]) -> Path:
+    for scene in LIGHT:
+        shared_media(scene.file)
+    return shared_media("questions.json").parent
+
+
+@pytest.fixture(scope="module")
+def joined(media: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return join(LIGHT, media, tmp_path_factory.mktemp("joined") / "joined.mp4")
+
+
+def faces(home: Home, store: Store, toolbox: Toolbox, joined: Path) -> FaceReport:
+    """Faces of the joined video, in clips of five seconds, so that people return in other clips."""
+    profile = load_profile("local")
+    watch = profile.settings.watch.model_copy(update={"clip_ms": 5_000})
+    settings = profile.settings.model_copy(update={"watch": watch})
+    desk = Desk(home, store, profile.model_copy(update={"settings": settings}), toolbox)
+    return judge_joined("joined", "insightface", watch_faces(desk, joined, lambda: None), LIGHT)
+
+
+def test_people_are_known_again_from_clip_to_clip(
+    home: Home, store: Store, toolbox: Toolbox, joined: Path
+) -> None:
+    report = faces(home, store, toolbox, joined)
+    assert 100 * report.pairs.f1 >= FACES_F1
+    assert report.people == len({who for scene in LIGHT for who in scene.people})
+    assert report.twice == 0
+
+
+def test_cuts_are_found_at_least_as_well_as_by_the_reference(joined: Path) -> None:
+    pytest.importorskip("scenedetect")
+    cuts = starts(LIGHT)[1:-1]
+    report = judge_shots(joined, cuts, load_profile("local").settings.watch, lambda: None)
+    assert report.reference is not None
+    assert report.reference.right > len(cuts) / 2
+    assert report.ours.f1 >= report.reference.f1
+
+
+@pytest.mark.parametrize("name", ["pyannote_sample.flac", "dev01.flac"])
+def test_two_speakers_are_told_apart(name: str, media: Path, toolbox: Toolbox) -> None:
+    (marked,) = [one for one in marked_recordings(media) if one.path.name == name]
+    report = judge_voices(marked, toolbox, load_profile("local").settings.watch)
+    assert (report.speakers, report.voices) == (2, 2)
+    assert report.errors.rate <= SPEAKER_ERROR
+    assert report.strict.rate > report.errors.rate
+
+
+def test_words_that_are_read_out_are_understood(media: Path, toolbox: Toolbox) -> None:
+    clip, said = media / "w3c_perspective.mp4", media / "w3c_perspective.vtt"
+    steps: list[int] = []
+    settings = load_profile("local").settings.watch
+    report = judge_words(clip, said, toolbox, settings, lambda: steps.append(1))
+    assert report.errors.words > 30
+    assert report.errors.rate <= 10
+    assert steps == [1]

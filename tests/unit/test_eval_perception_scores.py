@@ -1,0 +1,183 @@
+"""The scores of what is seen and heard: each beside a plain way to work it out."""
+
+from __future__ import annotations
+
+from itertools import combinations, permutations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evals.cuts import Cuts, compare_cuts
+from evals.diarization import SpeakerErrors, Speech, speaker_errors
+from evals.pairs import Pairs, count_pairs
+from evals.words import word_errors, words_of
+
+LABELS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=14)
+
+
+@given(LABELS)
+def test_pairs_are_counted_as_by_looking_at_each(sightings: list[tuple[int, int]]) -> None:
+    every = list(combinations(sightings, 2))
+    plain = Pairs(
+        right=sum(a == b for a, b in every),
+        joined=sum(a[1] == b[1] for a, b in every),
+        same=sum(a[0] == b[0] for a, b in every),
+    )
+    assert count_pairs(sightings) == plain
+    assert 0 <= plain.f1 <= 1
+
+
+def test_one_person_split_in_two_loses_recall_and_two_taken_for_one_precision() -> None:
+    split = count_pairs([("ann", 1), ("ann", 1), ("ann", 2), ("ann", 2)])
+    assert (split.precision, split.recall) == (1.0, pytest.approx(1 / 3))
+    taken = count_pairs([("ann", 1), ("ann", 1), ("bob", 1), ("bob", 1)])
+    assert (taken.precision, taken.recall) == (pytest.approx(1 / 3), 1.0)
+    assert count_pairs([("ann", 7), ("bob", 8), ("ann", 7)]).f1 == 1
+
+
+TURNS = st.lists(
+    st.builds(
+        lambda start, length, who: Speech(start, start + length, who),
+        st.integers(0, 20),
+        st.integers(0, 8),
+        st.sampled_from("abc"),
+    ),
+    max_size=6,
+)
+
+
+def by_the_millisecond(
+    true: list[Speech], told: list[Speech], end: int, collar: int
+) -> SpeakerErrors:
+    """The same by looking at each millisecond under every mapping of names."""
+    merged = {
+        w: {t for s in true if s.who == w for t in range(s.start_ms, s.end_ms)} for w in "abc"
+    }
+    edges = [t for said in merged.values() for t in said if t - 1 not in said]
+    edges += [t + 1 for said in merged.values() for t in said if t + 1 not in said]
+    scored = [t for t in range(end) if not any(e - collar <= t < e + collar for e in edges)]
+    heard = {w: {t for s in told if s.who == w for t in range(s.start_ms, s.end_ms)} for w in "abc"}
+    options = []
+    for names in permutations("abc"):
+        mapping = dict(zip("abc", names, strict=True))
+        total = SpeakerErrors()
+        for t in scored:
+            real = {w for w in "abc" if t in merged[w]}
+            said = {mapping[w] for w in "abc" if t in heard[w]}
+            common = min(len(real), len(said))
+            total += SpeakerErrors(
+                len(real), len(real) - common, len(said) - common, common - len(real & said)
+            )
+        options.append(total)
+    return min(options, key=lambda one: one.confused_ms)
+
+
+@given(TURNS, TURNS, st.integers(0, 2))
+def test_speaker_errors_are_those_of_each_millisecond(
+    true: list[Speech], told: list[Speech], collar: int
+) -> None:
+    assert speaker_errors(true, told, [(0, 25)], collar) == by_the_millisecond(
+        true, told, 25, collar
+    )
+
+
+@given(TURNS)
+def test_the_truth_under_other_names_has_no_error(true: list[Speech]) -> None:
+    told = [
+        Speech(one.start_ms, one.end_ms, {"a": "z", "b": "y"}.get(one.who, "x")) for one in true
+    ]
+    assert speaker_errors(true, told, [(0, 40)], 0).rate == 0
+
+
+@pytest.mark.parametrize(
+    ("told", "rate"),
+    [
+        ([], 100.0),
+        ([Speech(0, 10_000, "x")], 50.0),
+        ([Speech(0, 5_000, "x"), Speech(5_000, 10_000, "y")], 0.0),
+        ([Speech(0, 5_000, "x"), Speech(5_000, 7_500, "y")], 25.0),
+        ([Speech(0, 5_000, "x"), Speech(5_000, 12_000, "y")], 20.0),
+        ([Speech(0, 10_000, "x"), Speech(0, 10_000, "y")], 100.0),
+    ],
+)
+def test_missed_false_and_confused_speech_count_alike(told: list[Speech], rate: float) -> None:
+    true = [Speech(0, 5_000, "a"), Speech(5_000, 10_000, "b")]
+    assert speaker_errors(true, told, [(0, 15_000)], 0).rate == rate
+
+
+def test_what_is_not_marked_and_the_collar_are_left_out() -> None:
+    true, told = [Speech(1_000, 2_000, "a")], [Speech(800, 2_200, "x"), Speech(5_000, 9_000, "y")]
+    assert speaker_errors(true, told, [(0, 4_000)], 250).rate == 0
+    assert speaker_errors(true, told, [(0, 4_000)], 0).false_ms == 400
+    assert speaker_errors([], [], [(0, 10)]).rate == 0
+    assert speaker_errors([], told, [(0, 4_000)]).rate == 100
+
+
+TEXT = st.lists(st.sampled_from(["ann", "opens", "the", "red", "door"]), max_size=6)
+
+
+@given(TEXT, TEXT, TEXT)
+def test_word_edits_are_a_distance(a: list[str], b: list[str], c: list[str]) -> None:
+    def edits(one: list[str], other: list[str]) -> int:
+        return word_errors(" ".join(one), " ".join(other)).edits
+
+    assert (edits(a, b) == 0) == (a == b)
+    assert edits(a, b) == edits(b, a) <= max(len(a), len(b))
+    assert edits(a, c) <= edits(a, b) + edits(b, c)
+    assert edits(a, b) >= abs(len(a) - len(b))
+
+
+@pytest.mark.parametrize(
+    ("said", "written", "rate"),
+    [
+        ("Hello? Oh, hello.", "hello oh hello", 0),
+        ("It’s 327 — I'm going in", "its 327 i'm going in", 20),
+        ("one two three four", "one two four", 25),
+        ("one two", "one and two", 50),
+        ("Müller", "MÜLLER!", 0),
+        ("", "", 0),
+        ("", "noise", 100),
+    ],
+)
+def test_words_are_compared_without_case_and_punctuation(
+    said: str, written: str, rate: float
+) -> None:
+    assert word_errors(said, written).rate == rate
+
+
+def test_words_are_cut_at_everything_but_an_apostrophe_within() -> None:
+    assert words_of("'Don’t', she_said: 3.5 well-known") == [
+        *("don't", "she", "said", "3", "5", "well", "known")
+    ]
+
+
+TIMES = st.lists(st.integers(0, 60), max_size=7, unique=True)
+
+
+def most_pairs(true: list[int], told: list[int], tolerance: int) -> int:
+    """The largest pairing, by trying all."""
+    if not true:
+        return 0
+    first, rest = true[0], true[1:]
+    best = most_pairs(rest, told, tolerance)
+    for one in told:
+        if abs(one - first) <= tolerance:
+            left = [other for other in told if other != one]
+            best = max(best, 1 + most_pairs(rest, left, tolerance))
+    return best
+
+
+@given(TIMES, TIMES, st.integers(0, 9))
+def test_cuts_are_paired_as_often_as_can_be(
+    true: list[int], told: list[int], tolerance: int
+) -> None:
+    found = compare_cuts(true, told, tolerance)
+    assert found == Cuts(len(true), len(told), most_pairs(true, told, tolerance))
+    assert 0 <= found.f1 <= 1
+
+
+def test_a_cut_told_twice_is_wrong_once_and_none_of_none_is_all() -> None:
+    assert compare_cuts([1_000], [900, 1_100], 250) == Cuts(1, 2, 1)
+    assert compare_cuts([], [], 250).f1 == 1
+    assert compare_cuts([], [5], 250).f1 == 0
