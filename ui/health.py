@@ -13,10 +13,8 @@ from store.home import Home
 from ui.desk import PageDesk, page_desk
 from ui.faults import guarded
 from ui.pages import link
-from ui.times import moment
+from ui.times import moment, room
 from ui.words import plain
-
-GIGA = 1e9
 
 
 def health_page() -> None:
@@ -78,11 +76,11 @@ def _space(found: Space) -> None:
     st.header("Room", anchor=False)
     for column, name, size in zip(
         st.columns(3),
-        ("Database", "Images", f"Free of {found.total / GIGA:.0f} GB"),
+        ("Database", "Images", f"Free of {room(found.total)}"),
         (found.database, found.images, found.free),
         strict=True,
     ):
-        column.metric(name, f"{size / GIGA:.2f} GB")
+        column.metric(name, room(size))
 
 
 def _troubles(found: Sequence[Trouble]) -> None:

@@ -22,7 +22,7 @@ from ui.faults import complain, guarded
 from ui.images import image_of
 from ui.pages import link
 from ui.paging import SIZE, offset_of, wanted_offset
-from ui.times import hms, lasting
+from ui.times import hms, lasting, room
 from ui.words import plain
 
 LOOK_S = 2.0
@@ -208,7 +208,7 @@ def _sure(desk: PageDesk, one: Shelved) -> None:
     st.warning(
         plain(
             f"This goes: {held.clips} clips, {held.memories} memories, {held.people} people, "
-            f"{held.events} events, {held.images} images ({held.bytes / 1e6:.1f} MB) and "
+            f"{held.events} events, {held.images} images ({room(held.bytes)}) and "
             f"{held.answers} answers that looked at it. {file}"
         )
     )

@@ -103,8 +103,15 @@ def holdings_of(session: Session, video_id: str) -> Holdings:
 
     sizes = select(func.count(), func.coalesce(func.sum(BlobRow.size), 0))
     images, size = session.execute(sizes.where(BlobRow.video_id == video_id)).one()
-    rows = (ClipRow, MemoryRow, CharacterRow, SegmentRow, TrajectoryVideoRow)
-    return Holdings(*(count(row) for row in rows), images, int(size))
+    return Holdings(
+        clips=count(ClipRow),
+        memories=count(MemoryRow),
+        people=count(CharacterRow),
+        events=count(SegmentRow),
+        answers=count(TrajectoryVideoRow),
+        images=images,
+        bytes=int(size),
+    )
 
 
 def _clips(state: ClipState | None = None) -> ScalarSelect[int]:
