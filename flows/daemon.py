@@ -93,7 +93,7 @@ class Daemon:
 
     def _launch(self, command: Callable[[int], Sequence[str]], env: Mapping[str, str]) -> Running:
         port = self._free_port()
-        with _log(self.log) as log:
+        with log_file(self.log) as log:
             process = subprocess.Popen(
                 command(port),
                 stdin=subprocess.DEVNULL,
@@ -168,6 +168,11 @@ class Daemon:
             yield
 
 
+def alive(running: Running) -> bool:
+    """Whether the very process that was started still runs."""
+    return _process(running) is not None
+
+
 def _process(running: Running | None) -> psutil.Process | None:
     """The very process that was started, unless it has ended."""
     if running is None:
@@ -190,7 +195,8 @@ def _bindable(port: int) -> int:
 
 
 @contextmanager
-def _log(path: Path) -> Iterator[int]:
+def log_file(path: Path) -> Iterator[int]:
+    """Descriptor of a log that is appended to; one that grew long begins anew."""
     if path.exists() and path.stat().st_size > LOG_LIMIT:
         path.replace(path.with_suffix(".old"))
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)

@@ -32,6 +32,9 @@ from store.queries import clips as clip_rows
 from store.queries import videos as video_rows
 from store.queries.videos import VideoState
 
+LOCKS = Path("/proc/locks")
+"""Where Linux lists the locks that are held."""
+
 
 class ClipLeft(ModelError):
     """A clip was marked as failed, with the reason, for another run to try."""
@@ -246,10 +249,27 @@ def _models(profile: Profile) -> dict[str, str]:
     return used | {"images": name_of(profile.images_folder) if profile.images_folder else NO_MODEL}
 
 
+def is_watched(home: Home, video: str) -> bool:
+    """Whether some process watches a video of this data directory; False where none can tell.
+
+    The lock is only looked at: whoever is about to begin finds it free.
+    """
+    try:
+        inode = _lock_of(home, video).stat().st_ino
+        locks = LOCKS.read_text().splitlines()
+    except OSError:
+        return False
+    return any("FLOCK" in line and f":{inode} " in line for line in locks)
+
+
+def _lock_of(home: Home, video: str) -> Path:
+    return home.run / f"watch-{video}.lock"
+
+
 @contextmanager
 def _alone(home: Home, video: str, title: str) -> Iterator[None]:
     """One process at a time watches a video of this data directory."""
-    with (home.make().run / f"watch-{video}.lock").open("w") as file:
+    with _lock_of(home.make(), video).open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as exc:

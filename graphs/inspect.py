@@ -265,7 +265,8 @@ def headline(history: History, number: int) -> str:
         return f"Round {number}"
     parts = [f"Round {number}: {one.subtask}", _did(one.action)]
     if one.found is not None:
-        parts.append(_shown(one.found))
+        nothing = one.found.nothing_close and not one.found.refused
+        parts.append("nothing close" if nothing else _shown(one.found))
     if one.assessed is not None:
         parts.append(f"{one.assessed.increment:.0%} new")
     return " · ".join(part for part in parts if part)

@@ -46,6 +46,11 @@ class Home:
         return self.root / "logs"
 
     @property
+    def uploads(self) -> Path:
+        """The files that people gave to the app."""
+        return self.root / "uploads"
+
+    @property
     def run(self) -> Path:
         """Sockets, locks and process ids."""
         return self.root / "run"

@@ -145,7 +145,7 @@ def _subtask(change: Change) -> None:
         if one.answer:
             st.markdown(f"→ {plain(one.answer)}")
         after = f", after {', '.join(one.depends)}" if one.depends else ""
-        told = f"{one.state}, {one.attempts} attempts, {len(one.evidence)} pieces of evidence"
+        told = f"{one.state}, attempts: {one.attempts}, pieces of evidence: {len(one.evidence)}"
         st.caption(plain(f"{told}{after}"))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, datetime
 
 from domain.time import TimeSpan
@@ -28,6 +29,14 @@ def lasting(seconds: float) -> str:
     minutes, secs = divmod(round(seconds), 60)
     hours, rest = divmod(minutes, 60)
     return f"{hours} h {rest} min" if hours else f"{minutes} min {secs} s"
+
+
+def room(size: float) -> str:
+    """Bytes in the unit that suits: ``512 bytes``, ``3.1 MB``."""
+    power = min(4, max(0, math.floor(math.log10(max(1.0, size)) / 3)))
+    unit = ("bytes", "kB", "MB", "GB", "TB")[power]
+    told = size / 1000**power
+    return f"{told:.1f} {unit}" if power else f"{told:.0f} {unit}"
 
 
 def moment(at: datetime) -> str:

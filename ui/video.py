@@ -9,6 +9,7 @@ import streamlit as st
 from domain.asking import Mode
 from domain.events import EdgeType, Segment
 from domain.media import Video
+from domain.people import in_words
 from memory.film import Graph, Link, clip_spans, graph_of, reel
 from memory.library import ShownClip
 from memory.retrieval.once import search_once
@@ -215,8 +216,11 @@ def _clip(store: Store, video: Video, clip: ShownClip, frames: Sequence[Frame]) 
         if clip.error:
             st.warning(plain(clip.error))
         _frames(store, clip, frames)
-        for line in clip.lines:
-            st.write(f"{hms(line.span.start_ms)} *{line.source}* {plain(line.text)}")
+        lines = [
+            f"{hms(line.span.start_ms)} *{line.source}* {plain(in_words(line.text))}"
+            for line in clip.lines
+        ]
+        st.markdown("  \n".join(lines))
         if not clip.lines and not clip.error:
             st.caption("Nothing was said, read or seen here.")
 

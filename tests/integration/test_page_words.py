@@ -1,20 +1,25 @@
-"""The library page over a small library without any model: all that is known, in safe words."""
+"""The library page over a small library without any model: lists, jobs, deleting, safe words."""
 
 from __future__ import annotations
 
+import sys
+import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from domain.media import ClipState, Percept, Video
+from flows.jobs import Jobs
+from flows.uploads import keep_upload
+from memory.library import list_library
 from memory.watch import remember, weave_due
 from models.toolbox import Toolbox
 from store.database import Store
 from store.queries.clips import mark_clip
 from store.queries.videos import FAILED, add_video, set_video_state
-from tests.support.asking import PARTY, WordToolbox, remember_party
+from tests.support.asking import WordToolbox
 from tests.support.memory import (
     SETTINGS,
     VIDEO,
@@ -28,9 +33,8 @@ from tests.support.memory import (
     text_at,
     voice,
 )
-from ui import desk
+from tests.support.pages import EVIL, LONG, RTL, app_over, open_page, press, words
 from ui.desk import page_desk
-from ui.files import shared_store
 
 TOOLS: Any = Tools()
 TITLE = "**my** <b>talk</b> :red[1] $x$"
@@ -39,33 +43,8 @@ TITLE = "**my** <b>talk</b> :red[1] $x$"
 @pytest.fixture
 def shelf(store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
     """The store that the pages open, without models."""
-    monkeypatch.setenv("HOMER_DATABASE_URL", store.url)
-    monkeypatch.setattr(desk, "Toolbox", lambda _profile, _weights: WordToolbox())
-    for cached in (shared_store.cache_clear, page_desk.clear):
-        cached()
-    yield store
-    shared_store().close()
-    for cached in (shared_store.cache_clear, page_desk.clear):
-        cached()
-
-
-def script() -> None:
-    from ui.library import library_page
-
-    library_page()
-
-
-def page() -> AppTest:
-    shown = AppTest.from_function(script, default_timeout=120).run()
-    assert not shown.exception
-    return shown
-
-
-def words(shown: AppTest) -> str:
-    """All that stands on the page, as it would be read."""
-    parts = [*shown.markdown, *shown.caption, *shown.warning, *shown.info, *shown.error]
-    labels = [one.label for one in shown.expander]
-    return "\n".join([*(str(part.value) for part in parts), *labels]).replace("\\", "")
+    with app_over(store, monkeypatch):
+        yield store
 
 
 def scene(n: int) -> Percept:
@@ -96,67 +75,103 @@ def talk(shelf: Store) -> Store:
     return shelf
 
 
-def test_a_video_is_listed_with_how_far_it_is(talk: Store) -> None:
-    (table,) = page().dataframe
-    row = table.value.iloc[0].to_dict()
-    assert row == {
-        "title": TITLE,
-        "length": "01:30",
-        "clips": "2/3",
-        "state": "failed",
-        "profile": "local",
-        "id": VIDEO,
-    }
+def test_an_empty_library_says_how_to_begin(shelf: Store) -> None:
+    assert "Add a video above" in words(open_page("library"))
 
 
-def test_people_events_and_clips_are_shown_in_words_that_mean_nothing_to_markdown(
-    talk: Store,
-) -> None:
-    shown = page()
-    told = words(shown)
-    assert "Grace Hopper (read)" in told
+def test_a_video_is_listed_with_how_far_it_is_and_what_to_do(talk: Store) -> None:
+    told = words(open_page("library"))
+    assert TITLE in told
+    assert "0:01:30 long, failed, 2 of 3 clips, 1 failed" in told
+    assert "press Try again" in told
+
+
+def test_words_from_outside_mean_nothing_to_markdown(talk: Store) -> None:
+    page = open_page("video", video=VIDEO, show="Clips")
+    told = words(page)
     assert "Look at <script>0</script> and **this**." in told
-    raw = "\n".join(str(one.value) for one in shown.markdown)
+    assert "the model said <nothing>" in told
+    raw = "\n".join(str(one.value) for one in page.markdown)
     assert "<script>" not in raw
     assert "**this**" not in raw
-    assert not any(one.allow_html for one in shown.markdown)
+    for shown in (page, open_page("library"), open_page("people", video=VIDEO)):
+        assert not any(one.allow_html for one in shown.markdown)
 
 
-def test_what_went_wrong_is_said_where_it_went_wrong(talk: Store) -> None:
-    shown = page()
-    told = [str(one.value).replace("\\", "") for one in shown.warning]
-    assert told == ["1 clips could not be watched", "the model said <nothing>"]
-    assert [one.label.split(" ", 1)[1] for one in shown.expander][-3:] == ["done", "done", "failed"]
-
-
-def test_a_video_that_nothing_is_known_of_yet_says_so(shelf: Store) -> None:
+@pytest.mark.parametrize("title", [EVIL, LONG, RTL])
+def test_any_title_is_shown_as_it_is(shelf: Store, title: str) -> None:
     with shelf.begin() as session:
-        add_video(session, Video(id=VIDEO, title="t", path=None, duration_ms=1), [clip(0)], {})
-    told = words(page())
-    assert "Nobody was recognised." in told
-    assert "No events yet." in told
-    assert "00:00-00:30 pending" in told
-
-
-def test_the_video_that_is_chosen_is_shown_and_edges_lead_to_names(talk: Store) -> None:
-    remember_party(talk)
-    shown = page()
-    assert set(shown.selectbox[0].options) == {TITLE, PARTY}
-    shown.selectbox[0].select(PARTY).run()
-    told = words(shown)
-    assert "before **rain and retreat**" in told
-    assert "causes **music in the kitchen**" in told
-    assert "Bob plays a slow song on the piano" in told
-    assert "<script>" not in told
-
-
-def test_a_video_with_a_file_is_shown_also_where_no_browser_says_its_address(
-    shelf: Store,
-) -> None:
-    video = Video(id=VIDEO, title="t", path="/videos/t.mp4", duration_ms=1)
-    with shelf.begin() as session:
+        video = Video(id=VIDEO, title=title, path=None, duration_ms=1)
         add_video(session, video, [clip(0)], {})
-    assert "00:00-00:30 pending" in words(page())
+    assert title in words(open_page("library"))
+
+
+def test_many_videos_are_shown_a_page_at_a_time_and_searched(shelf: Store) -> None:
+    with shelf.begin() as session:
+        for n in range(60):
+            video = Video(id=f"{n:016x}", title=f"talk {n:02d}", path=None, duration_ms=1)
+            add_video(session, video, [], {})
+    assert "26 to 50 of 60" in words(open_page("library", page=2))
+    found = words(open_page("library", q="TALK 07"))
+    assert "talk 07" in found
+    assert "talk 08" not in found
+    assert "No title has these words" in words(open_page("library", q="zebra"))
+
+
+def test_what_will_go_is_told_before_it_goes(talk: Store) -> None:
+    page = press(open_page("library"), "Delete")
+    (told,) = [one.value for one in page.warning if "This goes" in one.value]
+    assert "3 clips" in told
+    assert "The file itself stays" in told
+    press(page, "Keep it")
+    assert list_library(talk)
+    press(press(page, "Delete"), "Yes, delete it")
+    assert "is deleted" in words(page)
+    assert list_library(talk) == []
+
+
+def test_an_upload_that_is_deleted_leaves_no_file(shelf: Store) -> None:
+    path = keep_upload(shelf.home, "../../a talk.mp4", b"not a video")
+    assert shelf.home.uploads in path.parents
+    with shelf.begin() as session:
+        add_video(session, Video(id=VIDEO, title="t", path=str(path), duration_ms=1), [], {})
+    page = press(open_page("library"), "Delete")
+    assert "The uploaded file goes too" in words(page)
+    press(page, "Yes, delete it")
+    assert not path.exists()
+
+
+def test_what_cannot_be_added_is_told(shelf: Store) -> None:
+    page = press(open_page("library"), "Watch")
+    assert "Name a file or folder" in words(page)
+    page.text_input[0].input("/nowhere/at all.mp4")
+    press(page, "Watch")
+    assert "no such file or folder" in words(page)
+    assert Jobs(shelf.home).every() == []
+
+
+def test_a_job_is_seen_paused_and_cleared(shelf: Store, tmp_path: Path) -> None:
+    film = tmp_path / "film.mp4"
+    video = Video(id=VIDEO, title="film", path=str(film), duration_ms=90_000)
+    with shelf.begin() as session:
+        add_video(session, video, [clip(n) for n in range(3)], {})
+    jobs = Jobs(shelf.home)
+    code = "import time; print('homer: a clip was odd', flush=True); time.sleep(60)"
+    jobs._launch([sys.executable, "-c", code], [film])
+    while not jobs.every()[0].errors:
+        time.sleep(0.05)
+    page = open_page("library")
+    told = words(page)
+    assert "film.mp4** being watched" in told
+    assert "a clip was odd" in told
+    press(page, "Pause")
+    while jobs.every()[0].running:
+        time.sleep(0.05)
+    page.run()
+    assert "film.mp4** ended" in words(page)
+    assert "paused" in words(page)
+    press(page, "Clear")
+    assert jobs.every() == []
 
 
 def test_the_pages_share_one_desk_and_load_no_model(shelf: Store) -> None:

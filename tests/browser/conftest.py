@@ -1,0 +1,121 @@
+"""A real browser before the real app, over a small library; screenshots of what it shows."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from sqlalchemy import update
+from typer.testing import CliRunner
+
+from cli.main import app
+from models.toolbox import Toolbox
+from store.database import open_store
+from store.embedded import EmbeddedPostgres
+from store.home import Home
+from store.schema import VideoRow
+from tests.support.media import make_video
+from tests.support.pages import EVIL
+from ui.server import AppServer
+
+if TYPE_CHECKING:
+    from playwright.sync_api import BrowserContext, Page
+
+ROOT = Path(__file__).parents[2]
+CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
+CAPTIONS = [
+    {"start": 2, "end": 8, "text": "The harbour of Lisbon was rebuilt.", "speaker": "Ann"},
+    {"start": 20, "end": 26, "text": "I remember the earthquake well.", "speaker": "Bob"},
+    {"start": 40, "end": 48, "text": f"The lighthouse was painted green because {EVIL}"},
+]
+WAIT_MS = 45_000
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory, toolbox: Toolbox) -> Iterator[Home]:
+    """A data directory with a lecture, whose film is a minute long, and a film to watch."""
+    folder = tmp_path_factory.mktemp("app")
+    home = Home(folder / "home").make()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("HOMER_DATABASE_URL", raising=False)
+        patch.setenv("HOMER_HOME", str(home.root))
+        patch.setenv("HOMER_WEIGHTS", str(toolbox.weights))
+        # The app and what it starts are of this checkout, wherever they run.
+        patch.setenv("PYTHONPATH", str(ROOT))
+        captions = folder / "lecture.jsonl"
+        captions.write_text("".join(json.dumps(line) + "\n" for line in CAPTIONS))
+        done = CliRunner().invoke(app, ["import", "lecture", "--captions", str(captions)])
+        assert done.exit_code == 0, done.stderr
+        film = make_video(folder / "a minute.mp4", seconds=60.0, size=(64, 48), fps=5)
+        make_video(folder / "little film.mp4", seconds=2.0)
+        with open_store(home) as store, store.begin() as session:
+            session.execute(update(VideoRow).values(path=str(film)))
+        try:
+            yield home
+        finally:
+            AppServer(home).stop()
+            EmbeddedPostgres(home).stop(fast=False)
+
+
+@pytest.fixture(scope="module")
+def address(place: Home) -> str:
+    return AppServer(place, 0).start()
+
+
+@pytest.fixture(scope="module")
+def outside() -> list[str]:
+    """The addresses that the page asked for."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def context() -> Iterator[BrowserContext]:
+    """A real browser; skips where there is none."""
+    if not Path(CHROMIUM).exists():
+        pytest.skip("no chromium: apt install chromium")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        made = browser.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True)
+        made.set_default_timeout(WAIT_MS)
+        yield made
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def page(context: BrowserContext, outside: list[str]) -> Page:
+    found = context.new_page()
+    found.on("request", lambda request: outside.append(request.url))
+    found.on("dialog", lambda dialog: pytest.fail(f"a dialog opened: {dialog.message}"))
+    return found
+
+
+@pytest.fixture(scope="session")
+def shots(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where screenshots are kept: ``$HOMER_SHOTS``, else a folder of this run."""
+    named = os.environ.get("HOMER_SHOTS")
+    folder = Path(named) if named else tmp_path_factory.mktemp("shots")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+@pytest.fixture
+def keep(page: Page, shots: Path) -> Callable[[str], None]:
+    """Keeps a picture of the whole page, which must not be broken."""
+
+    def taken(name: str) -> None:
+        page.wait_for_timeout(500)
+        tall = page.evaluate("document.querySelector('[data-testid=stMain]').scrollHeight")
+        page.set_viewport_size({"width": 1280, "height": max(900, min(int(tall) + 20, 5000))})
+        page.screenshot(path=str(shots / f"{name}.png"))
+        page.set_viewport_size({"width": 1280, "height": 900})
+        assert page.get_by_text("Traceback").count() == 0
+        assert page.locator("[data-testid=stException], [data-testid=stJson]").count() == 0
+
+    return taken

@@ -1,0 +1,43 @@
+"""Times and sizes as pages show them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from domain.time import TimeSpan, parse_clock
+from ui.times import from_to, hms, lasting, room
+
+
+@pytest.mark.parametrize(
+    ("ms", "told"),
+    [(0, "0:00:00"), (125_999, "0:02:05"), (3_600_000, "1:00:00"), (86_400_000, "d2 0:00:00")],
+)
+def test_a_time_is_hours_minutes_seconds(ms: int, told: str) -> None:
+    assert hms(ms) == told
+
+
+@given(st.integers(0, 10**12))
+def test_a_time_can_be_read_back(ms: int) -> None:
+    assert parse_clock(hms(ms)) == ms // 1000 * 1000
+
+
+def test_an_instant_is_one_time() -> None:
+    assert from_to(TimeSpan.of(2_000, 9_000)) == "0:00:02-0:00:09"
+    assert from_to(TimeSpan.of(2_000, 2_500)) == "0:00:02"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"), [(8.24, "8.2 s"), (250, "4 min 10 s"), (7_500, "2 h 5 min")]
+)
+def test_how_long_has_units(seconds: float, told: str) -> None:
+    assert lasting(seconds) == told
+
+
+@pytest.mark.parametrize(
+    ("size", "told"),
+    [(0, "0 bytes"), (999, "999 bytes"), (1_000, "1.0 kB"), (3.1e6, "3.1 MB"), (2e15, "2000.0 TB")],
+)
+def test_room_has_units(size: float, told: str) -> None:
+    assert room(size) == told
