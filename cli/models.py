@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 MEGABYTE = 1e6
 LARGE = 50 * MEGABYTE
+FEW = 5
 
 
 def show(context: typer.Context, profile: Profile = None, json: Json = False) -> None:
@@ -87,6 +88,7 @@ def _rows(names: tuple[str, ...]) -> list[dict[str, Any]]:
             "need": weights_named(name).need,
             "state": _state([file for file in found if file.model == name]),
             "bytes": weights_named(name).size,
+            "languages": weights_named(name).languages,
             "licence": weights_named(name).licence,
             "restricted": weights_named(name).restricted,
             "upstream": weights_named(name).upstream,
@@ -102,16 +104,29 @@ def _state(files: list[FileStatus]) -> str:
 
 
 def _table(rows: list[dict[str, Any]]) -> None:
-    heads = ("model", "for", "state", "MB", "licence")
+    heads = ("model", "for", "state", "MB", "languages", "licence")
     say_table(
         heads,
         (
-            (r["model"], r["need"], r["state"], f"{r['bytes'] / MEGABYTE:.0f}", r["licence"])
+            (
+                r["model"],
+                r["need"],
+                r["state"],
+                f"{r['bytes'] / MEGABYTE:.0f}",
+                _languages(r),
+                r["licence"],
+            )
             for r in rows
         ),
     )
     if any(row["state"] != "present" for row in rows):
         note("homer models pull fetches what is missing")
+
+
+def _languages(row: dict[str, Any]) -> str:
+    """Few by their codes, many by their number."""
+    known = row["languages"]
+    return f"{len(known)} languages" if len(known) > FEW else ", ".join(known)
 
 
 def _show_licences(names: tuple[str, ...]) -> None:

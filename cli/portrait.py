@@ -29,6 +29,8 @@ def _head(portrait: Portrait) -> None:
         say(f"  {clean(portrait.error)}")
     size = f"{video.width}x{video.height}" if video.has_video else "no picture"
     say(f"  {size}, {'with' if video.has_audio else 'no'} sound, profile {video.profile}")
+    if portrait.languages:
+        say(f"  spoken in {', '.join(portrait.languages)}")
     if video.has_video:
         say(f"  {_eyes(portrait)}")
     if video.subtitles is not None:

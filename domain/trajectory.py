@@ -30,13 +30,15 @@ class Setup(Frozen):
     """What a run decides with, besides its record: enough to run it again as it was.
 
     ``model`` is the language model, "" where there is none; ``sees`` whether it looks at images;
-    ``people`` are the names by tag as they were.
+    ``people`` are the names by tag as they were, ``languages`` those that the text model was made
+    for.
     """
 
     settings: AskSettings = AskSettings()
     model: str = ""
     sees: bool = False
     people: tuple[tuple[str, str], ...] = ()
+    languages: tuple[str, ...] = ()
 
 
 class QuestionAsked(_Event):

@@ -38,6 +38,7 @@ def checks(home: Home, profile: ProfileModel) -> Iterator[Check]:
     yield _database(home)
     yield Check("profile", True, profile.name)
     yield from _weights(home, profile)
+    yield from _languages(profile)
     yield _images(profile)
     yield from _chat(profile)
     yield _codecs()
@@ -61,6 +62,19 @@ def _weights(home: Home, profile: ProfileModel) -> Iterator[Check]:
         bad = [f for f in status(home.weights, [name]) if f.state is not FileState.PRESENT]
         found = f"{bad[0].file.path} is {bad[0].state}" if bad else "in place, checked"
         yield Check(f"model {name}", not bad, found, f"homer models pull {name}" if bad else "")
+
+
+def _languages(profile: ProfileModel) -> Iterator[Check]:
+    """What the profile hears, and in which languages it finds more than equal words."""
+    from models.manifest import weights_named
+
+    known = weights_named(profile.speech).languages
+    among = ", ".join(profile.languages) or f"any of {len(known)} languages"
+    strange = [one for one in profile.languages if one not in known]
+    fix = f"take {', '.join(strange)} out of the profile's languages" if strange else ""
+    yield Check("speech in", not strange, among, fix)
+    made_for = ", ".join(profile.text_languages)
+    yield Check("search in", True, f"{made_for}; in others only equal words are found reliably")
 
 
 def _images(profile: ProfileModel) -> Check:

@@ -188,7 +188,12 @@ class Asker:
         )
 
     def _setup(self, desk: Desk) -> Setup:
-        return Setup(settings=desk.settings, people=desk.people, **self._models())
+        return Setup(
+            settings=desk.settings,
+            people=desk.people,
+            languages=desk.languages,
+            **self._models(),
+        )
 
     def _models(self) -> dict[str, Any]:
         llm = self._profile.reasoner == "llm"

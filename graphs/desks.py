@@ -57,6 +57,7 @@ class ProfileDesks:
             meter=meter,
             people=known.people if known else self._people(view),
             skills=self._skills,
+            languages=known.languages if known else self._toolbox.profile.text_languages,
         )
 
     def _cite(self, view: MemoryView, refs: Sequence[str]) -> Cited:

@@ -192,6 +192,7 @@ def _desk(
         recorder=recorder,
         meter=meter,
         people=asked.setup.people,
+        languages=asked.setup.languages,
     )
 
 

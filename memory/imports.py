@@ -187,6 +187,7 @@ class _Ahead:
 
     def __init__(self, embedder: TextEmbedder) -> None:
         self.name, self.dimensions = embedder.name, embedder.dimensions
+        self.languages = embedder.languages
         self._embedder = embedder
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="embed")
         self._known: dict[str, NDArray[np.float32]] = {}

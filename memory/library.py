@@ -20,7 +20,7 @@ from memory.corrected import characters_at
 from memory.lines import line
 from memory.people import People
 from store.database import Store
-from store.queries import calls, characters, clips, events, memories, search, videos
+from store.queries import calls, characters, clips, events, memories, search, texts, videos
 from store.queries.clips import StoredClip
 from store.queries.dump import dump
 from store.queries.events import PatchAt
@@ -137,6 +137,7 @@ class Portrait(Frozen):
     edges: tuple[Edge, ...]
     pending: tuple[int, ...] = Field(default=(), description="clips that no segment covers yet")
     cost: Cost = Cost()
+    languages: tuple[str, ...] = Field(default=(), description="heard, the most spoken first")
 
 
 class Checked(Frozen):
@@ -246,6 +247,7 @@ def _portrait(session: Session, video: Video, last: int) -> Portrait:
         edges=tuple(events.as_edge(one) for one in events.edges_at(session, video.id, last)),
         pending=_pending(_patches(session, video.id, last)),
         cost=sum((one.cost for one in shown), Cost()),
+        languages=tuple(texts.languages_heard(session, video.id, last)),
     )
 
 

@@ -53,6 +53,9 @@ class Weights(Frozen):
     licence: str
     restricted: bool = Field(default=False, description="not free for every use")
     upstream: str
+    languages: tuple[str, ...] = Field(
+        default=(), description="what it was made for (ISO 639-1); empty: it has to do with none"
+    )
     files: tuple[WeightFile, ...] = Field(min_length=1)
 
     @property

@@ -73,7 +73,7 @@ class Thing:
 
 
 class SpeechRecognizer(Protocol):
-    """Speech to text with word times."""
+    """Speech to text with word times. ``languages``: codes of those it writes down as spoken."""
 
     name: str
     languages: tuple[str, ...]
@@ -136,10 +136,14 @@ class ObjectDetector(Protocol):
 
 
 class TextEmbedder(Protocol):
-    """Sentence embeddings. A text's row depends on that text only, bit for bit."""
+    """Sentence embeddings. A text's row depends on that text only, bit for bit.
+
+    ``languages``: codes of those whose sentences it was made for; empty: not known.
+    """
 
     name: str
     dimensions: int
+    languages: tuple[str, ...]
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """One L2-normalised row a text, shape (N, dimensions)."""

@@ -13,6 +13,7 @@ from pydantic import BaseModel, Field, PositiveInt, ValidationError
 from domain.base import Frozen
 from domain.errors import NotFound, SetupError
 from domain.settings import Settings
+from models.manifest import weights_named
 
 BUNDLED = Path(__file__).with_name("profiles")
 DEFAULT = "local"
@@ -99,6 +100,11 @@ class Profile(Frozen):
     def images_folder(self) -> Path | None:
         """Where the image-text model lies, where the profile has one."""
         return Path(self.images.partition(":")[2]).expanduser() if self.images else None
+
+    @property
+    def text_languages(self) -> tuple[str, ...]:
+        """The languages that the text model was made for."""
+        return weights_named(self.text).languages
 
     @property
     def weights(self) -> tuple[str, ...]:

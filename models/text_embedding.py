@@ -32,13 +32,23 @@ class OnnxTextEmbedder:
         folder: holds ``model.onnx`` and ``tokenizer.json``.
         pooling: the mean over tokens, or the first token.
         batch: most texts of equal token length in one run; 1 where rows would touch each other.
+        languages: those it was made for.
     """
 
-    def __init__(self, name: str, folder: Path, *, pooling: Pooling, batch: int) -> None:
+    def __init__(
+        self,
+        name: str,
+        folder: Path,
+        *,
+        pooling: Pooling,
+        batch: int,
+        languages: tuple[str, ...] = (),
+    ) -> None:
         from tokenizers import Tokenizer
 
         self.name = name
         self.dimensions = 384
+        self.languages = languages
         self._pooling = pooling
         self._batch = batch
         self._session = open_session(folder / "model.onnx", threads=1)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from models.chat import Replay, Sink, StructuredChat
 from models.chat_models import ChatFactory, make_chat_model
 from models.endpoint import Endpoint
+from models.manifest import weights_named
 from models.ports import (
     FaceEngine,
     ImageEncoder,
@@ -52,7 +53,8 @@ class Toolbox:
         from models.whisper import WhisperRecognizer
 
         name = self.profile.speech
-        return WhisperRecognizer(name, verified(self.weights, name), self.profile.languages)
+        folder, known = verified(self.weights, name), weights_named(name).languages
+        return WhisperRecognizer(name, folder, self.profile.languages, known=known)
 
     @cached_property
     def activity(self) -> VoiceActivity:
@@ -101,11 +103,11 @@ class Toolbox:
         from models.text_embedding import OnnxTextEmbedder
 
         name = self.profile.text
-        folder = verified(self.weights, name)
+        folder, made_for = verified(self.weights, name), self.profile.text_languages
         if name == "bge-small":
             # It quantises activations over the whole batch, so rows may not share one.
-            return OnnxTextEmbedder(name, folder, pooling="first", batch=1)
-        return OnnxTextEmbedder(name, folder, pooling="mean", batch=32)
+            return OnnxTextEmbedder(name, folder, pooling="first", batch=1, languages=made_for)
+        return OnnxTextEmbedder(name, folder, pooling="mean", batch=32, languages=made_for)
 
     @cached_property
     def reranker(self) -> Reranker | None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from domain.errors import SetupError
 from models.ports import Samples, Speech, Word
 from models.silero import SAMPLE_HZ, SileroActivity
 
@@ -33,11 +34,27 @@ class WhisperRecognizer:
         name: how the model is called in the store.
         folder: the CTranslate2 model's folder.
         languages: languages to choose among (ISO 639-1); empty: all that the model knows.
+        known: all that the model knows.
+
+    Raises:
+        SetupError: a language is to be chosen that the model does not know.
     """
 
-    def __init__(self, name: str, folder: Path, languages: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        name: str,
+        folder: Path,
+        languages: tuple[str, ...] = (),
+        known: tuple[str, ...] = (),
+    ) -> None:
+        if unknown := [one for one in languages if known and one not in known]:
+            raise SetupError(
+                f"{name} does not know the language {', '.join(unknown)}: take codes such as "
+                f"{', '.join(known[:5])}; `homer models --json` lists all"
+            )
         self.name = name
-        self.languages = languages
+        self.languages = languages or known
+        self._allowed = languages
         self._folder = folder
 
     def transcribe(self, samples: Samples) -> list[Speech]:
@@ -78,11 +95,11 @@ class WhisperRecognizer:
 
     def _language(self, audio: Samples) -> str | None:
         """The likeliest of the languages allowed; None lets Whisper choose among all."""
-        if len(self.languages) < 2:
-            return self.languages[0] if self.languages else None
+        if len(self._allowed) < 2:
+            return self._allowed[0] if self._allowed else None
         _, _, likely = self._model.detect_language(audio=audio, vad_filter=True)
-        allowed = [(chance, code) for code, chance in likely if code in self.languages]
-        return max(allowed)[1] if allowed else self.languages[0]
+        allowed = [(chance, code) for code, chance in likely if code in self._allowed]
+        return max(allowed)[1] if allowed else self._allowed[0]
 
 
 def _encode_once(model: Any) -> None:

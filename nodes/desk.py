@@ -41,7 +41,8 @@ class Skills(Protocol):
 class Desk:
     """The ports of one run. ``cite`` resolves refs to rows; ``people`` are names by tag.
 
-    ``skills`` is None where there is no skill library.
+    ``skills`` is None where there is no skill library;
+    ``languages`` are those that the text model was made for, empty: not known.
     """
 
     reasoner: Reasoner
@@ -52,3 +53,4 @@ class Desk:
     meter: Meter
     people: tuple[tuple[str, str], ...] = ()
     skills: Skills | None = None
+    languages: tuple[str, ...] = ()

@@ -9,6 +9,7 @@ from domain.asking import Answer, Evidence, Ledger, Subtask, SubtaskState
 from domain.ledger import confidence
 from domain.people import TAG
 from domain.trajectory import Ended, Failed, Retrieved
+from memory.retrieval.tongue import uncovered
 from nodes.desk import Desk
 from nodes.harness.constrain import chosen
 from nodes.state import (
@@ -80,8 +81,14 @@ def answer_of(state: State, desk: Desk, outcome: Outcome) -> Answer:
         citations=cited.citations,
         retrieved=retrieved(desk, refs, surveyed=outcome.surveyed),
         searched=searched(desk) if missing else (),
-        note=" ".join(note for note in (desk.reasoner.note, outcome.note) if note),
+        note=" ".join(note for note in _notes(state, desk, outcome) if note),
     )
+
+
+def _notes(state: State, desk: Desk, outcome: Outcome) -> tuple[str, ...]:
+    """What could not be done: by the reasoner, by the run, and in the language of the question."""
+    tongue = uncovered(question_of(state).text, desk.languages)
+    return desk.reasoner.note, outcome.note, tongue
 
 
 def named(text: str, people: Sequence[tuple[str, str]], tags: Collection[str]) -> str:

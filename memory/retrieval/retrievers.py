@@ -143,6 +143,7 @@ class Retrievers:
             field=relevance(seen, asked, vectors) if seen.cell_count else None,
             look_up=self._segments,
             yardstick=self._measure(),
+            languages=self._tools.text.languages,
         )
 
     def _vectors(self, asked: Asked, seen: Panorama) -> Vectors:

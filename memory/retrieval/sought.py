@@ -25,6 +25,7 @@ from memory.retrieval.moments import Moment
 from memory.retrieval.panorama import Panorama
 from memory.retrieval.people import Cast, retold, told
 from memory.retrieval.ranking import Asked, Field, Vectors
+from memory.retrieval.tongue import uncovered
 
 CONTEXT = 2
 """Lines before and after one whose words are counted as said around it."""
@@ -34,7 +35,8 @@ CONTEXT = 2
 class Sought:
     """Everything that the modes work on.
 
-    ``field`` is None where nothing is in view yet; ``look_up`` finds the segments in view.
+    ``field`` is None where nothing is in view yet; ``look_up`` finds the segments in view;
+    ``languages`` are those that the text model was made for.
     """
 
     view: MemoryView
@@ -44,6 +46,7 @@ class Sought:
     field: Field | None
     look_up: Callable[[Panorama], tuple[Found, ...]]
     yardstick: Yardstick
+    languages: tuple[str, ...] = ()
 
     @cached_property
     def segments(self) -> tuple[Found, ...]:
@@ -126,7 +129,9 @@ class Sought:
         """Where was looked, in words."""
         videos = len(self.panorama.parts)
         span = f" ({self.span})" if self.span else ""
-        return f"{where} for {self.asked.text!r} in {videos} video{'s' * (videos != 1)}{span}"
+        told = f"{where} for {self.asked.text!r} in {videos} video{'s' * (videos != 1)}{span}"
+        note = uncovered(self.asked.text, self.languages)
+        return f"{told}. {note}" if note else told
 
 
 def nothing_close(evidence: Sequence[Evidence], candidates: int) -> bool:

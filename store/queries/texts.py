@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from store.schema import ClipRow
+from store.schema import ClipRow, UtteranceRow
 
 
 class ClipText(NamedTuple):
@@ -26,3 +26,20 @@ def clip_texts(session: Session, video: str) -> list[ClipText]:
         .order_by(ClipRow.clip)
     )
     return [ClipText._make(row) for row in found]
+
+
+def languages_heard(session: Session, video: str, last_clip: int) -> list[str]:
+    """The languages spoken in a video up to a clip, the most spoken first, as recognised."""
+    row = UtteranceRow
+    found = session.scalars(
+        select(row.language)
+        .where(
+            row.video_id == video,
+            row.clip <= last_clip,
+            row.origin == "speech",
+            row.language != "",
+        )
+        .group_by(row.language)
+        .order_by(func.count().desc(), row.language)
+    )
+    return list(found)

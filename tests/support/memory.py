@@ -42,6 +42,7 @@ class WordVectors:
 
     name = "words"
     dimensions = 64
+    languages: tuple[str, ...] = ()
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         rows = np.stack(

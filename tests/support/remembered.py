@@ -41,6 +41,7 @@ class WordEmbedder:
 
     name = "words"
     dimensions = SIZE
+    languages: tuple[str, ...] = ()
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         return np.stack([_embedded(text) for text in texts])

@@ -1,0 +1,92 @@
+"""Telling in which language is asked, and saying so where the text model was not made for it."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from domain.errors import SetupError
+from memory.retrieval.tongue import tongue_of, uncovered
+from models.manifest import load_manifest, weights_named
+from models.profile import Profile
+from models.whisper import WhisperRecognizer
+from store.home import Home
+
+QUESTIONS = {
+    "de": "Wer öffnet das Tor und warum ist es zu?",
+    "fr": "Où est la clé de la maison ?",
+    "es": "¿Quién abre la puerta del jardín?",
+    "it": "Chi apre la porta della casa?",
+    "pt": "Quem abre a porta do jardim?",
+    "nl": "Wie heeft het hek van de tuin geopend?",
+    "ru": "Кто открывает ворота?",
+    "el": "Ποιος ανοίγει την πύλη;",
+    "ja": "だれが門を開けますか",
+    "ko": "누가 문을 엽니까",
+    "zh": "谁打开大门",
+    "th": "ใครเปิดประตู",
+}
+
+
+@pytest.mark.parametrize("code", QUESTIONS)
+def test_a_question_s_language_is_told_and_said_where_it_is_not_covered(code: str) -> None:
+    found = tongue_of(QUESTIONS[code])
+    assert found is not None
+    assert code in found.codes
+    said = uncovered(QUESTIONS[code], ("en",))
+    assert found.name in said
+    assert "made for en" in said
+    assert uncovered(QUESTIONS[code], ("en", code)) == ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Who opens the gate and why was it shut?",
+        "What does the man in the red coat die of?",
+        "Where was he when the war ended?",
+        "What is the name of the café in Zürich?",
+        "How many people are there?",
+    ],
+)
+def test_english_is_covered(text: str) -> None:
+    assert uncovered(text, ("en",)) == ""
+
+
+@pytest.mark.parametrize("text", ["", "42", "red car", "???", "Yggdrasil", "<face_3>"])
+def test_what_does_not_tell_is_let_pass(text: str) -> None:
+    assert tongue_of(text) is None
+
+
+@given(st.text())
+def test_no_text_breaks_it_and_nothing_is_said_where_nothing_is_known(text: str) -> None:
+    assert uncovered(text, ()) == ""
+    uncovered(text, ("en",))
+
+
+def test_the_manifest_knows_the_languages_of_speech_that_the_model_has_marks_for() -> None:
+    path = Home.default().weights / "whisper-base" / "tokenizer.json"
+    if not path.exists():
+        pytest.skip("homer models pull fetches whisper-base")
+    marks = {one["content"] for one in json.loads(path.read_text())["added_tokens"]}
+    codes = {mark[2:-2] for mark in marks if re.fullmatch(r"<\|[a-z]{2,3}\|>", mark)}
+    assert set(weights_named("whisper-base").languages) == codes
+
+
+def test_every_text_model_says_what_it_was_made_for() -> None:
+    for weights in load_manifest().values():
+        assert bool(weights.languages) == (weights.need in ("speech", "text", "reranker"))
+    assert Profile(name="p").text_languages == ("en",)
+
+
+def test_a_language_that_the_speech_model_does_not_know_is_refused_with_the_way_out() -> None:
+    folder = Home.default().weights / "whisper-base"
+    known = weights_named("whisper-base").languages
+    with pytest.raises(SetupError, match=r"does not know the language tlh.*homer models"):
+        WhisperRecognizer("whisper-base", folder, ("de", "tlh"), known)
+    assert WhisperRecognizer("whisper-base", folder, ("de",), known).languages == ("de",)
+    assert WhisperRecognizer("whisper-base", folder, (), known).languages == known
