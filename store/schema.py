@@ -8,51 +8,70 @@ holds; ``to_clip`` the clip after which it holds no more (NULL: still holds). A 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import Any
 
 from pgvector.sqlalchemy import HALFVEC, VECTOR
 from sqlalchemy import (
     ARRAY,
     BigInteger,
     Computed,
-    DateTime,
     ForeignKey,
     ForeignKeyConstraint,
-    Identity,
     Index,
-    Text,
     UniqueConstraint,
-    func,
     text,
 )
 from sqlalchemy.dialects.postgresql import JSONB, TSVECTOR
-from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+from sqlalchemy.orm import Mapped, mapped_column
 
+from store.asked_tables import (
+    JudgementRow,
+    MessageRow,
+    ModelCallRow,
+    ObservationRow,
+    QuestionRow,
+    SkillRow,
+    TrajectoryEventRow,
+    TrajectoryRow,
+    TrajectoryVideoRow,
+)
+from store.tables import Base, now, pk, ref, video
 
-class Base(DeclarativeBase):
-    """Maps Python types to Postgres ones for all tables."""
-
-    type_annotation_map: ClassVar[dict[Any, Any]] = {
-        str: Text,
-        dict[str, Any]: JSONB,
-        list[Any]: JSONB,
-    }
-
-
-def _pk() -> Mapped[int]:
-    return mapped_column(BigInteger, Identity(), primary_key=True)
-
-
-def _video(**kwargs: Any) -> Mapped[str]:
-    return mapped_column(ForeignKey("videos.id", ondelete="CASCADE"), **kwargs)
-
-
-def _ref(target: str, **kwargs: Any) -> Mapped[Any]:
-    return mapped_column(BigInteger, ForeignKey(target, ondelete="CASCADE"), **kwargs)
-
-
-def _now() -> Mapped[datetime]:
-    return mapped_column(DateTime(timezone=True), server_default=func.now())
+__all__ = [
+    "Base",
+    "BlobRow",
+    "CharacterMemberRow",
+    "CharacterNameRow",
+    "CharacterRow",
+    "ClipRow",
+    "CorrectionRow",
+    "EdgeRow",
+    "ExemplarRow",
+    "IdentityRow",
+    "IdentityStatementRow",
+    "JudgementRow",
+    "KeyframeRow",
+    "LibraryRow",
+    "MemoryLinkRow",
+    "MemoryRow",
+    "MemoryStrengthRow",
+    "MessageRow",
+    "ModelCallRow",
+    "ObjectRow",
+    "ObservationRow",
+    "PatchRow",
+    "QuestionRow",
+    "ScreenTextRow",
+    "SegmentRevisionRow",
+    "SegmentRow",
+    "SightingRow",
+    "SkillRow",
+    "TrajectoryEventRow",
+    "TrajectoryRow",
+    "TrajectoryVideoRow",
+    "UtteranceRow",
+    "VideoRow",
+]
 
 
 class LibraryRow(Base):
@@ -84,14 +103,14 @@ class VideoRow(Base):
     state: Mapped[str]
     error: Mapped[str | None]
     models: Mapped[dict[str, Any]] = mapped_column(JSONB, comment="port -> model name")
-    created_at: Mapped[datetime] = _now()
+    created_at: Mapped[datetime] = now()
 
 
 class ClipRow(Base):
     """A clip. ``text`` and ``embedding`` sum up its memories; ``seconds``: what it took so far."""
 
     __tablename__ = "clips"
-    video_id: Mapped[str] = _video(primary_key=True)
+    video_id: Mapped[str] = video(primary_key=True)
     clip: Mapped[int] = mapped_column(primary_key=True)
     start_ms: Mapped[int] = mapped_column(BigInteger)
     end_ms: Mapped[int] = mapped_column(BigInteger)
@@ -102,7 +121,7 @@ class ClipRow(Base):
     text: Mapped[str]
     embedding: Mapped[Any | None] = mapped_column(HALFVEC())
     seconds: Mapped[float] = mapped_column(server_default="0")
-    updated_at: Mapped[datetime] = _now()
+    updated_at: Mapped[datetime] = now()
 
 
 class _OfClip:
@@ -123,7 +142,7 @@ class KeyframeRow(_OfClip, Base):
 
     __tablename__ = "keyframes"
     __table_args__ = (_clip_fk(), Index("keyframes_of_clip", "video_id", "clip"))
-    id: Mapped[int] = _pk()
+    id: Mapped[int] = pk()
     time_ms: Mapped[int] = mapped_column(BigInteger)
     shot: Mapped[int]
     sharpness: Mapped[float]
@@ -141,8 +160,8 @@ class IdentityRow(Base):
 
     __tablename__ = "identities"
     __table_args__ = (UniqueConstraint("video_id", "kind", "number"),)
-    id: Mapped[int] = _pk()
-    video_id: Mapped[str] = _video()
+    id: Mapped[int] = pk()
+    video_id: Mapped[str] = video()
     kind: Mapped[str]
     number: Mapped[int]
     first_clip: Mapped[int]
@@ -153,8 +172,8 @@ class SightingRow(_OfClip, Base):
 
     __tablename__ = "sightings"
     __table_args__ = (_clip_fk(), Index("sightings_of_clip", "video_id", "clip"))
-    id: Mapped[int] = _pk()
-    identity_id: Mapped[int] = _ref("identities.id", index=True)
+    id: Mapped[int] = pk()
+    identity_id: Mapped[int] = ref("identities.id", index=True)
     start_ms: Mapped[int] = mapped_column(BigInteger)
     end_ms: Mapped[int] = mapped_column(BigInteger)
     box: Mapped[list[int] | None] = mapped_column(ARRAY(BigInteger))
@@ -167,9 +186,9 @@ class ExemplarRow(Base):
     """A vector kept to recognise an identity by (at most 10 a face, 20 a voice)."""
 
     __tablename__ = "exemplars"
-    id: Mapped[int] = _pk()
-    identity_id: Mapped[int] = _ref("identities.id", index=True)
-    sighting_id: Mapped[int] = _ref("sightings.id", unique=True)
+    id: Mapped[int] = pk()
+    identity_id: Mapped[int] = ref("identities.id", index=True)
+    sighting_id: Mapped[int] = ref("sightings.id", unique=True)
     quality: Mapped[float]
     vector: Mapped[Any] = mapped_column(VECTOR())
 
@@ -179,7 +198,7 @@ class UtteranceRow(_OfClip, Base):
 
     __tablename__ = "utterances"
     __table_args__ = (_clip_fk(), Index("utterances_of_clip", "video_id", "clip"))
-    id: Mapped[int] = _pk()
+    id: Mapped[int] = pk()
     origin: Mapped[str]
     start_ms: Mapped[int] = mapped_column(BigInteger)
     end_ms: Mapped[int] = mapped_column(BigInteger)
@@ -195,7 +214,7 @@ class UtteranceRow(_OfClip, Base):
 class _OnKeyframe(_OfClip):
     """Something found on a keyframe. ``box`` is [x0, y0, x1, y1] in its pixels."""
 
-    id: Mapped[int] = _pk()
+    id: Mapped[int] = pk()
     time_ms: Mapped[int] = mapped_column(BigInteger)
     score: Mapped[float]
     box: Mapped[list[int]] = mapped_column(ARRAY(BigInteger))
@@ -222,8 +241,8 @@ class CharacterRow(Base):
 
     __tablename__ = "characters"
     __table_args__ = (UniqueConstraint("video_id", "number"),)
-    id: Mapped[int] = _pk()
-    video_id: Mapped[str] = _video()
+    id: Mapped[int] = pk()
+    video_id: Mapped[str] = video()
     number: Mapped[int]
     from_clip: Mapped[int]
     to_clip: Mapped[int | None]
@@ -233,9 +252,9 @@ class CharacterMemberRow(Base):
     """An identity's membership in a character, while it holds."""
 
     __tablename__ = "character_members"
-    id: Mapped[int] = _pk()
-    character_id: Mapped[int] = _ref("characters.id", index=True)
-    identity_id: Mapped[int] = _ref("identities.id", index=True)
+    id: Mapped[int] = pk()
+    character_id: Mapped[int] = ref("characters.id", index=True)
+    identity_id: Mapped[int] = ref("identities.id", index=True)
     from_clip: Mapped[int]
     to_clip: Mapped[int | None]
 
@@ -247,9 +266,9 @@ class CharacterNameRow(Base):
     """
 
     __tablename__ = "character_names"
-    id: Mapped[int] = _pk()
-    character_id: Mapped[int] = _ref("characters.id", index=True)
-    identity_id: Mapped[int | None] = _ref("identities.id")
+    id: Mapped[int] = pk()
+    character_id: Mapped[int] = ref("characters.id", index=True)
+    identity_id: Mapped[int | None] = ref("identities.id")
     name: Mapped[str]
     source: Mapped[str]
     from_clip: Mapped[int]
@@ -265,26 +284,26 @@ class CorrectionRow(Base):
 
     __tablename__ = "corrections"
     __table_args__ = (UniqueConstraint("video_id", "number"),)
-    id: Mapped[int] = _pk()
-    video_id: Mapped[str] = _video()
+    id: Mapped[int] = pk()
+    video_id: Mapped[str] = video()
     number: Mapped[int]
     kind: Mapped[str]
     told: Mapped[str]
     numbers: Mapped[list[int]] = mapped_column(ARRAY(BigInteger))
     outcomes: Mapped[list[Any]] = mapped_column(JSONB)
     undone: Mapped[bool] = mapped_column(server_default=text("false"))
-    made_at: Mapped[datetime] = _now()
+    made_at: Mapped[datetime] = now()
 
 
 class IdentityStatementRow(Base):
     """Support for "this face is this voice", clip by clip."""
 
     __tablename__ = "identity_statements"
-    id: Mapped[int] = _pk()
-    video_id: Mapped[str] = _video()
+    id: Mapped[int] = pk()
+    video_id: Mapped[str] = video()
     clip: Mapped[int]
-    face_id: Mapped[int] = _ref("identities.id")
-    voice_id: Mapped[int] = _ref("identities.id")
+    face_id: Mapped[int] = ref("identities.id")
+    voice_id: Mapped[int] = ref("identities.id")
     support: Mapped[float]
     reason: Mapped[str]
 
@@ -298,7 +317,7 @@ class MemoryRow(_OfClip, Base):
         Index("memories_of_clip", "video_id", "clip"),
         Index("memories_words", "words", postgresql_using="gin"),
     )
-    id: Mapped[int] = _pk()
+    id: Mapped[int] = pk()
     kind: Mapped[str]
     text: Mapped[str]
     start_ms: Mapped[int] = mapped_column(BigInteger)
@@ -316,16 +335,16 @@ class MemoryLinkRow(Base):
     """A memory mentions an identity."""
 
     __tablename__ = "memory_links"
-    memory_id: Mapped[int] = _ref("memories.id", primary_key=True)
-    identity_id: Mapped[int] = _ref("identities.id", primary_key=True, index=True)
+    memory_id: Mapped[int] = ref("memories.id", primary_key=True)
+    identity_id: Mapped[int] = ref("identities.id", primary_key=True, index=True)
 
 
 class MemoryStrengthRow(Base):
     """A semantic memory was met again at ``clip``: weight is 1 + the rows in view."""
 
     __tablename__ = "memory_strengths"
-    id: Mapped[int] = _pk()
-    memory_id: Mapped[int] = _ref("memories.id", index=True)
+    id: Mapped[int] = pk()
+    memory_id: Mapped[int] = ref("memories.id", index=True)
     clip: Mapped[int]
 
 
@@ -334,8 +353,8 @@ class SegmentRow(Base):
 
     __tablename__ = "segments"
     __table_args__ = (UniqueConstraint("video_id", "number"),)
-    id: Mapped[int] = _pk()
-    video_id: Mapped[str] = _video()
+    id: Mapped[int] = pk()
+    video_id: Mapped[str] = video()
     number: Mapped[int]
 
 
@@ -354,8 +373,8 @@ class SegmentRevisionRow(Base):
             postgresql_where=text("to_clip IS NULL"),
         ),
     )
-    id: Mapped[int] = _pk()
-    segment_id: Mapped[int] = _ref("segments.id")
+    id: Mapped[int] = pk()
+    segment_id: Mapped[int] = ref("segments.id")
     revision: Mapped[int]
     label: Mapped[str]
     summary: Mapped[str]
@@ -374,10 +393,10 @@ class EdgeRow(Base):
 
     __tablename__ = "edges"
     __table_args__ = (Index("edges_of_video", "video_id", "from_clip"),)
-    id: Mapped[int] = _pk()
-    video_id: Mapped[str] = _video()
-    source_id: Mapped[int] = _ref("segments.id", index=True)
-    target_id: Mapped[int] = _ref("segments.id", index=True)
+    id: Mapped[int] = pk()
+    video_id: Mapped[str] = video()
+    source_id: Mapped[int] = ref("segments.id", index=True)
+    target_id: Mapped[int] = ref("segments.id", index=True)
     relation: Mapped[str]
     explicit: Mapped[bool]
     confidence: Mapped[float]
@@ -392,8 +411,8 @@ class PatchRow(Base):
 
     __tablename__ = "patches"
     __table_args__ = (UniqueConstraint("video_id", "at_clip"),)
-    id: Mapped[int] = _pk()
-    video_id: Mapped[str] = _video()
+    id: Mapped[int] = pk()
+    video_id: Mapped[str] = video()
     at_clip: Mapped[int]
     first_clip: Mapped[int]
     repairs: Mapped[int]
@@ -402,134 +421,10 @@ class PatchRow(Base):
     pending: Mapped[list[int]] = mapped_column(ARRAY(BigInteger), comment="clips left uncovered")
 
 
-class QuestionRow(Base):
-    """A question as it was asked."""
-
-    __tablename__ = "questions"
-    id: Mapped[int] = _pk()
-    text: Mapped[str]
-    options: Mapped[list[Any]] = mapped_column(JSONB)
-    as_of_ms: Mapped[int | None] = mapped_column(BigInteger)
-    type: Mapped[str | None]
-    asked_at: Mapped[datetime] = _now()
-
-
-class TrajectoryRow(Base):
-    """One run of a reasoning machine. ``state``: running, done, stopped or failed."""
-
-    __tablename__ = "trajectories"
-    id: Mapped[str] = mapped_column(primary_key=True)
-    question_id: Mapped[int] = _ref("questions.id")
-    machine: Mapped[str]
-    profile: Mapped[str]
-    state: Mapped[str]
-    answer: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
-    tokens: Mapped[int]
-    seconds: Mapped[float]
-    started_at: Mapped[datetime] = _now()
-
-
-class TrajectoryVideoRow(Base):
-    """A trajectory looked at a video, up to ``last_clip``."""
-
-    __tablename__ = "trajectory_videos"
-    trajectory_id: Mapped[str] = mapped_column(
-        ForeignKey("trajectories.id", ondelete="CASCADE"), primary_key=True
-    )
-    video_id: Mapped[str] = _video(primary_key=True, index=True)
-    last_clip: Mapped[int]
-
-
-class TrajectoryEventRow(Base):
-    """One typed event of a trajectory, append-only; ``step`` is the machine's step it came from."""
-
-    __tablename__ = "trajectory_events"
-    trajectory_id: Mapped[str] = mapped_column(
-        ForeignKey("trajectories.id", ondelete="CASCADE"), primary_key=True
-    )
-    seq: Mapped[int] = mapped_column(primary_key=True)
-    kind: Mapped[str]
-    payload: Mapped[dict[str, Any]] = mapped_column(JSONB)
-    at: Mapped[datetime] = _now()
-    step: Mapped[str] = mapped_column(server_default="")
-
-
-class SkillRow(Base):
-    """A version of a skill, as ``domain.skills.Skill``; ``banned`` is the same in all versions."""
-
-    __tablename__ = "skills"
-    name: Mapped[str] = mapped_column(primary_key=True)
-    version: Mapped[int] = mapped_column(primary_key=True)
-    payload: Mapped[dict[str, Any]] = mapped_column(JSONB)
-    banned: Mapped[bool] = mapped_column(server_default=text("false"))
-    made_at: Mapped[datetime] = _now()
-
-
-class JudgementRow(Base):
-    """Whether an answer is right, as a benchmark or a person says; ``learned`` once."""
-
-    __tablename__ = "judgements"
-    trajectory_id: Mapped[str] = mapped_column(
-        ForeignKey("trajectories.id", ondelete="CASCADE"), primary_key=True
-    )
-    question_type: Mapped[str]
-    right: Mapped[bool | None]
-    learned: Mapped[bool] = mapped_column(server_default=text("false"))
-    judged_at: Mapped[datetime] = _now()
-
-
-class ObservationRow(Base):
-    """A signal of a judged trajectory; ``skill`` and ``version`` are what was made of it."""
-
-    __tablename__ = "observations"
-    trajectory_id: Mapped[str] = mapped_column(
-        ForeignKey("trajectories.id", ondelete="CASCADE"), primary_key=True
-    )
-    signal: Mapped[str] = mapped_column(primary_key=True)
-    question_type: Mapped[str]
-    skill: Mapped[str | None]
-    version: Mapped[int | None]
-
-
-class MessageRow(Base):
-    """The message pool: each distinct message once, by the hash of its canonical JSON."""
-
-    __tablename__ = "messages"
-    hash: Mapped[str] = mapped_column(primary_key=True)
-    content: Mapped[dict[str, Any]] = mapped_column(JSONB)
-
-
-class ModelCallRow(Base):
-    """A call to a language model. ``messages`` are hashes into the pool."""
-
-    __tablename__ = "model_calls"
-    __table_args__ = (Index("model_calls_of_request", "request_hash"),)
-    id: Mapped[int] = _pk()
-    request_hash: Mapped[str]
-    purpose: Mapped[str]
-    profile: Mapped[str]
-    model: Mapped[str]
-    messages: Mapped[list[str]] = mapped_column(ARRAY(Text))
-    reply: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
-    error: Mapped[str | None]
-    tokens_in: Mapped[int]
-    tokens_out: Mapped[int]
-    cost_usd: Mapped[float]
-    ms: Mapped[int]
-    video_id: Mapped[str | None] = mapped_column(
-        ForeignKey("videos.id", ondelete="CASCADE"), index=True
-    )
-    clip: Mapped[int | None]
-    trajectory_id: Mapped[str | None] = mapped_column(
-        ForeignKey("trajectories.id", ondelete="CASCADE"), index=True
-    )
-    called_at: Mapped[datetime] = _now()
-
-
 class BlobRow(Base):
     """Which video uses which blob, so that deleting one never takes another's."""
 
     __tablename__ = "blobs"
-    video_id: Mapped[str] = _video(primary_key=True)
+    video_id: Mapped[str] = video(primary_key=True)
     sha256: Mapped[str] = mapped_column(primary_key=True, index=True)
     size: Mapped[int] = mapped_column(BigInteger)
