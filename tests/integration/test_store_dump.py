@@ -30,6 +30,7 @@ LEFT_OUT = {
     "model_calls": {"ms", "called_at", "trajectory_id"},
     **{t: {"*"} for t in ("library", "questions", "trajectories", "trajectory_videos")},
     **{t: {"*"} for t in ("trajectory_events", "messages")},
+    **{t: {"*"} for t in ("skills", "judgements", "observations")},
 }
 
 
