@@ -12,6 +12,8 @@ from models.extras import extra_of
 from models.onnx import THREADS
 
 CONTEXT_TOKENS = 16_384
+CACHE_MB = 1_024
+"""Memory for what was read of earlier prompts; llama.cpp would take eight times as much."""
 MOST_THREADS = 8
 ERRORS_ONLY = 1
 ANY_PORT = 0
@@ -49,6 +51,7 @@ def _settings(xllamacpp: Any, model: Path) -> Any:
     params.port = ANY_PORT
     params.n_ctx = CONTEXT_TOKENS
     params.n_parallel = 1
+    params.cache_ram_mib = CACHE_MB
     # A reply comes token by token, with every thread waiting for every other many times in each:
     # where something else wants a core, the whole waits. Reading a prompt does not suffer so.
     params.cpuparams.n_threads = max(1, min(MOST_THREADS, (os.cpu_count() or 1) // 2))
