@@ -6,7 +6,7 @@ Here two more kinds of evidence are added to that:
 - Names: a face that a plate names and a voice that says that name are one person, where no other
   face and no other voice has it.
 - Company: people who are seen together are told apart over the whole video. A voice that is heard
-  while Ann and Bob are in view, and then while Ann and Carl are, is Ann's.
+  while Ann and Bob are in view, then while Ann and Carl are, and so on, is Ann's.
 """
 
 from __future__ import annotations
@@ -29,6 +29,9 @@ from store.queries.identities import SightingAt, company_of
 
 COMPANY = 2
 """Faces in a clip from which somebody is in company."""
+
+SCENES = 3
+"""Clips in which a voice must be heard before company says whose it is: two may be by chance."""
 
 LOOK_BACK = 20
 """How many clips with a voice are looked back on: what it costs does not grow with the video."""
@@ -82,7 +85,9 @@ def by_company(
 def _of_voice(
     session: Session, video_id: str, voice: Identity, clip: Clip
 ) -> IdentityStatement | None:
-    heard, seen = company_of(session, video_id, voice.id, clip.index, LOOK_BACK)
+    clips, heard, seen = company_of(session, video_id, voice.id, clip.index, LOOK_BACK)
+    if len(clips) < SCENES:
+        return None
     spans = stretches((_span(one) for one in heard), 0)
     faces = _by_face(seen)
     best = singled_out(spans, faces)

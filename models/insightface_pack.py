@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
+import sys
+import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from domain.errors import SetupError, WeightsMissing
 from models.faces import align, make_face, usable
 from models.onnx import open_session
 from models.ports import Face, Image
 
 LOOK_AT = (640, 640)
+PACKS = "insightface_packs"
+_PACK_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
 class InsightFaceEngine:
@@ -49,3 +57,90 @@ class InsightFaceEngine:
             for box, five in zip(boxes, points, strict=True)
         ]
         return [face for face in found if face is not None]
+
+
+class NamedPackEngine:
+    """Detection and embeddings by any pack of InsightFace (``buffalo_l``, ``antelopev2``, ...).
+
+    The paper's thresholds are of such packs. Their weights are InsightFace's: for non-commercial
+    research only.
+
+    Args:
+        pack: a pack's name, or a folder that has its ``*.onnx`` files.
+        weights: the weights folder; packs lie in ``insightface_packs/models/NAME`` below it, and
+            are fetched to there by InsightFace itself, where there is a network.
+        min_score: detections below are not faces.
+
+    Raises:
+        WeightsMissing: the pack is neither there nor can be fetched; names the folder.
+        SetupError: what is there is no pack with a detector and a recogniser.
+    """
+
+    same_person = 0.3
+    min_quality = 22.0
+
+    def __init__(self, pack: str, weights: Path, min_score: float = 0.85) -> None:
+        self.name = f"insightface-{Path(pack).name}"
+        self.min_score = min_score
+        self._app = _prepared(_pack_folder(pack, weights), self.min_score)
+
+    def faces(self, image: Image) -> list[Face]:
+        """Faces of an RGB image, best score first; boxes clipped to the image."""
+        if not usable(image):
+            return []
+        found = self._app.get(np.ascontiguousarray(image[:, :, ::-1]))
+        ranked = sorted(found, key=lambda face: -float(face.det_score))
+        made = [make_face(image, f.bbox, float(f.det_score), f.embedding) for f in ranked]
+        return [face for face in made if face is not None]
+
+
+def _pack_folder(pack: str, weights: Path) -> Path:
+    """The folder of a pack: the one named, the one below the weights, or that of a fetched one."""
+    named, root = Path(pack).expanduser(), weights / PACKS
+    folder = named if named.is_absolute() or "/" in pack else root / "models" / pack
+    if not list(folder.glob("*.onnx")) and folder != named:
+        _fetch(pack, root, folder)
+    if not list(folder.glob("*.onnx")):
+        raise WeightsMissing(
+            f"the InsightFace pack {pack!r} is not there: put its *.onnx files into {folder}"
+        )
+    return folder
+
+
+def _fetch(pack: str, root: Path, folder: Path) -> None:
+    """Let InsightFace fetch a pack to ``folder``; leaves nothing behind where it cannot."""
+    from insightface.utils.storage import download
+
+    if not _PACK_NAME.fullmatch(pack):
+        raise WeightsMissing(f"{pack!r} is no name of an InsightFace pack: name it, or its folder")
+    try:
+        # It tells where from on standard output, which is a command's result.
+        with contextlib.redirect_stdout(sys.stderr):
+            download("models", pack, force=True, root=str(root))
+    except (OSError, RuntimeError, zipfile.BadZipFile) as error:
+        raise WeightsMissing(
+            f"the InsightFace pack {pack!r} is not in {folder} and cannot be fetched ({error}): "
+            "put its *.onnx files there, or fetch it where there is a network"
+        ) from error
+    inner = folder / pack
+    for file in sorted(inner.glob("*.onnx")):  # Some packs have a folder of their own inside.
+        file.replace(folder / file.name)
+
+
+def _prepared(folder: Path, min_score: float) -> Any:
+    from insightface.app import FaceAnalysis
+
+    wanted = ["detection", "recognition"]
+    for file in sorted(folder.glob("*.onnx")):
+        open_session(file)
+    try:
+        app = FaceAnalysis(
+            name=str(folder), allowed_modules=wanted, providers=["CPUExecutionProvider"]
+        )
+        ready = set(wanted) <= set(app.models)
+    except (AssertionError, OSError, RuntimeError, ValueError) as error:
+        raise SetupError(f"{folder} is no pack that InsightFace can load: {error}") from error
+    if not ready:
+        raise SetupError(f"{folder} has no detector, or no recogniser, of InsightFace")
+    app.prepare(ctx_id=-1, det_thresh=min_score, det_size=LOOK_AT)
+    return app

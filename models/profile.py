@@ -78,7 +78,11 @@ class Profile(Frozen):
         default=(), description="spoken languages to choose among (ISO 639-1); empty: any"
     )
     activity: Literal["silero"] = "silero"
-    faces: Literal["insightface", "yunet_sface"] = "insightface"
+    faces: str = Field(
+        default="insightface",
+        pattern=r"^(insightface(:.+)?|yunet_sface)$",
+        description="insightface, yunet_sface, or insightface:NAME or :FOLDER, a pack of its own",
+    )
     speaker: Literal["wespeaker"] = "wespeaker"
     screen: Literal["rapidocr"] = "rapidocr"
     objects: Literal["yolox-nano", "none"] = "yolox-nano"
@@ -109,7 +113,8 @@ class Profile(Frozen):
     @property
     def weights(self) -> tuple[str, ...]:
         """The models of the manifest that this profile uses, each once."""
-        local = [self.speech, self.text, self.reranker, self.faces, self.speaker, self.objects]
+        faces = None if ":" in self.faces else self.faces
+        local = [self.speech, self.text, self.reranker, faces, self.speaker, self.objects]
         llama = [spec.model_name for spec in self.chat.values() if spec.provider == IN_PROCESS]
         used = (name for name in [*local, *llama] if name and name != NO_MODEL)
         return tuple(dict.fromkeys(used))

@@ -66,7 +66,12 @@ class Toolbox:
     @cached_property
     def faces(self) -> FaceEngine:
         """Faces and their embeddings."""
-        folder = verified(self.weights, self.profile.faces)
+        name, _, pack = self.profile.faces.partition(":")
+        if pack:
+            from models.insightface_pack import NamedPackEngine
+
+            return NamedPackEngine(pack, self.weights)
+        folder = verified(self.weights, name)
         if self.profile.faces == "yunet_sface":
             from models.yunet_sface import YunetSfaceEngine
 

@@ -239,8 +239,8 @@ def _sightings(session: Session, *where: ColumnElement[bool]) -> list[SightingAt
 
 def company_of(
     session: Session, video_id: str, voice_id: int, clip: int, most: int
-) -> tuple[list[SightingAt], list[SightingAt]]:
-    """When a voice is heard in its latest clips up to ``clip``, and all faces seen in those.
+) -> tuple[list[int], list[SightingAt], list[SightingAt]]:
+    """The latest clips of a voice up to ``clip``, when it is heard in them, and all faces seen.
 
     Args:
         session: an open transaction.
@@ -254,6 +254,7 @@ def company_of(
     clips = select(row.clip).where(*mine).distinct().order_by(row.clip.desc()).limit(most)
     latest = sorted(session.scalars(clips))
     return (
+        latest,
         _sightings(session, row.identity_id == voice_id, row.clip.in_(latest)),
         _sightings(
             session,

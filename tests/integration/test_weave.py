@@ -307,11 +307,16 @@ def test_the_graph_built_anew_from_its_patches_is_the_stored_one(
         open_now = segments_at(session, video)
         numbers = {one.id: one.number for one in open_now}
         edges = edges_at(session, video)
-        graph = replay(patches_of(session, video))
+        patches = patches_of(session, video)
+        graph = replay(patches)
         views = [segments_at(session, video, n) for n in range(24)]
     assert {one.number: node_of(one) for one in open_now} == graph.nodes
     stored = {(link := link_of(one, numbers)).ends: link for one in edges}
     assert stored == graph.links
+    for count, patch in enumerate(patches, 1):
+        # What was told at the time is told of that time still, word for word.
+        then = {one.number: node_of(one) for one in views[patch.at_clip]}
+        assert then == replay(patches[:count]).nodes
     for n, view in enumerate(views):
         assert all(max(one.clips) <= n and one.from_clip <= n for one in view)
     for end in (10, 20, 24):

@@ -52,10 +52,9 @@ def test_transcripts_are_read_from_stm_and_captions(tmp_path: Path) -> None:
 def test_a_recording_is_found_by_its_name_or_beside_its_marks(tmp_path: Path) -> None:
     audio = tmp_path / "audio"
     audio.mkdir()
-    sound = {"codec": None, "audio": "flac", "seconds": 1.0}
     (audio / "all.rttm").write_text(RTTM + RTTM.replace("one", "gone"))
     (audio / "all.uem").write_text("one NA 0 0.9\n")
-    make_video(audio / "one.flac", **sound)
+    make_video(audio / "one.flac", codec=None, audio="flac", seconds=1.0)
     (tmp_path / "clip.rttm").write_text(RTTM.replace("one", "0001"))
     make_video(tmp_path / "clip.mp4", seconds=1.0)
     found = marked_recordings(tmp_path)

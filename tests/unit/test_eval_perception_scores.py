@@ -30,9 +30,11 @@ def test_pairs_are_counted_as_by_looking_at_each(sightings: list[tuple[int, int]
 
 def test_one_person_split_in_two_loses_recall_and_two_taken_for_one_precision() -> None:
     split = count_pairs([("ann", 1), ("ann", 1), ("ann", 2), ("ann", 2)])
-    assert (split.precision, split.recall) == (1.0, pytest.approx(1 / 3))
+    assert split.precision == 1
+    assert split.recall == pytest.approx(1 / 3)
     taken = count_pairs([("ann", 1), ("ann", 1), ("bob", 1), ("bob", 1)])
-    assert (taken.precision, taken.recall) == (pytest.approx(1 / 3), 1.0)
+    assert taken.precision == pytest.approx(1 / 3)
+    assert taken.recall == 1
     assert count_pairs([("ann", 7), ("bob", 8), ("ann", 7)]).f1 == 1
 
 

@@ -1,0 +1,328 @@
+"""Applying one patch to the event graph, beside a plain loop that merges in memory.
+
+    python -m benchmarks.patches [--sizes 750 1500 3000] [--patches 21]
+
+Homer's way is the one of an ingestion: what the patch touches is read from Postgres, changed, and
+stored in one transaction, commit included. The plain way holds the whole graph in memory and, as
+one would write it first, copies it, then looks at every pair of segments for one whose clips are a
+strict subset of another's, and re-points every edge.
+
+Both apply the same patches one after the other; at the end both graphs must be the same. Prints the
+median milliseconds of a patch, the ratio, and how time grows with the graph (1 is in step with it,
+2 with its square); and the mean of CPU milliseconds, the database server's among them, which say
+more where other work runs beside. ``change alone`` is what is left of Homer's time without reading
+and storing, beside the plain way's CPU time: both in memory, like against like. Texts are embedded
+by a model that costs nothing, since a plain loop has none.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+from numpy.typing import NDArray
+from sqlalchemy import text
+
+from domain.events import EdgeDraft, EventPatch, SegmentDraft
+from memory.graph import Absorbed, Ends, Graph, Link, Node, weave
+from memory.weave import Proposal, apply_patch, link_of, node_of
+from memory.writers.port import EventWindow
+from store.database import Store, open_store
+from store.embedded import EmbeddedPostgres
+from store.home import Home
+from store.queries import events as stored
+from tests.support.memory import VIDEO, known_video
+
+SIZES = (750, 1_500, 3_000)
+CLIPS_EACH = 3
+NEW = 4
+"""Segments that a patch adds; it extends one more, and one of them absorbs an old one."""
+
+
+class Free:
+    """Texts embedded at no cost."""
+
+    name = "free"
+    dimensions = 384
+
+    @property
+    def text(self) -> Free:
+        """Itself: a toolbox with nothing else in it."""
+        return self
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """The same unit vector for every text."""
+        return np.full((len(texts), self.dimensions), self.dimensions**-0.5, np.float32)
+
+
+FREE: Any = Free()
+
+
+def summary(number: int) -> str:
+    """Words of a segment, different for each."""
+    return f"They open door {number}. Then they close it again."
+
+
+def first_graph(segments: int) -> Graph:
+    """Segments of three clips each, in a row, each before the next."""
+    nodes = {
+        n: Node(n, 0, f"Event {n}", summary(n), tuple(range(CLIPS_EACH * n, CLIPS_EACH * (n + 1))))
+        for n in range(segments)
+    }
+    links = [Link(n, n + 1, "before", True, 0.9, "In a row.", (CLIPS_EACH * n,)) for n in nodes]
+    return Graph(nodes, {link.ends: link for link in links[:-1]})
+
+
+def fill(store: Store, graph: Graph) -> None:
+    """Store a graph as it is."""
+    clips = CLIPS_EACH * len(graph.nodes)
+    known_video(store, clips)
+    with store.begin() as session:
+        ids = stored.add_segments(session, VIDEO, list(graph.nodes))
+        vectors = FREE.embed([node.summary for node in graph.nodes.values()])
+        rows = [
+            {
+                "segment_id": ids[node.number],
+                "revision": 0,
+                "label": node.label,
+                "summary": node.summary,
+                "clips": list(node.clips),
+                "history": [],
+                "from_clip": 0,
+                "embedding": vector.tolist(),
+            }
+            for node, vector in zip(graph.nodes.values(), vectors, strict=True)
+        ]
+        stored.add_revisions(session, rows)
+        edges = [
+            {
+                "source_id": ids[one.source],
+                "target_id": ids[one.target],
+                "relation": one.relation,
+                "explicit": one.explicit,
+                "confidence": one.confidence,
+                "rationale": one.rationale,
+                "evidence": list(one.evidence),
+            }
+            for one in graph.links.values()
+        ]
+        stored.add_edges(session, VIDEO, 0, edges)
+
+
+def patch_number(at: int, segments: int) -> EventPatch:
+    """The ``at``-th patch: new segments in a row, one that takes in an old one, one extended."""
+    first = CLIPS_EACH * segments + 10 * at
+    fresh = [
+        SegmentDraft(label=f"New {at} {n}", summary=summary(-n), clips=(first + n, first + n + 1))
+        for n in range(NEW - 1)
+    ]
+    old = (7 * at + 3) % (segments - 1)
+    clips = range(CLIPS_EACH * old, CLIPS_EACH * (old + 1) + 1)
+    fresh.append(SegmentDraft(label=f"Wide {at}", summary=summary(at), clips=tuple(clips)))
+    if at == 0:
+        fresh.append(extended(segments - 1, first))
+    ends = [draft.label for draft in fresh]
+    edges = [
+        EdgeDraft(source=a, target=b, relation="before", rationale="So.", evidence=(first,))
+        for a, b in pairwise(ends)
+    ]
+    return EventPatch(segments=tuple(fresh), edges=tuple(edges))
+
+
+def extended(number: int, clip: int) -> SegmentDraft:
+    """An old segment that goes on for one more clip."""
+    clips = (*range(CLIPS_EACH * number, CLIPS_EACH * (number + 1)), clip)
+    return SegmentDraft(label="Grown", summary="More.", clips=clips, extends=f"Event {number}")
+
+
+def at_clip(at: int, segments: int) -> int:
+    """The clip after which the ``at``-th patch holds."""
+    return CLIPS_EACH * segments + 10 * at + 9
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Milliseconds of a patch: by the clock (median), and of processors (mean)."""
+
+    clock: float
+    cpu: float
+
+
+def timed(run: Callable[[int], None], count: int, cpu: Callable[[], float]) -> Cost:
+    """What ``run`` costs, called with 0, 1, ...; ``cpu`` tells the seconds used so far."""
+    taken, before = [], cpu()
+    for at in range(count):
+        started = time.perf_counter()
+        run(at)
+        taken.append((time.perf_counter() - started) * 1000)
+    return Cost(statistics.median(taken), (cpu() - before) * 1000 / count)
+
+
+def homer(store: Store, patches: Sequence[EventPatch], segments: int) -> Cost:
+    """What a patch costs that is stored and committed."""
+    with store.begin() as session:
+        server = psutil.Process(int(session.scalar(text("SELECT pg_backend_pid()")) or 0))
+
+    def run(at: int) -> None:
+        window = EventWindow(VIDEO, at_clip(at, segments), {}, ())
+        with store.begin() as session:
+            apply_patch(session, window, Proposal(patches[at], (), (), 0), FREE)
+
+    def cpu() -> float:
+        used = server.cpu_times()
+        return time.process_time() + used.user + used.system
+
+    return timed(run, len(patches), cpu)
+
+
+def alone(graph: Graph, patch: EventPatch, segments: int) -> float:
+    """Milliseconds of working out the last change to ``graph`` from the part that it touches."""
+    clips = {clip for draft in patch.segments for clip in draft.clips}
+    near = {n for n, node in graph.nodes.items() if clips.intersection(node.clips)}
+    links = {ends: one for ends, one in graph.links.items() if near.intersection(ends[:2])}
+    around = near | {end for ends in links for end in ends[:2]}
+    part = Graph({n: graph.nodes[n] for n in sorted(around)}, links)
+    started = time.perf_counter()
+    weave(part, patch, at_clip(0, segments), segments)
+    return (time.perf_counter() - started) * 1000
+
+
+def plain(graph: Graph, patches: Sequence[EventPatch], segments: int) -> tuple[Graph, Cost]:
+    """The graph after all patches, and what a patch costs."""
+    state = [(graph, len(graph.nodes))]
+
+    def run(at: int) -> None:
+        now, number = state[-1]
+        state.append(plainly(now, patches[at], at_clip(at, segments), number))
+
+    cost = timed(run, len(patches), time.process_time)
+    return state[-1][0], cost
+
+
+def plainly(graph: Graph, patch: EventPatch, clip: int, number: int) -> tuple[Graph, int]:
+    """One patch by copying, comparing every pair, and re-pointing every edge."""
+    nodes = dict(graph.nodes)
+    labels = {node.label: n for n, node in nodes.items()}
+    for draft in patch.segments:
+        clips = tuple(sorted(draft.clips))
+        if draft.extends is None:
+            nodes[number] = Node(number, 0, draft.label, draft.summary, clips)
+            labels[draft.label] = number
+            number += 1
+        else:
+            old = nodes[labels[draft.extends]]
+            new = replace(old, label=draft.label, summary=draft.summary, clips=clips)
+            nodes[old.number] = replace(new, revision=old.revision + 1)
+            labels[draft.label] = old.number
+    links = dict(graph.links)
+    for edge in patch.edges:
+        link = Link(
+            labels[edge.source],
+            labels[edge.target],
+            str(edge.relation),
+            edge.explicit,
+            edge.confidence,
+            edge.rationale,
+            edge.evidence,
+        )
+        links[link.ends] = link
+    return absorb(graph, nodes, links, clip), number
+
+
+def absorb(before: Graph, nodes: dict[int, Node], links: dict[Ends, Link], clip: int) -> Graph:
+    """Merge every segment that is a strict subset of another."""
+    sets = {n: frozenset(node.clips) for n, node in nodes.items()}
+    into: dict[int, int] = {}
+    for loser, few in sets.items():
+        wider = [winner for winner, many in sets.items() if few < many]
+        if wider:
+            into[loser] = min(wider, key=lambda n: (-len(sets[n]), n))
+    for loser, winner in into.items():
+        gone, kept = nodes.pop(loser), nodes[winner]
+        told = Absorbed(gone.number, gone.label, gone.summary, clip)
+        known = winner in before.nodes and kept.revision == before.nodes[winner].revision
+        revision = kept.revision + 1 if known else kept.revision
+        history = (*kept.history, *gone.history, told)
+        nodes[winner] = replace(kept, history=history, revision=revision)
+    moved = [
+        replace(
+            one, source=into.get(one.source, one.source), target=into.get(one.target, one.target)
+        )
+        for one in links.values()
+    ]
+    return Graph(nodes, {one.ends: one for one in moved if one.source != one.target})
+
+
+def open_graph(store: Store) -> Graph:
+    """The graph as it is stored."""
+    with store.begin() as session:
+        segments = stored.segments_at(session, VIDEO)
+        edges = stored.edges_at(session, VIDEO)
+    numbers = {one.id: one.number for one in segments}
+    links = [link_of(one, numbers) for one in edges]
+    return Graph({one.number: node_of(one) for one in segments}, {one.ends: one for one in links})
+
+
+def measure(segments: int, count: int) -> tuple[Cost, Cost]:
+    """What a patch costs, Homer's way and the plain one, which must agree."""
+    graph = first_graph(segments)
+    patches = [patch_number(at, segments) for at in range(count)]
+    with tempfile.TemporaryDirectory() as folder:
+        home = Home(Path(folder)).make()
+        server = EmbeddedPostgres(home)
+        try:
+            with open_store(home) as store:
+                fill(store, graph)
+                ours, found = homer(store, patches, segments), open_graph(store)
+        finally:
+            server.stop()
+    expected, theirs = plain(graph, patches, segments)
+    assert found.nodes == expected.nodes
+    assert found.links == expected.links
+    return ours, theirs
+
+
+def growth(sizes: Sequence[int], taken: Sequence[float]) -> float:
+    """By which power of the size time grows, from the smallest to the largest."""
+    return math.log(taken[-1] / taken[0]) / math.log(sizes[-1] / sizes[0])
+
+
+def main() -> None:
+    """Measure on databases of their own, thrown away afterwards."""
+    parser = argparse.ArgumentParser(description="Applying one patch to the event graph.")
+    parser.add_argument("--sizes", type=int, nargs="+", default=list(SIZES))
+    parser.add_argument("--patches", type=int, default=21)
+    arguments = parser.parse_args()
+    sizes, rows = arguments.sizes, []
+    for size in sizes:
+        ours, theirs = measure(size, arguments.patches)
+        rows.append((ours, theirs))
+        bare = alone(first_graph(size), patch_number(0, size), size)
+        print(
+            f"{size:6d} segments: Homer {ours.clock:7.1f} ms (CPU {ours.cpu:5.1f}), plain "
+            f"{theirs.clock:7.1f} ms (CPU {theirs.cpu:6.1f}): {theirs.clock / ours.clock:.1f}x "
+            f"(CPU {theirs.cpu / ours.cpu:.1f}x); change alone {bare:.2f} ms: "
+            f"{theirs.cpu / bare:.0f}x",
+            flush=True,
+        )
+    if len(sizes) > 1:
+        powers = [growth(sizes, [row[i].cpu for row in rows]) for i in (0, 1)]
+        print(f"CPU grows with the power {powers[0]:.2f} of the graph, plainly {powers[1]:.2f}")
+    ours, theirs = rows[-1]
+    print(
+        f"at {sizes[-1]} segments, storing included: {theirs.cpu / ours.cpu:.1f}x of CPU (bar: 100)"
+    )
+
+
+if __name__ == "__main__":
+    main()
