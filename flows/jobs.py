@@ -88,14 +88,12 @@ class Jobs:
         found = [self._read(path) for path in self._home.run.glob(f"{PREFIX}*.json")]
         return sorted((one for one in found if one), key=lambda one: one.began, reverse=True)
 
-    def pause(self, job: str) -> bool:
-        """Ask a job to stop: nothing is lost, and it can be gone on with. False if it has ended."""
+    def pause(self, job: str) -> None:
+        """Ask a job that runs to stop: nothing is lost, and it can be gone on with."""
         found = next((one for one in self.every() if one.id == job), None)
-        if found is None or not found.running:
-            return False
-        with suppress(ProcessLookupError):
-            os.kill(found.pid, _stop())
-        return True
+        if found is not None and found.running:
+            with suppress(ProcessLookupError):
+                os.kill(found.pid, _stop())
 
     def dismiss(self, job: str) -> None:
         """Forget a job that has ended."""

@@ -94,13 +94,10 @@ class Runs:
         found = self._runs.get(trajectory)
         return found[0].error if found else ""
 
-    def stop(self, trajectory: str) -> bool:
-        """Ends a run with the best answer so far; False where this process does not work on it."""
-        found = self._runs.get(trajectory)
-        if found is None or not found[1].is_alive():
-            return False
-        found[0].stop()
-        return True
+    def stop(self, trajectory: str) -> None:
+        """Ends a run with the best answer so far, where this process works on it."""
+        if self.running(trajectory):
+            self._runs[trajectory][0].stop()
 
     def wait(self, trajectory: str, timeout_s: float | None = None) -> None:
         """Returns when the run has ended."""

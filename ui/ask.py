@@ -80,12 +80,14 @@ def _form(desk: PageDesk, videos: Mapping[str, Video], shown: Inspected | None) 
             names = profile_names(desk.store.home.config)
             profile = st.selectbox("Models", names, index=_place(names, desk.profile))
         sent = st.form_submit_button("Ask", type="primary")
+    # A place of its own, so that what follows stays where it is.
+    place = st.container()
     if sent:
         try:
             _begin(desk, _question(chosen, text, options, as_of), profile)
         except (HomerError, ValueError) as error:
             told = str(error)
-            st.warning(plain(told[:1].upper() + told[1:]))
+            place.warning(plain(told[:1].upper() + told[1:]))
 
 
 def _before(videos: Mapping[str, Video], shown: Inspected | None) -> list[str]:

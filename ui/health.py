@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import streamlit as st
 
@@ -42,7 +43,7 @@ def _body() -> None:
 @st.cache_data(ttl=60, show_spinner=False)
 def checks_of(root: str, profile: str) -> list[Check]:
     """What ``homer doctor`` finds; looked up once a minute."""
-    home = Home(root)
+    home = Home(Path(root))
     return list(checks(home, load_profile(profile, home.config)))
 
 

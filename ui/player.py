@@ -30,6 +30,7 @@ def player(video: Video, start_ms: int = 0, key: str = "player") -> None:
     if name != video.id:
         at, times = start_ms, 0
     data: dict[str, Any] = {
+        "name": key,
         "file": video.id,
         "url": signed(f"/video/{video.id}"),
         "label": f"Video: {video.title}",

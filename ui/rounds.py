@@ -43,7 +43,9 @@ def show_rounds(store: Store, shown: Inspected, videos: Mapping[str, Video]) -> 
 def _chosen(numbers: Sequence[int]) -> int:
     """The round that the address names, else the first with something in it."""
     wanted = address.number("round")
-    return wanted if wanted in numbers else numbers[min(1, len(numbers) - 1)]
+    if wanted is not None and wanted in numbers:
+        return wanted
+    return numbers[min(1, len(numbers) - 1)]
 
 
 def _over_time(shown: Inspected, video: Video, chosen: int) -> None:

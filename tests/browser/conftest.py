@@ -33,7 +33,7 @@ CAPTIONS = [
     {"start": 20, "end": 26, "text": "I remember the earthquake well.", "speaker": "Bob"},
     {"start": 40, "end": 48, "text": f"The lighthouse was painted green because {EVIL}"},
 ]
-WAIT_MS = 45_000
+WAIT_MS = 90_000
 
 
 @pytest.fixture(scope="module")
