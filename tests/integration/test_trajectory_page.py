@@ -222,7 +222,7 @@ def test_the_exported_page_has_all_and_fetches_nothing(party: Store, server: Ope
 
 def test_the_export_can_be_downloaded(party: Store, asked: Asked) -> None:
     page = press(open_page("trajectory", trajectory=asked.trajectory_id), "Make the page")
-    assert [one.label for one in page.get("download_button")] == ["Download the page"]
+    assert len(page.get("download_button")) == 1
 
 
 def test_a_run_that_was_broken_off_can_be_gone_on_with(party: Store) -> None:

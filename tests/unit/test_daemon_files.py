@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from flows import daemon
-from flows.daemon import HOST, LOG_LIMIT, Daemon, Running, _bindable, _last_line, _log, _process
+from flows.daemon import HOST, LOG_LIMIT, Daemon, Running, _bindable, _last_line, _process, log_file
 from store.home import Home
 
 
@@ -77,7 +77,7 @@ def test_a_port_is_taken_where_it_is_free_and_none_where_not() -> None:
 def test_a_log_is_the_owners_only_and_goes_on_where_it_was(home: Home) -> None:
     path = home.logs / "app.log"
     for line in (b"one\n", b"two\n"):
-        with _log(path) as log:
+        with log_file(path) as log:
             os.write(log, line)
     assert path.read_bytes() == b"one\ntwo\n"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -88,7 +88,7 @@ def test_a_log_that_has_grown_long_is_put_aside_once(home: Home) -> None:
     with path.open("wb") as file:
         file.truncate(LOG_LIMIT + 1)
     for line in (b"new\n", b"newer\n"):
-        with _log(path) as log:
+        with log_file(path) as log:
             os.write(log, line)
     assert path.read_bytes() == b"new\nnewer\n"
     assert path.with_suffix(".old").stat().st_size == LOG_LIMIT + 1
