@@ -12,6 +12,15 @@ SCRIPT = Path(__file__).with_name("app.py")
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
+THEME = {
+    "theme.light.textColor": "#000000",
+    "theme.light.primaryColor": "#1d4ed8",
+    "theme.dark.textColor": "#ffffff",
+    "theme.dark.primaryColor": "#1d6ff2",
+}
+"""Streamlit's own small print and buttons are too faint to read for some; these are not."""
+
+
 def make_app(host: str = "127.0.0.1") -> st.App:
     """Pages and files; on this machine only, pages of other sites are refused by their host."""
     import streamlit as st
@@ -35,5 +44,6 @@ def run(host: str, port: int) -> None:
         "server.fileWatcherType": "none",
         "browser.gatherUsageStats": False,
         "client.toolbarMode": "minimal",
+        **THEME,
     }
     make_app(host).run(config=config)

@@ -61,9 +61,7 @@ def _body() -> None:
             _segment(desk.store, video, graph, segment)
         else:
             _facts(video, graph)
-    view = st.segmented_control(
-        "Show", VIEWS, default=VIEWS[0], required=True, key="show", bind="query-params"
-    )
+    view = st.radio("Show", VIEWS, horizontal=True, key="show", bind="query-params")
     views = {"Events": _events, "Clips": _clips, "Search": _search}
     views.get(view or VIEWS[0], _events)(desk, video, graph)
 
