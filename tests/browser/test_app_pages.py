@@ -247,7 +247,7 @@ def test_no_page_has_a_serious_violation_of_accessibility(
     opened(page, f"{address}/{name}", heading.capitalize())
     # Streamlit sets the words of buttons a moment after the buttons.
     page.wait_for_function(
-        "[...document.querySelectorAll('button[kind]')].every(b => b.innerText || b.ariaLabel)"
+        "[...document.querySelectorAll('button[kind]')].every(b => b.textContent || b.ariaLabel)"
     )
     keep(f"axe_{heading}")
     page.add_script_tag(path=str(AXE))
