@@ -110,7 +110,8 @@ def test_options_are_told_apart_by_letters(page: Page, address: str) -> None:
 def test_one_steps_through_a_trajectory_with_the_keyboard(
     page: Page, address: str, keep: Keep
 ) -> None:
-    page.get_by_role("link", name="See every step").click()
+    settled(page)
+    page.get_by_role("link", name="See every step").last.click()
     page.get_by_role("heading", name="Rounds").wait_for()
     seen(page, "Round 1: t1")
     settled(page)
