@@ -96,6 +96,7 @@ class Failing(LocalClipWriter):
     """Fails as often as told, then writes."""
 
     def __init__(self, times: int) -> None:
+        super().__init__()
         self.left = times
 
     def write(self, percept: Percept, people: People, context: ClipContext) -> ClipMemories:

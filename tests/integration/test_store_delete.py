@@ -17,10 +17,12 @@ from psycopg.rows import dict_row, tuple_row
 from sqlalchemy import func, select, text
 
 from domain.errors import DatabaseError, InputError
+from domain.skills import Judged, Signal
 from store.database import Store, open_store
 from store.export import export_video
 from store.queries.blobs import hold_blobs
 from store.queries.dump import dump
+from store.queries.learning import add_observations, put_judgement
 from store.queries.videos import delete_video
 from store.schema import Base, BlobRow
 from store.sweep import drop_blobs, sweep_blobs
@@ -41,12 +43,15 @@ def delete(store: Store, video_id: str) -> None:
     drop_blobs(store, unused)
 
 
+OF_NO_VIDEO = {"library", "skills"}
+
+
 def counts(store: Store) -> dict[str, int]:
     with store.begin() as session:
         return {
             table.name: session.execute(select(func.count()).select_from(table)).scalar_one()
             for table in Base.metadata.sorted_tables
-            if table.name != "library"
+            if table.name not in OF_NO_VIDEO
         }
 
 
@@ -57,6 +62,10 @@ def files(store: Store) -> list[Path]:
 def test_the_only_video_leaves_no_row_and_no_file(store: Store) -> None:
     fill(store, A)
     ask(store, "t1", "why?", A)
+    judged = Judged(trajectory="t1", question_type="why", right=False)
+    with store.begin() as session:
+        put_judgement(session, judged)
+        add_observations(session, judged, [Signal.ERROR])
     assert all(counts(store).values()), "the example should have rows in every table"
     delete(store, A)
     assert not any(counts(store).values())

@@ -30,6 +30,7 @@ from domain.trajectory import (
     Retrieved,
     RoundClosed,
     RoundOpened,
+    SkillsRouted,
     TimeUp,
 )
 from domain.view import MemoryView, Scope
@@ -48,6 +49,7 @@ EVENTS: list[Event] = [
     QuestionAsked(question=QUESTION, machine="homer", profile="local", reasoner="local", view=VIEW),
     Prompted(purpose="plan", request="h0"),
     ModelCalled(purpose="plan", model="m", request="h0", tokens_in=5, cost_usd=0.25),
+    SkillsRouted(),
     Planned(subtasks=(TASK,)),
     Progressed(verdict="go"),
     RoundOpened(round=1, subtask="t1", text=TASK.text, attempt=1),

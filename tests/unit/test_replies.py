@@ -32,6 +32,7 @@ SLOTS = {
     "conclude_options": {"last"},
     "conclude_open": set(),
     "system": set(),
+    "skills": {"lines"},
 }
 
 

@@ -47,7 +47,9 @@ def notes(monkeypatch: pytest.MonkeyPatch) -> Notes:
     kept = Notes()
 
     @contextmanager
-    def open_video(desk: object, path: Path, *, again: bool = False) -> Iterator[Work]:
+    def open_video(
+        desk: object, path: Path, *, again: bool = False, subtitles: str | None = None
+    ) -> Iterator[Work]:
         if path.name.startswith("bad"):
             raise MediaError(f"{path}: empty")
         if path.name.startswith("busy"):
