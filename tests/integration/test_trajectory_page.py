@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from html.parser import HTMLParser
 
@@ -245,6 +246,8 @@ def test_a_run_goes_on_without_anybody_and_stops_when_it_is_told_to(
     runs = Runs()
     with Asker(party, LlmToolbox(server)) as asker:
         name = runs.ask(asker, PLAY)
+        while not inspect(party, name).history.rounds:
+            time.sleep(0.02)
         runs.stop(name)
         runs.wait(name, 60)
         assert not runs.running(name)
