@@ -20,7 +20,7 @@ from memory.corrected import characters_at
 from memory.lines import line
 from memory.people import People
 from store.database import Store
-from store.queries import calls, characters, clips, events, memories, search, texts, videos
+from store.queries import calls, characters, clips, events, memories, search, shelf, texts, videos
 from store.queries.clips import StoredClip
 from store.queries.dump import dump
 from store.queries.events import PatchAt
@@ -154,24 +154,8 @@ class Checked(Frozen):
 def list_library(store: Store) -> list[LibraryEntry]:
     """All videos, by title, then id."""
     with store.begin(snapshot=True) as session:
-        return [_entry(session, video) for video in videos.list_videos(session)]
-
-
-def _entry(session: Session, video: Video) -> LibraryEntry:
-    state = videos.video_state(session, video.id)
-    assert state is not None  # noqa: S101 - the video was listed in this very snapshot
-    return LibraryEntry(
-        id=video.id,
-        title=video.title,
-        path=video.path,
-        duration_ms=video.duration_ms,
-        state=state.state,
-        error=state.error,
-        profile=video.profile,
-        clips=state.clips,
-        done=state.done,
-        failed=state.failed,
-    )
+        found = shelf.shelf_page(session)
+    return [LibraryEntry.model_validate(one, from_attributes=True) for one in found]
 
 
 def resolve(session: Session, name: str) -> Video:

@@ -63,7 +63,11 @@ class Holdings:
 
 
 def shelf_page(
-    session: Session, offset: int, limit: int, words: str = "", state: str | None = None
+    session: Session,
+    offset: int = 0,
+    limit: int | None = None,
+    words: str = "",
+    state: str | None = None,
 ) -> list[Shelved]:
     """Videos by title, then id; only those whose title has ``words``, and of that ``state``."""
     v = VideoRow
