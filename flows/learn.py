@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from memory.retrieval.words import content_words
@@ -41,8 +41,7 @@ def skill_writer(desk: Desk) -> SkillWriter:
     def chat() -> StructuredChat:
         return desk.toolbox.chat("learner", keep)
 
-    open_chat: Callable[[], StructuredChat] = chat
-    return LlmSkillWriter(open_chat)
+    return LlmSkillWriter(chat)
 
 
 def type_of(question: Question) -> str:

@@ -141,7 +141,7 @@ def _ban(session: Session) -> list[str]:
     by_trajectory = {one.trajectory: one for one in every}
     banned = []
     for kept in stored.latest(session):
-        names = learning.given(session, kept.skill)
+        names = stored.given_to(session, kept.skill.name, kept.skill.version)
         told = [by_trajectory[name] for name in names if name in by_trajectory]
         if not kept.banned and hurts(told, every):
             stored.set_banned(session, kept.skill.name, banned=True)

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from domain.asking import Mode
 from domain.skills import Skill
+from models.structured import CHARACTERS_A_TOKEN
 
 INSTRUCTION = 240
 """Characters of one instruction at most."""
 MOST_TOKENS = 300
-CHARS_A_TOKEN = 4
 ANSWER = 6
 """Characters from which on an answer is told from any word."""
 
@@ -71,4 +71,4 @@ def _has(text: str, words: str, flags: int) -> bool:
 
 def tokens_of(instructions: Iterable[str]) -> int:
     """Tokens that instructions take in a prompt, roughly."""
-    return sum(len(line) // CHARS_A_TOKEN + 1 for line in instructions)
+    return sum(len(line) // CHARACTERS_A_TOKEN + 1 for line in instructions)

@@ -62,7 +62,7 @@ def find_skill(store: Store, name: str) -> KeptSkill:
 def given_to(store: Store, name: str, most: int = 20) -> list[str]:
     """The latest trajectories whose question was given a skill, newest first."""
     with store.begin() as session:
-        return stored.given_to(session, name, most)
+        return stored.given_to(session, name, most=most)
 
 
 def learned_from(store: Store, name: str) -> list[str]:
@@ -121,7 +121,8 @@ class Shelf:
 
     def route(self, question: str, above: float, tokens: int) -> tuple[RoutedSkill, ...]:
         """The skills for a question; see ``skills.route.route``."""
-        usable = [one.skill for one in list_skills(self._store) if not one.banned]
+        with self._store.begin() as session:
+            usable = [one.skill for one in stored.latest(session) if not one.banned]
         if not usable:
             return ()
         with self._lock:

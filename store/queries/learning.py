@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from domain.errors import NotFound
 from domain.skills import Judged, Pattern, Signal, Skill
 from store.queries import skills as stored
-from store.schema import JudgementRow, ObservationRow, TrajectoryEventRow, TrajectoryRow
+from store.schema import JudgementRow, ObservationRow, TrajectoryRow
 
 
 def put_judgement(session: Session, judged: Judged) -> None:
@@ -121,15 +121,6 @@ def latest_of(session: Session, name: str) -> Skill | None:
     """The latest version of a skill, if there is one."""
     known = stored.versions(session, name)
     return known[-1] if known else None
-
-
-def given(session: Session, skill: Skill) -> list[str]:
-    """The trajectories whose question was given this version of a skill."""
-    has = TrajectoryEventRow.payload["skills"].contains(
-        [{"name": skill.name, "version": skill.version}]
-    )
-    query = select(TrajectoryEventRow.trajectory_id).where(TrajectoryEventRow.kind == "skills", has)
-    return sorted(session.scalars(query))
 
 
 def answers_of(session: Session, trajectories: Sequence[str]) -> list[str]:

@@ -69,9 +69,12 @@ def uses(session: Session) -> dict[str, int]:
     return {str(found): int(count) for found, count in rows}
 
 
-def given_to(session: Session, name: str, most: int) -> list[str]:
-    """The latest trajectories whose question was given a skill, newest first."""
-    has = TrajectoryEventRow.payload["skills"].contains([{"name": name}])
+def given_to(
+    session: Session, name: str, version: int | None = None, most: int | None = None
+) -> list[str]:
+    """The latest trajectories whose question was given a skill, or one version, newest first."""
+    wanted = {"name": name} | ({} if version is None else {"version": version})
+    has = TrajectoryEventRow.payload["skills"].contains([wanted])
     rows = session.scalars(
         select(TrajectoryEventRow.trajectory_id)
         .where(TrajectoryEventRow.kind == "skills", has)
