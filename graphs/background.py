@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from domain.asking import Question
 from domain.errors import HomerError
@@ -17,10 +16,6 @@ from domain.live import Said, Told
 from graphs.ask import StoppedEarly
 from graphs.asker import Asker
 from graphs.stream import Stop
-
-if TYPE_CHECKING:
-    from nodes.desk import Desk
-    from nodes.state import State
 
 GONE = "the run ended without an answer"
 
@@ -62,7 +57,7 @@ class Runs:
         """
         run = Run()
         state, desk = asker.begin(question, run.tell)
-        return self._start(state["trajectory"], run, lambda: _run(asker, state, desk))
+        return self._start(state["trajectory"], run, lambda: asker.run(state, desk))
 
     def fork(self, asker: Asker, name: str, number: int, edit: ForkEdit) -> str:
         """Begin a fork; returns its trajectory.
@@ -72,12 +67,12 @@ class Runs:
         """
         run = Run()
         state, desk = asker.begin_fork(name, number, edit, run.tell)
-        return self._start(state["trajectory"], run, lambda: _run(asker, state, desk))
+        return self._start(state["trajectory"], run, lambda: asker.run(state, desk))
 
     def resume(self, asker: Asker, trajectory: str) -> str:
         """Go on with a question that was broken off; ``trajectory`` is its whole id."""
         run = Run()
-        return self._start(trajectory, run, lambda: _resume(asker, trajectory, run))
+        return self._start(trajectory, run, lambda: asker.resume(trajectory, run.tell))
 
     def running(self, trajectory: str) -> bool:
         """Whether this process works on it."""
@@ -105,7 +100,7 @@ class Runs:
         if found is not None:
             found[1].join(timeout_s)
 
-    def _start(self, trajectory: str, run: Run, work: Callable[[], None]) -> str:
+    def _start(self, trajectory: str, run: Run, work: Callable[[], object]) -> str:
         thread = threading.Thread(
             target=_safely, args=(run, work), name=f"ask {trajectory}", daemon=True
         )
@@ -115,15 +110,7 @@ class Runs:
         return trajectory
 
 
-def _run(asker: Asker, state: State, desk: Desk) -> None:
-    asker.run(state, desk)
-
-
-def _resume(asker: Asker, trajectory: str, run: Run) -> None:
-    asker.resume(trajectory, run.tell)
-
-
-def _safely(run: Run, work: Callable[[], None]) -> None:
+def _safely(run: Run, work: Callable[[], object]) -> None:
     """The end of a thread: nobody is there to raise an error to."""
     try:
         work()
