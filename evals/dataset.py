@@ -1,0 +1,77 @@
+"""A data set as an evaluation sees it: its videos, and one model for the questions of all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from string import ascii_uppercase
+from typing import Self
+
+from pydantic import Field, NonNegativeInt, model_validator
+
+from domain.base import Frozen
+from domain.time import TimeSpan
+
+
+class EvalVideo(Frozen):
+    """A video of a data set. ``name`` is the set's own; ``file`` or ``captions`` may not be there.
+
+    ``captions`` are timed words for ``homer import``, of a set that is known by text only.
+    """
+
+    name: str = Field(min_length=1)
+    file: Path | None = None
+    captions: Path | None = None
+    url: str = ""
+
+
+class EvalQuestion(Frozen):
+    """One question. ``answer`` is the right option's letter, or the reference's own words.
+
+    ``types`` are the set's own. A question is asked as of ``as_of_ms`` of video time where the set
+    asks it online. ``spans`` are where the answer is said or shown, where the set tells.
+    ``answer`` is empty where the set keeps it to itself: such an answer stays unjudged.
+    """
+
+    id: str = Field(min_length=1)
+    video: str = Field(min_length=1)
+    question: str = Field(min_length=1)
+    options: tuple[str, ...] = Field(default=(), max_length=26)
+    answer: str = ""
+    types: tuple[str, ...] = ()
+    as_of_ms: NonNegativeInt | None = None
+    spans: tuple[TimeSpan, ...] = ()
+
+    @model_validator(mode="after")
+    def _answer_is_an_option(self) -> Self:
+        letters = ascii_uppercase[: len(self.options)]
+        if self.options and self.answer and self.answer not in tuple(letters):
+            raise ValueError(f"the answer {self.answer!r} is none of the options {letters}")
+        return self
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A data set that was read: the videos that are asked about, and the questions, in order."""
+
+    name: str
+    videos: tuple[EvalVideo, ...]
+    questions: tuple[EvalQuestion, ...]
+
+
+@dataclass(frozen=True)
+class Source:
+    """A data set that Homer can read. ``where`` tells how to get it and how to lay it out.
+
+    ``read(folder)`` reads what its authors publish.
+
+    Raises:
+        InputError: by ``read``: a file is missing or is not what the authors publish.
+    """
+
+    name: str
+    title: str
+    licence: str
+    where: str
+    read: Callable[[Path], Dataset]
