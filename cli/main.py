@@ -10,6 +10,7 @@ import typer
 
 from cli import (
     ask,
+    backup,
     captions,
     check,
     database,
@@ -75,6 +76,7 @@ for module in (
     ingest,
     ask,
     library,
+    backup,
     people,
     skills,
     check,

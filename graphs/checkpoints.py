@@ -16,7 +16,7 @@ from store.queries.trajectories import (
     Mark,
     add_checkpoint_schema,
     append_events,
-    has_checkpoints,
+    checkpoint_level,
     own_schema,
 )
 
@@ -24,6 +24,11 @@ if TYPE_CHECKING:
     from store.database import Store
 
 _setup = threading.Lock()
+
+
+def make_checkpoint_tables(store: Store) -> None:
+    """Make LangGraph's tables where they are missing or behind."""
+    Checkpoints(store, ()).close()
 
 
 class Checkpoints:
@@ -63,10 +68,10 @@ class Checkpoints:
             return own_schema(session)
 
     def _make_tables(self) -> None:
-        """LangGraph's own migrations, run where they are behind."""
+        """LangGraph's own migrations, run where they are behind, or were cut off."""
         with self._store.begin() as session:
-            ready = has_checkpoints(session)
-        if not ready:
+            level = checkpoint_level(session)
+        if level < len(self.saver.MIGRATIONS) - 1:
             self.saver.setup()
 
     def append(

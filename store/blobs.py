@@ -29,6 +29,10 @@ class BlobStore:
         self._fs: AbstractFileSystem
         self._fs, self._root = url_to_fs(url)
 
+    def make(self) -> None:
+        """Makes the folder, which else comes with the first blob."""
+        self._fs.makedirs(self._root, exist_ok=True)
+
     def put(self, data: bytes) -> str:
         """Stores ``data`` and returns its SHA-256, 64 hex digits. What is there stays.
 

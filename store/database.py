@@ -9,6 +9,7 @@ from functools import cached_property
 from types import TracebackType
 from typing import Self
 
+import psycopg
 from sqlalchemy import URL, create_engine
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
@@ -65,7 +66,7 @@ class Store:
             with Session(self._engine, expire_on_commit=False) as session, session.begin():
                 session.connection(execution_options=options)
                 yield session
-        except DBAPIError as exc:
+        except (DBAPIError, psycopg.Error) as exc:
             if not is_failure(exc):
                 raise
             raise DatabaseError(explain(exc, shown(self._url))) from exc

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from itertools import chain
 from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
-from domain.errors import InputError
 from store.database import Store
 from store.queries.asked import asked_of
 from store.queries.dump import canonical
 from store.queries.records import Record, records
+from store.whole import whole_file
 
 VERSION = 1
 
@@ -28,17 +27,8 @@ def export_video(store: Store, video_id: str, out: Path) -> None:
         InputError: ``out`` is a folder, or cannot be written.
         DatabaseError: a blob is missing or damaged.
     """
-    if out.is_dir():
-        raise InputError(f"{out} is a folder: name a file to write")
-    aside = out.with_name(f".{out.name}.{os.getpid()}.part")
-    try:
-        with ZipFile(aside, "w") as archive:
-            _write(store, video_id, archive)
-        aside.replace(out)
-    except OSError as exc:
-        raise InputError(f"{out} cannot be written: {exc.strerror or exc}") from exc
-    finally:
-        aside.unlink(missing_ok=True)
+    with whole_file(out) as aside, ZipFile(aside, "w") as archive:
+        _write(store, video_id, archive)
 
 
 def _write(store: Store, video_id: str, archive: ZipFile) -> None:

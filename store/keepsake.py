@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
 from domain.errors import InputError
 from store.queries.forget import Copy
 from store.schema import Base
+from store.whole import whole_file
 
 VERSION = 1
 _CHECKPOINTS = ("checkpoints", "checkpoint_blobs", "checkpoint_writes")
@@ -36,18 +36,11 @@ def write_keepsake(out: Path, kept: Keepsake) -> None:
     """
     if out.exists():
         raise InputError(f"{out} is there already: name a new file for --keep-undo")
-    aside = out.with_name(f".{out.name}.{os.getpid()}.part")
-    try:
-        with ZipFile(aside, "w", ZIP_DEFLATED) as archive:
-            head = {"keepsake": VERSION, "video": kept.video, "library": kept.library}
-            archive.writestr("rows.jsonl", "\n".join(_lines(head, kept.rows)))
-            for sha, data in sorted(kept.blobs.items()):
-                archive.writestr(f"blobs/{sha}", data)
-        aside.replace(out)
-    except OSError as exc:
-        raise InputError(f"{out} cannot be written: {exc.strerror or exc}") from exc
-    finally:
-        aside.unlink(missing_ok=True)
+    with whole_file(out) as aside, ZipFile(aside, "w", ZIP_DEFLATED) as archive:
+        head = {"keepsake": VERSION, "video": kept.video, "library": kept.library}
+        archive.writestr("rows.jsonl", "\n".join(_lines(head, kept.rows)))
+        for sha, data in sorted(kept.blobs.items()):
+            archive.writestr(f"blobs/{sha}", data)
 
 
 def _lines(head: Mapping[str, object], rows: Iterable[Copy]) -> Iterable[str]:

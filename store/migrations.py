@@ -7,14 +7,18 @@ sees to it that it is the newest.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sqlalchemy import URL, Connection, Engine, create_engine, inspect, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
-from domain.errors import DatabaseError
+from domain.errors import DatabaseError, InputError
 from store.failures import explain
 from store.urls import parse_url, shown
+
+if TYPE_CHECKING:
+    from alembic.config import Config
 
 HEAD = "0007"
 COMMAND = "homer db upgrade"
@@ -43,19 +47,22 @@ def migrate(url: str) -> bool:
         engine.dispose()
 
 
+def has_tables(url: str) -> bool:
+    """Whether a database has tables of Homer's, of any revision.
+
+    Raises:
+        DatabaseError: unreachable.
+    """
+    return _found(parse_url(url)) is not None
+
+
 def require_current(url: URL) -> None:
     """Passes where the database's tables are this version's.
 
     Raises:
         DatabaseError: unreachable, or a migration is due; the message names the command.
     """
-    engine = _engine(url)
-    try:
-        found = _revision(engine)
-    except DBAPIError as exc:
-        raise DatabaseError(explain(exc, shown(url))) from exc
-    finally:
-        engine.dispose()
+    found = _found(url)
     if found != HEAD:
         state = f"is at revision {found}" if found else "has no tables of Homer's yet"
         raise DatabaseError(f"the {shown(url)} {state}: run `{COMMAND}` (it needs {HEAD})")
@@ -71,12 +78,23 @@ def _engine(url: URL) -> Engine:
     return create_engine(url, poolclass=NullPool, connect_args={"connect_timeout": 10})
 
 
+def _found(url: URL) -> str | None:
+    engine = _engine(url)
+    try:
+        return _revision(engine)
+    except DBAPIError as exc:
+        raise DatabaseError(explain(exc, shown(url))) from exc
+    finally:
+        engine.dispose()
+
+
 def _revision(engine: Engine) -> str | None:
     with engine.connect() as connection:
-        return _revision_of(connection)
+        return revision_of(connection)
 
 
-def _revision_of(connection: Connection) -> str | None:
+def revision_of(connection: Connection) -> str | None:
+    """The revision of a database's tables; None where there are none of Homer's."""
     if not inspect(connection).has_table("alembic_version"):
         return None
     found = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
@@ -84,22 +102,47 @@ def _revision_of(connection: Connection) -> str | None:
 
 
 def _upgrade(connection: Connection, url: URL) -> bool:
-    before = _revision_of(connection)
+    before = revision_of(connection)
     if before == HEAD:
         return False
     _run_alembic(connection, before, url)
     return True
 
 
-def _run_alembic(connection: Connection, before: str | None, url: URL) -> None:
+def move(connection: Connection, revision: str) -> None:
+    """Brings the tables to a revision, older or newer, within the connection's transaction.
+
+    Raises:
+        InputError: this Homer does not know the revision.
+    """
     from alembic import command
-    from alembic.config import Config
-    from alembic.script import ScriptDirectory
     from alembic.util import CommandError
+
+    before = revision_of(connection) or ""
+    try:
+        config = _config(connection)
+        (command.downgrade if before > revision else command.upgrade)(config, revision)
+    except CommandError as exc:
+        raise InputError(
+            f"this Homer does not know revision {revision}: a newer one is needed"
+        ) from exc
+
+
+def _config(connection: Connection) -> Config:
+    from alembic.config import Config
 
     config = Config()
     config.set_main_option("script_location", str(script_folder()).replace("%", "%%"))
     config.attributes["connection"] = connection
+    return config
+
+
+def _run_alembic(connection: Connection, before: str | None, url: URL) -> None:
+    from alembic import command
+    from alembic.script import ScriptDirectory
+    from alembic.util import CommandError
+
+    config = _config(connection)
     try:
         if before is not None:
             ScriptDirectory.from_config(config).get_revision(before)

@@ -7,9 +7,9 @@ alone: a file with a row is never removed. What a killed writer left without a r
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
-from sqlalchemy import select, text
+from sqlalchemy import func, select, text
 from sqlalchemy.orm import Session
 
 from store.schema import BlobRow, LibraryRow
@@ -37,3 +37,15 @@ def unused_blobs(session: Session, shas: Iterable[str]) -> list[str]:
     asked = set(shas)
     used = select(BlobRow.sha256).where(BlobRow.sha256.in_(asked))
     return sorted(asked - set(session.scalars(used)))
+
+
+def blobs_in_use(session: Session) -> Iterator[str]:
+    """Every blob that a video uses, sorted; read as they are asked for."""
+    query = select(BlobRow.sha256).distinct().order_by(BlobRow.sha256)
+    yield from session.scalars(query.execution_options(yield_per=1000))
+
+
+def size_of_blobs(session: Session) -> int:
+    """Bytes of all blobs that videos use, each counted once."""
+    each = select(BlobRow.sha256, func.max(BlobRow.size).label("size")).group_by(BlobRow.sha256)
+    return int(session.scalar(select(func.sum(each.subquery().c.size))) or 0)

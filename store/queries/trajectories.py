@@ -262,6 +262,14 @@ def has_checkpoints(session: Session) -> bool:
     return bool(session.scalar(select(func.to_regclass("checkpoints.checkpoint_migrations"))))
 
 
+def checkpoint_level(session: Session) -> int:
+    """The number of the last of LangGraph's migrations that was run to its end; -1 for none."""
+    if not has_checkpoints(session):
+        return -1
+    last = session.scalar(text("SELECT max(v) FROM checkpoints.checkpoint_migrations"))
+    return -1 if last is None else int(last)
+
+
 def add_checkpoint_schema(session: Session) -> None:
     """Make the schema of LangGraph's tables where it is missing."""
     session.execute(text("CREATE SCHEMA IF NOT EXISTS checkpoints"))

@@ -1,0 +1,39 @@
+"""Restoring a library: the file is checked first, then an empty database is made ready for it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from graphs.checkpoints import make_checkpoint_tables
+from store.archive import Manifest
+from store.database import Store, open_store
+from store.home import Home
+from store.migrations import has_tables, migrate
+from store.progress import Progress
+from store.restore import check_archive, refuse_filled, restore
+
+
+def restore_library(home: Home, path: Path, progress: Progress) -> Manifest:
+    """Fill the empty library of ``home`` from a back-up.
+
+    A database of ``$HOMER_DATABASE_URL`` that has no tables yet gets them.
+
+    Raises:
+        InputError: the file is no back-up, is torn or altered, or the library is not empty; then
+            nothing was changed.
+        DatabaseError: the database cannot be reached or gave up; then no row is in it.
+    """
+    told = check_archive(path, progress)
+    with _open(home) as store:
+        refuse_filled(store)
+        if any(one.schema_name for one in told.tables):
+            make_checkpoint_tables(store)
+        return restore(store, path, progress)
+
+
+def _open(home: Home) -> Store:
+    url = os.environ.get("HOMER_DATABASE_URL")
+    if url and not has_tables(url):
+        migrate(url)
+    return open_store(home)

@@ -1,0 +1,245 @@
+"""The file of a back-up: a zip of parts, each with its SHA-256 in a manifest.
+
+``manifest.json`` says what is in the file, ``tables/SCHEMA.TABLE`` are rows as Postgres's COPY
+writes them, ``images.tar`` the blobs by SHA-256. All is written and read as a stream: memory does
+not grow with the library.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import lzma
+import tarfile
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Literal
+from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
+
+from pydantic import Field, NonNegativeInt, ValidationError
+
+from domain.base import Frozen
+from domain.errors import InputError
+from store.whole import whole_file
+
+MANIFEST = "manifest.json"
+IMAGES = "images.tar"
+BLOCK = 1 << 20
+MANIFEST_LIMIT = 16 << 20
+
+_NAME = r"^[a-z_][a-z0-9_]{0,62}$"
+_SHA = r"^[0-9a-f]{64}$"
+_BROKEN = (BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, EOFError, KeyError)
+_ODD = (ValueError, NotImplementedError, RuntimeError, OverflowError)
+
+
+class Part(Frozen):
+    """A member of the file: its name, its size in bytes, its SHA-256."""
+
+    name: str
+    size: NonNegativeInt
+    sha256: str = Field(pattern=_SHA)
+
+
+class TablePart(Frozen):
+    """The rows of a table. ``schema_name`` "" is Homer's own; ``counters``: the last id given."""
+
+    schema_name: Literal["", "checkpoints"]
+    table: str = Field(pattern=_NAME)
+    columns: tuple[str, ...]
+    counters: dict[str, NonNegativeInt]
+    rows: NonNegativeInt
+    part: Part
+
+
+class Manifest(Frozen):
+    """What a back-up holds. ``missing``: blobs that were gone or damaged when it was made."""
+
+    homer_backup: Literal[1] = 1
+    revision: str = Field(pattern=r"^\d{4}$", description="of the schema")
+    library: str = Field(pattern=r"^[0-9a-f]{32}$")
+    made_at: str
+    tables: tuple[TablePart, ...]
+    blobs: NonNegativeInt
+    images: Part
+    missing: tuple[str, ...] = ()
+
+    def rows(self, table: str) -> int:
+        """How many rows of a table of Homer's there are."""
+        return sum(one.rows for one in self.tables if (one.schema_name, one.table) == ("", table))
+
+    def parts(self) -> list[Part]:
+        """All parts but the manifest."""
+        return [*(one.part for one in self.tables), self.images]
+
+
+class PartWriter(io.RawIOBase):
+    """A part on its way into the file; counts bytes and ends of lines."""
+
+    def __init__(self, name: str, file: IO[bytes]) -> None:
+        self._name, self._file = name, file
+        self._sha, self._size, self.lines = hashlib.sha256(), 0, 0
+
+    def writable(self) -> bool:
+        """Always."""
+        return True
+
+    def write(self, data: bytes | bytearray | memoryview) -> int:  # type: ignore[override]
+        """Appends bytes."""
+        block = bytes(data)
+        self._sha.update(block)
+        self._size += len(block)
+        self.lines += block.count(b"\n")
+        self._file.write(block)
+        return len(block)
+
+    def told(self) -> Part:
+        """The part as the manifest names it."""
+        return Part(name=self._name, size=self._size, sha256=self._sha.hexdigest())
+
+
+class ArchiveWriter:
+    """Writes the parts, one after the other, and at last the manifest."""
+
+    def __init__(self, archive: ZipFile) -> None:
+        self._zip = archive
+
+    @contextmanager
+    def part(self, name: str, *, packed: bool = True) -> Iterator[PartWriter]:
+        """Opens a part; ``packed``: it is worth compressing."""
+        info = ZipInfo(name)
+        info.compress_type = ZIP_DEFLATED if packed else ZIP_STORED
+        info.external_attr = 0o600 << 16
+        with self._zip.open(info, "w", force_zip64=True) as file:
+            yield PartWriter(name, file)
+
+    def close(self, manifest: Manifest) -> None:
+        """Writes the manifest."""
+        told = json.dumps(manifest.model_dump(mode="json"), indent=1, ensure_ascii=False)
+        with self.part(MANIFEST) as file:
+            file.write(told.encode())
+
+
+@contextmanager
+def new_archive(out: Path) -> Iterator[ArchiveWriter]:
+    """A file for a back-up, which is whole or not there.
+
+    Raises:
+        InputError: something is there already, or it cannot be written.
+    """
+    if out.exists():
+        raise InputError(f"{out} is there already: name a new file")
+    with whole_file(out) as aside, ZipFile(aside, "w", compresslevel=1) as archive:
+        yield ArchiveWriter(archive)
+
+
+class Archive:
+    """A back-up that is read. Its words are not trusted: only what the manifest says is there."""
+
+    def __init__(self, path: Path, archive: ZipFile) -> None:
+        self._path, self._zip = path, archive
+        self.manifest = self._read_manifest()
+
+    def verify(self, step: Callable[[int], None]) -> None:
+        """Reads every part against its checksum; ``step`` is told of bytes.
+
+        Raises:
+            InputError: the file is torn or altered.
+        """
+        with damage_told(self._path):
+            names = [MANIFEST, *(part.name for part in self.manifest.parts())]
+            if sorted(names) != sorted(self._zip.namelist()):
+                raise ValueError("other members than the manifest says")
+            for part in self.manifest.parts():
+                self._verify(part, step)
+
+    def blocks(self, part: Part) -> Iterator[bytes]:
+        """The bytes of a part, at most ``BLOCK`` at a time."""
+        with damage_told(self._path), self._zip.open(part.name) as file:
+            while block := file.read(BLOCK):
+                yield block
+
+    def images(self) -> Iterator[tuple[str, bytes]]:
+        """The blobs with their SHA-256, one at a time."""
+        with damage_told(self._path), self._zip.open(self.manifest.images.name) as file:
+            yield from read_images(file)
+
+    def _verify(self, part: Part, step: Callable[[int], None]) -> None:
+        sha, size = hashlib.sha256(), 0
+        for block in self.blocks(part):
+            sha.update(block)
+            size += len(block)
+            if size > part.size:
+                break
+            step(len(block))
+        if (size, sha.hexdigest()) != (part.size, part.sha256):
+            raise ValueError(f"{part.name} is not what it was")
+
+    def _read_manifest(self) -> Manifest:
+        info = self._zip.getinfo(MANIFEST)
+        if info.file_size > MANIFEST_LIMIT:
+            raise ValueError("a manifest of that size")
+        return Manifest.model_validate_json(self._zip.read(info))
+
+
+@contextmanager
+def open_archive(path: Path) -> Iterator[Archive]:
+    """A back-up's file.
+
+    Raises:
+        InputError: it cannot be read, is no back-up, or is damaged.
+    """
+    try:
+        file = path.open("rb")
+    except OSError as exc:
+        raise InputError(f"{path} cannot be read: {exc.strerror or exc}") from exc
+    with file:
+        with damage_told(path):
+            archive = Archive(path, ZipFile(file))
+        yield archive
+
+
+@contextmanager
+def damage_told(path: Path) -> Iterator[None]:
+    """Tells what goes wrong in reading as damage of the file."""
+    try:
+        yield
+    except ValidationError as exc:
+        raise InputError(_other(path)) from exc
+    except (*_BROKEN, *_ODD) as exc:
+        raise InputError(f"{path} is no back-up of Homer's, or is torn or altered") from exc
+    except OSError as exc:
+        raise InputError(f"{path} cannot be read: {exc.strerror or exc}") from exc
+
+
+def _other(path: Path) -> str:
+    return f"{path} is no back-up that this Homer knows: a newer Homer made it, or it is altered"
+
+
+def write_images(file: PartWriter, images: Iterable[tuple[str, bytes]]) -> None:
+    """Writes blobs as a tar stream."""
+    with tarfile.open(fileobj=file, mode="w|") as tar:
+        for sha, data in images:
+            info = tarfile.TarInfo(sha)
+            info.size = len(data)
+            tar.addfile(info, io.BytesIO(data))
+            tar.members = []  # type: ignore[attr-defined] # it would remember every one
+
+
+def read_images(file: IO[bytes]) -> Iterator[tuple[str, bytes]]:
+    """The blobs of a tar stream.
+
+    Raises:
+        ValueError: one is not what its name says.
+    """
+    with tarfile.open(fileobj=file, mode="r|") as tar:
+        for info in tar:
+            found = tar.extractfile(info)
+            data = found.read() if found else b""
+            if hashlib.sha256(data).hexdigest() != info.name:
+                raise ValueError(f"{info.name} is not what it was")
+            yield info.name, data
+            tar.members = []  # type: ignore[attr-defined]

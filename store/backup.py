@@ -1,0 +1,106 @@
+"""The whole library in one file: rows, vectors, images, checkpoints, answers and skills."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from sqlalchemy import Connection
+from sqlalchemy.orm import Session
+
+from domain.errors import DatabaseError
+from store.archive import (
+    IMAGES,
+    ArchiveWriter,
+    Manifest,
+    Part,
+    TablePart,
+    new_archive,
+    write_images,
+)
+from store.database import Store
+from store.migrations import revision_of
+from store.progress import Megabytes, Progress
+from store.queries.blobs import blobs_in_use, hold_blobs, library_of, size_of_blobs
+from store.queries.whole import copy_out, count_rows, counters_of, plain_values, tables_of
+
+
+def back_up(store: Store, out: Path, progress: Progress) -> Manifest:
+    """Write the whole library, as it is at this moment, to ``out``, which is whole or not there.
+
+    Watching and asking go on meanwhile; deleting waits for the end. An image that is gone or
+    damaged is left out and named in the manifest.
+
+    Raises:
+        InputError: ``out`` is there already, or cannot be written.
+        DatabaseError: the database is gone.
+    """
+    # The blobs are held first: what the snapshot names cannot be removed any more.
+    with new_archive(out) as archive, store.begin() as holding:
+        hold_blobs(holding)
+        with store.begin(snapshot=True) as session:
+            manifest = _write(store, session, archive, progress)
+        archive.close(manifest)
+    return manifest
+
+
+def _write(store: Store, session: Session, archive: ArchiveWriter, progress: Progress) -> Manifest:
+    connection = session.connection()
+    plain_values(connection)
+    tables = tuple(_tables(connection, archive, progress))
+    # A library without images has its folder too, so that no other takes its name.
+    store.blobs.make()
+    blobs, images, missing = _images(store, session, archive, progress)
+    return Manifest(
+        revision=str(revision_of(connection)),
+        library=library_of(session),
+        made_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        tables=tables,
+        blobs=blobs,
+        images=images,
+        missing=tuple(missing),
+    )
+
+
+def _tables(
+    connection: Connection, archive: ArchiveWriter, progress: Progress
+) -> Iterator[TablePart]:
+    tables = tables_of(connection)
+    progress.start("rows", count_rows(connection, tables))
+    for table in tables:
+        with archive.part(f"tables/{table.schema or 'homer'}.{table.name}") as file:
+            copy_out(connection, table, file.write)
+        progress.step(file.lines)
+        yield TablePart(
+            schema_name="checkpoints" if table.schema else "",
+            table=table.name,
+            columns=table.columns,
+            counters=counters_of(connection, table),
+            rows=file.lines,
+            part=file.told(),
+        )
+
+
+def _images(
+    store: Store, session: Session, archive: ArchiveWriter, progress: Progress
+) -> tuple[int, Part, list[str]]:
+    """How many blobs were written, the part, and those that could not be read."""
+    told = Megabytes(progress, "images, MB", size_of_blobs(session))
+    count, missing = 0, list[str]()
+
+    def found() -> Iterator[tuple[str, bytes]]:
+        nonlocal count
+        for sha in blobs_in_use(session):
+            try:
+                data = store.blobs.get(sha)
+            except DatabaseError:
+                missing.append(sha)
+                continue
+            count += 1
+            told.step(len(data))
+            yield sha, data
+
+    with archive.part(IMAGES, packed=False) as file:
+        write_images(file, found())
+    return count, file.told(), missing

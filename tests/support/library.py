@@ -1,0 +1,76 @@
+"""Whole libraries: filled with everything there is, and compared row by row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import text
+
+from domain.asking import Question
+from graphs.ask import ask
+from memory.library import dump_lines, list_library
+from store.database import Store
+from store.queries.whole import driver_of, tables_of
+from store.schema import SkillRow
+from tests.support import full_video
+from tests.support.asking import PARTY, WordToolbox, remember_party
+
+ADVICE = {
+    "name": "advice",
+    "topic": "mode",
+    "description": "orders é \n\t\\ of events",
+    "instructions": ["Search for events first."],
+}
+FULL, OTHER = "a" * 16, "b" * 16
+
+
+class Quiet:
+    """Progress that nobody follows; what it was told is kept."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, int]] = []
+        self.steps = 0
+
+    def start(self, label: str, total: int, done: int = 0) -> None:
+        self.told.append((label, total))
+
+    def step(self, steps: int = 1) -> None:
+        self.steps += steps
+
+
+def fill_library(store: Store) -> str:
+    """Three videos, images, a skill, and an answered question, whose trajectory is returned."""
+    full_video.fill(store, FULL, "full")
+    full_video.fill(store, OTHER, "other")
+    full_video.ask(store, "0" * 16, "told by hand", FULL, OTHER)
+    remember_party(store)
+    with store.begin() as session:
+        session.add(SkillRow(name="advice", version=1, payload=ADVICE))
+    question = Question(text="Who opens the gate?", videos=(PARTY,))
+    return ask(store, WordToolbox(), question).trajectory_id
+
+
+def all_rows(store: Store) -> dict[str, list[tuple[Any, ...]]]:
+    """Every row of every table, LangGraph's too, as Postgres writes it."""
+    with store.begin(snapshot=True) as session:
+        connection = session.connection()
+        found = {}
+        for table in tables_of(connection):
+            name = f"{table.schema or 'public'}.{table.name}"
+            rows = driver_of(connection).execute(f"SELECT t::text FROM {name} t ORDER BY 1")  # noqa: S608
+            found[name] = rows.fetchall()
+        return found
+
+
+def all_dumps(store: Store) -> dict[str, list[str]]:
+    return {one.id: list(dump_lines(store, one.id)) for one in list_library(store)}
+
+
+def all_images(store: Store) -> dict[str, bytes]:
+    return {sha: store.blobs.get(sha) for sha, _put in store.blobs.walk()}
+
+
+def next_id(store: Store, table: str) -> int:
+    with store.begin() as session:
+        query = "SELECT nextval(pg_get_serial_sequence(:table, 'id'))"
+        return int(session.execute(text(query), {"table": table}).scalar_one())
