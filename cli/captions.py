@@ -1,4 +1,4 @@
-"""``homer import``: a video that is known by its captions only."""
+"""``homer import``: a video that is known by its captions only, or out of an export's file."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.console import clean, say, say_json
+from cli.console import clean, note, say, say_json
 from cli.ingest import STOPPED
 from cli.options import Json, Profile
 from cli.progress import Meter, meter
@@ -19,20 +19,31 @@ if TYPE_CHECKING:
 
 
 def import_captions(
-    title: Annotated[str, typer.Argument(metavar="VIDEO", help="The title it will go by.")],
-    captions: Annotated[
-        Path, typer.Option(metavar="FILE", help="Timed captions: .jsonl, .jsonl.gz, .srt or .vtt.")
+    title: Annotated[
+        str,
+        typer.Argument(
+            metavar="VIDEO|FILE", help="What homer export wrote; with --captions, a title."
+        ),
     ],
+    captions: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Timed captions: .jsonl, .jsonl.gz, .srt or .vtt."),
+    ] = None,
     profile: Profile = None,
     json: Json = False,
 ) -> None:
-    """Remember a video from timed captions and transcripts alone: no frames are needed.
+    """Take over a video that was exported, or remember one from its captions alone.
 
-    A JSON line has "start" and "end" in seconds and "text", and may have "day", "speaker" and
-    "kind". Where it spans days, video time is (day - 1) * 86400 + the second of the day.
+    An export brings everything: rows, vectors, images, and the answers where they can come along.
 
-    Example:  homer import lecture --captions lecture.srt
+    With --captions, a video is remembered from timed captions: no frames are needed. A JSON line
+    has "start" and "end" in seconds and "text", and may have "day", "speaker" and "kind". Where it
+    spans days, video time is (day - 1) * 86400 + the second of the day.
+
+    Examples:  homer import talk.zip   homer import lecture --captions lecture.srt
     """
+    if captions is None:
+        return _import_export(Path(title), as_json=json)
     from flows.desk import open_desk
     from memory.captions import read_captions
 
@@ -49,6 +60,26 @@ def import_captions(
         known = f"{found['clips']} clips, {found['failed']} failed, id {found['video']}"
         say(f"{clean(str(found['title']))}: {word} ({known})")
     raise typer.Exit(4 if found["failed"] else 0)
+
+
+def _import_export(file: Path, *, as_json: bool) -> None:
+    from flows.keeping import import_export
+    from store.database import open_store
+    from store.home import Home
+
+    try:
+        with open_store(Home.default()) as store, meter() as bar:
+            found = import_export(store, file, bar)
+    except KeyboardInterrupt as stop:
+        raise KeyboardInterrupt("stopped; nothing was changed") from stop
+    if found.left:
+        note(
+            f"{found.left} answers stay behind: they cite by numbers that are taken here, or videos"
+        )
+    if as_json:
+        return say_json(found._asdict())
+    counts = f"{found.clips} clips, {found.answers} answers, id {found.video}"
+    return say(f"{clean(found.title)}: imported ({counts})")
 
 
 def _remember(desk: Desk, track: CaptionTrack, title: str, bar: Meter) -> dict[str, object]:

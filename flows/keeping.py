@@ -1,4 +1,4 @@
-"""Restoring a library: the file is checked first, then an empty database is made ready for it."""
+"""Restoring a library, and importing a video: the file is checked first, then room is made."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from pathlib import Path
 
 from graphs.checkpoints import make_checkpoint_tables
 from store.archive import Manifest
+from store.arrival import Arrived, import_video
 from store.database import Store, open_store
 from store.home import Home
 from store.migrations import has_tables, migrate
+from store.parcel import open_parcel
 from store.progress import Progress
 from store.restore import check_archive, refuse_filled, restore
 
@@ -30,6 +32,21 @@ def restore_library(home: Home, path: Path, progress: Progress) -> Manifest:
         if any(one.schema_name for one in told.tables):
             make_checkpoint_tables(store)
         return restore(store, path, progress)
+
+
+def import_export(store: Store, path: Path, progress: Progress) -> Arrived:
+    """Add the video of an export to a library.
+
+    Raises:
+        InputError: the file is no export, is torn or altered, or the video is here already; then
+            nothing was changed.
+        DatabaseError: the database gave up; then nothing of the video is in it.
+    """
+    with open_parcel(path) as parcel:
+        contents = parcel.contents()
+        if contents.has_checkpoints:
+            make_checkpoint_tables(store)
+        return import_video(store, parcel, contents, progress)
 
 
 def _open(home: Home) -> Store:

@@ -10,21 +10,21 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import lzma
 import tarfile
-import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Literal
-from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
+from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 from pydantic import Field, NonNegativeInt, ValidationError
 
 from domain.base import Frozen
 from domain.errors import InputError
 from store.whole import whole_file
+from store.zips import damage_told, open_zip
 
+WHAT = "back-up"
 MANIFEST = "manifest.json"
 IMAGES = "images.tar"
 BLOCK = 1 << 20
@@ -32,8 +32,6 @@ MANIFEST_LIMIT = 16 << 20
 
 _NAME = r"^[a-z_][a-z0-9_]{0,62}$"
 _SHA = r"^[0-9a-f]{64}$"
-_BROKEN = (BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, EOFError, KeyError)
-_ODD = (ValueError, NotImplementedError, RuntimeError, OverflowError)
 
 
 class Part(Frozen):
@@ -149,7 +147,7 @@ class Archive:
         Raises:
             InputError: the file is torn or altered.
         """
-        with damage_told(self._path):
+        with damage_told(self._path, WHAT):
             names = [MANIFEST, *(part.name for part in self.manifest.parts())]
             if sorted(names) != sorted(self._zip.namelist()):
                 raise ValueError("other members than the manifest says")
@@ -158,13 +156,13 @@ class Archive:
 
     def blocks(self, part: Part) -> Iterator[bytes]:
         """The bytes of a part, at most ``BLOCK`` at a time."""
-        with damage_told(self._path), self._zip.open(part.name) as file:
+        with damage_told(self._path, WHAT), self._zip.open(part.name) as file:
             while block := file.read(BLOCK):
                 yield block
 
     def images(self) -> Iterator[tuple[str, bytes]]:
         """The blobs with their SHA-256, one at a time."""
-        with damage_told(self._path), self._zip.open(self.manifest.images.name) as file:
+        with damage_told(self._path, WHAT), self._zip.open(self.manifest.images.name) as file:
             yield from read_images(file)
 
     def _verify(self, part: Part, step: Callable[[int], None]) -> None:
@@ -182,7 +180,13 @@ class Archive:
         info = self._zip.getinfo(MANIFEST)
         if info.file_size > MANIFEST_LIMIT:
             raise ValueError("a manifest of that size")
-        return Manifest.model_validate_json(self._zip.read(info))
+        try:
+            return Manifest.model_validate_json(self._zip.read(info))
+        except ValidationError as exc:
+            raise InputError(
+                f"{self._path} is no back-up that this Homer knows: a newer Homer made it, or it "
+                "is altered"
+            ) from exc
 
 
 @contextmanager
@@ -192,31 +196,10 @@ def open_archive(path: Path) -> Iterator[Archive]:
     Raises:
         InputError: it cannot be read, is no back-up, or is damaged.
     """
-    try:
-        file = path.open("rb")
-    except OSError as exc:
-        raise InputError(f"{path} cannot be read: {exc.strerror or exc}") from exc
-    with file:
-        with damage_told(path):
-            archive = Archive(path, ZipFile(file))
+    with open_zip(path, WHAT) as file:
+        with damage_told(path, WHAT):
+            archive = Archive(path, file)
         yield archive
-
-
-@contextmanager
-def damage_told(path: Path) -> Iterator[None]:
-    """Tells what goes wrong in reading as damage of the file."""
-    try:
-        yield
-    except ValidationError as exc:
-        raise InputError(_other(path)) from exc
-    except (*_BROKEN, *_ODD) as exc:
-        raise InputError(f"{path} is no back-up of Homer's, or is torn or altered") from exc
-    except OSError as exc:
-        raise InputError(f"{path} cannot be read: {exc.strerror or exc}") from exc
-
-
-def _other(path: Path) -> str:
-    return f"{path} is no back-up that this Homer knows: a newer Homer made it, or it is altered"
 
 
 def write_images(file: PartWriter, images: Iterable[tuple[str, bytes]]) -> None:

@@ -1,27 +1,26 @@
-"""A video in a file that one can keep or hand on: a zip of JSON lines and of the blobs."""
+"""A video in a file that one can keep or hand on: a zip of rows as JSON lines, and of the blobs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from itertools import chain
+import json
 from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 from store.database import Store
-from store.queries.asked import asked_of
-from store.queries.dump import canonical
-from store.queries.records import Record, records
+from store.migrations import HEAD
+from store.queries.parcel import rows_of_video
 from store.whole import whole_file
 
-VERSION = 1
+VERSION = 2
+ROWS = "rows.jsonl"
 
 
 def export_video(store: Store, video_id: str, out: Path) -> None:
     """Writes everything about a video to ``out``, which is whole or not there.
 
-    In the zip: ``video.jsonl`` (what was learned, vectors in full), ``asked.jsonl`` (the
-    trajectories that looked at it, with questions, events, model calls and their messages), and
-    ``blobs/SHA256`` (keyframes and crops).
+    In the zip: ``rows.jsonl`` (a head, then ``[table, row]`` a line: what was learned, vectors in
+    full, and the trajectories that looked at it with questions, events, checkpoints, model calls
+    and their messages), and ``blobs/SHA256`` (keyframes and crops).
 
     Raises:
         InputError: ``out`` is a folder, or cannot be written.
@@ -32,24 +31,19 @@ def export_video(store: Store, video_id: str, out: Path) -> None:
 
 
 def _write(store: Store, video_id: str, archive: ZipFile) -> None:
-    with store.begin(snapshot=True) as session:
-        head: Record = {"row": "export", "version": VERSION, "video": video_id}
-        learned = chain([head], records(session, video_id, whole=True))
-        shas = _write_lines(archive, "video.jsonl", learned)
-        _write_lines(archive, "asked.jsonl", asked_of(session, video_id))
+    head = {"export": VERSION, "video": video_id, "revision": HEAD}
+    shas = []
+    with (
+        store.begin(snapshot=True) as session,
+        archive.open(_entry(ROWS, ZIP_DEFLATED), "w", force_zip64=True) as file,
+    ):
+        file.write(json.dumps(head).encode())
+        for table, row in rows_of_video(session, video_id):
+            file.write(f"\n[{json.dumps(table)}, {row}]".encode())
+            if table == "blobs":
+                shas.append(json.loads(row)["sha256"])
     for sha in shas:
         archive.writestr(_entry(f"blobs/{sha}", ZIP_STORED), store.blobs.get(sha))
-
-
-def _write_lines(archive: ZipFile, name: str, lines: Iterable[Record]) -> list[str]:
-    """Writes records and returns the blobs that they name as the video's."""
-    shas = []
-    with archive.open(_entry(name, ZIP_DEFLATED), "w", force_zip64=True) as file:
-        for record in lines:
-            file.write(canonical(record).encode() + b"\n")
-            if record["row"] == "blob":
-                shas.append(record["sha256"])
-    return shas
 
 
 def _entry(name: str, how: int) -> ZipInfo:

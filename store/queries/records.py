@@ -8,7 +8,6 @@ face 3 in clip 5 ``face_3_5_1``. Records come in one order: by subject, then cli
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import ColumnElement, Select, Text, cast, func, select
@@ -42,211 +41,193 @@ from store.schema import (
 
 Record = dict[str, Any]
 Query = Select[*tuple[Any, ...]]
-_Columns = tuple[Any, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Form:
-    """``whole``: vectors in full and what belongs to this machine; else digests and no times."""
-
-    video: str
-    whole: bool
-
-    def vector(self, column: InstrumentedAttribute[Any]) -> ColumnElement[str]:
-        written = cast(column, Text)
-        shown = written if self.whole else func.left(func.md5(written), 12)
-        return shown.label(column.key)
-
-    def only_whole(self, *columns: InstrumentedAttribute[Any]) -> _Columns:
-        return tuple(cast(c, Text).label(c.key) for c in columns) if self.whole else ()
-
-
-def records(session: Session, video_id: str, *, whole: bool = False) -> Iterator[Record]:
+def records(session: Session, video_id: str) -> Iterator[Record]:
     """Every record of a video; the key ``row`` says of what kind.
+
+    Vectors are 12 hex digits of their MD5; clock times and the file's place are left out, so two
+    ingestions of one video give equal records.
 
     Args:
         session: an open transaction, best a snapshot.
         video_id: the video.
-        whole: vectors in full (as Postgres writes them), path and clock times too. Otherwise
-            vectors are 12 hex digits, and two ingestions of one video give equal records.
     """
-    form = _Form(video_id, whole)
     for kind, query in _SUBJECTS:
-        rows = session.execute(query(form).execution_options(yield_per=1000))
+        rows = session.execute(query(video_id).execution_options(yield_per=1000))
         for row in rows.mappings():
             yield {"row": kind, **row}
 
 
-def _video(form: _Form) -> Query:
+def _video(video: str) -> Query:
     v = VideoRow
     size = (v.duration_ms, v.width, v.height, v.has_video, v.has_audio)
     columns = (v.id, v.title, *size, v.profile, v.subtitles, v.state, v.error, v.models)
-    return select(*columns, *form.only_whole(v.path, v.created_at)).where(v.id == form.video)
+    return select(*columns).where(v.id == video)
 
 
-def _clips(form: _Form) -> Query:
+def _clips(video: str) -> Query:
     c = ClipRow
     columns = (c.clip, c.start_ms, c.end_ms, c.state, c.error, c.gaps, c.text)
-    kept = (form.vector(c.embedding), *form.only_whole(c.attempts, c.seconds, c.updated_at))
-    return select(*columns, *kept).where(c.video_id == form.video).order_by(c.clip)
+    return select(*columns, _vector(c.embedding)).where(c.video_id == video).order_by(c.clip)
 
 
-def _keyframes(form: _Form) -> Query:
+def _keyframes(video: str) -> Query:
     k = KeyframeRow
     scores = (k.shot, k.sharpness, k.entropy, k.quality, k.width, k.height)
-    columns = (k.clip, k.time_ms, *scores, k.blob, k.description, form.vector(k.embedding))
-    return _by_clip(select(*columns), k, form)
+    columns = (k.clip, k.time_ms, *scores, k.blob, k.description, _vector(k.embedding))
+    return _by_clip(select(*columns), k, video)
 
 
-def _utterances(form: _Form) -> Query:
+def _utterances(video: str) -> Query:
     u = UtteranceRow
     words = (u.origin, u.start_ms, u.end_ms, u.text, u.language, u.confidence, u.speaker)
     query = select(u.clip, *words, _identity_name().label("identity"))
-    return _by_clip(query.outerjoin(IdentityRow, IdentityRow.id == u.identity_id), u, form)
+    return _by_clip(query.outerjoin(IdentityRow, IdentityRow.id == u.identity_id), u, video)
 
 
-def _screen_texts(form: _Form) -> Query:
+def _screen_texts(video: str) -> Query:
     s = ScreenTextRow
-    return _by_clip(select(s.clip, s.time_ms, s.text, s.score, s.box), s, form)
+    return _by_clip(select(s.clip, s.time_ms, s.text, s.score, s.box), s, video)
 
 
-def _objects(form: _Form) -> Query:
+def _objects(video: str) -> Query:
     o = ObjectRow
-    return _by_clip(select(o.clip, o.time_ms, o.label, o.score, o.box), o, form)
+    return _by_clip(select(o.clip, o.time_ms, o.label, o.score, o.box), o, video)
 
 
-def _identities(form: _Form) -> Query:
+def _identities(video: str) -> Query:
     i = IdentityRow
-    query = select(_identity_name().label("name"), i.first_clip).where(i.video_id == form.video)
+    query = select(_identity_name().label("name"), i.first_clip).where(i.video_id == video)
     return query.order_by(i.kind, i.number)
 
 
-def _sightings(form: _Form) -> Query:
-    s, named = SightingRow, _named_sightings(form)
+def _sightings(video: str) -> Query:
+    s, named = SightingRow, _named_sightings(video)
     columns = (s.clip, s.start_ms, s.end_ms, s.box, s.score, s.quality, s.blob)
     query = select(named.c.name, *columns).join(named, named.c.id == s.id)
     return query.order_by(s.clip, s.id)
 
 
-def _exemplars(form: _Form) -> Query:
-    e, named = ExemplarRow, _named_sightings(form)
-    columns = (named.c.name.label("sighting"), e.quality, form.vector(e.vector))
+def _exemplars(video: str) -> Query:
+    e, named = ExemplarRow, _named_sightings(video)
+    columns = (named.c.name.label("sighting"), e.quality, _vector(e.vector))
     query = select(_identity_name().label("identity"), *columns)
     query = query.join(IdentityRow, IdentityRow.id == e.identity_id)
     query = query.join(named, named.c.id == e.sighting_id)
     return query.order_by(IdentityRow.kind, IdentityRow.number, named.c.clip, named.c.id)
 
 
-def _characters(form: _Form) -> Query:
+def _characters(video: str) -> Query:
     c = CharacterRow
     query = select(_character_name().label("name"), c.from_clip, c.to_clip)
-    return query.where(c.video_id == form.video).order_by(c.number)
+    return query.where(c.video_id == video).order_by(c.number)
 
 
-def _members(form: _Form) -> Query:
+def _members(video: str) -> Query:
     m, identity = CharacterMemberRow, _identity_name().label("identity")
     query = select(_character_name().label("character"), identity, m.from_clip, m.to_clip)
     query = query.join(CharacterRow, CharacterRow.id == m.character_id)
     query = query.join(IdentityRow, IdentityRow.id == m.identity_id)
     order = (CharacterRow.number, m.from_clip, IdentityRow.kind, IdentityRow.number, m.id)
-    return query.where(CharacterRow.video_id == form.video).order_by(*order)
+    return query.where(CharacterRow.video_id == video).order_by(*order)
 
 
-def _names(form: _Form) -> Query:
+def _names(video: str) -> Query:
     n = CharacterNameRow
     named = (_character_name().label("character"), _identity_name().label("identity"))
     query = select(*named, n.name, n.source, n.from_clip, n.to_clip)
     query = query.join(CharacterRow, CharacterRow.id == n.character_id)
     query = query.outerjoin(IdentityRow, IdentityRow.id == n.identity_id)
     order = (CharacterRow.number, n.from_clip, n.id)
-    return query.where(CharacterRow.video_id == form.video).order_by(*order)
+    return query.where(CharacterRow.video_id == video).order_by(*order)
 
 
-def _corrections(form: _Form) -> Query:
+def _corrections(video: str) -> Query:
     """Those in force: what was taken back leaves no trace."""
     c = CorrectionRow
-    query = select(c.number, c.kind, c.told, c.numbers, c.outcomes, *form.only_whole(c.made_at))
-    mine = (c.video_id == form.video, c.undone.is_(False))
+    query = select(c.number, c.kind, c.told, c.numbers, c.outcomes)
+    mine = (c.video_id == video, c.undone.is_(False))
     return query.where(*mine).order_by(c.number)
 
 
-def _statements(form: _Form) -> Query:
+def _statements(video: str) -> Query:
     s, face, voice = IdentityStatementRow, aliased(IdentityRow), aliased(IdentityRow)
     both = (_identity_name(face).label("face"), _identity_name(voice).label("voice"))
     query = select(s.clip, *both, s.support, s.reason)
     query = query.join(face, face.id == s.face_id).join(voice, voice.id == s.voice_id)
     order = (s.clip, face.number, voice.number, s.reason, s.support)
-    return query.where(s.video_id == form.video).order_by(*order)
+    return query.where(s.video_id == video).order_by(*order)
 
 
-def _memories(form: _Form) -> Query:
-    m, named = MemoryRow, _named_memories(form)
+def _memories(video: str) -> Query:
+    m, named = MemoryRow, _named_memories(video)
     told = (m.kind, m.text, m.start_ms, m.end_ms, m.source, m.speaker, m.superseded_at)
-    query = select(named.c.name, m.clip, *told, form.vector(m.embedding))
+    query = select(named.c.name, m.clip, *told, _vector(m.embedding))
     return query.join(named, named.c.id == m.id).order_by(m.clip, m.id)
 
 
-def _memory_links(form: _Form) -> Query:
-    link, named = MemoryLinkRow, _named_memories(form)
+def _memory_links(video: str) -> Query:
+    link, named = MemoryLinkRow, _named_memories(video)
     query = select(named.c.name.label("memory"), _identity_name().label("identity"))
     query = query.select_from(link).join(named, named.c.id == link.memory_id)
     query = query.join(IdentityRow, IdentityRow.id == link.identity_id)
     return query.order_by(named.c.clip, named.c.id, IdentityRow.kind, IdentityRow.number)
 
 
-def _memory_strengths(form: _Form) -> Query:
-    s, named = MemoryStrengthRow, _named_memories(form)
+def _memory_strengths(video: str) -> Query:
+    s, named = MemoryStrengthRow, _named_memories(video)
     query = select(named.c.name.label("memory"), s.clip).join(named, named.c.id == s.memory_id)
     return query.order_by(named.c.clip, named.c.id, s.clip)
 
 
-def _segments(form: _Form) -> Query:
+def _segments(video: str) -> Query:
     s = SegmentRow
     query = select(_segment_name().label("name"))
-    return query.where(s.video_id == form.video).order_by(s.number)
+    return query.where(s.video_id == video).order_by(s.number)
 
 
-def _revisions(form: _Form) -> Query:
+def _revisions(video: str) -> Query:
     r, into = SegmentRevisionRow, aliased(SegmentRow)
     told = (r.revision, r.label, r.summary, r.clips, r.history, r.from_clip, r.to_clip)
     absorbed = _segment_name(into).label("absorbed_into")
-    query = select(_segment_name().label("segment"), *told, absorbed, form.vector(r.embedding))
+    query = select(_segment_name().label("segment"), *told, absorbed, _vector(r.embedding))
     query = query.join(SegmentRow, SegmentRow.id == r.segment_id)
     query = query.outerjoin(into, into.id == r.absorbed_into)
-    return query.where(SegmentRow.video_id == form.video).order_by(SegmentRow.number, r.revision)
+    return query.where(SegmentRow.video_id == video).order_by(SegmentRow.number, r.revision)
 
 
-def _edges(form: _Form) -> Query:
+def _edges(video: str) -> Query:
     e, source, target = EdgeRow, aliased(SegmentRow), aliased(SegmentRow)
     ends = (_segment_name(source).label("source"), _segment_name(target).label("target"))
     told = (e.relation, e.explicit, e.confidence, e.rationale, e.evidence)
     query = select(*ends, *told, e.from_clip, e.to_clip)
     query = query.join(source, source.id == e.source_id).join(target, target.id == e.target_id)
     order = (source.number, target.number, e.from_clip, e.relation, e.id)
-    return query.where(e.video_id == form.video).order_by(*order)
+    return query.where(e.video_id == video).order_by(*order)
 
 
-def _patches(form: _Form) -> Query:
+def _patches(video: str) -> Query:
     p = PatchRow
     columns = (p.at_clip, p.first_clip, p.repairs, p.applied, p.dropped, p.pending)
-    return select(*columns).where(p.video_id == form.video).order_by(p.at_clip)
+    return select(*columns).where(p.video_id == video).order_by(p.at_clip)
 
 
-def _calls(form: _Form) -> Query:
+def _calls(video: str) -> Query:
     c = ModelCallRow
     asked = (c.clip, c.purpose, c.request_hash, c.profile, c.model, c.messages)
     replied = (c.reply, c.error, c.tokens_in, c.tokens_out, c.cost_usd)
-    query = select(*asked, *replied, *form.only_whole(c.ms, c.called_at))
-    mine = (c.video_id == form.video, c.trajectory_id.is_(None))
+    query = select(*asked, *replied)
+    mine = (c.video_id == video, c.trajectory_id.is_(None))
     return query.where(*mine).order_by(c.clip, c.purpose, c.request_hash, c.id)
 
 
-def _blobs(form: _Form) -> Query:
+def _blobs(video: str) -> Query:
     b = BlobRow
-    return select(b.sha256, b.size).where(b.video_id == form.video).order_by(b.sha256)
+    return select(b.sha256, b.size).where(b.video_id == video).order_by(b.sha256)
 
 
-_SUBJECTS: tuple[tuple[str, Callable[[_Form], Query]], ...] = (
+_SUBJECTS: tuple[tuple[str, Callable[[str], Query]], ...] = (
     ("video", _video),
     ("clip", _clips),
     ("keyframe", _keyframes),
@@ -273,8 +254,12 @@ _SUBJECTS: tuple[tuple[str, Callable[[_Form], Query]], ...] = (
 )
 
 
-def _by_clip(query: Query, table: Any, form: _Form) -> Query:
-    return query.where(table.video_id == form.video).order_by(table.clip, table.id)
+def _vector(column: InstrumentedAttribute[Any]) -> ColumnElement[str]:
+    return func.left(func.md5(cast(column, Text)), 12).label(column.key)
+
+
+def _by_clip(query: Query, table: Any, video: str) -> Query:
+    return query.where(table.video_id == video).order_by(table.clip, table.id)
 
 
 def _identity_name(table: Any = IdentityRow) -> ColumnElement[str]:
@@ -291,16 +276,16 @@ def _segment_name(table: Any = SegmentRow) -> ColumnElement[str]:
     return cast("segment_", Text).concat(cast(table.number, Text))
 
 
-def _named_memories(form: _Form) -> Any:
+def _named_memories(video: str) -> Any:
     m = MemoryRow
     ordinal = func.row_number().over(partition_by=m.clip, order_by=m.id)
     name = func.concat("memory_", m.clip, "_", ordinal).label("name")
-    return select(m.id, m.clip, name).where(m.video_id == form.video).subquery()
+    return select(m.id, m.clip, name).where(m.video_id == video).subquery()
 
 
-def _named_sightings(form: _Form) -> Any:
+def _named_sightings(video: str) -> Any:
     s = SightingRow
     ordinal = func.row_number().over(partition_by=(s.clip, s.identity_id), order_by=s.id)
     name = func.concat(_identity_name(), "_", s.clip, "_", ordinal).label("name")
     query = select(s.id, s.clip, name).join(IdentityRow, IdentityRow.id == s.identity_id)
-    return query.where(s.video_id == form.video).subquery()
+    return query.where(s.video_id == video).subquery()

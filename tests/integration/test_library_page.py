@@ -123,7 +123,7 @@ def test_an_export_holds_the_rows_and_the_pictures(store: Store, tmp_path: Path)
     export(store, VIDEO, out)
     with zipfile.ZipFile(out) as archive:
         assert archive.read(f"blobs/{SHA}") == JPEG
-        assert b"The lamp is on the table." in archive.read("video.jsonl")
+        assert b"The lamp is on the table." in archive.read("rows.jsonl")
 
 
 def test_a_dump_names_no_row_and_no_clock(store: Store) -> None:

@@ -128,7 +128,7 @@ def test_a_percept_comes_out_as_it_went_in(known: Store, seen: Percept) -> None:
             owners |= {(kind, g.number): one.id for g, one in zip(found, made, strict=True)}
             numbers |= {(kind, g.number): one.number for g, one in zip(found, made, strict=True)}
         ids = add_percept(session, VIDEO, seen, owners, {})
-        out = list(records(session, VIDEO, whole=True))
+        out = list(records(session, VIDEO))
     frames = [(k.time_ms, k.shot, k.quality, k.blob) for k in seen.keyframes]
     assert [(r["time_ms"], r["shot"], r["quality"], r["blob"]) for r in rows(out, "keyframe")] == (
         frames

@@ -20,6 +20,7 @@ from domain.errors import DatabaseError, InputError
 from domain.skills import Judged, Signal
 from store.database import Store, open_store
 from store.export import export_video
+from store.migrations import HEAD
 from store.queries.blobs import hold_blobs
 from store.queries.dump import dump
 from store.queries.learning import add_observations, put_judgement
@@ -179,17 +180,17 @@ def test_an_export_holds_the_content_the_blobs_and_what_was_asked(
     with zipfile.ZipFile(out) as archive:
         assert archive.testzip() is None
         blobs = {n for n in archive.namelist() if n.startswith("blobs/")}
-        told = [json.loads(line) for line in archive.read("video.jsonl").splitlines()]
-        asked = [json.loads(line) for line in archive.read("asked.jsonl").splitlines()]
+        head, *lines = [json.loads(line) for line in archive.read("rows.jsonl").splitlines()]
         assert SHARED in [archive.read(name) for name in blobs]
-    assert told[0] == {"row": "export", "version": 1, "video": A}
-    clip = next(record for record in told if record["row"] == "clip")
-    assert json.loads(clip["embedding"])[0] == pytest.approx(0.6, abs=1e-3)
-    assert {f"blobs/{r['sha256']}" for r in told if r["row"] == "blob"} == blobs
-    by_row = {record["row"]: record for record in asked}
-    assert by_row["trajectory"]["question"] == "why?"
-    assert by_row["trajectory_event"]["payload"]["text"] == "why?"
-    assert {r["content"]["content"] for r in asked if r["row"] == "message"} == {
+    assert head == {"export": 2, "video": A, "revision": HEAD}
+    rows: dict[str, list[dict[str, Any]]] = {}
+    for table, row in lines:
+        rows.setdefault(table, []).append(row)
+    assert json.loads(rows["clips"][0]["embedding"])[0] == pytest.approx(0.6, abs=1e-3)
+    assert {f"blobs/{row['sha256']}" for row in rows["blobs"]} == blobs
+    assert [row["text"] for row in rows["questions"]] == ["why?"]
+    assert [row["payload"]["text"] for row in rows["trajectory_events"]] == ["why?"]
+    assert {row["content"]["content"] for row in rows["messages"]} == {
         "you are Homer",
         "why?",
         "seen in full",

@@ -1,0 +1,265 @@
+"""A video goes from library to library in a file, with everything, or not at all."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from zipfile import ZipFile
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from cli.main import app
+from domain.errors import DatabaseError, InputError
+from domain.forks import ForkEdit
+from flows.keeping import import_export
+from graphs.asker import Asker
+from graphs.replay import replay
+from memory.library import delete, dump_lines, export, list_library
+from store.arrival import Arrived
+from store.database import Store, open_store
+from store.embedded import EmbeddedPostgres
+from store.home import Home
+from store.queries.parcel import parcel_tables
+from store.queries.trajectories import list_trajectories
+from store.schema import Base
+from tests.support import full_video
+from tests.support.asking import PARTY, WordToolbox
+from tests.support.library import FULL, OTHER, Quiet, all_images, all_rows, fill_library
+
+LIBRARY_WIDE = {"library", "skills"}
+
+
+@pytest.fixture(scope="module")
+def library(
+    tmp_path_factory: pytest.TempPathFactory, make_database: Callable[[], str]
+) -> Iterator[tuple[Store, str]]:
+    """A library of three videos, which no test changes, and an answer about the party."""
+    with open_store(Home(tmp_path_factory.mktemp("library")), make_database()) as store:
+        yield store, fill_library(store)
+
+
+@pytest.fixture(scope="module")
+def exported(library: tuple[Store, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with an export of each video."""
+    folder = tmp_path_factory.mktemp("exported")
+    for video in (FULL, OTHER, PARTY):
+        export(library[0], video, folder / f"{video}.zip")
+    return folder
+
+
+@pytest.fixture
+def empty(tmp_path: Path, make_database: Callable[[], str]) -> Iterator[Store]:
+    with open_store(Home(tmp_path / "other"), make_database()) as store:
+        yield store
+
+
+def dumped(store: Store, video: str) -> list[str]:
+    return list(dump_lines(store, video))
+
+
+def trajectories(store: Store) -> list[str]:
+    with store.begin() as session:
+        return [one.id for one in list_trajectories(session)]
+
+
+def test_every_table_is_of_a_video_or_of_the_library() -> None:
+    rest = set(Base.metadata.tables) - set(parcel_tables())
+    assert {name for name in rest if not name.startswith("eval_")} == LIBRARY_WIDE
+
+
+@pytest.mark.parametrize("video", [FULL, PARTY])
+def test_a_video_dumps_the_same_in_an_empty_library(
+    library: tuple[Store, str], exported: Path, empty: Store, video: str
+) -> None:
+    import_export(empty, exported / f"{video}.zip", Quiet())
+    assert dumped(empty, video) == dumped(library[0], video)
+    assert [one.id for one in list_library(empty)] == [video]
+    assert all_images(empty).items() <= all_images(library[0]).items()
+    export(empty, video, empty.home.root / "again.zip")
+    if video == PARTY:
+        again, first = empty.home.root / "again.zip", exported / f"{PARTY}.zip"
+        assert rows_of(again) == renumbered(rows_of(first), "questions")
+
+
+def rows_of(path: Path) -> list[Any]:
+    with ZipFile(path) as archive:
+        return [json.loads(line) for line in archive.read("rows.jsonl").splitlines()]
+
+
+def renumbered(rows: list[Any], table: str) -> list[Any]:
+    """With the numbers that an empty library gives to questions."""
+    for row in rows[1:]:
+        if row[0] == table:
+            row[1]["id"] = 1
+        if row[0] == "trajectories":
+            row[1]["question_id"] = 1
+    return rows
+
+
+def test_an_answer_comes_along_with_its_checkpoints(
+    library: tuple[Store, str], exported: Path, empty: Store
+) -> None:
+    told = import_export(empty, exported / f"{PARTY}.zip", Quiet())
+    assert told == Arrived(PARTY, told.title, 6, 1, 0)
+    assert trajectories(empty) == [library[1]]
+    assert replay(empty, library[1]).whole
+    with Asker(empty, WordToolbox()) as asker:
+        forked = asker.fork(library[1], 1, ForkEdit())
+    assert forked.answer is not None
+    cited = {one.ref for one in forked.answer.citations}
+    with Asker(library[0], WordToolbox()) as asker:
+        same = asker.fork(library[1], 1, ForkEdit()).answer
+    assert same is not None
+    assert cited == {one.ref for one in same.citations} != set()
+
+
+def test_beside_other_videos_rows_are_numbered_anew_and_answers_stay_behind(
+    library: tuple[Store, str], exported: Path, empty: Store
+) -> None:
+    full_video.fill(empty, OTHER, "mine")
+    mine = dumped(empty, OTHER)
+    told = import_export(empty, exported / f"{FULL}.zip", Quiet())
+    assert (told.clips, told.answers, told.left) == (3, 0, 1)
+    assert dumped(empty, FULL) == dumped(library[0], FULL)
+    assert dumped(empty, OTHER) == mine
+    assert trajectories(empty) == []
+    assert not any("told by hand" in row[0] for row in messages(empty))
+
+
+def messages(store: Store) -> list[tuple[Any, ...]]:
+    return all_rows(store)["public.messages"]
+
+
+def test_an_answer_about_other_videos_too_stays_behind(exported: Path, empty: Store) -> None:
+    told = import_export(empty, exported / f"{FULL}.zip", Quiet())
+    assert (told.answers, told.left) == (0, 1)
+    assert trajectories(empty) == []
+    assert not any("told by hand" in row[0] for row in messages(empty))
+
+
+def test_what_is_watched_later_gets_numbers_of_its_own(
+    library: tuple[Store, str], exported: Path, empty: Store
+) -> None:
+    import_export(empty, exported / f"{OTHER}.zip", Quiet())
+    full_video.fill(empty, FULL)
+    assert dumped(empty, FULL) == dumped(library[0], FULL)
+    assert dumped(empty, OTHER) == dumped(library[0], OTHER)
+
+
+def test_a_video_that_is_here_is_left_as_it_is(exported: Path, empty: Store) -> None:
+    full_video.fill(empty, FULL, "mine")
+    before = (all_rows(empty), all_images(empty))
+    with pytest.raises(InputError, match="in this library already: delete it"):
+        import_export(empty, exported / f"{FULL}.zip", Quiet())
+    assert (all_rows(empty), all_images(empty)) == before
+    delete(empty, FULL)
+    import_export(empty, exported / f"{FULL}.zip", Quiet())
+
+
+def altered(path: Path, out: Path, change: Callable[[list[Any]], object]) -> Path:
+    rows = rows_of(path)
+    change(rows)
+    with ZipFile(path) as old, ZipFile(out, "w") as new:
+        for name in old.namelist():
+            data = old.read(name)
+            if name == "rows.jsonl":
+                data = "\n".join(json.dumps(row) for row in rows).encode()
+            new.writestr(name, data)
+    return out
+
+
+def first(rows: list[Any], table: str) -> dict[str, Any]:
+    found: dict[str, Any] = next(row[1] for row in rows[1:] if row[0] == table)
+    return found
+
+
+CHANGES: dict[str, tuple[Callable[[list[Any]], object], str]] = {
+    "another video's row": (lambda rows: first(rows, "clips").update(video_id=OTHER), "another"),
+    "another row's row": (lambda rows: first(rows, "sightings").update(identity_id=9999), "refers"),
+    "no such table": (lambda rows: rows.append(["pg_authid", {}]), "no table"),
+    "the library": (lambda rows: rows.append(["library", {"id": "x"}]), "no table"),
+    "no such column": (lambda rows: first(rows, "clips").update({'x") --': 1}), "no table is like"),
+    "no number": (lambda rows: first(rows, "memories").pop("id"), "torn or altered"),
+    "no video": (lambda rows: rows.__setitem__(slice(1, None), []), "the video itself"),
+    "text for a number": (lambda rows: first(rows, "clips").update(start_ms="x"), "do not fit"),
+    "a row twice": (lambda rows: rows.append(rows[-1]), "do not fit"),
+    "not a row": (lambda rows: rows.append(7), "torn or altered"),
+    "not a head": (lambda rows: rows.__setitem__(0, []), "no export"),
+    "newer": (lambda rows: rows[0].update(export=3), "newer Homer"),
+    "newer tables": (lambda rows: rows[0].update(revision="9999"), "newer Homer"),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_an_altered_export_changes_nothing(
+    exported: Path, empty: Store, tmp_path: Path, name: str
+) -> None:
+    change, told = CHANGES[name]
+    full_video.fill(empty, OTHER, "mine")
+    before = (all_rows(empty), all_images(empty))
+    odd = altered(exported / f"{FULL}.zip", tmp_path / "odd.zip", change)
+    with pytest.raises(InputError, match=told):
+        import_export(empty, odd, Quiet())
+    assert (all_rows(empty), all_images(empty)) == before
+
+
+@pytest.mark.parametrize("share", [0, 0.3, 0.7, 0.99])
+def test_a_torn_export_changes_nothing(
+    exported: Path, empty: Store, tmp_path: Path, share: float
+) -> None:
+    data = (exported / f"{FULL}.zip").read_bytes()
+    torn = tmp_path / "torn.zip"
+    torn.write_bytes(data[: int(share * len(data))])
+    with pytest.raises(InputError, match="torn or altered"):
+        import_export(empty, torn, Quiet())
+    assert list_library(empty) == []
+
+
+def test_ctrl_c_leaves_neither_rows_nor_images(exported: Path, empty: Store) -> None:
+    class Stops(Quiet):
+        def step(self, steps: int = 1) -> None:
+            if self.steps > 20:
+                raise KeyboardInterrupt
+            super().step(steps)
+
+    with pytest.raises(KeyboardInterrupt):
+        import_export(empty, exported / f"{FULL}.zip", Stops())
+    assert (list_library(empty), all_images(empty)) == ([], {})
+
+
+def test_a_damaged_image_is_told_when_it_is_exported(store: Store, tmp_path: Path) -> None:
+    full_video.fill(store, FULL)
+    for sha in all_images(store):
+        store.blobs.delete(sha)
+    with pytest.raises(DatabaseError, match="missing"):
+        export(store, FULL, tmp_path / "out.zip")
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(app, [str(one) for one in arguments])
+
+
+def test_the_commands_take_a_video_from_the_embedded_to_another_database_and_back(
+    home: Home, tmp_path: Path, make_database: Callable[[], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open_store(home) as store:
+        full_video.fill(store, FULL)
+        known = dumped(store, FULL)
+    out = tmp_path / "full.zip"
+    assert run("export", FULL, "--out", out).exit_code == 0
+    with monkeypatch.context() as patch:
+        patch.setenv("HOMER_DATABASE_URL", make_database())
+        assert run("import", out).stdout == f"full: imported (3 clips, 0 answers, id {FULL})\n"
+        assert run("dump", FULL).stdout.splitlines() == known
+        assert run("export", FULL, "--out", tmp_path / "back.zip").exit_code == 0
+    assert run("delete", FULL, "--yes").exit_code == 0
+    told = json.loads(run("import", tmp_path / "back.zip", "--json").stdout)
+    assert told == {"video": FULL, "title": "full", "clips": 3, "answers": 0, "left": 0}
+    assert run("dump", FULL).stdout.splitlines() == known
+    again = run("import", out)
+    assert (again.exit_code, "in this library already" in again.stderr) == (2, True)
+    assert run("import", tmp_path / "none.zip").exit_code == 2
+    EmbeddedPostgres(home).stop()
