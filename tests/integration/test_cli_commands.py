@@ -309,7 +309,7 @@ def test_export_is_a_whole_zip(homer: Homer, lecture: str, tmp_path: Path) -> No
     assert done.exit_code == 0
     with ZipFile(out) as archive:
         assert archive.testzip() is None
-        assert "video.jsonl" in archive.namelist()
+        assert "rows.jsonl" in archive.namelist()
 
 
 def test_delete_asks_first_and_then_leaves_nothing(
