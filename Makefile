@@ -12,7 +12,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-deps --retries 10
 export PYTHONNOUSERSITE := 1
 
-.PHONY: help setup dev models demo test check bench eval-local eval-egolife eval-perception lock clean
+.PHONY: help setup dev models demo test check chaos bench eval-local eval-egolife eval-perception lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -28,6 +28,9 @@ demo: setup ## watch the demo clips and ask two questions
 # A file's tests share servers and watched clips, so a file goes to one worker, long ones first.
 test: check models ## every check and every test
 	@nice $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+
+chaos: .venv/.dev ## every fault at every fault point, and a table of what became of it
+	@CHAOS=all nice $(BIN)/python -m pytest -q -n 2 tests/chaos/test_fault_points.py
 
 models: .venv/.dev
 	@$(BIN)/homer models pull

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
+from domain import faults
 from domain.errors import InputError, MediaError, ModelError, NotFound
 from domain.media import ClipState, Video
 from domain.settings import Subtitles
@@ -112,9 +113,11 @@ class Watching:
         if clip not in self._ready:
             start = time.monotonic()
             raw = self._read(clip)
+            faults.fault_point(faults.FaultPoint.DECODED)
             found = perceive(raw, self.desk.toolbox, self.desk.settings.watch)
             self._ready[clip] = replace(found, percept=self._beside.added_to(found.percept))
             self._took[clip] = time.monotonic() - start
+            faults.fault_point(faults.FaultPoint.PERCEIVED)
 
     def remember(self, clip: int) -> None:
         """Store the perceived clip as memory, in one transaction.
@@ -157,6 +160,7 @@ class Watching:
             self._mark(video_rows.FAILED, f"{failed} clips could not be watched")
         else:
             self._mark(video_rows.DONE)
+        faults.fault_point(faults.FaultPoint.VIDEO_DONE)
         return self.result()
 
     def result(self) -> Watched:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
+from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from langchain_core.runnables import RunnableConfig
 
+from domain import faults
 from domain.asking import Question
-from domain.errors import InputError
+from domain.errors import DatabaseError, InputError
 from domain.forks import ForkEdit
 from domain.live import Tell
 from domain.trajectory import Ended, Event, Failed, Forked, QuestionAsked, Setup
@@ -85,7 +87,8 @@ class Asker:
             name = self._profile.name
             add_trajectory(session, trajectory, question, view, MACHINE, name)
         recorder = self._recorder(trajectory, on_event)
-        self._claims.take(trajectory)
+        self._claim(trajectory)
+        faults.fault_point(faults.FaultPoint.QUESTION_ADDED)
         state = _start(trajectory, question, view)
         return state, self._ready(state, recorder, view)
 
@@ -102,7 +105,7 @@ class Asker:
         """
         with self._store.begin() as session:
             row = find_trajectory(session, name)
-        if row.state != DONE and not self._claims.take(row.id):
+        if row.state != DONE and not self._claim(row.id):
             raise InputError(f"trajectory {row.id} is being searched at this moment: wait for it")
         with self._store.begin() as session:
             row = find_trajectory(session, row.id)
@@ -113,7 +116,8 @@ class Asker:
             self._claims.give_back(row.id)
             return Asked(row.id, row.answer, _rounds(events), row.tokens, row.seconds)
         recorder = self._recorder(row.id, on_event)
-        saved = cast(State, self._graph.get_state(_config(row.id)).values)
+        with self._store.failures_told():
+            saved = cast(State, self._graph.get_state(_config(row.id)).values)
         state = saved or start_of(row, events)
         recorder.rewind(state["seq"])
         recorder.past = going_on(calls, recorder.events)
@@ -149,7 +153,7 @@ class Asker:
         with self._store.begin() as session:
             profile = self._profile.name
             add_trajectory(session, trajectory, row.question, row.view, MACHINE, profile)
-        self._claims.take(trajectory)
+        self._claim(trajectory)
         recorder = self._recorder(trajectory, on_event)
         recorder.begin_with([self._anew(fork[0], edit), *fork[1:]])
         recorder.past = going_on((), recorder.events)
@@ -166,6 +170,10 @@ class Asker:
         kind = self._profile.reasoner if edit.profile is not None else first.reasoner
         changes = {"profile": self._profile.name, "reasoner": kind, "setup": setup}
         return first.model_copy(update=changes)
+
+    def _claim(self, trajectory: str) -> bool:
+        with self._store.failures_told():
+            return self._claims.take(trajectory)
 
     def _recorder(self, trajectory: str, on_event: Tell | None) -> Recorder:
         return Recorder(self._store, trajectory, self._checkpoints.append, on_event)
@@ -210,7 +218,8 @@ class Asker:
         desk = self._desk(view, recorder, state)
         if not recorder.events:
             recorder.add(self._asked(question_of(state), view, desk))
-        recorder.flush()
+        with self._store.failures_told():
+            recorder.flush()
         return desk
 
     def run(self, state: State, desk: Desk, *, saved: bool = False) -> Asked:
@@ -223,11 +232,15 @@ class Asker:
         config = _config(desk.recorder.trajectory) | RunnableConfig(recursion_limit=limit)
         desk.recorder.hold = self._checkpoints.hold
         try:
-            self._graph.invoke(None if saved else state, config, context=desk, durability="sync")
+            with self._store.failures_told():
+                begin = None if saved else state
+                self._graph.invoke(begin, config, context=desk, durability="sync")
         except KeyboardInterrupt as error:
             raise self._stopped(desk, error) from error
         except BaseException as error:
-            self._break_off(desk, error)
+            # Where the database is gone, the record ends here, and can be gone on with.
+            with suppress(DatabaseError), self._store.failures_told():
+                self._break_off(desk, error)
             raise
         else:
             return self.finish(desk)
@@ -262,10 +275,12 @@ class Asker:
         answer, seconds, name = ended.answer, meter.clock, recorder.trajectory
         if answer is None:
             raise ValueError(f"trajectory {name} ended without an answer")
+        faults.fault_point(faults.FaultPoint.ANSWER_WRITING)
         with self._store.begin() as session:
             end_trajectory(session, name, ended.state, answer, meter.tokens, seconds)
             if prune:
                 prune_checkpoints(session, name, [ROUND])
+        faults.fault_point(faults.FaultPoint.ANSWER_WRITTEN)
         return Asked(name, answer, ended.rounds, meter.tokens, seconds)
 
     def _break_off(self, desk: Desk, error: BaseException) -> None:

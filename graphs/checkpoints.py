@@ -23,6 +23,9 @@ from store.queries.trajectories import (
 if TYPE_CHECKING:
     from store.database import Store
 
+PATIENCE_S = 10.0
+"""How long to wait for a connection: a database that is gone is told of after that."""
+
 _setup = threading.Lock()
 
 
@@ -54,7 +57,13 @@ class Checkpoints:
             own = self._make_schema()
         settings["options"] = f"-c search_path={CHECKPOINTS},{own} -c synchronous_commit=off"
         self._pool: ConnectionPool[Any] = ConnectionPool(
-            store.psycopg_url, min_size=2, max_size=connections, kwargs=settings, open=True
+            store.psycopg_url,
+            min_size=2,
+            max_size=connections,
+            kwargs=settings,
+            check=ConnectionPool.check_connection,
+            timeout=PATIENCE_S,
+            open=True,
         )
         self.saver = BoundarySaver(self._pool, boundaries)
         self.claims = Claims(self._pool)
@@ -72,7 +81,8 @@ class Checkpoints:
         with self._store.begin() as session:
             level = checkpoint_level(session)
         if level < len(self.saver.MIGRATIONS) - 1:
-            self.saver.setup()
+            with self._store.failures_told():
+                self.saver.setup()
 
     def append(
         self, trajectory: str, first: int, events: Sequence[Event], marks: Sequence[Mark] = ()

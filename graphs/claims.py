@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
+
+from psycopg import OperationalError
 
 from store.queries.trajectories import claim_trajectory, release_trajectory
 
@@ -36,8 +39,8 @@ class Claims:
         return True
 
     def give_back(self, trajectory: str) -> None:
-        """End a claim, if there is one."""
-        with self._lock:
+        """End a claim, if there is one. One whose connection was lost has ended with it."""
+        with self._lock, suppress(OperationalError):
             if trajectory in self._mine:
                 self._mine.remove(trajectory)
                 release_trajectory(self._opened(), trajectory)
@@ -59,6 +62,12 @@ class Claims:
             return True
 
     def _opened(self) -> Connection[Any]:
+        """The connection; where it was lost, a new one, on which all is claimed again."""
+        if self._connection is not None and self._connection.closed:
+            self._pool.putconn(self._connection)
+            self._connection = None
         if self._connection is None:
             self._connection = self._pool.getconn()
+            for trajectory in self._mine:
+                claim_trajectory(self._connection, trajectory)
         return self._connection

@@ -14,6 +14,7 @@ from psycopg import Cursor
 from psycopg.rows import DictRow
 from psycopg_pool import ConnectionPool
 
+from domain import faults
 from domain.trajectory import Event
 from store.queries.trajectories import Mark, append_events
 
@@ -82,6 +83,7 @@ class BoundarySaver(PostgresSaver):
             return {"configurable": {**place, "checkpoint_id": checkpoint["id"]}}
         parent = self._written.get(thread, place.get("checkpoint_id"))
         after: RunnableConfig = {"configurable": {**place, "checkpoint_id": parent}}
+        faults.fault_point(faults.FaultPoint.CHECKPOINT_WRITING)
         self._putting.thread = thread
         try:
             made = super().put(after, checkpoint, metadata, versions)
@@ -90,6 +92,7 @@ class BoundarySaver(PostgresSaver):
         self._told.pop(thread, None)
         self._held.pop(thread, None)
         self._written[thread] = checkpoint["id"]
+        faults.fault_point(faults.FaultPoint.CHECKPOINT_WRITTEN)
         return made
 
     def put_writes(

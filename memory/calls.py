@@ -1,24 +1,49 @@
-"""Records the model calls of writers, whatever became of the clip or window they were for."""
+"""The writers' model calls: recorded as soon as they are over, and not paid for twice."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections import Counter
 from dataclasses import asdict
 
-from models.chat import CallRecord, Sink
+from models.chat import CallRecord, Recorded
 from store.database import Store
-from store.queries.calls import NewCall, add_call
+from store.queries.calls import NewCall, add_call, call_of_video
+from store.queries.clips import tried_at
 
 
-@contextmanager
-def recorded(store: Store, video_id: str, clip: int) -> Iterator[Sink]:
-    """A sink for the calls of one clip; stored at the end, in a transaction of their own."""
-    calls: list[CallRecord] = []
-    try:
-        yield calls.append
-    finally:
-        if calls:
-            with store.begin() as session:
-                for call in calls:
-                    add_call(session, NewCall(**asdict(call), video_id=video_id, clip=clip))
+class Recording:
+    """The calls for one clip, or for a window of the event graph.
+
+    Each is stored at once, in a transaction of its own, whatever becomes of the clip. Where an
+    earlier run was broken off, what the model said then is served and not asked for again. What it
+    said in a try that failed is not: the next try is a new one.
+
+    Args:
+        store: The store.
+        video_id: The video.
+        clip: The clip, or the last one of the window.
+        window: Whether it is for a window. Only replies that could be read are served then.
+    """
+
+    def __init__(self, store: Store, video_id: str, clip: int, *, window: bool = False) -> None:
+        self._store, self._video, self._clip = store, video_id, clip
+        self._window = window
+        self._met: Counter[str] = Counter()
+
+    def keep(self, call: CallRecord) -> None:
+        """Store a call that was made."""
+        self._met[call.request_hash] += call.reply is not None
+        with self._store.begin() as session:
+            new = NewCall(**asdict(call), video_id=self._video, clip=self._clip)
+            add_call(session, new)
+
+    def served(self, request: str) -> Recorded | None:
+        """What the model said to this request in a run that was broken off, if it did."""
+        with self._store.begin() as session:
+            since = None if self._window else tried_at(session, self._video, self._clip)
+            skip = self._met[request]
+            row = call_of_video(session, self._video, request, skip, since, sound=self._window)
+        if row is None:
+            return None
+        self._met[request] += 1
+        return Recorded(row.reply, row.error, row.tokens_in, row.tokens_out, row.cost_usd, row.ms)

@@ -9,7 +9,9 @@ from pathlib import Path
 from pydantic import Field
 from sqlalchemy.orm import Session
 
+from domain import faults
 from domain.base import Frozen
+from domain.errors import NotFound
 from domain.events import Edge, Segment
 from domain.media import ClipState, SeenObject, Video
 from domain.memories import Memory
@@ -368,8 +370,14 @@ def delete(store: Store, name: str) -> int:
         NotFound: none goes by that name.
         Ambiguous: several do.
     """
-    with store.begin() as session:
-        blobs = videos.delete_video(session, resolve(session, name).id)
+    try:
+        with store.begin() as session:
+            blobs = videos.delete_video(session, resolve(session, name).id)
+            faults.fault_point(faults.FaultPoint.DELETED_ROWS)
+    except NotFound:
+        sweep_blobs(store)  # of a deletion that was killed
+        raise
+    faults.fault_point(faults.FaultPoint.DELETED)
     return drop_blobs(store, blobs) + sweep_blobs(store)
 
 

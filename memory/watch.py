@@ -7,11 +7,12 @@ from typing import Protocol
 
 from sqlalchemy.orm import Session
 
+from domain import faults
 from domain.errors import ModelError, NotFound
 from domain.media import ClipState, IdentityKind, Percept
 from domain.memories import ClipMemories
 from domain.settings import Settings
-from memory.calls import recorded
+from memory.calls import Recording
 from memory.characters import Call, call, introduce, join_voices, source_of_name
 from memory.corrected import learned_people, people_of
 from memory.facts import store_memories
@@ -23,7 +24,6 @@ from memory.people import People
 from memory.tools import Tools
 from memory.weave import weave_due
 from memory.writers.port import ClipContext, Writers
-from models.chat import Sink
 from store.blobs import BlobStore
 from store.database import Store
 from store.queries.blobs import hold_blobs
@@ -80,9 +80,12 @@ def remember(
     hollow = percept.error if _is_empty(percept) else None
     try:
         if hollow is None:
-            with recorded(store, video_id, percept.clip.index) as sink, store.begin() as session:
-                maker = _Maker(session, video_id, writers, toolbox, settings, sink)
+            calls = Recording(store, video_id, percept.clip.index)
+            with store.begin() as session:
+                maker = _Maker(session, video_id, writers, toolbox, settings, calls)
                 maker.remember(percept, perceived.blobs, store.blobs)
+                faults.fault_point(faults.FaultPoint.CLIP_COMMITTING)
+            faults.fault_point(faults.FaultPoint.CLIP_COMMITTED)
             return ClipState.DONE
     except ModelError as error:
         hollow = str(error)
@@ -103,10 +106,13 @@ def remember_many(
         ModelError: a memory could not be written; none of these clips is stored.
     """
     first = percepts[0].clip.index if percepts else 0
-    with recorded(store, video_id, first) as sink, store.begin() as session:
-        maker = _Maker(session, video_id, writers, toolbox, settings, sink)
+    calls = Recording(store, video_id, first)
+    with store.begin() as session:
+        maker = _Maker(session, video_id, writers, toolbox, settings, calls)
         for percept in percepts:
             maker.remember(percept, {}, store.blobs)
+        faults.fault_point(faults.FaultPoint.CLIP_COMMITTING)
+    faults.fault_point(faults.FaultPoint.CLIP_COMMITTED)
 
 
 def _is_empty(percept: Percept) -> bool:
@@ -136,10 +142,10 @@ class _Maker:
         writers: Writers,
         toolbox: Tools,
         settings: Settings,
-        sink: Sink,
+        calls: Recording,
     ) -> None:
         lock_video(session, video_id)
-        self.sink = sink
+        self.calls = calls
         self.session, self.video_id = session, video_id
         self.writers, self.toolbox, self.settings = writers, toolbox, settings
 
@@ -154,6 +160,7 @@ class _Maker:
             people, written = self._write(percept, recognised, blobs)
             learned = learned_people(self.session, recognised, clip)
             self._finish(percept, people, learned, written)
+            faults.fault_point(faults.FaultPoint.CLIP_ROWS)
             self._keep_blobs(blobs, keep)
 
     def _perceived(self, percept: Percept) -> Recognised:
@@ -191,7 +198,8 @@ class _Maker:
         ids = [one.id for one in people.identities().values()]
         facts = facts_about(self.session, self.video_id, ids, clip, FACTS)
         title = title_of(self.session, self.video_id)
-        return ClipContext(self.video_id, title, tuple(facts), blobs, self.sink)
+        calls = (self.calls.keep, self.calls.served)
+        return ClipContext(self.video_id, title, tuple(facts), blobs, *calls)
 
     def _finish(
         self, percept: Percept, people: People, learned: People, written: ClipMemories

@@ -12,10 +12,11 @@ from dataclasses import asdict, dataclass, replace
 
 from sqlalchemy.orm import Session
 
+from domain import faults
 from domain.errors import ModelError
 from domain.events import EventPatch
 from domain.settings import MemorySettings, Settings
-from memory.calls import recorded
+from memory.calls import Recording
 from memory.graph import Absorbed, Change, Graph, Link, Node, applied, weave
 from memory.patches import Dropped, Ground, check, drop, uncovered
 from memory.tools import Tools
@@ -72,11 +73,14 @@ def _weave_next(
         due = due_window(session, video_id, settings.patch_every, final)
         if due is None:
             return False
-        with recorded(store, video_id, due.at_clip) as sink:
-            window = replace(window_of(session, video_id, due), sink=sink)
-            proposal = _propose(session, window, writer, settings)
+        calls = Recording(store, video_id, due.at_clip, window=True)
+        known = window_of(session, video_id, due)
+        window = replace(known, sink=calls.keep, replay=calls.served)
+        proposal = _propose(session, window, writer, settings)
         apply_patch(session, window, proposal, toolbox)
         _record(session, due, window, proposal)
+        faults.fault_point(faults.FaultPoint.PATCH_ROWS)
+    faults.fault_point(faults.FaultPoint.PATCH_COMMITTED)
     return True
 
 

@@ -14,6 +14,7 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from domain import faults
 from domain.errors import ModelError, ReplayMiss
 from models.endpoint import Endpoint
 from models.json_repair import is_whole, read_object
@@ -193,7 +194,9 @@ class StructuredChat:
     ) -> Reply[T]:
         started = time.monotonic()
         try:
+            faults.fault_point(faults.FaultPoint.CALL_SENDING)
             answer = send()
+            faults.fault_point(faults.FaultPoint.CALL_ANSWERED)
         except ModelError as error:
             self._record(replace(blank, error=str(error), ms=_ms_since(started)))
             raise
@@ -237,6 +240,7 @@ class StructuredChat:
     def _record(self, record: CallRecord) -> None:
         if self._sink is not None:
             self._sink(record)
+            faults.fault_point(faults.FaultPoint.CALL_RECORDED)
 
 
 def read_value(text: str, schema: type[T]) -> T:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from domain import faults
 from domain.asking import Action, Mode
 from domain.errors import HomerError, InputError
 from domain.trajectory import Neighbour, Retrieved
@@ -40,6 +41,7 @@ def _search(state: State, desk: Desk, action: Action, mode: Mode) -> Retrieved:
         )
     except (UnknownLabel, InputError) as error:
         return _refused(state["round"], action, mode, focus, error)
+    faults.fault_point(faults.FaultPoint.SEARCHED)
     return event_of(found, state["round"])
 
 

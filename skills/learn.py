@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from domain import faults
 from domain.base import Frozen
 from domain.errors import InputError, ModelError
 from domain.skills import Judged, Pattern, Skill
@@ -56,9 +57,11 @@ def learn(store: Store, writer: SkillWriter, words: Words) -> Learned:
     with store.begin() as session:
         batch = learning.unlearned(session, BATCH)
         count = sum(_observe(session, one) for one in batch)
+    faults.fault_point(faults.FaultPoint.OBSERVED)
     written, refused = _promote(store, writer, words)
     with store.begin() as session:
         banned = _ban(session)
+    faults.fault_point(faults.FaultPoint.BANNED)
     return Learned(
         answers=len(batch),
         observations=count,
@@ -118,11 +121,12 @@ def _made(
         names, answers = stored.known_names(session), learning.answers_of(session, trajectories)
     draft = writer.write(pattern, examples, known, words)
     skill = draft.model_copy(update={"version": known.version + 1 if known else 1})
-    if faults := review(skill, names, answers):
-        raise InputError("; ".join(faults))
+    if wrong := review(skill, names, answers):
+        raise InputError("; ".join(wrong))
     with store.begin() as session:
         stored.add(session, skill)
         learning.link(session, pattern, trajectories, skill)
+    faults.fault_point(faults.FaultPoint.SKILL_WRITTEN)
     return skill
 
 

@@ -13,6 +13,7 @@ from sqlalchemy import Column
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
+from domain import faults
 from domain.errors import DatabaseError, InputError
 from store.copying import take_ids
 from store.database import Store
@@ -60,11 +61,13 @@ def import_video(store: Store, parcel: Parcel, contents: Contents, progress: Pro
     """
     try:
         with store.begin() as session:
-            return _add(store, session, parcel, contents, progress)
+            made = _add(store, session, parcel, contents, progress)
     except BaseException:
         with suppress(DatabaseError):
             sweep_blobs(store)
         raise
+    faults.fault_point(faults.FaultPoint.IMPORTED)
+    return made
 
 
 def _add(
@@ -75,6 +78,7 @@ def _add(
     hold_blobs(session)
     for data in parcel.blobs():
         store.blobs.put(data)
+    faults.fault_point(faults.FaultPoint.IMPORTED_IMAGES)
     sorting = Sorting(session, parcel.video, contents)
     progress.start("rows", contents.rows)
     try:
@@ -83,6 +87,7 @@ def _add(
         if is_failure(exc):
             raise
         raise _altered("its rows do not fit their tables") from exc
+    faults.fault_point(faults.FaultPoint.IMPORTED_ROWS)
     video = known_video(session, parcel.video)
     if video is None:
         raise _altered("the video itself is not in it")

@@ -9,6 +9,7 @@ from pathlib import Path
 from sqlalchemy import Connection
 from sqlalchemy.orm import Session
 
+from domain import faults
 from domain.errors import DatabaseError
 from store.archive import (
     IMAGES,
@@ -42,6 +43,7 @@ def back_up(store: Store, out: Path, progress: Progress) -> Manifest:
         with store.begin(snapshot=True) as session:
             manifest = _write(store, session, archive, progress)
         archive.close(manifest)
+        faults.fault_point(faults.FaultPoint.BACKUP_PLACING)
     return manifest
 
 
@@ -49,9 +51,11 @@ def _write(store: Store, session: Session, archive: ArchiveWriter, progress: Pro
     connection = session.connection()
     plain_values(connection)
     tables = tuple(_tables(connection, archive, progress))
+    faults.fault_point(faults.FaultPoint.BACKUP_ROWS)
     # A library without images has its folder too, so that no other takes its name.
     store.blobs.make()
     blobs, images, missing = _images(store, session, archive, progress)
+    faults.fault_point(faults.FaultPoint.BACKUP_IMAGES)
     return Manifest(
         revision=str(revision_of(connection)),
         library=library_of(session),

@@ -13,6 +13,7 @@ from contextlib import suppress
 from fsspec import AbstractFileSystem  # type: ignore[import-untyped]
 from fsspec.core import url_to_fs  # type: ignore[import-untyped]
 
+from domain import faults
 from domain.errors import DatabaseError
 
 _TEMPORARY = ".part-"
@@ -122,6 +123,7 @@ class BlobStore:
         try:
             self._write_flushed(aside, data)
             self._fs.mv(aside, path)
+            faults.fault_point(faults.FaultPoint.BLOB_WRITTEN)
         except BaseException:
             with suppress(OSError):
                 self._fs.rm_file(aside)
@@ -131,6 +133,7 @@ class BlobStore:
         """On disk before the row that names it commits, so a power cut loses neither or both."""
         with self._fs.open(path, "wb") as file:
             file.write(data)
+            faults.fault_point(faults.FaultPoint.BLOB_WRITING)
             file.flush()
             if "file" in _protocols(self._fs):
                 os.fsync(file.fileno())

@@ -62,10 +62,23 @@ class Store:
             DatabaseError: the server is gone, out of space, or gave up; nothing was stored.
         """
         options = {"isolation_level": "REPEATABLE READ"} if snapshot else {}
+        with (
+            self.failures_told(),
+            Session(self._engine, expire_on_commit=False) as session,
+            session.begin(),
+        ):
+            session.connection(execution_options=options)
+            yield session
+
+    @contextmanager
+    def failures_told(self) -> Iterator[None]:
+        """Tells failures of the database in one line, for work past SQLAlchemy too.
+
+        Raises:
+            DatabaseError: the server is gone, out of space, or gave up.
+        """
         try:
-            with Session(self._engine, expire_on_commit=False) as session, session.begin():
-                session.connection(execution_options=options)
-                yield session
+            yield
         except (DBAPIError, psycopg.Error) as exc:
             if not is_failure(exc):
                 raise

@@ -10,6 +10,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
+from domain import faults
 from domain.errors import DatabaseError, InputError
 from store.archive import Archive, Manifest, open_archive
 from store.database import Store
@@ -70,6 +71,7 @@ def restore(store: Store, path: Path, progress: Progress) -> Manifest:
             with suppress(DatabaseError):
                 sweep_blobs(store)
             raise
+        faults.fault_point(faults.FaultPoint.RESTORED)
         return archive.manifest
 
 
@@ -113,12 +115,14 @@ def _fill(store: Store, session: Session, archive: Archive, progress: Progress) 
         if is_failure(exc):
             raise
         raise InputError("the back-up's rows do not fit its tables: it was altered") from exc
+    faults.fault_point(faults.FaultPoint.RESTORED_ROWS)
     name_library(session, own)
     measure(connection)
     images = Megabytes(progress, "images, MB", told.images.size)
     for _sha, data in archive.images():
         store.blobs.put(data)
         images.step(len(data))
+    faults.fault_point(faults.FaultPoint.RESTORED_IMAGES)
 
 
 def _fill_tables(connection: Connection, archive: Archive, progress: Progress) -> None:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterable
 from itertools import islice
 
+from domain import faults
 from store.database import Store
 from store.queries.blobs import claim_blobs, unused_blobs
 
@@ -26,6 +27,7 @@ def drop_blobs(store: Store, shas: Iterable[str]) -> int:
             for sha in unused_blobs(session, batch):
                 store.blobs.delete(sha)
                 dropped += 1
+                faults.fault_point(faults.FaultPoint.BLOB_REMOVED)
     return dropped
 
 

@@ -19,7 +19,7 @@ def make_writers(toolbox: Toolbox, profile: Profile) -> Writers:
         from memory.writers.llm_clip import LlmClipWriter
         from memory.writers.llm_event import LlmEventWriter
 
-        chat = partial(toolbox.chat, "writer")
+        chat = partial(toolbox.chat, "writer", live=True)
         toolbox.chat("writer")  # A model that is not set up is told of before any work.
         clip = LlmClipWriter(chat, profile.settings.memory.lines)
         return Writers(clip, LlmEventWriter(chat, profile.settings.memory))

@@ -21,7 +21,7 @@ from memory.prompts import foreign, listed, prompt
 from memory.things import by_time
 from memory.writers.local_clip import DEFAULTS, LocalClipWriter, speaker_of
 from memory.writers.port import ClipContext
-from models.chat import Sink, StructuredChat
+from models.chat import Replay, Sink, StructuredChat
 from models.messages import Message, assistant, system, user
 
 TRIES = 3
@@ -33,7 +33,7 @@ CROPS = 8
 STATED = 5.0
 """What a model's word that a face is a voice counts, in seconds of one face speaking alone."""
 
-Chat = Callable[[Sink | None], StructuredChat]
+Chat = Callable[[Sink | None, Replay | None], StructuredChat]
 """Makes the language model, given who records its calls."""
 
 
@@ -104,7 +104,7 @@ class LlmClipWriter:
         )
 
     def _asked(self, percept: Percept, people: People, context: ClipContext) -> WrittenClip:
-        chat = self._chat(context.sink)
+        chat = self._chat(context.sink, context.replay)
         images = _images(percept, people, context) if chat.sees else []
         rules = prompt("clip_system", lines=self._lines)
         first = [system(rules), user(_page(percept, people, context, images))]

@@ -82,7 +82,7 @@ class LlmEventWriter:
         return self._asked(window, turns, "events-repair")
 
     def _asked(self, window: EventWindow, messages: list[Message], purpose: str) -> EventPatch:
-        chat = self._chat(window.sink)
+        chat = self._chat(window.sink, window.replay)
         for left in reversed(range(TRIES)):
             try:
                 return _as_patch(chat.ask(messages, WrittenPatch, purpose=purpose).value)

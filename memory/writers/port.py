@@ -14,7 +14,7 @@ from domain.media import Percept
 from domain.memories import ClipMemories, Memory, Source, credited
 from domain.time import TimeSpan
 from memory.people import People
-from models.chat import Sink
+from models.chat import Replay, Sink
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,7 @@ class ClipContext:
         facts: Open semantic memories about the clip's people, oldest first.
         blobs: JPEG bytes of the clip's keyframes and face crops, by SHA-256.
         sink: Is given every model call, to be recorded.
+        replay: Has what the model said in a run that was broken off.
     """
 
     video: str
@@ -34,6 +35,7 @@ class ClipContext:
     facts: tuple[Memory, ...] = ()
     blobs: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     sink: Sink | None = None
+    replay: Replay | None = None
 
 
 class ClipWriter(Protocol):
@@ -123,6 +125,7 @@ class EventWindow:
         edges: The edges between them.
         related: Earlier segments close to the new clips, for long-range edges.
         sink: Is given every model call, to be recorded.
+        replay: Has what the model said in a run that was broken off.
     """
 
     video: str
@@ -135,6 +138,7 @@ class EventWindow:
     edges: tuple[KnownEdge, ...] = ()
     related: tuple[KnownSegment, ...] = ()
     sink: Sink | None = None
+    replay: Replay | None = None
 
 
 class EventWriter(Protocol):

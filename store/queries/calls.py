@@ -7,6 +7,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import ColumnElement, func, select
@@ -113,6 +114,23 @@ def find_call(
     if trajectory is not None:
         query = query.where(ModelCallRow.trajectory_id == trajectory)
     return session.scalar(query.order_by(ModelCallRow.id).offset(skip).limit(1))
+
+
+def call_of_video(
+    session: Session, video: str, request: str, skip: int, since: datetime | None, *, sound: bool
+) -> ModelCallRow | None:
+    """The ``skip``-th call of that request by a video's writers that was answered, oldest first.
+
+    ``since``: only calls after that time; ``sound``: only replies that could be read.
+    """
+    row = ModelCallRow
+    mine = (row.video_id == video, row.trajectory_id.is_(None), row.request_hash == request)
+    query = select(row).where(*mine, row.reply.is_not(None))
+    if since is not None:
+        query = query.where(row.called_at > since)
+    if sound:
+        query = query.where(row.error.is_(None))
+    return session.scalar(query.order_by(row.id).offset(skip).limit(1))
 
 
 def _sums() -> tuple[ColumnElement[Any], ...]:

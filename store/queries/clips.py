@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from sqlalchemy import ColumnElement, Select, and_, func, or_, select, true, update
 from sqlalchemy.orm import Session
@@ -108,6 +109,12 @@ def mark_clip(
     marked = update(ClipRow).where(here).values(values).returning(ClipRow.clip)
     if session.scalar(marked) is None:
         raise NotFound(f"video {video_id} has no clip {index}: was it deleted meanwhile?")
+
+
+def tried_at(session: Session, video_id: str, index: int) -> datetime | None:
+    """When a clip was added, or its last try came to an end; None where there is no such clip."""
+    here = and_(ClipRow.video_id == video_id, ClipRow.clip == index)
+    return session.scalar(select(ClipRow.updated_at).where(here))
 
 
 def add_seconds(session: Session, video_id: str, index: int, seconds: float) -> None:

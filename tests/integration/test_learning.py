@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import pytest
 
-from domain.asking import Answer, Mode, Question, Subtask, SubtaskState
+from domain.asking import Mode
 from domain.errors import NotFound
-from domain.skills import Judged, RoutedSkill, Skill, Tone
-from domain.trajectory import Ended, Event, Planned, QuestionAsked, Retrieved, SkillsRouted
-from domain.view import MemoryView, Scope
+from domain.skills import Judged, Tone
 from flows.desk import Desk
 from flows.learn import learn_all, skill_writer
 from memory.retrieval.words import content_words
@@ -22,11 +17,10 @@ from skills.shelf import find_skill, list_skills
 from skills.writer import LocalSkillWriter
 from store.database import Store
 from store.queries.learning import made_of
-from store.queries.trajectories import add_trajectory, append_events, end_trajectory
-from tests.support.machine import VIDEO, watched
+from tests.support.judged import answered
+from tests.support.machine import watched
 from tests.support.openai_server import OpenAIServer
 
-VIEW = MemoryView(scopes=(Scope(video=VIDEO, last_clip=0),))
 WRITER = LocalSkillWriter()
 
 
@@ -34,43 +28,6 @@ WRITER = LocalSkillWriter()
 def library(store: Store) -> Store:
     watched(store)
     return store
-
-
-def answered(
-    store: Store,
-    name: str,
-    kind: str,
-    *,
-    right: bool | None,
-    rounds: int = 2,
-    text: str = "Who opens the gate?",
-    given: Sequence[Skill] = (),
-) -> None:
-    """A trajectory as it would be recorded, and the verdict on it."""
-    question = Question(text=text, videos=(VIDEO,), type=kind)
-    task = Subtask(id="t1", text=text, state=SubtaskState.RESOLVED, attempts=1)
-    answer = Answer(text="a box of old letters", confidence=0.5, citations=(), retrieved=())
-    skills = tuple(
-        RoutedSkill(name=s.name, version=s.version, tone=s.tone, score=0.9, instructions=("x",))
-        for s in given
-    )
-    searches = [
-        Retrieved(round=n, mode=Mode.VIDEO, query=f"query {n}", evidence=())
-        for n in range(1, rounds + 1)
-    ]
-    end = Ended(state="done", why="", answer=answer, rounds=rounds, tokens=0)
-    asked = QuestionAsked(
-        question=question, machine="homer", profile="local", reasoner="planted", view=VIEW
-    )
-    events: list[Event] = [
-        asked, SkillsRouted(skills=skills), Planned(subtasks=(task,)), *searches, end
-    ]  # fmt: skip
-    with store.begin() as session:
-        add_trajectory(session, name, question, VIEW, "homer", "local")
-        cursor: Any = session.connection().connection.cursor()
-        append_events(cursor, name, 0, events)
-        end_trajectory(session, name, "done", answer, 0, 1.0)
-    judge(store, Judged(trajectory=name, question_type=kind, right=right))
 
 
 def learned(store: Store) -> Learned:

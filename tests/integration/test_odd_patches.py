@@ -38,7 +38,7 @@ class Told:
         self.replies = list(replies)
         self.asked = 0
 
-    def __call__(self, sink: object) -> Any:
+    def __call__(self, sink: object, replay: object) -> Any:
         return self
 
     def ask(self, messages: object, schema: type[WrittenPatch], *, purpose: str) -> Any:

@@ -11,12 +11,19 @@ LAUNCH = """
 import sys
 import flows.desk
 from cli.main import main
-from tests.support.dying import Served
 from tests.support.obedient import LlmToolbox
+from tests.support.terminal import Served
 address = sys.argv.pop(1)
 flows.desk.Toolbox = lambda _profile, _weights: LlmToolbox(Served(address))
 main()
 """
+
+
+class Served:
+    """The address of a server, as a toolbox needs it."""
+
+    def __init__(self, base_url: str) -> None:
+        self.base_url = base_url
 
 
 def homer(base_url: str, *arguments: str) -> subprocess.Popen[str]:

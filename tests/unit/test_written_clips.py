@@ -60,7 +60,7 @@ class Model:
         self.replies = list(replies)
         self.prompts: list[list[Any]] = []
 
-    def __call__(self, sink: object) -> Any:
+    def __call__(self, sink: object, replay: object) -> Any:
         return self
 
     def ask(self, messages: list[Any], schema: type[WrittenClip], **_: object) -> Any:

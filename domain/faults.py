@@ -1,0 +1,57 @@
+"""Named places at which a test may kill the process, the database, the disk or the model.
+
+Here nothing happens at them. Call as ``faults.fault_point(...)``, so that a test can stand in.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class FaultPoint(StrEnum):
+    """Where something may go wrong; each is between two things that must hold together."""
+
+    # Watching
+    DECODED = "after decoding a clip"
+    PERCEIVED = "after perceiving a clip"
+    CLIP_ROWS = "after the rows of a clip"
+    BLOB_WRITING = "while a blob is written"
+    BLOB_WRITTEN = "after a blob is written"
+    CLIP_COMMITTING = "before a clip is committed"
+    CLIP_COMMITTED = "after a clip is committed"
+    PATCH_ROWS = "after the rows of a patch"
+    PATCH_COMMITTED = "after a patch is committed"
+    VIDEO_DONE = "after a video is marked as done"
+    # Models, of watching, asking and learning
+    CALL_SENDING = "before a model is called"
+    CALL_ANSWERED = "after a model has answered"
+    CALL_RECORDED = "after a call is recorded"
+    # Asking
+    QUESTION_ADDED = "after a question is on record"
+    SEARCHED = "after a search"
+    CHECKPOINT_WRITING = "before a checkpoint"
+    CHECKPOINT_WRITTEN = "after a checkpoint"
+    ANSWER_WRITING = "before an answer is written"
+    ANSWER_WRITTEN = "after an answer is written"
+    # Learning
+    OBSERVED = "after observations"
+    SKILL_WRITTEN = "after a skill is written"
+    BANNED = "after skills are banned"
+    # Backing up, restoring, importing
+    BACKUP_ROWS = "after the rows of a back-up"
+    BACKUP_IMAGES = "after the images of a back-up"
+    BACKUP_PLACING = "before a back-up is put in its place"
+    RESTORED_ROWS = "after restored rows"
+    RESTORED_IMAGES = "after restored images"
+    RESTORED = "after a restored library is committed"
+    IMPORTED_IMAGES = "after imported images"
+    IMPORTED_ROWS = "after imported rows"
+    IMPORTED = "after an imported video is committed"
+    # Deleting
+    DELETED_ROWS = "after the rows of a deleted video"
+    DELETED = "after a deleted video is committed"
+    BLOB_REMOVED = "after a blob is removed"
+
+
+def fault_point(point: FaultPoint) -> None:
+    """Nothing happens."""
