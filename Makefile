@@ -39,8 +39,8 @@ check: .venv/.dev ## ruff, mypy --strict, import-linter
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-bench: setup ## speed and memory, side by side with the plain way
-	@for f in benchmarks/*.py; do echo "== $$f"; $(BIN)/python "$$f"; done
+bench: dev models ## speed, each thing beside a plain way of doing it
+	@$(BIN)/python -m benchmarks $(if $(OUT),--json $(OUT))
 
 # What they watch stays in HOMER_HOME, so a second run only asks. OUT=FILE keeps the answers.
 MEDIA ?= ../shared/media/questions.json

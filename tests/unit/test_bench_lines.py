@@ -1,0 +1,38 @@
+"""What a line of a benchmark says of its numbers."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.lines import Line, Taken, costs, exponent, faster, in_turn
+
+
+def _sized(size: float, ms: float) -> Line:
+    return Line("a search", Taken((ms,)), Taken((1.0,)), "numpy", ms, size=size)
+
+
+def test_faster_is_judged_upwards_and_costs_downwards() -> None:
+    ours, slow = Taken((1.0, 2.0, 3.0)), Taken((6.0, 6.0, 6.0))
+    assert faster("it", ours, slow, "plain", 3.0).reached
+    assert not faster("it", ours, slow, "plain", 3.1).reached
+    assert costs("it", slow, ours, "plain", 3.0).reached
+    assert not costs("it", slow, ours, "plain", 2.9).reached
+    assert faster("it", ours, slow, "plain").reached is None
+
+
+def test_the_spread_is_half_the_distance_of_the_quartiles() -> None:
+    assert Taken((8.0, 9.0, 10.0, 11.0, 12.0)).spread == pytest.approx(0.1)
+    assert Taken((5.0,)).spread == 0.0
+
+
+def test_how_cost_grows_is_told_of_three_sizes() -> None:
+    grown = [_sized(10.0**n, 3.0 * 10.0 ** (n * 0.5)) for n in range(2, 5)]
+    assert exponent(grown) == pytest.approx(0.5)
+    assert exponent(grown[:2]) is None
+
+
+def test_ways_are_run_in_turns() -> None:
+    order: list[str] = []
+    one, other = in_turn(lambda: order.append("a"), lambda: order.append("b"), runs=3)
+    assert order == ["a", "b"] * 3
+    assert len(one.values) == len(other.values) == 3
