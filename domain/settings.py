@@ -15,6 +15,9 @@ Subtitles = Literal["use", "ignore"]
 """Whether subtitles and chapters that come with a video become memory."""
 
 
+HOUR_MS = 3_600_000
+
+
 class WatchSettings(Frozen, allow_inf_nan=False):
     """Section 3.1: how a video is cut, sampled and recognised."""
 
@@ -43,10 +46,22 @@ Density = Literal["sparse", "normal", "dense"] | PositiveInt
 DENSITIES = {"sparse": 8, "normal": 24, "dense": 48}
 
 
+LEAST_CLIP_TOKENS = 12_000
+"""With fewer a model could be shown nothing of a clip."""
+
+
 class MemorySettings(Frozen, allow_inf_nan=False):
     """Section 3.2 and 3.3: clip memories and the event graph."""
 
     density: Density = "normal"
+    clip_tokens: int = Field(
+        default=60_000,
+        ge=LEAST_CLIP_TOKENS,
+        description="for a clip's memory by a language model, all tries together",
+    )
+    hour_tokens: PositiveInt | None = Field(
+        default=None, description="the same for an hour of video, of which each clip has its share"
+    )
     patch_every: PositiveInt = 10
     same_fact: float = Field(default=0.85, gt=0, le=1)
     segments_min: PositiveInt = 3
@@ -104,3 +119,16 @@ class Settings(Frozen):
     watch: WatchSettings = WatchSettings()
     memory: MemorySettings = MemorySettings()
     ask: AskSettings = AskSettings()
+
+    @property
+    def clip_budget(self) -> int:
+        """Tokens that a language model may take for the memory of one clip; each has as many."""
+        hour, clip = self.memory.hour_tokens, self.memory.clip_tokens
+        return clip if hour is None else min(clip, hour * self.watch.clip_ms // HOUR_MS)
+
+    @model_validator(mode="after")
+    def _is_enough(self) -> Self:
+        if self.clip_budget < LEAST_CLIP_TOKENS:
+            least = -(-LEAST_CLIP_TOKENS * HOUR_MS // self.watch.clip_ms)
+            raise ValueError(f"memory.hour_tokens is too little for these clips: at least {least}")
+        return self

@@ -92,6 +92,7 @@ class ShownClip(Frozen):
     """A clip with what is remembered of it, line by line, with who said it.
 
     ``attempts`` counts how often it failed; ``given_up``: it is tried again only when asked for.
+    ``budget``: tokens a language model might take for it; ``left_out``: what it was not shown.
     """
 
     index: int
@@ -101,6 +102,8 @@ class ShownClip(Frozen):
     attempts: int = 0
     given_up: bool = False
     cost: Cost = Cost()
+    budget: int | None = None
+    left_out: tuple[str, ...] = ()
     lines: tuple[ShownLine, ...]
     objects: tuple[SeenObject, ...] = Field(default=(), description="things on its keyframes")
 
@@ -273,6 +276,8 @@ def shown_clips(
             attempts=clip.attempts,
             given_up=clip.state == ClipState.FAILED and clip.attempts >= clips.ATTEMPTS,
             cost=costs[clip.index],
+            budget=clip.budget,
+            left_out=clip.left_out,
             lines=tuple(lines.get(clip.index, ())),
             objects=tuple(one for one in things if _within(clip.span, one.time_ms)),
         )

@@ -121,6 +121,12 @@ class ClipRow(Base):
     text: Mapped[str]
     embedding: Mapped[Any | None] = mapped_column(HALFVEC())
     seconds: Mapped[float] = mapped_column(server_default="0")
+    budget: Mapped[int | None] = mapped_column(comment="tokens; NULL: no model")
+    left_out: Mapped[list[Any]] = mapped_column(
+        JSONB,
+        server_default="[]",
+        comment="what its model was not shown, to stay within the budget",
+    )
     updated_at: Mapped[datetime] = now()
 
 

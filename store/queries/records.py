@@ -87,7 +87,10 @@ def _video(form: _Form) -> Query:
 def _clips(form: _Form) -> Query:
     c = ClipRow
     columns = (c.clip, c.start_ms, c.end_ms, c.state, c.error, c.gaps, c.text)
-    kept = (form.vector(c.embedding), *form.only_whole(c.attempts, c.seconds, c.updated_at))
+    kept = (
+        form.vector(c.embedding),
+        *form.only_whole(c.attempts, c.seconds, c.budget, c.left_out, c.updated_at),
+    )
     return select(*columns, *kept).where(c.video_id == form.video).order_by(c.clip)
 
 
