@@ -52,7 +52,7 @@ eval-local: setup ## questions about real clips, asked with the local profile
 eval-egolife: setup ## a week of captions, 250 questions, beside a plain baseline
 	@$(BIN)/homer eval egolife $(EGOLIFE) --profile local $(if $(OUT),--out $(OUT))
 
-eval-perception: models ## faces, speakers, words and cuts, beside what people marked
+eval-perception: models ## faces, voices, words and cuts, beside what people marked
 	@$(BIN)/homer eval perception $(dir $(MEDIA)) --profile local $(if $(OUT),--out $(OUT))
 
 lock: ## resolve the lock files again (needs uv; keeps the present versions where it can)
