@@ -75,6 +75,11 @@ class Watching:
         self._took: dict[int, float] = {}
         self._fresh = 0
 
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What a person should know of the source before it is watched."""
+        return self._beside.unread
+
     @cached_property
     def writers(self) -> Writers:
         """The profile's writers."""

@@ -33,6 +33,7 @@ class Work:
     ) -> None:
         self.video, self.clips, self.done, self.fails = VIDEO, clips, done, fails or {}
         self.desk = SimpleNamespace(settings=Settings())
+        self.remarks: tuple[str, ...] = ()
         self.notes: list[str] = []
         self.given_up: list[tuple[int, str]] = []
 
