@@ -99,7 +99,7 @@ def _forget(store: Store, video: Video, one: Figure) -> None:
             "not touched."
         )
         keep = st.checkbox("Give me a file that can bring them back", value=True)
-        sure = st.checkbox(f"Yes, forget {_named(one)}", key=f"sure_{one.person.number}")
+        sure = st.checkbox(plain(f"Yes, forget {_named(one)}"), key=f"sure_{one.person.number}")
         if st.button("Forget", disabled=not sure, key=f"forget_{one.person.number}"):
             with st.spinner("Forgetting ..."):
                 _do(lambda: _forgotten(store, video, one, keep=keep))

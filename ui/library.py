@@ -183,14 +183,15 @@ def _buttons(desk: PageDesk, jobs: Jobs, one: Shelved, every: Sequence[Job]) -> 
             _go_on(jobs, one, "Resume", again=False)
         elif one.path and not busy and one.failed:
             _go_on(jobs, one, "Try again", again=True)
-        if st.button("Delete", key=f"delete_{one.id}", help=f"Delete {one.title}", disabled=busy):
+        told = plain(f"Delete {one.title}")
+        if st.button("Delete", key=f"delete_{one.id}", help=told, disabled=busy):
             address.say(delete=one.id)
     if address.told("delete") == one.id:
         _sure(desk, one)
 
 
 def _go_on(jobs: Jobs, one: Shelved, label: str, *, again: bool) -> None:
-    if not st.button(label, key=f"go_{one.id}", help=f"{label}: {one.title}"):
+    if not st.button(label, key=f"go_{one.id}", help=plain(f"{label}: {one.title}")):
         return
     try:
         jobs.start([Path(one.path or "")], one.profile, again=again)

@@ -117,7 +117,7 @@ def _row(one: Figure, *, here: bool) -> None:
     tags = " ".join(tag.strip("<>") for tag in one.person.tags)
     told = f"{span}seen {one.person.seen} times, heard {one.person.heard} times, {tags}"
     st.caption(plain(f"number {number}, {told}"))
-    if st.button("Open", key=f"open_{number}", help=f"Show {name_of(one)}", disabled=here):
+    if st.button("Open", key=f"open_{number}", help=plain(f"Show {name_of(one)}"), disabled=here):
         address.say(person=number)
         st.rerun()
 
@@ -179,7 +179,7 @@ def _first(shown: Stage, one: Figure, key: str) -> None:
     """Plays the first appearance of a person, by which a voice is known."""
     if one.person.span is not None:
         st.button(
-            f"▶ {name_of(one)}",
+            f"▶ {plain(name_of(one))}",
             key=f"first_{key}_{one.person.number}",
             on_click=seek,
             args=(shown.video.id, one.person.span.start_ms),

@@ -190,7 +190,7 @@ def _middle(one: Segment) -> int:
 
 def _entry(video: Video, one: Segment) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key=f"event_{one.id}"):
-        if st.button("Open", key=f"open_s{one.id}", help=f"Open the event {one.label}"):
+        if st.button("Open", key=f"open_s{one.id}", help=plain(f"Open the event {one.label}")):
             _open(video, one)
         st.write(plain(f"{from_to(one.span)}  {one.label}"))
 
