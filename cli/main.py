@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -20,12 +21,14 @@ from cli import (
     library,
     models,
     people,
+    retry,
     search,
     services,
     skills,
     trajectories,
 )
 from cli.edge import STOPPED, Edge
+from flows.ends import END, tell_end
 
 GUIDE = """Ask a long video a question and trust the answer.
 
@@ -73,6 +76,7 @@ def options(
 app.callback(help=GUIDE)(options)
 for module in (
     ingest,
+    retry,
     ask,
     library,
     people,
@@ -93,9 +97,12 @@ for module in (
 
 def main() -> None:
     """The console script. After Ctrl-C nothing is waited for: what is done is stored."""
+    job = os.environ.pop(END, "")
     try:
         app(prog_name="homer")
     except SystemExit as end:
+        if job:
+            tell_end(Path(job), int(end.code or 0))
         if end.code != STOPPED:
             raise
         sys.stdout.flush()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,6 +38,7 @@ def watch_files(
     *,
     direct: bool = False,
     again: bool = False,
+    only: Collection[int] = (),
     subtitles: Subtitles | None = None,
 ) -> Iterator[Outcome]:
     """Watches file after file, giving what became of each.
@@ -48,6 +49,7 @@ def watch_files(
         listener: is told how it goes.
         direct: plain calls instead of a Prefect flow.
         again: try clips too that failed for good.
+        only: no other clips than these; empty: all.
         subtitles: whether subtitles that come with a file are used; None: as the settings say.
 
     Raises:
@@ -56,7 +58,7 @@ def watch_files(
     conductor = _Conductor(desk, listener, direct)
     for path in paths:
         try:
-            with open_video(desk, path, again=again, subtitles=subtitles) as work:
+            with open_video(desk, path, again=again, only=only, subtitles=subtitles) as work:
                 outcome = Outcome(path, conductor.run(work))
         except InputError as error:
             outcome = Outcome(path, error=error)

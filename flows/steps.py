@@ -85,7 +85,7 @@ def watch(work: Watching, steps: Steps, listener: Listener) -> Watched:
             listener.failed(work.video, clip, error)
         if (clip + 1) % work.desk.settings.memory.patch_every == 0:
             steps.weave(work, final=False)
-    steps.weave(work, final=True)
+    steps.weave(work, final=work.seen_to_the_end())
     return work.finish()
 
 

@@ -8,7 +8,7 @@ import streamlit as st
 
 from domain.asking import Mode
 from domain.events import EdgeType, Segment
-from domain.media import Video
+from domain.media import ClipState, Video
 from domain.people import in_words
 from memory.film import Graph, Link, clip_spans, graph_of, reel
 from memory.library import ShownClip
@@ -19,6 +19,7 @@ from ui import address
 from ui.choosing import chosen_video
 from ui.desk import PageDesk, page_desk
 from ui.evidence import show_moment
+from ui.failed import retry_button
 from ui.faults import guarded
 from ui.images import image_of
 from ui.pages import link
@@ -213,6 +214,8 @@ def _clip(store: Store, video: Video, clip: ShownClip, frames: Sequence[Frame]) 
             st.caption(f"clip {clip.index}, {clip.state}")
         if clip.error:
             st.warning(plain(clip.error))
+        if clip.state == ClipState.FAILED and video.path:
+            retry_button(store, video.id, clip.index)
         _frames(store, clip, frames)
         lines = [
             f"{hms(line.span.start_ms)} *{line.source}* {plain(in_words(line.text))}"

@@ -72,6 +72,12 @@ def next_clips(session: Session, video_id: str, *, again: bool = False) -> list[
     return _clips(session, ClipRow.video_id == video_id, or_(todo, retry))
 
 
+def failed_clips(session: Session, video_id: str, limit: int | None = None) -> list[StoredClip]:
+    """The clips that could not be watched, in order; the first ``limit`` of them."""
+    failed = ClipRow.state == ClipState.FAILED
+    return _clips(session, ClipRow.video_id == video_id, failed, limit=limit)
+
+
 def refuse_other_clips(session: Session, video: Video, clips: Sequence[Clip]) -> None:
     """Passes where what is left of a known video can go on in these clips.
 
