@@ -79,7 +79,8 @@ def egolife(
 
     Example:  homer eval egolife data/egolife --out answers.jsonl
     """
-    from evals.egolife import CAPTIONS, TITLE, evaluate, import_week, questions_in
+    from evals.egolife import evaluate, import_week, questions_in
+    from evals.egolife_questions import CAPTIONS, TITLE
     from flows.desk import open_desk
 
     questions = questions_in(folder)

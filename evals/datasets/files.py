@@ -10,13 +10,13 @@ import io
 import json
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path, PurePosixPath
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from domain.errors import InputError
 
-VIDEO_ENDINGS = (".mp4", ".mkv", ".webm", ".mov", ".avi", ".m4v")
+VIDEO_ENDINGS = (".mp4", ".mkv", ".webm", ".mov", ".avi", ".m4v", ".MP4")
 """Endings of video files, in the order they are looked for."""
 
 Record = tuple[str, Any]
@@ -29,6 +29,33 @@ class Published(BaseModel):
     """A record as others publish it: what we do not know of it is not our business."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
+
+
+def _worded(value: Any) -> Any:
+    """Numbers are words here, and nothing is an empty word."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return str(value)
+    return "" if value is None else value
+
+
+def _several(value: Any) -> Any:
+    """One is a list of one, and none an empty list."""
+    return (value,) if isinstance(value, str) else value or ()
+
+
+Words = Annotated[str, BeforeValidator(_worded)]
+"""Words that some publish as a number."""
+
+Seconds = Annotated[float, Field(ge=0, le=1e8, allow_inf_nan=False)]
+"""A time in seconds; beyond three years it is taken for a mistake."""
+
+Several = Annotated[tuple[str, ...], BeforeValidator(_several)]
+"""Words, or a list of them."""
+
+
+def root_of(folder: Path) -> Path:
+    """The folder, also where its file of questions was named."""
+    return folder.parent if folder.is_file() else folder
 
 
 def file_in(folder: Path, *names: str) -> Path:
@@ -52,34 +79,39 @@ def inside(folder: Path, name: str, place: str) -> Path:
     Raises:
         InputError: the name, or a link it goes by, leads out of the folder.
     """
-    parts = PurePosixPath(name.replace("\\", "/"))
-    wrong = f"{place}: the file name {name!r} leads out of the folder {folder}"
-    if not name or "\0" in name or parts.is_absolute() or ".." in parts.parts:
-        raise InputError(wrong)
-    path = folder / parts
+    path = _under(folder, name, place)
     try:
         within = path.resolve().is_relative_to(folder.resolve())
-    except (OSError, RuntimeError) as error:
+    except (OSError, RuntimeError, ValueError) as error:
         raise InputError(f"{place}: no file can be called {name!r}: {error}") from error
     if not within:
-        raise InputError(wrong)
+        raise InputError(_leads_out(folder, name, place))
     return path
+
+
+def _under(folder: Path, name: str, place: str) -> Path:
+    """The same by its letters alone."""
+    parts = PurePosixPath(name.replace("\\", "/"))
+    if not name or "\0" in name or parts.is_absolute() or ".." in parts.parts:
+        raise InputError(_leads_out(folder, name, place))
+    return folder / parts
+
+
+def _leads_out(folder: Path, name: str, place: str) -> str:
+    return f"{place}: {name!r} leads out of the folder {folder}: only files within it are read"
 
 
 def video_in(folder: Path, name: str, place: str, *places: str) -> Path | None:
     """The video ``name`` (with its ending or without) in one of ``places``; None if not there.
 
     Raises:
-        InputError: the name leads out of the folder.
+        InputError: the name, or a link it goes by, leads out of the folder.
     """
-    endings = ("",) if name.lower().endswith(VIDEO_ENDINGS) else VIDEO_ENDINGS
-    inside(folder, name, place)
-    for under in places or (".",):
-        for ending in endings:
-            path = inside(folder, f"{under}/{name}{ending}", place)
-            if _is_file(path):
-                return path
-    return None
+    _under(folder, name, place)
+    endings = ("",) if name.endswith(VIDEO_ENDINGS) else VIDEO_ENDINGS
+    names = (f"{under}/{name}{ending}" for under in places for ending in endings)
+    here = next((one for one in names if _is_file(_under(folder, one, place))), None)
+    return inside(folder, here, place) if here else None
 
 
 def _is_file(path: Path) -> bool:

@@ -14,15 +14,17 @@ from pydantic import AliasChoices, Field, field_validator, model_validator
 from domain.errors import InputError
 from domain.time import TimeSpan, parse_clock
 from evals.dataset import Dataset, EvalQuestion, EvalVideo, Source
-from evals.datasets.building import dataset, ms, question
+from evals.datasets.building import dataset, ms, question, refuse_twins, video
 from evals.datasets.files import (
     Published,
     Record,
+    Words,
     all_checked,
     file_in,
     json_of,
     listed,
     records,
+    root_of,
     video_in,
 )
 
@@ -40,10 +42,10 @@ _COLUMNS = {
 class _Row(Published):
     video: str = Field(min_length=1)
     question: str = Field(min_length=1)
-    id: str = ""
+    id: Words = ""
     options: tuple[str, ...] = Field(default=(), max_length=26)
-    answer: str = ""
-    answer_option: str = ""
+    answer: Words = ""
+    answer_option: Words = ""
     types: tuple[str, ...] = Field(default=(), validation_alias=AliasChoices("types", "type"))
     as_of_ms: int | None = Field(default=None, validation_alias=AliasChoices("as_of", "as_of_s"))
     spans: tuple[TimeSpan, ...] = Field(
@@ -56,16 +58,8 @@ class _Row(Published):
         """Columns ``A``, ``option_a`` or ``choice_a`` and on are the options."""
         if not isinstance(row, dict) or row.get("options") is not None:
             return row
-        cells = sorted((_COLUMNS[key], row[key]) for key in row if key in _COLUMNS)
+        cells = sorted(((_COLUMNS[key], row[key]) for key in row if key in _COLUMNS), key=_place)
         return {**row, "options": [cell for _, cell in cells if cell is not None]}
-
-    @field_validator("id", "answer", "answer_option", mode="before")
-    @classmethod
-    def _plain(cls, value: Any) -> Any:
-        """Numbers are words here, and nothing is an empty word."""
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            return str(value)
-        return "" if value is None else value
 
     @field_validator("options", "types", mode="before")
     @classmethod
@@ -95,6 +89,10 @@ class _Row(Published):
         return self.answer_option or self.answer
 
 
+def _place(cell: tuple[int, Any]) -> int:
+    return cell[0]
+
+
 def moment(value: Any) -> int:
     """Milliseconds of seconds, or of ``MM:SS``, ``H:MM:SS`` or ``d2 H:MM:SS``.
 
@@ -119,16 +117,17 @@ def _span(ends: Any) -> TimeSpan:
 
 
 def read(folder: Path) -> Dataset:
-    """The questions of ``folder``, or of the file it is.
+    """The questions of ``folder``, or of the file of questions it is.
 
     Raises:
         InputError: no file of questions is there, or a record is not one.
     """
     path = file_in(folder, *FILES)
     rows = list(all_checked(_Row, _rows(path)))
-    beside = path.parent
-    videos = [_video(beside, row.video, place) for place, row in rows]
-    return dataset("own", videos, [_question(n, *one) for n, one in enumerate(rows, 1)])
+    videos = [_video(root_of(folder), row.video, place) for place, row in rows]
+    asked = [_question(n, *one) for n, one in enumerate(rows, 1)]
+    refuse_twins(str(path), asked)
+    return dataset("own", str(path), videos, asked)
 
 
 def _rows(path: Path) -> Iterator[Record]:
@@ -142,7 +141,7 @@ def _rows(path: Path) -> Iterator[Record]:
 def _video(folder: Path, name: str, place: str) -> EvalVideo:
     if "://" in name:
         raise InputError(f"{place}: video: name a file of the folder, not an address: {name!r}")
-    return EvalVideo(name=name, file=video_in(folder, name, place, ".", "videos"))
+    return video(place, name=name, file=video_in(folder, name, place, ".", "videos"))
 
 
 def _question(number: int, place: str, row: _Row) -> EvalQuestion:

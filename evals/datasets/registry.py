@@ -9,7 +9,19 @@ from pathlib import Path
 from domain.errors import InputError, NotFound
 from evals.dataset import Dataset, Source
 
-MODULES = ("own",)
+MODULES = (
+    "own",
+    "m3_bench",
+    "video_mme",
+    "lvbench",
+    "egoschema",
+    "ovo_bench",
+    "streamingbench",
+    "longvideobench",
+    "egolife",
+    "hippovlog",
+    "mm_lifelong",
+)
 """Modules of this package, in the order of the list; each has ``SOURCES``."""
 
 
