@@ -35,13 +35,13 @@ TYPES = {
     "TaskMaster": 63,
 }
 _DAY_MS = 86_400_000
-_STAMP = re.compile(r"DAY(\d{1,3})|(?<!\d)(\d{6})\d{0,2}(?!\d)", re.ASCII)
+_STAMP = re.compile(r"DAY(\d{1,3})|(?<!\d)(\d{6})\d{0,2}(?!\d)", re.ASCII | re.I)
 
 
 class _Moment(Published):
     """A day, and a time as ``HHMMSS`` and two digits for the frame, which are left out."""
 
-    date: str = Field(pattern=r"^DAY[1-9][0-9]{0,2}$")
+    date: str = Field(pattern=r"(?i)^DAY[1-9][0-9]{0,2}$")
     time: str = Field(pattern=r"^([01][0-9]|2[0-3])([0-5][0-9]){2}[0-9]{0,2}$")
 
     @property

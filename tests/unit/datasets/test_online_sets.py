@@ -162,6 +162,7 @@ NOON = 12 * 3_600_000
     ("told", "found"),
     [
         ({"date": "DAY1", "time": "12000000"}, [(NOON, NOON + 1000)]),
+        ({"date": "Day1", "time": "12000000"}, [(NOON, NOON + 1000)]),
         ({"date": "DAY1", "time": "12000000-12000500"}, [(NOON, NOON + 5000)]),
         (
             {"date": "DAY1", "time": "12000000_DAY2_12000500"},
