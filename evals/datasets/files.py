@@ -19,6 +19,9 @@ from domain.errors import InputError
 VIDEO_ENDINGS = (".mp4", ".mkv", ".webm", ".mov", ".avi", ".m4v", ".MP4")
 """Endings of video files, in the order they are looked for."""
 
+CAPTION_ENDINGS = (".srt", ".vtt", ".jsonl", ".jsonl.gz")
+"""Endings of timed words, by which a video may be known instead."""
+
 Record = tuple[str, Any]
 """A record beside its place: the file, and the line or number in it."""
 
@@ -108,7 +111,7 @@ def video_in(folder: Path, name: str, place: str, *places: str) -> Path | None:
         InputError: the name, or a link it goes by, leads out of the folder.
     """
     _under(folder, name, place)
-    endings = ("",) if name.endswith(VIDEO_ENDINGS) else VIDEO_ENDINGS
+    endings = ("",) if name.endswith(VIDEO_ENDINGS + CAPTION_ENDINGS) else VIDEO_ENDINGS
     names = (f"{under}/{name}{ending}" for under in places for ending in endings)
     here = next((one for one in names if _is_file(_under(folder, one, place))), None)
     return inside(folder, here, place) if here else None

@@ -16,6 +16,7 @@ from domain.time import TimeSpan, parse_clock
 from evals.dataset import Dataset, EvalQuestion, EvalVideo, Source
 from evals.datasets.building import dataset, ms, question, refuse_twins, video
 from evals.datasets.files import (
+    CAPTION_ENDINGS,
     Published,
     Record,
     Words,
@@ -141,7 +142,10 @@ def _rows(path: Path) -> Iterator[Record]:
 def _video(folder: Path, name: str, place: str) -> EvalVideo:
     if "://" in name:
         raise InputError(f"{place}: video: name a file of the folder, not an address: {name!r}")
-    return video(place, name=name, file=video_in(folder, name, place, ".", "videos"))
+    path = video_in(folder, name, place, ".", "videos")
+    return video(
+        place, name=name, **{"captions" if name.endswith(CAPTION_ENDINGS) else "file": path}
+    )
 
 
 def _question(number: int, place: str, row: _Row) -> EvalQuestion:

@@ -73,6 +73,16 @@ def test_videos_may_lie_in_a_folder_of_their_own(tmp_path: Path) -> None:
     assert video.file == tmp_path / "videos" / "talk.mkv"
 
 
+@pytest.mark.parametrize("name", ["week.jsonl.gz", "talk.srt", "talk.vtt"])
+def test_a_video_may_be_known_by_its_words_only(tmp_path: Path, name: str) -> None:
+    (tmp_path / "questions.json").write_text(json.dumps([ROW | {"video": name}]))
+    (gone,) = read("own", tmp_path).videos
+    (tmp_path / name).touch()
+    (here,) = read("own", tmp_path).videos
+    assert (gone.file, gone.captions) == (None, None)
+    assert (here.file, here.captions) == (None, tmp_path / name)
+
+
 @pytest.mark.parametrize(
     ("change", "told"),
     [
