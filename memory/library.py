@@ -30,7 +30,7 @@ __all__ = [
     "Checked",
     "LibraryEntry",
     "Portrait",
-    "all_videos",
+    "all_titles",
     "check_video",
     "delete",
     "dump_lines",
@@ -186,10 +186,10 @@ def named_or_only(session: Session, names: Sequence[str]) -> tuple[str, ...]:
     return (known[0].id,) if len(known) == 1 else ()
 
 
-def all_videos(store: Store) -> dict[str, Video]:
-    """Every video by id, by title."""
+def all_titles(store: Store) -> dict[str, str]:
+    """The title of every video by its id, by title, then id."""
     with store.begin() as session:
-        return {video.id: video for video in videos.list_videos(session)}
+        return videos.titles(session)
 
 
 def videos_named(store: Store, ids: Sequence[str]) -> dict[str, Video]:
@@ -218,6 +218,7 @@ def _portrait(session: Session, video: Video, last: int) -> Portrait:
     stored = clips.clips_of(session, video.id)
     spans = {clip.index: clip.span for clip in stored}
     people = characters_at(session, video.id, last)
+    named = People(characters=tuple(one.character for one in people))
     segments = events.segments_at(session, video.id, last)
     shown = tuple(shown_clips(session, video.id, stored, people, last))
     return Portrait(
@@ -229,7 +230,7 @@ def _portrait(session: Session, video: Video, last: int) -> Portrait:
         clips=shown,
         people=tuple(_person(one) for one in people),
         segments=tuple(
-            shown_segment(events.as_segment(video.id, one, spans), people) for one in segments
+            shown_segment(events.as_segment(video.id, one, spans), named) for one in segments
         ),
         edges=tuple(events.as_edge(one) for one in events.edges_at(session, video.id, last)),
         pending=_pending(_patches(session, video.id, last)),
@@ -287,10 +288,9 @@ def _within(span: TimeSpan, time_ms: int) -> bool:
     return span.start_ms <= time_ms < span.end_ms
 
 
-def shown_segment(found: Segment, people: Sequence[characters.CharacterAt]) -> Segment:
+def shown_segment(found: Segment, people: People) -> Segment:
     """The segment with names in place of tags where they are known, and of replaced names."""
-    retold = People(characters=tuple(one.character for one in people)).retold
-    told = {"label": retold(found.label), "summary": retold(found.summary)}
+    told = {"label": people.retold(found.label), "summary": people.retold(found.summary)}
     return found.model_copy(update=told)
 
 

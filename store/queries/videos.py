@@ -101,6 +101,12 @@ def list_videos(session: Session) -> list[Video]:
     return [_video(row) for row in rows]
 
 
+def titles(session: Session) -> dict[str, str]:
+    """The title of every video by its id, by title, then id."""
+    query = select(VideoRow.id, VideoRow.title).order_by(VideoRow.title, VideoRow.id)
+    return dict(session.execute(query).all())
+
+
 def videos_of(session: Session, ids: Sequence[str]) -> dict[str, Video]:
     """Those of these videos that are there, by id."""
     rows = session.scalars(select(VideoRow).where(VideoRow.id.in_(set(ids))))

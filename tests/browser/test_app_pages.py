@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from memory.library import all_videos
+from memory.library import all_titles
 from store.database import open_store
 from store.embedded import EmbeddedPostgres
 from store.home import Home
@@ -43,7 +43,7 @@ def now(page: Page) -> float:
 
 def video_ids(place: Home) -> dict[str, str]:
     with open_store(place) as store:
-        return {video.title: name for name, video in all_videos(store).items()}
+        return {title: name for name, title in all_titles(store).items()}
 
 
 def test_an_empty_question_is_asked_for(page: Page, address: str) -> None:
