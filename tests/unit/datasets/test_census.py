@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,13 @@ from evals.datasets.census import Census, census
 from evals.datasets.ovo_bench import MODES
 from tests.support.datasets import (
     EGOLIFE,
+    EGOSCHEMA,
     EXAMPLES,
     HIPPO,
+    LIFELONG,
+    LONGVIDEO,
+    LVBENCH,
+    OVO,
     PARQUET,
     ROBOT_QA,
     STREAMING_DUE,
@@ -97,14 +103,80 @@ def _hippo() -> Files:
     return {"questions.jsonl": rows}
 
 
+def _lvbench() -> Files:
+    qa = LVBENCH[0]["qa"][0]
+    uids = iter(range(1549))
+    sizes = enumerate(spread(1549, 103))
+    return {
+        "video_info.meta.jsonl": [
+            {"key": f"k{n}", "qa": [{**qa, "uid": next(uids)} for _ in range(size)]}
+            for n, size in sizes
+        ]
+    }
+
+
+def _egoschema() -> Files:
+    row = EGOSCHEMA["questions.json"][0]
+    uids = [f"uid-{n}" for n in range(5031)]
+    return {
+        "questions.json": [{**row, "q_uid": uid} for uid in uids],
+        "subset_answers.json": dict.fromkeys(uids[:500], 2),
+    }
+
+
+def _ovo() -> Files:
+    wanted = source("ovo-bench").published.types
+    videos = (f"v{n % 644}.mp4" for n in count())
+    choices = [task for task, mode in MODES.items() if mode != "forward"]
+    rows: list[dict[str, Any]] = [
+        {**OVO[0], "task": task, "video": next(videos)}
+        for task in choices
+        for _ in range(wanted[task])
+    ]
+    for row in OVO[1:]:
+        moments = row["test_info"][:1] * wanted[row["task"]]
+        rows.append({**row, "video": next(videos), "test_info": moments})
+    return {"ovo_bench_new.json": [{**row, "id": n} for n, row in enumerate(rows)]}
+
+
+def _longvideo() -> Files:
+    groups = {"up to 15 s": 15, "up to 60 s": 60, "up to 600 s": 600, "up to 3600 s": 3600}
+    lengths = [
+        groups[told]
+        for told, size in source("longvideobench").published.types.items()
+        for _ in range(size)
+    ]
+    rows = [{**LONGVIDEO, "id": f"v_{n}", "duration_group": g} for n, g in enumerate(lengths)]
+    secret = {key: value for key, value in LONGVIDEO.items() if key != "correct_choice"}
+    test = [{**secret, "id": f"t_{n}"} for n in range(5341)]
+    return {"lvb_val.json": rows, "lvb_test_wo_gt.json": test}
+
+
+def _lifelong() -> Files:
+    sizes = {"month/train": 266, "month/val": 623, "day/test": 200, "week/test": 200}
+    return {
+        f"{name}.json": [{**LIFELONG, "index": n} for n in range(size)]
+        for name, size in sizes.items()
+    }
+
+
 WHOLE = {
     "m3-robot": _m3(robot([ROBOT_QA]), 1276, 100),
     "m3-web": _m3(WEB["abc-_123XYZ"], 3214, 920),
     "video-mme": _video_mme(),
+    "video-mme-short": _video_mme(),
+    "video-mme-medium": _video_mme(),
     "video-mme-long": _video_mme(),
     "streamingbench": _streaming(),
     "egolifeqa": _egolife(),
     "hippovlog": _hippo(),
+    "lvbench": _lvbench(),
+    "egoschema": _egoschema(),
+    "egoschema-subset": _egoschema(),
+    "ovo-bench": _ovo(),
+    "longvideobench": _longvideo(),
+    "longvideobench-test": _longvideo(),
+    "mm-lifelong": _lifelong(),
 }
 
 
@@ -114,6 +186,35 @@ def test_a_copy_of_the_published_size_is_whole(tmp_path: Path, name: str) -> Non
     assert found.unlike == ()
     assert found.whole is True
     assert found.questions == source(name).published.questions == sum(found.by_video.values())
+
+
+def test_every_published_set_was_tried_at_its_size() -> None:
+    assert sorted(WHOLE) == sorted(one.name for one in sources() if one.name != "own")
+
+
+@pytest.mark.parametrize(
+    ("name", "answered"),
+    [
+        ("longvideobench", 1337),
+        ("longvideobench-test", 0),
+        ("egoschema", 500),
+        ("egoschema-subset", 500),
+        ("lvbench", 1549),
+        ("ovo-bench", 3035),
+    ],
+)
+def test_answers_that_are_kept_by_the_authors_are_unknown(
+    tmp_path: Path, name: str, answered: int
+) -> None:
+    assert counted(name, lay(tmp_path, WHOLE[name])).answered == answered
+
+
+@pytest.mark.parametrize(
+    ("name", "as_of"),
+    [("ovo-bench", 3035), ("streamingbench", 4500), ("egolifeqa", 500), ("lvbench", 0)],
+)
+def test_online_questions_have_their_time(tmp_path: Path, name: str, as_of: int) -> None:
+    assert counted(name, lay(tmp_path, WHOLE[name])).as_of == as_of
 
 
 def test_every_question_of_the_robot_has_its_time_and_none_of_the_web(tmp_path: Path) -> None:

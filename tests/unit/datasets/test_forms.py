@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from domain.errors import InputError
 from evals.datasets import read, source, sources
-from tests.support.datasets import EXAMPLES, lay
+from tests.support.datasets import EXAMPLES, PARQUET, STREAMING, lay, mme
 
 JSON_FILES = sorted(
     name for name, files in EXAMPLES.items() if all(".json" in path for path in files)
@@ -82,6 +83,40 @@ odd = st.one_of(
     st.lists(st.integers(), max_size=2),
     st.dictionaries(st.text(max_size=2), st.integers(), max_size=2),
 )
+
+
+cells = st.text(st.characters(codec="utf-8", exclude_characters="\0\r"), max_size=12)
+
+
+@given(name=st.sampled_from(sorted(STREAMING)), data=st.data())
+def test_a_line_of_a_table_with_an_odd_cell_is_read_or_told(
+    tmp_path_factory: pytest.TempPathFactory, name: str, data: st.DataObject
+) -> None:
+    row = dict(STREAMING[name][0])
+    field = data.draw(st.sampled_from(list(row)))
+    row[field] = data.draw(cells | st.sampled_from(["[1]", "(1,)", "['A. x', 'B. y']", "1:99"]))
+    folder = lay(tmp_path_factory.mktemp("odd"), {name: [row]})
+    try:
+        assert len(read("streamingbench", folder).questions) == 1
+    except InputError as error:
+        told = str(error)
+        assert (f"{name}, line " in told, "\n" not in told) == (True, True)
+
+
+@given(field=st.sampled_from(list(mme("001", "short"))), value=odd)
+def test_a_row_of_parquet_with_an_odd_cell_is_read_or_told(
+    tmp_path_factory: pytest.TempPathFactory, field: str, value: Any
+) -> None:
+    row = mme("001", "short") | {field: value}
+    folder = tmp_path_factory.mktemp("odd")
+    try:
+        lay(folder, {PARQUET: [row]})
+    except (pyarrow.ArrowException, OverflowError, UnicodeEncodeError, NotImplementedError):
+        assume(False)
+    try:
+        assert len(read("video-mme", folder).questions) == 1
+    except InputError as error:
+        assert "\n" not in str(error)  # noqa: PT017
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
