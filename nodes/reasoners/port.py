@@ -62,10 +62,14 @@ class Turn(Frozen):
 
 
 class Assessment(Frozen):
-    """What a reasoner makes of a retrieval: subtasks that are answered now, or no longer."""
+    """What a reasoner makes of a retrieval: subtasks that are answered now, or no longer.
+
+    ``unseen``: digests of images that it was to look at and whose files are gone.
+    """
 
     resolved: tuple[Resolution, ...] = ()
     reopened: tuple[str, ...] = ()
+    unseen: tuple[str, ...] = ()
 
 
 class Conclusion(Frozen):
