@@ -138,6 +138,13 @@ def video_state(session: Session, video_id: str) -> VideoState | None:
     )
 
 
+def hold_video(session: Session, video_id: str) -> bool:
+    """Keep a video from being deleted until this transaction ends; False where it is gone."""
+    # What deletes a video waits for this lock before it touches any row (`delete_video`).
+    session.execute(text("LOCK TABLE model_calls IN ROW EXCLUSIVE MODE"))
+    return session.scalar(select(VideoRow.id).where(VideoRow.id == video_id)) is not None
+
+
 def delete_video(session: Session, video_id: str) -> list[str]:
     """Deletes every row of a video, and every trajectory that looked at it.
 
