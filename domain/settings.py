@@ -5,10 +5,12 @@ Section numbers are those of the HOMER paper; each default is asserted in tests.
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Literal, Self
 
 from pydantic import Field, PositiveInt, model_validator
 
+from domain.asking import Mode
 from domain.base import Frozen
 
 Subtitles = Literal["use", "ignore"]
@@ -82,6 +84,21 @@ class MemorySettings(Frozen, allow_inf_nan=False):
         return self
 
 
+class Stage(StrEnum):
+    """How much of the memory is searched: the steps of the paper's ablation."""
+
+    ENTITY = "entity graph"
+    EVENTS = "event nodes"
+    EDGES = "edges"
+    WHOLE = "perceptual buffer"
+
+    @property
+    def modes(self) -> tuple[Mode, ...]:
+        """The modes of searching that there are with it."""
+        known = (Mode.VIDEO, Mode.EVENT, Mode.NEIGHBOR, Mode.KEYFRAME)
+        return tuple(mode for mode in Mode if mode in known[: tuple(Stage).index(self) + 1])
+
+
 class AskSettings(Frozen):
     """Section 4: the loop, its budgets and its thresholds."""
 
@@ -111,6 +128,8 @@ class AskSettings(Frozen):
     character_memories: PositiveInt = 10
     skill_cosine: float = Field(default=0.45, ge=-1, le=1, description="section 3: above it")
     skill_tokens: int = Field(default=600, ge=0, description="room for skills in the prompt")
+    skills: bool = Field(default=True, description="whether questions are given skills")
+    memory: Stage = Field(default=Stage.WHOLE, description="how much of the memory is searched")
 
 
 class Settings(Frozen):

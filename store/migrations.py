@@ -16,7 +16,7 @@ from domain.errors import DatabaseError
 from store.failures import explain
 from store.urls import parse_url, shown
 
-HEAD = "0008"
+HEAD = "0009"
 COMMAND = "homer db upgrade"
 _LOCK = 0x484F4D4552
 

@@ -35,6 +35,7 @@ from store.asked_tables import (
     TrajectoryRow,
     TrajectoryVideoRow,
 )
+from store.eval_tables import EvalBatchRow, EvalResultRow, EvalRunRow
 from store.tables import Base, now, pk, ref, video
 
 __all__ = [
@@ -46,6 +47,9 @@ __all__ = [
     "ClipRow",
     "CorrectionRow",
     "EdgeRow",
+    "EvalBatchRow",
+    "EvalResultRow",
+    "EvalRunRow",
     "ExemplarRow",
     "IdentityRow",
     "IdentityStatementRow",

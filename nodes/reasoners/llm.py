@@ -254,9 +254,15 @@ def _focus(turn: Turn) -> str:
 
 
 def _notes(turn: Turn) -> str:
-    forced = (f"This round's mode is {turn.forced}.",) if turn.forced else ()
+    forced = (f"This round's mode is {turn.forced}.",) if turn.forced else _modes(turn)
     warnings = skill_lines(turn.skills, Tone.CAUTIONARY)
     return hint_lines((*turn.hints, *warnings.splitlines(), *forced), turn.complaint, turn.final)
+
+
+def _modes(turn: Turn) -> tuple[str, ...]:
+    """What must be said where some modes are switched off."""
+    whole = len(turn.modes) == len(Mode)
+    return () if whole else (f"The only modes there are now: {', '.join(turn.modes)}.",)
 
 
 def _evidence(turn: Turn) -> str:
