@@ -162,7 +162,7 @@ def judge(
     Examples:  homer skills judge 3f2a right
     """
     from domain.skills import Judged
-    from flows.learn import type_of
+    from flows.learning import type_of
     from skills.learn import judge as put
     from store.queries.trajectories import find_trajectory
 
@@ -185,7 +185,7 @@ def learn(profile: Profile = None, json: Json = False) -> None:
     Examples:  homer skills learn   homer skills learn --profile gemini
     """
     from flows.desk import open_desk
-    from flows.learn import learn_all
+    from flows.learning import learn_all
 
     with open_desk(profile) as desk:
         batches = list(learn_all(desk))

@@ -277,8 +277,13 @@ def is_watched(home: Home, video: str) -> bool:
 
     The lock is only looked at: whoever is about to begin finds it free.
     """
+    return is_locked(_lock_of(home, video))
+
+
+def is_locked(path: Path) -> bool:
+    """Whether some process holds the lock of a file; it is only looked at."""
     try:
-        inode = _lock_of(home, video).stat().st_ino
+        inode = path.stat().st_ino
         locks = LOCKS.read_text().splitlines()
     except OSError:
         return False

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import Select, func, select, update
+from sqlalchemy import Select, and_, func, or_, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
@@ -24,6 +24,8 @@ from store.schema import (
 )
 
 RUNNING, DONE, STOPPED = "running", "done", "stopped"
+SKILL = "skill"
+"""The purpose of the calls that write skills."""
 
 
 class StoredRun(NamedTuple):
@@ -227,12 +229,21 @@ def _took(session: Session, run: str) -> dict[str, _Took]:
 
 
 def cost_of(session: Session, run: str) -> float:
-    """US dollars that the questions of a run have cost, their judges among it."""
-    mine = select(EvalResultRow.trajectory_id).where(EvalResultRow.run == run)
-    call = ModelCallRow
-    return float(
-        session.scalar(select(func.sum(call.cost_usd)).where(call.trajectory_id.in_(mine))) or 0
+    """US dollars that a run has cost so far.
+
+    That are its answers and their judges; and, since it was begun, the writers of its videos and of
+    skills.
+    """
+    mine = EvalResultRow.run == run
+    call, row = ModelCallRow, EvalRunRow
+    since = call.called_at >= select(row.began_at).where(row.name == run).scalar_subquery()
+    videos = call.video_id.in_(select(EvalResultRow.video_id).where(mine))
+    counted = or_(
+        call.trajectory_id.in_(select(EvalResultRow.trajectory_id).where(mine)),
+        and_(since, videos),
+        and_(since, call.purpose == SKILL),
     )
+    return float(session.scalar(select(func.sum(call.cost_usd)).where(counted)) or 0)
 
 
 def add_batch(session: Session, run: str, batch: int, learned: Mapping[str, Any]) -> None:

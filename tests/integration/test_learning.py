@@ -13,7 +13,7 @@ from domain.skills import Judged, RoutedSkill, Skill, Tone
 from domain.trajectory import Ended, Event, Planned, QuestionAsked, Retrieved, SkillsRouted
 from domain.view import MemoryView, Scope
 from flows.desk import Desk
-from flows.learn import learn_all, skill_writer
+from flows.learning import learn_all, skill_writer
 from memory.retrieval.words import content_words
 from models.profile import ChatSpec, Profile
 from models.toolbox import Toolbox

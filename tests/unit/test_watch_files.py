@@ -11,7 +11,7 @@ import pytest
 
 from domain.errors import DatabaseError, InputError, MediaError, ModelError, SetupError
 from domain.media import Video
-from flows import files
+from flows import files, reporting
 from flows.files import Outcome, watch_files
 from flows.watching import Watched
 
@@ -68,7 +68,7 @@ def notes(monkeypatch: pytest.MonkeyPatch) -> Notes:
 
     monkeypatch.setattr(files, "open_video", open_video)
     monkeypatch.setattr(files, "watch", watch)
-    monkeypatch.setattr(files, "api_url", refused(kept))
+    monkeypatch.setattr(reporting, "api_url", refused(kept))
     return kept
 
 
