@@ -262,10 +262,10 @@ def sets(json: Json = False) -> None:
 
     Examples:  homer eval sets
     """
-    from evals.datasets import sources
+    from evals.run import every_source
 
     names = ("name", "title", "licence", "where")
-    told = [{name: getattr(one, name) for name in names} for one in sources()]
+    told = [{name: getattr(one, name) for name in names} for one in every_source()]
     if json:
         return say_json(told)
     for one in told:

@@ -24,7 +24,7 @@ def as_csv(rows: Sequence[QuestionRow]) -> str:
     """One line a question and arm, with all that is on record of it."""
     out = io.StringIO()
     names = list(QuestionRow.model_fields)
-    writer = csv.writer(out, lineterminator="\n")
+    writer = csv.writer(out)
     writer.writerow(names)
     writer.writerows([_plain(getattr(row, name)) for name in names] for row in rows)
     return out.getvalue()

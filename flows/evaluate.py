@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextvars import ContextVar
 from typing import Any, cast
 
 from prefect import flow, tags, task
@@ -12,8 +13,10 @@ from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 from flows.evaluating import Evaluation
 from flows.evaluating import evaluate as in_order
 from flows.ingest import RETRIES, mark_killed
-from flows.learn import learn
+from flows.learn import at_hand, learn
 from store.queries.evaluations import Slot
+
+_at_hand: ContextVar[Evaluation] = ContextVar("evaluation at hand")
 
 
 @task(name="ingest", task_run_name="ingest {video}", **RETRIES)
@@ -42,13 +45,14 @@ class PrefectEvalSteps:
 
     def learn(self, work: Evaluation, batch: int) -> None:
         """As a flow within the flow."""
-        learn(work.desk, batch)
+        with at_hand(work.desk):
+            learn(batch)
 
 
 @flow(name="evaluate", flow_run_name="{name}", validate_parameters=False)
-def evaluate(work: Evaluation, name: str) -> None:  # noqa: ARG001 - the run is named after it
-    """Every video, then batch after batch."""
-    in_order(work, PrefectEvalSteps())
+def evaluate(name: str) -> None:  # noqa: ARG001 - the run is named after it
+    """Every video, then batch after batch, of the evaluation that is at hand."""
+    in_order(_at_hand.get(), PrefectEvalSteps())
 
 
 def run(work: Evaluation, workers: int) -> None:
@@ -56,5 +60,9 @@ def run(work: Evaluation, workers: int) -> None:
     tag = f"eval:{work.name}"
     mark_killed(tag)
     runner = cast("TaskRunner[PrefectFuture[Any]]", ThreadPoolTaskRunner[Any](max_workers=workers))
-    with tags(tag):
-        evaluate.with_options(task_runner=runner)(work, work.name)
+    token = _at_hand.set(work)
+    try:
+        with tags(tag):
+            evaluate.with_options(task_runner=runner)(work.name)
+    finally:
+        _at_hand.reset(token)
