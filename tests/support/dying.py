@@ -65,13 +65,14 @@ def killed_asking(
 
 def _ask(url: str, root: Path, base_url: str, question: Question, point: str, at: int) -> None:
     owner, name, after = POINTS[point]
-    setattr(owner, name, _deadly(getattr(owner, name), after, at))
+    setattr(owner, name, deadly(getattr(owner, name), after, at))
     toolbox = LlmToolbox(Served(base_url))  # type: ignore[arg-type]
     with open_store(Home(root), url) as store, Asker(store, toolbox) as asker:
         asker.ask(question)
 
 
-def _deadly(real: Callable[..., Any], after: bool, at: int) -> Callable[..., Any]:
+def deadly(real: Callable[..., Any], after: bool, at: int) -> Callable[..., Any]:
+    """``real``, which kills the process before or after it is called for the ``at``-th time."""
     reached = 0
 
     def call(*args: Any, **more: Any) -> Any:

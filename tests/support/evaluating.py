@@ -121,12 +121,14 @@ def evaluate(
     heard: Heard | None = None,
     name: str = "run",
     max_cost: float | None = None,
+    workers: int = 2,
     **more: Any,
 ) -> Ran:
     """Run the data set, as plain calls."""
     desk = desk_of(store, toolbox)
     made = planned(dataset, desk, **more)
-    return run(desk, name, made, heard or Heard(), direct=True, workers=2, max_cost=max_cost)
+    heard = heard or Heard()
+    return run(desk, name, made, heard, direct=True, workers=workers, max_cost=max_cost)
 
 
 def planned(dataset: Dataset, desk: Desk, **more: Any) -> Plan:
