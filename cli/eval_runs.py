@@ -28,7 +28,7 @@ ALL = "all"
 
 Run = Annotated[str, typer.Argument(metavar="RUN", help="The run's name; 'homer eval runs' lists.")]
 DatasetName = Annotated[
-    str, typer.Argument(metavar="DATASET", help="A data set's name; 'homer eval sets' lists them.")
+    str, typer.Argument(metavar="DATASET", help="A data set's name; 'homer eval data' lists them.")
 ]
 Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="Where the data set's files are.")]
 
@@ -70,17 +70,17 @@ def run(
     Videos that are not in memory are watched first. The same command goes on where it was stopped,
     and asks no question twice.
 
-    Examples:  homer eval run media ../shared/media   homer eval run video_mme ~/vm --limit 50
+    Examples:  homer eval run own my-questions   homer eval run video-mme-long ~/vm --limit 50
 
-    homer eval run own my-questions --protocol none --ablate all --max-cost 5
+    homer eval run lvbench ~/lvbench --protocol none --ablate all --max-cost 5
     """
+    from evals.datasets import read
     from evals.plan import checked_name, plan, run_name
-    from evals.run import read_dataset
     from evals.run import run as run_it
     from flows.desk import open_desk
 
     stages = _stages(ablate or [])
-    found = read_dataset(dataset, folder)
+    found = read(dataset, folder)
     try:
         with open_desk(profile) as desk:
             planned = plan(found, desk.profile, protocol, stages, limit)
@@ -216,7 +216,7 @@ def report(
 
     Also while it runs. Figures have the middle 90 % of their bootstrap resamples in brackets.
 
-    Examples:  homer eval report media-local-split   homer eval report mine --html mine.html
+    Examples:  homer eval report own-local-split   homer eval report mine --html mine.html
     """
     from evals.export import as_csv, as_page, write
     from evals.shelf import run_report, run_rows
@@ -242,7 +242,7 @@ def compare(
 
     McNemar's exact test on the pairs; p is how likely such a difference is where there is none.
 
-    Examples:  homer eval compare media-local-none media-gemini-none
+    Examples:  homer eval compare own-local-none own-gemini-none
     """
     from evals.layout import changes_table, effect_table
     from evals.shelf import compare_runs
@@ -255,23 +255,6 @@ def compare(
         show(changes_table(found))
     show(effect_table("The same questions, answered twice", found.effect))
     return say(f"{found.alone} more were judged in one of them only") if found.alone else None
-
-
-def sets(json: Json = False) -> None:
-    """List the data sets: their names for 'homer eval run', and where to get them.
-
-    Examples:  homer eval sets
-    """
-    from evals.run import every_source
-
-    names = ("name", "title", "licence", "where")
-    told = [{name: getattr(one, name) for name in names} for one in every_source()]
-    if json:
-        return say_json(told)
-    for one in told:
-        say(f"{one['name']}: {one['title']} ({one['licence']})")
-        say(f"  {one['where']}")
-    return None
 
 
 def _store() -> Store:
@@ -287,4 +270,3 @@ def register(app: typer.Typer) -> None:
     app.command("runs")(list_all)
     app.command(no_args_is_help=True)(report)
     app.command(no_args_is_help=True)(compare)
-    app.command()(sets)

@@ -9,8 +9,6 @@ from pydantic import Field, ValidationError, field_validator
 
 from domain.base import Frozen
 from domain.errors import InputError
-from domain.time import TimeSpan
-from evals.dataset import Dataset, EvalQuestion, EvalVideo
 from evals.grid import Span
 from graphs.batch import BatchQuestion
 
@@ -58,19 +56,6 @@ class MediaQuestion(Frozen):
         """The question as a batch asks it, of the video with this id."""
         return BatchQuestion(id=self.id, video=video, question=self.question, options=self.options)
 
-    @property
-    def plain(self) -> EvalQuestion:
-        """The question as every data set has it; its type is where the answer comes from."""
-        return EvalQuestion(
-            id=self.id,
-            video=self.video,
-            question=self.question,
-            options=self.options,
-            answer=self.right if self.options else self.answer,
-            types=(self.source,) if self.source else (),
-            spans=tuple(TimeSpan.of(round(1000 * s), round(1000 * e)) for s, e in self.spans_s),
-        )
-
 
 class _File(Frozen):
     about: str = ""
@@ -89,17 +74,3 @@ def read_media_questions(path: Path) -> tuple[MediaQuestion, ...]:
         first = error.errors()[0] if isinstance(error, ValidationError) else None
         told = f"{'.'.join(map(str, first['loc']))}: {first['msg']}" if first else error
         raise InputError(f"{path} holds no questions about media: {told}") from error
-
-
-def media_dataset(place: Path) -> Dataset:
-    """A folder with ``questions.json`` and its clips, or that file, as a data set.
-
-    Raises:
-        InputError: the file cannot be read as such.
-    """
-    path = place / "questions.json" if place.is_dir() else place
-    questions = read_media_questions(path)
-    names = dict.fromkeys(question.video for question in questions)
-    files = {name: path.parent / name for name in names}
-    videos = (EvalVideo(name=n, file=f if f.is_file() else None) for n, f in files.items())
-    return Dataset("media", tuple(videos), tuple(question.plain for question in questions))

@@ -5,24 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
-from evals import datasets
-from evals.dataset import Dataset, Source
-from evals.media_questions import media_dataset
 from evals.plan import Plan
 from evals.running import EvalListener, Evaluating, alone
 from flows.desk import Desk
 from flows.evaluating import PlainEvalSteps, evaluate
 from flows.reporting import connect, reporting
 
-MEDIA = Source(
-    name="media",
-    title="Questions about real clips",
-    licence="each clip's own",
-    where="A folder with questions.json and the clips beside it, as `make eval-local` reads it.",
-    read=media_dataset,
-)
 MOST_WORKERS = 4
 
 
@@ -33,21 +22,6 @@ class Ran:
     name: str
     over: bool
     left_out: dict[str, str]
-
-
-def every_source() -> tuple[Source, ...]:
-    """All data sets that can be run."""
-    return (MEDIA, *datasets.sources())
-
-
-def read_dataset(name: str, folder: Path) -> Dataset:
-    """The data set ``name`` as it lies in ``folder``; ``media`` is our own format.
-
-    Raises:
-        NotFound: there is no data set of this name.
-        InputError: a file is missing or is not what the authors publish.
-    """
-    return MEDIA.read(folder) if name == MEDIA.name else datasets.read(name, folder)
 
 
 def run(

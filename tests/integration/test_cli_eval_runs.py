@@ -33,7 +33,7 @@ def homer(home: Home, database: str, tmp_path: Path, monkeypatch: pytest.MonkeyP
     def read(name: str, folder: Path) -> Dataset:
         return houses(tmp_path, int(folder.name))
 
-    monkeypatch.setattr("evals.run.read_dataset", read)
+    monkeypatch.setattr("evals.datasets.read", read)
     return lambda *arguments: CliRunner().invoke(app, ["eval", *arguments])
 
 
@@ -119,17 +119,10 @@ def test_a_video_that_cannot_be_read_is_said_and_the_code_is_4(
 ) -> None:
     made = houses(tmp_path)
     (tmp_path / "house 1.jsonl").write_text("nothing of use")
-    monkeypatch.setattr("evals.run.read_dataset", lambda *_: made)
+    monkeypatch.setattr("evals.datasets.read", lambda *_: made)
     done = homer("run", "houses", "2", "--direct", "--protocol", "none")
     assert done.exit_code == 4
     assert "homer: house 1: " in done.stderr
-
-
-def test_data_sets_are_listed_with_where_to_get_them(homer: Homer) -> None:
-    told = json.loads(homer("sets", "--json").stdout)
-    assert {"own", "media"} <= {one["name"] for one in told}
-    assert all(one["where"] for one in told)
-    assert "Questions of your own" in homer("sets").stdout
 
 
 @pytest.mark.timeout(600)
