@@ -105,6 +105,8 @@ def addresses(store: Store, clips: int) -> Iterator[Address]:
     yield "video, last clips", "video", {"video": VIDEO, "show": "Clips", "clips": longest // 10}
     yield "people", "people", {"video": VIDEO}
     yield "people, one person", "people", {"video": VIDEO, "person": 1, "page": 2}
+    yield "skills", "skills", {}
+    yield "skills, one skill", "skills", {"skill": "advice-7"}
     yield "health", "health", {}
 
 

@@ -19,6 +19,7 @@ from ui import address
 from ui.desk import PageDesk, page_desk
 from ui.evidence import show_moment, titles
 from ui.faults import complain, guarded
+from ui.judging import show_judgement
 from ui.marks import show_remarks
 from ui.pages import link
 from ui.player import player
@@ -177,6 +178,7 @@ def _answer(desk: PageDesk, shown: Inspected, answer: Answer) -> None:
         _said(row.question, answer)
         took = f"{len(shown.history.rounds)} rounds, {lasting(row.seconds)}"
         st.caption(plain(f"Confidence {answer.confidence:.2f}. {took}. {answer.note}"))
+        show_judgement(desk.store, row)
         _lines(shown)
         for number, citation in enumerate(answer.citations):
             show_moment(desk.store, citation, videos, f"cited_{row.id}_{number}")

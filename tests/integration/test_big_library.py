@@ -167,7 +167,7 @@ def test_who_was_refused_is_not_suggested_again(long: Store) -> None:
     assert (first.one.person.number, first.other.person.number) == every[0]
 
 
-TIMES = st.lists(st.tuples(st.integers(0, 89), st.integers(0, 4)), max_size=12)
+TIMES = st.lists(st.tuples(st.integers(20, 40), st.integers(0, 4)), max_size=12)
 
 
 @given(seen=TIMES, said=TIMES, gap_s=st.integers(0, 5))
