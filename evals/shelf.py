@@ -28,6 +28,23 @@ def list_runs(store: Store) -> list[RunLine]:
     return [_line(store, one) for one in found]
 
 
+def page_of_runs(store: Store, offset: int, limit: int) -> tuple[list[RunLine], int]:
+    """A page of the runs, the latest first, and how many there are."""
+    with store.begin(snapshot=True) as session:
+        found, total = stored.runs(session, None, offset, limit), stored.count_runs(session)
+    return [_line(store, one) for one in found], total
+
+
+def find_run(store: Store, name: str) -> RunLine:
+    """How one run stands.
+
+    Raises:
+        NotFound: there is no such run.
+    """
+    with store.begin() as session:
+        return _line(store, _run(session, name))
+
+
 def run_rows(store: Store, name: str) -> list[QuestionRow]:
     """Every question of a run in every arm, by arm and place, answered or not.
 

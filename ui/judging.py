@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from domain.skills import Judged
-from flows.learn import type_of
+from flows.learning import type_of
 from skills.learn import judge, judgement
 from store.database import Store
 from store.queries.trajectories import StoredTrajectory

@@ -7,7 +7,7 @@ from importlib import import_module
 
 import streamlit as st
 
-NAMES = ("ask", "trajectory", "library", "video", "people", "skills", "health")
+NAMES = ("ask", "trajectory", "library", "video", "people", "skills", "evaluations", "health")
 """The pages in their order; each is ``ui/NAME.py`` with a function ``NAME_page``."""
 
 ELSEWHERE = {"skills": "learned"}

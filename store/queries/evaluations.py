@@ -94,8 +94,10 @@ def set_run_state(session: Session, name: str, state: str, note: str = "") -> No
     session.execute(update(EvalRunRow).where(EvalRunRow.name == name).values(**values))
 
 
-def runs(session: Session, name: str | None = None) -> list[StoredRun]:
-    """All runs, the latest first; or the one of that name."""
+def runs(
+    session: Session, name: str | None = None, offset: int = 0, limit: int | None = None
+) -> list[StoredRun]:
+    """All runs, the latest first, or some of them; or the one of that name."""
     row, result = EvalRunRow, EvalResultRow
     counts = (func.count(result.question), func.count(result.verdict))
     query = (
@@ -103,6 +105,8 @@ def runs(session: Session, name: str | None = None) -> list[StoredRun]:
         .outerjoin(result, result.run == row.name)
         .group_by(row.name)
         .order_by(row.began_at.desc(), row.name)
+        .offset(offset)
+        .limit(limit)
     )
     if name is not None:
         query = query.where(row.name == name)
@@ -119,6 +123,11 @@ def runs(session: Session, name: str | None = None) -> list[StoredRun]:
         )
         for run, planned, judged in session.execute(query)
     ]
+
+
+def count_runs(session: Session) -> int:
+    """How many runs there are."""
+    return session.scalar(select(func.count()).select_from(EvalRunRow)) or 0
 
 
 def plan_slots(session: Session, run: str, slots: Sequence[Slot]) -> None:

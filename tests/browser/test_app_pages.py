@@ -221,7 +221,8 @@ def test_a_database_that_dies_is_told_and_the_page_recovers(
 
 
 @pytest.mark.parametrize(
-    "name", ["", "trajectory", "library", "video", "people?person=0", "skills", "health"]
+    "name",
+    ["", "trajectory", "library", "video", "people?person=0", "skills", "evaluations", "health"],
 )
 def test_no_page_has_a_serious_violation_of_accessibility(
     page: Page, address: str, name: str, keep: Keep
