@@ -165,8 +165,9 @@ def open_segments_near(
     near = aliased(SegmentRevisionRow, union_all(*picks).cte().prefix_with("MATERIALIZED"))
     mine = (SegmentRow.id == near.segment_id, SegmentRow.video_id == video_id)
     number = select(SegmentRow.number).where(*mine).scalar_subquery()
-    found = session.execute(select(number, near).where(near.to_clip.is_(None)))
-    once = {segment: row for segment, row in found if segment is not None}
+    # Other videos have the same clips and labels: none of their rows leaves the database.
+    held = select(number, near).where(near.to_clip.is_(None), number.is_not(None))
+    once: dict[int, SegmentRevisionRow] = dict(session.execute(held).all())
     return [_segment(segment, row) for segment, row in sorted(once.items())]
 
 

@@ -13,10 +13,19 @@ from sqlalchemy.orm import Session
 
 from benchmarks.patches import fill, first_graph
 from store.database import Store
-from store.queries.events import open_edges_of, open_segments_near
-from tests.support.memory import VIDEO
+from store.queries.events import add_revisions, add_segments, open_edges_of, open_segments_near
+from tests.support.memory import VIDEO, known_video
 
 SEGMENTS = 3_000
+OPENING = {
+    "revision": 0,
+    "label": "Opening",
+    "summary": "It begins.",
+    "clips": [0, 1],
+    "history": [],
+    "from_clip": 1,
+    "embedding": None,
+}
 
 
 @pytest.fixture
@@ -88,3 +97,20 @@ def test_edges_of_a_patch_are_found_by_their_indexes(large: Store) -> None:
         (one,) = sent
         assert rows_visited(session, *one) <= SEGMENTS / 10
         assert len(edges) == len(near) + 1
+
+
+def test_nothing_of_other_videos_leaves_the_database(store: Store) -> None:
+    """Every video has a first clip, and many have an event of the same name."""
+    for video in (VIDEO, *(f"{n:016x}" for n in range(1, 9))):
+        known_video(store, 3, video)
+        with store.begin() as session:
+            (segment,) = add_segments(session, video, [0]).values()
+            add_revisions(session, [{**OPENING, "segment_id": segment}])
+    counts: list[int] = []
+    with store.begin() as session:
+        engine = session.get_bind()
+        event.listen(engine, "after_cursor_execute", lambda *told: counts.append(told[1].rowcount))
+        (found,) = open_segments_near(session, VIDEO, labels=["Opening"], clips=[0])
+    assert (found.number, found.label) == (0, "Opening")
+    # One row for its label, and the same for its clip.
+    assert counts == [2]
