@@ -8,7 +8,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from pgvector.sqlalchemy import VECTOR
-from sqlalchemy import CTE, Integer, Select, case, cast, column, func, select, values
+from sqlalchemy import (
+    ARRAY,
+    CTE,
+    BigInteger,
+    Integer,
+    Select,
+    TableValuedAlias,
+    case,
+    cast,
+    column,
+    func,
+    select,
+)
 from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session, aliased
 
@@ -110,18 +122,28 @@ def seen_together(
     session: Session, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]
 ) -> list[bool]:
     """Of each pair, whether some of these identities and some of those are in one frame."""
-    ways = [(n, a, b) for n, (one, other) in enumerate(pairs) for a in one for b in other]
-    if not ways:
-        return [False] * len(pairs)
-    listed = values(column("n", Integer), column("one", Integer), column("other", Integer))
-    way = listed.data(ways).alias("way").c
+    ones, others = ([pair[at] for pair in pairs] for at in (0, 1))
+    one, other = _numbered(ones, "one"), _numbered(others, "other")
     a, b = aliased(SightingRow), aliased(SightingRow)
     query = (
-        select(cast(way.n, Integer))
+        select(one.c.n)
         .distinct()
-        .join(a, a.identity_id == way.one)
-        .join(b, (b.identity_id == way.other) & (b.clip == a.clip) & (b.start_ms == a.start_ms))
+        .join(other, other.c.n == one.c.n)
+        .join(a, a.identity_id == one.c.identity)
+        .join(
+            b,
+            (b.identity_id == other.c.identity) & (b.clip == a.clip) & (b.start_ms == a.start_ms),
+        )
         .where(a.video_id == b.video_id, a.box.is_not(None), b.box.is_not(None))
     )
     found = set(session.scalars(query))
     return [n in found for n in range(len(pairs))]
+
+
+def _numbered(lists: Sequence[Sequence[int]], name: str) -> TableValuedAlias:
+    """A table of identities by the number of their list: two parameters, however many they are."""
+    rows = [(n, identity) for n, several in enumerate(lists) for identity in several]
+    numbers = cast([n for n, _ in rows], ARRAY(Integer))
+    identities = cast([identity for _, identity in rows], ARRAY(BigInteger))
+    columns = (column("n", Integer), column("identity", BigInteger))
+    return func.unnest(numbers, identities).table_valued(*columns, name=name).render_derived()

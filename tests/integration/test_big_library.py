@@ -220,3 +220,14 @@ def test_in_one_frame_is_told_pair_by_pair(store: Store) -> None:
         pairs = [((a,), (b,)), ((a,), (c,)), ((c, a), (b,)), ((b,), ()), ((c,), (b,))]
         assert seen_together(session, pairs) == [True, False, True, False, False]
         assert seen_together(session, []) == []
+
+
+def test_people_of_very_many_faces_are_compared_too(store: Store) -> None:
+    """As after a long video: the pairs of their faces are more than a statement has parameters."""
+    known_video(store, 3, VIDEO)
+    with store.begin() as session:
+        ids = [one.id for one in add_identities(session, VIDEO, IdentityKind.FACE, 400, 0)]
+        rows = [_row(SightingRow, VIDEO, who, 1, 1) | {"box": [0, 0, 1, 1]} for who in ids[199:201]]
+        session.execute(insert(SightingRow), rows)
+        pairs = [(ids[:200], ids[200:]), (ids[:199], ids[200:])]
+        assert seen_together(session, pairs) == [True, False]
