@@ -46,8 +46,10 @@ bench: dev models ## speed, each thing beside a plain way of doing it
 MEDIA ?= ../shared/media/questions.json
 EGOLIFE ?= ../shared/data/egolife
 
-eval-local: setup ## questions about real clips, asked with the local profile
-	@$(BIN)/homer eval local $(MEDIA) --profile local $(if $(OUT),--out $(OUT))
+eval-local: setup ## questions about real clips, asked with the local profile, and what learning does
+	@code=0; $(BIN)/homer eval local $(MEDIA) --profile local $(if $(OUT),--out $(OUT)) || code=$$?; \
+	$(BIN)/homer eval run own $(dir $(MEDIA)) --profile local --direct \
+	    --name local-$$(date +%Y%m%d-%H%M%S) || code=$$?; exit $$code
 
 eval-egolife: setup ## a week of captions, 250 questions, beside a plain baseline
 	@$(BIN)/homer eval egolife $(EGOLIFE) --profile local $(if $(OUT),--out $(OUT))

@@ -46,7 +46,8 @@ WITH, WITHOUT = "with skills", "without skills"
 class RunSettings(Frozen):
     """What makes two runs comparable; a run goes on with the same settings only.
 
-    ``digest`` is of the questions, ``judge`` the model that judges open answers, "" for none.
+    ``digest`` is of the questions, ``judge`` the model that judges open answers, "" for none;
+    ``reasoner`` is ``local`` where there is no language model.
     """
 
     dataset: str
@@ -57,6 +58,7 @@ class RunSettings(Frozen):
     questions: NonNegativeInt
     digest: str
     judge: str = ""
+    reasoner: str = "llm"
     ask: AskSettings = AskSettings()
 
 

@@ -99,6 +99,7 @@ def plan(
         questions=len(asked),
         digest=digest(asked),
         judge=judge_model(profile),
+        reasoner=profile.reasoner,
         ask=profile.settings.ask,
     )
     videos = tuple(there[name] for name in dict.fromkeys(one.video for one in asked))

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from domain.evaluation import WITH, WITHOUT, Fault, Part, Protocol
+from domain.evaluation import WITH, WITHOUT, Fault, Part, Protocol, RunSettings
 from domain.settings import Stage
 from evals.dataset import EvalQuestion
 from evals.paired import effect
@@ -22,6 +22,7 @@ from evals.tables import (
     score,
     usage,
 )
+from nodes.reasoners.wording import kind_of
 from store.queries.evaluations import Result, StoredRun
 
 Shelves = Mapping[int, Mapping[str, Any]]
@@ -40,7 +41,7 @@ def row_of(one: Result, learned: Mapping[str, frozenset[str]]) -> QuestionRow:
         batch=one.slot.batch,
         id=item.id,
         video=item.video,
-        types=item.types,
+        types=item.types or (str(kind_of(item.question)),),
         question=item.question,
         options=item.options,
         reference=item.answer,
@@ -70,12 +71,12 @@ def report(
         run=line,
         settings=settings,
         main=main,
-        remarks=tuple(_remarks(line, tested[main], online=online)),
+        remarks=(*_remarks(line, tested[main], online=online), *_of_no_model(settings)),
         scores=tuple(one for arm in _main_first(arms, main) for one in by_type(arm, tested[arm])),
         ablation=tuple(_ablation(tested, settings.stages)),
         usage=tuple(usage(arm, tested[arm]) for arm in arms),
         faults={arm: _faults(tested[arm]) for arm in arms},
-        curve=tuple(_curve(judged, arms, shelves)),
+        curve=tuple(sorted(_curve(judged, arms, shelves), key=lambda one: one.batch)),
         skills=tuple(_skills([r for r in judged if r.arm == main], shelves)),
         effect=effect(WITHOUT, WITH, tested[WITHOUT], tested[WITH]) if WITH in arms else None,
         cost_usd=cost_usd,
@@ -127,6 +128,14 @@ def _remarks(line: RunLine, rows: Sequence[QuestionRow], *, online: bool) -> Ite
         yield (
             f"{leaked} tested questions had a skill that was learned from questions about their "
             "own video, in another run."
+        )
+
+
+def _of_no_model(settings: RunSettings) -> Iterator[str]:
+    if settings.reasoner == "local" and len(settings.stages) > 1:
+        yield (
+            "Without a language model an answer is concluded from all moments that are remembered: "
+            "the stages change how it is searched for, hardly what it is."
         )
 
 

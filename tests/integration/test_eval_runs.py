@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 
 from domain.errors import InputError
-from domain.evaluation import WITH, WITHOUT, Part, Protocol
+from domain.evaluation import WITH, WITHOUT, Fault, Part, Protocol
 from domain.settings import Stage
+from domain.time import TimeSpan
 from domain.trajectory import QuestionAsked
 from evals.running import alone
+from evals.shelf import run_report
 from store.database import Store
 from store.queries.evaluations import runs
 from store.queries.learning import judgements
@@ -133,6 +135,34 @@ def test_an_ablation_asks_each_question_with_less_of_the_memory(
             first = events_of(session, row.trajectory)[0]
         assert isinstance(first, QuestionAsked)
         assert first.setup.settings.memory == row.slot.arm
+
+
+def test_a_wrong_answer_has_its_fault_on_record(store: Store, tmp_path: Path) -> None:
+    whole = houses(tmp_path, 1)
+    first = whole.questions[0].model_copy(update={"answer": "B"})
+    attic, beyond = TimeSpan.of(32_000, 38_000), TimeSpan.of(900_000, 901_000)
+    asked_about: dict[str, dict[str, Any]] = {
+        "coarse": {},
+        "synthesis": {"spans": (attic,)},
+        "absent": {"spans": (beyond,)},
+        "unknown": {"spans": ()},
+    }
+    some = tuple(first.model_copy(update={"id": k, **v}) for k, v in asked_about.items())
+    evaluate(store, type(whole)(whole.name, whole.videos, some), protocol=NONE)
+    faults = {row.slot.question: row.verdict and row.verdict.fault for row in found(store)}
+    assert faults == {
+        "coarse": Fault.COARSE,
+        "synthesis": Fault.SYNTHESIS,
+        "absent": Fault.ABSENT,
+        "unknown": Fault.UNKNOWN,
+    }
+
+
+def test_questions_of_no_type_go_by_their_words(store: Store, tmp_path: Path) -> None:
+    whole = houses(tmp_path, 1)
+    bare = whole.questions[0].model_copy(update={"types": ()})
+    evaluate(store, type(whole)(whole.name, whole.videos, (bare,)), protocol=NONE)
+    assert [one.type for one in run_report(store, "run").scores][1:] == ["fact"]
 
 
 def test_a_split_learns_from_some_videos_and_tests_on_the_others(

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.evaluation import WITH, WITHOUT, Fault, Part, Protocol
+from domain.evaluation import WITH, WITHOUT, Fault, Part, Protocol, RunSettings
 from domain.settings import Stage
 from evals.export import as_csv, as_page
 from evals.layout import headline, percent, points, tables
@@ -65,8 +65,9 @@ def made(
     shelves: dict[int, Any] | None = None,
     state: str = "done",
     stages: tuple[Stage, ...] = (Stage.WHOLE,),
+    settings: RunSettings | None = None,
 ) -> RunReport:
-    settings = run_settings(protocol=protocol, stages=stages, questions=len(rows))
+    settings = settings or run_settings(protocol=protocol, stages=stages, questions=len(rows))
     stored = StoredRun("run", settings, state, "", NOW, None, len(rows), len(rows))
     line = RunLine(
         name="run",
@@ -123,6 +124,14 @@ def test_usage_and_faults_are_by_arm() -> None:
     (took,) = found.usage
     assert (took.rounds, took.tokens, took.cost_usd, took.total_usd) == (3, 10, 0.5, 1)
     assert found.faults == {WHOLE: {Fault.COARSE: 1}}
+
+
+def test_an_ablation_without_a_language_model_says_what_it_can_show() -> None:
+    stages = (Stage.ENTITY, Stage.WHOLE)
+    settings = run_settings(stages=stages, reasoner="local")
+    assert not any("concluded from all" in one for one in made([row("1")], stages=stages).remarks)
+    told = made([row("1")], stages=stages, settings=settings).remarks
+    assert any("concluded from all moments" in one for one in told)
 
 
 def test_an_ablation_has_a_row_for_each_stage_in_the_papers_order() -> None:
