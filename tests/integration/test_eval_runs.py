@@ -17,7 +17,7 @@ from evals.shelf import run_report
 from store.database import Store
 from store.queries.evaluations import runs
 from store.queries.learning import judgements
-from store.queries.trajectories import events_of, list_trajectories
+from store.queries.trajectories import events_of, find_trajectory, list_trajectories
 from store.queries.videos import delete_video, find_video
 from tests.support.evaluating import Heard, evaluate, found, houses
 from tests.support.obedient import LlmToolbox, obedient, texts_of
@@ -94,6 +94,8 @@ def test_a_question_sees_only_what_was_seen_by_its_time(store: Store, tmp_path: 
     assert isinstance(first, QuestionAsked)
     assert first.view.scopes[0].last_clip == 0
     assert first.view.as_of_ms == 30_000
+    with store.begin() as session:
+        assert find_trajectory(session, seen.trajectory).view == first.view
     assert unseen.verdict is not None
     assert (unseen.verdict.top, unseen.verdict.near) == (False, False)
 
