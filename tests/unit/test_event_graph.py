@@ -60,6 +60,13 @@ def test_a_segment_within_a_wider_one_is_absorbed_and_its_words_are_kept() -> No
     assert (told.number, told.label, told.summary, told.at_clip) == (0, "Small", "About Small.", 1)
 
 
+def test_the_words_of_all_that_were_ever_absorbed_are_kept() -> None:
+    graph = woven(
+        ([segment("Small", 1)], []), ([segment("Wide", 0, 1)], []), ([segment("All", 0, 1, 2)], [])
+    )
+    assert [one.label for one in graph.nodes[2].history] == ["Small", "Wide"]
+
+
 def test_segments_of_the_same_clips_both_stay() -> None:
     assert set(shape(woven(([segment("A", 1, 2), segment("B", 1, 2)], [])))) == {"A", "B"}
 
@@ -207,6 +214,11 @@ def test_a_change_touches_only_what_it_says(seeds: list[Seed]) -> None:
         after = applied(graph, change)
         for key in graph.nodes.keys() - change.nodes.keys() - change.absorbed.keys():
             assert after.nodes[key] == graph.nodes[key]
+        for loser, winner in change.absorbed.items():
+            if gone := graph.nodes.get(loser):
+                kept = after.nodes[winner].history
+                assert (gone.label, gone.summary) in {(one.label, one.summary) for one in kept}
+                assert set(gone.history) <= set(kept)
         for key in after.nodes.keys() & graph.nodes.keys():
             grew = after.nodes[key].revision - graph.nodes[key].revision
             assert grew == (after.nodes[key] != graph.nodes[key])
