@@ -9,7 +9,8 @@ import pytest
 from skills.shelf import find_skill, put_in
 from store.database import open_store
 from store.home import Home
-from tests.browser.test_app_pages import Keep, ask, no_violations, opened, seen, settled, video_ids
+from tests.browser.pages import opened, seen, settled
+from tests.browser.test_app_pages import Keep, ask, no_violations, video_ids
 from tests.support.many_answers import fill_answers
 from tests.support.many_runs import fill_run
 from tests.support.pages import EVIL, LONG, RTL

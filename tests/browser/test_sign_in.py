@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
-from memory.library import all_videos
+from memory.library import all_titles
 from store.database import open_store
 from store.home import Home
 from tests.browser.axe import violations
@@ -53,7 +53,7 @@ def test_who_signs_in_goes_on_to_where_they_wanted(
     page: Page, address: str, place: Home, keep: Callable[[str], None]
 ) -> None:
     with open_store(place) as store:
-        (name,) = all_videos(store)
+        (name,) = all_titles(store)
     page.goto(f"{address}/video?video={name}&show=Clips")
     enter(page, WORD)
     page.get_by_role("heading", name="Video", exact=True).wait_for()
