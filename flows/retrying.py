@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from domain.errors import InputError
-from domain.media import Video
+from domain.media import ClipState, Video
 from memory.library import resolve
-from memory.shelf import failures
 from perception.source import video_id
 from store.database import Store
-from store.queries.clips import StoredClip
+from store.queries.clips import StoredClip, clips_of
 
 
 @dataclass(frozen=True)
@@ -32,26 +31,28 @@ class Retry:
 def to_retry(store: Store, name: str, only: Sequence[int] = ()) -> Retry:
     """The failed clips of a video, or those of them that ``only`` names.
 
+    Of several those that are done are passed over: a run that was broken off got so far.
+
     Raises:
         NotFound: no video goes by that name.
         Ambiguous: several do.
         InputError: one of ``only`` has not failed, or the video's file is not there any more.
     """
-    with store.begin() as session:
+    with store.begin(snapshot=True) as session:
         video = resolve(session, name)
-    failed = failures(store, video.id)
-    return Retry(video, _file(video), tuple(_chosen(video, failed, only)))
+        every = clips_of(session, video.id)
+    return Retry(video, _file(video), tuple(_chosen(video, every, only)))
 
 
-def _chosen(
-    video: Video, failed: Sequence[StoredClip], only: Sequence[int]
-) -> Iterable[StoredClip]:
-    known = {clip.index for clip in failed}
-    wrong = [index for index in only if index not in known]
+def _chosen(video: Video, every: Sequence[StoredClip], only: Sequence[int]) -> Sequence[StoredClip]:
+    failed = {clip.index: clip for clip in every if clip.state == ClipState.FAILED}
+    chosen = [clip for index, clip in failed.items() if not only or index in only]
+    done = {clip.index for clip in every if chosen and clip.state == ClipState.DONE}
+    wrong = [index for index in only if index not in failed and index not in done]
     if wrong:
-        told = ", ".join(map(str, sorted(known))) or "none"
+        told = ", ".join(map(str, failed)) or "none"
         raise InputError(f"clip {wrong[0]} of {video.title} has not failed (failed: {told})")
-    return [clip for clip in failed if not only or clip.index in only]
+    return chosen
 
 
 def _file(video: Video) -> Path:

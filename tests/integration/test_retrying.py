@@ -112,6 +112,18 @@ def test_a_clip_that_did_not_fail_is_refused(
     assert "(failed: 1, 2)" in refused.stderr
 
 
+def test_clips_that_a_broken_off_run_got_done_are_passed_over(desk: Desk, broken: str) -> None:
+    """The same command goes on where it was, as it says when it is stopped."""
+    with desk.store.begin() as session:
+        mark_clip(session, broken, 1, ClipState.DONE)
+    again = homer("retry", "film", "--clip", "1", "--clip", "2", "--direct")
+    assert again.exit_code == 0, again.stderr
+    assert states(desk, broken) == ["done"] * 4
+    nothing = homer("retry", "film", "--clip", "1", "--clip", "2", "--direct")
+    assert nothing.exit_code == 2
+    assert "clip 1 of film has not failed (failed: none)" in nothing.stderr
+
+
 def test_a_file_that_is_gone_or_another_one_by_now_is_told(
     desk: Desk, broken: str, film: Path
 ) -> None:
