@@ -12,7 +12,7 @@ import secrets
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -115,6 +115,11 @@ class Jobs:
         """All jobs that are not dismissed, the latest first."""
         found = [self._read(path) for path in self._home.run.glob(f"{PREFIX}*.json")]
         return sorted((one for one in found if one), key=lambda one: one.began, reverse=True)
+
+    def unclaimed(self, sources: Iterable[str]) -> list[str]:
+        """Those of these files that no job watches, or can go on to watch."""
+        claims = [one for one in self.every() if one.running or one.unfinished]
+        return [path for path in sources if not any(one.watches(path) for one in claims)]
 
     def pause(self, job: str) -> None:
         """Ask a job that runs to stop: nothing is lost, and it can be gone on with."""

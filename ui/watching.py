@@ -63,7 +63,7 @@ def add_videos(desk: PageDesk, jobs: Jobs) -> None:
         try:
             jobs.start(sources, profile, direct=direct)
         except HomerError as error:
-            drop_unwatched(desk.store, map(str, kept))
+            drop_unwatched(desk.store, jobs.unclaimed(map(str, kept)))
             complain(error)
             return
     st.rerun()
@@ -144,9 +144,9 @@ def _presses(jobs: Jobs, job: Job) -> None:
 
 
 def _clear(jobs: Jobs, job: Job) -> None:
-    """Takes a job off the page; an upload that became no video goes with it."""
+    """Takes a job off the page; an upload that became no video, and never will, goes with it."""
     jobs.dismiss(job.id)
-    gone = drop_unwatched(page_desk().store, job.sources)
+    gone = drop_unwatched(page_desk().store, jobs.unclaimed(job.sources))
     if gone:
         names = ", ".join(path.name for path in gone)
         st.session_state[TOLD] = f"The uploaded file is removed, since it became no video: {names}."

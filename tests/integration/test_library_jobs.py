@@ -261,6 +261,23 @@ def test_an_upload_that_became_no_video_goes_when_its_job_is_cleared(
     assert known.exists()
 
 
+def test_an_upload_stays_for_as_long_as_a_job_may_watch_it(jobs: Jobs) -> None:
+    """One of two tabs still has the job on it that was gone on with in the other."""
+    path = keep_upload(jobs._home, "talk.mp4", b"a talk")
+    jobs.pause(started(jobs, path).id)
+    wait_until(lambda: not only(jobs).running)
+    old, page = only(jobs), open_page("library")
+    jobs.go_on(old.id)
+    press(page, "Clear")
+    assert path.exists()
+    assert only(jobs).id != old.id
+    jobs.pause(only(jobs).id)
+    wait_until(lambda: not only(jobs).running)
+    assert jobs.unclaimed([str(path)]) == []
+    press(page.run(), "Clear")
+    assert not path.exists()
+
+
 def test_nothing_to_watch_is_no_job(shelf: Store, tmp_path: Path) -> None:
     with pytest.raises(InputError):
         Jobs(shelf.home).start([tmp_path])
