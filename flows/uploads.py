@@ -9,6 +9,8 @@ from pathlib import Path
 from store.home import Home
 
 LONGEST = 100
+MOST_BYTES = 200
+"""Of a name without its ending; a file system takes 255 in all."""
 DIGITS = 16
 """Of the digest of what is in a file: the id of its video, and the folder of its upload."""
 
@@ -68,4 +70,5 @@ def safe_name(name: str) -> str:
     stem, dot, suffix = last.rpartition(".")
     plain = " ".join(_OTHER.sub(" ", stem if dot else last).split()).strip(". ")
     ending = re.sub(r"\W", "", suffix)[:8] if dot else ""
-    return f"{plain[:LONGEST].strip() or 'video'}{'.' + ending if ending else ''}"
+    stem = plain[:LONGEST].encode()[:MOST_BYTES].decode(errors="ignore").strip()
+    return f"{stem or 'video'}{'.' + ending if ending else ''}"

@@ -42,11 +42,17 @@ def test_any_name_is_one_plain_file_name(name: str) -> None:
     assert Path(kept).name == kept
     assert not kept.startswith(".")
     assert len(kept) < 120
+    # With what keep_upload puts behind it while it writes.
+    assert len(f"{kept}.new".encode()) < 256
 
 
 @pytest.fixture
 def place(tmp_path: Path) -> Home:
     return Home(tmp_path / "home").make()
+
+
+def test_a_long_name_in_wide_letters_is_kept(place: Home) -> None:
+    assert keep_upload(place, f"{'講' * 120}.mp4", b"film").read_bytes() == b"film"
 
 
 def test_the_same_upload_is_kept_once(place: Home) -> None:
