@@ -15,9 +15,10 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from domain.errors import InputError
+from perception.source import SUFFIXES
 
 VIDEO_ENDINGS = (".mp4", ".mkv", ".webm", ".mov", ".avi", ".m4v", ".MP4")
-"""Endings of video files, in the order they are looked for."""
+"""Endings that may be left out, in the order they are looked for."""
 
 CAPTION_ENDINGS = (".srt", ".vtt", ".jsonl", ".jsonl.gz")
 """Endings of timed words, by which a video may be known instead."""
@@ -111,10 +112,15 @@ def video_in(folder: Path, name: str, place: str, *places: str) -> Path | None:
         InputError: the name, or a link it goes by, leads out of the folder.
     """
     _under(folder, name, place)
-    endings = ("",) if name.endswith(VIDEO_ENDINGS + CAPTION_ENDINGS) else VIDEO_ENDINGS
+    endings = ("",) if _has_ending(name) else VIDEO_ENDINGS
     names = (f"{under}/{name}{ending}" for under in places for ending in endings)
     here = next((one for one in names if _is_file(_under(folder, one, place))), None)
     return inside(folder, here, place) if here else None
+
+
+def _has_ending(name: str) -> bool:
+    """Whether a name ends as the files do that Homer watches or imports."""
+    return name.endswith(CAPTION_ENDINGS) or PurePosixPath(name).suffix.lower() in SUFFIXES
 
 
 def _is_file(path: Path) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from operator import itemgetter
 from pathlib import Path
 
 from pydantic import field_validator
@@ -78,9 +79,10 @@ def _question(place: str, found: _Video, qa: _Qa) -> EvalQuestion:
 
 
 def parted(text: str) -> tuple[str, tuple[str, ...]]:
-    """A question and its options, which stand below it as ``(A) ...``, a line each."""
+    """A question and its options by letter, which stand below it as ``(A) ...``, a line each."""
     first, *rest = _OPTION.split(text)
-    return first.strip(), tuple(option.strip() for option in rest[1::2])
+    options = sorted(zip(rest[::2], rest[1::2], strict=True), key=itemgetter(0))
+    return first.strip(), tuple(option.strip() for _, option in options)
 
 
 def spans(told: str) -> tuple[TimeSpan, ...]:

@@ -44,7 +44,7 @@ class _Row(Published):
     video: str = Field(min_length=1)
     question: str = Field(min_length=1)
     id: Words = ""
-    options: tuple[str, ...] = Field(default=(), max_length=26)
+    options: tuple[Words, ...] = Field(default=(), max_length=26)
     answer: Words = ""
     answer_option: Words = ""
     types: tuple[str, ...] = Field(default=(), validation_alias=AliasChoices("types", "type"))
@@ -56,11 +56,23 @@ class _Row(Published):
     @model_validator(mode="before")
     @classmethod
     def _columns_are_options(cls, row: Any) -> Any:
-        """Columns ``A``, ``option_a`` or ``choice_a`` and on are the options."""
-        if not isinstance(row, dict) or row.get("options") is not None:
+        """Columns ``A``, ``option_a`` or ``choice_a`` and on are the options.
+
+        Raises:
+            ValueError: one is left out before another or comes twice, so that letters would be
+                other options'; or the line has more cells than there are columns.
+        """
+        if not isinstance(row, dict):
             return row
-        cells = sorted(((_COLUMNS[key], row[key]) for key in row if key in _COLUMNS), key=_place)
-        return {**row, "options": [cell for _, cell in cells if cell is not None]}
+        if any(row.get(None) or ()):
+            raise ValueError("more cells than columns: put words with a comma in quotes")
+        cells = [(_COLUMNS[key], row[key]) for key in row if key in _COLUMNS]
+        given = sorted(((at, cell) for at, cell in cells if cell is not None), key=_place)
+        if row.get("options") is not None or not given:
+            return row
+        if [at for at, _ in given] != list(range(len(given))):
+            raise ValueError("options: give one for each letter, from A on without a gap")
+        return {**row, "options": [cell for _, cell in given]}
 
     @field_validator("options", "types", mode="before")
     @classmethod

@@ -66,7 +66,8 @@ class _Row(Published):
 def settled(options: list[str]) -> tuple[str, ...]:
     """Options without their letters; parts of one that a line break tore off are joined to it.
 
-    Only a list that is too long was torn, or repeats itself: the first of each letter counts.
+    Only a list that is too long was torn, or repeats itself: the first of each letter counts, and
+    they go by letter.
     """
     if not options or not _LABEL.match(options[0]):
         return tuple(options)
@@ -80,7 +81,7 @@ def settled(options: list[str]) -> tuple[str, ...]:
             joined.setdefault(mark[1], current)
             option = option[mark.end() :]
         current.append(option.strip())
-    return tuple(" ".join(parts) for parts in joined.values())
+    return tuple(" ".join(joined[letter]) for letter in sorted(joined))
 
 
 def read(folder: Path) -> Dataset:

@@ -137,6 +137,46 @@ def test_a_broken_file_says_where(tmp_path: Path, name: str, data: bytes, told: 
         read("own", tmp_path)
 
 
+@pytest.mark.parametrize("name", ["talk.mp3", "talk.ts", "talk.MOV", "talk.flv"])
+def test_whatever_homer_can_watch_may_be_asked_about(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).touch()
+    (tmp_path / "questions.csv").write_text(f"video,question\n{name},Why?\n")
+    assert read("own", tmp_path).videos[0].file == tmp_path / name
+
+
+@pytest.mark.parametrize(
+    ("columns", "cells", "told"),
+    [
+        ("option_a,option_b,option_c", ",x,y", "one for each letter, from A on without a gap"),
+        ("option_a,option_b,option_c", "x,,y", "one for each letter"),
+        ("option_a,a,option_b", "x,y,z", "one for each letter"),
+        ("answer", "then?,Ann", "line 2: .*more cells than columns: put words with a comma"),
+    ],
+)
+def test_a_table_in_which_letters_or_cells_would_slip_is_told(
+    tmp_path: Path, columns: str, cells: str, told: str
+) -> None:
+    table = f"video,question,{columns}\ntalk.mp4,Why?,{cells}\n"
+    (tmp_path / "questions.csv").write_text(table)
+    with pytest.raises(InputError, match=told):
+        read("own", tmp_path)
+
+
+@pytest.mark.parametrize("columns", ["option_a,option_b,option_c", "options,option_a,option_b"])
+def test_empty_cells_at_the_end_are_nothing(tmp_path: Path, columns: str) -> None:
+    row = "Yes|No,," if columns.startswith("options,") else "Yes,No,"
+    table = f"video,question,{columns}\ntalk.mp4,Why?,{row},,\n"
+    (tmp_path / "questions.csv").write_text(table)
+    assert read("own", tmp_path).questions[0].options == ("Yes", "No")
+
+
+@pytest.mark.parametrize("more", [{"options": [1, 2]}, {"options": None, "a": 1, "b": 2}])
+def test_options_may_be_numbers(tmp_path: Path, more: dict[str, Any]) -> None:
+    (tmp_path / "questions.json").write_text(json.dumps([ROW | more | {"answer": 2}]))
+    (asked,) = read("own", tmp_path).questions
+    assert (asked.options, asked.answer) == (("1", "2"), "B")
+
+
 def test_ids_are_each_ones_own(tmp_path: Path) -> None:
     (tmp_path / "questions.jsonl").write_text(2 * (json.dumps(ROW | {"id": 3}) + "\n"))
     with pytest.raises(InputError, match="'3' comes twice"):

@@ -76,6 +76,7 @@ def test_lvbench_has_its_options_in_the_question(tmp_path: Path) -> None:
     ("text", "question", "options"),
     [
         ("Who (A) or (B)?\n(A) Ann\n (B)  Bob\n", "Who (A) or (B)?", ("Ann", "Bob")),
+        ("Who?\n(B) Bob\n(A) Ann", "Who?", ("Ann", "Bob")),
         ("Who?", "Who?", ()),
         ("Who?\r\n(A) Ann\r\n(B) Bob", "Who?", ("Ann", "Bob")),
     ],
