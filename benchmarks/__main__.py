@@ -20,7 +20,7 @@ from pathlib import Path
 from benchmarks.lines import Line, Taken, exponent
 from benchmarks.machines import described
 
-NAMES = ("startup", "machine", "writes", "concurrency", "shots", "keyframes")
+NAMES = ("startup", "machine", "writes", "concurrency", "pages", "shots", "keyframes")
 
 
 def main() -> int:
@@ -55,8 +55,9 @@ def measured(names: Sequence[str]) -> Iterator[Line]:
 
 
 def _told(line: Line) -> str:
+    size = f" at {line.size:g}" if line.size else ""
     return (
-        f"{line.what}: {_taken(line.ours)}; {line.against}: {_taken(line.reference)}; "
+        f"{line.what}{size}: {_taken(line.ours)}; {line.against}: {_taken(line.reference)}; "
         f"{line.ratio:.2f}x{_bar(line)}"
     )
 

@@ -1,27 +1,25 @@
 """How long the app takes to draw each page over a library of many clips.
 
-    python -m benchmarks.pages [--sizes 2500 5000 10000]
-
-Fills libraries of so many clips, half of them in one video, the others ten a video, with people,
-events, memories, frames and answered questions, each in an embedded Postgres of its own; then draws
-each page by Streamlit's AppTest, without a browser. Prints the median milliseconds that the whole
-script takes on the server, which is more than until its first content, and by which power of the
-library it grows (1 is in step with it).
+Libraries of 2 500, 5 000 and 10 000 clips, half of them in one video, the others ten a video, with
+people, events, memories, frames and answered questions, each in an embedded Postgres of its own.
+Each page is drawn by Streamlit's AppTest, without a browser, beside an empty one: milliseconds that
+the whole script takes on the server, which is more than until its first content.
 """
 
 from __future__ import annotations
 
-import argparse
 import logging
-import math
 import os
-import statistics
 import tempfile
-import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from unittest.mock import patch
 
+from streamlit.testing.v1 import AppTest
+
+from benchmarks.lines import Line, in_turn
 from domain.asking import Question
 from domain.settings import AskSettings
 from graphs.asker import Asker
@@ -45,8 +43,7 @@ from tests.support.pages import forget_desk, open_page
 from tests.support.signals import slide
 
 SIZES = (2_500, 5_000, 10_000)
-TIMES = 3
-BAR_MS = 1_000
+BAR_MS = 1_000.0
 SKILLS = 40
 Address = tuple[str, str, Mapping[str, object]]
 """What is to be seen, on which page, and the rest of its address."""
@@ -110,46 +107,28 @@ def addresses(store: Store, clips: int) -> Iterator[Address]:
     yield "health", "health", {}
 
 
-def drawn_ms(address: Address) -> float:
-    """Milliseconds of a page, the median of some times."""
-    _, name, query = address
-    taken = []
-    for _ in range(TIMES):
-        started = time.perf_counter()
-        page = open_page(name, **query)
-        taken.append((time.perf_counter() - started) * 1000)
-        assert not page.exception
-    return statistics.median(taken)
+def lines() -> Iterator[Line]:
+    """Each page by the size of the library; the ratio is the time over the bar of the largest."""
+    logging.disable(logging.WARNING)
+    try:
+        with patch.dict(os.environ):
+            os.environ.pop("HOMER_DATABASE_URL", None)
+            for clips in SIZES:
+                yield from _drawn(clips, 1.0 if clips == max(SIZES) else None)
+    finally:
+        logging.disable(logging.NOTSET)
 
 
-def measure(clips: int) -> dict[str, float]:
-    """Milliseconds of each page over a library of that many clips."""
+def _drawn(clips: int, bar: float | None) -> Iterator[Line]:
     with library(clips) as store:
         open_page("library")
-        return {one[0]: drawn_ms(one) for one in addresses(store, clips)}
+        for what, name, query in addresses(store, clips):
+            ours, empty = in_turn(partial(open_page, name, **query), _empty)
+            told = f"page: {what} (bar {BAR_MS:.0f} ms)"
+            share = ours.median / BAR_MS
+            yield Line(told, ours, empty, "an empty page", share, bar, more=False, size=clips)
 
 
-def growth(sizes: Sequence[int], taken: Sequence[float]) -> float:
-    """By which power of the size time grows, from the smallest to the largest."""
-    return math.log(taken[-1] / taken[0]) / math.log(sizes[-1] / sizes[0])
-
-
-def main() -> None:
-    """Measure on libraries of their own, thrown away afterwards."""
-    parser = argparse.ArgumentParser(description="Drawing the pages of the app.")
-    parser.add_argument("--sizes", type=int, nargs="+", default=list(SIZES))
-    sizes = parser.parse_args().sizes
-    logging.disable(logging.WARNING)
-    os.environ.pop("HOMER_DATABASE_URL", None)
-    rows = [measure(size) for size in sizes]
-    for page in rows[-1]:
-        taken = [row[page] for row in rows]
-        told = "  ".join(f"{ms:6.0f} ms" for ms in taken)
-        power = f"  power {growth(sizes, taken):5.2f}" if len(sizes) > 1 else ""
-        print(f"{page:24} {told}{power}")
-    page, slowest = max(rows[-1].items(), key=lambda one: one[1])
-    print(f"slowest with {sizes[-1]} clips: {page}, {slowest:.0f} ms (bar: {BAR_MS})")
-
-
-if __name__ == "__main__":
-    main()
+def _empty() -> None:
+    """What drawing costs where there is nothing to draw."""
+    AppTest.from_string("import streamlit as st; st.title('Empty')").run()

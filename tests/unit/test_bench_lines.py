@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from pathlib import Path
+
 import pytest
 
+import benchmarks.__main__
+from benchmarks.__main__ import NAMES
 from benchmarks.lines import Line, Taken, costs, exponent, faster, in_turn
 
 
 def _sized(size: float, ms: float) -> Line:
     return Line("a search", Taken((ms,)), Taken((1.0,)), "numpy", ms, size=size)
+
+
+HELPERS = {"__main__", "lines", "machines"}
+ALONE = {"ingest", "patches"}
+"""Run by themselves: they print more than lines have room for."""
+
+
+def test_one_command_runs_every_benchmark_but_those_that_stand_alone() -> None:
+    every = {path.stem for path in Path(benchmarks.__main__.__file__).parent.glob("*.py")}
+    assert every - HELPERS - ALONE == set(NAMES)
+    assert all(callable(import_module(f"benchmarks.{name}").lines) for name in NAMES)
 
 
 def test_faster_is_judged_upwards_and_costs_downwards() -> None:
