@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
+import math
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -33,7 +34,7 @@ def main() -> int:
     for told in _growth(found):
         print(told)
     if arguments.json is not None:
-        arguments.json.write_text(json.dumps(_document(found), indent=2) + "\n", encoding="utf-8")
+        arguments.json.write_text(document(found), encoding="utf-8")
     return int(any(line.reached is False for line in found))
 
 
@@ -81,9 +82,14 @@ def _growth(found: Sequence[Line]) -> Iterator[str]:
             yield f"{what}: cost grows with the power {power:.2f} of the size"
 
 
-def _document(found: Sequence[Line]) -> dict[str, object]:
-    rows = [asdict(line) | {"reached": line.reached} for line in found]
-    return {"machine": described(), "lines": rows}
+def document(found: Sequence[Line]) -> str:
+    """All lines and the machine as JSON, which knows no infinity: what has one is null there."""
+    rows = [
+        {key: None if value == math.inf else value for key, value in asdict(line).items()}
+        | {"reached": line.reached}
+        for line in found
+    ]
+    return json.dumps({"machine": described(), "lines": rows}, indent=2, allow_nan=False) + "\n"
 
 
 if __name__ == "__main__":

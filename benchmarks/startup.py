@@ -64,15 +64,21 @@ def _run(command: list[str], environment: dict[str, str] | None = None) -> None:
 
 
 def _until_round(command: list[str], environment: dict[str, str]) -> float:
-    """Milliseconds until the first line about a round is there."""
+    """Milliseconds until the first line about a round is there.
+
+    Raises:
+        RuntimeError: none came.
+    """
     started = time.perf_counter()
     with subprocess.Popen(
         command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as process:
         assert process.stdout is not None
+        said = []
         for told in process.stdout:
             if told.strip().startswith("round 1"):
-                break
-        taken = (time.perf_counter() - started) * 1000
-        process.stdout.read()
-    return taken
+                taken = (time.perf_counter() - started) * 1000
+                process.stdout.read()
+                return taken
+            said.append(told)
+    raise RuntimeError(f"no round was told of: {''.join(said)}")

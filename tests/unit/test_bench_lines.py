@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import math
+import sys
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 import benchmarks.__main__
-from benchmarks.__main__ import NAMES
+from benchmarks.__main__ import NAMES, document
 from benchmarks.lines import Line, Taken, costs, exponent, faster, in_turn
+from benchmarks.startup import _until_round
 
 
 def _sized(size: float, ms: float) -> Line:
@@ -52,3 +56,16 @@ def test_ways_are_run_in_turns() -> None:
     one, other = in_turn(lambda: order.append("a"), lambda: order.append("b"), runs=3)
     assert order == ["a", "b"] * 3
     assert len(one.values) == len(other.values) == 3
+
+
+def test_a_bar_that_nothing_reaches_is_json_too() -> None:
+    line = faster("it", Taken((1.0,)), Taken((6.0,)), "plain", math.inf)
+    (row,) = json.loads(document([line]), parse_constant=pytest.fail)["lines"]
+    assert (row["bar"], row["reached"], row["ratio"]) == (None, False, 6.0)
+
+
+def test_the_first_round_is_waited_for_and_missed() -> None:
+    asked = [sys.executable, "-c", "print('searching'); print('  round 1: it looks')"]
+    assert _until_round(asked, {}) > 0
+    with pytest.raises(RuntimeError, match="no round was told of: no such video"):
+        _until_round([sys.executable, "-c", "print('no such video')"], {})
