@@ -50,6 +50,8 @@ DENSITIES = {"sparse": 8, "normal": 24, "dense": 48}
 
 LEAST_CLIP_TOKENS = 12_000
 """With fewer a model could be shown nothing of a clip."""
+MOST_CLIP_TOKENS = 10**9
+"""As good as no limit, and stored with each clip as a whole number of the database."""
 
 
 class MemorySettings(Frozen, allow_inf_nan=False):
@@ -59,6 +61,7 @@ class MemorySettings(Frozen, allow_inf_nan=False):
     clip_tokens: int = Field(
         default=60_000,
         ge=LEAST_CLIP_TOKENS,
+        le=MOST_CLIP_TOKENS,
         description="for a clip's memory by a language model, all tries together",
     )
     hour_tokens: PositiveInt | None = Field(

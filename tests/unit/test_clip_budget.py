@@ -205,6 +205,8 @@ def test_an_hour_s_budget_is_shared_out_among_its_clips() -> None:
     assert budget(hour_tokens=2_400_000, clip_tokens=15_000) == 15_000
     with pytest.raises(ValidationError, match="at least 1440000"):
         budget(hour_tokens=1_000_000)
+    with pytest.raises(ValidationError, match="less than or equal to 1000000000"):
+        budget(clip_tokens=2**31)
     minute = WatchSettings(clip_ms=60_000)
     hour = Settings(watch=minute, memory=MemorySettings(hour_tokens=1_200_000))
     assert hour.clip_budget == 20_000
