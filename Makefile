@@ -42,20 +42,22 @@ check: .venv/.dev ## ruff, mypy --strict, import-linter
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-bench: setup ## speed and memory, side by side with the plain way
-	@for f in benchmarks/*.py; do echo "== $$f"; $(BIN)/python "$$f"; done
+bench: dev models ## speed, each thing beside a plain way of doing it
+	@$(BIN)/python -m benchmarks $(if $(OUT),--json $(OUT))
 
 # What they watch stays in HOMER_HOME, so a second run only asks. OUT=FILE keeps the answers.
 MEDIA ?= ../shared/media/questions.json
 EGOLIFE ?= ../shared/data/egolife
 
-eval-local: setup ## questions about real clips, asked with the local profile
-	@$(BIN)/homer eval local $(MEDIA) --profile local $(if $(OUT),--out $(OUT))
+eval-local: setup ## questions about real clips, asked with the local profile, and what learning does
+	@code=0; $(BIN)/homer eval local $(MEDIA) --profile local $(if $(OUT),--out $(OUT)) || code=$$?; \
+	$(BIN)/homer eval run own $(dir $(MEDIA)) --profile local --direct \
+	    --name local-$$(date +%Y%m%d-%H%M%S) || code=$$?; exit $$code
 
 eval-egolife: setup ## a week of captions, 250 questions, beside a plain baseline
 	@$(BIN)/homer eval egolife $(EGOLIFE) --profile local $(if $(OUT),--out $(OUT))
 
-eval-perception: models ## faces, speakers, words and cuts, beside what people marked
+eval-perception: models ## faces, voices, words and cuts, beside what people marked
 	@$(BIN)/homer eval perception $(dir $(MEDIA)) --profile local $(if $(OUT),--out $(OUT))
 
 lock: ## resolve the lock files again (needs uv; keeps the present versions where it can)

@@ -1,6 +1,6 @@
 """Keyframe selection beside a plain OpenCV loop: how much faster, and is it the same answer?
 
-    python benchmarks/keyframes.py [VIDEO ...] [--runs 5] [--seconds 60]
+    python -m benchmarks.keyframes [VIDEO ...] [--runs 5] [--seconds 60]
 
 Each video is re-encoded to H.264 at 360p, 720p and 1080p. Three ways are then timed on each:
 
@@ -18,10 +18,11 @@ that must be decoded for the sampled ones to be exact. No choice of keyframes ca
 from __future__ import annotations
 
 import argparse
+import math
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -32,6 +33,7 @@ import av
 import cv2
 import numpy as np
 
+from benchmarks.lines import RUNS, Line, Taken
 from domain.settings import WatchSettings
 from perception.decode import read_clips
 from perception.keyframes import Candidate, candidates, choose
@@ -49,6 +51,10 @@ SETTINGS = WatchSettings()
 STEP_MS = int(1000 / SETTINGS.sample_fps)
 
 EVERY = 5
+BARS = {360: 3.0, 720: 4.0, 1080: 5.0}
+OVER_DECODING = 1.15
+SAME = 0.95
+"""Share of clips whose shots and keyframes must be the reference's."""
 
 
 @dataclass(frozen=True)
@@ -59,20 +65,69 @@ class Picks:
     keyframes: tuple[int, ...]
 
 
+@dataclass(frozen=True)
+class Row:
+    """One video at one height: milliseconds and CPU of each way, and clips with the same picks."""
+
+    name: str
+    height: int
+    plain: Ways
+    homer: Ways
+    decoding: Ways
+    agreed: int
+    clips: int
+
+
+@dataclass(frozen=True)
+class Ways:
+    """What one way took, by the clock and of processors."""
+
+    clock: Taken
+    cpu: Taken
+
+
+def lines(seconds: float = 30.0) -> Iterator[Line]:
+    """A height: beside the plain loop and beside decoding alone, each the median over videos."""
+    rows = list(_rows([SHARED / name for name in DEFAULT], HEIGHTS, seconds, RUNS))
+    for height in HEIGHTS:
+        yield from _lines_of(height, [row for row in rows if row.height == height])
+
+
+def _lines_of(height: int, rows: Sequence[Row]) -> Iterator[Line]:
+    agreed, clips = sum(row.agreed for row in rows), sum(row.clips for row in rows)
+    what = f"keyframes at {height}p, the same on {agreed} of {clips} clips"
+    bar = BARS[height] if agreed >= SAME * clips else math.inf
+    ours = Taken(tuple(row.homer.clock.median for row in rows))
+    loop = Taken(tuple(row.plain.clock.median for row in rows))
+    ratios = [row.plain.clock.median / row.homer.clock.median for row in rows]
+    yield Line(what, ours, loop, "plain OpenCV loop", statistics.median(ratios), bar)
+    least = Taken(tuple(row.decoding.clock.median for row in rows))
+    ratios = [row.homer.clock.median / row.decoding.clock.median for row in rows]
+    alone = "decoding alone"
+    yield Line(what, ours, least, alone, statistics.median(ratios), OVER_DECODING, more=False)
+
+
 def main() -> None:
     """Print one line a video and height, and the medians over all."""
     arguments = _arguments()
-    rows = []
-    with tempfile.TemporaryDirectory() as folder:
-        for source in arguments.videos:
-            for height in arguments.heights:
-                video = encode(source, Path(folder) / "video.mp4", height, arguments.seconds)
-                rows.append(_row(source, video, height, arguments.runs))
+    rows = list(_rows(arguments.videos, arguments.heights, arguments.seconds, arguments.runs))
     for height in arguments.heights:
-        ratios = [row[1] for row in rows if row[0] == height]
+        ratios = [r.plain.clock.median / r.homer.clock.median for r in rows if r.height == height]
         print(f"{height}p: {statistics.median(ratios):.1f}x (median of {len(ratios)} videos)")
-    agree, clips = sum(row[2] for row in rows), sum(row[3] for row in rows)
+    agree, clips = sum(row.agreed for row in rows), sum(row.clips for row in rows)
     print(f"same shots and keyframes as the full-resolution reference: {agree} of {clips} clips")
+
+
+def _rows(
+    videos: Sequence[Path], heights: Sequence[int], seconds: float, runs: int
+) -> Iterator[Row]:
+    with tempfile.TemporaryDirectory() as folder:
+        for source in videos:
+            for height in heights:
+                video = encode(source, Path(folder) / "video.mp4", height, seconds)
+                row = _row(source.name, video, height, runs)
+                print(_told(row, probe(video).duration_ms / 1000), flush=True)
+                yield row
 
 
 def _arguments() -> argparse.Namespace:
@@ -88,43 +143,40 @@ def _arguments() -> argparse.Namespace:
     return arguments
 
 
-def _row(source: Path, video: Path, height: int, runs: int) -> tuple[int, float, int, int]:
+def _row(name: str, video: Path, height: int, runs: int) -> Row:
     info = replace(probe(video), has_audio=False)
-    ways: dict[str, Callable[[Path], object]] = {
-        "plain": plain,
-        "Homer": partial(homer, info=info),
-        "decoding": decoding(info),
-    }
-    taken: dict[str, list[tuple[float, float]]] = {way: [] for way in ways}
+    ways: list[Callable[[Path], object]] = [plain, partial(homer, info=info), decoding(info)]
+    taken: list[list[tuple[float, float]]] = [[] for _ in ways]
     # In turns, so that whatever else the machine does weighs on all.
     for _ in range(runs):
-        for way, work in ways.items():
-            taken[way].append(_timed(partial(work, video)))
-    (plain_median, plain_cpu), (homer_median, homer_cpu), (_, least_cpu) = map(
-        _medians, taken.values()
-    )
+        for way, times in zip(ways, taken, strict=True):
+            times.append(_timed(partial(way, video)))
     agreed = [agrees(a, b) for a, b in zip(homer(video, info), reference(video, info), strict=True)]
-    length = info.duration_ms / 1000
-    print(
-        f"{source.name:34s} {height:4d}p {length:5.0f} s: plain {plain_median:6.2f} s, "
-        f"Homer {homer_median:6.2f} s, {plain_median / homer_median:4.1f}x, "
-        f"same picks on {sum(agreed)} of {len(agreed)} clips; "
-        f"CPU {plain_cpu:.2f}, {homer_cpu:.2f} ({plain_cpu / homer_cpu:.1f}x), "
-        f"decoding alone {least_cpu:.2f} s ({plain_cpu / least_cpu:.1f}x)",
-        flush=True,
+    loop, ours, least = map(_ways, taken)
+    return Row(name, height, loop, ours, least, sum(agreed), len(agreed))
+
+
+def _told(row: Row, seconds: float) -> str:
+    plain, homer, least = row.plain, row.homer, row.decoding
+    return (
+        f"{row.name:34s} {row.height:4d}p {seconds:5.0f} s: plain {plain.clock.median:6.0f} ms, "
+        f"Homer {homer.clock.median:6.0f} ms, {plain.clock.median / homer.clock.median:4.1f}x, "
+        f"same picks on {row.agreed} of {row.clips} clips; CPU {plain.cpu.median:.0f}, "
+        f"{homer.cpu.median:.0f} ({plain.cpu.median / homer.cpu.median:.1f}x), decoding alone "
+        f"{least.cpu.median:.0f} ms ({plain.cpu.median / least.cpu.median:.1f}x)"
     )
-    return height, plain_median / homer_median, sum(agreed), len(agreed)
 
 
 def _timed(work: Callable[[], object]) -> tuple[float, float]:
-    """Seconds, and CPU seconds of all threads."""
+    """Milliseconds by the clock, and of processors, of all threads."""
     start, cpu = time.perf_counter(), time.process_time()
     work()
-    return time.perf_counter() - start, time.process_time() - cpu
+    return 1000 * (time.perf_counter() - start), 1000 * (time.process_time() - cpu)
 
 
-def _medians(taken: list[tuple[float, float]]) -> tuple[float, float]:
-    return statistics.median(s for s, _ in taken), statistics.median(cpu for _, cpu in taken)
+def _ways(taken: Sequence[tuple[float, float]]) -> Ways:
+    clock, cpu = zip(*taken, strict=True)
+    return Ways(Taken(clock), Taken(cpu))
 
 
 def homer(video: Path, info: SourceInfo) -> list[Picks]:

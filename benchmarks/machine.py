@@ -1,18 +1,16 @@
 """What the reasoning machine costs without models: checkpoints and record on, beside a bare loop.
 
-    python -m benchmarks.machine
-
-Prints the median milliseconds a round, of the machine and of a loop that makes the same calls to
-reasoner and memory and keeps nothing.
+The bare loop makes the same calls to reasoner and memory and keeps nothing.
 """
 
 from __future__ import annotations
 
-import statistics
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
+from benchmarks.lines import Line, Taken
 from domain.asking import Question
 from domain.ledger import Draft
 from domain.settings import AskSettings
@@ -35,6 +33,7 @@ from tests.support.machine import (
 
 QUESTIONS = 30
 ROUNDS = 10
+MOST_MS = 25.0
 PLAN = tuple(Draft(text=f"fact {i}") for i in range(5))
 QUESTION = Question(text="What does Ann open?", videos=(VIDEO,))
 
@@ -48,8 +47,8 @@ def memory() -> ScriptedMemory:
     return ScriptedMemory(finds)
 
 
-def machine_ms(store: Store) -> float:
-    """Milliseconds a round of the machine, the median over questions."""
+def machine_ms(store: Store) -> Taken:
+    """Milliseconds a round of the machine, question by question."""
     taken = []
     for _ in range(QUESTIONS):
         desks = ScriptedDesks(ScriptedReasoner(plan=[PLAN]), memory(), AskSettings())
@@ -58,10 +57,10 @@ def machine_ms(store: Store) -> float:
             asked = asker.ask(QUESTION)
             taken.append((time.perf_counter() - started) * 1000 / asked.rounds)
         assert asked.rounds == ROUNDS
-    return statistics.median(taken)
+    return Taken(tuple(taken))
 
 
-def bare_ms() -> float:
+def bare_ms() -> Taken:
     """Milliseconds a round of a loop that only calls reasoner and memory."""
     view = MemoryView(scopes=(Scope(video=VIDEO, last_clip=5),))
     taken = []
@@ -77,23 +76,19 @@ def bare_ms() -> float:
             reasoner.assess(turn)
         reasoner.conclude(turn)
         taken.append((time.perf_counter() - started) * 1000 / ROUNDS)
-    return statistics.median(taken)
+    return Taken(tuple(taken))
 
 
-def main() -> None:
-    """Measure on a database of its own, thrown away afterwards."""
+def lines() -> Iterator[Line]:
+    """One line: what a round costs more than the bare loop's, over the bar."""
     with tempfile.TemporaryDirectory() as folder:
         home = Home(Path(folder)).make()
-        server = EmbeddedPostgres(home)
         try:
             with open_store(home) as store:
                 watched(store)
                 machine, bare = machine_ms(store), bare_ms()
         finally:
-            server.stop()
-    print(f"machine      {machine:6.1f} ms a round (bar: 25)")
-    print(f"bare loop    {bare:6.1f} ms a round")
-
-
-if __name__ == "__main__":
-    main()
+            EmbeddedPostgres(home).stop()
+    share = (machine.median - bare.median) / MOST_MS
+    what = f"a round of the machine (bar {MOST_MS:.0f} ms more)"
+    yield Line(what, machine, bare, "bare loop", share, 1.0, more=False)

@@ -87,7 +87,7 @@ def _remember(desk: Desk, track: CaptionTrack, title: str, bar: Meter) -> dict[s
     from memory.writers import make_writers
 
     before = _state(desk, track.id)
-    moved = _Moved(bar, title, before.done if before else 0)
+    moved = Moved(bar, title, before.done if before else 0)
     video = import_track(
         desk.store,
         track,
@@ -112,13 +112,14 @@ def _state(desk: Desk, video: str) -> VideoState | None:
         return video_state(session, video)
 
 
-class _Moved:
+class Moved:
     """Moves the bar to where the import is."""
 
     def __init__(self, bar: Meter, title: str, done: int) -> None:
         self._bar, self._title, self._at, self.fresh = bar, title, done, 0
 
     def __call__(self, done: int, total: int) -> None:
+        """So many of so many clips are in memory."""
         if not self.fresh:
             self._bar.start(self._title, total, self._at)
         self._bar.step(done - self._at)

@@ -32,7 +32,7 @@ Out = Annotated[
 def perception(
     folder: Folder = MEDIA, out: Out = None, profile: Profile = None, json: Json = False
 ) -> None:
-    """Faces, speakers, words and cuts, beside what people marked in the clips of FOLDER.
+    """Faces, voices, words and cuts, beside what people marked in the clips of FOLDER.
 
     Clips that are not there are left out. The exit code is 1 where a bar is missed.
 
@@ -53,7 +53,7 @@ def perception(
 
 
 def _show(report: PerceptionReport) -> None:
-    for show in (_show_faces, _show_voices, _show_words, _show_shots):
+    for show in (_show_faces, _show_voices, _show_joins, _show_words, _show_shots):
         show(report)
     if report.absent:
         say(f"not there, not judged: {clean(', '.join(report.absent))}")
@@ -98,6 +98,15 @@ def _errors(errors: SpeakerErrors, strict: SpeakerErrors | None) -> tuple[str, .
     parts = (errors.missed_ms, errors.false_ms, errors.confused_ms)
     shares = (f"{100 * part / max(1, errors.speech_ms):.1f}" for part in parts)
     return f"{errors.rate:.1f}", *shares, f"{strict.rate:.1f}" if strict else ""
+
+
+def _show_joins(report: PerceptionReport) -> None:
+    if report.joins:
+        say("Voices and faces: of those who speak in view, who was joined to their own voice?")
+        heads = ("video", "speak in view", "joined", "to a wrong face")
+        rows = ((j.name, len(j.speakers), len(j.right), j.wrong) for j in report.joins)
+        say_table(heads, rows)
+        say()
 
 
 def _show_words(report: PerceptionReport) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli import eval_perception
+from cli import eval_data, eval_perception, eval_runs
 from cli.console import clean, note, say, say_json, say_table
 from cli.eval_report import code_of, plain, show_bars
 from cli.ingest import Reporter
@@ -79,7 +79,8 @@ def egolife(
 
     Example:  homer eval egolife data/egolife --out answers.jsonl
     """
-    from evals.egolife import CAPTIONS, TITLE, evaluate, import_week, questions_in
+    from evals.egolife import evaluate, import_week, questions_in
+    from evals.egolife_questions import CAPTIONS, TITLE
     from flows.desk import open_desk
 
     questions = questions_in(folder)
@@ -196,5 +197,7 @@ def _figures(one: Summary) -> list[Figure]:
 
 def register(main: typer.Typer) -> None:
     """Adds the commands of this module."""
+    app.command("data")(eval_data.data)
     app.command("perception")(eval_perception.perception)
+    eval_runs.register(app)
     main.add_typer(app, name="eval")

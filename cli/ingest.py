@@ -59,7 +59,7 @@ def ingest(
                     bar.say(f"homer: {outcome.error}")
     except KeyboardInterrupt as stop:
         raise KeyboardInterrupt(STOPPED) from stop
-    _show(outcomes, as_json=json)
+    show_outcomes(outcomes, as_json=json)
     raise typer.Exit(max((outcome.exit_code for outcome in outcomes), default=0))
 
 
@@ -90,7 +90,8 @@ class Reporter:
         self._bar.say(text)
 
 
-def _show(outcomes: list[Outcome], *, as_json: bool) -> None:
+def show_outcomes(outcomes: list[Outcome], *, as_json: bool) -> None:
+    """What became of each file."""
     if as_json:
         return say_json([_as_json(outcome) for outcome in outcomes])
     for outcome in outcomes:

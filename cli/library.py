@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from cli.console import note, say, say_json, say_table
+from cli.console import clean, note, say, say_json, say_table
 from cli.options import AsOf, Json, OneVideo, parse_as_of
 
 
@@ -86,22 +86,23 @@ def delete(
 ) -> None:
     """Delete a video from memory: every row, vector, image, checkpoint and trajectory of it.
 
-    The video file itself is not touched.
+    A file that was uploaded to the app goes too; one of your own is not touched.
 
     Example:  homer delete talk --yes
     """
-    from memory.library import delete as remove
-    from memory.library import resolve
+    from flows.deleting import delete_video, leaving
     from store.database import open_store
     from store.home import Home
 
     with open_store(Home.default()) as store:
-        with store.begin() as session:
-            found = resolve(session, video)
+        found = leaving(store, video)
         if not yes:
-            typer.confirm(f"Delete {found.title} ({found.id}) from memory?", abort=True, err=True)
-        remove(store, found.id)
-    say(f"{found.title} is deleted")
+            named = f"{clean(found.video.title)} ({found.video.id})"
+            typer.confirm(f"Delete {named} from memory? {found.file}", abort=True, err=True)
+        done = delete_video(store, found.video.id)
+    say(f"{clean(done.video.title)} is deleted")
+    for path in done.uploads:
+        say(f"its upload is gone too: {path}")
 
 
 def register(app: typer.Typer) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -21,12 +22,14 @@ from cli import (
     library,
     models,
     people,
+    retry,
     search,
     services,
     skills,
     trajectories,
 )
 from cli.edge import STOPPED, Edge
+from flows.ends import END, tell_end
 
 GUIDE = """Ask a long video a question and trust the answer.
 
@@ -74,6 +77,7 @@ def options(
 app.callback(help=GUIDE)(options)
 for module in (
     ingest,
+    retry,
     ask,
     library,
     backup,
@@ -95,9 +99,12 @@ for module in (
 
 def main() -> None:
     """The console script. After Ctrl-C nothing is waited for: what is done is stored."""
+    job = os.environ.pop(END, "")
     try:
         app(prog_name="homer")
     except SystemExit as end:
+        if job:
+            tell_end(Path(job), int(end.code or 0))
         if end.code != STOPPED:
             raise
         sys.stdout.flush()

@@ -88,12 +88,20 @@ def _spent(cost: Cost) -> str:
     return f"  [{', '.join(parts)}]" if parts else ""
 
 
+def _kept_to(clip: ShownClip) -> str:
+    """The budget of a clip that a language model wrote, and what it was not shown for that."""
+    if clip.budget is None:
+        return ""
+    without = f" without {', '.join(map(clean, clip.left_out))}" if clip.left_out else ""
+    return f"  (at most {clip.budget} tokens{without})"
+
+
 def _clip(clip: ShownClip) -> None:
     from memory.things import counted, listing
 
     state = "" if clip.state == "done" else f"  {clip.state}{_tries(clip)}"
     error = f"  {clean(clip.error)}" if clip.error else ""
-    say(f"clip {clip.index}  {clip.span}{state}{error}{_spent(clip.cost)}")
+    say(f"clip {clip.index}  {clip.span}{state}{error}{_spent(clip.cost)}{_kept_to(clip)}")
     for line in clip.lines[:SHOWN_LINES]:
         say(f"  {line.span}  {line.source}: {clean(line.text)}  [m{line.id}]")
     if clip.objects and not any(line.source == "objects" for line in clip.lines):

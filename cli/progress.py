@@ -25,18 +25,22 @@ class Meter(Protocol):
     def say(self, text: str) -> None:
         """A line above the bar."""
 
+    def aside(self, text: str) -> None:
+        """A few words beside the count, such as what it has cost so far."""
+
 
 class PlainMeter:
     """Plain lines with the time left."""
 
     def __init__(self) -> None:
         self._label, self._total, self._done, self._first = "", 0, 0, 0
+        self._aside = ""
         self._began, self._told = 0.0, 0.0
 
     def start(self, label: str, total: int, done: int = 0) -> None:
         """New work of ``total`` steps."""
         self._label, self._total, self._done, self._first = clean(label), total, done, done
-        self._began, self._told = time.monotonic(), 0.0
+        self._began, self._told, self._aside = time.monotonic(), 0.0, ""
 
     def step(self, steps: int = 1) -> None:
         """So many steps are done; lines come at most every few seconds."""
@@ -46,11 +50,15 @@ class PlainMeter:
             return
         self._told = now
         eta = "" if last else f", {self._left_seconds():.0f} s left"
-        note(f"{self._label}: {self._done}/{self._total}{eta}")
+        note(f"{self._label}: {self._done}/{self._total}{eta}{self._aside}")
 
     def say(self, text: str) -> None:
         """A line of its own."""
         note(text)
+
+    def aside(self, text: str) -> None:
+        """A few words after the count, from the next line on."""
+        self._aside = f", {clean(text)}" if text else ""
 
     def _left_seconds(self) -> float:
         fresh = max(1, self._done - self._first)
@@ -66,11 +74,13 @@ class BarMeter:
         assert isinstance(progress, Progress)  # noqa: S101 - typed lazily: rich is slow to import
         self._progress = progress
         self._task = progress.add_task("", total=None, visible=False)
+        self._label = ""
 
     def start(self, label: str, total: int, done: int = 0) -> None:
         """New work of ``total`` steps."""
+        self._label = clean(label)
         self._progress.reset(
-            self._task, total=total, completed=done, description=clean(label), visible=True
+            self._task, total=total, completed=done, description=self._label, visible=True
         )
 
     def step(self, steps: int = 1) -> None:
@@ -80,6 +90,11 @@ class BarMeter:
     def say(self, text: str) -> None:
         """A line above the bar."""
         self._progress.console.print(text, markup=False, highlight=False)
+
+    def aside(self, text: str) -> None:
+        """A few words after the label."""
+        both = f"{self._label}, {clean(text)}" if text else self._label
+        self._progress.update(self._task, description=both)
 
 
 @contextmanager

@@ -1,7 +1,8 @@
-"""``homer up`` and ``homer down``: what runs in the background."""
+"""``homer up``, ``down`` and ``password``: what runs in the background, and who may come in."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -14,29 +15,72 @@ def up(
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="Port of the app; 0 takes any free one.")
     ] = 8501,
+    address: Annotated[
+        str,
+        typer.Option(
+            envvar="HOMER_APP_ADDRESS",
+            metavar="HOST",
+            help="What the app listens on. Beyond this machine it needs `homer password` first.",
+        ),
+    ] = "127.0.0.1",
     json: Json = False,
 ) -> None:
     """Start Postgres, Prefect's server and the app, and say where they are.
 
-    They listen on this machine only and go on in the background until `homer down`.
+    They listen on this machine only and go on in the background until `homer down`. The app alone
+    can listen elsewhere, where people have to sign in.
     """
     from flows.server import PrefectServer
     from store.database import open_store
     from store.home import Home
+    from ui.door.ways import is_loopback
     from ui.server import AppServer
 
     home = Home.default().make()
+    app = AppServer(home, port, address)
+    ways = app.ways()
     note("starting; the first time takes half a minute ...")
     with open_store(home) as store:
         database = repr(store)
     rows = [
         ("database", database),
         ("prefect", PrefectServer(home).start()),
-        ("app", AppServer(home, port).start()),
+        ("app", app.start()),
     ]
     _show(rows, json)
+    if not is_loopback(address):
+        note(f"the app listens on {address}, unencrypted: put a proxy with TLS before it")
+    if ways.closed:
+        note("one has to sign in to the app")
     if not json:
         say("homer down stops them")
+
+
+def password(
+    file: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Its first line is the password.")
+    ] = None,
+    remove: Annotated[bool, typer.Option("--remove", help="Ask for none any more.")] = False,
+) -> None:
+    """Give the app a password, which it asks for from then on; asks for it where no file is named.
+
+    Only a salted hash of it is kept. Another password signs everybody out.
+    """
+    from store.home import Home
+    from ui.door.password import keep, password_in
+    from ui.door.password import remove as forget
+
+    home = Home.default()
+    if remove:
+        told = "there is no password any more" if forget(home) else "there was no password"
+        return say(f"{told}; `homer down` and `homer up` begin the app anew")
+    given = password_in(file) if file else typer.prompt("Password", hide_input=True, err=True)
+    if file is None:
+        again = typer.prompt("The same again", hide_input=True, err=True)
+        if again != given:
+            raise typer.BadParameter("these are two different ones")
+    keep(home, given)
+    return say("the app asks for this password; one that runs open does after `homer down`, `up`")
 
 
 def down(json: Json = False) -> None:
@@ -61,5 +105,5 @@ def _show(rows: list[tuple[str, str]], as_json: bool) -> None:
 
 def register(app: typer.Typer) -> None:
     """Adds the commands of this module."""
-    app.command()(up)
-    app.command()(down)
+    for command in (up, down, password):
+        app.command()(command)

@@ -12,6 +12,7 @@ from cli.console import clean, note, say, say_json, say_table, short
 from cli.options import Json, Profile
 
 if TYPE_CHECKING:
+    from domain.skills import Policy
     from skills.learn import Learned
     from skills.shelf import KeptSkill
     from store.database import Store
@@ -89,11 +90,15 @@ def _lines(one: KeptSkill) -> Iterator[str]:
     if skill.triggers:
         yield f"triggers: {', '.join(skill.triggers)}"
     yield from (f"- {line}" for line in skill.instructions)
+    yield from (f"without a language model: {line}" for line in policy_lines(policy))
+
+
+def policy_lines(policy: Policy) -> Iterator[str]:
+    """What a policy changes, in words."""
     if policy.modes:
-        yield f"without a language model: search in the order {', '.join(policy.modes)}"
+        yield f"search in the order {', '.join(policy.modes)}"
     if policy.split is not None:
-        split = "split the question" if policy.split else "leave the question whole"
-        yield f"without a language model: {split}"
+        yield "split the question" if policy.split else "leave the question whole"
 
 
 def put(
@@ -162,7 +167,7 @@ def judge(
     Examples:  homer skills judge 3f2a right
     """
     from domain.skills import Judged
-    from flows.learn import type_of
+    from flows.learning import type_of
     from skills.learn import judge as put
     from store.queries.trajectories import find_trajectory
 
@@ -185,7 +190,7 @@ def learn(profile: Profile = None, json: Json = False) -> None:
     Examples:  homer skills learn   homer skills learn --profile gemini
     """
     from flows.desk import open_desk
-    from flows.learn import learn_all
+    from flows.learning import learn_all
 
     with open_desk(profile) as desk:
         batches = list(learn_all(desk))

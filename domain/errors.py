@@ -8,6 +8,7 @@ HomerError
 ├── SetupError            something is missing on this machine       (exit 3)
 │   ├── WeightsMissing    a model's file is not on disk
 │   └── DatabaseError     the database cannot be reached or migrated
+│       └── BlobGone      a stored file is missing or damaged
 ├── ModelError            a model failed or answered nonsense        (exit 4)
 │   └── ReplayMiss        a request is not in the record
 ├── BudgetExceeded        time, tokens or rounds ran out             (exit 5)
@@ -51,6 +52,10 @@ class WeightsMissing(SetupError):
 
 class DatabaseError(SetupError):
     """The database cannot be reached, started or migrated."""
+
+
+class BlobGone(DatabaseError):
+    """A stored file is missing from the library, or is not what it was."""
 
 
 class ModelError(HomerError):

@@ -69,6 +69,12 @@ class ClipMemories(Frozen):
     names: tuple[tuple[str, str], ...] = Field(
         default=(), description="(tag, name) pairs that the clip itself states"
     )
+    budget: PositiveInt | None = Field(
+        default=None, description="tokens it might take; None: no language model wrote it"
+    )
+    left_out: tuple[str, ...] = Field(
+        default=(), description="what its model was not shown, to stay within the budget"
+    )
 
 
 class Memory(Frozen):

@@ -5,14 +5,19 @@ Section numbers are those of the HOMER paper; each default is asserted in tests.
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Literal, Self
 
 from pydantic import Field, PositiveInt, model_validator
 
+from domain.asking import Mode
 from domain.base import Frozen
 
 Subtitles = Literal["use", "ignore"]
 """Whether subtitles and chapters that come with a video become memory."""
+
+
+HOUR_MS = 3_600_000
 
 
 class WatchSettings(Frozen, allow_inf_nan=False):
@@ -43,10 +48,25 @@ Density = Literal["sparse", "normal", "dense"] | PositiveInt
 DENSITIES = {"sparse": 8, "normal": 24, "dense": 48}
 
 
+LEAST_CLIP_TOKENS = 12_000
+"""With fewer a model could be shown nothing of a clip."""
+MOST_CLIP_TOKENS = 10**9
+"""As good as no limit, and stored with each clip as a whole number of the database."""
+
+
 class MemorySettings(Frozen, allow_inf_nan=False):
     """Section 3.2 and 3.3: clip memories and the event graph."""
 
     density: Density = "normal"
+    clip_tokens: int = Field(
+        default=60_000,
+        ge=LEAST_CLIP_TOKENS,
+        le=MOST_CLIP_TOKENS,
+        description="for a clip's memory by a language model, all tries together",
+    )
+    hour_tokens: PositiveInt | None = Field(
+        default=None, description="the same for an hour of video, of which each clip has its share"
+    )
     patch_every: PositiveInt = 10
     same_fact: float = Field(default=0.85, gt=0, le=1)
     segments_min: PositiveInt = 3
@@ -65,6 +85,21 @@ class MemorySettings(Frozen, allow_inf_nan=False):
         if self.patch_every > self.segment_clips:
             raise ValueError("patch_every is more than segment_clips: no segment could cover it")
         return self
+
+
+class Stage(StrEnum):
+    """How much of the memory is searched: the steps of the paper's ablation."""
+
+    ENTITY = "entity graph"
+    EVENTS = "event nodes"
+    EDGES = "edges"
+    WHOLE = "perceptual buffer"
+
+    @property
+    def modes(self) -> tuple[Mode, ...]:
+        """The modes of searching that there are with it."""
+        known = (Mode.VIDEO, Mode.EVENT, Mode.NEIGHBOR, Mode.KEYFRAME)
+        return tuple(mode for mode in Mode if mode in known[: tuple(Stage).index(self) + 1])
 
 
 class AskSettings(Frozen):
@@ -96,6 +131,8 @@ class AskSettings(Frozen):
     character_memories: PositiveInt = 10
     skill_cosine: float = Field(default=0.45, ge=-1, le=1, description="section 3: above it")
     skill_tokens: int = Field(default=600, ge=0, description="room for skills in the prompt")
+    skills: bool = Field(default=True, description="whether questions are given skills")
+    memory: Stage = Field(default=Stage.WHOLE, description="how much of the memory is searched")
 
 
 class Settings(Frozen):
@@ -104,3 +141,16 @@ class Settings(Frozen):
     watch: WatchSettings = WatchSettings()
     memory: MemorySettings = MemorySettings()
     ask: AskSettings = AskSettings()
+
+    @property
+    def clip_budget(self) -> int:
+        """Tokens that a language model may take for the memory of one clip; each has as many."""
+        hour, clip = self.memory.hour_tokens, self.memory.clip_tokens
+        return clip if hour is None else min(clip, hour * self.watch.clip_ms // HOUR_MS)
+
+    @model_validator(mode="after")
+    def _is_enough(self) -> Self:
+        if self.clip_budget < LEAST_CLIP_TOKENS:
+            least = -(-LEAST_CLIP_TOKENS * HOUR_MS // self.watch.clip_ms)
+            raise ValueError(f"memory.hour_tokens is too little for these clips: at least {least}")
+        return self

@@ -253,6 +253,10 @@ class TimeUp(_Event):
     look: PositiveInt
 
 
+IMAGES = "images"
+"""Where it broke, if an image that was found could not be looked at."""
+
+
 class Failed(_Event):
     """Something broke; the machine went on or ended."""
 

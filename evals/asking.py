@@ -6,12 +6,17 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from domain.errors import InputError
 from evals.grid import Span
 from flows.desk import Desk
+from graphs.asker import Asker
 from graphs.batch import BatchQuestion, BatchResult, answered, run_batch, write_batch
+
+if TYPE_CHECKING:
+    from models.toolbox import Toolbox
+    from store.database import Store
 
 Told = Callable[[BatchResult], None]
 """Is given every answer as it comes."""
@@ -36,13 +41,19 @@ def ask_all(desk: Desk, questions: Sequence[BatchQuestion], out: Path | None, to
         NotFound: a question's video is not in the library.
     """
     workers = 1 if desk.profile.in_process else None
-    results = run_batch(desk.store, desk.toolbox, questions, workers=workers)
+    results = run_batch(desk.store, desk.toolbox, questions, workers=workers, make=_unlearned)
     if out is not None:
         _clear(out)
         results = write_batch(out, results)
     began = time.monotonic()
     lines, errors = _collect(results, told)
     return Batch(lines, errors, time.monotonic() - began)
+
+
+def _unlearned(store: Store, toolbox: Toolbox) -> Asker:
+    """Asks without skills: what was learned from these very questions must not count."""
+    ask = toolbox.profile.settings.ask.model_copy(update={"skills": False})
+    return Asker(store, toolbox, settings=ask)
 
 
 def _clear(out: Path) -> None:

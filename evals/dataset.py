@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from string import ascii_uppercase
 from typing import Self
@@ -61,10 +61,22 @@ class Dataset:
 
 
 @dataclass(frozen=True)
+class Counts:
+    """How much a whole data set holds, as its authors tell it; None and absent: they do not.
+
+    ``types`` counts the questions of a type; a question may be of several.
+    """
+
+    videos: int | None = None
+    questions: int | None = None
+    types: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Source:
     """A data set that Homer can read. ``where`` tells how to get it and how to lay it out.
 
-    ``read(folder)`` reads what its authors publish.
+    ``read(folder)`` reads what its authors publish; ``published`` is how much that is.
 
     Raises:
         InputError: by ``read``: a file is missing or is not what the authors publish.
@@ -75,3 +87,4 @@ class Source:
     licence: str
     where: str
     read: Callable[[Path], Dataset]
+    published: Counts = Counts()

@@ -11,16 +11,12 @@ from typing import Any
 from evals.asking import Batch, Told, ask_all, spans_of
 from evals.bars import Bar
 from evals.baseline import Baseline
-from evals.egolife_questions import EgoQuestion, read_ego_questions
+from evals.egolife_questions import QUESTIONS, TITLE, EgoQuestion, read_ego_questions
 from evals.scores import Score, Summary, by_type, judge, summary
 from flows.desk import Desk
 from memory.captions import read_captions
 from memory.imports import BATCH, Progress, import_track
 from memory.writers import make_writers
-
-CAPTIONS, QUESTIONS = "captions.jsonl.gz", "questions.json"
-"""What a folder of the data set holds."""
-TITLE = "egolife"
 
 IMPORT_S, ASK_S = 15 * 60.0, 10 * 60.0
 BETTER, POINTS = 1.5, 6.0

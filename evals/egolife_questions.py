@@ -5,14 +5,21 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from string import ascii_uppercase
+from typing import TYPE_CHECKING
 
 from pydantic import Field, ValidationError
 
 from domain.base import Frozen
 from domain.errors import InputError
 from evals.grid import Cells, Span, cells
-from graphs.batch import BatchQuestion
 from memory.captions import DAY_S
+
+if TYPE_CHECKING:
+    from graphs.batch import BatchQuestion
+
+CAPTIONS, QUESTIONS = "captions.jsonl.gz", "questions.json"
+"""What a folder of the data set holds."""
+TITLE = "egolife"
 
 DAYS = 366
 """Days beyond a year are taken for a mistake."""
@@ -68,6 +75,8 @@ class EgoQuestion(Frozen):
 
     def asked_of(self, video: str) -> BatchQuestion:
         """The question as a batch asks it."""
+        from graphs.batch import BatchQuestion
+
         return BatchQuestion(
             id=self.id,
             video=video,

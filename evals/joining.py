@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -30,12 +31,16 @@ class Scene:
     """A stretch of a clip without a cut in it, in milliseconds of that clip, and who is in it.
 
     ``people`` are those in view from left to right, each in their own part of the width.
+    ``heard`` is who of them speaks, where somebody does and it is known. ``beside`` is another
+    clip, and where in it, whose pictures are shown in the right half without their sound.
     """
 
     file: str
     start_ms: int
     end_ms: int
     people: tuple[str, ...] = ()
+    heard: str = ""
+    beside: tuple[str, int] | None = None
 
     @property
     def length_ms(self) -> int:
@@ -58,6 +63,14 @@ def person_at(scenes: Sequence[Scene], time_ms: int, middle: float) -> str | Non
     return None
 
 
+def heard_at(scenes: Sequence[Scene], start_ms: int, end_ms: int) -> Counter[str]:
+    """Milliseconds of a stretch by who is known to speak in it; "" where nobody is."""
+    edges, found = starts(scenes), Counter[str]()
+    for scene, low, high in zip(scenes, edges, edges[1:], strict=False):
+        found[scene.heard] += max(0, min(high, end_ms) - max(low, start_ms))
+    return +found
+
+
 def join(
     scenes: Sequence[Scene], folder: Path, out: Path, told: Callable[[], None] = lambda: None
 ) -> Path:
@@ -73,7 +86,7 @@ def join(
         video, audio = _streams(container)
         number = 0
         for scene in scenes:
-            for picture in _pictures(folder / scene.file, scene):
+            for picture in _pictures(folder, scene):
                 picture.pts, picture.time_base = number, Fraction(1, FPS)
                 container.mux(video.encode(picture))
                 number += 1
@@ -93,26 +106,39 @@ def _streams(container: Any) -> tuple[VideoStream, AudioStream]:
     return video, audio
 
 
-def _pictures(path: Path, scene: Scene) -> Iterator[av.VideoFrame]:
+def _pictures(folder: Path, scene: Scene) -> Iterator[av.VideoFrame]:
     """The picture that is shown at each frame of the scene, in the joined video's size."""
-    every = Pictures(path, probe(path), WatchSettings(sample_fps=FPS), scene.start_ms)
-    wanted = scene.length_ms // _FRAME_MS
+    wanted, start = scene.length_ms // _FRAME_MS, scene.start_ms
+    if scene.beside is None:
+        halves = [_fitted(folder / scene.file, start, wanted, WIDTH)]
+    else:
+        other, at = scene.beside
+        halves = [
+            _fitted(folder / scene.file, start, wanted, WIDTH // 2),
+            _fitted(folder / other, at, wanted, WIDTH // 2),
+        ]
+    for parts in zip(*halves, strict=True):
+        yield av.VideoFrame.from_ndarray(np.concatenate(parts, axis=1), "rgb24")
+
+
+def _fitted(path: Path, start_ms: int, wanted: int, width: int) -> Iterator[Any]:
+    """So many whole pictures, each as large as fits into ``width``, black around it."""
+    every = Pictures(path, probe(path), WatchSettings(sample_fps=FPS), start_ms)
     try:
         shown = (one.picture for one in every if one.picture is not None)
-        yield from map(_fitted, islice(shown, wanted))
+        yield from (_framed(picture, width) for picture in islice(shown, wanted))
     finally:
         every.close()
 
 
-def _fitted(picture: av.VideoFrame) -> av.VideoFrame:
-    """The whole picture as large as fits, black around it."""
-    scale = min(WIDTH / picture.width, HEIGHT / picture.height)
+def _framed(picture: av.VideoFrame, most: int) -> Any:
+    scale = min(most / picture.width, HEIGHT / picture.height)
     width, height = (int(side * scale) // 2 * 2 for side in (picture.width, picture.height))
     small = picture.reformat(width, height, "rgb24").to_ndarray()
-    canvas = np.zeros((HEIGHT, WIDTH, 3), np.uint8)
-    top, left = (HEIGHT - height) // 2, (WIDTH - width) // 2
+    canvas = np.zeros((HEIGHT, most, 3), np.uint8)
+    top, left = (HEIGHT - height) // 2, (most - width) // 2
     canvas[top : top + height, left : left + width] = small
-    return av.VideoFrame.from_ndarray(canvas, "rgb24")
+    return canvas
 
 
 def _samples(path: Path, scene: Scene) -> Any:

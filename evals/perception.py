@@ -13,6 +13,7 @@ from evals.bars import Bar
 from evals.diarization import SpeakerErrors
 from evals.joining import Scene, join, starts
 from evals.perception_faces import FaceReport, judge_joined, judge_marked, marked_faces, watch_faces
+from evals.perception_joins import JoinReport, judge_joins, watch_people
 from evals.perception_shots import ShotReport, judge_shots
 from evals.perception_voices import (
     TRANSCRIBED,
@@ -22,7 +23,7 @@ from evals.perception_voices import (
     judge_words,
     marked_recordings,
 )
-from evals.scenes import PEOPLE
+from evals.scenes import COMPANY, COMPANY_CLIP_MS, PEOPLE
 from evals.scratch import scratch_desk
 from models.profile import Profile
 from models.toolbox import Toolbox
@@ -60,6 +61,7 @@ class PerceptionReport:
     voices: tuple[VoiceReport, ...] = ()
     words: tuple[WordReport, ...] = ()
     shots: tuple[ShotReport, ...] = ()
+    joins: tuple[JoinReport, ...] = ()
     absent: tuple[str, ...] = ()
 
     @property
@@ -83,6 +85,8 @@ class PerceptionReport:
             if shot.reference is not None:
                 wanted = 100 * shot.reference.f1
                 bars.append(Bar(f"cuts, {shot.name}: F1, percent", 100 * shot.ours.f1, wanted))
+        wrong = "voices joined to a wrong face"
+        bars += [Bar(f"{wrong}, {one.name}", one.wrong, 0, most=True) for one in self.joins]
         return bars
 
 
@@ -115,12 +119,20 @@ def evaluate_perception(
     with tempfile.TemporaryDirectory(prefix="homer-eval-") as temporary:
         joined = job.joined(Path(temporary) / "joined.mp4")
         faces, shots = job.faces(joined), job.shots(joined)
-    if not (faces or voices or words or shots):
+        joins = job.joins(joined, Path(temporary) / "company.mp4")
+    if not (faces or voices or words or shots or joins):
         raise InputError(
             f"{folder}: none of the clips that are judged is there; name the folder that has "
             f"{MARKED}.mp4 and audio/pyannote_sample.flac"
         )
-    return PerceptionReport(faces, voices, words, shots, tuple(sorted(job.absent)))
+    return PerceptionReport(faces, voices, words, shots, joins, tuple(sorted(job.absent)))
+
+
+def in_clips_of(profile: Profile, clip_ms: int) -> Profile:
+    """The profile with clips of another length."""
+    watch = profile.settings.watch.model_copy(update={"clip_ms": clip_ms})
+    settings = profile.settings.model_copy(update={"watch": watch})
+    return profile.model_copy(update={"settings": settings})
 
 
 class _Job:
@@ -173,10 +185,30 @@ class _Job:
 
     def joined(self, path: Path) -> Path | None:
         """The joined video, where all its clips are there."""
-        if not self._has(*{scene.file for scene in self._scenes}):
+        return self._join(self._scenes, path)
+
+    def _join(self, scenes: Sequence[Scene], path: Path) -> Path | None:
+        beside = {scene.beside[0] for scene in scenes if scene.beside}
+        if not self._has(*{scene.file for scene in scenes}, *beside):
             return None
-        self._follow.start("joining", len(self._scenes))
-        return join(self._scenes, self._folder, path, self._follow.step)
+        self._follow.start("joining", len(scenes))
+        return join(scenes, self._folder, path, self._follow.step)
+
+    def joins(self, joined: Path | None, path: Path) -> tuple[JoinReport, ...]:
+        """Whose voices were found, where people speak alone in view and where nobody ever does."""
+        company, clip_ms = self._join(COMPANY, path), self._watch.clip_ms
+        videos = [("joined", joined, self._scenes, clip_ms)]
+        videos.append(("in company", company, COMPANY, COMPANY_CLIP_MS))
+        return tuple(
+            self._joins(name, path, scenes, ms) for name, path, scenes, ms in videos if path
+        )
+
+    def _joins(self, name: str, path: Path, scenes: Sequence[Scene], clip_ms: int) -> JoinReport:
+        profile = in_clips_of(self._profile, clip_ms)
+        clips = clips_of(probe(path).duration_ms, profile.settings.watch)
+        self._follow.start(f"voices and faces, {name}", len(clips))
+        with scratch_desk(profile, self._home) as desk:
+            return judge_joins(name, watch_people(desk, path, self._follow.step), scenes)
 
     def faces(self, joined: Path | None) -> tuple[FaceReport, ...]:
         """Who is who by each engine, on the marked clip and on the joined one."""

@@ -15,12 +15,11 @@ from pathlib import Path
 from domain.media import IdentityKind
 from evals.joining import WIDTH, Scene, person_at
 from evals.pairs import Pairs, count_pairs
+from evals.senses import OnlyPeople
 from flows.desk import Desk
 from flows.watching import open_video
 from memory.watch import remember
 from memory.writers import make_writers
-from models.ports import FaceEngine, Image, ImageEncoder, ObjectDetector, Samples, TextLine
-from models.toolbox import Toolbox
 from perception.decode import read_clips
 from perception.faces import overlap
 from perception.perceive import perceive
@@ -63,37 +62,6 @@ class FaceReport:
     missed: int = 0
 
 
-class _OnlyFaces:
-    """A profile's models of which only the one for faces has anything to say."""
-
-    def __init__(self, toolbox: Toolbox) -> None:
-        self.faces: FaceEngine = toolbox.faces
-        self.speech = toolbox.speech
-        self.speaker = toolbox.speaker
-        self.activity = _Silence()
-        self.screen = _Blank()
-        self.objects: ObjectDetector | None = None
-        self.images: ImageEncoder | None = None
-
-
-class _Silence:
-    """Nobody speaks."""
-
-    def spans(self, samples: Samples) -> list[tuple[int, int]]:  # noqa: ARG002 - the port's
-        """None."""
-        return []
-
-
-class _Blank:
-    """Nothing is written anywhere."""
-
-    name = "blank"
-
-    def read(self, image: Image) -> list[TextLine]:  # noqa: ARG002 - the port's
-        """None."""
-        return []
-
-
 def watch_faces(desk: Desk, path: Path, told: Callable[[], None]) -> list[FaceSeen]:
     """The faces of a video as they are remembered, clip after clip.
 
@@ -102,7 +70,8 @@ def watch_faces(desk: Desk, path: Path, told: Callable[[], None]) -> list[FaceSe
         path: the video.
         told: called after each clip.
     """
-    tools, writers = _OnlyFaces(desk.toolbox), make_writers(desk.toolbox, desk.profile)
+    tools = OnlyPeople(desk.toolbox, voices=False)
+    writers = make_writers(desk.toolbox, desk.profile)
     with open_video(desk, path) as work:
         for raw in read_clips(path, probe(path), desk.settings.watch):
             seen = perceive(raw, tools, desk.settings.watch)

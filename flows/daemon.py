@@ -25,6 +25,9 @@ from domain.errors import SetupError
 from store.home import Home
 
 HOST = "127.0.0.1"
+EVERYWHERE = {"0.0.0.0": HOST, "::": "::1"}  # noqa: S104
+"""Addresses that stand for all of this machine's, and one of those that each stands for."""
+
 PATIENCE_S = 120.0
 STOP_S = 15.0
 ANSWER_S = 5.0
@@ -38,11 +41,13 @@ class Running:
     pid: int
     began: float
     port: int
+    host: str = HOST
 
     @property
     def address(self) -> str:
-        """Where it listens, on this machine only."""
-        return f"http://{HOST}:{self.port}"
+        """Where this machine reaches it."""
+        host = EVERYWHERE.get(self.host, self.host)
+        return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
 
 
 class Daemon:
@@ -53,17 +58,22 @@ class Daemon:
         name: of the run file and the log.
         health: path that answers 200 when the server is ready.
         port: taken where it is free and none is remembered; 0 is any.
+        host: what it listens on.
     """
 
-    def __init__(self, home: Home, name: str, health: str, port: int = 0) -> None:
+    def __init__(self, home: Home, name: str, health: str, port: int = 0, host: str = HOST) -> None:
         self.home, self.name, self.log = home, name, home.logs / f"{name}.log"
-        self._health, self._port = health, port
+        self._health, self._port, self._host = health, port, host
         self._file = home.run / f"{name}.json"
 
     def address(self) -> str | None:
         """Where the server answers, or None where it does not."""
         found = self._alive()
         return found.address if found and self._answers(found) else None
+
+    def running(self) -> Running | None:
+        """The process, where it runs."""
+        return self._alive()
 
     def start(self, command: Callable[[int], Sequence[str]], env: Mapping[str, str]) -> str:
         """The running server's address; starts ``command(port)`` where there is none.
@@ -104,7 +114,7 @@ class Daemon:
                 start_new_session=True,
             )
         began = psutil.Process(process.pid).create_time()
-        running = Running(process.pid, began, port)
+        running = Running(process.pid, began, port, self._host)
         aside = self._file.with_suffix(".new")
         aside.write_text(json.dumps(asdict(running)))
         aside.replace(self._file)
@@ -149,17 +159,18 @@ class Daemon:
     def _read(self) -> Running | None:
         try:
             found = json.loads(self._file.read_text())
-            return Running(int(found["pid"]), float(found["began"]), int(found["port"]))
-        except (OSError, ValueError, TypeError, KeyError, OverflowError):
+            told = str(found.get("host", HOST))
+            return Running(int(found["pid"]), float(found["began"]), int(found["port"]), told)
+        except (OSError, ValueError, TypeError, KeyError, OverflowError, AttributeError):
             return None
 
     def _free_port(self) -> int:
         remembered = self._read()
-        for port in (remembered.port if remembered else 0, self._port, 0):
-            found = _bindable(port)
+        for port in (*([remembered.port] if remembered else []), self._port, 0):
+            found = _bindable(self._host, port)
             if found:
                 return found
-        raise SetupError(f"no port of {HOST} is free for the {self.name} server")
+        raise SetupError(f"no port of {self._host} can be had for the {self.name} server")
 
     @contextmanager
     def _lock(self) -> Iterator[None]:
@@ -186,10 +197,11 @@ def _process(running: Running | None) -> psutil.Process | None:
     return None
 
 
-def _bindable(port: int) -> int:
-    with socket.socket() as probe, suppress(OSError):
+def _bindable(host: str, port: int) -> int:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with suppress(OSError), socket.socket(family) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        probe.bind((HOST, port))
+        probe.bind((host, port))
         return int(probe.getsockname()[1])
     return 0
 

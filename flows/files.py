@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from domain.errors import HomerError, InputError, SetupError
+from domain.errors import HomerError, InputError
 from domain.settings import Subtitles
 from flows.desk import Desk
-from flows.server import api_url, environment
+from flows.reporting import connect, reporting
 from flows.steps import Listener, PlainSteps, watch
 from flows.watching import Watched, Watching, open_video
 
@@ -38,6 +37,7 @@ def watch_files(
     *,
     direct: bool = False,
     again: bool = False,
+    only: Collection[int] = (),
     subtitles: Subtitles | None = None,
 ) -> Iterator[Outcome]:
     """Watches file after file, giving what became of each.
@@ -48,6 +48,7 @@ def watch_files(
         listener: is told how it goes.
         direct: plain calls instead of a Prefect flow.
         again: try clips too that failed for good.
+        only: no other clips than these; empty: all.
         subtitles: whether subtitles that come with a file are used; None: as the settings say.
 
     Raises:
@@ -56,7 +57,7 @@ def watch_files(
     conductor = _Conductor(desk, listener, direct)
     for path in paths:
         try:
-            with open_video(desk, path, again=again, subtitles=subtitles) as work:
+            with open_video(desk, path, again=again, only=only, subtitles=subtitles) as work:
                 outcome = Outcome(path, conductor.run(work))
         except InputError as error:
             outcome = Outcome(path, error=error)
@@ -75,32 +76,16 @@ class _Conductor:
         if work.settled():
             return work.result()
         if not self._direct and self._api is None:
-            self._connect()
+            self._api = connect(self._desk.home, self._listener.said)
+            self._direct = self._api is None
         return self._plainly(work) if self._api is None else self._in_flow(work, self._api)
-
-    def _connect(self) -> None:
-        """Without Prefect's server the same steps run as plain calls: say so and go on."""
-        try:
-            self._api = api_url(self._desk.home)
-        except SetupError as error:
-            self._direct = True
-            self._listener.said(f"going on without Prefect: {error}")
 
     def _plainly(self, work: Watching) -> Watched:
         with PlainSteps() as steps:
             return watch(work, steps, self._listener)
 
     def _in_flow(self, work: Watching, api: str) -> Watched:
-        os.environ.update(environment(self._desk.home))
-        from prefect.settings import (
-            PREFECT_API_URL,
-            PREFECT_FLOWS_HEARTBEAT_FREQUENCY,
-            temporary_settings,
-        )
-
-        # With a heartbeat every flow waits up to a second for its thread to end.
-        settings = {PREFECT_API_URL: api, PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}
-        with temporary_settings(settings):
+        with reporting(self._desk.home, api):
             from flows.ingest import run
 
             return run(work, self._listener)

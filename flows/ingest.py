@@ -125,7 +125,7 @@ class Silent:
 def run(work: Watching, listener: Listener) -> Watched:
     """A flow run for the open video; runs of it that were killed are marked as such first."""
     tag = f"video:{work.video.id}"
-    _mark_killed(tag)
+    mark_killed(tag)
     token = _at_hand.set((work, listener))
     try:
         with tags(tag):
@@ -134,7 +134,7 @@ def run(work: Watching, listener: Listener) -> Watched:
         _at_hand.reset(token)
 
 
-def _mark_killed(tag: str) -> None:
+def mark_killed(tag: str) -> None:
     """A killed run stays "Running" for ever; we hold the video's lock, so it is dead."""
     running = FlowRunFilter(
         tags=FlowRunFilterTags(all_=[tag]),

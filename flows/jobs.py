@@ -1,6 +1,7 @@
 """Watching that goes on beside whoever began it: a process of its own, found again by a file.
 
 ``HOMER_HOME/run/ingest-ID.json`` says what is watched by which process; its words are in the log.
+How it ended it says itself (``flows.ends``): one that says nothing and is gone was killed.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import secrets
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -20,6 +21,8 @@ import psutil
 
 from domain.errors import InputError
 from flows.daemon import Running, alive, log_file
+from flows.ends import END, STOPPED, Stage, stage_at_end, tell_end
+from flows.retrying import Retry
 from perception.source import find_media
 from store.home import Home
 
@@ -29,20 +32,32 @@ TAIL = 8_000
 
 @dataclass(frozen=True)
 class Job:
-    """A process that watches ``sources``, and the last that it said."""
+    """A process that watches ``sources``, and the last that it said; ``arguments`` begin it."""
 
     id: str
     pid: int
     began: float
     sources: tuple[str, ...]
-    running: bool
+    arguments: tuple[str, ...]
+    stage: Stage
     said: tuple[str, ...]
 
     @property
+    def running(self) -> bool:
+        """Whether it watches at this moment."""
+        return self.stage is Stage.WATCHING
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether it ended before its work was done, so that it can be gone on with."""
+        return self.stage in (Stage.PAUSED, Stage.KILLED)
+
+    @property
     def errors(self) -> tuple[str, ...]:
-        """What it complained of."""
+        """What it complained of; that it was asked to stop is no complaint."""
         told = (line for line in self.said if line.startswith("homer:"))
-        return tuple(line.removeprefix("homer:").strip() for line in told)
+        every = (line.removeprefix("homer:").strip() for line in told)
+        return tuple(line for line in every if not line.startswith("stopped"))
 
     def watches(self, path: str | None) -> bool:
         """Whether a file is among what it watches."""
@@ -52,6 +67,8 @@ class Job:
 
 class Jobs:
     """The watching processes of a data directory."""
+
+    command: Sequence[str] = (sys.executable, "-m", "cli")
 
     def __init__(self, home: Home) -> None:
         self._home = home
@@ -75,48 +92,74 @@ class Jobs:
         Raises:
             InputError: one is not there, or there is no video or audio in them.
         """
-        files = [source.expanduser().absolute() for source in sources]
-        if not find_media(files):
+        files = [str(source.expanduser().absolute()) for source in sources]
+        if not find_media(map(Path, files)):
             raise InputError("there is no video or audio file in there")
         options = [*(("--profile", profile) if profile else ()), *(("--again",) if again else ())]
         options += ["--direct"] if direct else []
-        command = [sys.executable, "-m", "cli", "ingest", *options, "--", *map(str, files)]
-        return self._launch(command, files)
+        return self._launch(["ingest", *options, "--", *files], files)
+
+    def retry(self, wanted: Retry, *, direct: bool = False) -> str:
+        """Try clips again in a process of its own; returns the job's id."""
+        options = [f"--clip={index}" for index in wanted.indices]
+        options += ["--direct"] if direct else []
+        return self._launch(["retry", *options, "--", wanted.video.id], [str(wanted.path)])
+
+    def go_on(self, job: str) -> None:
+        """Begin a job anew that has ended, which goes on where it was."""
+        found = self._find(job)
+        if found is not None and not found.running:
+            self._launch(found.arguments, found.sources)
 
     def every(self) -> list[Job]:
         """All jobs that are not dismissed, the latest first."""
         found = [self._read(path) for path in self._home.run.glob(f"{PREFIX}*.json")]
         return sorted((one for one in found if one), key=lambda one: one.began, reverse=True)
 
+    def unclaimed(self, sources: Iterable[str]) -> list[str]:
+        """Those of these files that no job watches, or can go on to watch."""
+        claims = [one for one in self.every() if one.running or one.unfinished]
+        return [path for path in sources if not any(one.watches(path) for one in claims)]
+
     def pause(self, job: str) -> None:
         """Ask a job that runs to stop: nothing is lost, and it can be gone on with."""
-        found = next((one for one in self.every() if one.id == job), None)
+        found = self._find(job)
         if found is not None and found.running:
+            tell_end(self._end(job), STOPPED)
             with suppress(ProcessLookupError):
                 os.kill(found.pid, _stop())
 
     def dismiss(self, job: str) -> None:
         """Forget a job that has ended."""
-        if any(one.id == job and not one.running for one in self.every()):
-            self._file(job).unlink(missing_ok=True)
-            self._log(job).unlink(missing_ok=True)
+        found = self._find(job)
+        if found is not None and not found.running:
+            for path in (self._file(job), self._log(job), self._end(job)):
+                path.unlink(missing_ok=True)
 
-    def _launch(self, command: Sequence[str], files: Sequence[Path]) -> str:
+    def _find(self, job: str) -> Job | None:
+        return next((one for one in self.every() if one.id == job), None)
+
+    def _launch(self, arguments: Sequence[str], sources: Sequence[str]) -> str:
+        """Begins a job, in whose place those go that had the same to watch and have ended."""
+        before = [one.id for one in self.every() if one.sources == tuple(sources)]
         job = secrets.token_hex(4)
         self._home.make()
+        told = {"HOMER_HOME": str(self._home.root), END: str(self._end(job))}
         with log_file(self._log(job)) as log:
             process = subprocess.Popen(
-                command,
+                [*self.command, *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                env={**os.environ, "HOMER_HOME": str(self._home.root)},
+                env={**os.environ, **told},
                 cwd=self._home.root,
                 start_new_session=True,
             )
-        began = psutil.Process(process.pid).create_time()
-        told = {**asdict(Running(process.pid, began, 0)), "sources": [str(one) for one in files]}
-        self._file(job).write_text(json.dumps(told))
+        running = Running(process.pid, psutil.Process(process.pid).create_time(), 0)
+        row = {**asdict(running), "sources": [*sources], "arguments": [*arguments]}
+        self._file(job).write_text(json.dumps(row))
+        for one in before:
+            self.dismiss(one)
         return job
 
     def _read(self, path: Path) -> Job | None:
@@ -124,14 +167,20 @@ class Jobs:
         try:
             told = json.loads(path.read_text())
             running = Running(int(told["pid"]), float(told["began"]), 0)
-            sources = tuple(str(one) for one in told["sources"])
+            sources, arguments = (tuple(map(str, told[of])) for of in ("sources", "arguments"))
         except (OSError, ValueError, TypeError, KeyError, OverflowError):
             return None
+        # Looked at first: a process that ends in between has then said how.
+        lives = alive(running)
+        stage = Stage.WATCHING if lives else stage_at_end(self._end(job))
         said = tuple(_tail(self._log(job)))
-        return Job(job, running.pid, running.began, sources, alive(running), said)
+        return Job(job, running.pid, running.began, sources, arguments, stage, said)
 
     def _file(self, job: str) -> Path:
         return self._home.run / f"{PREFIX}{job}.json"
+
+    def _end(self, job: str) -> Path:
+        return self._home.run / f"{PREFIX}{job}.end"
 
     def _log(self, job: str) -> Path:
         return self._home.logs / f"{PREFIX}{job}.log"

@@ -1,49 +1,30 @@
-"""Learning from judged answers, batch after batch."""
+"""Learning as a Prefect flow, run after each batch of judged answers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from contextlib import contextmanager
+from contextvars import ContextVar
 
-from memory.retrieval.words import content_words
-from nodes.reasoners.wording import kind_of
-from skills.learn import BATCH, Learned, learn
-from skills.llm_writer import LlmSkillWriter
-from skills.writer import LocalSkillWriter, SkillWriter
-from store.queries.calls import NewCall, add_call
+from prefect import flow
 
-if TYPE_CHECKING:
-    from domain.asking import Question
-    from flows.desk import Desk
-    from models.chat import CallRecord, StructuredChat
+from flows.desk import Desk
+from flows.learning import learn_all
+
+_at_hand: ContextVar[Desk] = ContextVar("desk at hand")
 
 
-def learn_all(desk: Desk) -> Iterator[Learned]:
-    """Learn from every answer that was judged since the last time, a batch at a time."""
-    writer = skill_writer(desk)
-    while True:
-        batch = learn(desk.store, writer, content_words)
-        if batch.answers:
-            yield batch
-        if batch.answers < BATCH:
-            return
+@contextmanager
+def at_hand(desk: Desk) -> Iterator[None]:
+    """Flows that run in here learn in this library, with these models."""
+    token = _at_hand.set(desk)
+    try:
+        yield
+    finally:
+        _at_hand.reset(token)
 
 
-def skill_writer(desk: Desk) -> SkillWriter:
-    """The profile's writer: its language model where it has one, whose calls are recorded."""
-    if desk.profile.reasoner == "local":
-        return LocalSkillWriter()
-
-    def keep(call: CallRecord) -> None:
-        with desk.store.begin() as session:
-            add_call(session, NewCall(**vars(call)))
-
-    def chat() -> StructuredChat:
-        return desk.toolbox.chat("learner", keep)
-
-    return LlmSkillWriter(chat)
-
-
-def type_of(question: Question) -> str:
-    """The type that the data set gave a question, else what its words say."""
-    return question.type or str(kind_of(question.text))
+@flow(name="learn", flow_run_name="after batch {batch}", validate_parameters=False)
+def learn(batch: int) -> int:  # noqa: ARG001 - the run is named after it
+    """Learn from every answer that was judged since the last time; returns how many those are."""
+    return sum(one.answers for one in learn_all(_at_hand.get()))

@@ -71,6 +71,8 @@ def watch(work: Watching, steps: Steps, listener: Listener) -> Watched:
     pending = work.begin()
     total = work.state().clips
     listener.opened(work.video, total, total - len(pending))
+    for remark in work.remarks:
+        listener.said(remark)
     ahead = steps.perceive(work, pending[0]) if pending else None
     for clip, following in zip_longest(pending, pending[1:]):
         error = _failure(ahead)
@@ -83,7 +85,7 @@ def watch(work: Watching, steps: Steps, listener: Listener) -> Watched:
             listener.failed(work.video, clip, error)
         if (clip + 1) % work.desk.settings.memory.patch_every == 0:
             steps.weave(work, final=False)
-    steps.weave(work, final=True)
+    steps.weave(work, final=work.seen_to_the_end())
     return work.finish()
 
 

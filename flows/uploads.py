@@ -9,6 +9,12 @@ from pathlib import Path
 from store.home import Home
 
 LONGEST = 100
+MOST_BYTES = 200
+"""Of a name without its ending; a file system takes 255 in all."""
+DIGITS = 16
+"""Of the digest of what is in a file: the id of its video, and the folder of its upload."""
+
+_ID = re.compile(f"[0-9a-f]{{{DIGITS}}}")
 _OTHER = re.compile(r"[^\w .()\-]+")
 
 
@@ -18,7 +24,7 @@ def keep_upload(home: Home, name: str, data: bytes) -> Path:
     The folder is the digest of what is in it. Of the name only letters, digits and a few signs
     stay, so that it chooses no place.
     """
-    folder = home.uploads / hashlib.sha256(data).hexdigest()[:16]
+    folder = home.uploads / hashlib.sha256(data).hexdigest()[:DIGITS]
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     path = folder / safe_name(name)
     if not path.exists():
@@ -28,15 +34,34 @@ def keep_upload(home: Home, name: str, data: bytes) -> Path:
     return path
 
 
-def drop_upload(home: Home, path: str | None) -> bool:
-    """Removes a file where it is an upload; False where it is somebody's own, which stays."""
-    found = Path(path) if path else None
-    if found is None or home.uploads not in found.parents or not found.is_file():
+def uploads_of(home: Home, video: str) -> list[Path]:
+    """The files of a video as the app kept them; what else lies beside them is somebody's own.
+
+    Args:
+        home: the data directory.
+        video: the id, which is the digest of what is in the file.
+    """
+    folder = home.uploads / video
+    if not _ID.fullmatch(video) or folder.is_symlink() or not folder.is_dir():
+        return []
+    return [path for path in sorted(folder.iterdir()) if _is_kept(path, video)]
+
+
+def drop_uploads(home: Home, video: str) -> list[Path]:
+    """Removes the files of a video that the app kept; returns what is gone."""
+    gone = uploads_of(home, video)
+    for path in gone:
+        path.unlink()
+    if gone and not any(gone[0].parent.iterdir()):
+        gone[0].parent.rmdir()
+    return gone
+
+
+def _is_kept(path: Path, video: str) -> bool:
+    if path.is_symlink() or not path.is_file():
         return False
-    found.unlink()
-    if not any(found.parent.iterdir()):
-        found.parent.rmdir()
-    return True
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:DIGITS] == video
 
 
 def safe_name(name: str) -> str:
@@ -45,4 +70,5 @@ def safe_name(name: str) -> str:
     stem, dot, suffix = last.rpartition(".")
     plain = " ".join(_OTHER.sub(" ", stem if dot else last).split()).strip(". ")
     ending = re.sub(r"\W", "", suffix)[:8] if dot else ""
-    return f"{plain[:LONGEST].strip() or 'video'}{'.' + ending if ending else ''}"
+    stem = plain[:LONGEST].encode()[:MOST_BYTES].decode(errors="ignore").strip()
+    return f"{stem or 'video'}{'.' + ending if ending else ''}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -67,14 +67,20 @@ class Watching:
         beside: Accompaniment,
         *,
         again: bool = False,
+        only: Collection[int] = (),
     ) -> None:
         self.desk, self.path, self.video = desk, path, video
-        self._info, self._beside, self._again = info, beside, again
+        self._info, self._beside, self._again, self._only = info, beside, again, only
         self._reader: Iterator[RawClip] | None = None
         self._raw: RawClip | None = None
         self._ready: dict[int, Perceived] = {}
         self._took: dict[int, float] = {}
         self._fresh = 0
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What a person should know of the source before it is watched."""
+        return self._beside.unread
 
     @cached_property
     def writers(self) -> Writers:
@@ -82,10 +88,10 @@ class Watching:
         return make_writers(self.desk.toolbox, self.desk.profile)
 
     def pending(self) -> list[int]:
-        """Clips that are not in memory yet, in order."""
+        """Clips that this run is to watch and that are not in memory yet, in order."""
         with self.desk.store.begin() as session:
             left = clip_rows.next_clips(session, self.video.id, again=self._again)
-        return [clip.index for clip in left]
+        return [clip.index for clip in left if not self._only or clip.index in self._only]
 
     def state(self) -> VideoState:
         """How far the video is.
@@ -153,10 +159,20 @@ class Watching:
                 session, self.video.id, clip, ClipState.FAILED, error=str(error) or repr(error)
             )
 
+    def seen_to_the_end(self) -> bool:
+        """Whether every clip was watched or given up, so that no other will come."""
+        state = self.state()
+        return state.done + state.failed == state.clips
+
     def finish(self) -> Watched:
-        """Mark the video as done, or as failed where clips could not be watched."""
+        """Mark the video as done, or as failed where clips could not be watched.
+
+        One that was paused, and of which only some clips were tried again, stays as it was.
+        """
         failed = self.state().failed
-        if failed:
+        if not self.seen_to_the_end():
+            self._mark(video_rows.WATCHING)
+        elif failed:
             self._mark(video_rows.FAILED, f"{failed} clips could not be watched")
         else:
             self._mark(video_rows.DONE)
@@ -192,7 +208,12 @@ class Watching:
 
 @contextmanager
 def open_video(
-    desk: Desk, path: Path, *, again: bool = False, subtitles: Subtitles | None = None
+    desk: Desk,
+    path: Path,
+    *,
+    again: bool = False,
+    only: Collection[int] = (),
+    subtitles: Subtitles | None = None,
 ) -> Iterator[Watching]:
     """The video of ``path`` with its row and clips in the store; nobody else may watch it.
 
@@ -200,6 +221,7 @@ def open_video(
         desk: the store and the models.
         path: a media file.
         again: try clips too that failed for good.
+        only: no other clips than these; empty: all.
         subtitles: whether subtitles that come with it are used; None: as the settings say, or as
             it was begun.
 
@@ -226,7 +248,8 @@ def open_video(
                 clip_rows.refuse_other_clips(session, video, clips)
             # A known video keeps its title, whatever the file is called by now.
             video = video_rows.find_video(session, video.id)
-        yield Watching(desk, path, info, video, beside or Accompaniment(), again=again)
+        company = beside or Accompaniment()
+        yield Watching(desk, path, info, video, company, again=again, only=only)
 
 
 def _video(
@@ -258,8 +281,13 @@ def is_watched(home: Home, video: str) -> bool:
 
     The lock is only looked at: whoever is about to begin finds it free.
     """
+    return is_locked(_lock_of(home, video))
+
+
+def is_locked(path: Path) -> bool:
+    """Whether some process holds the lock of a file; it is only looked at."""
     try:
-        inode = _lock_of(home, video).stat().st_ino
+        inode = path.stat().st_ino
         locks = LOCKS.read_text().splitlines()
     except OSError:
         return False

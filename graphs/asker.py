@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, cast
@@ -15,6 +15,7 @@ from domain.asking import Question
 from domain.errors import DatabaseError, InputError
 from domain.forks import ForkEdit
 from domain.live import Tell
+from domain.settings import AskSettings
 from domain.trajectory import Ended, Event, Failed, Forked, QuestionAsked, Setup
 from domain.view import MemoryView
 from graphs.ask import Asked, StoppedEarly
@@ -41,6 +42,8 @@ from store.queries.trajectories import (
 )
 
 if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
     from graphs.desks import Desks
     from models.toolbox import Toolbox
     from store.database import Store
@@ -51,6 +54,9 @@ BROKEN_OFF = "machine"
 
 DONE = "done"
 
+Linked = Callable[["Session", str], None]
+"""Is given the open transaction and the id of the trajectory that is begun in it."""
+
 
 class Asker:
     """Asks any number of questions of one memory, from any number of threads.
@@ -59,33 +65,49 @@ class Asker:
         store: the memory.
         toolbox: the models of a profile.
         desks: what a run works with; the default is what the profile names.
+        settings: other than the profile's, for runs that have none on record.
     """
 
-    def __init__(self, store: Store, toolbox: Toolbox, desks: Desks | None = None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        toolbox: Toolbox,
+        desks: Desks | None = None,
+        settings: AskSettings | None = None,
+    ) -> None:
         from graphs.desks import ProfileDesks
 
         self._store = store
         self._profile = toolbox.profile
-        self._desks = desks or ProfileDesks(store, toolbox)
+        self._settings = settings or self._profile.settings.ask
+        self._desks = desks or ProfileDesks(store, toolbox, self._settings)
         self._checkpoints = Checkpoints(store, BOUNDARIES)
         self._claims = self._checkpoints.claims
         self._graph = build(self._checkpoints.saver)
 
-    def ask(self, question: Question, on_event: Tell | None = None) -> Asked:
+    def ask(
+        self, question: Question, on_event: Tell | None = None, linked: Linked | None = None
+    ) -> Asked:
         """Answer one question; see ``graphs.ask.ask``.
+
+        ``linked`` is called in the transaction that puts the question on record.
 
         Raises:
             StoppedEarly: Ctrl-C was pressed; it has the best answer so far.
         """
-        return self.run(*self.begin(question, on_event))
+        return self.run(*self.begin(question, on_event, linked))
 
-    def begin(self, question: Question, on_event: Tell | None = None) -> tuple[State, Desk]:
+    def begin(
+        self, question: Question, on_event: Tell | None = None, linked: Linked | None = None
+    ) -> tuple[State, Desk]:
         """Put a question on record: the state to start from, and what its run works with."""
         with self._store.begin() as session:
             view = view_of(session, question.videos, question.as_of_ms)
             trajectory = secrets.token_hex(8)
             name = self._profile.name
             add_trajectory(session, trajectory, question, view, MACHINE, name)
+            if linked is not None:
+                linked(session, trajectory)
         recorder = self._recorder(trajectory, on_event)
         self._claim(trajectory)
         faults.fault_point(faults.FaultPoint.QUESTION_ADDED)
@@ -180,7 +202,7 @@ class Asker:
 
     def _desk(self, view: MemoryView, recorder: Recorder, state: State) -> Desk:
         """What the run works with, having spent what ``state`` says."""
-        settings = recorder.setup.settings if recorder.setup else self._profile.settings.ask
+        settings = recorder.setup.settings if recorder.setup else self._settings
         meter = Meter(settings, state.get("tokens", 0), state.get("clock", 0.0))
         meter.follow(recorder, state.get("looks", 0))
         return self._desks.desk(view, recorder, meter)

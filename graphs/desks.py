@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from domain.settings import AskSettings
+from domain.settings import AskSettings, Stage
 from domain.view import MemoryView
 from memory.corrected import people_in
 from memory.retrieval.cite import cite
@@ -22,6 +22,7 @@ from nodes.recorder import Recorder
 from skills.shelf import Shelf
 
 if TYPE_CHECKING:
+    from memory.retrieval.retrievers import Retrievers
     from models.toolbox import Toolbox
     from store.database import Store
 
@@ -34,23 +35,31 @@ class Desks(Protocol):
 
 
 class ProfileDesks:
-    """The profile's reasoner over the profile's retrievers, which all runs share."""
+    """The profile's reasoner over the profile's retrievers, which all runs share.
 
-    def __init__(self, store: Store, toolbox: Toolbox) -> None:
+    Args:
+        store: the memory.
+        toolbox: the models of a profile.
+        ask: settings other than the profile's, for runs that have none on record.
+    """
+
+    def __init__(self, store: Store, toolbox: Toolbox, ask: AskSettings | None = None) -> None:
         from memory.retrieval.retrievers import Retrievers
 
         self._store, self._toolbox = store, toolbox
-        self._settings = toolbox.profile.settings
-        self._memory = Retrievers(store, toolbox, self._settings)
+        self._ask = ask or toolbox.profile.settings.ask
+        whole = Retrievers(store, toolbox, toolbox.profile.settings)
+        self._memories = {stage: whole.within(stage) for stage in Stage}
         self._skills = Shelf(store, toolbox)
 
     def desk(self, view: MemoryView, recorder: Recorder, meter: Meter) -> Desk:
         """A desk for a run over ``view``."""
         known = recorder.setup
-        settings = known.settings if known else self._settings.ask
+        settings = known.settings if known else self._ask
+        memory = self._memories[settings.memory]
         return Desk(
-            reasoner=self._reasoner(recorder, meter, settings),
-            memory=self._memory,
+            reasoner=self._reasoner(recorder, meter, settings, memory),
+            memory=memory,
             cite=lambda refs: self._cite(view, refs),
             settings=settings,
             recorder=recorder,
@@ -81,9 +90,11 @@ class ProfileDesks:
             )
         )
 
-    def _reasoner(self, recorder: Recorder, meter: Meter, settings: AskSettings) -> Reasoner:
+    def _reasoner(
+        self, recorder: Recorder, meter: Meter, settings: AskSettings, memory: Retrievers
+    ) -> Reasoner:
         if self._toolbox.profile.reasoner == "local":
-            return LocalReasoner(RecordedRanker(self._memory, recorder))
+            return LocalReasoner(RecordedRanker(memory, recorder))
         toolbox, store = self._toolbox, self._store
 
         def open_chat(sink: Sink, replay: Replay) -> StructuredChat:

@@ -9,6 +9,7 @@ from models.chat import CallRecord, Recorded
 from store.database import Store
 from store.queries.calls import NewCall, add_call, call_of_video
 from store.queries.clips import tried_at
+from store.queries.videos import hold_video
 
 
 class Recording:
@@ -31,11 +32,12 @@ class Recording:
         self._met: Counter[str] = Counter()
 
     def keep(self, call: CallRecord) -> None:
-        """Store a call that was made."""
+        """Store a call that was made; not of a video that was deleted meanwhile."""
         self._met[call.request_hash] += call.reply is not None
+        new = NewCall(**asdict(call), video_id=self._video, clip=self._clip)
         with self._store.begin() as session:
-            new = NewCall(**asdict(call), video_id=self._video, clip=self._clip)
-            add_call(session, new)
+            if hold_video(session, self._video):
+                add_call(session, new)
 
     def served(self, request: str) -> Recorded | None:
         """What the model said to this request in a run that was broken off, if it did."""

@@ -81,13 +81,15 @@ def list_people(store: Store, video: str) -> list[KnownPerson]:
         Ambiguous: several do.
     """
     with store.begin(snapshot=True) as session:
-        return known_people(session, cast_of(session, video))
+        cast = cast_of(session, video)
+        return known_people(session, cast, cast.people)
 
 
-def known_people(session: Session, cast: Cast) -> list[KnownPerson]:
-    """The people of ``cast`` as one may speak of them, in its order."""
-    times = stored.appearances_of(session, cast.video.id)
-    return [_known(cast, one, times) for one in cast.people]
+def known_people(session: Session, cast: Cast, people: Sequence[CharacterAt]) -> list[KnownPerson]:
+    """Some people of ``cast`` as one may speak of them, in their order."""
+    rows = [row for one in people for row in one.members]
+    times = stored.appearances_of(session, cast.video.id, rows)
+    return [_known(cast, one, times) for one in people]
 
 
 def rename(store: Store, video: str, person: str, name: str) -> Correction:

@@ -1,18 +1,21 @@
-"""A video as its page shows it: events with what joins them, and clips a page at a time."""
+"""A video as its page shows it: events with what joins them, and clips, a page at a time."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+
+from sqlalchemy.orm import Session
 
 from domain.base import Frozen
 from domain.events import Edge, Segment
 from domain.media import Video
+from domain.time import TimeSpan
 from memory.corrected import characters_at
 from memory.library import ShownClip, shown_clips, shown_segment
+from memory.people import People
 from store.database import Store
-from store.queries import clips, events
+from store.queries import clips, events, graph
 from store.queries.frames import Frame, frames_of
-from store.queries.videos import find_video
 
 
 class Link(Frozen):
@@ -24,19 +27,18 @@ class Link(Frozen):
 
 
 class Graph(Frozen):
-    """The events of a video by time, and what joins them."""
+    """Some events of a video by time, and what joins them; ``total`` counts all its events."""
 
     segments: tuple[Segment, ...]
     links: tuple[Link, ...]
+    total: int
 
-    def segment(self, number: int | None) -> Segment | None:
-        """The segment of that id."""
-        return next((one for one in self.segments if one.id == number), None)
 
-    def of(self, segment: Segment) -> list[Link]:
-        """The links that a segment has, those that lead away first."""
-        away = [one for one in self.links if one.source.id == segment.id]
-        return [*away, *(one for one in self.links if one.target.id == segment.id)]
+class Opened(Frozen):
+    """One event with the links that it has, those that lead away first."""
+
+    segment: Segment
+    links: tuple[Link, ...]
 
 
 class Reel(Frozen, arbitrary_types_allowed=True):
@@ -47,23 +49,45 @@ class Reel(Frozen, arbitrary_types_allowed=True):
     total: int
 
 
-def graph_of(store: Store, video: str) -> Graph:
-    """The event graph of a video as it is now.
-
-    Raises:
-        NotFound: no video goes by that name.
-        Ambiguous: several do.
-    """
+def graph_of(store: Store, video: str, offset: int = 0, limit: int = 300) -> Graph:
+    """``limit`` events of a video as it is now, from the ``offset``-th on, by time."""
     with store.begin(snapshot=True) as session:
-        found = find_video(session, video)
-        last = clips.view_of(session, [found.id]).scopes[0].last_clip
-        people = characters_at(session, found.id, last)
-        spans = {clip.index: clip.span for clip in clips.clips_of(session, found.id)}
-        rows = events.segments_at(session, found.id, last)
-        shown = [shown_segment(events.as_segment(found.id, one, spans), people) for one in rows]
-        edges = [events.as_edge(one) for one in events.edges_at(session, found.id, last)]
-    segments = sorted(shown, key=lambda s: (s.span.start_ms, s.span.end_ms, s.id))
-    return Graph(segments=tuple(segments), links=tuple(_links(segments, edges)))
+        last = _last(session, video)
+        found = graph.segments_in_time(session, video, last, offset, limit)
+        edges = graph.edges_among(session, [one.id for one in found], last)
+        total = graph.count_segments(session, video, last)
+        shown = _told(session, video, last, found)
+    return Graph(segments=tuple(shown), links=tuple(_links(shown, edges)), total=total)
+
+
+def opened(store: Store, video: str, segment: int) -> Opened | None:
+    """An event of a video as it is now; None where the video has none of that id."""
+    with store.begin(snapshot=True) as session:
+        last = _last(session, video)
+        edges = graph.edges_touching(session, segment, last)
+        ends = {end for edge in edges for end in (edge.source, edge.target)} | {segment}
+        found = graph.segments_named(session, video, last, sorted(ends))
+        shown = _told(session, video, last, found)
+    away_first = sorted(edges, key=lambda edge: edge.source != segment)
+    links = tuple(_links(shown, away_first))
+    return next((Opened(segment=one, links=links) for one in shown if one.id == segment), None)
+
+
+def count_events(store: Store, video: str) -> int:
+    """How many events a video has as it is now."""
+    with store.begin() as session:
+        return graph.count_segments(session, video, _last(session, video))
+
+
+def _last(session: Session, video: str) -> int:
+    return clips.view_of(session, [video]).scopes[0].last_clip
+
+
+def _told(session: Session, video: str, last: int, found: Iterable[Segment]) -> list[Segment]:
+    """The segments with names in place of tags."""
+    known = characters_at(session, video, last)
+    people = People(characters=tuple(one.character for one in known))
+    return [shown_segment(one, people) for one in found]
 
 
 def _links(segments: Sequence[Segment], edges: Sequence[Edge]) -> list[Link]:
@@ -80,7 +104,7 @@ def reel(store: Store, video: Video, offset: int, limit: int) -> Reel:
     with store.begin(snapshot=True) as session:
         total = clips.count_clips(session, video.id)
         stored = clips.some_clips(session, video.id, offset, limit)
-        last = clips.view_of(session, [video.id]).scopes[0].last_clip
+        last = _last(session, video.id)
         people = characters_at(session, video.id, last)
         shown = tuple(shown_clips(session, video.id, stored, people, last))
         frames = frames_of(session, video.id, [clip.index for clip in stored])
@@ -88,13 +112,8 @@ def reel(store: Store, video: Video, offset: int, limit: int) -> Reel:
     return Reel(clips=shown, frames=by_clip, total=total)
 
 
-def clip_spans(store: Store, video: str, numbers: Sequence[int]) -> list[ShownClip]:
-    """Those of these clips that are there, without what is remembered of them."""
+def clip_spans(store: Store, video: str, numbers: Sequence[int]) -> list[TimeSpan]:
+    """When those of these clips are that are there, in order."""
     with store.begin() as session:
-        stored = clips.clips_of(session, video)
-    wanted = set(numbers)
-    return [
-        ShownClip(index=one.index, span=one.span, state=one.state, error=one.error, lines=())
-        for one in stored
-        if one.index in wanted
-    ]
+        found = events.clip_spans(session, video, numbers)
+    return [span for _, span in sorted(found.items())]

@@ -32,7 +32,7 @@ __all__ = [
     "Checked",
     "LibraryEntry",
     "Portrait",
-    "all_videos",
+    "all_titles",
     "check_video",
     "delete",
     "dump_lines",
@@ -94,6 +94,7 @@ class ShownClip(Frozen):
     """A clip with what is remembered of it, line by line, with who said it.
 
     ``attempts`` counts how often it failed; ``given_up``: it is tried again only when asked for.
+    ``budget``: tokens a language model might take for it; ``left_out``: what it was not shown.
     """
 
     index: int
@@ -103,6 +104,8 @@ class ShownClip(Frozen):
     attempts: int = 0
     given_up: bool = False
     cost: Cost = Cost()
+    budget: int | None = None
+    left_out: tuple[str, ...] = ()
     lines: tuple[ShownLine, ...]
     objects: tuple[SeenObject, ...] = Field(default=(), description="things on its keyframes")
 
@@ -185,10 +188,10 @@ def named_or_only(session: Session, names: Sequence[str]) -> tuple[str, ...]:
     return (known[0].id,) if len(known) == 1 else ()
 
 
-def all_videos(store: Store) -> dict[str, Video]:
-    """Every video by id, by title."""
+def all_titles(store: Store) -> dict[str, str]:
+    """The title of every video by its id, by title, then id."""
     with store.begin() as session:
-        return {video.id: video for video in videos.list_videos(session)}
+        return videos.titles(session)
 
 
 def videos_named(store: Store, ids: Sequence[str]) -> dict[str, Video]:
@@ -217,6 +220,7 @@ def _portrait(session: Session, video: Video, last: int) -> Portrait:
     stored = clips.clips_of(session, video.id)
     spans = {clip.index: clip.span for clip in stored}
     people = characters_at(session, video.id, last)
+    named = People(characters=tuple(one.character for one in people))
     segments = events.segments_at(session, video.id, last)
     shown = tuple(shown_clips(session, video.id, stored, people, last))
     return Portrait(
@@ -228,7 +232,7 @@ def _portrait(session: Session, video: Video, last: int) -> Portrait:
         clips=shown,
         people=tuple(_person(one) for one in people),
         segments=tuple(
-            shown_segment(events.as_segment(video.id, one, spans), people) for one in segments
+            shown_segment(events.as_segment(video.id, one, spans), named) for one in segments
         ),
         edges=tuple(events.as_edge(one) for one in events.edges_at(session, video.id, last)),
         pending=_pending(_patches(session, video.id, last)),
@@ -275,6 +279,8 @@ def shown_clips(
             attempts=clip.attempts,
             given_up=clip.state == ClipState.FAILED and clip.attempts >= clips.ATTEMPTS,
             cost=costs[clip.index],
+            budget=clip.budget,
+            left_out=clip.left_out,
             lines=tuple(lines.get(clip.index, ())),
             objects=tuple(one for one in things if _within(clip.span, one.time_ms)),
         )
@@ -284,10 +290,9 @@ def _within(span: TimeSpan, time_ms: int) -> bool:
     return span.start_ms <= time_ms < span.end_ms
 
 
-def shown_segment(found: Segment, people: Sequence[characters.CharacterAt]) -> Segment:
+def shown_segment(found: Segment, people: People) -> Segment:
     """The segment with names in place of tags where they are known, and of replaced names."""
-    retold = People(characters=tuple(one.character for one in people)).retold
-    told = {"label": retold(found.label), "summary": retold(found.summary)}
+    told = {"label": people.retold(found.label), "summary": people.retold(found.summary)}
     return found.model_copy(update=told)
 
 

@@ -26,20 +26,21 @@ class Alike(Frozen):
     cosine: float
 
 
-def alike(people: Mapping[int, Looks]) -> list[Alike]:
-    """Pairs that may be the same person, the most alike first.
+def alike(people: Mapping[int, Looks], most: int | None = None) -> list[Alike]:
+    """Pairs that may be the same person, the ``most`` that are most alike, best first.
 
     Of a pair that is alike in face and in voice the better of the two counts. A person without
     exemplars of a kind is alike to nobody in it.
 
     Args:
         people: number of the character -> its exemplars.
+        most: pairs at most; None: all.
     """
-    ways = [one for kind in IdentityKind for one in _of_kind(people, kind)]
+    ways = [one for kind in IdentityKind for one in _of_kind(people, kind, most)]
     best: dict[tuple[int, int], Alike] = {}
     for one in sorted(ways, key=_rank, reverse=True):
         best.setdefault((one.one, one.other), one)
-    return sorted(best.values(), key=lambda a: (-_rank(a), a.one, a.other))
+    return sorted(best.values(), key=lambda a: (-_rank(a), a.one, a.other))[:most]
 
 
 def _rank(found: Alike) -> float:
@@ -47,13 +48,16 @@ def _rank(found: Alike) -> float:
     return found.cosine / LEAST[found.kind]
 
 
-def _of_kind(people: Mapping[int, Looks], kind: IdentityKind) -> Iterator[Alike]:
+def _of_kind(people: Mapping[int, Looks], kind: IdentityKind, most: int | None) -> Iterator[Alike]:
     known = {number: looks[kind] for number, looks in sorted(people.items()) if looks.get(kind)}
     # Exemplars of another model have another length, and cannot be compared.
     for size in sorted({len(vectors[0]) for vectors in known.values()}):
         numbers = [n for n, vectors in known.items() if len(vectors[0]) == size]
         rows = np.asarray([direction(known[n]) for n in numbers], dtype=np.float32)
         cosines = np.clip(rows @ rows.T, -1.0, 1.0)
-        for i, j in np.argwhere(np.triu(cosines >= LEAST[kind], k=1)):
+        close = np.argwhere(np.triu(cosines >= LEAST[kind], k=1))
+        # Who is among the best of all is among the best of a kind.
+        best = np.argsort(-cosines[tuple(close.T)], kind="stable")[:most]
+        for i, j in close[best]:
             cosine = float(cosines[i, j])
             yield Alike(one=numbers[i], other=numbers[j], kind=kind, cosine=cosine)

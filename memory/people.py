@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from domain.media import IdentityKind
 from domain.people import TAG, Character, Identity
@@ -56,8 +57,13 @@ class People:
         found = TAG.fullmatch(tag)
         if found is None:
             return None
-        kind, number = found[1], int(found[2])
-        return next((one for one in self.characters if _has(one, kind, number)), None)
+        return self._owners.get((found[1], int(found[2])))
+
+    @cached_property
+    def _owners(self) -> dict[tuple[str, int], Character]:
+        """The character of each kind of tag and number; the first where several have it."""
+        owned = ((key, one) for one in reversed(self.characters) for key in _keys(one))
+        return dict(owned)
 
     def label(self, tag: str) -> str:
         """The known name of the tag's character, else the tag itself.
@@ -69,7 +75,7 @@ class People:
             return self.renamed.get(tag, tag)
         return person.name or tag
 
-    @property
+    @cached_property
     def renamed(self) -> dict[str, str]:
         """What replaces the names that a person set aside."""
         return {alias: one.label for one in self.characters for alias in one.aliases}
@@ -94,7 +100,8 @@ def in_place_of(names: Mapping[str, str], text: str) -> str:
     return re.sub(pattern, lambda found: every[found[0]], text)
 
 
-def _has(person: Character, kind: str, number: int) -> bool:
-    if kind == "character":
-        return person.number == number
-    return number in (person.faces if kind == IdentityKind.FACE else person.voices)
+def _keys(person: Character) -> Iterator[tuple[str, int]]:
+    """What a character's tags are made of: kind and number."""
+    yield "character", person.number
+    yield from ((IdentityKind.FACE, number) for number in person.faces)
+    yield from ((IdentityKind.VOICE, number) for number in person.voices)

@@ -7,7 +7,9 @@ from datetime import datetime
 from domain.media import Video
 from memory.library import resolve
 from store.database import Store
+from store.queries import clips
 from store.queries import shelf as stored
+from store.queries.clips import StoredClip
 from store.queries.shelf import Holdings, Pace, Shelved
 from store.queries.videos import WATCHING
 
@@ -18,6 +20,7 @@ __all__ = [
     "Holdings",
     "Shelved",
     "being_watched",
+    "failures",
     "holdings",
     "pace",
     "page_of_videos",
@@ -38,6 +41,12 @@ def being_watched(store: Store, limit: int) -> list[Shelved]:
     """Videos that are not watched to their end, by title."""
     with store.begin(snapshot=True) as session:
         return stored.shelf_page(session, 0, limit, state=WATCHING)
+
+
+def failures(store: Store, video: str, limit: int | None = None) -> list[StoredClip]:
+    """The first ``limit`` clips of a video that could not be watched, with the reason of each."""
+    with store.begin() as session:
+        return clips.failed_clips(session, video, limit)
 
 
 def pace(store: Store, video: str) -> Pace | None:

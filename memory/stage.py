@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from sqlalchemy.orm import Session
 
 from domain.base import Frozen
 from domain.media import IdentityKind, Video
@@ -12,9 +14,10 @@ from memory.evidence import stretches
 from memory.likeness import Alike, Looks, alike
 from store.database import Store
 from store.queries.appearances import (
+    Centre,
     Stretch,
+    centres_of,
     crops_of,
-    exemplar_vectors,
     seen_together,
     stretches_of,
 )
@@ -23,8 +26,18 @@ from store.queries.characters import CharacterAt
 GAP_MS = 5_000
 """Appearances this close are shown as one."""
 
+SLOTS = 400
+"""A length of a video has at most so many appearances: more could not be told apart."""
+
 LOOKED_AT = 200
 """Pairs that are looked at, the most alike first, until enough are found."""
+
+
+class Listed(Frozen):
+    """A person among all: the number, and the name or else the tag."""
+
+    number: int
+    label: str
 
 
 class Figure(Frozen):
@@ -42,18 +55,33 @@ class Figure(Frozen):
 
 
 class Stage(Frozen):
-    """A video and its people, by number."""
+    """A video, all its people by number, some of them in full, and the one that is chosen."""
 
     video: Video
+    people: tuple[Listed, ...]
     figures: tuple[Figure, ...]
-
-    def figure(self, number: int | None) -> Figure | None:
-        """The person of that number."""
-        return next((one for one in self.figures if one.person.number == number), None)
+    chosen: Figure | None = None
 
 
-def stage(store: Store, video: str) -> Stage:
-    """The people of a video as they are now.
+class Pair(Frozen):
+    """Two who may be one person."""
+
+    found: Alike
+    one: Figure
+    other: Figure
+
+
+def stage(
+    store: Store, video: str, offset: int = 0, limit: int | None = None, chosen: int | None = None
+) -> Stage:
+    """The people of a video as they are now: all by name, ``limit`` of them in full.
+
+    Args:
+        store: the store.
+        video: id, unambiguous beginning of one, or title.
+        offset: the first that is told of in full.
+        limit: how many are; None: all from there on.
+        chosen: the number of one more.
 
     Raises:
         NotFound: no video goes by that name.
@@ -61,39 +89,56 @@ def stage(store: Store, video: str) -> Stage:
     """
     with store.begin(snapshot=True) as session:
         cast = cast_of(session, video)
-        known = known_people(session, cast)
-        met: dict[int, list[Stretch]] = {}
-        for one in stretches_of(session, cast.video.id):
-            met.setdefault(one.identity, []).append(one)
-        rows = [row for one in cast.people for row in one.members]
-        crops = crops_of(session, rows)
-    pairs = zip(cast.people, known, strict=True)
-    figures = tuple(_figure(cast, one, person, met, crops) for one, person in pairs)
-    return Stage(video=cast.video, figures=figures)
-
-
-def _figure(
-    cast: Cast,
-    one: CharacterAt,
-    person: KnownPerson,
-    met: Mapping[int, Sequence[Stretch]],
-    crops: Mapping[int, str],
-) -> Figure:
-    def when(kind: IdentityKind) -> tuple[TimeSpan, ...]:
-        rows = [row for row in one.members if cast.origins[row].kind == kind]
-        spans = [TimeSpan.of(s.start_ms, s.end_ms) for row in rows for s in met.get(row, ())]
-        return tuple(stretches(spans, GAP_MS))
-
-    shown = {cast.origins[row].tag: crops[row] for row in one.members if row in crops}
-    return Figure(
-        person=person, seen=when(IdentityKind.FACE), heard=when(IdentityKind.VOICE), crops=shown
+        page = cast.people[offset:][:limit]
+        one = [each for each in cast.people if each.character.number == chosen]
+        figures = _figures(session, cast, [*page, *one])
+    names = [Listed(number=c.character.number, label=c.character.label) for c in cast.people]
+    return Stage(
+        video=cast.video,
+        people=tuple(names),
+        figures=tuple(figures[each.character.number] for each in page),
+        chosen=figures[chosen] if chosen is not None and one else None,
     )
 
 
-def same_person(store: Store, video: str, limit: int = 10) -> list[Alike]:
+def _figures(session: Session, cast: Cast, people: Sequence[CharacterAt]) -> dict[int, Figure]:
+    """These people in full, by number."""
+    people = list({one.id: one for one in people}.values())
+    rows = [row for one in people for row in one.members]
+    gap = max(GAP_MS, cast.video.duration_ms // SLOTS)
+    met: dict[int, list[Stretch]] = {}
+    for found in stretches_of(session, cast.video.id, rows, gap):
+        met.setdefault(found.identity, []).append(found)
+    crops, known = crops_of(session, rows), known_people(session, cast, people)
+    return {
+        one.character.number: Figure(
+            person=person,
+            seen=_when(cast, one, met, IdentityKind.FACE, gap),
+            heard=_when(cast, one, met, IdentityKind.VOICE, gap),
+            crops={cast.origins[row].tag: crops[row] for row in one.members if row in crops},
+        )
+        for one, person in zip(people, known, strict=True)
+    }
+
+
+def _when(
+    cast: Cast,
+    one: CharacterAt,
+    met: Mapping[int, Sequence[Stretch]],
+    kind: IdentityKind,
+    gap_ms: int,
+) -> tuple[TimeSpan, ...]:
+    rows = [row for row in one.members if cast.origins[row].kind == kind]
+    spans = [TimeSpan.of(s.start_ms, s.end_ms) for row in rows for s in met.get(row, ())]
+    return tuple(stretches(spans, gap_ms))
+
+
+def same_person(
+    store: Store, video: str, limit: int = 10, refused: Collection[tuple[int, int]] = ()
+) -> list[Pair]:
     """Pairs of characters that may be one person, the most alike first.
 
-    Those that are in one frame together are not among them.
+    Those that are in one frame together are not among them, nor those that were ``refused``.
 
     Raises:
         NotFound: no video goes by that name.
@@ -101,21 +146,37 @@ def same_person(store: Store, video: str, limit: int = 10) -> list[Alike]:
     """
     with store.begin(snapshot=True) as session:
         cast = cast_of(session, video)
-        vectors = exemplar_vectors(session, cast.video.id)
-        members = {one.character.number: one.members for one in cast.people}
-        found: list[Alike] = []
-        for pair in alike({n: _looks(rows, vectors) for n, rows in members.items()})[:LOOKED_AT]:
-            if not seen_together(session, members[pair.one], members[pair.other]):
-                found.append(pair)
-            if len(found) == limit:
-                break
-    return found
+        centres = centres_of(session, cast.video.id)
+        people = {one.character.number: one for one in cast.people}
+        looks = {number: _looks(one.members, centres) for number, one in people.items()}
+        close = alike(looks, LOOKED_AT + len(refused))
+        wanted = [one for one in close if (one.one, one.other) not in refused]
+        found = list(_apart(session, people, wanted, limit))
+        both = [people[number] for one in found for number in (one.one, one.other)]
+        figures = _figures(session, cast, both)
+    return [Pair(found=one, one=figures[one.one], other=figures[one.other]) for one in found]
 
 
-def _looks(rows: Sequence[int], vectors: Mapping[int, tuple[str, list[Sequence[float]]]]) -> Looks:
+def _apart(
+    session: Session, people: Mapping[int, CharacterAt], pairs: Sequence[Alike], limit: int
+) -> Iterator[Alike]:
+    """The first ``limit`` pairs that are never in one frame; looked up some at a time."""
+    left = limit
+    for start in range(0, len(pairs), 2 * limit):
+        some = pairs[start : start + 2 * limit]
+        members = [(people[one.one].members, people[one.other].members) for one in some]
+        met = seen_together(session, members)
+        fine = [one for one, together in zip(some, met, strict=True) if not together][:left]
+        yield from fine
+        left -= len(fine)
+        if not left:
+            return
+
+
+def _looks(rows: Sequence[int], centres: Mapping[int, Centre]) -> Looks:
+    """What a person is like: each identity counts as often as it has exemplars."""
     looks: dict[IdentityKind, list[Sequence[float]]] = {}
-    for row in rows:
-        if row in vectors:
-            kind, own = vectors[row]
-            looks.setdefault(IdentityKind(kind), []).extend(own)
+    for centre in (centres[row] for row in rows if row in centres):
+        vector = (centre.exemplars * centre.vector).tolist()
+        looks.setdefault(IdentityKind(centre.kind), []).append(vector)
     return looks

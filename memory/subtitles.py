@@ -19,7 +19,7 @@ from domain.time import TimeSpan
 from memory.captions import SUBTITLES, read_cues, spoken
 from memory.sentences import LINE_WORDS, ends_sentence
 from perception.source import SUFFIXES, SourceInfo
-from perception.tracks import chapters, text_tracks
+from perception.tracks import chapters, text_tracks, unread_tracks
 
 _MARK = r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8})*|sdh|cc|forced|default"
 _SIDECAR = re.compile(rf"(?:\.(?:{_MARK})){{0,3}}\.(?:srt|vtt)", re.IGNORECASE)
@@ -43,11 +43,13 @@ class Accompaniment:
         names: What was found, with a digest where it is a file of its own; for the record.
         tracks: The cues of each track of subtitles, in order of time.
         chapters: Titles in order of time.
+        unread: What is there and cannot be read, in words.
     """
 
     names: tuple[str, ...] = ()
     tracks: tuple[tuple[Utterance, ...], ...] = ()
     chapters: tuple[Utterance, ...] = ()
+    unread: tuple[str, ...] = ()
 
     def added_to(self, percept: Percept) -> Percept:
         """The percept with the lines and chapters that begin in its clip."""
@@ -124,7 +126,11 @@ def accompaniment(path: Path, info: SourceInfo) -> Accompaniment:
     found = [*_beside(path), *_inside(path, info)]
     begun = tuple(Utterance(span=one.span, text=one.text) for one in chapters(path, info))
     names = [name for name, _ in found] + ([f"{len(begun)} chapters"] if begun else [])
-    return Accompaniment(tuple(names), tuple(cues for _, cues in found), begun)
+    unread = tuple(
+        f"track {number} of {path.name} is no text ({codec}): its subtitles are not read"
+        for number, codec in unread_tracks(path)
+    )
+    return Accompaniment(tuple(names), tuple(cues for _, cues in found), begun, unread)
 
 
 def _beside(path: Path) -> Iterator[tuple[str, tuple[Utterance, ...]]]:

@@ -27,7 +27,7 @@ from memory.writers.port import ClipContext, Writers
 from store.blobs import BlobStore
 from store.database import Store
 from store.queries.blobs import hold_blobs
-from store.queries.clips import mark_clip
+from store.queries.clips import keep_budget, mark_clip
 from store.queries.memories import facts_about
 from store.queries.percepts import add_blobs, add_percept, clip_state, lock_video, title_of
 
@@ -214,6 +214,8 @@ class _Maker:
         # The lines' common direction: embedding the whole text would cost as much as all of them.
         embedding = direction(vectors) if vectors else None
         mark_clip(self.session, self.video_id, clip, ClipState.DONE, percept.error, text, embedding)
+        if written.budget is not None:
+            keep_budget(self.session, self.video_id, clip, written.budget, written.left_out)
 
     def _keep_blobs(self, blobs: Mapping[str, bytes], keep: BlobStore) -> None:
         if blobs:

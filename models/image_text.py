@@ -7,6 +7,8 @@ ONNX is read: a vision and a text tower, a tokenizer, and how images are prepare
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -49,11 +51,13 @@ class ImageTextEncoder:
 
         vision, text, tokenizer, preparing = _found(folder)
         self.name = name_of(folder)
-        self._family = _family(_json(folder / "config.json") if _has(folder, "config.json") else {})
+        with _told_where(folder):
+            known = _json(folder / "config.json") if _has(folder, "config.json") else {}
+            self._family = _family(known)
+            self._preparing = preparation(_json(preparing))
+            self._vision, self._text = open_session(vision), open_session(text)
+            self._tokenizer = _tokenizer(Tokenizer, tokenizer)
         self.close = CLOSE[self._family]
-        self._preparing = preparation(_json(preparing))
-        self._vision, self._text = open_session(vision), open_session(text)
-        self._tokenizer = _tokenizer(Tokenizer, tokenizer)
         self._padded = self._family == "siglip"
 
     def images(self, images: list[Image]) -> NDArray[np.float32]:
@@ -183,6 +187,18 @@ def _found(folder: Path) -> list[Path]:
             "preprocessor_config.json), or leave `images` out of the profile"
         )
     return [_place(folder, name) for name in FILES]
+
+
+@contextmanager
+def _told_where(folder: Path) -> Iterator[None]:
+    """What is wrong with a file is told with what to do about it."""
+    try:
+        yield
+    except WeightsMissing as error:
+        raise WeightsMissing(
+            f"{error}: put that file of the model's ONNX export into {folder} again, or leave "
+            "`images` out of the profile"
+        ) from error
 
 
 def _json(path: Path) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from domain.asking import Ledger
 from domain.ledger import reopen, resolve
-from domain.trajectory import Assessed, Resolution, Retrieved
+from domain.trajectory import IMAGES, Assessed, Failed, Resolution, Retrieved
 from nodes.desk import Desk
 from nodes.harness.verify import increment, is_low
 from nodes.reasoners.port import Assessment
@@ -18,6 +18,9 @@ def assess(state: State, desk: Desk) -> State:
     share = increment(found, earlier)
     low = is_low(found, earlier, share, desk.settings)
     claims = _claims(state, desk, found)
+    for blob in claims.unseen:
+        message = f"the file of the image {blob[:12]} is missing or damaged: it was not looked at"
+        desk.recorder.add(Failed(round=state["round"], where=IMAGES, message=message))
     ledger, accepted, refused = _settled(ledger_of(state), claims)
     lows = progress_of(state).lows + 1 if low else 0
     desk.recorder.add(

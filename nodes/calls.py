@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
@@ -12,6 +11,7 @@ from domain.errors import BudgetExceeded, ModelError, ReplayMiss
 from domain.trajectory import ModelCalled, Prompted
 from models.chat import CallRecord, Recorded, Replay, Sink, StructuredChat
 from models.messages import Message
+from models.tokens import request_tokens
 from nodes.meter import Meter
 from nodes.reasoners.port import Unreadable
 from nodes.recorder import Recorder
@@ -24,10 +24,6 @@ if TYPE_CHECKING:
 
 Reply = TypeVar("Reply", bound=BaseModel)
 
-BYTES_A_TOKEN = 3.0
-"""Fewer than most tokenizers need, so that an estimate is rather too high."""
-IMAGE_TOKENS = 1_100
-"""As many as the dearest of the usual models takes for one image of 720 lines."""
 LEAST_REPLY = 32
 """Tokens: with room for less than this, a call is not worth its question."""
 LEAST_SECONDS = 1.0
@@ -74,7 +70,7 @@ class Calls:
             BudgetExceeded: the tokens or the seconds are spent, before or during the call.
             ModelError: the model cannot be reached.
         """
-        room = self._afford(_estimate(messages, schema, len(images)), last=last)
+        room = self._afford(request_tokens(messages, schema, len(images)), last=last)
         self._last, self._round, self._purpose = None, round, purpose
         try:
             reply = self._chat.ask(
@@ -148,13 +144,6 @@ class Calls:
     def _store_call(self, call: CallRecord) -> None:
         with self._store.begin() as session:
             add_call(session, NewCall(**vars(call), trajectory_id=self._recorder.trajectory))
-
-
-def _estimate(messages: Sequence[Message], schema: type[BaseModel], images: int) -> int:
-    """Tokens of a request, rather too many."""
-    form = json.dumps(schema.model_json_schema())
-    text = sum(len(message.content.encode()) for message in messages) + len(form)
-    return round(text / BYTES_A_TOKEN) + images * IMAGE_TOKENS
 
 
 def recorded_calls(session: Session, trajectory: str) -> list[CallRecord]:

@@ -8,7 +8,7 @@ from typing import Literal
 from domain.asking import Answer, Evidence, Ledger, Subtask, SubtaskState
 from domain.ledger import confidence
 from domain.people import TAG
-from domain.trajectory import Ended, Failed, Retrieved
+from domain.trajectory import IMAGES, Ended, Failed, Retrieved
 from memory.retrieval.tongue import uncovered
 from nodes.desk import Desk
 from nodes.harness.constrain import chosen
@@ -88,7 +88,9 @@ def answer_of(state: State, desk: Desk, outcome: Outcome) -> Answer:
 def _notes(state: State, desk: Desk, outcome: Outcome) -> tuple[str, ...]:
     """What could not be done: by the reasoner, by the run, and in the language of the question."""
     tongue = uncovered(question_of(state).text, desk.languages)
-    return desk.reasoner.note, outcome.note, tongue
+    gone = sum(event.where == IMAGES for event in desk.recorder.of(Failed))
+    unseen = f"Images that were found could not be looked at: files of {gone} are gone."
+    return desk.reasoner.note, outcome.note, unseen if gone else "", tongue
 
 
 def named(text: str, people: Sequence[tuple[str, str]], tags: Collection[str]) -> str:

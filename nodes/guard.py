@@ -41,7 +41,7 @@ def _helped(state: State, desk: Desk) -> State:
         return {"action": None, "next": "record"}
     forced = turn_of(state, desk).forced
     labels = [neighbour.label for neighbour in last_neighbours(desk)]
-    action = rescue(task, forced, focus_of(state), labels)
+    action = rescue(task, forced, focus_of(state), labels, desk.settings.memory.modes)
     rules = bounds_of(state, desk).model_copy(update={"subtask": "", "forced": None})
     verdict = check(action, rules, desk.settings)
     desk.recorder.add(Acted(round=number, action=action, attempt=state.get("tries", 0) + 1))
@@ -65,6 +65,7 @@ def bounds_of(state: State, desk: Desk) -> Bounds:
             "shown": frozenset(desk.recorder.evidence()),
             "tags": shown_tags(question_of(state), desk),
             "forced": forced or None,
+            "modes": desk.settings.memory.modes,
             "focused": focus_of(state) is not None,
             "final": is_last(state, desk),
         }

@@ -20,7 +20,7 @@ def route(state: State, desk: Desk) -> State:
 
 def _routed(state: State, desk: Desk) -> tuple[RoutedSkill, ...] | None:
     settings = desk.settings
-    if desk.skills is None:
+    if desk.skills is None or not settings.skills:
         return None
     text = question_of(state).text
     return desk.skills.route(text, settings.skill_cosine, settings.skill_tokens)

@@ -55,6 +55,7 @@ def turn_of(state: State, desk: Desk, **more: Any) -> Turn:
         hints=progress.hints,
         complaint=state.get("complaint", ""),
         forced=Mode(forced) if forced else None,
+        modes=desk.settings.memory.modes,
         final=is_last(state, desk),
         people=desk.people,
         skills=skills_now(desk.recorder),

@@ -48,13 +48,24 @@ def text_tracks(path: Path, info: SourceInfo) -> tuple[TextTrack, ...]:
         MediaError: the file went away or is not media.
     """
     with open_media(path) as container:
-        numbers = [
-            stream.index
-            for stream in container.streams.subtitles
-            if stream.codec_context is not None and stream.codec_context.name in CODECS
-        ]
+        numbers = [one.index for one in container.streams.subtitles if _codec(one) in CODECS]
     tracks = (_track(path, info, number) for number in numbers)
     return tuple(track for track in tracks if track.cues)
+
+
+def unread_tracks(path: Path) -> tuple[tuple[int, str], ...]:
+    """Number and codec of the tracks of subtitles that are pictures of text, or not known.
+
+    Raises:
+        MediaError: the file went away or is not media.
+    """
+    with open_media(path) as container:
+        codecs = {one.index: _codec(one) for one in container.streams.subtitles}
+    return tuple((number, name) for number, name in codecs.items() if name not in CODECS)
+
+
+def _codec(stream: Any) -> str:
+    return stream.codec_context.name if stream.codec_context is not None else "unknown"
 
 
 def _track(path: Path, info: SourceInfo, number: int) -> TextTrack:

@@ -52,6 +52,19 @@ def judge(store: Store, judged: Judged) -> None:
         learning.put_judgement(session, judged)
 
 
+def judgement(store: Store, trajectory: str) -> bool | None:
+    """Whether an answer was said to be right; None where nobody judged it, or took it back."""
+    with store.begin() as session:
+        found = learning.judgement_of(session, trajectory)
+    return found.right if found else None
+
+
+def waiting(store: Store) -> int:
+    """How many judged answers were not learned from yet."""
+    with store.begin() as session:
+        return learning.count_unlearned(session)
+
+
 def learn(store: Store, writer: SkillWriter, words: Words) -> Learned:
     """Learn from at most one batch of answers that were judged since the last time."""
     with store.begin() as session:

@@ -47,16 +47,39 @@ def list_skills(store: Store) -> list[KeptSkill]:
         ]
 
 
+def page_of_skills(
+    store: Store, offset: int, limit: int, words: str = ""
+) -> tuple[list[KeptSkill], int]:
+    """A page of the skills by name, and how many there are; ``words``: that are about them."""
+    with store.begin(snapshot=True) as session:
+        found = stored.latest(session, offset, limit, words)
+        uses = stored.uses(session, [one.skill.name for one in found])
+        total = stored.count_skills(session, words)
+    kept = [
+        KeptSkill(skill=one.skill, banned=one.banned, uses=uses.get(one.skill.name, 0))
+        for one in found
+    ]
+    return kept, total
+
+
 def find_skill(store: Store, name: str) -> KeptSkill:
     """One skill.
 
     Raises:
         NotFound: there is none of that name.
     """
-    for one in list_skills(store):
-        if one.skill.name == name:
-            return one
-    raise NotFound(f"there is no skill {name!r}: 'homer skills' lists them")
+    with store.begin(snapshot=True) as session:
+        found = stored.find(session, name)
+        uses = stored.uses(session, [name]) if found else {}
+    if found is None:
+        raise NotFound(f"there is no skill {name!r}: 'homer skills' lists them")
+    return KeptSkill(skill=found.skill, banned=found.banned, uses=uses.get(name, 0))
+
+
+def versions_of(store: Store, name: str) -> list[Skill]:
+    """All versions of a skill, oldest first."""
+    with store.begin() as session:
+        return stored.versions(session, name)
 
 
 def given_to(store: Store, name: str, most: int = 20) -> list[str]:

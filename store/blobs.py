@@ -14,7 +14,7 @@ from fsspec import AbstractFileSystem  # type: ignore[import-untyped]
 from fsspec.core import url_to_fs  # type: ignore[import-untyped]
 
 from domain import faults
-from domain.errors import DatabaseError
+from domain.errors import BlobGone, DatabaseError
 
 _TEMPORARY = ".part-"
 
@@ -57,14 +57,14 @@ class BlobStore:
         """The bytes with this digest.
 
         Raises:
-            DatabaseError: they are not there, or are not what they were.
+            BlobGone: they are not there, or are not what they were.
         """
         try:
             data: bytes = self._fs.cat_file(self.path(sha))
         except FileNotFoundError as exc:
-            raise DatabaseError(f"the stored file {sha} is missing from {self._root}") from exc
+            raise BlobGone(f"the stored file {sha} is missing from {self._root}") from exc
         if hashlib.sha256(data).hexdigest() != sha:
-            raise DatabaseError(f"the stored file {self.path(sha)} is damaged")
+            raise BlobGone(f"the stored file {self.path(sha)} is damaged")
         return data
 
     def path(self, sha: str) -> str:

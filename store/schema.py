@@ -35,6 +35,7 @@ from store.asked_tables import (
     TrajectoryRow,
     TrajectoryVideoRow,
 )
+from store.eval_tables import EvalBatchRow, EvalResultRow, EvalRunRow
 from store.tables import Base, now, pk, ref, video
 
 __all__ = [
@@ -46,6 +47,9 @@ __all__ = [
     "ClipRow",
     "CorrectionRow",
     "EdgeRow",
+    "EvalBatchRow",
+    "EvalResultRow",
+    "EvalRunRow",
     "ExemplarRow",
     "IdentityRow",
     "IdentityStatementRow",
@@ -121,6 +125,12 @@ class ClipRow(Base):
     text: Mapped[str]
     embedding: Mapped[Any | None] = mapped_column(HALFVEC())
     seconds: Mapped[float] = mapped_column(server_default="0")
+    budget: Mapped[int | None] = mapped_column(comment="tokens; NULL: no model")
+    left_out: Mapped[list[Any]] = mapped_column(
+        JSONB,
+        server_default="[]",
+        comment="what its model was not shown, to stay within the budget",
+    )
     updated_at: Mapped[datetime] = now()
 
 

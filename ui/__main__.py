@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from domain.errors import HomerError
 from ui.application import run
 from ui.server import PORT
 
@@ -14,7 +15,10 @@ def main() -> None:
     parser.add_argument("--host", default="127.0.0.1", help="default: this machine only")
     parser.add_argument("--port", type=int, default=PORT)
     chosen = parser.parse_args()
-    run(chosen.host, chosen.port)
+    try:
+        run(chosen.host, chosen.port)
+    except HomerError as error:
+        parser.exit(error.exit_code, f"homer: {error}\n")
 
 
 if __name__ == "__main__":

@@ -47,6 +47,11 @@ def say(**values: object) -> None:
             st.query_params[name] = str(value)
 
 
+def hold() -> None:
+    """Have the browser's bar say what is shown: a link within a page does not see to it."""
+    st.query_params.update()
+
+
 def link(page: str, **values: object) -> str:
     """Where a page shows something: ``/video?video=0123&t=0:02:05``."""
     told = {name: str(value) for name, value in values.items() if value is not None}

@@ -13,12 +13,13 @@ from domain.errors import HomerError, InputError
 from domain.media import Video
 from domain.time import parse_clock
 from graphs.inspect import RUNNING, Inspected, headline, inspect
-from memory.library import all_videos, videos_named
+from memory.library import all_titles, videos_named
 from models.profile import profile_names
 from ui import address
 from ui.desk import PageDesk, page_desk
 from ui.evidence import show_moment, titles
 from ui.faults import complain, guarded
+from ui.judging import show_judgement
 from ui.marks import show_remarks
 from ui.pages import link
 from ui.player import player
@@ -40,8 +41,8 @@ def ask_page() -> None:
 
 def _body() -> None:
     desk = page_desk()
-    videos = all_videos(desk.store)
-    if not videos:
+    known = all_titles(desk.store)
+    if not known:
         st.info(
             "Nothing has been watched yet. Add a video on the page Library, or in a terminal: "
             "`homer ingest FILE`"
@@ -49,7 +50,7 @@ def _body() -> None:
         return
     name = address.told("trajectory")
     shown = _opened(desk, name) if name else None
-    _form(desk, videos, shown)
+    _form(desk, known, shown)
     if shown is not None:
         _one(desk, shown)
 
@@ -62,15 +63,15 @@ def _opened(desk: PageDesk, name: str) -> Inspected | None:
         return None
 
 
-def _form(desk: PageDesk, videos: Mapping[str, Video], shown: Inspected | None) -> None:
+def _form(desk: PageDesk, known: Mapping[str, str], shown: Inspected | None) -> None:
     """The question; once it is complete and sent, its search is begun beside the page."""
     with st.form("question", border=False):
-        default = _before(videos, shown)
+        default = _before(known, shown)
         chosen = st.multiselect(
             "Videos",
-            list(videos),
+            list(known),
             default=default,
-            format_func=lambda name: videos[name].title,
+            format_func=lambda name: known[name],
             key=f"videos_{'_'.join(default)[:80]}",
         )
         text = st.text_input("Question", placeholder="Who opens the talk?")
@@ -90,11 +91,11 @@ def _form(desk: PageDesk, videos: Mapping[str, Video], shown: Inspected | None) 
             place.warning(plain(told[:1].upper() + told[1:]))
 
 
-def _before(videos: Mapping[str, Video], shown: Inspected | None) -> list[str]:
+def _before(known: Mapping[str, str], shown: Inspected | None) -> list[str]:
     """The videos that are chosen at first: a follow-up keeps those of the question before."""
     asked = shown.row.question.videos if shown else address.all_told("video")
-    found = [name for name in asked if name in videos]
-    return found or list(videos)[:1]
+    found = [name for name in asked if name in known]
+    return found or list(known)[:1]
 
 
 def _place(names: Sequence[str], name: str) -> int:
@@ -177,6 +178,7 @@ def _answer(desk: PageDesk, shown: Inspected, answer: Answer) -> None:
         _said(row.question, answer)
         took = f"{len(shown.history.rounds)} rounds, {lasting(row.seconds)}"
         st.caption(plain(f"Confidence {answer.confidence:.2f}. {took}. {answer.note}"))
+        show_judgement(desk.store, row)
         _lines(shown)
         for number, citation in enumerate(answer.citations):
             show_moment(desk.store, citation, videos, f"cited_{row.id}_{number}")

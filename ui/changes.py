@@ -10,9 +10,9 @@ import streamlit as st
 
 from domain.errors import HomerError
 from domain.media import Video
-from memory.corrections import history, merge, rename, split, undo
+from memory.corrections import KnownPerson, history, merge, rename, split, undo
 from memory.forget import forget, recall
-from memory.stage import Figure, Stage
+from memory.stage import Figure, Listed, Stage
 from store.database import Store
 from ui import address
 from ui.desk import page_desk
@@ -63,13 +63,12 @@ def show_changes(store: Store, shown: Stage, one: Figure) -> None:
     _forget(store, shown.video, one)
 
 
-def _named(one: Figure) -> str:
-    label = one.person.label
-    return f"{one.person.number}" + ("" if label.startswith("<") else f" ({label})")
+def _named(one: Listed | KnownPerson) -> str:
+    return f"{one.number}" + ("" if one.label.startswith("<") else f" ({one.label})")
 
 
 def _merge(store: Store, shown: Stage, one: Figure) -> None:
-    others = {f.person.number: _named(f) for f in shown.figures if f is not one}
+    others = {o.number: _named(o) for o in shown.people if o.number != one.person.number}
     if not others:
         return
     with st.form(f"merge_{one.person.number}"):
@@ -99,7 +98,9 @@ def _forget(store: Store, video: Video, one: Figure) -> None:
             "not touched."
         )
         keep = st.checkbox("Give me a file that can bring them back", value=True)
-        sure = st.checkbox(f"Yes, forget {_named(one)}", key=f"sure_{one.person.number}")
+        sure = st.checkbox(
+            plain(f"Yes, forget {_named(one.person)}"), key=f"sure_{one.person.number}"
+        )
         if st.button("Forget", disabled=not sure, key=f"forget_{one.person.number}"):
             with st.spinner("Forgetting ..."):
                 _do(lambda: _forgotten(store, video, one, keep=keep))
@@ -123,7 +124,7 @@ def _forgotten(store: Store, video: Video, one: Figure, *, keep: bool) -> str:
 def show_bulk(store: Store, shown: Stage) -> None:
     """Several people at once."""
     st.header("Several at once", anchor=False)
-    named = {f.person.number: _named(f) for f in shown.figures}
+    named = {one.number: _named(one) for one in shown.people}
     with st.form("bulk"):
         chosen = st.multiselect("People", list(named), format_func=lambda n: named[n])
         if st.form_submit_button("They are all one person"):

@@ -6,7 +6,7 @@ import streamlit as st
 
 from domain.errors import InputError
 from domain.media import Video
-from memory.library import all_videos
+from memory.library import all_titles, videos_named
 from store.database import Store
 from ui import address
 from ui.faults import complain
@@ -14,18 +14,18 @@ from ui.faults import complain
 
 def chosen_video(store: Store) -> Video | None:
     """The video; None where there is none, which is said."""
-    videos = all_videos(store)
-    if not videos:
+    titles = all_titles(store)
+    if not titles:
         st.info("Nothing has been watched yet. Add a video on the page Library.")
         return None
-    names = list(videos)
+    names = list(titles)
     wanted = address.told("video")
-    if wanted and wanted not in videos:
+    if wanted and wanted not in titles:
         complain(InputError(f"no video has the id {wanted}: choose one of those that are here"))
-    at = names.index(wanted) if wanted in videos else 0
+    at = names.index(wanted) if wanted in titles else 0
     name = st.selectbox(
-        "Video", names, index=at, format_func=lambda one: videos[one].title, key=f"video_{wanted}"
+        "Video", names, index=at, format_func=lambda one: titles[one], key=f"video_{wanted}"
     )
     if name != wanted:
         address.say(video=name, person=None, segment=None, clip=None, t=None)
-    return videos[name]
+    return videos_named(store, [name]).get(name)

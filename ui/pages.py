@@ -7,13 +7,17 @@ from importlib import import_module
 
 import streamlit as st
 
-NAMES = ("ask", "trajectory", "library", "video", "people", "health")
+NAMES = ("ask", "trajectory", "library", "video", "people", "skills", "evaluations", "health")
 """The pages in their order; each is ``ui/NAME.py`` with a function ``NAME_page``."""
+
+ELSEWHERE = {"skills": "learned"}
+"""Streamlit looks for imports beside its script first, where no file may be called like a room."""
 
 
 def page_of(name: str) -> st.Page:
     """The page of that name, as the navigation knows it."""
-    draw: Callable[[], None] = getattr(import_module(f"ui.{name}"), f"{name}_page")
+    module = import_module(f"ui.{ELSEWHERE.get(name, name)}")
+    draw: Callable[[], None] = getattr(module, f"{name}_page")
     return st.Page(draw, title=name.capitalize(), url_path=name, default=name == NAMES[0])
 
 

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from domain.time import TimeSpan
-from memory.likeness import Alike
-from memory.stage import Figure, Stage, same_person, stage
+from memory.stage import Figure, Pair, Stage, same_person, stage
 from store.database import Store
 from ui import address
 from ui.changes import merged, show_bulk, show_changes, show_history, told_last
@@ -16,7 +15,7 @@ from ui.choosing import chosen_video
 from ui.desk import page_desk
 from ui.faults import guarded
 from ui.images import image_of
-from ui.paging import offset_of
+from ui.paging import offset_of, wanted_offset
 from ui.player import player, seek
 from ui.timeline import Bar, Lane, timeline
 from ui.times import from_to, hms
@@ -39,32 +38,33 @@ def _body() -> None:
     if video is None:
         return
     told_last()
-    shown = stage(store, video.id)
-    if not shown.figures:
+    start, number = wanted_offset(size=ROWS), address.number("person")
+    shown = stage(store, video.id, start, ROWS, number)
+    if not shown.people:
         st.info("Nobody was recognised in this video yet.")
         show_history(store, video)
         return
-    offset = offset_of(len(shown.figures), size=ROWS)
-    figures = shown.figures[offset : offset + ROWS]
-    chosen = shown.figure(address.number("person"))
-    _over_time(shown, figures, chosen)
+    offset = offset_of(len(shown.people), size=ROWS)
+    if offset != start:
+        shown = stage(store, video.id, offset, ROWS, number)
+    _over_time(shown)
     left, right = st.columns([3, 2])
     with right:
         player(video, address.moment() or 0)
-        if chosen is not None:
-            _person(store, shown, chosen)
+        if shown.chosen is not None:
+            _person(store, shown, shown.chosen)
     with left:
-        _list(store, figures, chosen)
+        _list(store, shown)
     _suggestions(store, shown)
     show_bulk(store, shown)
     show_history(store, video)
 
 
-def _over_time(shown: Stage, figures: Sequence[Figure], chosen: Figure | None) -> None:
-    lanes = [_lane(one) for one in figures]
+def _over_time(shown: Stage) -> None:
+    lanes = [_lane(one) for one in shown.figures]
     name = f"When people are seen and heard in {shown.video.title}"
     st.caption("Blue: seen. Green: heard. A press plays that moment.")
-    mark = str(chosen.person.number) if chosen else ""
+    mark = str(shown.chosen.person.number) if shown.chosen else ""
     picked = timeline(name, shown.video.duration_ms, lanes, "appearances", chosen=mark)
     if picked:
         number, _, start = picked.partition("@")
@@ -98,15 +98,15 @@ def name_of(one: Figure) -> str:
     return f"Person {one.person.number}" if label.startswith("<") else label
 
 
-def _list(store: Store, figures: Sequence[Figure], chosen: Figure | None) -> None:
-    for one in figures:
+def _list(store: Store, shown: Stage) -> None:
+    for one in shown.figures:
         number = one.person.number
         with st.container(border=True, key=f"person_{number}"):
             image, words = st.columns([1, 4])
             with image:
                 crop(store, one.crop, name_of(one))
             with words:
-                _row(one, here=chosen is not None and chosen.person.number == number)
+                _row(one, here=one == shown.chosen)
 
 
 def _row(one: Figure, *, here: bool) -> None:
@@ -117,7 +117,7 @@ def _row(one: Figure, *, here: bool) -> None:
     tags = " ".join(tag.strip("<>") for tag in one.person.tags)
     told = f"{span}seen {one.person.seen} times, heard {one.person.heard} times, {tags}"
     st.caption(plain(f"number {number}, {told}"))
-    if st.button("Open", key=f"open_{number}", help=f"Show {name_of(one)}", disabled=here):
+    if st.button("Open", key=f"open_{number}", help=plain(f"Show {name_of(one)}"), disabled=here):
         address.say(person=number)
         st.rerun()
 
@@ -166,12 +166,10 @@ def _moments(shown: Stage, one: Figure) -> None:
 def _suggestions(store: Store, shown: Stage) -> None:
     st.header("Same person?", anchor=False)
     refused: set[tuple[int, int]] = st.session_state.setdefault(f"not_{shown.video.id}", set())
-    found = [
-        one for one in same_person(store, shown.video.id) if (one.one, one.other) not in refused
-    ]
+    found = same_person(store, shown.video.id, SUGGESTED, refused)
     if not found:
         st.caption("Nobody here looks or sounds so much like somebody else.")
-    for pair in found[:SUGGESTED]:
+    for pair in found:
         _suggestion(store, shown, pair, refused)
 
 
@@ -179,18 +177,16 @@ def _first(shown: Stage, one: Figure, key: str) -> None:
     """Plays the first appearance of a person, by which a voice is known."""
     if one.person.span is not None:
         st.button(
-            f"▶ {name_of(one)}",
+            f"▶ {plain(name_of(one))}",
             key=f"first_{key}_{one.person.number}",
             on_click=seek,
             args=(shown.video.id, one.person.span.start_ms),
         )
 
 
-def _suggestion(store: Store, shown: Stage, pair: Alike, refused: set[tuple[int, int]]) -> None:
-    one, other = shown.figure(pair.one), shown.figure(pair.other)
-    if one is None or other is None:
-        return
-    key = f"{pair.one}_{pair.other}"
+def _suggestion(store: Store, shown: Stage, pair: Pair, refused: set[tuple[int, int]]) -> None:
+    one, other, found = pair.one, pair.other, pair.found
+    key = f"{found.one}_{found.other}"
     with st.container(border=True, key=f"pair_{key}"):
         left, right, words = st.columns([1, 1, 4])
         with left:
@@ -199,7 +195,7 @@ def _suggestion(store: Store, shown: Stage, pair: Alike, refused: set[tuple[int,
             crop(store, other.crop, name_of(other))
         with words:
             st.write(plain(f"{name_of(one)} and {name_of(other)}"))
-            st.caption(f"alike in {pair.kind}, cosine {pair.cosine:.2f}")
+            st.caption(f"alike in {found.kind}, cosine {found.cosine:.2f}")
             with st.container(horizontal=True, key=f"say_{key}"):
                 for figure in (one, other):
                     _first(shown, figure, key)
@@ -207,8 +203,8 @@ def _suggestion(store: Store, shown: Stage, pair: Alike, refused: set[tuple[int,
                     "Yes, the same",
                     key=f"yes_{key}",
                     on_click=merged,
-                    args=(store, shown.video.id, pair.other, pair.one),
+                    args=(store, shown.video.id, found.other, found.one),
                 )
                 st.button(
-                    "No", key=f"no_{key}", on_click=refused.add, args=((pair.one, pair.other),)
+                    "No", key=f"no_{key}", on_click=refused.add, args=((found.one, found.other),)
                 )

@@ -143,7 +143,7 @@ def _subtask(change: Change) -> None:
     one = change.subtask
     marks = f"  — **changed: {plain(', '.join(change.marks))}**" if change.marks else ""
     with st.container(border=True, key=f"subtask_{one.id}"):
-        st.markdown(f"**{one.id}** {plain(one.text)}{marks}")
+        st.markdown(f"**{plain(one.id)}** {plain(one.text)}{marks}")
         if one.answer:
             st.markdown(f"→ {plain(one.answer)}")
         after = f", after {', '.join(one.depends)}" if one.depends else ""

@@ -11,6 +11,7 @@ from store.queries.trajectories import StoredTrajectory
 from ui import address
 from ui.desk import PageDesk, page_desk
 from ui.faults import guarded
+from ui.judging import show_judgement
 from ui.marks import STATES
 from ui.pages import link
 from ui.paging import SIZE, offset_of, wanted_offset
@@ -26,6 +27,7 @@ LOOK_S = 2.0
 def trajectory_page() -> None:
     """One trajectory where the address names it, else the list of them."""
     st.title("Trajectory")
+    address.hold()
     guarded(_one if address.told("trajectory") else _list)
 
 
@@ -60,7 +62,7 @@ def _entry(one: StoredTrajectory) -> None:
 def _one() -> None:
     desk = page_desk()
     shown = inspect(desk.store, address.told("trajectory"))
-    _head(shown)
+    _head(desk, shown)
     if shown.row.state == RUNNING:
         _unfinished(desk, shown)
     videos = videos_named(desk.store, shown.row.question.videos)
@@ -68,7 +70,7 @@ def _one() -> None:
     show_tools(desk, shown)
 
 
-def _head(shown: Inspected) -> None:
+def _head(desk: PageDesk, shown: Inspected) -> None:
     row, history = shown.row, shown.history
     link("trajectory", "← All trajectories")
     st.subheader(plain(row.question.text), anchor=False)
@@ -89,6 +91,7 @@ def _head(shown: Inspected) -> None:
     st.caption(plain(" · ".join(told)))
     for error in history.errors:
         st.error(plain(f"{error.where}: {error.message}"))
+    show_judgement(desk.store, row)
     link("ask", "Open the answer with its moments", trajectory=row.id)
 
 

@@ -8,9 +8,9 @@ import streamlit as st
 
 from domain.asking import Mode
 from domain.events import EdgeType, Segment
-from domain.media import Video
+from domain.media import ClipState, Video
 from domain.people import in_words
-from memory.film import Graph, Link, clip_spans, graph_of, reel
+from memory.film import Graph, Link, Opened, clip_spans, count_events, graph_of, opened, reel
 from memory.library import ShownClip
 from memory.retrieval.once import search_once
 from store.database import Store
@@ -19,6 +19,7 @@ from ui import address
 from ui.choosing import chosen_video
 from ui.desk import PageDesk, page_desk
 from ui.evidence import show_moment
+from ui.failed import retry_button
 from ui.faults import guarded
 from ui.images import image_of
 from ui.pages import link
@@ -32,6 +33,8 @@ CLIPS = 10
 """Clips a page."""
 EVENTS = 300
 """Events on one timeline; more are shown a page at a time."""
+LISTED = 50
+"""Events of those that are listed below it."""
 EVIDENCE = 8
 VIEWS = ("Events", "Clips", "Search")
 MODES = {"What was said, read and seen": Mode.VIDEO, "Events": Mode.EVENT, "Images": Mode.KEYFRAME}
@@ -51,19 +54,19 @@ def _body() -> None:
     with st.container(horizontal=True, key="ways"):
         link("people", "Its people", video=video.id)
         link("ask", "Ask about it", video=video.id)
-    graph = graph_of(desk.store, video.id)
-    segment = graph.segment(address.number("segment"))
+    number = address.number("segment")
+    event = opened(desk.store, video.id, number) if number is not None else None
     left, right = st.columns([3, 2])
     with left:
-        player(video, _start(segment))
+        player(video, _start(event.segment if event else None))
     with right:
-        if segment is not None:
-            _segment(desk.store, video, graph, segment)
+        if event is not None:
+            _segment(desk.store, video, event)
         else:
-            _facts(video, graph)
+            _facts(video, count_events(desk.store, video.id))
     view = st.radio("Show", VIEWS, horizontal=True, key="show", bind="query-params")
     views = {"Events": _events, "Clips": _clips, "Search": _search}
-    views.get(view or VIEWS[0], _events)(desk, video, graph)
+    views.get(view or VIEWS[0], _events)(desk, video)
 
 
 def _start(segment: Segment | None) -> int:
@@ -72,20 +75,21 @@ def _start(segment: Segment | None) -> int:
     return told if told is not None else (segment.span.start_ms if segment else 0)
 
 
-def _facts(video: Video, graph: Graph) -> None:
+def _facts(video: Video, events: int) -> None:
     size = f", {video.width} x {video.height} pixels" if video.width else ""
     st.subheader(plain(video.title), anchor=False)
     st.write(plain(f"{hms(video.duration_ms)} long{size}"))
-    st.caption(plain(f"{len(graph.segments)} events, watched with the profile {video.profile}"))
-    if graph.segments:
+    st.caption(plain(f"{events} events, watched with the profile {video.profile}"))
+    if events:
         st.caption("Press an event below to see what it is about and what it rests on.")
 
 
-def _segment(store: Store, video: Video, graph: Graph, one: Segment) -> None:
+def _segment(store: Store, video: Video, event: Opened) -> None:
+    one = event.segment
     st.subheader(plain(one.label), anchor=False)
     _play(video, one.span.start_ms, from_to(one.span), f"play_s{one.id}")
     st.write(plain(one.summary))
-    for joined in graph.of(one):
+    for joined in event.links:
         _link(store, video, joined, one)
 
 
@@ -100,9 +104,9 @@ def _link(store: Store, video: Video, joined: Link, here: Segment) -> None:
         how = "stated" if edge.explicit else "inferred"
         st.caption(f"{how}, confidence {edge.confidence:.2f}; evidence:")
         with st.container(horizontal=True, key=f"proof_{here.id}_{edge.id}"):
-            for clip in clip_spans(store, video.id, edge.evidence[:EVIDENCE]):
-                key = f"e{here.id}_{edge.id}_{clip.index}"
-                _play(video, clip.span.start_ms, from_to(clip.span), key)
+            for span in clip_spans(store, video.id, edge.evidence[:EVIDENCE]):
+                key = f"e{here.id}_{edge.id}_{span.start_ms}"
+                _play(video, span.start_ms, from_to(span), key)
         if st.button("Go there", key=f"go_{here.id}_{edge.id}"):
             _open(video, other)
 
@@ -117,13 +121,16 @@ def _open(video: Video, segment: Segment, edge: int | None = None) -> None:
     st.rerun()
 
 
-def _events(desk: PageDesk, video: Video, graph: Graph) -> None:
-    del desk
-    if not graph.segments:
+def _events(desk: PageDesk, video: Video) -> None:
+    start = wanted_offset("events", EVENTS)
+    graph = graph_of(desk.store, video.id, start, EVENTS)
+    if not graph.total:
         st.info("No events are known yet: they come after every ten clips.")
         return
-    offset = offset_of(len(graph.segments), "events", EVENTS)
-    shown = graph.segments[offset : offset + EVENTS]
+    offset = offset_of(graph.total, "events", EVENTS)
+    if offset != start:
+        graph = graph_of(desk.store, video.id, offset, EVENTS)
+    shown = graph.segments
     chosen = address.number("segment")
     picked = timeline(
         f"Events of {video.title}",
@@ -131,27 +138,23 @@ def _events(desk: PageDesk, video: Video, graph: Graph) -> None:
         [Lane("Events" if not n else "", row) for n, row in enumerate(_rows(shown))],
         "events_timeline",
         chosen=f"s{chosen}",
-        arcs=_arcs(graph, shown),
+        arcs=_arcs(graph.links),
         arcs_name="Links",
     )
     st.caption("Grey dashes join events in time, orange lines by cause.")
     _picked(video, graph, picked)
-    for one in shown[:50]:
+    for one in shown[:LISTED]:
         _entry(video, one)
-    if len(shown) > 50:
-        st.caption(f"The first 50 of {len(shown)}; the timeline has them all.")
+    if len(shown) > LISTED:
+        st.caption(f"The first {LISTED} of {len(shown)}; the timeline has them all.")
 
 
 def _picked(video: Video, graph: Graph, picked: str | None) -> None:
     """A bar opens its event, an arc the event that it leads from, with what it rests on."""
-    number = int(picked[1:]) if picked and picked[1:].isdigit() else None
-    if picked and picked[0] == "s":
-        segment = graph.segment(number)
-        if segment is not None:
-            _open(video, segment)
-    found = next((one for one in graph.links if one.edge.id == number), None)
-    if picked and picked[0] == "e" and found is not None:
-        _open(video, found.source, found.edge.id)
+    ways: dict[str, tuple[Segment, int | None]] = {f"s{s.id}": (s, None) for s in graph.segments}
+    ways |= {f"e{link.edge.id}": (link.source, link.edge.id) for link in graph.links}
+    if picked in ways:
+        _open(video, *ways[picked])
 
 
 def _rows(shown: Sequence[Segment]) -> list[list[Bar]]:
@@ -169,8 +172,7 @@ def _rows(shown: Sequence[Segment]) -> list[list[Bar]]:
     return packed(bars)
 
 
-def _arcs(graph: Graph, shown: Sequence[Segment]) -> list[Arc]:
-    here = {one.id for one in shown}
+def _arcs(links: Sequence[Link]) -> list[Arc]:
     return [
         Arc(
             _middle(one.source),
@@ -179,8 +181,7 @@ def _arcs(graph: Graph, shown: Sequence[Segment]) -> list[Arc]:
             "causal" if one.edge.relation.type is EdgeType.CAUSAL else "temporal",
             f"e{one.edge.id}",
         )
-        for one in graph.links
-        if one.source.id in here and one.target.id in here
+        for one in links
     ]
 
 
@@ -190,13 +191,12 @@ def _middle(one: Segment) -> int:
 
 def _entry(video: Video, one: Segment) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key=f"event_{one.id}"):
-        if st.button("Open", key=f"open_s{one.id}", help=f"Open the event {one.label}"):
+        if st.button("Open", key=f"open_s{one.id}", help=plain(f"Open the event {one.label}")):
             _open(video, one)
         st.write(plain(f"{from_to(one.span)}  {one.label}"))
 
 
-def _clips(desk: PageDesk, video: Video, graph: Graph) -> None:
-    del graph
+def _clips(desk: PageDesk, video: Video) -> None:
     start = wanted_offset("clips", CLIPS)
     found = reel(desk.store, video, start, CLIPS)
     offset = offset_of(found.total, "clips", CLIPS)
@@ -213,6 +213,8 @@ def _clip(store: Store, video: Video, clip: ShownClip, frames: Sequence[Frame]) 
             st.caption(f"clip {clip.index}, {clip.state}")
         if clip.error:
             st.warning(plain(clip.error))
+        if clip.state == ClipState.FAILED and video.path:
+            retry_button(store, video.id, clip.index)
         _frames(store, clip, frames)
         lines = [
             f"{hms(line.span.start_ms)} *{line.source}* {plain(in_words(line.text))}"
@@ -233,8 +235,7 @@ def _frames(store: Store, clip: ShownClip, frames: Sequence[Frame]) -> None:
                 st.image(data, caption=told, alt=alt, width=190)
 
 
-def _search(desk: PageDesk, video: Video, graph: Graph) -> None:
-    del graph
+def _search(desk: PageDesk, video: Video) -> None:
     with st.form("search", border=False):
         query = st.text_input("Search in this video", address.told("q"))
         mode = st.radio("Look for", list(MODES), horizontal=True)

@@ -18,6 +18,7 @@ from memory.retrieval.lexical import bm25
 from memory.retrieval.panorama import Panorama
 from memory.retrieval.people import NOBODY, Cast
 from memory.retrieval.restate import bare, statement
+from memory.retrieval.tongue import small_words
 from store.queries.search import Matrix
 
 Scores = NDArray[np.float64]
@@ -75,8 +76,14 @@ class Asked:
 
     @property
     def words(self) -> list[str]:
-        """The search terms of what it asks for, with the tags of whom it names."""
-        return self.cast.terms_of(self.bare)
+        """The search terms of what it asks for, with the tags of whom it names.
+
+        Without the small words of the language it is asked in, where that is told and there is
+        more: text in another language than English is full of them.
+        """
+        every = self.cast.terms_of(self.bare)
+        small = small_words(self.text)
+        return [word for word in every if word not in small] or every
 
     @property
     def somebody(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from copy import copy
 
 import numpy as np
 from sqlalchemy.orm import Session
@@ -10,13 +11,13 @@ from sqlalchemy.orm import Session
 from domain.asking import Evidence, Mode, Question
 from domain.events import Edge, Segment
 from domain.ranking import Extract, Ranking
-from domain.settings import Settings
+from domain.settings import Settings, Stage
 from domain.texts import storable
 from domain.view import MemoryView, Scope
 from memory.corrected import people_in
 from memory.retrieval.cache import IndexCache
 from memory.retrieval.closeness import Yardstick, yardstick
-from memory.retrieval.event import event, rank_segments
+from memory.retrieval.event import EdgesOf, event, rank_segments
 from memory.retrieval.events import Found, segments_in
 from memory.retrieval.extract import Score, by_words, extract
 from memory.retrieval.keyframe import Album, Eyes, keyframe
@@ -60,6 +61,16 @@ class Retrievers:
         self._store, self._tools, self._settings = store, toolbox, settings
         self._cache = IndexCache(store, settings.watch.clip_ms)
         self._yardstick: Yardstick | None = None
+        self._stage = Stage.WHOLE
+
+    def within(self, stage: Stage) -> Retrievers:
+        """The same searches over less of the memory (the paper's ablation); indexes are shared.
+
+        Without event nodes VIDEO looks at all clips in view; without edges EVENT has no neighbours.
+        """
+        less = copy(self)
+        less._stage = stage
+        return less
 
     def search(
         self,
@@ -172,13 +183,17 @@ class Retrievers:
 
     def _focus(self, sought: Sought, focus: int | None) -> Segment | None:
         """The segment in focus; the best one for the query where there is none."""
+        if self._stage is Stage.ENTITY:
+            return None
         known = next((one for one in sought.segments if one.id == focus), None)
         if known is not None:
             return known.segment
         ranked = rank_segments(sought)
         return ranked.found[ranked.best()].segment if ranked.found else None
 
-    def _edges_of(self, sought: Sought) -> _EdgesOf:
+    def _edges_of(self, sought: Sought) -> EdgesOf:
+        if Mode.NEIGHBOR not in self._stage.modes:
+            return lambda _: ()
         return _EdgesOf(self._store, sought)
 
     def _mentions_of(self, sought: Sought) -> _MentionsOf:

@@ -11,8 +11,9 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from memory.retrieval.words import plain_words
+from memory.retrieval.words import plain_words, stem
 
+ENGLISH = "en"
 LEAST = 2
 """So many words must speak for a language, and more than for any other."""
 
@@ -53,6 +54,18 @@ def _by_words(text: str) -> Tongue | None:
     if best[1] < LEAST or any(count == best[1] for _, count in others):
         return None
     return Tongue(_known()["words"][best[0]]["name"], (best[0],))
+
+
+def small_words(text: str) -> frozenset[str]:
+    """Search terms that sentences of a text's language can hardly do without; none of English."""
+    tongue = _by_words(text)
+    code = tongue.codes[0] if tongue else ENGLISH
+    return frozenset() if code == ENGLISH else frozenset(_stems(code))
+
+
+@cache
+def _stems(code: str) -> tuple[str, ...]:
+    return tuple(map(stem, _known()["words"][code]["words"].split()))
 
 
 @cache

@@ -21,7 +21,8 @@ def make_writers(toolbox: Toolbox, profile: Profile) -> Writers:
 
         chat = partial(toolbox.chat, "writer", live=True)
         toolbox.chat("writer")  # A model that is not set up is told of before any work.
-        clip = LlmClipWriter(chat, profile.settings.memory.lines)
+        settings = profile.settings
+        clip = LlmClipWriter(chat, settings.memory.lines, settings.clip_budget)
         return Writers(clip, LlmEventWriter(chat, profile.settings.memory))
     from memory.writers.local_clip import LocalClipWriter
     from memory.writers.local_event import LocalEventWriter

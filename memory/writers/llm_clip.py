@@ -12,29 +12,32 @@ from typing import Literal
 from pydantic import BaseModel, Field
 
 from domain.errors import ModelError, ReplayMiss
-from domain.media import IdentityKind, Percept, Utterance
+from domain.media import IdentityKind, Percept
 from domain.memories import ClipMemories, MemoryDraft, MemoryKind, Source
 from domain.people import TAG, IdentityStatement
 from domain.time import TimeSpan
 from memory.people import People
 from memory.prompts import foreign, listed, prompt
-from memory.things import by_time
-from memory.writers.local_clip import DEFAULTS, LocalClipWriter, speaker_of
+from memory.writers.budget import Item, fitted, left_out, thinned
+from memory.writers.clip_page import page, parts_of
+from memory.writers.local_clip import DEFAULTS, LocalClipWriter
 from memory.writers.port import ClipContext
-from models.chat import Replay, Sink, StructuredChat
+from models.chat import CallRecord, Recorded, Replay, Sink, StructuredChat
 from models.messages import Message, assistant, system, user
+from models.tokens import request_tokens
 
 TRIES = 3
 """How often a clip is asked for in all."""
-
-CROPS = 8
-"""Faces shown to the model at most."""
 
 STATED = 5.0
 """What a model's word that a face is a voice counts, in seconds of one face speaking alone."""
 
 Chat = Callable[[Sink | None, Replay | None], StructuredChat]
 """Makes the language model, given who records its calls."""
+
+
+Check = Callable[["WrittenClip"], list[str]]
+"""What is wrong with a written clip."""
 
 
 class WrittenLine(BaseModel):
@@ -76,23 +79,27 @@ class LlmClipWriter:
     Args:
         chat: Makes the model of the profile's role ``writer``.
         lines: Most lines it may write of a clip; what is beyond is left out, evenly.
+        tokens: What it may take for a clip, all tries together. It is shown less of what would
+            take more (``memory.writers.budget``), and not asked again where too little is left.
     """
 
     name = "llm"
     source = str(Source.MODEL)
     wants_context = True
 
-    def __init__(self, chat: Chat, lines: int = DEFAULTS.lines) -> None:
-        self._chat = chat
-        self._lines = lines
+    def __init__(
+        self, chat: Chat, lines: int = DEFAULTS.lines, tokens: int = DEFAULTS.clip_tokens
+    ) -> None:
+        self._chat, self._lines, self._tokens = chat, lines, tokens
 
     def write(self, percept: Percept, people: People, context: ClipContext) -> ClipMemories:
         """The model's lines and the clip's own words.
 
         Raises:
-            ModelError: the model failed, or wrote nothing that can be stored.
+            ModelError: the model failed, wrote nothing that can be stored, or spent the budget.
         """
-        written = self._asked(percept, people, context)
+        purse = Purse(self._chat, self._tokens, context.sink, context.replay)
+        written, left = self._asked(percept, people, context, purse)
         quoted = LocalClipWriter().write(percept, people, context)
         kept = (Source.SAID, Source.READ, Source.CAPTION, Source.SUBTITLE, Source.CHAPTER)
         drafts = [one for one in quoted.drafts if one.source in kept and _is_plain(one)]
@@ -101,34 +108,105 @@ class LlmClipWriter:
             drafts=tuple(sorted(drafts, key=lambda one: (one.span.start_ms, one.span.end_ms))),
             statements=(*quoted.statements, *_statements(written, people, percept.clip.index)),
             names=tuple((one.tag, " ".join(one.name.split())) for one in written.names),
+            budget=self._tokens,
+            left_out=left,
         )
 
-    def _asked(self, percept: Percept, people: People, context: ClipContext) -> WrittenClip:
-        chat = self._chat(context.sink, context.replay)
-        images = _images(percept, people, context) if chat.sees else []
-        rules = prompt("clip_system", lines=self._lines)
-        first = [system(rules), user(_page(percept, people, context, images))]
-        messages, facts = first, {f"m{fact.id}" for fact in context.facts}
-        for left in reversed(range(TRIES)):
-            try:
-                written = chat.ask(
-                    messages,
-                    WrittenClip,
-                    purpose="clip",
-                    images=[data for _, data in images],
-                ).value
-            except ReplayMiss:
+    def _asked(
+        self, percept: Percept, people: People, context: ClipContext, purse: Purse
+    ) -> tuple[WrittenClip, tuple[str, ...]]:
+        """What the model wrote that can be stored, and what it was not shown."""
+        rules = system(prompt("clip_system", lines=self._lines))
+        every = parts_of(percept, people, context, images=purse.sees)
+        blank = [rules, user(page(percept, people, context, {}))]
+        parts = fitted(every, purse.room_for(blank))
+        first = [rules, user(page(percept, people, context, parts))]
+        images = [item for items in parts.values() for item in items if item.image is not None]
+        facts = {f"m{fact.id}" for fact in context.facts}
+        written = _tried(purse, first, images, lambda one: complain(one, people, facts))
+        return _thinned(_sound(written, people, facts), self._lines), left_out(every, parts)
+
+
+def _tried(purse: Purse, first: list[Message], images: Sequence[Item], check: Check) -> WrittenClip:
+    """What the model wrote at last; complaints go back to it while tries and tokens are left."""
+    messages = first
+    for left in reversed(range(TRIES)):
+        try:
+            written = purse.ask(messages, images)
+        except (ReplayMiss, Spent):
+            raise
+        except ModelError as error:
+            if not left:
                 raise
-            except ModelError as error:
-                if not left:
-                    raise
-                messages = [*first, user(prompt("clip_repair", complaints=foreign(str(error))))]
-                continue
-            complaints = complain(written, people, facts)
-            if not complaints or not left:
-                return _thinned(_sound(written, people, facts), self._lines)
-            messages = _again(first, written, complaints)
-        raise AssertionError("unreachable")
+            messages = [*first, user(prompt("clip_repair", complaints=foreign(str(error))))]
+            continue
+        complaints = check(written)
+        again = _again(first, written, complaints)
+        if not complaints or not left or not purse.affords(again, images):
+            return written
+        messages = again
+    raise AssertionError("unreachable")
+
+
+class Spent(ModelError):
+    """A clip's budget has no room for another call."""
+
+
+class Purse:
+    """The calls for one clip: counted, each with a part of the clip's budget of tokens."""
+
+    def __init__(
+        self, chat: Chat, budget: int, sink: Sink | None, replay: Replay | None = None
+    ) -> None:
+        self._budget, self._sink, self._replay, self._spent = budget, sink, replay, 0
+        self._chat = chat(self._count, self._served if replay else None)
+        self._reply = budget // TRIES * 2 // 5
+
+    @property
+    def sees(self) -> bool:
+        """Whether the model can look at images."""
+        return self._chat.sees
+
+    def room_for(self, blank: Sequence[Message]) -> int:
+        """Tokens of material that fit into a request: there is to be room for every try."""
+        return self._budget // TRIES - self._reply - request_tokens(blank, WrittenClip, 0)
+
+    def affords(self, messages: Sequence[Message], images: Sequence[Item]) -> bool:
+        """Whether a request and its reply fit into what is left."""
+        asked = request_tokens(messages, WrittenClip, 0) + sum(item.tokens for item in images)
+        return self._spent + asked + self._reply <= self._budget
+
+    def ask(self, messages: Sequence[Message], images: Sequence[Item]) -> WrittenClip:
+        """What the model writes.
+
+        Raises:
+            Spent: there is no room for the request.
+            ModelError: the model failed, or what it wrote cannot be read.
+        """
+        if not self.affords(messages, images):
+            raise Spent(
+                f"a clip may take {self._budget} tokens, and {self._spent} are spent: the next run "
+                "tries again; settings.memory.clip_tokens in the profile allows more"
+            )
+        reply = self._chat.ask(
+            messages,
+            WrittenClip,
+            purpose="clip",
+            images=[item.image for item in images if item.image is not None],
+            max_tokens=self._reply,
+        )
+        return reply.value
+
+    def _served(self, request: str) -> Recorded | None:
+        """What is on record counts as if it were asked for now."""
+        found = self._replay(request) if self._replay else None
+        self._spent += found.tokens_in + found.tokens_out if found else 0
+        return found
+
+    def _count(self, call: CallRecord) -> None:
+        self._spent += call.tokens_in + call.tokens_out
+        if self._sink is not None:
+            self._sink(call)
 
 
 def _is_plain(draft: MemoryDraft) -> bool:
@@ -140,70 +218,6 @@ def _again(
 ) -> list[Message]:
     text = prompt("clip_repair", complaints=listed(f"- {one}" for one in complaints))
     return [*first, assistant(written.model_dump_json()), user(text)]
-
-
-def _images(percept: Percept, people: People, context: ClipContext) -> list[tuple[str, bytes]]:
-    """What each image shows, and its JPEG: keyframes, then the best crop of each face."""
-    frames = [
-        (f"keyframe at {frame.time_ms / 1000:.1f} s", context.blobs[frame.blob])
-        for frame in percept.keyframes
-        if frame.blob in context.blobs
-    ]
-    crops = [
-        (people.faces[group.number].tag, context.blobs[best.blob])
-        for group in percept.faces
-        if (best := max(group.sightings, key=lambda one: one.quality)).blob in context.blobs
-        and best.blob is not None
-    ]
-    return [*frames, *crops[:CROPS]]
-
-
-def _page(
-    percept: Percept,
-    people: People,
-    context: ClipContext,
-    images: Sequence[tuple[str, bytes]],
-) -> str:
-    screen = [f"{one.time_ms / 1000:.1f} s: {foreign(one.text)}" for one in percept.screen_texts]
-    return prompt(
-        "clip",
-        title=foreign(context.title),
-        clip=percept.clip.index,
-        start=f"{percept.clip.span.start_ms / 1000:.1f}",
-        end=f"{percept.clip.span.end_ms / 1000:.1f}",
-        images=listed(f"{n}. {what}" for n, (what, _) in enumerate(images, 1)),
-        people=listed(_people(people)),
-        transcript=listed(_transcript(percept.utterances, people)),
-        screen=listed(screen),
-        objects=listed(f"{ms / 1000:.1f} s: {told}" for ms, told in by_time(percept.objects)),
-        captions=listed(_transcript(percept.captions, people)),
-        subtitles=listed(_came_along(percept, people)),
-        facts=listed(f"[m{fact.id}] {people.named(fact.text)}" for fact in context.facts),
-    )
-
-
-def _people(people: People) -> Iterable[str]:
-    for tag in people.identities():
-        person = people.character(tag)
-        known = f" is {person.tag}" if person else ""
-        named = f", known as {foreign(person.name)}" if person and person.name else ""
-        yield f"{tag}{known}{named}"
-
-
-def _transcript(said: Iterable[Utterance], people: People) -> Iterable[str]:
-    for one in said:
-        voice = speaker_of(one, people)
-        named = foreign(one.speaker) if one.speaker else None
-        who = voice.tag if voice else named
-        times = f"{one.span.start_ms / 1000:.1f}-{one.span.end_ms / 1000:.1f} s"
-        yield f"{times} {who + ': ' if who else ''}{foreign(one.text)}"
-
-
-def _came_along(percept: Percept, people: People) -> Iterable[str]:
-    """Subtitles and chapters of the source, which may differ from what was heard."""
-    for one in percept.chapters:
-        yield f"{one.span.start_ms / 1000:.1f} s a chapter begins: {foreign(one.text)}"
-    yield from _transcript(percept.subtitles, people)
 
 
 def complain(written: WrittenClip, people: People, facts: set[str]) -> list[str]:
@@ -265,15 +279,8 @@ def _sound(written: WrittenClip, people: People, facts: set[str]) -> WrittenClip
 
 
 def _thinned(written: WrittenClip, most: int) -> WrittenClip:
-    """At most so many lines, left out evenly: a clip has a beginning, a middle and an end.
-
-    To ask for fewer would cost a call; what is over the limit is simply not remembered.
-    """
-    count = len(written.lines)
-    if count <= most:
-        return written
-    kept = [written.lines[number * count // most] for number in range(most)]
-    return written.model_copy(update={"lines": kept})
+    """At most so many lines; to ask for fewer would cost a call."""
+    return written.model_copy(update={"lines": list(thinned(written.lines, most))})
 
 
 def _draft(line: WrittenLine, percept: Percept, people: People) -> MemoryDraft:

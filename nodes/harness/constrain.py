@@ -43,7 +43,7 @@ class Bounds(Frozen):
     """What the rules need to know besides the action.
 
     ``evidence`` is what the ledger holds, ``shown`` all that any search listed; ``tags`` are those
-    of the people that were shown.
+    of the people that were shown; ``modes`` are those of searching that there are.
     """
 
     options: tuple[str, ...] = ()
@@ -53,6 +53,7 @@ class Bounds(Frozen):
     shown: frozenset[str] = frozenset()
     tags: frozenset[str] = frozenset()
     forced: Mode | None = None
+    modes: tuple[Mode, ...] = tuple(Mode)
     focused: bool = False
     final: bool = False
 
@@ -187,7 +188,9 @@ def made_up_tags(text: str, known: Collection[str]) -> list[str]:
 
 def _mode(action: Action, bounds: Bounds) -> str:
     if action.mode is None:
-        return "A search needs a mode: " + ", ".join(Mode) + "."
+        return "A search needs a mode: " + ", ".join(bounds.modes) + "."
+    if action.mode not in bounds.modes:
+        return f"There is no mode {action.mode} here: search in mode {' or '.join(bounds.modes)}."
     if bounds.forced is not None and action.mode is not bounds.forced:
         return f"The search is stuck, so this round's mode is {bounds.forced}."
     if action.mode is Mode.NEIGHBOR and not bounds.focused:
@@ -227,8 +230,9 @@ def _duplicate(action: Action, bounds: Bounds, settings: AskSettings) -> str:
     ]
     if len(same) < 2:
         return ""
-    others = [str(mode) for mode in LOOKS if mode is not action.mode]
+    others = [str(mode) for mode in LOOKS if mode in bounds.modes and mode is not action.mode]
+    elsewhere = f"search in mode {' or '.join(others)}, or " if others else "search "
     return (
         f"Nearly this was searched {len(same)} times in mode {action.mode}: "
-        f"search in mode {' or '.join(others)}, or for something else."
+        f"{elsewhere}for something else."
     )

@@ -76,7 +76,7 @@ def after_round(
     if not spent:
         return counted, ""
     if not counted.grace:
-        hints = strategies(modes)
+        hints = strategies(modes, settings.memory.modes)
         changes = {"grace": True, "hints": (*counted.hints, *hints)}
         return counted.model_copy(update=changes), "grace round: little new was found"
     warning = "last round: the search gives nothing new"
@@ -95,9 +95,9 @@ def _counted(progress: Progress, finding: Finding) -> Progress:
     return progress.model_copy(update=changes)
 
 
-def strategies(modes: Sequence[Mode]) -> tuple[str, ...]:
+def strategies(tried: Sequence[Mode], there: Sequence[Mode] = tuple(Mode)) -> tuple[str, ...]:
     """Suggestions fitted to what was tried: first the modes not used yet, else other words."""
-    unused = [hint for mode, hint in _STRATEGIES.items() if mode not in modes]
+    unused = [hint for mode, hint in _STRATEGIES.items() if mode in there and mode not in tried]
     return tuple(unused) or ("All modes were tried: use other words, names or times.",)
 
 
@@ -116,17 +116,23 @@ def forced_mode(
 
 
 def rescue(
-    subtask: Subtask, forced: Mode | None, focus: Focus | None, neighbours: Sequence[str]
+    subtask: Subtask,
+    forced: Mode | None,
+    focus: Focus | None,
+    neighbours: Sequence[str],
+    there: Sequence[Mode] = tuple(Mode),
 ) -> Action:
     """The search that the harness makes itself when a reasoner cannot word one.
 
-    Its query is the subtask's own words without stop words, at least two.
+    Its query is the subtask's own words without stop words, at least two; ``there`` are the modes
+    that there are.
     """
-    mode = forced or (Mode.VIDEO if focus else Mode.EVENT)
+    first = Mode.EVENT if Mode.EVENT in there else Mode.VIDEO
+    mode = forced or (Mode.VIDEO if focus else first)
     if mode is Mode.NEIGHBOR:
         if neighbours:
             return _search(Mode.NEIGHBOR, neighbours[0])
-        mode = Mode.EVENT
+        mode = first
     return _search(mode, keywords(subtask.text))
 
 

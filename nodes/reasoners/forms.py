@@ -29,7 +29,7 @@ LONGEST = 160
 def act_form(turn: Turn, narrow: bool) -> type[ActReply]:
     """One step: no answer before a search, a forced mode, one of the options."""
     searched = bool(turn.steps)
-    modes = [str(turn.forced or mode) for mode in Mode if turn.focus or mode is not Mode.NEIGHBOR]
+    modes = [str(turn.forced or mode) for mode in _there(turn)]
     fields: dict[str, Any] = {
         "action": _one_of(["search", "answer"] if searched else ["search"]),
         "mode": _one_of(sorted(set(modes))),
@@ -40,6 +40,11 @@ def act_form(turn: Turn, narrow: bool) -> type[ActReply]:
     if narrow:
         fields |= _cited("citations", sorted(refs(turn.ledger)))
     return _narrowed(ActReply, fields, narrow, () if searched else ANSWERING)
+
+
+def _there(turn: Turn) -> list[Mode]:
+    """The modes that a search may be in: there must be somewhere to move from."""
+    return [mode for mode in turn.modes if turn.focus or mode is not Mode.NEIGHBOR]
 
 
 def assess_form(turn: Turn, narrow: bool) -> type[AssessReply]:

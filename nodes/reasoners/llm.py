@@ -8,6 +8,7 @@ from typing import Protocol, TypeVar
 from pydantic import BaseModel
 
 from domain.asking import Action, Mode, Subtask
+from domain.errors import BlobGone
 from domain.ledger import Draft, Edits
 from domain.settings import AskSettings
 from domain.skills import Tone
@@ -44,6 +45,9 @@ OLD_LINE = 200
 """Characters of one of these lines, its mark among them."""
 END = "</memory>"
 CONCLUDE_LINES = 60
+UNSEEN = (
+    "Some images of this search are missing and cannot be shown: judge by the others and the words."
+)
 
 
 class Caller(Protocol):
@@ -128,15 +132,14 @@ class LlmReasoner:
     def assess(self, turn: Turn) -> Assessment:
         """What the last search settles; it is shown the images where there are any."""
         found = card(turn.found, (), repeats=False) if turn.found else ""
+        shown, unseen = self._pictures(turn)
         ask = prompt(
             "assess",
             ledger=_ledger(turn, turn.current),
             current=subtask_line(turn.current),
             card=found,
-            notes=_notes(turn),
+            notes="\n".join(filter(None, [_notes(turn), UNSEEN if unseen else ""])),
         )
-        load = self._images if self._caller.sees else None
-        shown = [load(blob) for blob in turn.images[: self._settings.images]] if load else []
         reply = self._caller.ask(
             "assess",
             _messages(turn, ask),
@@ -145,7 +148,19 @@ class LlmReasoner:
             temperature=0.0,
             images=shown,
         )
-        return reply.assessment()
+        return reply.assessment().model_copy(update={"unseen": unseen})
+
+    def _pictures(self, turn: Turn) -> tuple[list[bytes], tuple[str, ...]]:
+        """The images of the last search, and the digests of those whose files are gone."""
+        load = self._images if self._caller.sees else None
+        wanted = turn.images[: self._settings.images] if load else ()
+        shown, unseen = [], []
+        for blob in wanted:
+            try:
+                shown.append(load(blob) if load else b"")
+            except BlobGone:
+                unseen.append(blob)
+        return shown, tuple(unseen)
 
     def replan(self, turn: Turn, reasons: tuple[str, ...]) -> Edits:
         """Repair the plan."""
@@ -239,9 +254,15 @@ def _focus(turn: Turn) -> str:
 
 
 def _notes(turn: Turn) -> str:
-    forced = (f"This round's mode is {turn.forced}.",) if turn.forced else ()
+    forced = (f"This round's mode is {turn.forced}.",) if turn.forced else _modes(turn)
     warnings = skill_lines(turn.skills, Tone.CAUTIONARY)
     return hint_lines((*turn.hints, *warnings.splitlines(), *forced), turn.complaint, turn.final)
+
+
+def _modes(turn: Turn) -> tuple[str, ...]:
+    """What must be said where some modes are switched off."""
+    whole = len(turn.modes) == len(Mode)
+    return () if whole else (f"The only modes there are now: {', '.join(turn.modes)}.",)
 
 
 def _evidence(turn: Turn) -> str:

@@ -53,12 +53,12 @@ class LocalReasoner:
     def act(self, turn: Turn) -> Action:
         """Search for the current subtask; answering is left to the conclusion."""
         text = turn.current.text if turn.current else turn.question.text
-        mode = turn.forced or choose_mode(turn)
+        mode = turn.forced or there(choose_mode(turn), turn)
         if mode is Mode.NEIGHBOR:
             label = cause_of(turn.neighbours) or first_label(turn.neighbours)
             if label:
                 return Action(kind="search", reason="along an edge", mode=mode, query=label)
-            mode = Mode.EVENT
+            mode = there(Mode.EVENT, turn)
         return Action(kind="search", reason=reason(mode), mode=mode, query=as_query(text))
 
     def assess(self, turn: Turn) -> Assessment:
@@ -114,6 +114,11 @@ def choose_mode(turn: Turn) -> Mode:
     if first:
         return Mode.EVENT
     return Mode.VIDEO if task.attempts == 2 else Mode.EVENT
+
+
+def there(mode: Mode, turn: Turn) -> Mode:
+    """The mode, or VIDEO where it is switched off."""
+    return mode if mode in turn.modes else Mode.VIDEO
 
 
 def cause_of(neighbours: Sequence[Neighbour]) -> str:

@@ -36,7 +36,8 @@ class Turn(Frozen):
     what was wrong with its last reply; ``final`` that this is the last round. ``neighbours`` are
     the segments that the focus has edges to; ``people`` are names by tag. ``seconds`` and
     ``tokens`` are what is left of the budget. ``planned`` is the plan as it was made or repaired
-    last. ``skills`` are those that speak up now: cautionary ones once the search goes badly.
+    last. ``modes`` are those of searching that there are. ``skills`` are those that speak up now:
+    cautionary ones once the search goes badly.
     """
 
     question: Question
@@ -53,6 +54,7 @@ class Turn(Frozen):
     hints: tuple[str, ...] = ()
     complaint: str = ""
     forced: Mode | None = None
+    modes: tuple[Mode, ...] = tuple(Mode)
     final: bool = False
     people: tuple[tuple[str, str], ...] = ()
     skills: tuple[RoutedSkill, ...] = ()
@@ -62,10 +64,14 @@ class Turn(Frozen):
 
 
 class Assessment(Frozen):
-    """What a reasoner makes of a retrieval: subtasks that are answered now, or no longer."""
+    """What a reasoner makes of a retrieval: subtasks that are answered now, or no longer.
+
+    ``unseen``: digests of images that it was to look at and whose files are gone.
+    """
 
     resolved: tuple[Resolution, ...] = ()
     reopened: tuple[str, ...] = ()
+    unseen: tuple[str, ...] = ()
 
 
 class Conclusion(Frozen):

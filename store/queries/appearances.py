@@ -1,38 +1,89 @@
-"""When each identity of a video is seen and heard, what it looks like, and who is in one frame."""
+"""When identities of a video are seen and heard, what they look like, and who is in one frame."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
-from sqlalchemy import func, select
+import numpy as np
+from numpy.typing import NDArray
+from pgvector.sqlalchemy import VECTOR
+from sqlalchemy import (
+    ARRAY,
+    CTE,
+    BigInteger,
+    Integer,
+    Select,
+    TableValuedAlias,
+    case,
+    cast,
+    column,
+    func,
+    select,
+)
 from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session, aliased
 
+from store.arrays import among
 from store.schema import ExemplarRow, IdentityRow, SightingRow, UtteranceRow
 
 
 class Stretch(NamedTuple):
-    """From the first to the last time that an identity is met in one clip."""
+    """From the first to the last time that an identity is met without a longer gap."""
 
     identity: int
-    clip: int
     start_ms: int
     end_ms: int
 
 
-def stretches_of(session: Session, video_id: str) -> list[Stretch]:
-    """One stretch for each identity and clip; by what it said where no sighting was kept."""
-    found: dict[tuple[int, int], Stretch] = {}
-    for of in (UtteranceRow, SightingRow):
-        query = (
-            select(of.identity_id, of.clip, func.min(of.start_ms), func.max(of.end_ms))
-            .where(of.video_id == video_id, of.identity_id.is_not(None))
-            .group_by(of.identity_id, of.clip)
-        )
-        for row in session.execute(query):
-            found[row[0] or 0, row[1]] = Stretch(row[0] or 0, *row[1:])
-    return sorted(found.values(), key=lambda one: (one.identity, one.start_ms))
+class Centre(NamedTuple):
+    """The mean of an identity's ``exemplars``, shape (D,), not normalised."""
+
+    kind: str
+    exemplars: int
+    vector: NDArray[np.float32]
+
+
+def stretches_of(
+    session: Session, video_id: str, identities: Sequence[int], gap_ms: int
+) -> list[Stretch]:
+    """When these identities are met, by identity and time; what is ``gap_ms`` apart is one.
+
+    In a clip without a sighting of theirs it is by what they said.
+    """
+    sightings, utterances = (
+        _by_clip(of, video_id, identities) for of in (SightingRow, UtteranceRow)
+    )
+    seen, said = sightings.c, utterances.c
+    silent = select(utterances).where(
+        ~select(seen.clip).where(seen.identity == said.identity, seen.clip == said.clip).exists()
+    )
+    every = select(sightings).union_all(silent).subquery()
+    return [Stretch(*row) for row in session.execute(_joined(every, gap_ms))]
+
+
+def _by_clip(of: Any, video_id: str, identities: Sequence[int]) -> CTE:
+    """From the first to the last time that each is met in each clip."""
+    start, end = func.min(of.start_ms).label("start"), func.max(of.end_ms).label("end")
+    query = select(of.identity_id.label("identity"), of.clip.label("clip"), start, end)
+    mine = query.where(of.video_id == video_id, among(of.identity_id, identities))
+    return mine.group_by(of.identity_id, of.clip).cte()
+
+
+def _joined(every: Any, gap_ms: int) -> Select[int, int, int]:
+    """Spans that are at most ``gap_ms`` apart become one: a new one begins after each gap."""
+    row = every.c
+    before = func.max(row.end).over(
+        partition_by=row.identity, order_by=(row.start, row.end), rows=(None, -1)
+    )
+    begins = case((row.start - before <= gap_ms, 0), else_=1).label("begins")
+    marked = select(row.identity, row.start, row.end, begins).subquery().c
+    place = (marked.start, marked.end)
+    number = func.sum(marked.begins).over(partition_by=marked.identity, order_by=place)
+    told = select(marked.identity, marked.start, marked.end, number.label("number")).subquery().c
+    start = func.min(told.start)
+    query = select(told.identity, start, func.max(told.end))
+    return query.group_by(told.identity, told.number).order_by(told.identity, start)
 
 
 def crops_of(session: Session, identities: Sequence[int]) -> dict[int, str]:
@@ -40,37 +91,59 @@ def crops_of(session: Session, identities: Sequence[int]) -> dict[int, str]:
     row = SightingRow
     best = (
         select(row.identity_id, row.blob)
-        .where(row.identity_id.in_(identities), row.blob.is_not(None))
+        .where(among(row.identity_id, identities), row.blob.is_not(None))
         .ext(distinct_on(row.identity_id))
         .order_by(row.identity_id, row.quality.desc(), row.id)
     )
     return {identity: blob for identity, blob in session.execute(best) if blob}
 
 
-def exemplar_vectors(
-    session: Session, video_id: str
-) -> Mapping[int, tuple[str, list[Sequence[float]]]]:
-    """Kind and exemplar vectors, each of shape (D,), of every identity that has some."""
+def centres_of(session: Session, video_id: str) -> Mapping[int, Centre]:
+    """What every identity of a video that has exemplars is like, by identity."""
+    mean = func.vector_send(func.avg(ExemplarRow.vector, type_=VECTOR()))
     query = (
-        select(IdentityRow.id, IdentityRow.kind, ExemplarRow.vector)
+        select(IdentityRow.id, IdentityRow.kind, func.count(), mean)
         .join(ExemplarRow, ExemplarRow.identity_id == IdentityRow.id)
         .where(IdentityRow.video_id == video_id)
-        .order_by(IdentityRow.id, ExemplarRow.id)
+        .group_by(IdentityRow.id, IdentityRow.kind)
     )
-    found: dict[int, tuple[str, list[Sequence[float]]]] = {}
-    for identity, kind, vector in session.execute(query):
-        found.setdefault(identity, (kind, []))[1].append(vector)
-    return found
+    return {
+        identity: Centre(kind, count, _unpacked(sent))
+        for identity, kind, count, sent in session.execute(query)
+    }
 
 
-def seen_together(session: Session, one: Iterable[int], other: Iterable[int]) -> bool:
-    """Whether some of these identities and some of those are in one sampled frame."""
+def _unpacked(sent: bytes) -> NDArray[np.float32]:
+    """A vector from ``vector_send``: its size, two zero bytes, 32-bit floats."""
+    return np.frombuffer(sent[4:], dtype=">f4").astype(np.float32)
+
+
+def seen_together(
+    session: Session, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]
+) -> list[bool]:
+    """Of each pair, whether some of these identities and some of those are in one frame."""
+    ones, others = ([pair[at] for pair in pairs] for at in (0, 1))
+    one, other = _numbered(ones, "one"), _numbered(others, "other")
     a, b = aliased(SightingRow), aliased(SightingRow)
     query = (
-        select(a.id)
-        .join(b, (b.video_id == a.video_id) & (b.clip == a.clip) & (b.start_ms == a.start_ms))
-        .where(a.identity_id.in_(list(one)), b.identity_id.in_(list(other)))
-        .where(a.box.is_not(None), b.box.is_not(None))
-        .limit(1)
+        select(one.c.n)
+        .distinct()
+        .join(other, other.c.n == one.c.n)
+        .join(a, a.identity_id == one.c.identity)
+        .join(
+            b,
+            (b.identity_id == other.c.identity) & (b.clip == a.clip) & (b.start_ms == a.start_ms),
+        )
+        .where(a.video_id == b.video_id, a.box.is_not(None), b.box.is_not(None))
     )
-    return session.scalar(query) is not None
+    found = set(session.scalars(query))
+    return [n in found for n in range(len(pairs))]
+
+
+def _numbered(lists: Sequence[Sequence[int]], name: str) -> TableValuedAlias:
+    """A table of identities by the number of their list: two parameters, however many they are."""
+    rows = [(n, identity) for n, several in enumerate(lists) for identity in several]
+    numbers = cast([n for n, _ in rows], ARRAY(Integer))
+    identities = cast([identity for _, identity in rows], ARRAY(BigInteger))
+    columns = (column("n", Integer), column("identity", BigInteger))
+    return func.unnest(numbers, identities).table_valued(*columns, name=name).render_derived()

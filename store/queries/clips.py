@@ -22,7 +22,10 @@ ATTEMPTS = 3
 
 @dataclass(frozen=True, slots=True)
 class StoredClip:
-    """A clip and how far it is; ``attempts`` counts its failures, ``seconds`` what it took."""
+    """A clip and how far it is; ``attempts`` counts its failures, ``seconds`` what it took.
+
+    ``budget``: tokens that its writer might take; ``left_out``: what it was not shown for that.
+    """
 
     index: int
     span: TimeSpan
@@ -30,6 +33,8 @@ class StoredClip:
     error: str | None
     attempts: int
     seconds: float = 0.0
+    budget: int | None = None
+    left_out: tuple[str, ...] = ()
 
 
 def clips_of(session: Session, video_id: str) -> list[StoredClip]:
@@ -66,6 +71,12 @@ def next_clips(session: Session, video_id: str, *, again: bool = False) -> list[
     few = true() if again else ClipRow.attempts < ATTEMPTS
     retry = and_(ClipRow.state == ClipState.FAILED, few)
     return _clips(session, ClipRow.video_id == video_id, or_(todo, retry))
+
+
+def failed_clips(session: Session, video_id: str, limit: int | None = None) -> list[StoredClip]:
+    """The clips that could not be watched, in order; the first ``limit`` of them."""
+    failed = ClipRow.state == ClipState.FAILED
+    return _clips(session, ClipRow.video_id == video_id, failed, limit=limit)
 
 
 def refuse_other_clips(session: Session, video: Video, clips: Sequence[Clip]) -> None:
@@ -121,6 +132,15 @@ def add_seconds(session: Session, video_id: str, index: int, seconds: float) -> 
     """Count what it took to watch a clip, whatever became of it."""
     here = and_(ClipRow.video_id == video_id, ClipRow.clip == index)
     session.execute(update(ClipRow).where(here).values(seconds=ClipRow.seconds + seconds))
+
+
+def keep_budget(
+    session: Session, video_id: str, index: int, budget: int | None, left_out: Sequence[str]
+) -> None:
+    """Record what a clip's writer might take, and what it was not shown to stay within that."""
+    here = and_(ClipRow.video_id == video_id, ClipRow.clip == index)
+    values = {"budget": budget, "left_out": list(left_out)}
+    session.execute(update(ClipRow).where(here).values(values))
 
 
 def view_of(session: Session, video_ids: Sequence[str], as_of_ms: int | None = None) -> MemoryView:
@@ -179,12 +199,23 @@ def _clips(
         ClipRow.error,
         ClipRow.attempts,
         ClipRow.seconds,
+        ClipRow.budget,
+        ClipRow.left_out,
     )
     query = select(*columns).where(*which).order_by(ClipRow.clip)
     rows = session.execute(query.offset(offset).limit(limit))
     return [
-        StoredClip(clip, TimeSpan.of(start, end), ClipState(state), error, attempts, seconds)
-        for clip, start, end, state, error, attempts, seconds in rows
+        StoredClip(
+            index=row.clip,
+            span=TimeSpan.of(row.start_ms, row.end_ms),
+            state=ClipState(row.state),
+            error=row.error,
+            attempts=row.attempts,
+            seconds=row.seconds,
+            budget=row.budget,
+            left_out=tuple(row.left_out),
+        )
+        for row in rows
     ]
 
 

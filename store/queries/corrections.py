@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from domain.corrections import Correction, CorrectionKind, Outcome
 from domain.media import IdentityKind
+from store.arrays import among
 from store.queries.characters import Name
 from store.schema import (
     CharacterMemberRow,
@@ -166,12 +167,14 @@ def stated_until(session: Session, video_id: str, clip: int) -> list[Stated]:
     return [Stated(*found) for found in session.execute(query)]
 
 
-def appearances_of(session: Session, video_id: str) -> dict[int, Appearances]:
-    """When each identity was seen or heard; by what it said where no sighting was kept."""
+def appearances_of(
+    session: Session, video_id: str, identities: Sequence[int]
+) -> dict[int, Appearances]:
+    """When each of these was seen or heard; by what it said where no sighting was kept."""
     found: dict[int, Appearances] = {}
     for of in (UtteranceRow, SightingRow):
         times = (func.count(), func.min(of.start_ms), func.max(of.end_ms))
         query = select(of.identity_id, *times).where(of.video_id == video_id)
-        query = query.where(of.identity_id.is_not(None)).group_by(of.identity_id)
+        query = query.where(among(of.identity_id, identities)).group_by(of.identity_id)
         found |= {row[0] or 0: Appearances(*row[1:]) for row in session.execute(query)}
     return found

@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ARRAY, BigInteger, Select, cast, delete, func, insert, or_, select, update
-from sqlalchemy.orm import Session
+from sqlalchemy import (
+    ARRAY,
+    BigInteger,
+    Select,
+    Text,
+    Update,
+    any_,
+    cast,
+    delete,
+    func,
+    insert,
+    or_,
+    select,
+    union_all,
+    update,
+)
+from sqlalchemy.orm import Session, aliased
 
 from domain.events import Edge, Relation, Segment
 from domain.media import ClipState
@@ -135,18 +150,40 @@ def open_segments_near(
     session: Session,
     video_id: str,
     *,
-    labels: Iterable[str] = (),
-    clips: Iterable[int] = (),
-    ids: Iterable[int] = (),
+    labels: Collection[str] = (),
+    clips: Collection[int] = (),
+    ids: Collection[int] = (),
 ) -> list[SegmentAt]:
-    """The open segments that have one of these labels, clips or ids, by number."""
-    near = or_(
-        SegmentRevisionRow.label.in_(sorted(set(labels))),
-        SegmentRevisionRow.clips.bool_op("&&")(cast(sorted(set(clips)), ARRAY(BigInteger))),
-        SegmentRevisionRow.segment_id.in_(sorted(set(ids))),
+    """The open segments that have one of these labels, clips or ids, by number.
+
+    Each of the three is looked up in its own index before anything is joined: left to itself, a
+    planner that knows nothing of fresh tables yet walks over all segments of the video.
+    """
+    picks = _near(labels, clips, ids)
+    if not picks:
+        return []
+    near = aliased(SegmentRevisionRow, union_all(*picks).cte().prefix_with("MATERIALIZED"))
+    mine = (SegmentRow.id == near.segment_id, SegmentRow.video_id == video_id)
+    number = select(SegmentRow.number).where(*mine).scalar_subquery()
+    # Other videos have the same clips and labels: none of their rows leaves the database.
+    held = select(number, near).where(near.to_clip.is_(None), number.is_not(None))
+    once: dict[int, SegmentRevisionRow] = dict(session.execute(held).all())
+    return [_segment(segment, row) for segment, row in sorted(once.items())]
+
+
+def _near(
+    labels: Collection[str], clips: Collection[int], ids: Collection[int]
+) -> list[Select[SegmentRevisionRow]]:
+    row, open_now = SegmentRevisionRow, SegmentRevisionRow.to_clip.is_(None)
+    named = row.label == any_(cast(sorted(set(labels)), ARRAY(Text)))
+    holding = row.clips.bool_op("&&")(cast(sorted(set(clips)), ARRAY(BigInteger)))
+    # No open_now with the ids: an index of open rows would be taken for the shorter way.
+    ways = (
+        (labels, named & open_now),
+        (clips, holding & open_now),
+        (ids, among(row.segment_id, ids)),
     )
-    query = _segments(video_id).where(SegmentRevisionRow.to_clip.is_(None), near)
-    return [_segment(number, row) for number, row in session.execute(query)]
+    return [select(row).where(way) for given, way in ways if given]
 
 
 def closest_segments(
@@ -166,8 +203,8 @@ def closest_segments(
 
 def open_edges_of(session: Session, segment_ids: Iterable[int]) -> list[EdgeAt]:
     """The open edges that start or end at one of these segments, by id."""
-    ids = sorted(set(segment_ids))
-    touches = or_(EdgeRow.source_id.in_(ids), EdgeRow.target_id.in_(ids))
+    ids = set(segment_ids)
+    touches = or_(among(EdgeRow.source_id, ids), among(EdgeRow.target_id, ids))
     query = select(EdgeRow).where(touches, EdgeRow.to_clip.is_(None)).order_by(EdgeRow.id)
     return [_edge(row) for row in session.scalars(query)]
 
@@ -218,9 +255,11 @@ def close_revisions(
     session: Session, segment_ids: Sequence[int], clip: int, absorbed_into: int | None = None
 ) -> None:
     """Close the open revision of each segment: after ``clip`` it reads so no more."""
-    where = (SegmentRevisionRow.segment_id.in_(segment_ids), SegmentRevisionRow.to_clip.is_(None))
-    values = {"to_clip": clip, "absorbed_into": absorbed_into}
-    session.execute(update(SegmentRevisionRow).where(*where).values(values))
+    if segment_ids:
+        mine = among(SegmentRevisionRow.segment_id, segment_ids)
+        values = {"to_clip": clip, "absorbed_into": absorbed_into}
+        open_now = SegmentRevisionRow.to_clip.is_(None)
+        _change(session, update(SegmentRevisionRow).where(mine, open_now).values(values))
 
 
 def add_edges(session: Session, video_id: str, clip: int, rows: Sequence[dict[str, Any]]) -> None:
@@ -232,8 +271,14 @@ def add_edges(session: Session, video_id: str, clip: int, rows: Sequence[dict[st
 
 def close_edges(session: Session, edge_ids: Sequence[int], clip: int) -> None:
     """Close edges: after ``clip`` they hold no more."""
-    where = (EdgeRow.id.in_(edge_ids), EdgeRow.to_clip.is_(None))
-    session.execute(update(EdgeRow).where(*where).values(to_clip=clip))
+    if edge_ids:
+        mine = (among(EdgeRow.id, edge_ids), EdgeRow.to_clip.is_(None))
+        _change(session, update(EdgeRow).where(*mine).values(to_clip=clip))
+
+
+def _change(session: Session, change: Update) -> None:
+    """Change rows that the session holds no objects of."""
+    session.execute(change, execution_options={"synchronize_session": False})
 
 
 def clip_spans(session: Session, video_id: str, clips: Iterable[int]) -> dict[int, TimeSpan]:

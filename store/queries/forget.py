@@ -40,15 +40,18 @@ from store.schema import (
     ClipRow,
     CorrectionRow,
     EdgeRow,
+    EvalResultRow,
     ExemplarRow,
     IdentityRow,
     IdentityStatementRow,
+    JudgementRow,
     KeyframeRow,
     MemoryLinkRow,
     MemoryRow,
     MessageRow,
     ModelCallRow,
     ObjectRow,
+    ObservationRow,
     PatchRow,
     QuestionRow,
     ScreenTextRow,
@@ -166,9 +169,18 @@ def _asked(traces: Traces) -> Iterator[tuple[type[Base], ColumnElement[bool]]]:
     yield TrajectoryRow, TrajectoryRow.id.in_(runs)
     yield TrajectoryVideoRow, TrajectoryVideoRow.trajectory_id.in_(runs)
     yield TrajectoryEventRow, TrajectoryEventRow.trajectory_id.in_(runs)
+    yield JudgementRow, JudgementRow.trajectory_id.in_(runs)
+    yield ObservationRow, ObservationRow.trajectory_id.in_(runs)
+    yield EvalResultRow, _evaluated(traces)
     used = select(func.unnest(ModelCallRow.messages)).where(_calls(traces))
     yield MessageRow, MessageRow.hash.in_(used)
     yield ModelCallRow, _calls(traces)
+
+
+def _evaluated(traces: Traces) -> ColumnElement[bool]:
+    """Results of evaluations on the video: their questions may name the person."""
+    row = EvalResultRow
+    return or_(row.video_id == traces.video, row.trajectory_id.in_(traces.trajectories))
 
 
 def _calls(traces: Traces) -> ColumnElement[bool]:
@@ -186,6 +198,7 @@ def erase(session: Session, traces: Traces) -> list[str]:
         SHA-256 of the files that no video uses any more.
     """
     session.execute(text("LOCK TABLE model_calls IN SHARE ROW EXCLUSIVE MODE"))
+    session.execute(delete(EvalResultRow).where(_evaluated(traces)))
     delete_trajectories(session, traces.video)
     delete_calls(session, _calls(traces))
     _send_home(session, traces)
@@ -336,8 +349,8 @@ def _restoring(name: str) -> str:
         source = f"jsonb_populate_record(NULL::{name}, CAST(:row AS jsonb))"
         return f"INSERT INTO {name} SELECT * FROM {source} ON CONFLICT DO NOTHING"  # noqa: S608
     table = Base.metadata.tables[name]
-    columns = [column.name for column in table.columns if column.computed is None]
-    keys = [column.name for column in table.primary_key]
+    columns = [f'"{column.name}"' for column in table.columns if column.computed is None]
+    keys = [f'"{column.name}"' for column in table.primary_key]
     changed = [f"{column} = EXCLUDED.{column}" for column in columns if column not in keys]
     then = f"UPDATE SET {', '.join(changed)}" if changed else "NOTHING"
     listed = ", ".join(columns)

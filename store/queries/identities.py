@@ -143,12 +143,16 @@ def change_exemplars(
 
 
 def speakers_of(session: Session, video_id: str, names: Iterable[str]) -> dict[str, Identity]:
-    """The voice that the source itself named, by that name."""
+    """The voice that the source itself named, by that name.
+
+    A character may have several voices: the one whose name it was when it was learned counts.
+    """
+    whose = func.coalesce(CharacterNameRow.identity_id, CharacterMemberRow.identity_id)
     query = (
         select(CharacterNameRow.name, IdentityRow)
         .join(CharacterRow, CharacterRow.id == CharacterNameRow.character_id)
         .join(CharacterMemberRow, CharacterMemberRow.character_id == CharacterRow.id)
-        .join(IdentityRow, IdentityRow.id == CharacterMemberRow.identity_id)
+        .join(IdentityRow, IdentityRow.id == whose)
         .where(CharacterRow.video_id == video_id, CharacterNameRow.source == "caption")
         .where(CharacterNameRow.name.in_(list(names)), IdentityRow.kind == "voice")
         .order_by(IdentityRow.number.desc())

@@ -34,6 +34,12 @@ def put_judgement(session: Session, judged: Judged) -> None:
     )
 
 
+def judgement_of(session: Session, trajectory: str) -> Judged | None:
+    """What was said of an answer; None where nobody judged it."""
+    row = session.get(JudgementRow, trajectory)
+    return _judged(row) if row else None
+
+
 def unlearned(session: Session, most: int) -> list[Judged]:
     """Judged answers that were not learned from yet, oldest first."""
     rows = session.scalars(
@@ -44,6 +50,13 @@ def unlearned(session: Session, most: int) -> list[Judged]:
         .with_for_update(skip_locked=True)
     )
     return [_judged(row) for row in rows]
+
+
+def count_unlearned(session: Session) -> int:
+    """How many judged answers were not learned from yet."""
+    row = JudgementRow
+    waiting = (~row.learned, row.right.is_not(None))
+    return session.scalar(select(func.count()).where(*waiting)) or 0
 
 
 def judgements(session: Session) -> list[Judged]:

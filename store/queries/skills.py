@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
-from sqlalchemy import func, select, update
+from sqlalchemy import ColumnElement, Select, func, or_, select, true, update
 from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session
 
 from domain.skills import Skill
+from domain.texts import storable
 from store.schema import CharacterNameRow, SkillRow, TrajectoryEventRow
 
 
@@ -19,14 +21,38 @@ class KeptVersion(NamedTuple):
     banned: bool
 
 
-def latest(session: Session) -> list[KeptVersion]:
-    """Each skill in its latest version, by name."""
-    rows = session.scalars(
-        select(SkillRow)
-        .ext(distinct_on(SkillRow.name))
-        .order_by(SkillRow.name, SkillRow.version.desc())
-    )
-    return [KeptVersion(Skill.model_validate(row.payload), row.banned) for row in rows]
+def latest(
+    session: Session, offset: int = 0, limit: int | None = None, words: str = ""
+) -> list[KeptVersion]:
+    """Each skill in its latest version, by name; ``words``: whose name or description has them."""
+    of = _latest().subquery()
+    query = select(of.c.payload, of.c.banned).where(*_about(of.c, words)).order_by(of.c.name)
+    rows = session.execute(query.offset(offset).limit(limit))
+    return [KeptVersion(Skill.model_validate(payload), banned) for payload, banned in rows]
+
+
+def count_skills(session: Session, words: str = "") -> int:
+    """How many skills there are; ``words``: whose name or description has them."""
+    of = _latest().subquery()
+    return session.scalar(select(func.count()).select_from(of).where(*_about(of.c, words))) or 0
+
+
+def find(session: Session, name: str) -> KeptVersion | None:
+    """The latest version of the skill of that name."""
+    row = session.scalars(_latest().where(SkillRow.name == storable(name))).first()
+    return KeptVersion(Skill.model_validate(row.payload), row.banned) if row else None
+
+
+def _latest() -> Select[SkillRow]:
+    one = select(SkillRow).ext(distinct_on(SkillRow.name))
+    return one.order_by(SkillRow.name, SkillRow.version.desc())
+
+
+def _about(of: Any, words: str) -> list[ColumnElement[bool]]:
+    wanted = storable(words).strip()
+    told = of.payload["description"].as_string()
+    found = [column.icontains(wanted, autoescape=True) for column in (of.name, told)]
+    return [or_(*found)] if wanted else []
 
 
 def versions(session: Session, name: str) -> list[Skill]:
@@ -53,8 +79,8 @@ def set_banned(session: Session, name: str, *, banned: bool) -> None:
     session.execute(update(SkillRow).where(SkillRow.name == name).values(banned=banned))
 
 
-def uses(session: Session) -> dict[str, int]:
-    """How many questions were given each skill."""
+def uses(session: Session, names: Sequence[str] | None = None) -> dict[str, int]:
+    """How many questions were given each skill, or each of ``names``."""
     given = func.jsonb_array_elements(TrajectoryEventRow.payload["skills"]).table_valued(
         "value", name="given"
     )
@@ -64,6 +90,7 @@ def uses(session: Session) -> dict[str, int]:
         .select_from(TrajectoryEventRow)
         .join(given, onclause=TrajectoryEventRow.kind == "skills")
         .where(TrajectoryEventRow.kind == "skills")
+        .where(true() if names is None else name.in_(names))
         .group_by(name)
     )
     return {str(found): int(count) for found, count in rows}

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from sqlalchemy import func, select
+from sqlalchemy import and_, false, func, or_, select
 from sqlalchemy.orm import Session
 
-from store.schema import ClipRow, UtteranceRow
+from domain.time import TimeSpan
+from domain.view import Scope
+from store.schema import ClipRow, MemoryRow, UtteranceRow
 
 
 class ClipText(NamedTuple):
@@ -26,6 +29,21 @@ def clip_texts(session: Session, video: str) -> list[ClipText]:
         .order_by(ClipRow.clip)
     )
     return [ClipText._make(row) for row in found]
+
+
+def lines_within(session: Session, scope: Scope, spans: Sequence[TimeSpan]) -> list[str]:
+    """The lines of memory, in view, of the clips that share a moment with one of ``spans``."""
+    line, clip = MemoryRow, ClipRow
+    ends = [(s.start_ms, max(s.end_ms, s.start_ms + 1)) for s in spans]
+    here = [and_(clip.start_ms < end, clip.end_ms > start) for start, end in ends]
+    found = session.scalars(
+        select(line.text)
+        .join(clip, and_(clip.video_id == line.video_id, clip.clip == line.clip))
+        .where(line.video_id == scope.video, line.clip <= scope.last_clip, or_(false(), *here))
+        .where(or_(line.superseded_at.is_(None), line.superseded_at > scope.last_clip))
+        .order_by(line.clip, line.id)
+    )
+    return list(found)
 
 
 def languages_heard(session: Session, video: str, last_clip: int) -> list[str]:

@@ -241,7 +241,7 @@ def _trajectory(session: Session, row: TrajectoryRow, asked: QuestionRow) -> Sto
     return StoredTrajectory(
         id=row.id,
         question=question,
-        view=MemoryView(scopes=scopes),
+        view=MemoryView(scopes=scopes, as_of_ms=asked.as_of_ms),
         machine=row.machine,
         profile=row.profile,
         state=row.state,

@@ -101,6 +101,12 @@ def list_videos(session: Session) -> list[Video]:
     return [_video(row) for row in rows]
 
 
+def titles(session: Session) -> dict[str, str]:
+    """The title of every video by its id, by title, then id."""
+    query = select(VideoRow.id, VideoRow.title).order_by(VideoRow.title, VideoRow.id)
+    return dict(session.execute(query).all())
+
+
 def videos_of(session: Session, ids: Sequence[str]) -> dict[str, Video]:
     """Those of these videos that are there, by id."""
     rows = session.scalars(select(VideoRow).where(VideoRow.id.in_(set(ids))))
@@ -130,6 +136,13 @@ def video_state(session: Session, video_id: str) -> VideoState | None:
     return VideoState(
         found.state, found.error, clips, done, failed, dict(found.models), found.created_at
     )
+
+
+def hold_video(session: Session, video_id: str) -> bool:
+    """Keep a video from being deleted until this transaction ends; False where it is gone."""
+    # What deletes a video waits for this lock before it touches any row (`delete_video`).
+    session.execute(text("LOCK TABLE model_calls IN ROW EXCLUSIVE MODE"))
+    return session.scalar(select(VideoRow.id).where(VideoRow.id == video_id)) is not None
 
 
 def delete_video(session: Session, video_id: str) -> list[str]:

@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from evals.joining import join, starts
-from evals.perception import FACES_F1, SPEAKER_ERROR
+from evals.perception import FACES_F1, SPEAKER_ERROR, in_clips_of
 from evals.perception_faces import FaceReport, judge_joined, watch_faces
+from evals.perception_joins import judge_joins, watch_people
 from evals.perception_shots import judge_shots
 from evals.perception_voices import judge_voices, judge_words, marked_recordings
-from evals.scenes import PEOPLE
+from evals.scenes import COMPANY, PEOPLE
 from flows.desk import Desk
 from models.profile import load_profile
 from models.toolbox import Toolbox
@@ -43,10 +44,7 @@ def joined(media: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def faces(home: Home, store: Store, toolbox: Toolbox, joined: Path) -> FaceReport:
     """Faces of the joined video, in clips of five seconds, so that people return in other clips."""
-    profile = load_profile("local")
-    watch = profile.settings.watch.model_copy(update={"clip_ms": 5_000})
-    settings = profile.settings.model_copy(update={"watch": watch})
-    desk = Desk(home, store, profile.model_copy(update={"settings": settings}), toolbox)
+    desk = Desk(home, store, in_clips_of(load_profile("local"), 5_000), toolbox)
     return judge_joined("joined", "insightface", watch_faces(desk, joined, lambda: None), LIGHT)
 
 
@@ -57,6 +55,20 @@ def test_people_are_known_again_from_clip_to_clip(
     assert 100 * report.pairs.f1 >= FACES_F1
     assert report.people == len({who for scene in LIGHT for who in scene.people})
     assert report.twice == 0
+
+
+def test_a_voice_finds_its_face_though_nobody_ever_speaks_alone(
+    home: Home, store: Store, toolbox: Toolbox, media: Path, tmp_path: Path
+) -> None:
+    scenes = [one for one in COMPANY if one.heard == "presenter"]
+    company = join(scenes, media, tmp_path / "company.mp4")
+    desk = Desk(home, store, in_clips_of(load_profile("local"), 5_000), toolbox)
+    met = watch_people(desk, company, lambda: None)
+    report = judge_joins("in company", met, scenes)
+    assert (report.right, report.wrong) == (("presenter",), 0)
+    # By the face and not by chance: the same joins are wrong of anybody else's voice.
+    others = [replace(one, heard="jeff") for one in scenes]
+    assert judge_joins("in company", met, others).wrong == 1
 
 
 def test_cuts_are_found_at_least_as_well_as_by_the_reference(joined: Path) -> None:

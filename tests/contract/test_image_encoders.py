@@ -91,11 +91,14 @@ def test_a_missing_file_is_named_with_where_to_put_it(name: str, tmp_path: Path)
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_damaged_file_is_told(name: str, tmp_path: Path) -> None:
+def test_a_damaged_file_is_named_with_where_to_put_it_again(name: str, tmp_path: Path) -> None:
     folder = towers(tmp_path / "tiny")
-    (folder / name).write_bytes(b"{not a model")
-    with pytest.raises(WeightsMissing):
-        ImageTextEncoder(folder)
+    for data in (b"{not a model", b"{}"):
+        (folder / name).write_bytes(data)
+        with pytest.raises(WeightsMissing, match=name) as told:
+            ImageTextEncoder(folder)
+        assert f"ONNX export into {folder} again" in str(told.value)
+        assert "leave `images` out" in str(told.value)
 
 
 @pytest.mark.parametrize(

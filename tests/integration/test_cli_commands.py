@@ -312,6 +312,25 @@ def test_export_is_a_whole_zip(homer: Homer, lecture: str, tmp_path: Path) -> No
         assert "rows.jsonl" in archive.namelist()
 
 
+def test_delete_takes_an_upload_along_and_says_so(homer: Homer, home: Home, database: str) -> None:
+    from domain.media import Video
+    from flows.uploads import keep_upload
+    from store.database import open_store
+    from store.queries.videos import add_video
+
+    path = keep_upload(home, "talk.mp4", b"a talk")
+    with open_store(home, database) as store, store.begin() as session:
+        add_video(
+            session, Video(id=path.parent.name, title="talk", path=None, duration_ms=1), [], {}
+        )
+    refused = homer("delete", "talk", stdin="n\n")
+    assert "The uploaded file goes too." in refused.stderr
+    assert path.exists()
+    done = homer("delete", "talk", "--yes")
+    assert done.stdout == f"talk is deleted\nits upload is gone too: {path}\n"
+    assert not path.exists()
+
+
 def test_delete_asks_first_and_then_leaves_nothing(
     homer: Homer, toolbox: Toolbox, tmp_path: Path
 ) -> None:
@@ -322,6 +341,7 @@ def test_delete_asks_first_and_then_leaves_nothing(
     refused = homer("delete", "lecture", stdin="n\n")
     assert refused.exit_code != 0
     assert data(homer("videos", "--json"))
+    assert "There is no file of it." in refused.stderr
     done = homer("delete", "lecture", "--yes")
     assert done.stdout == "lecture is deleted\n"
     assert data(homer("videos", "--json")) == []

@@ -44,7 +44,8 @@ class Writer(LocalClipWriter):
             context.sink(call(f"{percept.clip.index}.{number}", wrong))
         if self.broken and percept.clip.index == 1:
             raise ModelError("the model is away")
-        return super().write(percept, people, context)
+        shown = {"budget": 60_000, "left_out": ("1 of 3 keyframes",)}
+        return super().write(percept, people, context).model_copy(update=shown)
 
 
 def call(request: str, error: str | None) -> CallRecord:
@@ -87,6 +88,8 @@ def test_calls_tokens_money_and_failed_tries_are_shown_clip_by_clip(
         calls = (failed.cost.calls, failed.cost.failed, failed.cost.tokens_in)
         assert calls == (2 * attempts, 2 * attempts, 200 * attempts)
         assert (done.attempts, done.cost.calls, done.cost.cost_usd) == (0, 2, 0.5)
+        assert (done.budget, done.left_out) == (60_000, ("1 of 3 keyframes",))
+        assert (failed.budget, failed.left_out) == (None, ())
         assert portrait.cost == sum((one.cost for one in portrait.clips), Cost())
     # Failed for good: it is left alone until it is asked for.
     ingest(desk, path)

@@ -18,6 +18,7 @@ from cli.main import app
 from domain.asking import Mode
 from domain.errors import InputError, NotFound
 from domain.media import Box, ClipState, Group, Percept, SeenObject
+from domain.skills import Judged, Signal
 from memory.corrected import characters_at
 from memory.corrections import history, merge, rename, split, undo
 from memory.forget import forget, recall
@@ -26,7 +27,10 @@ from memory.retrieval.retrievers import Retrievers
 from memory.watch import remember, weave_due
 from store.database import Store
 from store.queries.clips import view_of
+from store.queries.evaluations import plan_slots
+from store.queries.learning import add_observations, put_judgement
 from store.schema import BlobRow, KeyframeRow, MessageRow, ModelCallRow, ObjectRow
+from tests.support.evaluated import evaluated, slot
 from tests.support.full_video import ask
 from tests.support.memory import (
     SETTINGS,
@@ -99,7 +103,7 @@ def scenes() -> Iterator[Percept]:
 
 @pytest.fixture
 def talk(store: Store) -> Store:
-    """The video with patches, an answer, its checkpoint and messages, and corrections."""
+    """The video with patches, a judged answer, its checkpoint and messages, and corrections."""
     known_video(store, 3)
     files = {SHA[data]: data for data in (CROP, FRAME, OTHER)}
     for one in scenes():
@@ -121,6 +125,13 @@ def talk(store: Store) -> Store:
         session.add(MessageRow(hash="m", content={"role": "user", "content": "<voice_0> is Ada"}))
         session.flush()
         session.add(writer_call())
+        judged = Judged(trajectory="t1", question_type="why", right=True)
+        put_judgement(session, judged)
+        add_observations(session, judged, [Signal.SEARCH_WIN])
+    evaluated(store, "t1", VIDEO)
+    unasked = slot("Who is Ada?", VIDEO)
+    with store.begin() as session:
+        plan_slots(session, "run", [unasked])
     return store
 
 

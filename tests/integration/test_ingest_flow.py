@@ -10,7 +10,7 @@ import pytest
 
 from domain.errors import MediaError, ModelError, SetupError
 from domain.media import Video
-from flows import files, watching
+from flows import reporting, watching
 from flows.desk import Desk
 from flows.files import Outcome, watch_files
 from flows.server import PrefectServer
@@ -132,7 +132,7 @@ def test_a_video_already_watched_needs_no_server(
     def refuse(_home: Home) -> str:
         raise AssertionError("no server is needed")
 
-    monkeypatch.setattr(files, "api_url", refuse)
+    monkeypatch.setattr(reporting, "api_url", refuse)
     copy = tmp_path / "another name.mp4"
     copy.write_bytes(video.read_bytes())
     (again,), notes = run(desk, copy)
@@ -148,7 +148,7 @@ def test_without_a_server_it_goes_on_and_says_so(
     def refuse(_home: Home) -> str:
         raise SetupError("no port is free")
 
-    monkeypatch.setattr(files, "api_url", refuse)
+    monkeypatch.setattr(reporting, "api_url", refuse)
     (outcome,), notes = run(desk, video)
     assert outcome.exit_code == 0
     assert notes[0] == "going on without Prefect: no port is free"

@@ -8,7 +8,7 @@ from domain.asking import Mode
 from domain.errors import NotFound
 from domain.skills import Judged, Tone
 from flows.desk import Desk
-from flows.learn import learn_all, skill_writer
+from flows.learning import learn_all, skill_writer
 from memory.retrieval.words import content_words
 from models.profile import ChatSpec, Profile
 from models.toolbox import Toolbox

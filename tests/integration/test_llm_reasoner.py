@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from sqlalchemy import update
 
 from domain.asking import Question
 from domain.errors import ModelError
@@ -16,12 +17,12 @@ from graphs.ask import Asked, ask
 from nodes.history import load_history
 from store.database import Store
 from store.queries.calls import calls_of, messages_of, usage_of
-from store.schema import MessageRow
+from store.schema import KeyframeRow, MessageRow
 from tests.support.asking import PARTY, remember_party
 from tests.support.heard import into
 from tests.support.obedient import LlmToolbox, obedient, purpose_of, texts_of
 from tests.support.openai_server import EVERYTHING, Answer, OpenAIServer
-from tests.support.remembered import Said, watch
+from tests.support.remembered import Said, film, watch
 
 GATE = Question(text="Who opens the gate?", videos=(PARTY,), options=("Bob", "Ann", "a dog"))
 PLAY = Question(text="What does Bob play?", videos=(PARTY,))
@@ -266,3 +267,36 @@ def test_prompts_hold_no_unfilled_slots_and_stay_small(party: Store) -> None:
         text = json.dumps(texts_of(request))
         assert "$" not in text
         assert len(text) < 4 * 6_000
+
+
+def with_pictures(store: Store) -> None:
+    """The party with two images, of which the second one's file is not there."""
+    film(store, PARTY, [4.0, 5.0])
+    kept = store.blobs.put(b"\xff\xd8 a picture")
+    with store.begin() as session:
+        session.execute(update(KeyframeRow).where(KeyframeRow.time_ms == 4000).values(blob=kept))
+
+
+def test_an_image_whose_file_is_gone_is_told_and_the_others_are_looked_at(party: Store) -> None:
+    with_pictures(party)
+    look = {
+        "action": "search",
+        "mode": "keyframe",
+        "query": "Ann opens the wooden gate of the garden",
+    }
+
+    def script(request: dict[str, Any]) -> Any:
+        first = len(texts_of(request)) < 5
+        return look if purpose_of(request) == "act" and first else obedient(request)
+
+    asked, events, server = run(party, script)
+    (found,) = [one for one in of(events, Retrieved) if one.images]
+    assert len(found.images) == 2
+    assess = next(r for r in server.requests if purpose_of(r) == "assess")
+    assert json.dumps(assess).count("data:image/jpeg") == 1
+    assert "cannot be shown" in "\n".join(texts_of(assess))
+    (failed,) = [one for one in of(events, Failed) if one.where == "images"]
+    gone = next(blob for blob in found.images if blob.startswith("0000"))
+    assert f"{gone[:12]} is missing" in failed.message
+    assert asked.answer is not None
+    assert "could not be looked at: files of 1 are gone" in asked.answer.note

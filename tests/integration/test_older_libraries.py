@@ -34,7 +34,8 @@ from tests.support.memory import (
 )
 
 ROOT = Path(__file__).parents[2]
-OLDER = [f"{number:04d}" for number in range(2, int(HEAD))]
+REVISIONS = sorted(path.name[:4] for path in (ROOT / "alembic" / "versions").glob("0*.py"))
+OLDER = [name for name in REVISIONS if "0002" <= name < HEAD]
 TOOLS: Any = Tools()
 
 

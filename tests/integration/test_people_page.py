@@ -137,7 +137,7 @@ def test_two_are_merged_and_parted_again(film: Store) -> None:
     submit(page, "Merge")
     assert len(list_people(film, VIDEO)) == before - 1
     assert told(page, "person") == "1"
-    one = stage(film, VIDEO).figure(1)
+    one = stage(film, VIDEO, chosen=1).chosen
     assert one is not None
     tags = [tag.strip("<>") for tag in one.person.tags]
     next(m for m in page.multiselect if m.label.startswith("Faces")).set_value(tags[-1:])
@@ -158,7 +158,7 @@ def test_who_is_in_one_frame_is_never_suggested(shelf: Store) -> None:
     known_video(shelf, 2)
     both = percept(0, faces=(face(0, 1, (0, 3)), face(1, 2, (0, 3))))
     remember(shelf, VIDEO, Perceived(both), local_writers(), Tools(), SETTINGS)
-    numbers = {(one.one, one.other) for one in same_person(shelf, VIDEO)}
+    numbers = {(one.found.one, one.found.other) for one in same_person(shelf, VIDEO)}
     assert (0, 1) not in numbers
 
 

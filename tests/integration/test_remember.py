@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 
 import pytest
+from sqlalchemy import select
 
 from domain.errors import ModelError, NotFound
 from domain.media import ClipState, Percept
 from domain.memories import ClipMemories, MemoryDraft, MemoryKind, Source
+from domain.people import IdentityStatement
 from memory.library import dump_lines, show_video
 from memory.people import People
 from memory.watch import remember
@@ -18,6 +20,7 @@ from store.database import Store
 from store.queries.characters import characters_at
 from store.queries.identities import exemplars_of
 from store.queries.memories import memories_of_clips
+from store.schema import IdentityRow, UtteranceRow
 from tests.support.memory import (
     SETTINGS,
     Perceived,
@@ -342,3 +345,41 @@ def test_two_watchings_of_one_video_dump_the_same(store: Store) -> None:
         delete(store, video)
     assert dumps[0] == dumps[1]
     assert any("Ada Ferrari" in line for line in dumps[0])
+
+
+class Same(LocalClipWriter):
+    """Says of both speakers of the first clip that they are the one face."""
+
+    def write(self, seen: Percept, people: People, context: ClipContext) -> ClipMemories:
+        written = super().write(seen, people, context)
+        if seen.clip.index:
+            return written
+        one = [
+            IdentityStatement(face=0, voice=voice, clip=0, support=9.0, reason="two nicknames")
+            for voice in (0, 1)
+        ]
+        return written.model_copy(update={"statements": tuple(one)})
+
+
+def test_two_named_voices_of_one_character_stay_two_voices(store: Store) -> None:
+    video = known_video(store, 2)
+    writers = Writers(Same(), local_writers().event)
+    for n, names in enumerate((("Jake", "Jay"), ("Jay", "Jake"))):
+        start = 30 * n
+        words = tuple(said(start + 5 * i, "Well, hello.", speaker=s) for i, s in enumerate(names))
+        seen = percept(n, faces=(face(0, 1, (start, start + 9)),), utterances=words)
+        assert watch(store, video, seen, writers=writers) == [ClipState.DONE]
+    (person,) = show_video(store, video).people
+    assert person.tags == ("<face_0>", "<voice_0>", "<voice_1>")
+    with store.begin() as session:
+        spoke = session.execute(
+            select(UtteranceRow.clip, UtteranceRow.speaker, IdentityRow.number)
+            .join(IdentityRow, IdentityRow.id == UtteranceRow.identity_id)
+            .order_by(UtteranceRow.start_ms)
+        )
+        assert [tuple(row) for row in spoke] == [
+            (0, "Jake", 0),
+            (0, "Jay", 1),
+            (1, "Jay", 1),
+            (1, "Jake", 0),
+        ]

@@ -23,10 +23,12 @@ from store.export import export_video
 from store.migrations import HEAD
 from store.queries.blobs import hold_blobs
 from store.queries.dump import dump
+from store.queries.evaluations import results
 from store.queries.learning import add_observations, put_judgement
 from store.queries.videos import delete_video
 from store.schema import Base, BlobRow
 from store.sweep import drop_blobs, sweep_blobs
+from tests.support.evaluated import evaluated
 from tests.support.full_video import SHARED, ask, fill
 
 # Their trajectories are made up.
@@ -44,7 +46,7 @@ def delete(store: Store, video_id: str) -> None:
     drop_blobs(store, unused)
 
 
-OF_NO_VIDEO = {"library", "skills"}
+OF_NO_VIDEO = {"library", "skills", "eval_runs", "eval_batches"}
 
 
 def counts(store: Store) -> dict[str, int]:
@@ -67,10 +69,23 @@ def test_the_only_video_leaves_no_row_and_no_file(store: Store) -> None:
     with store.begin() as session:
         put_judgement(session, judged)
         add_observations(session, judged, [Signal.ERROR])
+    evaluated(store, "t1", A)
     assert all(counts(store).values()), "the example should have rows in every table"
     delete(store, A)
     assert not any(counts(store).values())
     assert files(store) == []
+
+
+def test_a_run_over_two_videos_keeps_what_is_of_the_other(store: Store) -> None:
+    fill(store, A)
+    fill(store, B, "kept")
+    ask(store, "t1", "why?", A)
+    ask(store, "t2", "why?", B)
+    evaluated(store, "t1", A)
+    evaluated(store, "t2", B)
+    delete(store, A)
+    with store.begin() as session:
+        assert [one.slot.video for one in results(session, "run")] == [B]
 
 
 def test_another_video_keeps_all_that_was_its_own(store: Store) -> None:

@@ -24,13 +24,14 @@ A, B = "a" * 16, "b" * 16
 # What a dump leaves out on purpose, by table; "*" is the whole table.
 LEFT_OUT = {
     "videos": {"path", "created_at"},
-    "clips": {"attempts", "seconds", "updated_at"},
+    "clips": {"attempts", "budget", "left_out", "seconds", "updated_at"},
     "memories": {"words"},
     "corrections": {"made_at"},
     "model_calls": {"ms", "called_at", "trajectory_id"},
     **{t: {"*"} for t in ("library", "questions", "trajectories", "trajectory_videos")},
     **{t: {"*"} for t in ("trajectory_events", "messages")},
     **{t: {"*"} for t in ("skills", "judgements", "observations")},
+    **{t: {"*"} for t in ("eval_runs", "eval_results", "eval_batches")},
 }
 
 
@@ -120,7 +121,7 @@ def test_two_databases_with_other_ids_and_times_dump_equal_bytes(
         with other.begin() as session:
             session.execute(text("UPDATE videos SET path = '/moved', created_at = 'epoch'"))
             session.execute(
-                text("UPDATE clips SET attempts = 2, seconds = 9, updated_at = 'epoch'")
+                text("UPDATE clips SET attempts = 2, seconds = 9, budget = 7, updated_at = 'epoch'")
             )
             session.execute(text("UPDATE model_calls SET ms = 1, called_at = 'epoch'"))
         assert dumped(one) == dumped(other)

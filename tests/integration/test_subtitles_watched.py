@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import av
 import pytest
 from sqlalchemy import select
 
 from domain.asking import Mode
 from domain.errors import InputError
+from domain.time import TimeSpan
 from flows.desk import Desk
 from flows.files import Outcome, watch_files
 from flows.ingest import Silent
 from flows.watching import open_video
 from memory.library import delete, dump_lines, show_video
 from memory.retrieval.retrievers import Retrievers
+from memory.subtitles import accompaniment
 from models.toolbox import Toolbox
 from perception.source import probe
-from perception.tracks import chapters, text_tracks
+from perception.tracks import chapters, text_tracks, unread_tracks
 from store.database import Store
 from store.home import Home
 from store.queries.clips import view_of
 from store.schema import UtteranceRow
 from tests.support.media import make_video
+from tests.support.tracks import with_packets, with_words, words_file
 
 SRT = """1
 00:00:00,200 --> 00:00:01,000
@@ -41,41 +42,14 @@ Nobody crossed it.
 """
 
 
-INSIDE = """1
-00:00:00,500 --> 00:00:01,400
-The drawbridge opens.
-
-2
-00:00:03,500 --> 00:00:04,300
-Home.
-"""
+INSIDE = ((500, 1400, "The drawbridge opens."), (3500, 4300, "Home."))
 CHAPTERS = ("Arrival", "The long way home")
 
 
 def with_texts(source: Path, path: Path) -> Path:
     """The pictures of ``source`` with a track of subtitles and two chapters, in Matroska."""
-    words = source.with_suffix(".words.srt")
-    words.write_text(INSIDE)
-    with (
-        av.open(str(source)) as pictures,
-        av.open(str(words)) as text,
-        av.open(str(path), "w") as out,
-    ):
-        streams = (pictures.streams.video[0], text.streams.subtitles[0])
-        copies: list[Any] = [out.add_stream_from_template(stream) for stream in streams]
-        copies[1].metadata["language"] = "eng"
-        out.set_chapters([_chapter(n, title) for n, title in enumerate(CHAPTERS)])
-        for container, stream, copy in zip((pictures, text), streams, copies, strict=True):
-            for packet in container.demux(stream):
-                if packet.dts is not None:
-                    packet.stream = copy
-                    out.mux(packet)
-    return path
-
-
-def _chapter(number: int, title: str) -> Any:
-    times = {"start": 3000 * number, "end": 3000 * number + 3000, "time_base": Fraction(1, 1000)}
-    return {"id": number, **times, "metadata": {"title": title}}
+    words = words_file(source.with_suffix(".words.srt"), INSIDE)
+    return with_words(source, words, path, "eng", CHAPTERS)
 
 
 @pytest.fixture
@@ -179,6 +153,54 @@ def test_tracks_and_chapters_inside_a_file_are_read_in_video_time(tmp_path: Path
         (0, 3000, "Arrival"),
         (3000, 6000, "The long way home"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("words", "codec"), [("w.srt", "srt"), ("w.ass", "ssa"), ("w.vtt", "webvtt"), ("", "mov_text")]
+)
+def test_every_common_track_of_text_is_read_alike(words: str, codec: str, tmp_path: Path) -> None:
+    source = make_video(tmp_path / "in.mp4", seconds=5.0, audio=None)
+    cues = ((500, 1400, "The drawbridge opens."), (3500, 4300, "Home, at last.\nNow."))
+    if words:
+        file = words_file(tmp_path / words, cues)
+        path = with_words(source, file, tmp_path / "talk.mkv")
+    else:
+        path = with_packets(source, codec, tmp_path / "talk.mp4", cues)
+    found = accompaniment(path, probe(path))
+    assert found.names == ("track 1",)
+    assert found.unread == ()
+    ((first, second),) = found.tracks
+    assert (first.span, first.text) == (TimeSpan.of(500, 1400), "The drawbridge opens.")
+    assert (second.span, second.text) == (TimeSpan.of(3500, 4300), "Home, at last. Now.")
+
+
+def test_a_track_of_pictures_is_told_as_not_readable_and_stops_nothing(
+    desk: Desk, tmp_path: Path
+) -> None:
+    source = make_video(tmp_path / "in.mp4", seconds=3.0, audio=None)
+    path = with_packets(source, "dvdsub", tmp_path / "talk.mkv", [(500, 900, "no words")])
+    assert unread_tracks(path) == ((1, "dvdsub"),)
+    told: list[str] = []
+
+    class Ear(Silent):
+        def said(self, text: str) -> None:
+            told.append(text)
+
+    (ignored,) = watch_files(desk, [path], Ear(), direct=True)
+    assert (ignored.exit_code, told) == (0, [])
+    delete(desk.store, "talk")
+    (used,) = watch_files(desk, [path], Ear(), direct=True, subtitles="use")
+    assert used.exit_code == 0
+    assert told == ["track 1 of talk.mkv is no text (dvdsub): its subtitles are not read"]
+    assert show_video(desk.store, "talk").video.subtitles == ()
+
+
+def test_an_embedded_track_is_ignored_unless_asked_for(desk: Desk, tmp_path: Path) -> None:
+    path = with_texts(
+        make_video(tmp_path / "in.mp4", seconds=5.0, audio=None), tmp_path / "talk.mkv"
+    )
+    assert watch(desk, path).exit_code == 0
+    assert (told(desk), show_video(desk.store, "talk").video.subtitles) == ([], None)
 
 
 def test_they_are_memory_too(desk: Desk, tmp_path: Path) -> None:

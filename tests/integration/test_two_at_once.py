@@ -10,16 +10,20 @@ from threading import Barrier
 from typing import Any, TypeVar
 
 import pytest
+from sqlalchemy import select
 
 from domain.errors import NotFound
 from domain.media import ClipState, Percept
+from memory.calls import Recording
 from memory.captions import CaptionTrack, read_captions
 from memory.imports import import_track
 from memory.library import check_video, delete, dump_lines, list_library, show_video
 from memory.watch import remember, weave_due
+from models.chat import CallRecord
 from store.database import Store, open_store
 from store.home import Home
 from store.queries.events import patches_of
+from store.schema import MessageRow, ModelCallRow
 from tests.support.memory import (
     SETTINGS,
     VIDEO,
@@ -119,6 +123,35 @@ def test_whoever_reads_while_it_is_written_sees_whole_clips_only(
 
     assert min(at_once(write, read, read)[1:]) > 0
     assert list(dump_lines(store, VIDEO)) == alone
+
+
+def call() -> CallRecord:
+    message = {"role": "user", "content": "what is seen"}
+    return CallRecord("r", "clip", "p", "m", (message,), {"text": "x"}, None, 10, 1, 0.0, 7)
+
+
+def test_calls_for_a_video_that_was_deleted_meanwhile_are_not_kept(store: Store) -> None:
+    known_video(store, 1)
+    calls = Recording(store, VIDEO, 0)
+    calls.keep(call())
+    delete(store, VIDEO)
+    calls.keep(call())
+    with store.begin() as session:
+        assert session.scalars(select(ModelCallRow)).all() == []
+        assert session.scalars(select(MessageRow)).all() == []
+
+
+def test_calls_are_kept_or_go_with_their_video_in_whatever_order(store: Store) -> None:
+    for _ in range(10):
+        known_video(store, 1)
+
+        def keep() -> int:
+            Recording(store, VIDEO, 0).keep(call())
+            return 0
+
+        at_once(keep, lambda: delete(store, VIDEO))
+        with store.begin() as session:
+            assert session.scalars(select(ModelCallRow)).all() == []
 
 
 def test_a_video_deleted_while_it_is_watched_leaves_nothing(store: Store) -> None:

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import update
 
 from domain.media import ClipState
-from memory.film import graph_of, reel
+from memory.film import graph_of, opened, reel
 from memory.library import resolve
 from store.database import Store
 from store.queries.clips import mark_clip
@@ -59,7 +59,9 @@ def test_an_event_opens_with_what_joins_it_and_what_that_rests_on(party: Store) 
     assert "→ causes (causal): music in the kitchen" in shown
     assert "← before (temporal): arrival in the garden" in shown
     press(page, "Go there")
-    assert told(page, "segment") == str(graph.of(rain)[0].target.id)
+    event = opened(party, PARTY, rain.id)
+    assert event is not None
+    assert told(page, "segment") == str(event.links[0].target.id)
     assert "Ann shows a piano" in words(page)
 
 

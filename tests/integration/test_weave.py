@@ -29,6 +29,7 @@ from tests.support.memory import (
     percept,
     said,
 )
+from tests.support.patches import SEEDS, Seed
 
 SENTENCES = (
     "We pack the red tent and the blue sleeping bags for the mountain trip",
@@ -260,48 +261,32 @@ def test_an_absorbed_segment_is_still_there_for_earlier_moments(store: Store) ->
     assert then.edges[0].target == then.segments[0].id
 
 
-LABELS = st.sampled_from(["A", "B", "C", "D", "E"])
-CLIPS = st.lists(st.integers(0, 25), max_size=8).map(tuple)
-PATCH = st.builds(
-    EventPatch,
-    segments=st.lists(
-        st.builds(
-            SegmentDraft,
-            label=LABELS,
-            summary=st.just("They talk."),
-            clips=CLIPS,
-            extends=st.none() | LABELS,
-        ),
-        max_size=5,
-    ).map(tuple),
-    edges=st.lists(
-        st.builds(
-            EdgeDraft,
-            source=LABELS,
-            target=LABELS,
-            relation=st.sampled_from(["before", "causes", "follows"]),
-            rationale=st.just("So."),
-            evidence=CLIPS,
-            removed=st.booleans(),
-        ),
-        max_size=5,
-    ).map(tuple),
-)
+class Seeded(Scripted):
+    """Proposes what its seeds are for the graph that it is shown."""
+
+    def __init__(self, seeds: Sequence[Seed]) -> None:
+        super().__init__()
+        self.seeds = list(seeds)
+
+    def patch(self, window: EventWindow) -> EventPatch:
+        known = {one.label: one.clips for one in (*window.previous, *window.related)}
+        edges = [(one.source, one.target, one.relation) for one in window.edges]
+        return self.seeds.pop(0).patch(window.at_clip, known, edges)
 
 
 @hypothesis_settings(
-    max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-@given(st.lists(PATCH, min_size=3, max_size=3))
+@given(st.lists(SEEDS, min_size=3, max_size=3))
 def test_the_graph_built_anew_from_its_patches_is_the_stored_one(
-    store: Store, proposals: list[EventPatch]
+    store: Store, seeds: list[Seed]
 ) -> None:
     video = known_video(store, 24)
     with store.begin() as session:
         for n in range(24):
             mark_clip(session, video, n, ClipState.DONE)
     views = []
-    writer = Scripted(*proposals)
+    writer = Seeded(seeds)
     assert weave(store, video, writer, final=True) == 3
     with store.begin() as session:
         open_now = segments_at(session, video)

@@ -17,6 +17,7 @@ from tests.support.asking import WordToolbox
 from ui import desk
 from ui.desk import page_desk
 from ui.files import shared_store
+from ui.words import JOINER
 
 SCRIPT = str(Path(ui.__file__).with_name("app.py"))
 RTL = "مرحبا بكم في القصر الكبير"
@@ -68,7 +69,7 @@ def words(page: AppTest) -> str:
     told += [str(one.proto.body) for one in page.get("html")]
     told += [str(one.proto.label) for one in page.get("page_link")]
     told += [one.label for one in page.expander] + [one.label for one in page.button]
-    return "\n".join(told).replace("\\", "")
+    return "\n".join(told).replace("\\", "").replace(JOINER, "")
 
 
 def press(page: AppTest, label: str) -> AppTest:

@@ -18,7 +18,7 @@ from rich.progress import Progress as RichProgress
 from typer.testing import CliRunner
 
 from cli import models
-from cli.captions import _Moved
+from cli.captions import Moved
 from cli.console import clean, say, say_json, say_table, short
 from cli.ingest import Reporter, _as_json, _line
 from cli.main import app
@@ -128,8 +128,10 @@ def test_an_import_moves_the_bar_by_what_is_new(steps: list[int], before: int) -
         def say(self, text: str) -> None:
             raise AssertionError(text)
 
+        aside = say
+
     total = before + sum(steps)
-    moved, done = _Moved(Kept(), "week", before), before
+    moved, done = Moved(Kept(), "week", before), before
     for step in steps:
         done += step
         moved(done, total)

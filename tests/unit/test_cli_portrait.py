@@ -123,6 +123,23 @@ def test_what_each_clip_and_all_took_is_shown(capsys: pytest.CaptureFixture[str]
     assert f"  watching took {spent}" in lines
 
 
+@pytest.mark.parametrize(
+    ("left_out", "told"),
+    [
+        ((), "(at most 60000 tokens)"),
+        (
+            ("6 of 8 faces", "2 of 3 keyframes"),
+            "(at most 60000 tokens without 6 of 8 faces, 2 of 3 keyframes)",
+        ),
+    ],
+)
+def test_a_clip_tells_its_budget_and_what_its_writer_was_not_shown(
+    left_out: tuple[str, ...], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept_to = clip(0).model_copy(update={"budget": 60_000, "left_out": left_out})
+    assert f"clip 0  00:00-00:30  {told}" in shown(capsys, clips=(kept_to,))
+
+
 def test_costs_add_up() -> None:
     one = Cost(calls=1, tokens_in=10, cost_usd=0.5, seconds=1.5)
     both = one + Cost(calls=2, failed=1, tokens_out=7, seconds=1.0)

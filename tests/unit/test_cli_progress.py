@@ -56,6 +56,20 @@ def test_quick_steps_share_a_line_but_the_last_is_said(
     assert lines[-1] == "talk: 100/100"
 
 
+def test_a_few_words_stand_beside_the_count(
+    clock: list[float], capsys: pytest.CaptureFixture[str]
+) -> None:
+    plain = PlainMeter()
+    plain.start("answers", 2)
+    clock[0] += 5
+    plain.aside("0.25 dollars\x1b so far")
+    plain.step()
+    plain.start("others", 1)
+    plain.step()
+    told = capsys.readouterr().err.splitlines()
+    assert told == ["answers: 1/2, 5 s left, 0.25 dollars  so far", "others: 1/1"]
+
+
 def test_data_goes_to_stdout_and_progress_does_not(capsys: pytest.CaptureFixture[str]) -> None:
     with meter() as bar:
         bar.start("a\x1b[0mb", 1)
@@ -76,8 +90,10 @@ def test_a_terminal_gets_a_bar_with_the_time_left(monkeypatch: pytest.MonkeyPatc
         assert isinstance(bar, BarMeter)
         bar.start("[red]talk", 2)
         bar.say("[b]a word[/b]")
+        bar.aside("[i]3 dollars")
         bar.step(2)
     shown = screen.getvalue()
+    assert "[i]3 dollars" in shown
     assert "[red]talk" in shown
     assert "[b]a word[/b]" in shown
     assert "2/2" in shown

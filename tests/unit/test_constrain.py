@@ -155,6 +155,19 @@ def test_a_forced_mode_is_the_only_one_taken_but_an_answer_is_never_forbidden() 
     assert check(answer("red", "m1"), bounds, ASK).accepted
 
 
+def test_a_mode_that_is_switched_off_is_refused_and_not_suggested() -> None:
+    bounds = Bounds(modes=(Mode.VIDEO,))
+    refused = check(search("a car moves"), bounds, ASK)
+    assert (refused.rule, refused.complaint) == (
+        "mode",
+        "There is no mode event here: search in mode video.",
+    )
+    twice = (Asked(mode=Mode.VIDEO, query="a car moves"),) * 2
+    again = bounds.model_copy(update={"searched": twice})
+    told = check(search("a car moves", Mode.VIDEO), again, ASK).complaint
+    assert told.endswith("in mode video: search for something else.")
+
+
 def test_a_third_near_duplicate_in_the_same_mode_is_blocked_but_not_in_another() -> None:
     twice = (
         Asked(mode=Mode.EVENT, query="the red car at the gate"),

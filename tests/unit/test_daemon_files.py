@@ -6,6 +6,7 @@ import json
 import os
 import socket
 import stat
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -65,13 +66,31 @@ def test_a_process_is_told_from_a_later_one_with_its_number(
 
 
 def test_a_port_is_taken_where_it_is_free_and_none_where_not() -> None:
-    free = _bindable(0)
+    free = _bindable(HOST, 0)
     assert free > 0
     with socket.socket() as taken:
         taken.bind((HOST, 0))
         taken.listen()
-        assert _bindable(taken.getsockname()[1]) == 0
+        assert _bindable(HOST, taken.getsockname()[1]) == 0
     assert ours().address == f"http://{HOST}:1"
+
+
+@pytest.mark.parametrize(
+    ("host", "address"),
+    [
+        ("0.0.0.0", "http://127.0.0.1:1"),
+        ("::", "http://[::1]:1"),
+        ("::1", "http://[::1]:1"),
+        ("192.0.2.7", "http://192.0.2.7:1"),
+    ],
+)
+def test_this_machine_reaches_a_server_wherever_it_listens(host: str, address: str) -> None:
+    assert replace(ours(), host=host).address == address
+
+
+def test_an_address_of_no_machine_has_no_free_port() -> None:
+    assert _bindable("192.0.2.7", 0) == 0
+    assert _bindable("no such machine", 0) == 0
 
 
 def test_a_log_is_the_owners_only_and_goes_on_where_it_was(home: Home) -> None:
@@ -121,12 +140,17 @@ def test_a_server_that_answers_something_else_is_not_ready(home: Home) -> None:
     assert not found._answers(Running(1, 1.0, 99_999))
 
 
+def test_the_first_time_it_is_the_port_that_was_named(home: Home) -> None:
+    free = _bindable(HOST, 0)
+    assert Daemon(home, "app", "/health", free)._free_port() == free
+
+
 def test_a_remembered_port_is_taken_again_where_it_is_free(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    free = _bindable(0)
+    free = _bindable(HOST, 0)
     told = {"pid": 2**22 + 7, "began": 1.0, "port": free}
     found = write(home, json.dumps(told))
     assert found._free_port() == free
-    monkeypatch.setattr(daemon, "_bindable", lambda port: 0 if port == free else 4242)
+    monkeypatch.setattr(daemon, "_bindable", lambda _host, port: 0 if port == free else 4242)
     assert found._free_port() == 4242

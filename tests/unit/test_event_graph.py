@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from hypothesis import given
+from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from domain.events import EdgeDraft, EventPatch, Relation, SegmentDraft
+from domain.events import EdgeDraft, EventPatch, SegmentDraft
 from domain.settings import MemorySettings
 from domain.time import TimeSpan
 from memory.graph import Graph, Node, applied, weave
 from memory.patches import Ground, check, drop, uncovered
+from tests.support.patches import SEEDS, Seed
 
 SETTINGS = MemorySettings()
 
@@ -55,6 +58,13 @@ def test_a_segment_within_a_wider_one_is_absorbed_and_its_words_are_kept() -> No
     assert shape(graph) == {"Wide": (0, 1, 2, 3)}
     (told,) = graph.nodes[1].history
     assert (told.number, told.label, told.summary, told.at_clip) == (0, "Small", "About Small.", 1)
+
+
+def test_the_words_of_all_that_were_ever_absorbed_are_kept() -> None:
+    graph = woven(
+        ([segment("Small", 1)], []), ([segment("Wide", 0, 1)], []), ([segment("All", 0, 1, 2)], [])
+    )
+    assert [one.label for one in graph.nodes[2].history] == ["Small", "Wide"]
 
 
 def test_segments_of_the_same_clips_both_stay() -> None:
@@ -103,35 +113,7 @@ def test_a_patch_that_changes_nothing_is_no_change() -> None:
     assert (change.nodes, change.opened, change.closed) == ({}, {}, frozenset())
 
 
-LABELS = st.sampled_from(
-    ["A", "B", "C", "D", "a", "", "one two three four five six seven eight nine"]
-)
-CLIPS = st.lists(st.integers(0, 45), max_size=6).map(tuple)
-DRAFTS = st.builds(
-    SegmentDraft,
-    label=LABELS.map(lambda text: text or " "),
-    summary=st.sampled_from(["Something happens.", ""]),
-    clips=CLIPS,
-    extends=st.none() | LABELS,
-)
-EDGES = st.builds(
-    EdgeDraft,
-    source=LABELS,
-    target=LABELS,
-    relation=st.sampled_from([*Relation, "follows"]),
-    confidence=st.floats(allow_nan=True),
-    rationale=st.sampled_from(["So.", ""]),
-    evidence=CLIPS,
-    removed=st.booleans(),
-)
-PATCHES = st.lists(
-    st.builds(
-        EventPatch,
-        segments=st.lists(DRAFTS, max_size=5).map(tuple),
-        edges=st.lists(EDGES, max_size=6).map(tuple),
-    ),
-    max_size=4,
-)
+PATCHES = st.lists(SEEDS, max_size=4)
 
 
 def ground_of(graph: Graph, at_clip: int, new: Sequence[int]) -> Ground:
@@ -145,24 +127,66 @@ def ground_of(graph: Graph, at_clip: int, new: Sequence[int]) -> Ground:
     )
 
 
+def proposed(seed: Seed, graph: Graph, at_clip: int) -> EventPatch:
+    """The patch of a seed for the graph as it is."""
+    ground = ground_of(graph, at_clip, ())
+    return seed.patch(at_clip, ground.open, sorted(ground.edges))
+
+
 @given(PATCHES)
-def test_any_patches_leave_a_sound_graph_and_lose_no_clip(patches: list[EventPatch]) -> None:
+def test_any_patches_leave_a_sound_graph_and_lose_no_clip(seeds: list[Seed]) -> None:
     graph, number = Graph(), 0
     pending: list[int] = []
-    for window, proposed in enumerate(patches):
+    for window, seed in enumerate(seeds):
         at_clip = 10 * window + 9
         new = [*pending, *range(10 * window, at_clip + 1)]
-        ground = ground_of(graph, at_clip, new)
-        patch, dropped = drop(proposed, ground, SETTINGS)
+        ground, wanted = ground_of(graph, at_clip, new), proposed(seed, graph, at_clip)
+        patch, dropped = drop(wanted, ground, SETTINGS)
         assert not [one for one in check(patch, ground, SETTINGS) if one.fatal]
         count = len(patch.segments) + len(patch.edges) + len(dropped)
-        assert count == len(proposed.segments) + len(proposed.edges)
+        assert count == len(wanted.segments) + len(wanted.edges)
         change = weave(graph, patch, at_clip, number)
         graph, number = applied(graph, change), max([number - 1, *change.nodes]) + 1
         pending = list(uncovered(patch, ground))
         check_sound(graph, at_clip)
         covered = {clip for node in graph.nodes.values() for clip in node.clips}
-        assert covered | set(pending) >= set(new)
+        assert covered | set(pending) >= set(range(at_clip + 1))
+
+
+def happened(seeds: list[Seed]) -> Counter[str]:
+    """What became of such patches."""
+    graph, number, seen = Graph(), 0, Counter[str]()
+    for window, seed in enumerate(seeds):
+        at_clip = 10 * window + 9
+        patch, dropped = drop(
+            proposed(seed, graph, at_clip), ground_of(graph, at_clip, ()), SETTINGS
+        )
+        change = weave(graph, patch, at_clip, number)
+        seen += Counter(
+            dropped=len(dropped),
+            absorbed=len(change.absorbed),
+            history=sum(len(node.history) > 1 for node in change.nodes.values()),
+            extended=sum(one.extends is not None for one in patch.segments),
+            removed=sum(one.removed for one in patch.edges),
+            edges=sum(not one.removed for one in patch.edges),
+        )
+        repointed = change.absorbed.keys() & {e for one in graph.links for e in one[:2]}
+        seen["repointed"] += len(repointed)
+        graph, number = applied(graph, change), max([number - 1, *change.nodes]) + 1
+    return seen
+
+
+def test_such_patches_do_all_that_a_patch_can_do() -> None:
+    seen: Counter[str] = Counter()
+
+    @hypothesis_settings(max_examples=200, derandomize=True, database=None)
+    @given(PATCHES)
+    def watch(seeds: list[Seed]) -> None:
+        seen.update(happened(seeds))
+
+    watch()
+    assert all(seen.values())
+    assert len(seen) == 7
 
 
 def check_sound(graph: Graph, at_clip: int) -> None:
@@ -179,16 +203,22 @@ def check_sound(graph: Graph, at_clip: int) -> None:
         assert 0 <= link.confidence <= 1
 
 
-@given(PATCHES, st.integers(0, 3))
-def test_a_change_touches_only_what_it_says(patches: list[EventPatch], last: int) -> None:
+@given(PATCHES)
+def test_a_change_touches_only_what_it_says(seeds: list[Seed]) -> None:
     graph, number = Graph(), 0
-    for window, proposed in enumerate(patches):
+    for window, seed in enumerate(seeds):
         at_clip = 10 * window + 9
-        patch, _ = drop(proposed, ground_of(graph, at_clip, ()), SETTINGS)
+        wanted = proposed(seed, graph, at_clip)
+        patch, _ = drop(wanted, ground_of(graph, at_clip, ()), SETTINGS)
         change = weave(graph, patch, at_clip, number)
         after = applied(graph, change)
         for key in graph.nodes.keys() - change.nodes.keys() - change.absorbed.keys():
             assert after.nodes[key] == graph.nodes[key]
+        for loser, winner in change.absorbed.items():
+            if gone := graph.nodes.get(loser):
+                kept = after.nodes[winner].history
+                assert loser in {one.number for one in kept}
+                assert set(gone.history) <= set(kept)
         for key in after.nodes.keys() & graph.nodes.keys():
             grew = after.nodes[key].revision - graph.nodes[key].revision
             assert grew == (after.nodes[key] != graph.nodes[key])

@@ -33,8 +33,10 @@ class Work:
     ) -> None:
         self.video, self.clips, self.done, self.fails = VIDEO, clips, done, fails or {}
         self.desk = SimpleNamespace(settings=Settings())
+        self.remarks: tuple[str, ...] = ()
         self.notes: list[str] = []
         self.given_up: list[tuple[int, str]] = []
+        self.left = False
 
     def begin(self) -> list[int]:
         return list(range(self.done, self.clips))
@@ -58,6 +60,9 @@ class Work:
 
     def give_up(self, clip: int, error: Exception) -> None:
         self.given_up.append((clip, str(error)))
+
+    def seen_to_the_end(self) -> bool:
+        return not self.left
 
     def finish(self) -> Watched:
         return Watched(VIDEO, self.clips, 0, len(self.given_up))
@@ -139,6 +144,14 @@ def test_it_goes_on_where_it_was() -> None:
     assert watched(work)[0] == "opened 5 3"
     assert "perceive 2" not in work.notes
     assert work.notes[0] == "perceive 3"
+
+
+def test_the_last_patch_waits_until_no_clip_will_come_any_more() -> None:
+    """As when a clip of a video that was paused is tried again."""
+    work = Work(5, done=4)
+    work.left = True
+    watched(work)
+    assert work.notes[-1] == "weave"
 
 
 def test_a_video_whose_clips_are_all_there_is_only_woven() -> None:

@@ -60,3 +60,11 @@ def test_pairs_are_of_known_people_in_order_and_close_enough(angles: dict[int, f
         assert one.one < one.other
         assert one.cosine >= LEAST[FACE]
         assert {one.one, one.other} <= angles.keys()
+
+
+@given(st.lists(st.tuples(st.floats(0, 90), st.floats(0, 90)), max_size=6), st.integers(0, 8))
+def test_the_best_few_are_the_first_of_all(angles: list[tuple[float, float]], most: int) -> None:
+    people: dict[int, Looks] = {
+        n: {FACE: [at(face)], VOICE: [at(voice)]} for n, (face, voice) in enumerate(angles)
+    }
+    assert alike(people, most) == alike(people)[:most]

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from flows import server
 from flows.server import PrefectServer, _command, _for_asyncpg, api_url, environment
 from store.home import Home
-from ui import server as app_server
+from ui.server import AppServer
 
 
 def test_nothing_is_sent_out(tmp_path: Path) -> None:
@@ -74,5 +74,13 @@ def test_one_that_runs_is_found_without_its_database(
     assert api_url(Home(tmp_path)) == "http://127.0.0.1:9/api"
 
 
-def test_the_app_runs_with_this_python_and_port() -> None:
-    assert list(app_server._command(77)) == [sys.executable, "-m", "ui", "--port", "77"]
+def test_the_app_runs_with_this_python_and_port(tmp_path: Path) -> None:
+    where = ("--host", "127.0.0.1")
+    assert list(AppServer(Home(tmp_path))._command(77)) == [
+        sys.executable,
+        "-m",
+        "ui",
+        *where,
+        "--port",
+        "77",
+    ]

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.errors import SetupError
-from memory.retrieval.tongue import tongue_of, uncovered
+from memory.retrieval.ranking import Asked
+from memory.retrieval.tongue import small_words, tongue_of, uncovered
 from models.manifest import load_manifest, weights_named
 from models.profile import Profile
 from models.whisper import WhisperRecognizer
@@ -41,6 +42,20 @@ def test_a_question_s_language_is_told_and_said_where_it_is_not_covered(code: st
     assert found.name in said
     assert "made for en" in said
     assert uncovered(QUESTIONS[code], ("en", code)) == ""
+
+
+def test_the_small_words_of_a_question_s_language_are_not_searched_for() -> None:
+    assert Asked(QUESTIONS["de"]).words == ["öffnet", "tor"]
+    assert Asked(QUESTIONS["fr"]).words == ["clé", "maison"]
+    # Where nothing else is asked for, they are.
+    assert Asked("wer ist das").words == ["wer", "ist", "das"]
+
+
+@pytest.mark.parametrize(
+    "text", ["Who opens the gate and why was it shut?", "red car", "", "谁打开大门"]
+)
+def test_nothing_more_is_left_out_of_english_or_of_what_cannot_be_told(text: str) -> None:
+    assert small_words(text) == frozenset()
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flows.uploads import drop_upload, keep_upload, safe_name
+from flows.uploads import drop_uploads, keep_upload, safe_name, uploads_of
 from memory.shelf import seconds_left
 from store.home import Home
 from store.queries.shelf import Pace
@@ -41,20 +42,60 @@ def test_any_name_is_one_plain_file_name(name: str) -> None:
     assert Path(kept).name == kept
     assert not kept.startswith(".")
     assert len(kept) < 120
+    # With what keep_upload puts behind it while it writes.
+    assert len(f"{kept}.new".encode()) < 256
 
 
-def test_the_same_upload_is_kept_once_and_only_uploads_are_dropped(tmp_path: Path) -> None:
-    home = Home(tmp_path / "home").make()
-    first = keep_upload(home, "a.mp4", b"film")
-    assert keep_upload(home, "a.mp4", b"film") == first
+@pytest.fixture
+def place(tmp_path: Path) -> Home:
+    return Home(tmp_path / "home").make()
+
+
+def test_a_long_name_in_wide_letters_is_kept(place: Home) -> None:
+    assert keep_upload(place, f"{'講' * 120}.mp4", b"film").read_bytes() == b"film"
+
+
+def test_the_same_upload_is_kept_once(place: Home) -> None:
+    first = keep_upload(place, "a.mp4", b"film")
+    assert keep_upload(place, "a.mp4", b"film") == first
     assert first.read_bytes() == b"film"
+    assert uploads_of(place, first.parent.name) == [first]
+
+
+def test_an_upload_goes_under_all_its_names_and_leaves_no_folder(place: Home) -> None:
+    names = [keep_upload(place, name, b"film") for name in ("a.mp4", "b.mp4")]
+    other = keep_upload(place, "a.mp4", b"another film")
+    assert drop_uploads(place, names[0].parent.name) == names
+    assert not names[0].parent.exists()
+    assert other.exists()
+    assert drop_uploads(place, names[0].parent.name) == []
+
+
+def test_what_somebody_put_among_the_uploads_stays(place: Home, tmp_path: Path) -> None:
+    """Only a file whose folder tells what is in it is one that Homer put there."""
     own = tmp_path / "own.mp4"
     own.write_bytes(b"mine")
-    assert not drop_upload(home, str(own))
-    assert not drop_upload(home, None)
-    assert drop_upload(home, str(first))
-    assert not first.parent.exists()
-    assert own.exists()
+    kept = keep_upload(place, "a.mp4", b"film")
+    beside = kept.with_name("notes.txt")
+    beside.write_text("my notes")
+    link = kept.with_name("link.mp4")
+    link.symlink_to(own)
+    assert drop_uploads(place, kept.parent.name) == [kept]
+    assert beside.exists()
+    assert link.is_symlink()
+    assert own.read_bytes() == b"mine"
+
+
+def test_a_folder_that_leads_elsewhere_is_nobodys_upload(place: Home, tmp_path: Path) -> None:
+    name = hashlib.sha256(b"film").hexdigest()[:16]
+    elsewhere = tmp_path / "films"
+    elsewhere.mkdir()
+    (elsewhere / "a.mp4").write_bytes(b"film")
+    place.uploads.mkdir()
+    (place.uploads / name).symlink_to(elsewhere)
+    for told in (name, "..", "../../films", "", "*", name.upper()):
+        assert drop_uploads(place, told) == []
+    assert (elsewhere / "a.mp4").exists()
 
 
 def test_the_time_left_follows_the_pace() -> None:

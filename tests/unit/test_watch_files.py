@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ import pytest
 
 from domain.errors import DatabaseError, InputError, MediaError, ModelError, SetupError
 from domain.media import Video
-from flows import files
+from flows import files, reporting
 from flows.files import Outcome, watch_files
 from flows.watching import Watched
 
@@ -48,7 +48,7 @@ def notes(monkeypatch: pytest.MonkeyPatch) -> Notes:
 
     @contextmanager
     def open_video(
-        desk: object, path: Path, *, again: bool = False, subtitles: str | None = None
+        desk: object, path: Path, *, again: bool, only: Collection[int], subtitles: str | None
     ) -> Iterator[Work]:
         if path.name.startswith("bad"):
             raise MediaError(f"{path}: empty")
@@ -56,7 +56,9 @@ def notes(monkeypatch: pytest.MonkeyPatch) -> Notes:
             raise InputError(f"{path.name} is being watched by another homer")
         if path.name.startswith("away"):
             raise DatabaseError("the database is away")
-        kept.told.append(f"open {path.name}{' again' if again else ''}")
+        kept.told.append(
+            f"open {path.name}{' again' if again else ''}{f' only {only}' if only else ''}"
+        )
         yield Work(path.name, path.name.startswith("known"))
         kept.told.append(f"close {path.name}")
 
@@ -66,7 +68,7 @@ def notes(monkeypatch: pytest.MonkeyPatch) -> Notes:
 
     monkeypatch.setattr(files, "open_video", open_video)
     monkeypatch.setattr(files, "watch", watch)
-    monkeypatch.setattr(files, "api_url", refused(kept))
+    monkeypatch.setattr(reporting, "api_url", refused(kept))
     return kept
 
 
@@ -78,10 +80,10 @@ def refused(kept: Notes) -> Any:
     return api_url
 
 
-def run(notes: Notes, *names: str, direct: bool = True, again: bool = False) -> list[Outcome]:
+def run(notes: Notes, *names: str, direct: bool = True, **more: Any) -> list[Outcome]:
     desk: Any = type("Desk", (), {"home": None})
     paths = [Path(name) for name in names]
-    return list(watch_files(desk, paths, notes, direct=direct, again=again))
+    return list(watch_files(desk, paths, notes, direct=direct, **more))
 
 
 def test_each_file_is_opened_watched_and_closed_before_the_next(notes: Notes) -> None:
@@ -130,6 +132,11 @@ def test_a_server_that_does_not_come_up_is_asked_for_once_and_told_of_once(notes
 def test_clips_that_failed_for_good_are_tried_again_on_demand(notes: Notes) -> None:
     run(notes, "a", again=True)
     assert notes.told[0] == "open a again"
+
+
+def test_only_the_clips_that_are_asked_for_are_tried(notes: Notes) -> None:
+    run(notes, "a", again=True, only=(4, 7))
+    assert notes.told[0] == "open a again only (4, 7)"
 
 
 def test_a_video_with_clips_left_has_its_own_code(notes: Notes) -> None:

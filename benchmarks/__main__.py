@@ -1,0 +1,96 @@
+"""``python -m benchmarks``: everything that is measured, as a table and as JSON.
+
+    python -m benchmarks [NAME ...] [--json FILE]
+
+Each line is a ratio against a reference that ran beside it, medians of at least five runs taken in
+turns, with half the distance of the quartiles. The exit code is 1 where a bar is missed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import math
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from itertools import groupby
+from pathlib import Path
+
+from benchmarks.lines import Line, Taken, exponent
+from benchmarks.machines import described
+
+NAMES = ("startup", "machine", "writes", "concurrency", "pages", "shots", "keyframes")
+
+
+def main() -> int:
+    """Run what is named, or all."""
+    arguments = _arguments()
+    found = []
+    for line in measured(arguments.names):
+        print(_told(line), flush=True)
+        found.append(line)
+    for told in _growth(found):
+        print(told)
+    if arguments.json is not None:
+        arguments.json.write_text(document(found), encoding="utf-8")
+    return int(any(line.reached is False for line in found))
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Speed, beside.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(NAMES)}")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all lines there too")
+    arguments = parser.parse_args()
+    if unknown := set(arguments.names) - set(NAMES):
+        parser.error(f"no benchmark is called {', '.join(sorted(unknown))}; known: {NAMES}")
+    return arguments
+
+
+def measured(names: Sequence[str]) -> Iterator[Line]:
+    """The lines of the benchmarks named, or of all."""
+    for name in names or NAMES:
+        print(f"== {name}", flush=True)
+        yield from importlib.import_module(f"benchmarks.{name}").lines()
+
+
+def _told(line: Line) -> str:
+    size = f" at {line.size:g}" if line.size else ""
+    return (
+        f"{line.what}{size}: {_taken(line.ours)}; {line.against}: {_taken(line.reference)}; "
+        f"{line.ratio:.2f}x{_bar(line)}"
+    )
+
+
+def _taken(taken: Taken) -> str:
+    return f"{taken.median:.1f} {taken.unit} (±{100 * taken.spread:.0f} %)"
+
+
+def _bar(line: Line) -> str:
+    if line.bar is None:
+        return ""
+    want = "at least" if line.more else "at most"
+    return f", bar {want} {line.bar:g}: {'reached' if line.reached else 'MISSED'}"
+
+
+def _growth(found: Sequence[Line]) -> Iterator[str]:
+    """How cost grows, of what was measured at three sizes or more."""
+    sized = sorted((line for line in found if line.size), key=lambda line: line.what)
+    for what, group in groupby(sized, key=lambda line: line.what):
+        if (power := exponent(list(group))) is not None:
+            yield f"{what}: cost grows with the power {power:.2f} of the size"
+
+
+def document(found: Sequence[Line]) -> str:
+    """All lines and the machine as JSON, which knows no infinity: what has one is null there."""
+    rows = [
+        {key: None if value == math.inf else value for key, value in asdict(line).items()}
+        | {"reached": line.reached}
+        for line in found
+    ]
+    return json.dumps({"machine": described(), "lines": rows}, indent=2, allow_nan=False) + "\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

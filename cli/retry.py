@@ -1,0 +1,60 @@
+"""``homer retry``: try clips again that could not be watched."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from cli.console import clean, note
+from cli.ingest import STOPPED, Reporter, show_outcomes
+from cli.options import Json, OneVideo, Profile
+from cli.progress import meter
+
+
+def retry(
+    video: OneVideo,
+    clip: Annotated[
+        list[int] | None,
+        typer.Option(
+            metavar="N", min=0, help="Only this clip, as 'homer show' counts; repeatable."
+        ),
+    ] = None,
+    profile: Profile = None,
+    direct: Annotated[
+        bool, typer.Option("--direct", help="Without Prefect's server: plain calls.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Try the failed clips of a video again, however often they failed.
+
+    The models are those that the video was begun with, where no --profile is given.
+
+    Examples:  homer retry talk   homer retry talk --clip 4 --clip 7
+    """
+    from flows.desk import open_desk
+    from flows.files import watch_files
+    from flows.retrying import to_retry
+    from store.database import open_store
+    from store.home import Home
+
+    with open_store(Home.default()) as store:
+        wanted = to_retry(store, video, clip or ())
+    if not wanted.clips:
+        return note(f"no clip of {clean(wanted.video.title)} has failed")
+    try:
+        with open_desk(profile or wanted.video.profile) as desk, meter() as bar:
+            (outcome,) = watch_files(
+                desk, [wanted.path], Reporter(bar), direct=direct, again=True, only=wanted.indices
+            )
+    except KeyboardInterrupt as stop:
+        raise KeyboardInterrupt(STOPPED) from stop
+    show_outcomes([outcome], as_json=json)
+    if outcome.error is not None:
+        raise outcome.error
+    raise typer.Exit(outcome.exit_code)
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command of this module."""
+    app.command(no_args_is_help=True)(retry)

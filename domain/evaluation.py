@@ -1,0 +1,83 @@
+"""Evaluating: what a run over a data set is, and what judges say of one answer."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from pydantic import Field, NonNegativeInt, PositiveInt
+
+from domain.base import Frozen
+from domain.settings import AskSettings, Stage
+
+
+class Protocol(StrEnum):
+    """How a run learns.
+
+    ``split``: from the questions of some videos, tested on those of others. ``online``: the
+    paper's, from each batch before the next, so that what is learned from is also what is tested.
+    """
+
+    SPLIT = "split"
+    ONLINE = "online"
+    NONE = "none"
+
+
+class Part(StrEnum):
+    """What a question is asked for."""
+
+    LEARN = "learn"
+    TEST = "test"
+
+
+class Fault(StrEnum):
+    """Why an answer is wrong (the paper's four), where it can be told."""
+
+    ABSENT = "memory absent"
+    COARSE = "memory coarse"
+    LOCALISATION = "event localisation"
+    SYNTHESIS = "answer synthesis"
+    UNKNOWN = "cannot be told"
+
+
+WITH, WITHOUT = "with skills", "without skills"
+"""Arms of a run that learns: a question is asked in each."""
+
+
+class RunSettings(Frozen):
+    """What makes two runs comparable; a run goes on with the same settings only.
+
+    ``digest`` is of the questions, ``judge`` the model that judges open answers, "" for none;
+    ``reasoner`` is ``local`` where there is no language model.
+    """
+
+    dataset: str
+    profile: str
+    protocol: Protocol
+    stages: tuple[Stage, ...] = (Stage.WHOLE,)
+    limit: PositiveInt | None = None
+    questions: NonNegativeInt
+    digest: str
+    judge: str = ""
+    reasoner: str = "llm"
+    ask: AskSettings = AskSettings()
+
+
+class Verdict(Frozen):
+    """What judges say of one answer. Shares are in [0, 1]; None: nothing to say it from.
+
+    ``right``: None is unjudged, and ``why`` says why. ``cited``: the share of cited spans that hold
+    marked evidence; ``top``: whether the first one does. ``iou``: temporal intersection over union
+    of the cited and the marked spans. ``near``: whether the first moment cited, else retrieved, is
+    within 300 s of a marked one (Ref@300). ``failed``: a model failed, so that the same command
+    tries it again.
+    """
+
+    right: bool | None
+    judge: str
+    why: str = ""
+    cited: float | None = Field(default=None, ge=0, le=1)
+    top: bool | None = None
+    iou: float | None = Field(default=None, ge=0, le=1)
+    near: bool | None = None
+    fault: Fault | None = None
+    failed: bool = False

@@ -1,0 +1,177 @@
+"""EgoLifeQA: four-choice questions about a person's week, each asked as of a moment of it.
+
+Reads the authors' ``EgoLifeQA_A1_JAKE.json``, or ``questions.json`` as ``homer eval egolife`` does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, field_validator
+
+from domain.time import TimeSpan
+from evals.dataset import Counts, Dataset, EvalQuestion, EvalVideo, Source
+from evals.datasets.building import dataset, instant, ms, question
+from evals.datasets.files import Published, Words, all_checked, file_in, inside, records, root_of
+from evals.egolife_questions import (
+    CAPTIONS,
+    QUESTIONS,
+    TITLE,
+    EgoQuestion,
+    Target,
+    read_ego_questions,
+)
+
+FILE = "EgoLifeQA_A1_JAKE.json"
+PERSON = "A1_JAKE"
+TYPES = {
+    "EntityLog": 125,
+    "EventRecall": 126,
+    "HabitInsight": 61,
+    "RelationMap": 125,
+    "TaskMaster": 63,
+}
+_DAY_MS = 86_400_000
+_STAMP = re.compile(r"DAY(\d{1,3})|(?<!\d)(\d{6})\d{0,2}(?!\d)", re.ASCII | re.I)
+
+
+class _Moment(Published):
+    """A day, and a time as ``HHMMSS`` and two digits for the frame, which are left out."""
+
+    date: str = Field(pattern=r"(?i)^DAY[1-9][0-9]{0,2}$")
+    time: str = Field(pattern=r"^([01][0-9]|2[0-3])([0-5][0-9]){2}[0-9]{0,2}$")
+
+    @property
+    def video_ms(self) -> int:
+        """Milliseconds of video time; day 1 begins it."""
+        return _video_ms(int(self.date[3:]), self.time)
+
+
+class _Row(Published):
+    id: Words = Field(alias="ID")
+    query_time: _Moment
+    type: str
+    question: str
+    choice_a: Words
+    choice_b: Words
+    choice_c: Words
+    choice_d: Words
+    answer: str
+    spans: tuple[TimeSpan, ...] = Field(default=(), alias="target_time")
+
+    @field_validator("spans", mode="before")
+    @classmethod
+    def _targets(cls, value: Any) -> Any:
+        return tuple(targets(value))
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """All four, in order."""
+        return self.choice_a, self.choice_b, self.choice_c, self.choice_d
+
+
+def targets(told: Any) -> Iterator[TimeSpan]:
+    """The spans of a ``target_time``; what cannot be read is left out.
+
+    It is ``{date, time}`` or ``{date, time_list}``, or a list of these. A ``time`` of two stamps
+    is a stretch, any other number of stamps are moments; a stamp may be preceded by its day.
+    """
+    for one in told if isinstance(told, list) else [told]:
+        if isinstance(one, dict):
+            listed = one.get("time_list")
+            words = " ".join(map(str, listed)) if isinstance(listed, list) else one.get("time")
+            stamps = list(_stamps(f"{one.get('date', '')} {words}"))
+            stretch = listed is None and len(stamps) == 2 and stamps[0] < stamps[1]
+            yield from [TimeSpan.of(*stamps)] if stretch else map(instant, stamps)
+
+
+def _stamps(words: str) -> Iterator[int]:
+    day = 0
+    for found in _STAMP.finditer(words):
+        if found[1]:
+            day = int(found[1])
+        elif day:
+            yield _video_ms(day, found[2])
+
+
+def _video_ms(day: int, time: str) -> int:
+    hours, minutes, seconds = int(time[:2]), int(time[2:4]), int(time[4:6])
+    return (day - 1) * _DAY_MS + 1000 * (3600 * hours + 60 * minutes + seconds)
+
+
+def read(folder: Path) -> Dataset:
+    """The questions, in the authors' form or in that of ``homer eval egolife``.
+
+    Raises:
+        InputError: neither file is there, or it is not in its form.
+    """
+    path = file_in(folder, f"EgoLifeQA/{FILE}", FILE, QUESTIONS)
+    if path.name == QUESTIONS:
+        return _read_ours(root_of(folder), path)
+    rows = list(all_checked(_Row, records(path)))
+    video = EvalVideo(name=PERSON, captions=_captions(root_of(folder)))
+    return dataset("egolifeqa", str(path), [video], [_question(*one) for one in rows])
+
+
+def _question(place: str, row: _Row) -> EvalQuestion:
+    return question(
+        place,
+        id=row.id,
+        video=PERSON,
+        question=row.question,
+        options=row.options,
+        answer=row.answer.strip(),
+        types=(row.type,),
+        as_of_ms=row.query_time.video_ms,
+        spans=row.spans,
+    )
+
+
+def _captions(root: Path) -> Path | None:
+    names = (CAPTIONS, CAPTIONS.removesuffix(".gz"))
+    paths = (inside(root, name, str(root)) for name in names)
+    return next((path for path in paths if path.is_file()), None)
+
+
+def _read_ours(root: Path, path: Path) -> Dataset:
+    video = EvalVideo(name=TITLE, captions=_captions(root))
+    asked = [_ours(str(path), one) for one in read_ego_questions(path)]
+    return dataset("egolifeqa", str(path), [video], asked)
+
+
+def _ours(place: str, one: EgoQuestion) -> EvalQuestion:
+    return question(
+        f"{place}, {one.id}",
+        id=one.id,
+        video=TITLE,
+        question=one.question,
+        options=one.options,
+        answer=one.answer,
+        types=(one.type,),
+        as_of_ms=ms(one.as_of.video_s),
+        spans=tuple(_span(target) for target in one.targets),
+    )
+
+
+def _span(target: Target) -> TimeSpan:
+    start, end = map(ms, target.span)
+    return TimeSpan.of(start, end) if end > start else instant(start)
+
+
+SOURCES = (
+    Source(
+        name="egolifeqa",
+        title="EgoLifeQA, participant A1_JAKE",
+        licence="see the data set's page; research",
+        where=(
+            f"EgoLifeQA/{FILE} of huggingface.co/datasets/lmms-lab/EgoLife. The week is thousands "
+            f"of short files, so it is known by captions: put {CAPTIONS} for homer import beside "
+            "it, with day, and start and end in seconds of that day."
+        ),
+        read=read,
+        published=Counts(videos=1, questions=500, types=TYPES),
+    ),
+)

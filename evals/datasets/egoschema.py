@@ -1,0 +1,101 @@
+"""EgoSchema: five-choice questions about three minutes of a day, of which 500 have answers."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+from pydantic import Field
+
+from domain.errors import InputError
+from evals.dataset import Counts, Dataset, EvalQuestion, EvalVideo, Source
+from evals.datasets.building import dataset, letter, question, video
+from evals.datasets.files import (
+    Published,
+    all_checked,
+    file_in,
+    json_of,
+    records,
+    root_of,
+    video_in,
+)
+
+QUESTIONS, ANSWERS = "questions.json", "subset_answers.json"
+
+
+class _Row(Published):
+    uid: str = Field(alias="q_uid")
+    question: str
+    option_0: str = Field(alias="option 0")
+    option_1: str = Field(alias="option 1")
+    option_2: str = Field(alias="option 2")
+    option_3: str = Field(alias="option 3")
+    option_4: str = Field(alias="option 4")
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """All five, in order."""
+        return self.option_0, self.option_1, self.option_2, self.option_3, self.option_4
+
+
+def read(subset: bool, folder: Path) -> Dataset:
+    """All questions, or the ``subset`` whose answers are public.
+
+    Raises:
+        InputError: a file is not there, or not in its form.
+    """
+    path = file_in(folder, QUESTIONS)
+    root = root_of(folder)
+    answers = _answers(root)
+    every = all_checked(_Row, records(path))
+    rows = [(place, row) for place, row in every if not subset or row.uid in answers]
+    videos = [_video(root, *one) for one in rows]
+    asked = [_question(place, row, answers.get(row.uid, "")) for place, row in rows]
+    return dataset("egoschema-subset" if subset else "egoschema", str(path), videos, asked)
+
+
+def _video(root: Path, place: str, row: _Row) -> EvalVideo:
+    return video(place, name=row.uid, file=video_in(root, row.uid, place, "videos", "."))
+
+
+def _answers(root: Path) -> dict[str, str]:
+    """The letters of the right options by question."""
+    path = file_in(root, ANSWERS)
+    found = json_of(path)
+    if not isinstance(found, dict):
+        raise InputError(f"{path} is no object of answers by question")
+    for uid, place in found.items():
+        if not isinstance(place, int) or not 0 <= place <= 4:
+            raise InputError(f"{path}, {uid}: {place!r} is no option from 0 to 4")
+    return {uid: letter(place) for uid, place in found.items()}
+
+
+def _question(place: str, row: _Row, answer: str) -> EvalQuestion:
+    return question(
+        place,
+        id=row.uid,
+        video=row.uid,
+        question=row.question,
+        options=row.options,
+        answer=answer,
+    )
+
+
+def _source(name: str, title: str, subset: bool, size: int) -> Source:
+    return Source(
+        name=name,
+        title=title,
+        licence="Ego4D licence, for which you sign",
+        where=(
+            f"{QUESTIONS} and {ANSWERS} of github.com/egoschema/EgoSchema; its download.py fetches "
+            "the clips into videos/, each named by its q_uid."
+        ),
+        read=partial(read, subset),
+        published=Counts(videos=size, questions=size),
+    )
+
+
+SOURCES = (
+    _source("egoschema", "EgoSchema (500 of the answers are public)", False, 5031),
+    _source("egoschema-subset", "EgoSchema, the questions with public answers", True, 500),
+)

@@ -1,0 +1,90 @@
+"""HippoVlog: four-choice questions about vlogs: what was seen, heard, both, or all in all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from string import ascii_uppercase
+
+from pydantic import Field, field_validator
+
+from evals.dataset import Counts, Dataset, EvalQuestion, EvalVideo, Source
+from evals.datasets.building import dataset, instant, ms, question, video, youtube
+from evals.datasets.files import (
+    Published,
+    Seconds,
+    all_checked,
+    file_in,
+    records,
+    root_of,
+    video_in,
+)
+
+FILE = "questions.jsonl"
+CATEGORIES = ("audio_visual", "audio", "visual", "summary")
+
+
+class _Frame(Published):
+    timestamp: Seconds
+
+
+class _Row(Published):
+    question: str = Field(alias="question_text")
+    options: dict[str, str]
+    answer: str = Field(alias="correct_answer")
+    video_id: str
+    category: str
+    frame_info: _Frame | None = None
+
+    @field_validator("options")
+    @classmethod
+    def _lettered(cls, options: dict[str, str]) -> dict[str, str]:
+        if sorted(options) != list(ascii_uppercase[: len(options)]):
+            raise ValueError(f"options are named {', '.join(options)}, not A, B, C ...")
+        return dict(sorted(options.items()))
+
+
+def read(folder: Path) -> Dataset:
+    """The questions of ``questions.jsonl``, numbered by line.
+
+    Raises:
+        InputError: it is not there, or not in its form.
+    """
+    path = file_in(folder, FILE)
+    rows = list(all_checked(_Row, records(path)))
+    videos = [_video(root_of(folder), *one) for one in rows]
+    asked = [_question(str(n), *one) for n, one in enumerate(rows, 1)]
+    return dataset("hippovlog", str(path), videos, asked)
+
+
+def _video(root: Path, place: str, row: _Row) -> EvalVideo:
+    file = video_in(root, row.video_id, place, "videos", ".")
+    return video(place, name=row.video_id, file=file, url=youtube(row.video_id))
+
+
+def _question(number: str, place: str, row: _Row) -> EvalQuestion:
+    shown = row.frame_info
+    return question(
+        place,
+        id=number,
+        video=row.video_id,
+        question=row.question,
+        options=tuple(row.options.values()),
+        answer=row.answer.strip(),
+        types=(row.category,),
+        spans=(instant(ms(shown.timestamp)),) if shown else (),
+    )
+
+
+SOURCES = (
+    Source(
+        name="hippovlog",
+        title="HippoVlog",
+        licence="not stated by its authors; the videos are their makers'",
+        where=(
+            f"{FILE} of github.com/linyueqian/HippoVlog; its download.sh fetches the vlogs into "
+            "videos/, as in videos/HLDPA3FTUJ4.mp4."
+        ),
+        read=read,
+        published=Counts(videos=25, questions=1000, types=dict.fromkeys(CATEGORIES, 250)),
+    ),
+)

@@ -1,0 +1,110 @@
+"""LVBench: four-choice questions about videos of an hour and more, with the time of the answer."""
+
+from __future__ import annotations
+
+import re
+from operator import itemgetter
+from pathlib import Path
+
+from pydantic import field_validator
+
+from domain.time import TimeSpan, parse_clock
+from evals.dataset import Counts, Dataset, EvalQuestion, EvalVideo, Source
+from evals.datasets.building import dataset, question, video, youtube
+from evals.datasets.files import (
+    Published,
+    Several,
+    Words,
+    all_checked,
+    file_in,
+    records,
+    root_of,
+    video_in,
+)
+
+META = "video_info.meta.jsonl"
+_OPTION = re.compile(r"\n\s*\(([A-Z])\)[ \t]*")
+_SPAN = re.compile(r"([\d:]+)\s*-\s*([\d:]+)")
+
+
+class _Qa(Published):
+    uid: Words
+    question: str
+    answer: str
+    question_type: Several = ()
+    time_reference: Words = ""
+
+
+class _Video(Published):
+    key: str
+    type: str = ""
+    qa: tuple[_Qa, ...]
+
+    @field_validator("qa", mode="before")
+    @classmethod
+    def _none(cls, value: object) -> object:
+        return () if value is None else value
+
+
+def read(folder: Path) -> Dataset:
+    """The questions of ``video_info.meta.jsonl``, one video a line.
+
+    Raises:
+        InputError: it is not there, or not in its form.
+    """
+    path = file_in(folder, META, f"data/{META}")
+    found = list(all_checked(_Video, records(path)))
+    videos = [_video(root_of(folder), *one) for one in found]
+    asked = [_question(place, one, qa) for place, one in found for qa in one.qa]
+    return dataset("lvbench", str(path), videos, asked)
+
+
+def _video(root: Path, place: str, found: _Video) -> EvalVideo:
+    file = video_in(root, found.key, place, "videos", "all_videos", ".")
+    return video(place, name=found.key, file=file, url=youtube(found.key))
+
+
+def _question(place: str, found: _Video, qa: _Qa) -> EvalQuestion:
+    words, options = parted(qa.question)
+    return question(
+        f"{place}, uid {qa.uid}",
+        id=qa.uid,
+        video=found.key,
+        question=words,
+        options=options,
+        answer=qa.answer.strip(),
+        types=qa.question_type,
+        spans=spans(qa.time_reference),
+    )
+
+
+def parted(text: str) -> tuple[str, tuple[str, ...]]:
+    """A question and its options by letter, which stand below it as ``(A) ...``, a line each."""
+    first, *rest = _OPTION.split(text)
+    options = sorted(zip(rest[::2], rest[1::2], strict=True), key=itemgetter(0))
+    return first.strip(), tuple(option.strip() for _, option in options)
+
+
+def spans(told: str) -> tuple[TimeSpan, ...]:
+    """The stretches in ``12:01-12:09, 1:02:00-1:03:00``; what is no stretch is left out."""
+    pairs = ((parse_clock(a), parse_clock(b)) for a, b in _SPAN.findall(told) if _clocks(a, b))
+    return tuple(TimeSpan.of(start, end) for start, end in pairs if start <= end)
+
+
+def _clocks(*texts: str) -> bool:
+    return all(re.fullmatch(r"\d{1,5}(:\d{1,2}){0,2}", text, re.ASCII) for text in texts)
+
+
+SOURCES = (
+    Source(
+        name="lvbench",
+        title="LVBench",
+        licence="CC BY-NC-SA 4.0; the videos are their makers'",
+        where=(
+            f"{META} of huggingface.co/datasets/THUDM/LVBench; each video is on YouTube under its "
+            "key. Lay them out as videos/Cm73ma6Ibcs.mp4 beside it."
+        ),
+        read=read,
+        published=Counts(videos=103, questions=1549),
+    ),
+)

@@ -1,0 +1,107 @@
+"""MM-Lifelong: open questions about a day, a week and a month of video.
+
+Each of the three is one long video here, on the clock of ``total_intervals``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from pydantic import Field
+
+from domain.time import TimeSpan
+from evals.dataset import Counts, Dataset, EvalQuestion, EvalVideo, Source
+from evals.datasets.building import dataset, ms, question
+from evals.datasets.files import (
+    Published,
+    Record,
+    Seconds,
+    Words,
+    all_checked,
+    file_in,
+    inside,
+    records,
+    root_of,
+    video_in,
+)
+
+SPLITS = {
+    "month-train": ("month/train.json", "month", 266),
+    "month-val": ("month/val.json", "month", 623),
+    "day-test": ("day/test.json", "day", 200),
+    "week-test": ("week/test.json", "week", 200),
+}
+"""Of each split its file, its video, and how many questions it has."""
+VIDEOS = {"day": "day/0.mp4", "week": "week.mp4", "month": "month.mp4"}
+
+
+class _Row(Published):
+    index: int = Field(ge=0, le=10**9)
+    question: str
+    answer: Words
+    question_type: str = ""
+    total_intervals: tuple[tuple[Seconds, Seconds], ...] = ()
+
+    @property
+    def spans(self) -> tuple[TimeSpan, ...]:
+        """The clues; as in the authors' scores, one that ends before it starts is left out."""
+        found = ((ms(start), ms(end)) for start, end in self.total_intervals)
+        return tuple(TimeSpan.of(start, end) for start, end in found if start <= end)
+
+
+def read(folder: Path) -> Dataset:
+    """The questions of those splits that are there.
+
+    Raises:
+        InputError: none is there, or one is not in its form.
+    """
+    root = root_of(folder)
+    found = {
+        split: path for split in SPLITS if (path := inside(root, _file(split), str(root))).is_file()
+    }
+    if not found:
+        file_in(root, *map(_file, SPLITS))
+    videos = {SPLITS[split][1] for split in found}
+    asked = [one for split, path in found.items() for one in _asked(split, records(path))]
+    return dataset(
+        "mm-lifelong", str(folder), [_video(root, name) for name in VIDEOS if name in videos], asked
+    )
+
+
+def _file(split: str) -> str:
+    return SPLITS[split][0]
+
+
+def _video(root: Path, name: str) -> EvalVideo:
+    return EvalVideo(name=name, file=video_in(root, VIDEOS[name], str(root), "videos", "."))
+
+
+def _asked(split: str, found: Iterator[Record]) -> Iterator[EvalQuestion]:
+    for place, row in all_checked(_Row, found):
+        yield question(
+            place,
+            id=f"{split}-{row.index}",
+            video=SPLITS[split][1],
+            question=row.question,
+            answer=row.answer,
+            types=tuple(filter(None, (split, row.question_type))),
+            spans=row.spans,
+        )
+
+
+SOURCES = (
+    Source(
+        name="mm-lifelong",
+        title="MM-Lifelong",
+        licence="academic research only; the videos are their makers'",
+        where=(
+            "huggingface.co/datasets/MM-Lifelong/MM-Lifelong: month/train.json, month/val.json, "
+            "day/test.json, week/test.json and videos/. Join the files of videos/week and of "
+            "videos/month in order into videos/week.mp4 and videos/month.mp4, so that times are "
+            "those of total_intervals."
+        ),
+        read=read,
+        published=Counts(3, 1289, {split: size for split, (_, _, size) in SPLITS.items()}),
+    ),
+)

@@ -1,0 +1,144 @@
+"""OVO-Bench: questions asked while a video runs, about the past, the present, and what comes next.
+
+Each is asked as of its ``realtime``. The forward tasks ask the same thing at several times: how
+often something was done so far (REC), whether a step is being done (SSR), whether enough was seen
+to answer (CRR). Each of these times is a question here, as in the authors' scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from pydantic import Field
+
+from domain.errors import InputError
+from evals.dataset import Counts, Dataset, EvalQuestion, EvalVideo, Source
+from evals.datasets.building import dataset, letter, ms, question, video
+from evals.datasets.files import (
+    Published,
+    Seconds,
+    Words,
+    all_checked,
+    file_in,
+    records,
+    root_of,
+    video_in,
+)
+
+FILE = "ovo_bench_new.json"
+BACKWARD = {"EPM": 297, "ASI": 148, "HLD": 186}
+REALTIME = {"OCR": 149, "ACR": 109, "ATR": 116, "STU": 178, "FPD": 101, "OJR": 184}
+FORWARD = {"REC": 698, "SSR": 629, "CRR": 240}
+"""Questions of each task; for the forward tasks, each of their times."""
+MODES = {
+    **dict.fromkeys(BACKWARD, "backward"),
+    **dict.fromkeys(REALTIME, "realtime"),
+    **dict.fromkeys(FORWARD, "forward"),
+}
+YES_NO = ("Yes", "No")
+
+
+class _Moment(Published):
+    realtime: Seconds
+    count: int | None = None
+    type: int | None = Field(default=None, ge=0, le=1)
+    step: str = ""
+
+
+class _Row(Published):
+    id: Words
+    task: str
+    video: str
+    question: str | None = None
+    options: tuple[Words, ...] | None = None
+    gt: int | None = Field(default=None, ge=0, le=25)
+    realtime: Seconds | None = None
+    activity: str = ""
+    test_info: tuple[_Moment, ...] = ()
+
+
+def read(folder: Path) -> Dataset:
+    """The questions of ``ovo_bench_new.json``.
+
+    Raises:
+        InputError: it is not there, or not in its form.
+    """
+    path = file_in(folder, FILE, f"data/{FILE}")
+    rows = list(all_checked(_Row, records(path)))
+    videos = [_video(root_of(folder), *one) for one in rows]
+    asked = [one for place, row in rows for one in _questions(place, row)]
+    return dataset("ovo-bench", str(path), videos, asked)
+
+
+def _video(root: Path, place: str, row: _Row) -> EvalVideo:
+    file = video_in(root, row.video, place, "src_videos", "data/src_videos", "videos", ".")
+    return video(place, name=row.video, file=file)
+
+
+def _questions(place: str, row: _Row) -> Iterator[EvalQuestion]:
+    mode = MODES.get(row.task)
+    if mode is None:
+        raise InputError(f"{place}: task: {row.task!r} is none of {', '.join(MODES)}")
+    if mode != "forward":
+        yield _choice(place, row, mode)
+        return
+    for number, moment in enumerate(row.test_info):
+        yield _forward(f"{place}, test_info {number}", row, number, moment)
+
+
+def _choice(place: str, row: _Row, mode: str) -> EvalQuestion:
+    if row.gt is None or row.realtime is None or not row.options:
+        raise InputError(f"{place}: a question of {row.task} needs options, gt and realtime")
+    return question(
+        place,
+        id=row.id,
+        video=row.video,
+        question=row.question or "",
+        options=row.options,
+        answer=letter(row.gt),
+        types=(mode, row.task),
+        as_of_ms=ms(row.realtime),
+    )
+
+
+def _forward(place: str, row: _Row, number: int, moment: _Moment) -> EvalQuestion:
+    counted = row.task == "REC"
+    told = moment.count if counted else moment.type
+    if told is None:
+        raise InputError(f"{place}: {'count' if counted else 'type'}: it is not there")
+    return question(
+        place,
+        id=f"{row.id}_{number}",
+        video=row.video,
+        question=_wording(row, moment),
+        options=() if counted else YES_NO,
+        answer=str(told) if counted else "AB"[1 - told],
+        types=("forward", row.task),
+        as_of_ms=ms(moment.realtime),
+    )
+
+
+def _wording(row: _Row, moment: _Moment) -> str:
+    """What a forward task asks, in words of ours: the data set gives its subject only."""
+    if row.task == "REC":
+        return f"How many times did they {row.activity} so far? Answer with a number."
+    if row.task == "SSR":
+        return f"Is this step being done right now? The step: {moment.step}"
+    return f"Was enough seen so far to answer this question? The question: {row.question}"
+
+
+SOURCES = (
+    Source(
+        name="ovo-bench",
+        title="OVO-Bench",
+        licence="CC BY-NC-SA 4.0",
+        where=(
+            f"data/{FILE} of github.com/JoeLeelyf/OVO-Bench, and the src_videos archives of "
+            "huggingface.co/datasets/JoeLeelyf/OVO-Bench unpacked into src_videos/. The chunked "
+            "videos are not needed: questions are asked as of their times."
+        ),
+        read=read,
+        published=Counts(644, 3035, {**BACKWARD, **REALTIME, **FORWARD}),
+    ),
+)

@@ -1,0 +1,190 @@
+"""A data set of one's own: a table or a list of questions beside the videos."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from string import ascii_lowercase, ascii_uppercase
+from typing import Any
+
+from pydantic import AliasChoices, Field, field_validator, model_validator
+
+from domain.errors import InputError
+from domain.time import TimeSpan, parse_clock
+from evals.dataset import Dataset, EvalQuestion, EvalVideo, Source
+from evals.datasets.building import dataset, ms, question, refuse_twins, video
+from evals.datasets.files import (
+    CAPTION_ENDINGS,
+    Published,
+    Record,
+    Words,
+    all_checked,
+    file_in,
+    json_of,
+    listed,
+    records,
+    root_of,
+    video_in,
+)
+
+FILES = tuple(f"questions.{ending}" for ending in ("csv", "tsv", "jsonl", "json", "parquet"))
+YEAR_S = 366 * 86_400
+"""Times beyond a year are taken for a mistake."""
+
+_COLUMNS = {
+    name: place
+    for place, letter in enumerate(ascii_lowercase)
+    for name in (letter, letter.upper(), f"option_{letter}", f"choice_{letter}")
+}
+
+
+class _Row(Published):
+    video: str = Field(min_length=1)
+    question: str = Field(min_length=1)
+    id: Words = ""
+    options: tuple[Words, ...] = Field(default=(), max_length=26)
+    answer: Words = ""
+    answer_option: Words = ""
+    types: tuple[str, ...] = Field(default=(), validation_alias=AliasChoices("types", "type"))
+    as_of_ms: int | None = Field(default=None, validation_alias=AliasChoices("as_of", "as_of_s"))
+    spans: tuple[TimeSpan, ...] = Field(
+        default=(), validation_alias=AliasChoices("spans", "spans_s")
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _columns_are_options(cls, row: Any) -> Any:
+        """Columns ``A``, ``option_a`` or ``choice_a`` and on are the options.
+
+        Raises:
+            ValueError: one is left out before another or comes twice, so that letters would be
+                other options'; or the line has more cells than there are columns.
+        """
+        if not isinstance(row, dict):
+            return row
+        if any(row.get(None) or ()):
+            raise ValueError("more cells than columns: put words with a comma in quotes")
+        cells = [(_COLUMNS[key], row[key]) for key in row if key in _COLUMNS]
+        given = sorted(((at, cell) for at, cell in cells if cell is not None), key=_place)
+        if row.get("options") is not None or not given:
+            return row
+        if [at for at, _ in given] != list(range(len(given))):
+            raise ValueError("options: give one for each letter, from A on without a gap")
+        return {**row, "options": [cell for _, cell in given]}
+
+    @field_validator("options", "types", mode="before")
+    @classmethod
+    def _several(cls, value: Any) -> Any:
+        """A cell of a table holds several as JSON, or with bars between."""
+        if not isinstance(value, str):
+            return value or ()
+        found = json.loads(value) if value.lstrip().startswith("[") else value.split("|")
+        return tuple(str(one).strip() for one in found)
+
+    @field_validator("as_of_ms", mode="before")
+    @classmethod
+    def _moment(cls, value: Any) -> Any:
+        return None if value is None else moment(value)
+
+    @field_validator("spans", mode="before")
+    @classmethod
+    def _stretches(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            value = [one.rsplit("-", 1) for one in re.split("[;|]", value) if one.strip()]
+        return tuple(map(_span, value)) if isinstance(value, list | tuple) else value or ()
+
+    def letter(self) -> str:
+        """The right option's letter; without options, the answer's own words."""
+        if not self.answer_option and self.answer in self.options:
+            return ascii_uppercase[self.options.index(self.answer)]
+        return self.answer_option or self.answer
+
+
+def _place(cell: tuple[int, Any]) -> int:
+    return cell[0]
+
+
+def moment(value: Any) -> int:
+    """Milliseconds of seconds, or of ``MM:SS``, ``H:MM:SS`` or ``d2 H:MM:SS``.
+
+    Raises:
+        ValueError: it is none of these, or beyond a year.
+    """
+    if isinstance(value, str):
+        found = parse_clock(value)
+    elif isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= YEAR_S:
+        found = ms(value)
+    else:
+        raise ValueError(f"{value!r} is no time: write seconds, MM:SS or H:MM:SS")
+    if found > YEAR_S * 1000:
+        raise ValueError(f"{value!r} is not within a year of video")
+    return found
+
+
+def _span(ends: Any) -> TimeSpan:
+    if not isinstance(ends, list | tuple) or len(ends) != 2:
+        raise ValueError("a span is a start and an end, as in 0:10-0:25 or [10, 25]")
+    return TimeSpan.of(moment(ends[0]), moment(ends[1]))
+
+
+def read(folder: Path) -> Dataset:
+    """The questions of ``folder``, or of the file of questions it is.
+
+    Raises:
+        InputError: no file of questions is there, or a record is not one.
+    """
+    path = file_in(folder, *FILES)
+    rows = list(all_checked(_Row, _rows(path)))
+    videos = [_video(root_of(folder), row.video, place) for place, row in rows]
+    asked = [_question(n, *one) for n, one in enumerate(rows, 1)]
+    refuse_twins(str(path), asked)
+    return dataset("own", str(path), videos, asked)
+
+
+def _rows(path: Path) -> Iterator[Record]:
+    """The records; a JSON file may also be an object with ``questions``."""
+    if path.suffix.lower() != ".json":
+        return records(path)
+    found = json_of(path)
+    return listed(found.get("questions") if isinstance(found, dict) else found, str(path))
+
+
+def _video(folder: Path, name: str, place: str) -> EvalVideo:
+    if "://" in name:
+        raise InputError(f"{place}: video: name a file of the folder, not an address: {name!r}")
+    path = video_in(folder, name, place, ".", "videos")
+    return video(
+        place, name=name, **{"captions" if name.endswith(CAPTION_ENDINGS) else "file": path}
+    )
+
+
+def _question(number: int, place: str, row: _Row) -> EvalQuestion:
+    return question(
+        place,
+        id=row.id or str(number),
+        video=row.video,
+        question=row.question,
+        options=row.options,
+        answer=row.letter(),
+        types=row.types,
+        as_of_ms=row.as_of_ms,
+        spans=row.spans,
+    )
+
+
+SOURCES = (
+    Source(
+        name="own",
+        title="Questions of your own",
+        licence="yours",
+        where=(
+            "Put questions.csv (or .tsv, .jsonl, .json, .parquet) into a folder, the videos beside "
+            "it or in videos/. Columns: video, question; optional: id, options (with | between, or "
+            "columns option_a, option_b ...), answer (a letter, or words), type, as_of (seconds or "
+            "MM:SS), spans (0:10-0:25; 1:00-1:05)."
+        ),
+        read=read,
+    ),
+)

@@ -1,0 +1,124 @@
+"""A report as files: its rows as CSV, all of it as one HTML page that needs no network."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+from string import Template
+
+from domain.errors import InputError
+from evals.layout import Table, headline, questions_table, tables
+from evals.tables import Point, QuestionRow, RunReport
+
+PAGE = Path(__file__).with_name("page.html")
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""What a spreadsheet takes for the beginning of a formula."""
+WIDTH, HEIGHT, EDGE = 720, 300, 40
+COLOURS = ("#00695c", "#b35c00")
+
+
+def as_csv(rows: Sequence[QuestionRow]) -> str:
+    """One line a question and arm, with all that is on record of it."""
+    out = io.StringIO()
+    names = list(QuestionRow.model_fields)
+    writer = csv.writer(out)
+    writer.writerow(names)
+    writer.writerows([_plain(getattr(row, name)) for name in names] for row in rows)
+    return out.getvalue()
+
+
+def _plain(value: object) -> str:
+    """A value as a cell: several are joined by bars, and no word becomes a formula."""
+    if isinstance(value, tuple):
+        value = " | ".join(map(str, value))
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        return str(value)
+    return f"'{value}" if value.startswith(FORMULA) else value
+
+
+def as_page(report: RunReport, rows: Sequence[QuestionRow]) -> str:
+    """The whole page; every word is escaped."""
+    settings, run = report.settings, report.run
+    facts = (
+        headline(report),
+        f"data set {settings.dataset}, {settings.questions} questions",
+        f"profile {settings.profile}, protocol {settings.protocol}",
+        f"open answers judged by {settings.judge or 'nobody'}",
+        f"begun {run.began_at:%Y-%m-%d %H:%M}, {run.state}",
+        f"{report.cost_usd:.2f} US dollars",
+    )
+    return Template(PAGE.read_text(encoding="utf-8")).substitute(
+        title=escape(f"Evaluation {run.name}"),
+        facts=escape(" · ".join(facts)),
+        remarks="".join(f'<p class="remark">{escape(one)}</p>' for one in report.remarks),
+        tables="".join(map(_table, tables(report))),
+        curve=_curve(report.curve),
+        questions=_table(questions_table(rows)),
+    )
+
+
+def _table(table: Table) -> str:
+    heads = "".join(f'<th scope="col">{escape(head)}</th>' for head in table.heads)
+    rows = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in table.rows)
+    caption = f"<caption>{escape(table.title)}</caption>"
+    return f"<table>{caption}<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
+
+
+def _cell(text: str) -> str:
+    kind = ' class="n"' if text[:1].isdigit() or text[:1] in "+-" else ' dir="auto"'
+    return f"<td{kind}>{escape(text)}</td>"
+
+
+def _curve(points: Sequence[Point]) -> str:
+    """The share right so far over the answers, a line an arm, of the tested part."""
+    arms = list(dict.fromkeys(point.arm for point in points))
+    lines = [[p for p in points if p.arm == arm and p.part == "test" and p.so_far] for arm in arms]
+    if not any(lines):
+        return ""
+    most = max(sum(p.answers for p in line) for line in lines)
+    drawn = "".join(_line(arm, lines[n], most, n) for n, arm in enumerate(arms))
+    axis = f'<path d="M{EDGE} 10V{HEIGHT - EDGE}H{WIDTH - 10}" fill="none" stroke="#555"/>'
+    ends = (
+        f'<text x="4" y="20">100 %</text><text x="4" y="{HEIGHT - EDGE}">0 %</text>'
+        f'<text x="{WIDTH - 120}" y="{HEIGHT - 15}">{most} answers</text>'
+    )
+    return (
+        f'<svg role="img" aria-label="Share right so far, over the answers" '
+        f'viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" font-size="13">{axis}{ends}{drawn}</svg>'
+    )
+
+
+def _line(arm: str, line: Sequence[Point], most: int, number: int) -> str:
+    places, done = [], 0
+    for point in line:
+        done += point.answers
+        value = point.so_far.value if point.so_far else 0.0
+        x = EDGE + (WIDTH - EDGE - 10) * done / most
+        places.append(f"{x:.1f},{10 + (HEIGHT - EDGE - 10) * (1 - value):.1f}")
+    colour = COLOURS[number % len(COLOURS)]
+    dots = "".join(_dot(place, colour) for place in places)
+    name = f'<text x="{EDGE + 10}" y="{30 + 18 * number}" fill="{colour}">{escape(arm)}</text>'
+    path = f'<polyline points="{" ".join(places)}" fill="none" stroke="{colour}" stroke-width="2"/>'
+    return path + dots + name
+
+
+def _dot(place: str, colour: str) -> str:
+    x, y = place.split(",")
+    return f'<circle cx="{x}" cy="{y}" r="4" fill="{colour}"/>'
+
+
+def write(path: Path, text: str) -> None:
+    """Write an export.
+
+    Raises:
+        InputError: it cannot be written.
+    """
+    try:
+        path.write_text(text, encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror or error}") from error

@@ -1,0 +1,1 @@
+"""Judges of answers, one a file: options, open answers, moments, citations."""

@@ -1,0 +1,19 @@
+"""Multiple choice: decided by code alone, by the letter that was chosen."""
+
+from __future__ import annotations
+
+from domain.asking import Answer
+from domain.evaluation import Verdict
+from evals.dataset import EvalQuestion
+
+NAME = "options"
+KEPT_BACK = "the data set keeps its answer to itself"
+
+
+def judge_options(question: EvalQuestion, answer: Answer) -> Verdict:
+    """Right where the option is the reference's; unjudged where the set has no reference."""
+    if not question.answer:
+        return Verdict(right=None, judge=NAME, why=KEPT_BACK)
+    right = answer.option == question.answer
+    why = f"chose {answer.option or 'nothing'}, right is {question.answer}"
+    return Verdict(right=right, judge=NAME, why=why)

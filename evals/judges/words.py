@@ -1,0 +1,95 @@
+"""Open answers: a strong language model says whether an answer means what the reference says.
+
+Temperature 0, and on record like any other call. Where there is no such model, or it fails, the
+answer is unjudged, never wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from string import Template
+from typing import Protocol
+
+from pydantic import BaseModel, Field
+
+from domain.asking import Answer
+from domain.errors import ModelError, SetupError
+from domain.evaluation import Verdict
+from evals.dataset import EvalQuestion
+from evals.judges.options import KEPT_BACK
+from models.chat import Reply
+from models.messages import Message, user
+from models.profile import IN_PROCESS, Profile
+from nodes.harness.inform import quoted
+
+NOBODY = "nobody"
+ROLE, PURPOSE = "judge", "judge"
+LONGEST = 2_000
+PROMPT = Path(__file__).parents[1] / "prompts" / "judge.md"
+WEAK = (
+    "no strong language model to judge an open answer: use a profile with one, or give the profile "
+    "a [chat.judge]"
+)
+
+
+class Ruling(BaseModel):
+    """Whether an answer is right."""
+
+    reason: str = Field(max_length=600)
+    right: bool
+
+
+class Chat(Protocol):
+    """Asks the model (``models.chat.StructuredChat``)."""
+
+    def ask(
+        self,
+        messages: Sequence[Message],
+        schema: type[Ruling],
+        *,
+        purpose: str,
+        temperature: float | None = None,
+    ) -> Reply[Ruling]:
+        """A value of type ``schema``."""
+
+
+def judge_model(profile: Profile) -> str:
+    """The model that judges open answers, "" where the profile has none that is strong enough.
+
+    That is the profile's own for the role, else what it answers with, unless that runs in this
+    process: such a model is too small to judge by.
+    """
+    if ROLE not in profile.chat and profile.reasoner != "llm":
+        return ""
+    try:
+        spec = profile.chat_for(ROLE)
+    except SetupError:
+        return ""
+    weak = spec.provider == IN_PROCESS and ROLE not in profile.chat
+    return "" if weak else spec.model
+
+
+def judge_words(
+    question: EvalQuestion, answer: Answer, model: str, chat: Callable[[], Chat]
+) -> Verdict:
+    """What the model says; unjudged without a model, a reference, or a reply that can be read."""
+    if not question.answer:
+        return Verdict(right=None, judge=NOBODY, why=KEPT_BACK)
+    if not model:
+        return Verdict(right=None, judge=NOBODY, why=WEAK)
+    try:
+        ask = [user(_prompt(question, answer))]
+        reply = chat().ask(ask, Ruling, purpose=PURPOSE, temperature=0.0)
+    except ModelError as error:
+        return Verdict(right=None, judge=model, why=f"the judge failed: {error}", failed=True)
+    return Verdict(right=reply.value.right, judge=model, why=reply.value.reason)
+
+
+def _prompt(question: EvalQuestion, answer: Answer) -> str:
+    said = "The memory does not hold it." if answer.not_in_memory else answer.text
+    return Template(PROMPT.read_text(encoding="utf-8")).substitute(
+        question=quoted(question.question, LONGEST),
+        reference=quoted(question.answer, LONGEST),
+        answer=quoted(said, LONGEST),
+    )

@@ -1,0 +1,197 @@
+"""The tables of a report as heads and rows of words, for a terminal and for a page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from domain.evaluation import Fault
+from domain.settings import Stage
+from evals.paired import Comparison
+from evals.tables import ALL, Effect, Figure, QuestionRow, RunReport, Score
+
+CELL = 200
+"""Characters of a text in a table's cell."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table: what it is about, its heads, and its rows of words."""
+
+    title: str
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+def tables(report: RunReport) -> list[Table]:
+    """Every table of a report that has rows."""
+    made = [
+        _scores(report),
+        _ablation(report),
+        *_learning(report),
+        _usage(report),
+        _faults(report),
+    ]
+    return [table for table in made if table.rows]
+
+
+def percent(found: Figure | None) -> str:
+    """A share in percent with the ends of its interval; "" of nothing."""
+    if found is None:
+        return ""
+    return f"{100 * found.value:.1f} ({100 * found.low:.0f}-{100 * found.high:.0f})"
+
+
+def points(found: Figure | None) -> str:
+    """A difference in points of percent, with its sign."""
+    if found is None:
+        return ""
+    return f"{100 * found.value:+.1f} ({100 * found.low:+.0f} to {100 * found.high:+.0f})"
+
+
+def _scores(report: RunReport) -> Table:
+    counts = ("arm", "type", "questions", "unjudged")
+    shares = ("right %", "cited %", "first cited %", "tIoU %", "Ref@300 %")
+    first = 0 if len({one.arm for one in report.scores}) > 1 else 1
+    rows = tuple(_score(one)[first:] for one in report.scores)
+    return Table("Answers by type (90 % of resamples)", (*counts, *shares)[first:], rows)
+
+
+def _score(one: Score) -> tuple[str, ...]:
+    figures = (one.right, one.cited, one.top, one.iou, one.near)
+    return one.arm, one.type, str(one.questions), str(one.unjudged), *map(percent, figures)
+
+
+def _ablation(report: RunReport) -> Table:
+    heads = ("memory", "questions", "right %", "cited %", "tIoU %")
+    rows = (
+        (
+            one.arm if one.arm == Stage.ENTITY else f"+ {one.arm}",
+            str(one.questions),
+            *map(percent, (one.right, one.cited, one.iou)),
+        )
+        for one in report.ablation
+    )
+    return Table("How much of the memory is searched", heads, tuple(rows))
+
+
+def _learning(report: RunReport) -> Iterator[Table]:
+    if report.effect is not None:
+        yield effect_table("Effect of learning, on the questions it is tested on", report.effect)
+    heads = ("part", "batch", "arm", "answers", "right %", "so far %", "had a skill %", "skills")
+    yield Table(
+        "Evolution, batch after batch",
+        heads,
+        tuple(
+            (
+                str(one.part),
+                str(one.batch + 1),
+                one.arm,
+                str(one.answers),
+                percent(one.right),
+                percent(one.so_far),
+                f"{100 * one.given:.0f}",
+                str(one.in_use),
+            )
+            for one in report.curve
+        ),
+    )
+    yield Table(
+        "Skills",
+        ("skill", "since batch", "versions", "banned after", "given to", "right with it %"),
+        tuple(
+            (
+                one.name,
+                "before" if one.since < 0 else str(one.since + 1),
+                str(one.versions),
+                "" if one.banned_after is None else str(one.banned_after + 1),
+                str(one.given),
+                percent(one.right),
+            )
+            for one in report.skills
+        ),
+    )
+
+
+def effect_table(title: str, effect: Effect) -> Table:
+    """Two ways of answering beside each other."""
+    heads = ("", "questions", "right %", "points more", "better", "worse", "p (McNemar)")
+    rest = (points(effect.difference), str(effect.better), str(effect.worse), f"{effect.p:.3f}")
+    rows = (
+        (effect.first, str(effect.questions), percent(effect.before), "", "", "", ""),
+        (effect.second, str(effect.questions), percent(effect.after), *rest),
+    )
+    return Table(title, heads, rows)
+
+
+def _usage(report: RunReport) -> Table:
+    heads = ("arm", "questions", "rounds", "tokens", "seconds", "dollars", "dollars in all")
+    rows = (
+        (
+            one.arm,
+            str(one.questions),
+            f"{one.rounds:.1f}",
+            f"{one.tokens:.0f}",
+            f"{one.seconds:.2f}",
+            f"{one.cost_usd:.4f}",
+            f"{one.total_usd:.2f}",
+        )
+        for one in report.usage
+        if one.questions
+    )
+    return Table("What an answer takes, on average", heads, tuple(rows))
+
+
+def _faults(report: RunReport) -> Table:
+    known = [fault for fault in Fault if any(fault in told for told in report.faults.values())]
+    rows = (
+        (arm, *(str(told.get(fault, 0)) for fault in known))
+        for arm, told in report.faults.items()
+        if told
+    )
+    return Table("Why answers are wrong", ("arm", *map(str, known)), tuple(rows))
+
+
+def changes_table(found: Comparison) -> Table:
+    """The questions whose answer changed from wrong to right, or back."""
+    rows = (
+        (
+            one.id,
+            "better" if one.better else "worse",
+            cell(one.question),
+            cell(one.first),
+            cell(one.second),
+        )
+        for one in found.changes
+    )
+    heads = ("question", "", "asks", found.effect.first, found.effect.second)
+    return Table("Questions that changed", heads, tuple(rows))
+
+
+def questions_table(rows: Sequence[QuestionRow]) -> Table:
+    """Every question with its answer and what judges say."""
+    heads = ("arm", "id", "question", "reference", "answer", "", "why", "fault", "trajectory")
+    return Table("Questions", heads, tuple(_question(row) for row in rows))
+
+
+def _question(row: QuestionRow) -> tuple[str, ...]:
+    said = (row.question, row.reference, row.option or row.answer)
+    verdict = {True: "right", False: "wrong", None: "unjudged" if row.judge else "not asked yet"}
+    rest = (verdict[row.right], cell(row.why), str(row.fault or ""), row.trajectory)
+    return row.arm, row.id, *map(cell, said), *rest
+
+
+def cell(text: str) -> str:
+    """As much of a text as a cell has room for."""
+    line = " ".join(text.split())
+    return line if len(line) <= CELL else line[: CELL - 1].rstrip() + "…"
+
+
+def headline(report: RunReport) -> str:
+    """The run in one line."""
+    one = report.headline
+    right = f"{percent(one.right)} % right" if one.right else "nothing judged yet"
+    cited = f", {percent(one.cited)} % of citations hold marked evidence" if one.cited else ""
+    of = f" of {one.right.of} judged" if one.right else ""
+    kind = "" if one.type == ALL else f" ({one.type})"
+    return f"{report.main}: {right}{of}{kind}{cited}"

@@ -1,0 +1,189 @@
+"""The report of a run, from its rows: tables by type, ablation, curve, usage, faults, learning."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from domain.evaluation import WITH, WITHOUT, Fault, Part, Protocol, RunSettings
+from domain.settings import Stage
+from evals.dataset import EvalQuestion
+from evals.paired import effect
+from evals.tables import (
+    Point,
+    QuestionRow,
+    RunLine,
+    RunReport,
+    SkillUse,
+    by_type,
+    figure,
+    main_arm,
+    score,
+    usage,
+)
+from nodes.reasoners.wording import kind_of
+from store.queries.evaluations import Result, StoredRun
+
+Shelves = Mapping[int, Mapping[str, Any]]
+"""How the skill library was after each batch (``evals.running``)."""
+
+
+def row_of(one: Result, learned: Mapping[str, frozenset[str]]) -> QuestionRow:
+    """A result as a row; ``learned`` has the videos that each skill was learned from."""
+    item = EvalQuestion.model_validate(one.slot.item)
+    answer, verdict = one.answer or {}, one.verdict
+    said = verdict.model_dump() if verdict else {"right": None, "judge": "", "why": ""}
+    nothing = {"cited": None, "top": None, "iou": None, "near": None, "fault": None}
+    return QuestionRow(
+        arm=one.slot.arm,
+        part=one.slot.part,
+        batch=one.slot.batch,
+        id=item.id,
+        video=item.video,
+        types=item.types or (str(kind_of(item.question)),),
+        question=item.question,
+        options=item.options,
+        reference=item.answer,
+        answer=str(answer.get("text") or ""),
+        option=str(answer.get("option") or ""),
+        **({**nothing, "failed": False} | said),
+        rounds=one.rounds,
+        tokens=one.tokens,
+        seconds=one.seconds,
+        cost_usd=one.cost_usd,
+        skills=one.skills,
+        leaked=tuple(s for s in one.skills if one.slot.video in learned.get(s, ())),
+        trajectory=one.trajectory or "",
+    )
+
+
+def report(
+    run: StoredRun, line: RunLine, rows: Sequence[QuestionRow], shelves: Shelves, cost_usd: float
+) -> RunReport:
+    """All that is to be said of a run; questions without a verdict are not counted."""
+    settings, main = run.settings, main_arm(run.settings)
+    judged = [row for row in rows if row.judge]
+    arms = _arms(settings.protocol, settings.stages)
+    tested = {arm: _of(judged, arm, Part.TEST) for arm in arms}
+    online = settings.protocol is Protocol.ONLINE
+    return RunReport(
+        run=line,
+        settings=settings,
+        main=main,
+        remarks=(*_remarks(line, tested[main], online=online), *_of_no_model(settings)),
+        scores=tuple(one for arm in _main_first(arms, main) for one in by_type(arm, tested[arm])),
+        ablation=tuple(_ablation(tested, settings.stages)),
+        usage=tuple(usage(arm, tested[arm]) for arm in arms),
+        faults={arm: _faults(tested[arm]) for arm in arms},
+        curve=tuple(sorted(_curve(judged, arms, shelves), key=lambda one: one.batch)),
+        skills=tuple(_skills([r for r in judged if r.arm == main], shelves)),
+        effect=effect(WITHOUT, WITH, tested[WITHOUT], tested[WITH]) if WITH in arms else None,
+        cost_usd=cost_usd,
+    )
+
+
+def _arms(protocol: Protocol, stages: Iterable[Stage]) -> tuple[str, ...]:
+    return tuple(map(str, stages)) if protocol is Protocol.NONE else (WITHOUT, WITH)
+
+
+def _main_first(arms: Iterable[str], main: str) -> list[str]:
+    return sorted(arms, key=lambda arm: arm != main)
+
+
+def _of(rows: Iterable[QuestionRow], arm: str, part: Part) -> list[QuestionRow]:
+    return [row for row in rows if (row.arm, row.part) == (arm, part)]
+
+
+def _ablation(
+    tested: Mapping[str, Sequence[QuestionRow]], stages: Sequence[Stage]
+) -> Iterator[Any]:
+    if len(stages) > 1:
+        yield from (score(str(stage), stage.value, tested[str(stage)]) for stage in stages)
+
+
+def _faults(rows: Iterable[QuestionRow]) -> dict[Fault, int]:
+    counted = Counter(row.fault for row in rows if row.fault is not None)
+    return {fault: counted[fault] for fault in Fault if counted[fault]}
+
+
+def _remarks(line: RunLine, rows: Sequence[QuestionRow], *, online: bool) -> Iterator[str]:
+    """What a reader must know before the figures."""
+    if line.state != "done":
+        yield f"The run is {line.state}{': ' + line.note if line.note else ''}."
+    whys = Counter(row.why for row in rows if row.right is None)
+    for why, count in whys.most_common():
+        yield f"{_answers(count)} unjudged: {why}. They count neither as right nor as wrong."
+    if failed := sum(row.failed and row.right is False for row in rows):
+        yield (
+            f"{_answers(failed)} missing since a model failed; they count as wrong. "
+            "The same command asks them again."
+        )
+    if online:
+        yield (
+            "Online protocol: it learned from the answers to the very questions that it is tested "
+            "on, each batch before the next."
+        )
+    elif leaked := sum(bool(row.leaked) for row in rows):
+        yield (
+            f"{leaked} tested questions had a skill that was learned from questions about their "
+            "own video, in another run."
+        )
+
+
+def _of_no_model(settings: RunSettings) -> Iterator[str]:
+    if settings.reasoner == "local" and len(settings.stages) > 1:
+        yield (
+            "Without a language model an answer is concluded from all moments that are remembered: "
+            "the stages change how it is searched for, hardly what it is."
+        )
+
+
+def _answers(count: int) -> str:
+    return "1 answer is" if count == 1 else f"{count} answers are"
+
+
+def _curve(rows: Sequence[QuestionRow], arms: Sequence[str], shelves: Shelves) -> Iterator[Point]:
+    """The points of each arm, batch after batch; only of runs that learn."""
+    if WITH not in arms:
+        return
+    for arm in arms:
+        for part in Part:
+            mine = _of(rows, arm, part)
+            for batch in sorted({row.batch for row in mine}):
+                yield _point(arm, part, batch, mine, shelves)
+
+
+def _point(
+    arm: str, part: Part, batch: int, mine: Sequence[QuestionRow], shelves: Shelves
+) -> Point:
+    here = [row for row in mine if row.batch == batch]
+    earlier = [shelves[n] for n in sorted(shelves) if n < batch]
+    return Point(
+        arm=arm,
+        part=part,
+        batch=batch,
+        answers=len(here),
+        right=figure(row.right for row in here),
+        so_far=figure(row.right for row in mine if row.batch <= batch),
+        given=sum(bool(row.skills) for row in here) / len(here),
+        in_use=len(earlier[-1]["in_use"]) if earlier else 0,
+    )
+
+
+def _skills(rows: Sequence[QuestionRow], shelves: Shelves) -> Iterator[SkillUse]:
+    """Every skill that was there, in the order in which they came."""
+    since: dict[str, int] = {}
+    for batch in sorted(shelves):
+        for name in (*shelves[batch]["in_use"], *shelves[batch]["banned"]):
+            since.setdefault(name, batch)
+    for name, batch in sorted(since.items(), key=lambda pair: (pair[1], pair[0])):
+        given = [row for row in rows if name in row.skills]
+        yield SkillUse(
+            name=name,
+            since=batch,
+            versions=max((s["in_use"].get(name, 0) for s in shelves.values()), default=0),
+            banned_after=min((n for n, s in shelves.items() if name in s["banned"]), default=None),
+            given=len(given),
+            right=figure(row.right for row in given),
+        )

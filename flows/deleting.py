@@ -1,0 +1,74 @@
+"""Deleting a video: all that was remembered of it, and the file where the app was given it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from domain.media import Video
+from flows.uploads import drop_uploads, uploads_of
+from memory.library import delete, resolve
+from memory.shelf import Holdings, holdings
+from store.database import Store
+from store.queries.videos import known_video
+
+
+@dataclass(frozen=True)
+class Leaving:
+    """What goes with a video; ``uploads`` are its files where Homer itself keeps them."""
+
+    video: Video
+    held: Holdings
+    uploads: tuple[Path, ...]
+
+    @property
+    def file(self) -> str:
+        """What becomes of the file, in words."""
+        if self.uploads:
+            return "The uploaded file goes too."
+        return "The file itself stays." if self.video.path else "There is no file of it."
+
+
+@dataclass(frozen=True)
+class Deleted:
+    """What is gone: ``images`` is a count; ``uploads`` are the files that Homer kept."""
+
+    video: Video
+    images: int
+    uploads: tuple[Path, ...]
+
+
+def leaving(store: Store, name: str) -> Leaving:
+    """What goes when a video is deleted.
+
+    Raises:
+        NotFound: none goes by that name.
+        Ambiguous: several do.
+    """
+    video, held = holdings(store, name)
+    return Leaving(video, held, tuple(uploads_of(store.home, video.id)))
+
+
+def delete_video(store: Store, name: str) -> Deleted:
+    """Delete all that is remembered of a video, and its file where it was uploaded to the app.
+
+    A file of the user's own stays.
+
+    Raises:
+        NotFound: none goes by that name.
+        Ambiguous: several do.
+    """
+    with store.begin() as session:
+        video = resolve(session, name)
+    images = delete(store, video.id)
+    return Deleted(video, images, tuple(drop_uploads(store.home, video.id)))
+
+
+def drop_unwatched(store: Store, sources: Iterable[str]) -> list[Path]:
+    """Removes those uploads among ``sources`` that became no video; returns what is gone."""
+    folders = {Path(source).parent for source in sources}
+    ids = [folder.name for folder in sorted(folders) if folder.parent == store.home.uploads]
+    with store.begin() as session:
+        strays = [name for name in ids if known_video(session, name) is None]
+    return [path for name in strays for path in drop_uploads(store.home, name)]

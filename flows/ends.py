@@ -1,0 +1,38 @@
+"""How a job's process ended: it writes its exit code down; one that is gone without was killed."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from enum import StrEnum
+from pathlib import Path
+
+END = "HOMER_JOB_END"
+"""Names the file into which a job's process writes its exit code."""
+
+STOPPED = 130
+"""The exit code of whoever was asked to stop."""
+
+
+class Stage(StrEnum):
+    """How far a job is. ``killed``: its process is gone and did not say how it ended."""
+
+    WATCHING = "watching"
+    DONE = "done"
+    PAUSED = "paused"
+    FAILED = "failed"
+    KILLED = "killed"
+
+
+def tell_end(path: Path, code: int) -> None:
+    """Writes down how a job ended."""
+    with suppress(OSError):
+        path.write_text(str(code))
+
+
+def stage_at_end(path: Path) -> Stage:
+    """How a job ended whose process is gone."""
+    try:
+        code = int(path.read_text())
+    except (OSError, ValueError):
+        return Stage.KILLED
+    return {0: Stage.DONE, STOPPED: Stage.PAUSED}.get(code, Stage.FAILED)

@@ -1,0 +1,283 @@
+"""Runs over data sets: what was asked, what became of it, and what was learned on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from sqlalchemy import Select, and_, func, or_, select, update
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from domain.evaluation import Part, RunSettings, Verdict
+from store.schema import (
+    EvalBatchRow,
+    EvalResultRow,
+    EvalRunRow,
+    ModelCallRow,
+    ObservationRow,
+    TrajectoryEventRow,
+    TrajectoryRow,
+    TrajectoryVideoRow,
+)
+
+RUNNING, DONE, STOPPED = "running", "done", "stopped"
+SKILL = "skill"
+"""The purpose of the calls that write skills."""
+
+
+class StoredRun(NamedTuple):
+    """A run, and how many of its questions (in all arms) are planned, answered and judged."""
+
+    name: str
+    settings: RunSettings
+    state: str
+    note: str
+    began_at: datetime
+    ended_at: datetime | None
+    planned: int
+    judged: int
+
+
+class Slot(NamedTuple):
+    """A question of a run in one arm, as it is planned; ``item`` is the data set's own."""
+
+    arm: str
+    question: str
+    place: int
+    part: Part
+    batch: int
+    video: str
+    item: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Result:
+    """What became of a slot. ``rounds`` to ``cost_usd`` are of its trajectory, 0 without one.
+
+    ``skills`` are the names of those that the question was given.
+    """
+
+    slot: Slot
+    trajectory: str | None
+    state: str | None
+    verdict: Verdict | None
+    answer: Mapping[str, Any] | None
+    rounds: int
+    tokens: int
+    seconds: float
+    cost_usd: float
+    skills: tuple[str, ...]
+
+
+def begin_run(session: Session, name: str, settings: RunSettings) -> RunSettings:
+    """Put a run on record, running; returns the settings that it was begun with, maybe earlier."""
+    values = {
+        "name": name,
+        "dataset": settings.dataset,
+        "profile": settings.profile,
+        "settings": settings.model_dump(mode="json"),
+        "state": RUNNING,
+    }
+    row = insert(EvalRunRow).values(values)
+    session.execute(row.on_conflict_do_nothing(index_elements=["name"]))
+    known = session.scalar(select(EvalRunRow.settings).where(EvalRunRow.name == name))
+    return RunSettings.model_validate(known)
+
+
+def set_run_state(session: Session, name: str, state: str, note: str = "") -> None:
+    """Say how a run stands; one that is done or stopped has an end."""
+    ended = None if state == RUNNING else func.now()
+    values = {"state": state, "note": note, "ended_at": ended}
+    session.execute(update(EvalRunRow).where(EvalRunRow.name == name).values(**values))
+
+
+def runs(
+    session: Session, name: str | None = None, offset: int = 0, limit: int | None = None
+) -> list[StoredRun]:
+    """All runs, the latest first, or some of them; or the one of that name."""
+    row, result = EvalRunRow, EvalResultRow
+    counts = (func.count(result.question), func.count(result.verdict))
+    query = (
+        select(row, *counts)
+        .outerjoin(result, result.run == row.name)
+        .group_by(row.name)
+        .order_by(row.began_at.desc(), row.name)
+        .offset(offset)
+        .limit(limit)
+    )
+    if name is not None:
+        query = query.where(row.name == name)
+    return [
+        StoredRun(
+            run.name,
+            RunSettings.model_validate(run.settings),
+            run.state,
+            run.note,
+            run.began_at,
+            run.ended_at,
+            planned,
+            judged,
+        )
+        for run, planned, judged in session.execute(query)
+    ]
+
+
+def count_runs(session: Session) -> int:
+    """How many runs there are."""
+    return session.scalar(select(func.count()).select_from(EvalRunRow)) or 0
+
+
+def plan_slots(session: Session, run: str, slots: Sequence[Slot]) -> None:
+    """Put questions of a run on record; those that are there stay as they are."""
+    values = [
+        {
+            "run": run,
+            "arm": slot.arm,
+            "question": slot.question,
+            "place": slot.place,
+            "part": str(slot.part),
+            "batch": slot.batch,
+            "video_id": slot.video,
+            "item": dict(slot.item),
+        }
+        for slot in slots
+    ]
+    if values:
+        session.execute(insert(EvalResultRow).on_conflict_do_nothing(), values)
+
+
+def set_trajectory(session: Session, run: str, slot: Slot, trajectory: str) -> None:
+    """Say which trajectory answers a question of a run."""
+    session.execute(update(EvalResultRow).where(*_of(run, slot)).values(trajectory_id=trajectory))
+
+
+def set_verdict(session: Session, run: str, slot: Slot, verdict: Verdict) -> None:
+    """Say what judges say."""
+    values = {"verdict": verdict.model_dump(mode="json")}
+    session.execute(update(EvalResultRow).where(*_of(run, slot)).values(**values))
+
+
+def _of(run: str, slot: Slot) -> tuple[Any, ...]:
+    row = EvalResultRow
+    return row.run == run, row.arm == slot.arm, row.question == slot.question
+
+
+def results(session: Session, run: str) -> list[Result]:
+    """All questions of a run with what became of them, by arm and place."""
+    row = EvalResultRow
+    query = _answered().where(row.run == run).order_by(row.arm, row.place)
+    found = session.execute(query).all()
+    took = _took(session, run)
+    return [_result(row, ran, took.get(row.trajectory_id or "")) for row, ran in found]
+
+
+def one_result(session: Session, run: str, slot: Slot) -> Result:
+    """What became of one question, without what it took."""
+    row, ran = session.execute(_answered().where(*_of(run, slot))).one()
+    return _result(row, ran, None)
+
+
+def _answered() -> Select[EvalResultRow, TrajectoryRow | None]:
+    row, ran = EvalResultRow, TrajectoryRow
+    return select(row, ran).outerjoin(ran, ran.id == row.trajectory_id)
+
+
+class _Took(NamedTuple):
+    rounds: int = 0
+    cost_usd: float = 0.0
+    skills: tuple[str, ...] = ()
+
+
+def _result(row: EvalResultRow, ran: TrajectoryRow | None, took: _Took | None) -> Result:
+    took = took or _Took()
+    return Result(
+        slot=_slot(row),
+        trajectory=row.trajectory_id,
+        state=ran.state if ran else None,
+        verdict=Verdict.model_validate(row.verdict) if row.verdict else None,
+        answer=ran.answer if ran else None,
+        rounds=took.rounds,
+        tokens=ran.tokens if ran else 0,
+        seconds=ran.seconds if ran else 0.0,
+        cost_usd=took.cost_usd,
+        skills=took.skills,
+    )
+
+
+def _slot(row: EvalResultRow) -> Slot:
+    part = Part(row.part)
+    return Slot(row.arm, row.question, row.place, part, row.batch, row.video_id, row.item)
+
+
+def _took(session: Session, run: str) -> dict[str, _Took]:
+    """Rounds, cost and skills by trajectory."""
+    mine = select(EvalResultRow.trajectory_id).where(EvalResultRow.run == run)
+    event, call = TrajectoryEventRow, ModelCallRow
+    ends = select(event.trajectory_id, event.kind, event.payload).where(
+        event.trajectory_id.in_(mine), event.kind.in_(("end", "skills"))
+    )
+    costs = (
+        select(call.trajectory_id, func.sum(call.cost_usd))
+        .where(call.trajectory_id.in_(mine))
+        .group_by(call.trajectory_id)
+    )
+    found: dict[str, _Took] = {
+        str(name): _Took(cost_usd=float(cost)) for name, cost in session.execute(costs)
+    }
+    for name, kind, payload in session.execute(ends):
+        known = found.get(name, _Took())
+        if kind == "end":
+            found[name] = known._replace(rounds=int(payload["rounds"]))
+        else:
+            given = tuple(str(one["name"]) for one in payload["skills"])
+            found[name] = known._replace(skills=given)
+    return found
+
+
+def cost_of(session: Session, run: str) -> float:
+    """US dollars that a run has cost so far.
+
+    That are its answers and their judges; and, since it was begun, the writers of its videos and of
+    skills.
+    """
+    mine = EvalResultRow.run == run
+    call, row = ModelCallRow, EvalRunRow
+    since = call.called_at >= select(row.began_at).where(row.name == run).scalar_subquery()
+    videos = call.video_id.in_(select(EvalResultRow.video_id).where(mine))
+    counted = or_(
+        call.trajectory_id.in_(select(EvalResultRow.trajectory_id).where(mine)),
+        and_(since, videos),
+        and_(since, call.purpose == SKILL),
+    )
+    return float(session.scalar(select(func.sum(call.cost_usd)).where(counted)) or 0)
+
+
+def add_batch(session: Session, run: str, batch: int, learned: Mapping[str, Any]) -> None:
+    """A batch was learned from."""
+    values = {"run": run, "batch": batch, "learned": dict(learned)}
+    session.execute(insert(EvalBatchRow).values(values).on_conflict_do_nothing())
+
+
+def batches(session: Session, run: str) -> dict[int, Mapping[str, Any]]:
+    """What was learned from each batch that was."""
+    row = EvalBatchRow
+    query = select(row.batch, row.learned).where(row.run == run).order_by(row.batch)
+    return dict(session.execute(query).all())
+
+
+def learned_videos(session: Session, skills: Sequence[str]) -> dict[str, frozenset[str]]:
+    """The videos whose questions each of these skills was learned from."""
+    seen, looked = ObservationRow, TrajectoryVideoRow
+    query = (
+        select(seen.skill, looked.video_id)
+        .join(looked, looked.trajectory_id == seen.trajectory_id)
+        .where(seen.skill.in_(set(skills)))
+        .distinct()
+    )
+    found: dict[str, set[str]] = {}
+    for skill, video in session.execute(query):
+        found.setdefault(str(skill), set()).add(video)
+    return {skill: frozenset(videos) for skill, videos in found.items()}

@@ -1,0 +1,104 @@
+"""A part of the event graph, as pages show it: some events in time, and what joins them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import ColumnElement, Select, and_, func, or_, select
+from sqlalchemy.orm import Session
+
+from domain.events import Edge, Relation, Segment
+from domain.time import TimeSpan
+from store.arrays import among
+from store.schema import ClipRow, EdgeRow, SegmentRevisionRow, SegmentRow
+
+
+def segments_in_time(
+    session: Session, video_id: str, clip: int, offset: int, limit: int
+) -> list[Segment]:
+    """``limit`` segments of a video as of ``clip`` from the ``offset``-th on, by time."""
+    clips = SegmentRevisionRow.clips
+    order = (clips[1], clips[func.cardinality(clips)], SegmentRow.id)
+    query = _segments(video_id, clip).order_by(*order).offset(offset).limit(limit)
+    return _read(session, video_id, query)
+
+
+def segments_named(session: Session, video_id: str, clip: int, ids: Sequence[int]) -> list[Segment]:
+    """Those of these segments that a video has as of ``clip``."""
+    return _read(session, video_id, _segments(video_id, clip).where(among(SegmentRow.id, ids)))
+
+
+def count_segments(session: Session, video_id: str, clip: int) -> int:
+    """How many segments a video has as of ``clip``."""
+    every = _segments(video_id, clip).with_only_columns(func.count(), maintain_column_froms=True)
+    return session.scalar(every) or 0
+
+
+def edges_among(session: Session, ids: Sequence[int], clip: int) -> list[Edge]:
+    """The edges as of ``clip`` that start and end at these segments, by id."""
+    return _edges(session, clip, among(EdgeRow.source_id, ids), among(EdgeRow.target_id, ids))
+
+
+def edges_touching(session: Session, segment: int, clip: int) -> list[Edge]:
+    """The edges as of ``clip`` that start or end at a segment, by id."""
+    return _edges(session, clip, or_(EdgeRow.source_id == segment, EdgeRow.target_id == segment))
+
+
+def _holds(row: Any, clip: int) -> ColumnElement[bool]:
+    return and_(row.from_clip <= clip, or_(row.to_clip.is_(None), row.to_clip > clip))
+
+
+def _segments(video_id: str, clip: int) -> Select[*tuple[Any, ...]]:
+    row = SegmentRevisionRow
+    columns = (SegmentRow.id, SegmentRow.number, row.label, row.summary, row.clips, row.revision)
+    query = select(*columns).join(row, row.segment_id == SegmentRow.id)
+    return query.where(SegmentRow.video_id == video_id, _holds(row, clip))
+
+
+def _read(session: Session, video_id: str, query: Select[*tuple[Any, ...]]) -> list[Segment]:
+    rows = session.execute(query).all()
+    spans = _spans(session, video_id, [clip for row in rows for clip in row[4]])
+    return [
+        Segment(
+            id=row[0],
+            video=video_id,
+            number=row[1],
+            label=row[2],
+            summary=row[3],
+            clips=tuple(row[4]),
+            span=_whole([spans[clip] for clip in row[4] if clip in spans]),
+            revision=row[5],
+        )
+        for row in rows
+    ]
+
+
+def _spans(session: Session, video_id: str, clips: Sequence[int]) -> dict[int, tuple[int, int]]:
+    row = ClipRow
+    query = select(row.clip, row.start_ms, row.end_ms)
+    query = query.where(row.video_id == video_id, among(row.clip, clips))
+    return {clip: (start, end) for clip, start, end in session.execute(query)}
+
+
+def _whole(spans: Sequence[tuple[int, int]]) -> TimeSpan:
+    """From the first to the last; a clip that is not there is passed over."""
+    starts, ends = zip(*spans, strict=True) if spans else ((0,), (0,))
+    return TimeSpan.of(min(starts), max(ends))
+
+
+def _edges(session: Session, clip: int, *which: ColumnElement[bool]) -> list[Edge]:
+    query = select(EdgeRow).where(*which, _holds(EdgeRow, clip)).order_by(EdgeRow.id)
+    return [
+        Edge(
+            id=row.id,
+            source=row.source_id,
+            target=row.target_id,
+            relation=Relation(row.relation),
+            explicit=row.explicit,
+            confidence=row.confidence,
+            rationale=row.rationale,
+            evidence=tuple(row.evidence),
+        )
+        for row in session.scalars(query)
+    ]

@@ -1,0 +1,122 @@
+"""How skills were used: the questions that were given them, and how these were answered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Literal, NamedTuple
+
+from sqlalchemy import Select, func, select
+from sqlalchemy.orm import Session
+
+from store.schema import (
+    JudgementRow,
+    ObservationRow,
+    QuestionRow,
+    TrajectoryEventRow,
+    TrajectoryRow,
+)
+
+Unit = Literal["day", "week", "month"]
+
+
+class Use(NamedTuple):
+    """A question with when it was asked; ``right``: None where nobody judged its answer."""
+
+    trajectory: str
+    question: str
+    at: datetime
+    right: bool | None
+
+
+class Tally(NamedTuple):
+    """Questions of one day, week or month that were given a skill, and how many went right."""
+
+    start: datetime
+    given: int
+    judged: int
+    right: int
+
+
+class Share(NamedTuple):
+    """Judged answers, and how many of them were right."""
+
+    judged: int
+    right: int
+
+
+def uses_page(session: Session, name: str, offset: int, limit: int) -> list[Use]:
+    """The questions that were given a skill, newest first."""
+    return _page(session, _given(name), offset, limit)
+
+
+def count_uses(session: Session, name: str) -> int:
+    """How many questions were given a skill."""
+    return session.scalar(select(func.count()).select_from(_given(name).subquery())) or 0
+
+
+def sources_page(session: Session, name: str, offset: int, limit: int) -> list[Use]:
+    """The questions that a skill was learned from, in all its versions, newest first."""
+    return _page(session, _learned(name), offset, limit)
+
+
+def count_sources(session: Session, name: str) -> int:
+    """How many questions a skill was learned from."""
+    return session.scalar(select(func.count()).select_from(_learned(name).subquery())) or 0
+
+
+def used_between(session: Session, name: str) -> tuple[datetime, datetime] | None:
+    """When the first and the last question was asked that was given a skill; None without any."""
+    at = TrajectoryRow.started_at
+    query = select(func.min(at), func.max(at)).where(TrajectoryRow.id.in_(_given(name)))
+    first, last = session.execute(query).one()
+    return (first, last) if first is not None else None
+
+
+def tallies(session: Session, name: str, unit: Unit) -> list[Tally]:
+    """How a skill was used day by day, week by week or month by month (UTC); none without use."""
+    at = func.date_trunc(unit, TrajectoryRow.started_at, "UTC").label("start")
+    right = JudgementRow.right
+    counts = (func.count(), func.count(right), func.count().filter(right.is_(True)))
+    query = (
+        select(at, *counts)
+        .select_from(TrajectoryRow)
+        .outerjoin(JudgementRow, JudgementRow.trajectory_id == TrajectoryRow.id)
+        .where(TrajectoryRow.id.in_(_given(name)))
+        .group_by(at)
+        .order_by(at)
+    )
+    return [Tally(*row) for row in session.execute(query)]
+
+
+def shares(session: Session, name: str | None = None) -> Mapping[str, Share]:
+    """Judged answers by question type; ``name``: only of questions that were given that skill."""
+    row = JudgementRow
+    query = select(row.question_type, func.count(), func.count().filter(row.right.is_(True)))
+    query = query.where(row.right.is_not(None)).group_by(row.question_type)
+    if name is not None:
+        query = query.where(row.trajectory_id.in_(_given(name)))
+    return {kind: Share(judged, right) for kind, judged, right in session.execute(query)}
+
+
+def _given(name: str) -> Select[str]:
+    row = TrajectoryEventRow
+    has = row.payload["skills"].contains([{"name": name}])
+    return select(row.trajectory_id).where(row.kind == "skills", has).distinct()
+
+
+def _learned(name: str) -> Select[str]:
+    row = ObservationRow
+    return select(row.trajectory_id).where(row.skill == name).distinct()
+
+
+def _page(session: Session, which: Select[Any], offset: int, limit: int) -> list[Use]:
+    row = TrajectoryRow
+    query = (
+        select(row.id, QuestionRow.text, row.started_at, JudgementRow.right)
+        .join(QuestionRow, QuestionRow.id == row.question_id)
+        .outerjoin(JudgementRow, JudgementRow.trajectory_id == row.id)
+        .where(row.id.in_(which))
+        .order_by(row.started_at.desc(), row.id)
+    )
+    return [Use(*found) for found in session.execute(query.offset(offset).limit(limit))]

@@ -1,0 +1,175 @@
+"""What was learned and measured, in a real browser: verdicts, skills, bans; axe-core."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from skills.shelf import find_skill, put_in
+from store.database import open_store
+from store.home import Home
+from tests.browser.pages import opened, seen, settled
+from tests.browser.test_app_pages import Keep, ask, no_violations, video_ids
+from tests.support.many_answers import fill_answers
+from tests.support.many_runs import fill_run
+from tests.support.pages import EVIL, LONG, RTL
+from tests.support.skills import a_skill
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+pytestmark = pytest.mark.timeout(900)
+ODD = (EVIL, LONG[:250], RTL)
+
+
+def odd(text: str) -> dict[str, Any]:
+    """A question of which everything is in these words."""
+    return {"question": text, "answer": text, "types": [text]}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def learned(place: Home) -> None:
+    """Answers of some weeks, and skills that they were given."""
+    with open_store(place) as store:
+        video = video_ids(place)["lecture"]
+        fill_answers(store, 260, skills=3, video=video)
+        fill_run(store, "first", 40, video=video)
+        fill_run(store, "second", 40, video=video, shift=1, first=80)
+        for n, text in enumerate(ODD):
+            fill_run(store, f"odd-{n}", 4, video=video, first=160 + 8 * n, **odd(text))
+        put_in(store, [a_skill("advice-0", instructions=("Look for both first.",))])
+
+
+def test_an_answer_is_judged_and_the_verdict_is_there_again(
+    page: Page, address: str, keep: Keep
+) -> None:
+    ask(page, address, "What colour was the lighthouse painted?")
+    seen(page, "Is this answer right?")
+    page.get_by_role("button", name="Right", exact=False).first.press("Enter")
+    seen(page, "Judged right.")
+    settled(page)
+    page.reload()
+    seen(page, "Judged right.")
+    keep("judged")
+    page.get_by_role("link", name="See every step").last.click()
+    page.get_by_role("heading", name="Rounds").wait_for()
+    seen(page, "Judged right.")
+    page.get_by_role("button", name="Take the verdict back").click()
+    seen(page, "Is this answer right?")
+
+
+def test_skills_are_listed_and_one_is_opened_banned_and_used_again(
+    page: Page, address: str, place: Home, keep: Keep
+) -> None:
+    opened(page, f"{address}/skills", "Skills")
+    seen(page, "version 2, topic mode, positive, given to 173 questions, in use")
+    keep("skills")
+    page.get_by_role("link", name="advice-0").click()
+    page.wait_for_url("**skill=advice-0**")
+    page.get_by_role("heading", name="Use and success").wait_for()
+    settled(page)
+    page.locator("[data-testid=stVegaLiteChart] canvas, [data-testid=stVegaLiteChart] svg").nth(
+        1
+    ).wait_for()
+    keep("skill")
+    page.get_by_role("button", name="Ban it").click()
+    seen(page, "This skill is banned")
+    page.get_by_role("button", name="Use it again").click()
+    seen(page, "Questions like its description")
+    with open_store(place) as store:
+        assert not find_skill(store, "advice-0").banned
+    page.get_by_role("link", name="Who opens door 258?").first.click()
+    page.wait_for_url("**/trajectory?trajectory=**")
+    # A link within a page is in the bar too, and the way back leads back.
+    page.get_by_role("link", name="All trajectories").click()
+    page.wait_for_url("**/trajectory")
+    page.go_back()
+    page.wait_for_url("**/trajectory?trajectory=**")
+
+
+@pytest.mark.parametrize("text", ODD)
+def test_any_words_of_a_skill_stay_words_and_stay_inside(
+    page: Page, address: str, place: Home, keep: Keep, text: str
+) -> None:
+    from store.queries import skills as stored
+
+    name = f"odd-{len(text)}"
+    with open_store(place) as store, store.begin() as session:
+        stored.add(session, a_skill(name, description=text, instructions=(text,)))
+    opened(page, f"{address}/skills?skill={name}", "Skills")
+    seen(page, text)
+    inside(page)
+    keep(name)
+
+
+def inside(page: Page) -> None:
+    """Nothing that was said became a part of the page, or pushed others out of it."""
+    assert page.locator("img[src=x]").count() == 0
+    wide = page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth")
+    assert wide <= 1280
+
+
+@pytest.mark.parametrize("number", range(len(ODD)))
+def test_any_words_of_an_evaluation_stay_words_and_stay_inside(
+    page: Page, address: str, keep: Keep, number: int
+) -> None:
+    opened(page, f"{address}/evaluations?run=odd-{number}", "Evaluations")
+    page.get_by_role("heading", name="Take it along").wait_for()
+    settled(page)
+    inside(page)
+    keep(f"evaluation_odd_{number}")
+
+
+def choose(page: Page, label: str, option: str) -> None:
+    """Chooses with the keyboard alone."""
+    box = page.get_by_role("combobox", name=label)
+    box.press("ArrowDown")
+    page.get_by_role("option", name=option).wait_for()
+    box.type(option)
+    box.press("Enter")
+
+
+def test_a_run_is_opened_filtered_and_compared(page: Page, address: str, keep: Keep) -> None:
+    opened(page, f"{address}/evaluations", "Evaluations")
+    keep("evaluations")
+    page.get_by_role("link", name="first", exact=True).click()
+    page.wait_for_url("**run=first**")
+    page.get_by_role("heading", name="Take it along").wait_for()
+    settled(page)
+    page.locator("[data-testid=stVegaLiteChart] canvas, [data-testid=stVegaLiteChart] svg").nth(
+        1
+    ).wait_for()
+    keep("evaluation")
+    choose(page, "Answer", "wrong")
+    page.wait_for_url("**answer=wrong**")
+    settled(page)
+    choose(page, "The other run", "second")
+    page.wait_for_url("**with_=second**")
+    seen(page, "right only in second")
+    keep("evaluations_compared")
+    page.get_by_role("button", name="Make the files").click()
+    with page.expect_download() as found:
+        page.get_by_role("button", name="Download the page").click()
+    assert found.value.suggested_filename == "first.html"
+    page.get_by_role("link", name="Both searches compared").first.click()
+    page.wait_for_url("**/trajectory?**with_=**")
+    page.get_by_role("tab", name="Compare").click()
+    seen(page, "What only one of them saw")
+
+
+PATHS = (
+    "skills",
+    "skills?skill=advice-0",
+    "evaluations",
+    "evaluations?run=first",
+    "evaluations?run=first&with_=second",
+)
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_no_page_has_a_serious_violation_of_accessibility(
+    page: Page, address: str, path: str
+) -> None:
+    opened(page, f"{address}/{path}", path.partition("?")[0].capitalize())
+    no_violations(page)

@@ -1,0 +1,77 @@
+"""An evaluation that is killed gives, run again, the same report, and asks no question twice."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evals.shelf import run_report, run_rows
+from store.database import Store, open_store
+from store.home import Home
+from store.queries.learning import judgements
+from store.queries.trajectories import list_trajectories
+from tests.support.dying_evals import POINTS, killed_evaluating
+from tests.support.evaluating import evaluate, houses
+from tests.support.obedient import LlmToolbox, obedient, texts_of
+from tests.support.openai_server import OpenAIServer
+
+OF_THE_CLOCK = {"trajectory", "seconds"}
+LATER = ("before a verdict", 5)
+"""Also when some questions are done."""
+
+
+def answers(request: dict[str, Any]) -> Any:
+    if "You judge whether" in texts_of(request)[-1]:
+        return {"reason": "it says so", "right": True}
+    return obedient(request)
+
+
+def told(store: Store) -> tuple[list[dict[str, Any]], dict[str, Any], list[str]]:
+    """The report but for clocks and ids: rows, figures, and what was learned from."""
+    rows = [row.model_dump(exclude=OF_THE_CLOCK) for row in run_rows(store, "run")]
+    report = run_report(store, "run").model_dump(exclude={"run", "usage"})
+    with store.begin() as session:
+        learned = sorted(str(one.right) for one in judgements(session))
+    return rows, report, learned
+
+
+def asked(store: Store) -> Counter[str]:
+    """How often each question was asked of each memory, in which arm."""
+    with store.begin() as session:
+        return Counter(row.question.text for row in list_trajectories(session, 1000))
+
+
+Whole = tuple[Any, Counter[str], int]
+
+
+@pytest.fixture(scope="module")
+def whole(
+    tmp_path_factory: pytest.TempPathFactory, make_database: Any, home_of_module: Home
+) -> Whole:
+    """What comes of a run that nobody disturbs, and the number of requests it makes."""
+    folder = tmp_path_factory.mktemp("whole")
+    with open_store(home_of_module, make_database()) as store, OpenAIServer(answers) as server:
+        evaluate(store, houses(folder), LlmToolbox(server), workers=1)
+        return told(store), asked(store), len(server.requests)
+
+
+@pytest.fixture(scope="module")
+def home_of_module(tmp_path_factory: pytest.TempPathFactory) -> Home:
+    return Home(tmp_path_factory.mktemp("home")).make()
+
+
+@pytest.mark.parametrize(("point", "at"), [*((point, 1) for point in POINTS), LATER])
+def test_a_killed_evaluation_ends_as_if_nothing_had_happened(
+    store: Store, whole: Whole, tmp_path: Path, point: str, at: int
+) -> None:
+    report, questions, requests = whole
+    with OpenAIServer(answers) as server:
+        code = killed_evaluating(store.url, store.home.root, server.base_url, tmp_path, point, at)
+        assert code == -9, f"the point was not reached: {code}"
+        evaluate(store, houses(tmp_path), LlmToolbox(server), workers=1)
+        assert asked(store) == questions
+        assert told(store) == report
+        assert len(server.requests) == requests

@@ -1,0 +1,91 @@
+"""How much of the memory is searched can be cut down, as in the paper's ablation."""
+
+from __future__ import annotations
+
+import pytest
+
+from domain.asking import Mode, Question
+from domain.settings import AskSettings, Stage
+from domain.trajectory import Event, Prompted, QuestionAsked, Retrieved, SkillsRouted
+from graphs.asker import Asker
+from store.database import Store
+from store.queries.trajectories import events_of
+from tests.support.asking import PARTY, WordToolbox, remember_party
+from tests.support.obedient import LlmToolbox, texts_of
+from tests.support.openai_server import OpenAIServer
+from tests.support.searching import searching
+
+WHY = Question(text="Why did they move inside, and what does Bob play?", videos=(PARTY,))
+
+
+@pytest.fixture
+def party(store: Store) -> Store:
+    remember_party(store)
+    return store
+
+
+def events(store: Store, settings: AskSettings, question: Question = WHY) -> list[Event]:
+    with Asker(store, WordToolbox(), settings=settings) as asker:
+        asked = asker.ask(question)
+    with store.begin() as session:
+        return events_of(session, asked.trajectory_id)
+
+
+def searches(store: Store, stage: Stage) -> list[Retrieved]:
+    told = events(store, AskSettings(memory=stage))
+    found = [event for event in told if isinstance(event, Retrieved) and event.round]
+    assert found, "nothing was searched"
+    return found
+
+
+def test_the_stages_add_one_mode_each() -> None:
+    assert [len(stage.modes) for stage in Stage] == [1, 2, 3, 4]
+    assert Stage.ENTITY.modes == (Mode.VIDEO,)
+    assert set(Stage.WHOLE.modes) == set(Mode)
+    assert Mode.KEYFRAME not in Stage.EDGES.modes
+
+
+def test_the_entity_graph_alone_has_no_events(party: Store) -> None:
+    found = searches(party, Stage.ENTITY)
+    assert {event.mode for event in found} == {Mode.VIDEO}
+    assert all(event.focus is None and not event.neighbours for event in found)
+    assert all(e.ref.startswith("m") for event in found for e in event.evidence)
+
+
+def test_event_nodes_alone_have_no_neighbours(party: Store) -> None:
+    found = searches(party, Stage.EVENTS)
+    assert Mode.EVENT in {event.mode for event in found} <= {Mode.EVENT, Mode.VIDEO}
+    assert any(event.focus for event in found)
+    assert not any(event.neighbours for event in found)
+
+
+def test_with_edges_there_are_neighbours(party: Store) -> None:
+    assert any(event.neighbours for event in searches(party, Stage.EDGES))
+
+
+def test_the_record_says_with_how_much_it_was_searched(party: Store) -> None:
+    first = events(party, AskSettings(memory=Stage.EVENTS))[0]
+    assert isinstance(first, QuestionAsked)
+    assert first.setup.settings.memory is Stage.EVENTS
+
+
+def test_a_question_asked_without_skills_looks_for_none(party: Store) -> None:
+    with_them = [type(event) for event in events(party, AskSettings())]
+    without = [type(event) for event in events(party, AskSettings(skills=False))]
+    assert SkillsRouted in with_them
+    assert SkillsRouted not in without
+
+
+def test_a_model_is_told_which_modes_there_are_and_held_to_them(party: Store) -> None:
+    settings = AskSettings(memory=Stage.ENTITY)
+    with OpenAIServer(searching) as server:
+        with Asker(party, LlmToolbox(server), settings=settings) as asker:
+            asked = asker.ask(WHY)
+        told = "\n".join(text for request in server.requests for text in texts_of(request))
+    with party.begin() as session:
+        left = events_of(session, asked.trajectory_id)
+    assert any(isinstance(event, Prompted) for event in left)
+    assert "The only modes there are now: video." in told
+    assert "There is no mode event here: search in mode video." in told
+    modes = {event.mode for event in left if isinstance(event, Retrieved) and event.round}
+    assert modes == {Mode.VIDEO}

@@ -1,0 +1,233 @@
+"""Pages over a long video: they read what they show, and not what else there is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+from sqlalchemy import Engine, delete, event, insert, update
+
+from domain.media import IdentityKind
+from domain.time import TimeSpan
+from memory.corrections import rename
+from memory.evidence import stretches
+from memory.film import clip_spans, count_events, graph_of, opened
+from memory.stage import same_person, stage
+from store.database import Store
+from store.queries.appearances import seen_together, stretches_of
+from store.queries.identities import add_identities
+from store.schema import ClipRow, EdgeRow, SegmentRevisionRow, SightingRow, UtteranceRow
+from tests.support.asking import PARTY, WordToolbox, remember_party
+from tests.support.big_library import CLIP_MS, fill_library, span_of
+from tests.support.machine import VIDEO
+from tests.support.memory import known_video
+from tests.support.pages import app_over, open_page, words
+
+CLIPS = 1_200
+
+
+@pytest.fixture
+def long(store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
+    """A video of some hours, so long that no page shows all of it."""
+    fill_library(store, CLIPS, videos=1)
+    with app_over(store, monkeypatch, WordToolbox):
+        yield store
+
+
+@contextmanager
+def rows_read() -> Iterator[Callable[[], int]]:
+    """Counts the rows that the database gives."""
+    counts: list[int] = []
+
+    def count(*told: Any) -> None:
+        counts.append(max(0, told[1].rowcount))
+
+    event.listen(Engine, "after_cursor_execute", count)
+    try:
+        yield lambda: sum(counts)
+    finally:
+        event.remove(Engine, "after_cursor_execute", count)
+
+
+@pytest.mark.parametrize(
+    ("page", "query", "most"),
+    [
+        ("ask", {}, 100),
+        ("library", {}, 100),
+        ("video", {}, 300 + 3 * 300 + 300 + 4 * 60),
+        ("video", {"show": "Clips"}, 10 * (8 + 3) + 4 * 60 + 50),
+        ("people", {}, 12 * 150 + 10 * 60),
+    ],
+)
+def test_a_page_reads_what_it_shows(
+    long: Store, page: str, query: dict[str, object], most: int
+) -> None:
+    """Of 1 200 clips, 9 600 memories, 4 800 sightings and 400 events; all 60 people have names."""
+    with rows_read() as count:
+        open_page(page, video=VIDEO, **query)
+        assert 0 < count() < most
+
+
+def test_the_last_events_are_on_the_last_page(long: Store) -> None:
+    shown = words(open_page("video", video=VIDEO, events=2))
+    assert "301 to 400 of 400" in shown
+    assert "event 300" in shown
+    assert "event 299" not in shown
+    # A page that is not there is the last one.
+    assert "301 to 400 of 400" in words(open_page("video", video=VIDEO, events=9))
+
+
+def test_events_come_by_time_with_what_joins_those_that_are_shown(long: Store) -> None:
+    found = graph_of(long, VIDEO, 100, 50)
+    assert found.total == count_events(long, VIDEO) == 400
+    assert [one.span for one in found.segments] == [span_of(n) for n in range(100, 150)]
+    assert len(found.links) == 49
+    first, last = found.segments[0], found.segments[-1]
+    assert (found.links[0].source, found.links[-1].target) == (first, last)
+    # By itself an event has what lies beyond the page too.
+    alone = opened(long, VIDEO, first.id)
+    assert alone is not None
+    assert [link.source.id == first.id for link in alone.links] == [True, False]
+    assert alone.segment == first
+
+
+def test_events_have_the_names_that_people_gave(long: Store) -> None:
+    rename(long, VIDEO, "0", "Ada Lovelace")
+    assert graph_of(long, VIDEO, 0, 1).segments[0].summary == "Ada Lovelace does 0."
+
+
+def test_an_event_of_another_video_or_of_none_does_not_open(long: Store) -> None:
+    remember_party(long)
+    other = graph_of(long, PARTY).segments[0].id
+    assert opened(long, VIDEO, other) is None
+    assert opened(long, VIDEO, 999_999) is None
+    assert opened(long, PARTY, other) is not None
+
+
+def test_what_was_merged_or_ended_is_no_event_any_more(store: Store) -> None:
+    remember_party(store)
+    first, rain, music = graph_of(store, PARTY).segments
+    with store.begin() as session:
+        gone = SegmentRevisionRow.segment_id == rain.id
+        session.execute(update(SegmentRevisionRow).where(gone).values(to_clip=3))
+        session.execute(update(EdgeRow).values(to_clip=3))
+    left = graph_of(store, PARTY)
+    assert [one.id for one in left.segments] == [first.id, music.id]
+    assert (left.total, left.links) == (2, ())
+    assert opened(store, PARTY, rain.id) is None
+
+
+def test_a_clip_that_is_not_there_is_passed_over(store: Store) -> None:
+    remember_party(store)
+    music = graph_of(store, PARTY).segments[-1]
+    with store.begin() as session:
+        session.execute(update(SegmentRevisionRow).values(clips=[3, 4, 77]))
+        session.execute(delete(ClipRow).where(ClipRow.clip == 4))
+    found = opened(store, PARTY, music.id)
+    assert found is not None
+    assert found.segment.span == TimeSpan.of(90_000, 120_000)
+    assert clip_spans(store, PARTY, [5, 77, 3]) == [
+        TimeSpan.of(90_000, 120_000),
+        TimeSpan.of(150_000, 180_000),
+    ]
+
+
+def test_some_people_are_told_of_in_full_and_all_by_name(long: Store) -> None:
+    shown = stage(long, VIDEO, 12, 12, chosen=50)
+    assert [one.number for one in shown.people] == list(range(60))
+    assert [one.person.number for one in shown.figures] == list(range(12, 24))
+    assert shown.chosen is not None
+    assert shown.chosen.person.label == "Guest 50 of a whole week"
+    assert shown.chosen.person.seen > 0
+    assert shown.chosen.seen
+    assert stage(long, VIDEO, 60, 12).figures == ()
+    assert stage(long, VIDEO, chosen=777).chosen is None
+
+
+def test_a_timeline_has_no_more_appearances_than_can_be_told_apart(long: Store) -> None:
+    for one in stage(long, VIDEO).figures:
+        assert 0 < len(one.seen) <= 400
+        gaps = [b.start_ms - a.end_ms for a, b in pairwise(one.seen)]
+        assert min(gaps) > CLIPS * CLIP_MS // 400
+
+
+def test_who_was_refused_is_not_suggested_again(long: Store) -> None:
+    every = [(one.found.one, one.found.other) for one in same_person(long, VIDEO, limit=20)]
+    assert len(set(every)) == 20
+    again = same_person(long, VIDEO, limit=20, refused={every[0]})
+    assert [(one.found.one, one.found.other) for one in again[:19]] == every[1:]
+    assert again[0].one.person.number == every[1][0]
+    (first,) = same_person(long, VIDEO, limit=1)
+    assert (first.one.person.number, first.other.person.number) == every[0]
+
+
+TIMES = st.lists(st.tuples(st.integers(20, 40), st.integers(0, 4)), max_size=12)
+
+
+@given(seen=TIMES, said=TIMES, gap_s=st.integers(0, 5))
+@hypothesis_settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+def test_stretches_are_those_of_the_plain_way(
+    store: Store, seen: list[tuple[int, int]], said: list[tuple[int, int]], gap_s: int
+) -> None:
+    """The database joins what is close in time as a loop over all of it does."""
+    video = f"{abs(hash((tuple(seen), tuple(said), gap_s))):016x}"[:16]
+    known_video(store, 3, video)
+    with store.begin() as session:
+        (one, other) = add_identities(session, video, IdentityKind.FACE, 2, 0)
+        for table, times in ((SightingRow, seen), (UtteranceRow, said)):
+            rows = [_row(table, video, one.id, at, length) for at, length in times]
+            if rows:
+                session.execute(insert(table), rows)
+        found = stretches_of(session, video, [one.id, other.id], gap_s * 1_000)
+        session.rollback()
+    spans = {**_by_clip(said), **_by_clip(seen)}
+    expected = stretches(spans.values(), gap_s * 1_000)
+    assert [TimeSpan.of(s.start_ms, s.end_ms) for s in found] == expected
+
+
+def _row(table: Any, video: str, identity: int, at_s: int, length_s: int) -> dict[str, Any]:
+    when = {"start_ms": at_s * 1_000, "end_ms": (at_s + length_s) * 1_000}
+    mine = {"video_id": video, "clip": at_s // 30, "identity_id": identity, **when}
+    if table is SightingRow:
+        return mine | {"score": 1.0, "quality": 1.0, "box": None, "blob": None}
+    return mine | {"origin": "speech", "text": "", "language": "en", "confidence": 1.0}
+
+
+def _by_clip(times: list[tuple[int, int]]) -> dict[int, TimeSpan]:
+    found: dict[int, TimeSpan] = {}
+    for at, length in times:
+        span = TimeSpan.of(at * 1_000, (at + length) * 1_000)
+        found[at // 30] = found[at // 30].union(span) if at // 30 in found else span
+    return found
+
+
+def test_in_one_frame_is_told_pair_by_pair(store: Store) -> None:
+    known_video(store, 3, VIDEO)
+    with store.begin() as session:
+        a, b, c = (one.id for one in add_identities(session, VIDEO, IdentityKind.FACE, 3, 0))
+        boxed = {"box": [0, 0, 1, 1]}
+        met = ((a, 1), (b, 1), (b, 2), (c, 4))
+        rows = [_row(SightingRow, VIDEO, who, at, 1) | boxed for who, at in met]
+        # Heard, not seen: a voice has no box.
+        rows.append(_row(SightingRow, VIDEO, c, 1, 1))
+        session.execute(insert(SightingRow), rows)
+        pairs = [((a,), (b,)), ((a,), (c,)), ((c, a), (b,)), ((b,), ()), ((c,), (b,))]
+        assert seen_together(session, pairs) == [True, False, True, False, False]
+        assert seen_together(session, []) == []
+
+
+def test_people_of_very_many_faces_are_compared_too(store: Store) -> None:
+    """As after a long video: the pairs of their faces are more than a statement has parameters."""
+    known_video(store, 3, VIDEO)
+    with store.begin() as session:
+        ids = [one.id for one in add_identities(session, VIDEO, IdentityKind.FACE, 400, 0)]
+        rows = [_row(SightingRow, VIDEO, who, 1, 1) | {"box": [0, 0, 1, 1]} for who in ids[199:201]]
+        session.execute(insert(SightingRow), rows)
+        pairs = [(ids[:200], ids[200:]), (ids[:199], ids[200:])]
+        assert seen_together(session, pairs) == [True, False]

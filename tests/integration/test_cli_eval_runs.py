@@ -1,0 +1,149 @@
+"""``homer eval run`` and what shows its results, as a user types it."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from cli.main import app
+from domain.settings import Stage
+from evals import shelf
+from evals.dataset import Dataset
+from flows.server import PrefectServer
+from store.database import Store, open_store
+from store.home import Home
+from tests.support.asking import WordToolbox
+from tests.support.evaluating import houses
+
+Homer = Callable[..., Result]
+
+
+@pytest.fixture
+def homer(home: Home, database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Homer:
+    """Runs ``homer eval`` with a small data set in place of every other, and no weights."""
+    monkeypatch.setenv("HOMER_DATABASE_URL", database)
+    monkeypatch.setattr("flows.desk.Toolbox", lambda *_: WordToolbox())
+
+    def read(name: str, folder: Path) -> Dataset:
+        return houses(tmp_path, int(folder.name))
+
+    monkeypatch.setattr("evals.datasets.read", read)
+    return lambda *arguments: CliRunner().invoke(app, ["eval", *arguments])
+
+
+def ran(homer: Homer, *options: str, houses: int = 2) -> dict[str, Any]:
+    done = homer("run", "houses", str(houses), "--direct", "--json", *options)
+    assert done.exit_code == 0, done.output
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def test_a_run_is_made_shown_listed_and_written(homer: Homer, tmp_path: Path) -> None:
+    found = ran(homer, "--protocol", "none")
+    assert (found["run"]["name"], found["run"]["state"]) == ("houses-local-none", "done")
+    assert found["scores"][0]["right"]["value"] == 1.0
+    assert found["scores"][0]["unjudged"] == 2
+
+    shown = homer("report", "houses-local-none")
+    assert shown.exit_code == 0
+    assert "2 answers are unjudged: no strong language model" in shown.stdout
+    assert "100.0 (100-100)" in shown.stdout
+    assert "where" in shown.stdout
+
+    (line,) = json.loads(homer("runs", "--json").stdout)
+    assert (line["judged"], line["planned"], line["state"]) == (6, 6, "done")
+    assert "houses-local-none" in homer("runs").stdout
+
+    table, page = tmp_path / "rows.csv", tmp_path / "page.html"
+    whole = homer("report", "houses-local-none", "--csv", str(table), "--html", str(page), "--json")
+    assert len(json.loads(whole.stdout)["questions"]) == 6
+    assert len(list(csv.DictReader(table.open(newline="")))) == 6
+    assert "Where does Ann carry the lantern?" in page.read_text()
+
+
+def test_the_same_command_says_what_was_found_before(homer: Homer) -> None:
+    first = ran(homer, "--protocol", "none")
+    again = ran(homer, "--protocol", "none")
+    changing = ("run",)
+    assert {k: v for k, v in first.items() if k not in changing} == {
+        k: v for k, v in again.items() if k not in changing
+    }
+
+
+def test_an_ablation_is_a_table(homer: Homer) -> None:
+    done = homer("run", "houses", "1", "--direct", "--ablate", "entity,events", "--limit", "2")
+    assert done.exit_code == 0, done.output
+    assert "How much of the memory is searched" in done.stdout
+    assert "entity graph" in done.stdout
+    assert "+ event nodes" in done.stdout
+    assert "+ edges" not in done.stdout
+    assert "+ perceptual buffer" in done.stdout
+    refused = homer("run", "houses", "1", "--ablate", "memory")
+    assert refused.exit_code == 2
+    assert "entity, events, edges, whole, all" in " ".join(refused.output.split())
+
+
+def test_a_run_that_learns_shows_its_effect(homer: Homer) -> None:
+    done = homer("run", "houses", "4", "--direct")
+    assert done.exit_code == 0, done.output
+    assert "Effect of learning, on the questions it is tested on" in done.stdout
+    assert "Evolution, batch after batch" in done.stdout
+    assert "without skills" in done.stdout
+
+
+def test_two_runs_are_compared_on_what_both_were_asked(homer: Homer) -> None:
+    ran(homer, "--protocol", "none")
+    ran(homer, "--protocol", "none", "--limit", "2", "--name", "two")
+    told = homer("compare", "houses-local-none", "two")
+    assert told.exit_code == 0, told.output
+    assert "p (McNemar)" in told.stdout
+    assert "2 more were judged in one of them only" in told.stdout
+    found = json.loads(homer("compare", "houses-local-none", "two", "--json").stdout)
+    assert (found["effect"]["questions"], found["effect"]["p"]) == (2, 1.0)
+
+
+def test_what_is_not_there_is_named(homer: Homer) -> None:
+    assert "'homer eval runs' lists them" in homer("report", "nothing").stderr
+    assert homer("report", "nothing").exit_code == 2
+    assert "homer eval run DATASET" in homer("runs").stderr
+
+
+def test_a_video_that_cannot_be_read_is_said_and_the_code_is_4(
+    homer: Homer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = houses(tmp_path)
+    (tmp_path / "house 1.jsonl").write_text("nothing of use")
+    monkeypatch.setattr("evals.datasets.read", lambda *_: made)
+    done = homer("run", "houses", "2", "--direct", "--protocol", "none")
+    assert done.exit_code == 4
+    assert "homer: house 1: " in done.stderr
+
+
+@pytest.mark.timeout(600)
+def test_as_a_flow_the_same_comes_of_it(homer: Homer, home: Home, database: str) -> None:
+    try:
+        done = homer("run", "houses", "2", "--protocol", "online", "--json")
+    finally:
+        PrefectServer(home).stop()
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert found["run"]["state"] == "done"
+    assert found["scores"][0]["right"]["value"] == 1.0
+    assert "going on without Prefect" not in done.stderr
+    with open_store(home, database) as store:
+        assert told_by(store, found["run"]["name"]) == found["scores"]
+
+
+def told_by(store: Store, name: str) -> Any:
+    return [one.model_dump(mode="json") for one in shelf.run_report(store, name).scores]
+
+
+def test_every_stage_has_a_short_name(homer: Homer) -> None:
+    told = " ".join(homer("run", "--help").output.split())
+    assert all(stage.name.lower() in told for stage in Stage if stage is not Stage.WHOLE)

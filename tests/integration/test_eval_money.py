@@ -1,0 +1,107 @@
+"""What a run has cost, what was learned from a video's own questions, and runs that broke off."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from domain.evaluation import Protocol
+from evals.running import BEFORE, alone
+from evals.shelf import BROKEN_OFF, list_runs, run_report, run_rows
+from store.database import Store
+from store.queries.calls import NewCall, add_call
+from store.queries.evaluations import batches, begin_run, cost_of
+from tests.support.evaluated import evaluated, run_settings
+from tests.support.evaluating import evaluate
+from tests.support.full_video import ask, fill
+from tests.support.simulated import HELPFUL, SimulatedAsker, world
+
+A, B = "a" * 16, "b" * 16
+
+
+@pytest.fixture
+def two(store: Store, tampered: None) -> Store:
+    """Two videos; a run over the first, with an answer."""
+    fill(store, A)
+    fill(store, B, "other")
+    return store
+
+
+def called(store: Store, usd: float, **more: Any) -> None:
+    given: dict[str, Any] = {"purpose": "write", "tokens_in": 1, "tokens_out": 1, "ms": 1}
+    call = NewCall(
+        request_hash=json.dumps(more),
+        profile="p",
+        model="m",
+        messages=[{"role": "user", "content": "hello"}],
+        reply={"text": "x"},
+        error=None,
+        cost_usd=usd,
+        **(given | more),
+    )
+    with store.begin() as session:
+        add_call(session, call)
+
+
+def cost(store: Store, run: str = "run") -> float:
+    with store.begin() as session:
+        return cost_of(session, run)
+
+
+def test_a_run_costs_what_its_answers_and_judges_cost(two: Store) -> None:
+    ask(two, "t1", "why?", A)
+    ask(two, "t2", "why?", A)
+    evaluated(two, "t1", A)
+    before = cost(two)
+    called(two, 1.0, trajectory_id="t1")
+    called(two, 2.0, trajectory_id="t1", purpose="judge")
+    called(two, 4.0, trajectory_id="t2")
+    assert cost(two) - before == 3.0
+
+
+def test_and_what_watching_its_videos_and_writing_skills_has_cost_since(two: Store) -> None:
+    ask(two, "t1", "why?", A)
+    called(two, 1.0, video_id=A, clip=0)
+    evaluated(two, "t1", A)
+    before = cost(two)
+    called(two, 2.0, video_id=A, clip=1)
+    called(two, 4.0, video_id=B, clip=1)
+    called(two, 8.0, purpose="skill")
+    assert cost(two) - before == 10.0
+
+
+def test_a_run_that_nobody_works_on_broke_off(store: Store) -> None:
+    with store.begin() as session:
+        begin_run(session, "run", run_settings())
+    assert [one.state for one in list_runs(store)] == [BROKEN_OFF]
+    with alone(store.home, "run"):
+        assert [one.state for one in list_runs(store)] == ["running"]
+        assert run_report(store, "run").run.state == "running"
+
+
+def test_a_run_is_reported_before_anything_is_answered(store: Store) -> None:
+    with store.begin() as session:
+        begin_run(session, "run", run_settings(protocol=Protocol.SPLIT))
+    found = run_report(store, "run")
+    assert (found.headline.questions, found.headline.right, found.effect) == (0, None, None)
+    assert run_rows(store, "run") == []
+
+
+def test_a_skill_that_was_learned_from_the_tested_videos_is_told(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evals.running.Asker", SimulatedAsker)
+    evaluate(store, world(tmp_path, videos=2), name="online", protocol=Protocol.ONLINE)
+    evaluate(store, world(tmp_path, videos=2), name="split")
+    found = run_report(store, "split")
+    leaked = [row for row in run_rows(store, "split") if row.part == "test" and row.leaked]
+    assert leaked
+    assert all(HELPFUL in row.leaked for row in leaked if row.types == ("order",))
+    told = f"{len(leaked)} tested questions had a skill that was learned from questions about"
+    assert any(told in remark for remark in found.remarks)
+    with store.begin() as session:
+        assert HELPFUL in batches(session, "split")[BEFORE]["in_use"]
+    assert {one.name: one.since for one in found.skills}[HELPFUL] == BEFORE

@@ -1,0 +1,273 @@
+"""Runs over a data set: asked once, judged, on record, and gone on with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from domain.errors import InputError
+from domain.evaluation import WITH, WITHOUT, Fault, Part, Protocol
+from domain.settings import Stage
+from domain.time import TimeSpan
+from domain.trajectory import QuestionAsked
+from evals.running import alone
+from evals.shelf import run_report
+from store.database import Store
+from store.queries.evaluations import runs
+from store.queries.learning import judgements
+from store.queries.trajectories import events_of, find_trajectory, list_trajectories
+from store.queries.videos import delete_video, find_video
+from tests.support.evaluating import Heard, evaluate, found, houses
+from tests.support.obedient import LlmToolbox, obedient, texts_of
+from tests.support.openai_server import OpenAIServer
+
+NONE = Protocol.NONE
+
+
+def asked(store: Store) -> list[str]:
+    with store.begin() as session:
+        return sorted(row.id for row in list_trajectories(session, 1000))
+
+
+def test_every_question_is_asked_judged_and_on_record(store: Store, tmp_path: Path) -> None:
+    heard = Heard()
+    ran = evaluate(store, houses(tmp_path), heard=heard, protocol=NONE)
+    assert (ran.over, ran.left_out) == (False, {})
+    rows = found(store)
+    assert [row.slot.question for row in rows] == [
+        *("0-0", "0-1", "0-open"),
+        *("1-0", "1-1", "1-open"),
+    ]
+    choices = [row for row in rows if not row.slot.question.endswith("open")]
+    verdicts = [row.verdict for row in choices if row.verdict]
+    assert [one.right for one in verdicts] == [True] * 4
+    assert all(one.judge == "options" and one.top and one.near for one in verdicts)
+    assert all(one.cited and one.iou for one in verdicts)
+    assert all(row.rounds > 0 and row.seconds > 0 and row.trajectory for row in rows)
+    assert heard.begun == [(6, 0)]
+    assert len(heard.asked) == 6
+    with store.begin() as session:
+        (run,) = runs(session)
+    assert (run.state, run.planned, run.judged) == ("done", 6, 6)
+
+
+def test_an_open_answer_is_unjudged_without_a_strong_model(store: Store, tmp_path: Path) -> None:
+    evaluate(store, houses(tmp_path), protocol=NONE)
+    opened = [row.verdict for row in found(store) if row.slot.question.endswith("open")]
+    assert [one and one.right for one in opened] == [None, None]
+    assert all(one and "no strong language model" in one.why for one in opened)
+
+
+def test_the_same_command_again_asks_nothing(store: Store, tmp_path: Path) -> None:
+    evaluate(store, houses(tmp_path), protocol=NONE)
+    before, heard = asked(store), Heard()
+    evaluate(store, houses(tmp_path), heard=heard, protocol=NONE)
+    assert asked(store) == before
+    assert (heard.asked, heard.begun) == ([], [(6, 6)])
+
+
+def test_a_run_goes_on_with_the_same_settings_only(store: Store, tmp_path: Path) -> None:
+    evaluate(store, houses(tmp_path), protocol=NONE)
+    with pytest.raises(InputError, match=r"other settings \(limit, questions, digest\).*--name"):
+        evaluate(store, houses(tmp_path), protocol=NONE, limit=2)
+    evaluate(store, houses(tmp_path), protocol=NONE, limit=2, name="two")
+    assert len(found(store, "two")) == 2
+
+
+def test_two_processes_do_not_work_on_one_run(store: Store, tmp_path: Path) -> None:
+    with alone(store.home, "run"), pytest.raises(InputError, match="being worked on"):
+        evaluate(store, houses(tmp_path), protocol=NONE)
+
+
+def test_a_question_sees_only_what_was_seen_by_its_time(store: Store, tmp_path: Path) -> None:
+    whole = houses(tmp_path, 1)
+    early = whole.questions[1].model_copy(update={"as_of_ms": 30_000})
+    before = whole.questions[0].model_copy(update={"as_of_ms": 10})
+    some = type(whole)(whole.name, whole.videos, (early, before))
+    evaluate(store, some, protocol=NONE)
+    seen, unseen = found(store)
+    assert seen.trajectory is not None
+    with store.begin() as session:
+        first = events_of(session, seen.trajectory)[0]
+    assert isinstance(first, QuestionAsked)
+    assert first.view.scopes[0].last_clip == 0
+    assert first.view.as_of_ms == 30_000
+    with store.begin() as session:
+        assert find_trajectory(session, seen.trajectory).view == first.view
+    assert unseen.verdict is not None
+    assert (unseen.verdict.top, unseen.verdict.near) == (False, False)
+
+
+def test_a_video_that_is_not_there_is_left_out_with_its_questions(
+    store: Store, tmp_path: Path
+) -> None:
+    whole = houses(tmp_path)
+    (tmp_path / "house 1.jsonl").write_text("no captions")
+    heard = Heard()
+    ran = evaluate(store, whole, heard=heard, protocol=NONE)
+    assert set(ran.left_out) == {"house 1"}
+    assert any("house 1" in note for note in heard.notes)
+    assert {row.slot.question[0] for row in found(store)} == {"0"}
+
+
+def test_deleting_a_video_takes_its_results_and_they_are_asked_again(
+    store: Store, tmp_path: Path
+) -> None:
+    evaluate(store, houses(tmp_path), protocol=NONE)
+    with store.begin() as session:
+        delete_video(session, find_video(session, "house 0").id)
+    assert {row.slot.question[0] for row in found(store)} == {"1"}
+    heard = Heard()
+    evaluate(store, houses(tmp_path), heard=heard, protocol=NONE)
+    assert len(heard.asked) == 3
+    assert len(found(store)) == 6
+
+
+def test_an_ablation_asks_each_question_with_less_of_the_memory(
+    store: Store, tmp_path: Path
+) -> None:
+    evaluate(store, houses(tmp_path, 1), stages=list(Stage))
+    rows = found(store)
+    assert {row.slot.arm for row in rows} == {str(stage) for stage in Stage}
+    for row in rows:
+        assert row.trajectory is not None
+        with store.begin() as session:
+            first = events_of(session, row.trajectory)[0]
+        assert isinstance(first, QuestionAsked)
+        assert first.setup.settings.memory == row.slot.arm
+
+
+def test_a_wrong_answer_has_its_fault_on_record(store: Store, tmp_path: Path) -> None:
+    whole = houses(tmp_path, 1)
+    first = whole.questions[0].model_copy(update={"answer": "B"})
+    attic, beyond = TimeSpan.of(32_000, 38_000), TimeSpan.of(900_000, 901_000)
+    asked_about: dict[str, dict[str, Any]] = {
+        "coarse": {},
+        "synthesis": {"spans": (attic,)},
+        "absent": {"spans": (beyond,)},
+        "unknown": {"spans": ()},
+    }
+    some = tuple(first.model_copy(update={"id": k, **v}) for k, v in asked_about.items())
+    evaluate(store, type(whole)(whole.name, whole.videos, some), protocol=NONE)
+    faults = {row.slot.question: row.verdict and row.verdict.fault for row in found(store)}
+    assert faults == {
+        "coarse": Fault.COARSE,
+        "synthesis": Fault.SYNTHESIS,
+        "absent": Fault.ABSENT,
+        "unknown": Fault.UNKNOWN,
+    }
+
+
+def test_questions_of_no_type_go_by_their_words(store: Store, tmp_path: Path) -> None:
+    whole = houses(tmp_path, 1)
+    bare = whole.questions[0].model_copy(update={"types": ()})
+    evaluate(store, type(whole)(whole.name, whole.videos, (bare,)), protocol=NONE)
+    assert [one.type for one in run_report(store, "run").scores][1:] == ["fact"]
+
+
+def test_a_split_learns_from_some_videos_and_tests_on_the_others(
+    store: Store, tmp_path: Path
+) -> None:
+    evaluate(store, houses(tmp_path, 4))
+    rows = found(store)
+    parts = {part: {row.slot.question[0] for row in rows if row.slot.part is part} for part in Part}
+    assert not parts[Part.LEARN] & parts[Part.TEST]
+    assert all(len(houses) == 2 for houses in parts.values())
+    assert {row.slot.arm for row in rows if row.slot.part is Part.LEARN} == {WITH}
+    assert {row.slot.arm for row in rows if row.slot.part is Part.TEST} == {WITH, WITHOUT}
+    with store.begin() as session:
+        learned = {one.trajectory for one in judgements(session)}
+    assert learned == {row.trajectory for row in rows if row.slot.part is Part.LEARN}
+
+
+def test_online_learns_from_what_it_is_tested_on(store: Store, tmp_path: Path) -> None:
+    evaluate(store, houses(tmp_path, 1), protocol=Protocol.ONLINE)
+    rows = found(store)
+    assert {row.slot.part for row in rows} == {Part.TEST}
+    with store.begin() as session:
+        learned = {one.trajectory for one in judgements(session)}
+    assert learned == {row.trajectory for row in rows if row.slot.arm == WITH}
+
+
+def judging(request: dict[str, Any]) -> Any:
+    """Answers like the obedient model, and rules that house 1 is right."""
+    text = texts_of(request)[-1]
+    if "You judge whether an answer" in text:
+        return {"reason": "it says so", "right": "number 1" in text}
+    return obedient(request)
+
+
+def strong(server: OpenAIServer, **more: Any) -> LlmToolbox:
+    return LlmToolbox(server, price={"input": 1000.0, "output": 1000.0}, **more)
+
+
+def test_a_model_judges_open_answers_on_record_with_the_trajectory(
+    store: Store, tmp_path: Path
+) -> None:
+    with OpenAIServer(judging) as server:
+        evaluate(store, houses(tmp_path), strong(server), protocol=NONE)
+        rulings = [t for r in server.requests for t in texts_of(r) if "You judge" in t]
+        heats = {r.get("temperature") for r in server.requests if "You judge" in texts_of(r)[-1]}
+    opened = [row for row in found(store) if row.slot.question.endswith("open")]
+    assert [row.verdict and row.verdict.right for row in opened] == [False, True]
+    assert {row.verdict and row.verdict.judge for row in opened} == {"openai:test"}
+    assert len(rulings) == 2
+    assert heats == {0.0}
+    assert all(row.cost_usd > 0 for row in found(store))
+
+
+def test_a_judge_that_fails_leaves_the_answer_unjudged_and_is_asked_again(
+    store: Store, tmp_path: Path
+) -> None:
+    broken = True
+
+    def sometimes(request: dict[str, Any]) -> Any:
+        if broken and "You judge" in texts_of(request)[-1]:
+            return {"nonsense": 1}
+        return judging(request)
+
+    with OpenAIServer(sometimes) as server:
+        evaluate(store, houses(tmp_path), strong(server), protocol=NONE)
+        opened = [row.verdict for row in found(store) if row.slot.question.endswith("open")]
+        assert [one and (one.right, one.failed) for one in opened] == [(None, True)] * 2
+        before, broken = asked(store), False
+        evaluate(store, houses(tmp_path), strong(server), protocol=NONE)
+    opened = [row.verdict for row in found(store) if row.slot.question.endswith("open")]
+    assert [one and one.right for one in opened] == [False, True]
+    assert asked(store) == before
+
+
+def test_a_run_stops_when_its_money_is_spent_and_goes_on_with_more(
+    store: Store, tmp_path: Path
+) -> None:
+    with OpenAIServer(judging) as server:
+        ran = evaluate(store, houses(tmp_path), strong(server), protocol=NONE, max_cost=0.001)
+        assert ran.over
+        with store.begin() as session:
+            (stopped,) = runs(session)
+        assert stopped.state == "stopped"
+        assert stopped.note.startswith("the money is spent")
+        assert 0 < stopped.judged < 6
+        ran = evaluate(store, houses(tmp_path), strong(server), protocol=NONE, max_cost=1e6)
+        assert not ran.over
+        with store.begin() as session:
+            (done,) = runs(session)
+    assert (done.state, done.note, done.judged) == ("done", "", 6)
+    assert len(asked(store)) == 6
+
+
+def test_a_question_whose_model_is_away_is_tried_again_by_the_same_command(
+    store: Store, tmp_path: Path
+) -> None:
+    with OpenAIServer(judging) as server:
+        pass
+    evaluate(store, houses(tmp_path, 1), strong(server), protocol=NONE)
+    rows = found(store)
+    assert all(row.verdict and row.verdict.failed and row.verdict.right is False for row in rows)
+    with OpenAIServer(judging) as server:
+        evaluate(store, houses(tmp_path, 1), strong(server), protocol=NONE)
+    rows = found(store)
+    assert not any(row.verdict and row.verdict.failed for row in rows)
+    assert len(asked(store)) == 3

@@ -1,0 +1,222 @@
+"""The evaluations page: runs, one in full with its questions, and two beside each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from sqlalchemy import delete
+from streamlit.testing.v1 import AppTest
+
+from domain.evaluation import WITH, WITHOUT, Protocol, Verdict
+from evals.running import alone
+from evals.shelf import find_run, page_of_runs
+from store.database import Store
+from store.queries.evaluations import RUNNING, begin_run, plan_slots, set_run_state
+from store.schema import EvalRunRow
+from tests.support.evaluated import evaluated, run_settings, slot
+from tests.support.machine import VIDEO, watched
+from tests.support.many_answers import a_run, fill_answers
+from tests.support.many_runs import fill_run
+from tests.support.pages import EVIL, LONG, RTL, app_over, open_page, press, told, words
+from ui.words import JOINER, plain
+
+
+@pytest.fixture
+def shelf(store: Store, monkeypatch: pytest.MonkeyPatch, tampered: None) -> Iterator[Store]:
+    with app_over(store, monkeypatch):
+        watched(store)
+        yield store
+
+
+@pytest.fixture
+def runs(shelf: Store) -> Store:
+    """Two runs of forty questions, with and without skills."""
+    fill_answers(shelf, 170, skills=1)
+    fill_run(shelf, "first", 40)
+    fill_run(shelf, "second", 40, shift=1, first=80)
+    return shelf
+
+
+def charts(page: AppTest) -> list[str]:
+    """What the charts of a page say to whoever does not see them."""
+    return [one.proto.alt for one in page.get("vega_lite_chart")]
+
+
+def cells(page: AppTest) -> str:
+    """All that stands in tables."""
+    return "\n".join(one.value.to_string() for one in page.table).replace("\\", "")
+
+
+def links(page: AppTest) -> list[str]:
+    """Where the links of a page lead, of those that have a query."""
+    return [one.proto.query_string for one in page.get("page_link") if one.proto.query_string]
+
+
+def test_without_runs_it_says_how_to_make_one(shelf: Store) -> None:
+    told = words(open_page("evaluations"))
+    assert "homer eval run DATASET FOLDER" in told
+
+
+def test_runs_are_listed_with_how_far_they_are(runs: Store) -> None:
+    shown = words(open_page("evaluations"))
+    assert "done, 80 of 80 answers judged, data set houses, profile local, protocol online" in shown
+    assert "run=second" in links(open_page("evaluations"))
+
+
+def test_many_runs_are_shown_a_page_at_a_time(shelf: Store) -> None:
+    with shelf.begin() as session:
+        for n in range(60):
+            begin_run(session, f"run-{n:02d}", run_settings())
+    assert "26 to 50 of 60" in words(open_page("evaluations", page=2))
+    assert "51 to 60 of 60" in words(open_page("evaluations", page=9))
+    found, total = page_of_runs(shelf, 58, 10)
+    assert (total, len(found)) == (60, 2)
+
+
+def test_a_run_has_its_tables_and_curves_in_words_too(runs: Store) -> None:
+    page = open_page("evaluations", run="first")
+    shown = words(page)
+    assert "with skills: 80.0 (70-90) % right of 40 judged" in shown
+    assert "it learned from the answers to the very questions" in shown
+    for heading in ("Answers by type", "Effect of learning", "What an answer takes"):
+        assert heading in shown
+    assert "Why answers are wrong" in shown
+    table = cells(page)
+    assert "80.0 (70-90)" in table
+    assert "event localisation" in table
+    assert "p (McNemar)" in table
+    evolution, by_type = charts(page)
+    assert "without skills 65.0 (52-78) %; with skills 80.0 (70-90) %" in evolution
+    assert "who " in by_type
+    assert evolution in shown
+    assert "skill=advice-0" in links(page)
+
+
+def test_each_question_leads_to_its_trajectory(runs: Store) -> None:
+    page = open_page("evaluations", run="first")
+    assert f"trajectory={a_run(40)}" in links(page)
+    shown = words(page)
+    assert "1 to 15 of 80" in shown
+    assert "q0, with skills, who, memory absent, skills: advice-0" in shown
+    assert "It names Ann." in shown
+    last = open_page("evaluations", run="first", questions=6)
+    assert "76 to 80 of 80" in words(last)
+    assert f"trajectory={a_run(39)}" in links(last)
+
+
+def test_questions_are_filtered_by_what_the_address_says(runs: Store) -> None:
+    page = open_page("evaluations", run="first", arm=WITH, answer="wrong")
+    assert "**wrong**: Ann opens door 40." in words(page)
+    assert "**right**" not in words(page)
+    next(b for b in page.selectbox if b.label == "Why it is wrong").set_value("memory coarse").run()
+    assert "No question is like that" in words(page)
+    none = open_page("evaluations", run="first", answer="unjudged")
+    assert "No question is like that" in words(none)
+    typed = words(open_page("evaluations", run="first", arm=WITHOUT, type="why"))
+    assert "1 to 13" not in typed
+    assert "q2, without skills, why" in typed
+    assert "q0," not in typed
+
+
+def test_two_runs_are_compared_with_the_questions_that_changed(runs: Store) -> None:
+    page = open_page("evaluations", run="first")
+    next(b for b in page.selectbox if b.label == "The other run").set_value("second").run()
+    assert told(page, "with_") == "second"
+    shown = words(page)
+    assert "The same questions, answered twice" in shown
+    assert "right only in second" in shown
+    assert "wrong only in second" in shown
+    assert f"trajectory={a_run(40)}&with_={a_run(120)}" in links(page)
+    again = open_page("evaluations", run="first", with_="second")
+    assert "right only in second" in words(again)
+
+
+def test_runs_that_have_nothing_in_common_are_one_message(runs: Store) -> None:
+    evaluated(runs, a_run(165), VIDEO, "other")
+    page = open_page("evaluations", run="first", with_="other")
+    assert "no question was judged in both" in page.error[0].value
+    assert "Take it along" in words(page)
+
+
+def test_a_run_that_is_not_there_is_one_message(shelf: Store) -> None:
+    page = open_page("evaluations", run=EVIL)
+    assert "there is no run" in page.error[0].value
+    assert "All runs" in words(page)
+
+
+def test_a_run_that_has_only_begun_has_nothing_judged(shelf: Store) -> None:
+    with shelf.begin() as session:
+        begin_run(session, "new", run_settings())
+    page = open_page("evaluations", run="new")
+    shown = words(page)
+    assert "nothing judged yet" in shown
+    assert "No question was planned yet" in shown
+    assert "There is no other run" in shown
+    assert "The run is broken off" in shown
+    assert charts(page) == []
+    with shelf.begin() as session:
+        plan_slots(session, "new", [slot("q", VIDEO)])
+    assert "**not asked yet**: nothing" in words(open_page("evaluations", run="new"))
+
+
+def test_a_run_that_goes_on_says_so(shelf: Store) -> None:
+    fill_answers(shelf, 2)
+    evaluated(shelf, a_run(1), VIDEO, "mine")
+    with shelf.begin() as session:
+        set_run_state(session, "mine", RUNNING)
+    with alone(shelf.home, "mine"):
+        page = open_page("evaluations", run="mine")
+        assert "goes on at this moment" in words(page)
+        # More is judged: the page is drawn anew with it, not with what it kept.
+        evaluated(shelf, a_run(0), VIDEO, "mine", Verdict(right=False, judge="options"))
+        page.run()
+        assert "50.0 (0-100) % right of 2 judged" in words(page)
+    assert find_run(shelf, "mine").state == "broken off"
+
+
+def test_an_answer_that_nobody_could_judge_is_said(shelf: Store) -> None:
+    fill_answers(shelf, 1)
+    evaluated(shelf, a_run(0), VIDEO, "mine", Verdict(right=None, judge="nobody", why="no key"))
+    shown = words(open_page("evaluations", run="mine"))
+    assert "1 answer is unjudged: no key" in shown
+    assert "**unjudged**" in shown
+
+
+@pytest.mark.parametrize("text", [EVIL, LONG, RTL])
+def test_any_words_of_a_question_are_shown_as_words(shelf: Store, text: str) -> None:
+    fill_answers(shelf, 8)
+    fill_run(shelf, "odd", 4, question=text, answer=text, types=[text])
+    page = open_page("evaluations", run="odd")
+    assert text[:150] in words(page)
+    assert not any(one.allow_html for one in page.markdown)
+    kinds = next(b for b in page.selectbox if b.label == "Type")
+    shown = [one.replace("\\", "").replace(JOINER, "") for one in kinds.options]
+    assert shown == ["all", text]
+    table = "\n".join(one.value.to_string() for one in page.table)
+    assert plain(text)[:100] in table
+    assert "**bold**" not in table
+
+
+def test_the_report_is_taken_along(runs: Store) -> None:
+    page = press(open_page("evaluations", run="first"), "Make the files")
+    names = [one.proto.label for one in page.get("download_button")]
+    assert names == ["Download the page", "Download the table"]
+
+
+def test_a_run_without_learning_has_no_curve(shelf: Store) -> None:
+    fill_answers(shelf, 1)
+    evaluated(shelf, a_run(0), VIDEO, "mine")
+    page = open_page("evaluations", run="mine")
+    (by_type,) = charts(page)
+    assert "fact 100.0" in by_type
+    assert "With and without skills" not in words(page)
+    assert find_run(shelf, "mine").protocol is Protocol.NONE
+
+
+def test_a_run_that_is_deleted_while_it_is_shown_is_one_message(runs: Store) -> None:
+    page = open_page("evaluations", run="first")
+    with runs.begin() as session:
+        session.execute(delete(EvalRunRow))
+    page.run()
+    assert "there is no run" in page.error[0].value

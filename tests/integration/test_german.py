@@ -1,0 +1,73 @@
+"""German words are stored as they are, and found by German questions with a word in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from domain.asking import Mode
+from memory.captions import CaptionTrack, read_captions
+from memory.imports import import_track
+from memory.library import show_video
+from memory.retrieval.result import Retrieval
+from memory.retrieval.retrievers import Retrievers
+from memory.writers import make_writers
+from models.toolbox import Toolbox
+from store.database import Store
+from store.queries.clips import view_of
+
+
+@pytest.fixture
+def track(shared_media: Callable[[str], Path]) -> CaptionTrack:
+    return read_captions(shared_media("agent327_german.vtt"))
+
+
+@pytest.fixture
+def search(store: Store, toolbox: Toolbox, track: CaptionTrack) -> Callable[[str], Retrieval]:
+    profile = toolbox.profile
+    import_track(store, track, make_writers(toolbox, profile), toolbox, profile.settings)
+    retrievers = Retrievers(store, toolbox, profile.settings)
+    with store.begin() as session:
+        view = view_of(session, [track.id])
+    return lambda query: retrievers.search(view, Mode.VIDEO, query)
+
+
+def test_every_line_is_stored_to_the_letter(
+    store: Store, search: Callable[[str], Retrieval], track: CaptionTrack
+) -> None:
+    shown = [line.text for clip in show_video(store, track.id).clips for line in clip.lines]
+    told = " ".join(" ".join(shown).split())
+    for line in track.lines:
+        for word in line.text.split():
+            assert word in told
+    assert any("schöner Ort" in line for line in shown)
+    assert any("Unterstützung" in line for line in shown)
+    assert search("schöner Ort").evidence
+
+
+@pytest.mark.parametrize(
+    ("question", "word"),
+    [
+        ("Wer ist der Chef?", "Chef"),
+        ("Was ist mit dem Haarschnitt?", "Haarschnitt"),
+        ("Wo ist die Unterstützung?", "Unterstützung"),
+        ("Was wird aus dem Rekruten?", "Rekruten"),
+        ("Wer hat die Kunst bewundert?", "Kunst"),
+        ("Wer wünscht dem Agenten viel Glück?", "Glück"),
+    ],
+)
+def test_a_question_finds_the_word_it_has_in_common_and_says_what_it_cannot(
+    question: str, word: str, search: Callable[[str], Retrieval]
+) -> None:
+    found = search(question)
+    assert word in found.evidence[0].text
+    assert not found.nothing_close
+    assert "made for en; in German only equal words" in found.searched
+
+
+def test_an_english_question_does_not_find_german_words_and_does_not_claim_to(
+    search: Callable[[str], Retrieval],
+) -> None:
+    assert search("Who wants a haircut?").nothing_close

@@ -1,0 +1,284 @@
+"""The library page: adding, pausing, going on after a stop, trying again, deleting."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from domain.errors import InputError
+from domain.media import ClipState, Video
+from flows.jobs import Job, Jobs
+from flows.uploads import keep_upload
+from flows.watching import _alone
+from memory.library import list_library
+from store.database import Store
+from store.queries.clips import mark_clip
+from store.queries.videos import DONE, FAILED, WATCHING, add_video, set_video_state
+from tests.support.media import make_video
+from tests.support.memory import VIDEO, clip
+from tests.support.pages import EVIL, app_over, open_page, press, words
+
+BUSY = "import time; print('homer: a clip was odd', flush=True); time.sleep(60)"
+ROOT = Path(__file__).parents[2]
+
+pytestmark = pytest.mark.timeout(300)
+
+
+@pytest.fixture
+def shelf(store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
+    with app_over(store, monkeypatch):
+        yield store
+
+
+@pytest.fixture
+def jobs(shelf: Store, monkeypatch: pytest.MonkeyPatch) -> Jobs:
+    """Jobs that only wait, and note with what they were begun."""
+    pretend(monkeypatch, BUSY)
+    return Jobs(shelf.home)
+
+
+def pretend(patch: pytest.MonkeyPatch, code: str) -> None:
+    patch.setattr(Jobs, "command", (sys.executable, "-c", code))
+
+
+@pytest.fixture
+def film(shelf: Store, tmp_path: Path) -> Path:
+    """A film of four clips, two of which failed."""
+    path = make_video(tmp_path / "film.mp4", seconds=1.0)
+    add(shelf, path)
+    with shelf.begin() as session:
+        for index in (1, 2):
+            mark_clip(session, VIDEO, index, ClipState.FAILED, f"the model said {EVIL}")
+        for index in (0, 3):
+            mark_clip(session, VIDEO, index, ClipState.DONE)
+        set_video_state(session, VIDEO, FAILED, "2 clips could not be watched")
+    return path
+
+
+def add(shelf: Store, path: Path, name: str = VIDEO) -> None:
+    with shelf.begin() as session:
+        video = Video(id=name, title=path.stem, path=str(path), duration_ms=120_000)
+        add_video(session, video, [clip(n) for n in range(4)], {})
+
+
+def wait_until(so: Callable[[], bool]) -> None:
+    end = time.monotonic() + 30
+    while not so():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def only(jobs: Jobs) -> Job:
+    (found,) = jobs.every()
+    return found
+
+
+def started(jobs: Jobs, path: Path) -> Job:
+    jobs.start([path], "local")
+    wait_until(lambda: bool(only(jobs).errors))
+    return only(jobs)
+
+
+def test_what_cannot_be_added_is_told(shelf: Store) -> None:
+    page = press(open_page("library"), "Watch")
+    assert "Name a file or folder" in words(page)
+    page.text_input[0].input("/nowhere/at all.mp4")
+    press(page, "Watch")
+    assert "no such file or folder" in words(page)
+    assert Jobs(shelf.home).every() == []
+
+
+def test_a_job_is_seen_paused_gone_on_with_and_cleared(jobs: Jobs, film: Path) -> None:
+    first = started(jobs, film)
+    page = open_page("library")
+    assert "film.mp4** being watched" in words(page)
+    assert "a clip was odd" in words(page)
+    press(page, "Pause")
+    wait_until(lambda: not only(jobs).running)
+    page.run()
+    assert "film.mp4** paused" in words(page)
+    press(page, "Go on")
+    again = only(jobs)
+    assert again.running
+    assert again.id != first.id
+    assert again.arguments == first.arguments == ("ingest", "--profile", "local", "--", str(film))
+    jobs.pause(again.id)
+    wait_until(lambda: not only(jobs).running)
+    press(page.run(), "Clear")
+    assert jobs.every() == []
+    assert list(jobs._home.run.glob("ingest-*")) == []
+
+
+def test_a_job_that_was_killed_is_told_and_can_be_gone_on_with(jobs: Jobs, film: Path) -> None:
+    found = started(jobs, film)
+    page = open_page("library")
+    os.kill(found.pid, signal.SIGKILL)
+    wait_until(lambda: not only(jobs).running)
+    page.run()
+    said = words(page)
+    assert "film.mp4** stopped before its end" in said
+    assert "its process is gone" in said
+    assert "Pause" not in [button.label for button in page.button]
+    press(page, "Go on")
+    assert "film.mp4** being watched" in words(page)
+    jobs.pause(only(jobs).id)
+
+
+@pytest.mark.parametrize(
+    ("code", "told"), [(0, "watched"), (4, "ended with errors"), (130, "paused")]
+)
+def test_how_a_job_ended_is_told_by_its_exit_code(
+    shelf: Store, film: Path, monkeypatch: pytest.MonkeyPatch, code: int, told: str
+) -> None:
+    """The command itself writes it down."""
+    ends = f"import sys, cli.main as m; m.app = lambda **_told: sys.exit({code}); m.main()"
+    pretend(monkeypatch, ends)
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    jobs = Jobs(shelf.home)
+    jobs.start([film])
+    wait_until(lambda: not only(jobs).running)
+    page = open_page("library")
+    assert f"film.mp4** {told}" in words(page)
+    assert ("Go on" in [button.label for button in page.button]) == (code == 130)
+
+
+def test_an_ended_job_makes_room_for_one_that_watches_the_same(jobs: Jobs, film: Path) -> None:
+    jobs.pause(started(jobs, film).id)
+    wait_until(lambda: not only(jobs).running)
+    assert started(jobs, film).running
+    jobs.pause(only(jobs).id)
+
+
+def test_failed_clips_are_told_with_their_reasons_and_tried_again(
+    jobs: Jobs, shelf: Store, film: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("flows.retrying.video_id", lambda _path: VIDEO)
+    page = open_page("library")
+    said = words(page)
+    assert "Failed clips: 2" in said
+    assert f"clip 1, 0:00:30-0:01:00: the model said {EVIL}" in said
+    press(page, "Try clip 2 again")
+    assert only(jobs).arguments == ("retry", "--clip=2", "--", VIDEO)
+    assert only(jobs).watches(str(film))
+    jobs.pause(only(jobs).id)
+    wait_until(lambda: not only(jobs).running)
+    press(page, "Try all again")
+    assert only(jobs).arguments == ("retry", "--clip=1", "--clip=2", "--", VIDEO)
+    jobs.pause(only(jobs).id)
+
+
+def test_a_clip_is_tried_again_from_its_video(
+    jobs: Jobs, film: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("flows.retrying.video_id", lambda _path: VIDEO)
+    page = open_page("video", video=VIDEO, show="Clips")
+    assert [b.label for b in page.button if b.label.startswith("Try")] == [
+        "Try clip 1 again",
+        "Try clip 2 again",
+    ]
+    press(page, "Try clip 1 again")
+    assert only(jobs).arguments == ("retry", "--clip=1", "--", VIDEO)
+    jobs.pause(only(jobs).id)
+
+
+def test_a_clip_whose_file_is_gone_cannot_be_tried_again(jobs: Jobs, film: Path) -> None:
+    film.unlink()
+    page = press(open_page("library"), "Try all again")
+    assert "any more: put it back there" in words(page)
+    assert jobs.every() == []
+
+
+def test_many_failed_clips_are_not_all_named(shelf: Store, tmp_path: Path) -> None:
+    with shelf.begin() as session:
+        video = Video(id=VIDEO, title="t", path=str(tmp_path / "t.mp4"), duration_ms=1)
+        add_video(session, video, [clip(n) for n in range(20)], {})
+        for n in range(20):
+            mark_clip(session, VIDEO, n, ClipState.FAILED, "away")
+    page = open_page("library")
+    assert len([b for b in page.button if b.label.startswith("Try clip")]) == 5
+    assert "The other 15 are among its clips" in words(page)
+
+
+def test_what_another_process_watches_is_seen_too(shelf: Store, tmp_path: Path) -> None:
+    """As a video that somebody watches from a terminal: no job of the app's knows it."""
+    add(shelf, tmp_path / "talk.mp4")
+    with shelf.begin() as session:
+        set_video_state(session, VIDEO, WATCHING)
+    assert "paused" in words(open_page("library"))
+    with _alone(shelf.home, VIDEO, "talk"):
+        page = open_page("library")
+        assert "talk** being watched by another homer process" in words(page)
+        assert next(b for b in page.button if b.label == "Delete").disabled
+    page.run()
+    assert "another homer process" not in words(page)
+
+
+def test_what_will_go_is_told_before_it_goes(shelf: Store, film: Path) -> None:
+    page = press(open_page("library"), "Delete")
+    (told,) = [one.value for one in page.warning if "This goes" in one.value]
+    assert "4 clips" in told
+    assert "The file itself stays" in told
+    press(page, "Keep it")
+    assert list_library(shelf)
+    press(press(page, "Delete"), "Yes, delete it")
+    assert "film is deleted, with 0 images." in words(page)
+    assert list_library(shelf) == []
+    assert film.exists()
+
+
+def test_an_upload_that_is_deleted_leaves_no_file(shelf: Store) -> None:
+    path = keep_upload(shelf.home, "../../a talk.mp4", b"not a video")
+    assert shelf.home.uploads in path.parents
+    add(shelf, path, path.parent.name)
+    with shelf.begin() as session:
+        set_video_state(session, path.parent.name, DONE)
+    page = press(open_page("library"), "Delete")
+    assert "The uploaded file goes too" in words(page)
+    press(page, "Yes, delete it")
+    assert "and so is its upload" in words(page)
+    assert not path.parent.exists()
+
+
+def test_an_upload_that_became_no_video_goes_when_its_job_is_cleared(
+    shelf: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = keep_upload(shelf.home, "notes.mp4", b"not a video")
+    known = keep_upload(shelf.home, "talk.mp4", b"a talk")
+    add(shelf, known, known.parent.name)
+    pretend(monkeypatch, "raise SystemExit(2)")
+    jobs = Jobs(shelf.home)
+    jobs.start([path, known])
+    wait_until(lambda: not only(jobs).running)
+    page = press(open_page("library"), "Clear")
+    assert "became no video: notes.mp4" in words(page)
+    assert not path.exists()
+    assert known.exists()
+
+
+def test_an_upload_stays_for_as_long_as_a_job_may_watch_it(jobs: Jobs) -> None:
+    """One of two tabs still has the job on it that was gone on with in the other."""
+    path = keep_upload(jobs._home, "talk.mp4", b"a talk")
+    jobs.pause(started(jobs, path).id)
+    wait_until(lambda: not only(jobs).running)
+    old, page = only(jobs), open_page("library")
+    jobs.go_on(old.id)
+    press(page, "Clear")
+    assert path.exists()
+    assert only(jobs).id != old.id
+    jobs.pause(only(jobs).id)
+    wait_until(lambda: not only(jobs).running)
+    assert jobs.unclaimed([str(path)]) == []
+    press(page.run(), "Clear")
+    assert not path.exists()
+
+
+def test_nothing_to_watch_is_no_job(shelf: Store, tmp_path: Path) -> None:
+    with pytest.raises(InputError):
+        Jobs(shelf.home).start([tmp_path])
+    assert Jobs(shelf.home).every() == []

@@ -1,0 +1,163 @@
+"""Trying failed clips again: one or all, by command and by flow, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from cli.main import app
+from domain.errors import InputError, NotFound
+from domain.media import ClipState, Video
+from flows.desk import Desk
+from flows.files import watch_files
+from flows.ingest import Silent
+from flows.retrying import to_retry
+from models.toolbox import Toolbox
+from perception.source import video_id
+from store.database import Store
+from store.home import Home
+from store.queries.clips import ATTEMPTS, clips_of, mark_clip
+from store.queries.videos import FAILED, WATCHING, add_video, set_video_state, video_state
+from tests.support.media import make_video
+from tests.support.memory import clip
+
+States = Callable[[], list[str]]
+
+
+@pytest.fixture
+def film(tmp_path: Path) -> Path:
+    return make_video(tmp_path / "film.mp4", seconds=7.0)
+
+
+@pytest.fixture
+def desk(home: Home, store: Store, toolbox: Toolbox, monkeypatch: pytest.MonkeyPatch) -> Desk:
+    """A desk with clips of two seconds, which the commands use too."""
+    small = {"clip_ms": 2000, "sample_fps": 2.0, "keyframes": 1}
+    watch = toolbox.profile.settings.watch.model_copy(update=small)
+    settings = toolbox.profile.settings.model_copy(update={"watch": watch})
+    profile = toolbox.profile.model_copy(update={"settings": settings})
+    monkeypatch.setenv("HOMER_DATABASE_URL", store.url)
+    monkeypatch.setattr("flows.desk.load_profile", lambda _name, _config: profile)
+    monkeypatch.setattr("flows.desk.Toolbox", lambda _profile, _weights: toolbox)
+    return Desk(home, store, profile, toolbox)
+
+
+@pytest.fixture
+def broken(desk: Desk, film: Path) -> str:
+    """A film of four clips, of which the second and third failed for good."""
+    (outcome,) = watch_files(desk, [film], Silent(), direct=True)
+    assert outcome.watched is not None
+    name = outcome.watched.video.id
+    with desk.store.begin() as session:
+        for index in (1, 2):
+            for _ in range(ATTEMPTS):
+                mark_clip(session, name, index, ClipState.FAILED, "the model was away")
+        set_video_state(session, name, FAILED, "2 clips could not be watched")
+    return name
+
+
+def states(desk: Desk, name: str) -> list[str]:
+    with desk.store.begin() as session:
+        return [str(one.state) for one in clips_of(session, name)]
+
+
+def state(desk: Desk, name: str) -> str:
+    with desk.store.begin() as session:
+        found = video_state(session, name)
+    assert found is not None
+    return found.state
+
+
+def homer(*arguments: str) -> Result:
+    return CliRunner().invoke(app, list(arguments))
+
+
+def test_one_clip_is_tried_again_and_then_the_rest(desk: Desk, broken: str) -> None:
+    one = homer("retry", "film", "--clip", "2", "--direct")
+    assert one.exit_code == 4
+    assert "1 of 4 clips" in one.stdout
+    assert states(desk, broken) == ["done", "failed", "done", "done"]
+    assert state(desk, broken) == FAILED
+    rest = homer("retry", "film", "--direct")
+    assert rest.exit_code == 0, rest.stderr
+    assert states(desk, broken) == ["done"] * 4
+    assert state(desk, broken) == "done"
+    nothing = homer("retry", "film", "--direct")
+    assert (nothing.exit_code, nothing.stdout) == (0, "")
+    assert "no clip of film has failed" in nothing.stderr
+
+
+def test_a_paused_video_stays_paused_when_one_of_its_clips_is_tried_again(
+    desk: Desk, broken: str
+) -> None:
+    with desk.store.begin() as session:
+        mark_clip(session, broken, 3, ClipState.PENDING)
+        set_video_state(session, broken, WATCHING)
+    homer("retry", "film", "--clip", "1", "--direct")
+    assert states(desk, broken) == ["done", "done", "failed", "pending"]
+    assert state(desk, broken) == WATCHING
+
+
+@pytest.mark.parametrize(("index", "told"), [(0, "clip 0 of film has not failed"), (9, "clip 9")])
+def test_a_clip_that_did_not_fail_is_refused(
+    desk: Desk, broken: str, index: int, told: str
+) -> None:
+    refused = homer("retry", "film", "--clip", str(index))
+    assert refused.exit_code == 2
+    assert told in refused.stderr
+    assert "(failed: 1, 2)" in refused.stderr
+
+
+def test_clips_that_a_broken_off_run_got_done_are_passed_over(desk: Desk, broken: str) -> None:
+    """The same command goes on where it was, as it says when it is stopped."""
+    with desk.store.begin() as session:
+        mark_clip(session, broken, 1, ClipState.DONE)
+    again = homer("retry", "film", "--clip", "1", "--clip", "2", "--direct")
+    assert again.exit_code == 0, again.stderr
+    assert states(desk, broken) == ["done"] * 4
+    nothing = homer("retry", "film", "--clip", "1", "--clip", "2", "--direct")
+    assert nothing.exit_code == 2
+    assert "clip 1 of film has not failed (failed: none)" in nothing.stderr
+
+
+def test_a_file_that_is_gone_or_another_one_by_now_is_told(
+    desk: Desk, broken: str, film: Path
+) -> None:
+    aside = film.rename(film.with_name("aside.mp4"))
+    with pytest.raises(InputError, match=r"film\.mp4 any more: put it back"):
+        to_retry(desk.store, broken)
+    make_video(film, seconds=1.0)
+    with pytest.raises(InputError, match="is another file by now"):
+        to_retry(desk.store, broken)
+    aside.replace(film)
+    assert video_id(film) == broken
+    assert to_retry(desk.store, broken, [2]).indices == (2,)
+
+
+def test_what_was_made_from_captions_cannot_be_watched_again(store: Store) -> None:
+    with store.begin() as session:
+        video = Video(id="a" * 16, title="lecture", path=None, duration_ms=30_000)
+        add_video(session, video, [clip(0)], {})
+    with pytest.raises(InputError, match="made from captions"):
+        to_retry(store, "lecture")
+    with pytest.raises(NotFound):
+        to_retry(store, "nothing")
+
+
+def test_a_clip_that_fails_again_says_why_and_is_left(
+    desk: Desk, broken: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from flows.watching import ClipLeft
+
+    def never(*_told: Any) -> None:
+        raise ClipLeft("still away")
+
+    monkeypatch.setattr("flows.watching.perceive", never)
+    done = homer("retry", "film", "--clip", "1", "--direct")
+    assert done.exit_code == 4
+    assert "clip 1 failed: still away" in done.stderr
+    assert states(desk, broken)[1] == "failed"

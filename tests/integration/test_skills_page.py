@@ -1,0 +1,204 @@
+"""The skills page: what was learned, from what, how it was used; and verdicts on answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from domain.asking import Mode
+from domain.skills import Judged, Policy, Tone
+from skills.learn import judge, judgement, waiting
+from skills.shelf import find_skill, page_of_skills, put_in
+from skills.usage import page_of_sources, page_of_uses, record_of
+from store.database import Store
+from store.queries import skills as stored
+from tests.support.machine import VIDEO, watched
+from tests.support.many_answers import TYPE, a_run, fill_answers
+from tests.support.pages import EVIL, LONG, RTL, app_over, open_page, press, words
+from tests.support.skills import a_skill
+
+
+@pytest.fixture
+def shelf(store: Store, monkeypatch: pytest.MonkeyPatch, tampered: None) -> Iterator[Store]:
+    with app_over(store, monkeypatch):
+        yield store
+
+
+@pytest.fixture
+def learned(shelf: Store) -> Store:
+    """Sixty answers over a hundred days, and two skills that all of them were given."""
+    watched(shelf)
+    fill_answers(shelf, 60, skills=2)
+    return shelf
+
+
+def charts(page: AppTest) -> list[str]:
+    """What the charts of a page say to whoever does not see them."""
+    return [one.proto.alt for one in page.get("vega_lite_chart")]
+
+
+def test_without_skills_it_says_how_to_get_some(shelf: Store) -> None:
+    told = words(open_page("skills"))
+    assert "No skill was learned yet" in told
+    assert "homer skills learn" in told
+    assert "No skill has these words" in words(open_page("skills", q="zebra"))
+
+
+def test_skills_are_listed_with_what_they_are_for_and_their_use(learned: Store) -> None:
+    told = words(open_page("skills"))
+    assert "advice-0" in told
+    assert "Questions about what happened first, next or last" in told
+    assert "version 1, topic mode, positive, given to 60 questions, in use" in told
+    assert "60 judged answers are still to be learned from" in told
+
+
+def test_a_skill_is_shown_with_all_that_it_says(shelf: Store) -> None:
+    first = a_skill(tone=Tone.CAUTIONARY, instructions=("Look twice.",))
+    second = a_skill(policy=Policy(modes=(Mode.EVENT, Mode.VIDEO), split=False))
+    put_in(shelf, [first])
+    put_in(shelf, [second])
+    told = words(open_page("skills", skill="order-of-events"))
+    assert "version 2, topic mode, positive, in use" in told
+    assert "**Triggers:** before, after, order" in told
+    assert "- Find both events first, then compare their times." in told
+    assert "search in the order event, video; leave the question whole" in told
+    assert "Earlier versions: 1" in told
+    assert "- Look twice." in told
+    assert "a person wrote it, or" in told
+    assert "No question was like it yet" in told
+
+
+def test_use_and_success_have_words_beside_the_chart(learned: Store) -> None:
+    page = open_page("skills", skill="advice-0")
+    used, went = charts(page)
+    assert "Given to 60 questions between 2025-12-29 and 2026-04-06, shown by week." in used
+    assert "40 of 60 judged answers were right (67%); 67% of all" in went
+    table = page.table[0].value
+    assert list(table["given"].astype(int)) == [
+        one.given for one in record_of(learned, "advice-0").tallies
+    ]
+    assert table["share right"].iloc[0].endswith("%")
+    assert used in words(page)
+
+
+def test_answers_that_nobody_judged_make_no_curve(shelf: Store) -> None:
+    watched(shelf)
+    fill_answers(shelf, 6, skills=1)
+    for n in range(6):
+        judge(shelf, Judged(trajectory=a_run(n), question_type=TYPE, right=None))
+    page = open_page("skills", skill="advice-0")
+    assert len(charts(page)) == 1
+    assert "No answer to these questions was judged yet" in words(page)
+
+
+def test_trajectories_are_linked_a_page_at_a_time(learned: Store) -> None:
+    page = open_page("skills", skill="advice-1")
+    links = [one.proto for one in page.get("page_link")]
+    mine = [one.query_string for one in links if "Who opens door 59" in one.label]
+    assert mine == [f"trajectory={a_run(59)}"]
+    told = words(page)
+    assert "1 to 10 of 60" in told
+    assert "2026-04-09 20:00 UTC, right" in told
+    later = words(open_page("skills", skill="advice-1", uses=6))
+    assert "51 to 60 of 60" in later
+    assert "Who opens door 0?" in later
+    # It was learned from eight others.
+    assert [one.trajectory for one in page_of_sources(learned, "advice-1", 0, 99)[0]] == [
+        a_run(n) for n in range(15, 7, -1)
+    ]
+    found, total = page_of_uses(learned, "advice-1", 58, 10)
+    assert (total, [one.trajectory for one in found]) == (60, [a_run(1), a_run(0)])
+
+
+def test_a_skill_is_banned_and_used_again(learned: Store) -> None:
+    page = press(open_page("skills", skill="advice-0"), "Ban it")
+    assert find_skill(learned, "advice-0").banned
+    assert "no question is given it" in words(page)
+    assert "banned" in words(open_page("skills"))
+    press(page, "Use it again")
+    assert not find_skill(learned, "advice-0").banned
+    assert "in use" in words(page)
+
+
+def test_a_skill_that_is_not_there_is_one_message(learned: Store) -> None:
+    page = open_page("skills", skill=EVIL)
+    assert "there is no skill" in page.error[0].value
+    assert "All skills" in words(page)
+
+
+def test_many_skills_are_shown_a_page_at_a_time_and_searched(shelf: Store) -> None:
+    put_in(shelf, [a_skill(f"advice-{n:02d}") for n in range(60)])
+    put_in(shelf, [a_skill("counting", description="Questions that ask how many there are")])
+    assert "26 to 50 of 61" in words(open_page("skills", page=2))
+    assert "51 to 61 of 61" in words(open_page("skills", page=9))
+    found, total = page_of_skills(shelf, 0, 25, "HOW MANY")
+    assert ([one.skill.name for one in found], total) == (["counting"], 1)
+    assert page_of_skills(shelf, 0, 25, "advice-5")[1] == 10
+    assert page_of_skills(shelf, 0, 25, "100%")[1] == 0
+
+
+def test_search_looks_at_the_latest_version_only(shelf: Store) -> None:
+    put_in(shelf, [a_skill(description="Questions about zebras")])
+    put_in(shelf, [a_skill(description="Questions about lions")])
+    assert page_of_skills(shelf, 0, 25, "zebra")[1] == 0
+    assert page_of_skills(shelf, 0, 25, "lion")[1] == 1
+
+
+@pytest.mark.parametrize("text", [EVIL, LONG[:290], RTL])
+def test_any_words_are_shown_as_words(shelf: Store, text: str) -> None:
+    # Code reviews what comes in; what lies in a database may have come otherwise.
+    with shelf.begin() as session:
+        stored.add(session, a_skill(description=text, triggers=(text,), instructions=(text,)))
+    for page in (open_page("skills"), open_page("skills", skill="order-of-events")):
+        assert text in words(page)
+        assert not any(one.allow_html for one in page.markdown)
+
+
+def test_an_answer_is_judged_and_the_verdict_taken_back(learned: Store) -> None:
+    judge(learned, Judged(trajectory=a_run(1), question_type=TYPE, right=None))
+    page = open_page("ask", trajectory=a_run(1))
+    assert "Is this answer right?" in words(page)
+    press(page, "Wrong")
+    assert judgement(learned, a_run(1)) is False
+    assert "Judged **wrong**." in words(page)
+    # Whoever opens it again, here or on the page of its steps, sees what was said.
+    other = open_page("trajectory", trajectory=a_run(1))
+    assert "Judged **wrong**." in words(other)
+    assert [b.disabled for b in other.button if b.label in ("Right", "Wrong")] == [False, True]
+    press(other, "Right")
+    assert judgement(learned, a_run(1)) is True
+    press(page, "Take the verdict back")
+    assert judgement(learned, a_run(1)) is None
+    assert "Is this answer right?" in words(page)
+
+
+def test_a_verdict_is_learned_from_by_the_kind_of_its_question(learned: Store) -> None:
+    before = waiting(learned)
+    judge(learned, Judged(trajectory=a_run(3), question_type=TYPE, right=None))
+    assert waiting(learned) == before - 1
+    press(open_page("trajectory", trajectory=a_run(3)), "Right")
+    assert waiting(learned) == before
+    with learned.begin() as session:
+        from store.queries.learning import judgement_of
+
+        found = judgement_of(session, a_run(3))
+    assert found == Judged(trajectory=a_run(3), question_type="fact", right=True)
+
+
+def test_a_search_without_an_answer_has_nothing_to_judge(learned: Store) -> None:
+    from store.queries.trajectories import end_trajectory
+
+    with learned.begin() as session:
+        end_trajectory(session, a_run(2), "failed", None, 0, 1.0)
+    told = words(open_page("trajectory", trajectory=a_run(2)))
+    assert "Is this answer right?" not in told
+
+
+def test_skills_of_a_video_that_is_gone_stay_with_no_use(learned: Store) -> None:
+    from memory.library import delete
+
+    delete(learned, VIDEO)
+    told = words(open_page("skills", skill="advice-0"))
+    assert "No question was like it yet" in told

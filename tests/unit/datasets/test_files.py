@@ -1,0 +1,249 @@
+"""Files of others: read as records with their places, and never from outside the folder."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyarrow import parquet
+from pydantic import ValidationError
+
+from domain.errors import InputError
+from evals.datasets.files import (
+    Published,
+    Seconds,
+    Several,
+    Words,
+    checked,
+    file_in,
+    inside,
+    json_of,
+    listed,
+    named,
+    records,
+    root_of,
+    video_in,
+)
+
+ROWS = [{"name": "a", "size": 1}, {"name": "b, c", "size": 2}]
+
+
+class Row(Published):
+    name: Words
+    kinds: Several = ()
+    at: Seconds = 0
+
+
+@pytest.mark.parametrize("ending", [".json", ".jsonl", ".parquet"])
+def test_records_keep_their_types(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"rows{ending}"
+    if ending == ".parquet":
+        parquet.write_table(pyarrow.Table.from_pylist(ROWS), path)
+    else:
+        path.write_text(json.dumps(ROWS) if ending == ".json" else "\n".join(map(json.dumps, ROWS)))
+    found = list(records(path))
+    assert [row for _, row in found] == ROWS
+    assert [place.rpartition(" ")[2] for place, _ in found] == ["1", "2"]
+    assert all(place.startswith(str(path)) for place, _ in found)
+
+
+def test_a_table_is_words_and_its_places_are_lines(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text('\ufeffname,size\na,1\n"b,\nc",\n', encoding="utf-8")
+    assert list(records(path)) == [
+        (f"{path}, line 2", {"name": "a", "size": "1"}),
+        (f"{path}, line 4", {"name": "b,\nc"}),
+    ]
+
+
+def test_a_table_may_have_tabs(tmp_path: Path) -> None:
+    path = tmp_path / "rows.tsv"
+    path.write_text("name\tsize\na, b\t1\n")
+    assert [row for _, row in records(path)] == [{"name": "a, b", "size": "1"}]
+
+
+def test_a_line_with_too_many_cells_keeps_the_named_ones(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("name\na,b,c\n")
+    (record,) = records(path)
+    assert checked(Row, record).name == "a"
+
+
+def test_empty_lines_are_no_records(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text('\n{"name": "a"}\n  \n{"name": "b"}\n\n')
+    assert [place for place, _ in records(path)] == [f"{path}, line 2", f"{path}, line 4"]
+
+
+def test_line_separators_within_a_line_part_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"name": "a\u2028b\x85c"}\n', encoding="utf-8")
+    assert [row for _, row in records(path)] == [{"name": "a\u2028b\x85c"}]
+
+
+@pytest.mark.parametrize("name", ["rows.xml", "rows", "rows.json.bak"])
+def test_what_is_no_file_of_records_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(InputError, match=r"is none of \.json"):
+        records(tmp_path / name)
+
+
+def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+    for name in ("gone.json", "gone.jsonl", "gone.csv", "gone.parquet"):
+        with pytest.raises(InputError, match="gone"):
+            list(records(tmp_path / name))
+
+
+@pytest.mark.parametrize("data", ["", "{", "[1,", "nul", '{"a": 1}{', "[" * 100_000])
+def test_broken_json_is_told(tmp_path: Path, data: str) -> None:
+    (tmp_path / "rows.json").write_text(data)
+    with pytest.raises(InputError, match=r"rows\.json is no JSON"):
+        json_of(tmp_path / "rows.json")
+
+
+@pytest.mark.parametrize("found", [{}, "a", None, 3])
+def test_a_list_is_a_list(found: Any) -> None:
+    with pytest.raises(InputError, match=r"x\.json is no list"):
+        listed(found, "x.json")
+
+
+@pytest.mark.parametrize("found", [[], "a", None, 3])
+def test_an_object_is_an_object(found: Any) -> None:
+    with pytest.raises(InputError, match=r"x\.json is no object"):
+        named(found, "x.json")
+
+
+def test_members_of_an_object_are_placed_by_name() -> None:
+    assert list(named({"hall": 1}, "x.json")) == [("hall", ("x.json, hall", 1))]
+
+
+@pytest.mark.parametrize(
+    ("row", "told"),
+    [
+        ({}, "here: name: Field required"),
+        ({"name": ["a"]}, "here: name: "),
+        ({"name": True}, "here: name: "),
+        ({"name": "a", "kinds": [1]}, r"here: kinds\.0: "),
+        ({"name": "a", "at": float("nan")}, "here: at: "),
+        ({"name": "a", "at": float("inf")}, "here: at: "),
+        ({"name": "a", "at": -1}, "here: at: "),
+        ([], "here: the record: "),
+    ],
+)
+def test_a_wrong_field_is_named(row: Any, told: str) -> None:
+    with pytest.raises(InputError, match=told) as error:
+        checked(Row, ("here", row))
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("given_", "name", "kinds"),
+    [
+        ({"name": 7}, "7", ()),
+        ({"name": None}, "", ()),
+        ({"name": 1.5, "kinds": "one"}, "1.5", ("one",)),
+        ({"name": "a", "kinds": None}, "a", ()),
+        ({"name": "a", "kinds": ["x", "y"], "unknown": 1}, "a", ("x", "y")),
+    ],
+)
+def test_words_may_be_numbers_and_a_list_may_be_one(
+    given_: dict[str, Any], name: str, kinds: tuple[str, ...]
+) -> None:
+    row = checked(Row, ("here", given_))
+    assert (row.name, row.kinds) == (name, kinds)
+
+
+def test_a_record_is_a_value(tmp_path: Path) -> None:
+    with pytest.raises(ValidationError):
+        setattr(checked(Row, ("here", {"name": "a"})), *("name", "b"))
+
+
+def test_the_first_of_several_places_counts(tmp_path: Path) -> None:
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "x.json").touch()
+    assert file_in(tmp_path, "x.json", "deep/x.json") == tmp_path / "deep" / "x.json"
+    (tmp_path / "x.json").touch()
+    assert file_in(tmp_path, "x.json", "deep/x.json") == tmp_path / "x.json"
+    with pytest.raises(InputError, match=r"holds no y\.json or z\.json"):
+        file_in(tmp_path, "y.json", "z.json")
+
+
+def test_a_file_may_be_meant_itself(tmp_path: Path) -> None:
+    path = tmp_path / "mine.json"
+    path.touch()
+    assert file_in(path, "x.json") == path
+    assert (root_of(path), root_of(tmp_path)) == (tmp_path, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["../x", "a/../../x", "/x", "..", "a\\..\\..\\x", "", "a\0b"])
+def test_a_name_does_not_lead_out(tmp_path: Path, name: str) -> None:
+    for within in (inside, video_in):
+        with pytest.raises(InputError, match=r"here: .*leads out of the folder"):
+            within(tmp_path, name, "here")
+
+
+def test_a_folder_of_the_set_may_not_be_a_link_that_leads_out(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "talk.mp4").touch()
+    (tmp_path / "set").mkdir()
+    (tmp_path / "set" / "videos").symlink_to(tmp_path / "out")
+    with pytest.raises(InputError, match="leads out"):
+        video_in(tmp_path / "set", "talk", "here", "videos")
+
+
+def test_the_folder_itself_may_be_a_link_and_links_within_are_followed(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real" / "talk.mp4").touch()
+    (tmp_path / "real" / "again.mp4").symlink_to(tmp_path / "real" / "talk.mp4")
+    (tmp_path / "set").symlink_to(tmp_path / "real")
+    assert video_in(tmp_path / "set", "again", "here", ".") == tmp_path / "set" / "again.mp4"
+
+
+def test_a_link_that_turns_in_a_circle_is_no_video(tmp_path: Path) -> None:
+    (tmp_path / "loop.mp4").symlink_to("loop.mp4")
+    assert video_in(tmp_path, "loop", "here", ".") is None
+
+
+@pytest.mark.parametrize(
+    ("there", "name", "found"),
+    [
+        ("a.mp4", "a", "a.mp4"),
+        ("a.MP4", "a", "a.MP4"),
+        ("v/a.webm", "a", "v/a.webm"),
+        ("a.mkv", "a.mp4", None),
+        ("a.b.mp4", "a.b", "a.b.mp4"),
+        ("a", "a", None),
+        ("words.srt", "words.srt", "words.srt"),
+        ("a.mp4", "b", None),
+        ("v/deep/a.mp4", "deep/a.mp4", "v/deep/a.mp4"),
+    ],
+)
+def test_a_video_is_found_with_its_ending_or_without(
+    tmp_path: Path, there: str, name: str, found: str | None
+) -> None:
+    path = tmp_path / there
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch()
+    assert video_in(tmp_path, name, "here", "v", ".") == (tmp_path / found if found else None)
+
+
+def test_a_folder_is_no_video(tmp_path: Path) -> None:
+    (tmp_path / "a.mp4").mkdir()
+    assert video_in(tmp_path, "a", "here", ".") is None
+
+
+@given(name=st.text(max_size=300))
+def test_whatever_a_video_is_called_it_lies_within_or_is_not_there(
+    tmp_path_factory: pytest.TempPathFactory, name: str
+) -> None:
+    folder = tmp_path_factory.mktemp("set")
+    (folder / "a.mp4").touch()
+    try:
+        found = video_in(folder, name, "here", "videos", ".")
+    except InputError:
+        return
+    assert found is None or found.resolve().is_relative_to(folder.resolve())

@@ -1,0 +1,71 @@
+"""What a line of a benchmark says of its numbers."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import benchmarks.__main__
+from benchmarks.__main__ import NAMES, document
+from benchmarks.lines import Line, Taken, costs, exponent, faster, in_turn
+from benchmarks.startup import _until_round
+
+
+def _sized(size: float, ms: float) -> Line:
+    return Line("a search", Taken((ms,)), Taken((1.0,)), "numpy", ms, size=size)
+
+
+HELPERS = {"__main__", "lines", "machines"}
+ALONE = {"ingest", "patches"}
+"""Run by themselves: they print more than lines have room for."""
+
+
+def test_one_command_runs_every_benchmark_but_those_that_stand_alone() -> None:
+    every = {path.stem for path in Path(benchmarks.__main__.__file__).parent.glob("*.py")}
+    assert every - HELPERS - ALONE == set(NAMES)
+    assert all(callable(import_module(f"benchmarks.{name}").lines) for name in NAMES)
+
+
+def test_faster_is_judged_upwards_and_costs_downwards() -> None:
+    ours, slow = Taken((1.0, 2.0, 3.0)), Taken((6.0, 6.0, 6.0))
+    assert faster("it", ours, slow, "plain", 3.0).reached
+    assert not faster("it", ours, slow, "plain", 3.1).reached
+    assert costs("it", slow, ours, "plain", 3.0).reached
+    assert not costs("it", slow, ours, "plain", 2.9).reached
+    assert faster("it", ours, slow, "plain").reached is None
+
+
+def test_the_spread_is_half_the_distance_of_the_quartiles() -> None:
+    assert Taken((8.0, 9.0, 10.0, 11.0, 12.0)).spread == pytest.approx(0.1)
+    assert Taken((5.0,)).spread == 0.0
+
+
+def test_how_cost_grows_is_told_of_three_sizes() -> None:
+    grown = [_sized(10.0**n, 3.0 * 10.0 ** (n * 0.5)) for n in range(2, 5)]
+    assert exponent(grown) == pytest.approx(0.5)
+    assert exponent(grown[:2]) is None
+
+
+def test_ways_are_run_in_turns() -> None:
+    order: list[str] = []
+    one, other = in_turn(lambda: order.append("a"), lambda: order.append("b"), runs=3)
+    assert order == ["a", "b"] * 3
+    assert len(one.values) == len(other.values) == 3
+
+
+def test_a_bar_that_nothing_reaches_is_json_too() -> None:
+    line = faster("it", Taken((1.0,)), Taken((6.0,)), "plain", math.inf)
+    (row,) = json.loads(document([line]), parse_constant=pytest.fail)["lines"]
+    assert (row["bar"], row["reached"], row["ratio"]) == (None, False, 6.0)
+
+
+def test_the_first_round_is_waited_for_and_missed() -> None:
+    asked = [sys.executable, "-c", "print('searching'); print('  round 1: it looks')"]
+    assert _until_round(asked, {}) > 0
+    with pytest.raises(RuntimeError, match="no round was told of: no such video"):
+        _until_round([sys.executable, "-c", "print('no such video')"], {})

@@ -1,0 +1,289 @@
+"""Passwords, sessions and tries: what is kept, how long, and how often."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from domain.errors import InputError, SetupError
+from store.home import Home
+from ui.door import password as door
+from ui.door.oidc import Oidc, configured, secrets_of
+from ui.door.password import (
+    FILE,
+    VARIABLE,
+    hashed,
+    keep,
+    kept,
+    matches,
+    place_of,
+    remove,
+    take_given,
+)
+from ui.door.sessions import LASTS_S, Sessions, Throttle
+from ui.door.signin import within
+from ui.door.ways import NAMES, is_loopback, ways_in
+
+WORD = "correct horse"
+AUTH = """
+[auth]
+redirect_uri = "http://localhost:8501/oauth2callback"
+cookie_secret = "a secret that is long enough"
+"""
+PROVIDER = 'client_id = "homer"\nclient_secret = "x"\nserver_metadata_url = "http://x"\n'
+
+
+class Clock:
+    """A clock that a test winds."""
+
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
+    for name in (VARIABLE, FILE, NAMES):
+        monkeypatch.delenv(name, raising=False)
+    return Home(tmp_path / "home").make()
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@settings(max_examples=10)
+@given(st.text(max_size=40), st.text(max_size=40))
+def test_a_hash_fits_its_own_password_only(one: str, other: str) -> None:
+    stored = hashed(one)
+    assert matches(stored, one)
+    assert matches(stored, other) == (one == other)
+    assert hashed(one) != stored
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [None, "", "x", WORD, "scrypt$1$2$3", "scrypt$a$8$1$eA==$eA==", "scrypt$3$8$1$eA==$eA==",
+     "scrypt$16384$8$1$eA==$", "md5$16384$8$1$eA==$eA=="],
+)  # fmt: skip
+def test_nonsense_in_its_place_lets_nobody_in(stored: str | None) -> None:
+    assert not matches(stored, "")
+    assert not matches(stored, WORD)
+
+
+def test_only_a_hash_is_kept_and_only_its_owner_reads_it(place: Home) -> None:
+    keep(place, WORD)
+    found = place_of(place)
+    assert WORD not in found.read_text()
+    assert stat.S_IMODE(found.stat().st_mode) == 0o600
+    assert matches(kept(place), WORD)
+    assert remove(place)
+    assert not remove(place)
+    assert kept(place) is None
+
+
+def test_a_short_password_is_refused(place: Home) -> None:
+    with pytest.raises(InputError, match="at least 8"):
+        keep(place, "1234567")
+    assert kept(place) is None
+
+
+def test_the_environment_gives_a_password_once(
+    place: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(VARIABLE, WORD)
+    take_given(place)
+    assert VARIABLE not in os.environ
+    first = kept(place)
+    monkeypatch.setenv(VARIABLE, WORD)
+    take_given(place)
+    assert kept(place) == first
+    take_given(place)
+    assert matches(kept(place), WORD)
+
+
+def test_a_file_gives_a_password_by_its_first_line(
+    place: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "word"
+    path.write_text(f"{WORD}\r\nand more\n")
+    monkeypatch.setenv(FILE, str(path))
+    take_given(place)
+    assert matches(kept(place), WORD)
+    monkeypatch.setenv(FILE, str(tmp_path / "none"))
+    with pytest.raises(InputError, match="cannot be read"):
+        take_given(place)
+
+
+def test_a_session_ends_with_its_time_its_password_and_when_it_is_signed_out(clock: Clock) -> None:
+    known = Sessions(clock)
+    token = known.begin("hash")
+    assert known.holds(token, "hash")
+    assert not known.holds(token, "another hash")
+    assert not known.holds(token, None)
+    assert not known.holds("", "")
+    assert not known.holds(token + "x", "hash")
+    clock.now += LASTS_S
+    assert not known.holds(token, "hash")
+    other = known.begin("hash")
+    known.end(other)
+    assert not known.holds(other, "hash")
+    assert token not in str(vars(known))
+
+
+def test_whoever_fails_five_times_waits_and_nobody_else(clock: Clock) -> None:
+    throttle = Throttle(clock=clock)
+    assert [throttle.wait("1.2.3.4") for _ in range(5)] == [0] * 5
+    assert throttle.wait("1.2.3.4") == pytest.approx(60)
+    clock.now += 20
+    assert throttle.wait("1.2.3.4") == pytest.approx(40)
+    assert throttle.wait("1.2.3.5") == 0
+    clock.now += 40
+    assert throttle.wait("1.2.3.4") == 0
+
+
+def test_who_gets_in_begins_anew(clock: Clock) -> None:
+    throttle = Throttle(clock=clock)
+    for _ in range(5):
+        throttle.wait("a")
+    throttle.forgive("a")
+    assert throttle.wait("a") == 0
+
+
+def test_many_addresses_of_one_network_are_one_and_all_together_have_a_limit(clock: Clock) -> None:
+    throttle = Throttle(clock=clock)
+    waits = [throttle.wait(f"2001:db8:0:1::{n:x}") for n in range(7)]
+    assert [bool(one) for one in waits] == [False] * 5 + [True] * 2
+    crowd = Throttle(clock=clock)
+    waits = [crowd.wait(f"10.0.{n}.1") for n in range(70)]
+    assert sum(not one for one in waits) == 60
+
+
+@pytest.mark.parametrize(
+    ("host", "here"),
+    [
+        ("127.0.0.1", True),
+        ("127.9.9.9", True),
+        ("::1", True),
+        ("localhost", True),
+        ("0.0.0.0", False),
+        ("::", False),
+        ("192.0.2.7", False),
+        ("localhost.example", False),
+        ("", False),
+    ],
+)
+def test_what_only_this_machine_reaches(host: str, here: bool) -> None:
+    assert is_loopback(host) == here
+
+
+def test_beyond_this_machine_one_has_to_sign_in(place: Home) -> None:
+    assert not ways_in(place, "127.0.0.1").closed
+    with pytest.raises(SetupError, match=r"everybody who can reach 0\.0\.0\.0.*homer password"):
+        ways_in(place, "0.0.0.0")
+    keep(place, WORD)
+    for host in ("0.0.0.0", "127.0.0.1"):
+        assert ways_in(place, host).password
+    assert ways_in(place, "0.0.0.0").names == ()
+    assert "localhost" in ways_in(place, "127.0.0.1").names
+
+
+def test_a_name_that_a_proxy_leads_in_by_is_beyond_this_machine(
+    place: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(NAMES, "homer.example, two.example")
+    with pytest.raises(SetupError, match=r"homer\.example"):
+        ways_in(place, "127.0.0.1")
+    keep(place, WORD)
+    assert ways_in(place, "127.0.0.1").names[-2:] == ("homer.example", "two.example")
+
+
+def secrets(place: Home, text: str) -> None:
+    secrets_of(place).parent.mkdir(exist_ok=True)
+    secrets_of(place).write_text(text)
+
+
+def test_providers_are_read_from_streamlits_secrets(place: Home) -> None:
+    assert configured(place) is None
+    secrets(place, "[other]\nx = 1\n")
+    assert configured(place) is None
+    secrets(place, f'{AUTH}{PROVIDER}[homer]\nusers = ["Ada@Example.org"]\n')
+    assert configured(place) == Oidc(("default",), frozenset({"ada@example.org"}))
+    secrets(place, f"{AUTH}[auth.google]\n{PROVIDER}[auth.okta]\n{PROVIDER}")
+    assert configured(place) == Oidc(("google", "okta"), frozenset())
+    assert ways_in(place, "0.0.0.0").closed
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("[auth", "cannot be read"),
+        ("[auth]\n", "redirect_uri, cookie_secret"),
+        (AUTH, "a provider: client_id"),
+    ],
+)
+def test_secrets_that_are_not_whole_are_told(place: Home, text: str, told: str) -> None:
+    secrets(place, text)
+    with pytest.raises(SetupError, match=told):
+        ways_in(place, "0.0.0.0")
+
+
+def test_without_authlib_it_is_said_what_to_install(
+    place: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secrets(place, AUTH + PROVIDER)
+    monkeypatch.setattr("ui.door.oidc.find_spec", lambda _name: None)
+    with pytest.raises(SetupError, match="pip install"):
+        ways_in(place, "0.0.0.0")
+
+
+def test_only_those_come_in_who_are_named() -> None:
+    ada = {"is_logged_in": True, "provider": "default", "email": "Ada@example.org"}
+    everybody, few = (Oidc(("default",), frozenset(u)) for u in ((), ("ada@example.org",)))
+    assert everybody.may(ada)
+    assert few.may(ada)
+    assert everybody.may(ada | {"email": "eve@example.org"})
+    for other in (
+        {"email": "eve@example.org"},
+        {"email_verified": False},
+        {"email": None},
+        {"is_logged_in": False},
+        {"provider": "other"},
+    ):
+        assert not few.may(ada | other)
+    assert not everybody.may({})
+
+
+@given(st.text(max_size=50))
+def test_one_is_led_only_within_the_app(wanted: str) -> None:
+    found = within(wanted)
+    assert found.startswith("/")
+    assert not found.startswith(("//", "/\\"))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "led"),
+    [
+        ("/library?q=a b", "/library?q=a b"),
+        ("https://evil.example", "/"),
+        ("//evil.example", "/"),
+        ("/\\evil.example", "/"),
+        ("/\t/evil.example", "/"),
+        ("/sign-out", "/"),
+        ("", "/"),
+    ],
+)
+def test_where_one_is_led_after_signing_in(wanted: str, led: str) -> None:
+    assert within(wanted) == led
+
+
+def test_the_cost_of_a_try_is_not_small() -> None:
+    n, r, _p = door.COST
+    assert 128 * n * r >= 32 * 2**20

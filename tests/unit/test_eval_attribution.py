@@ -1,0 +1,70 @@
+"""Why an answer is wrong: one label each, by what was remembered and what was found."""
+
+from __future__ import annotations
+
+import pytest
+
+from domain.asking import Answer, Evidence, Mode
+from domain.evaluation import Fault
+from domain.time import TimeSpan
+from domain.trajectory import Ended, Retrieved
+from evals.attribution import fault_of, holds, reference
+from evals.dataset import EvalQuestion
+
+VIDEO, OTHER = "a" * 16, "b" * 16
+ASKED = EvalQuestion(
+    id="1",
+    video="clip",
+    question="What does Ann carry?",
+    options=("a wooden violin", "a brass lantern"),
+    answer="B",
+    spans=(TimeSpan.of(30_000, 40_000),),
+)
+HELD = ["Ann carries a lantern of brass"]
+
+
+def found(ref: str = "m1", video: str = VIDEO, at: int = 35_000) -> Retrieved:
+    one = Evidence(ref=ref, video=video, span=TimeSpan.of(at, at + 9), text="x", score=0.5)
+    return Retrieved(round=1, mode=Mode.VIDEO, query="Ann carries", evidence=(one,))
+
+
+@pytest.mark.parametrize(
+    ("remembered", "event", "fault"),
+    [
+        ([], found(), Fault.ABSENT),
+        (["Ann is in a room"], found(), Fault.COARSE),
+        (["Ann is in a room"], found(at=0), Fault.COARSE),
+        (HELD, found(at=0), Fault.LOCALISATION),
+        (HELD, found(video=OTHER), Fault.LOCALISATION),
+        (HELD, found(ref="s1"), Fault.LOCALISATION),
+        (HELD, found(), Fault.SYNTHESIS),
+        (HELD, found(ref="k3"), Fault.SYNTHESIS),
+    ],
+)
+def test_each_fault_is_told_by_what_was_remembered_and_found(
+    remembered: list[str], event: Retrieved, fault: Fault
+) -> None:
+    assert fault_of(ASKED, VIDEO, [event], remembered) is fault
+
+
+def test_what_the_last_look_came_upon_counts_as_found() -> None:
+    answer = Answer(text="A", confidence=0.1, retrieved=found().evidence)
+    end = Ended(state="done", why="", answer=answer, rounds=1, tokens=0)
+    assert fault_of(ASKED, VIDEO, [end], HELD) is Fault.SYNTHESIS
+
+
+def test_without_marked_spans_nothing_can_be_told() -> None:
+    bare = ASKED.model_copy(update={"spans": ()})
+    assert fault_of(bare, VIDEO, [found()], HELD) is Fault.UNKNOWN
+    assert str(Fault.UNKNOWN) == "cannot be told"
+
+
+def test_the_reference_is_the_right_options_words() -> None:
+    assert reference(ASKED) == "a brass lantern"
+    assert reference(ASKED.model_copy(update={"options": (), "answer": "a lantern"})) == "a lantern"
+
+
+def test_half_of_the_words_are_enough_whatever_their_endings() -> None:
+    assert holds(["two lanterns"], "a brass lantern")
+    assert not holds(["two violins"], "a brass lantern")
+    assert holds(["anything"], "it is not so")

@@ -1,0 +1,271 @@
+"""What rows come to: figures, tables, pairs, curves, and pages that nothing can break out of."""
+
+from __future__ import annotations
+
+import csv
+import io
+from datetime import UTC, datetime
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from domain.evaluation import WITH, WITHOUT, Fault, Part, Protocol, RunSettings
+from domain.settings import Stage
+from evals.export import as_csv, as_page
+from evals.layout import headline, percent, points, tables
+from evals.paired import changes, effect, mcnemar
+from evals.report import report
+from evals.tables import QuestionRow, RunLine, RunReport, figure
+from store.queries.evaluations import StoredRun
+from tests.support.evaluated import run_settings
+
+NOW = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
+WHOLE = str(Stage.WHOLE)
+
+
+def row(name: str, right: bool | None = True, **more: Any) -> QuestionRow:
+    given: dict[str, Any] = {
+        "arm": WHOLE,
+        "part": Part.TEST,
+        "batch": 0,
+        "id": name,
+        "video": "clip",
+        "types": ("who",),
+        "question": "Who sings?",
+        "options": (),
+        "reference": "Ann",
+        "answer": "Bob",
+        "option": "",
+        "right": right,
+        "judge": "options",
+        "why": "because",
+        "cited": None,
+        "top": None,
+        "iou": None,
+        "near": None,
+        "fault": None,
+        "failed": False,
+        "rounds": 2,
+        "tokens": 10,
+        "seconds": 0.5,
+        "cost_usd": 0.25,
+        "skills": (),
+        "leaked": (),
+        "trajectory": f"t-{name}",
+    }
+    return QuestionRow(**(given | more))
+
+
+def made(
+    rows: list[QuestionRow],
+    protocol: Protocol = Protocol.NONE,
+    shelves: dict[int, Any] | None = None,
+    state: str = "done",
+    stages: tuple[Stage, ...] = (Stage.WHOLE,),
+    settings: RunSettings | None = None,
+) -> RunReport:
+    settings = settings or run_settings(protocol=protocol, stages=stages, questions=len(rows))
+    stored = StoredRun("run", settings, state, "", NOW, None, len(rows), len(rows))
+    line = RunLine(
+        name="run",
+        dataset="own",
+        profile="local",
+        protocol=protocol,
+        state=state,
+        note="",
+        began_at=NOW,
+        ended_at=None,
+        questions=len(rows),
+        planned=len(rows),
+        judged=len(rows),
+    )
+    return report(stored, line, rows, shelves or {}, 1.5)
+
+
+def test_an_unjudged_answer_is_neither_right_nor_wrong_and_said_to_be_so() -> None:
+    found = made([row("1"), row("2", False), row("3", None, why="nobody to judge")])
+    head = found.headline
+    assert (head.questions, head.unjudged) == (3, 1)
+    assert head.right is not None
+    assert (head.right.value, head.right.of) == (0.5, 2)
+    assert any("unjudged: nobody to judge" in remark for remark in found.remarks)
+    assert "50.0 (0-100) % right of 2 judged" in headline(found)
+
+
+def test_questions_without_a_verdict_are_not_counted() -> None:
+    found = made([row("1"), row("2", None, judge="")])
+    assert found.headline.questions == 1
+    assert found.headline.unjudged == 0
+
+
+def test_a_question_of_several_types_counts_for_each() -> None:
+    found = made([row("1", types=("a", "b")), row("2", False, types=("b",))])
+    shares = {one.type: one.right and one.right.value for one in found.scores}
+    assert shares == {"all": 0.5, "a": 1.0, "b": 0.5}
+
+
+def test_an_interval_holds_its_figure_and_is_the_same_every_time() -> None:
+    found = figure([1, 0, 1, 1, None])
+    assert found is not None
+    assert found.low <= found.value == 0.75 <= found.high
+    assert found == figure([1, 0, 1, 1])
+    assert figure([None]) is None
+    assert percent(None) == ""
+    assert percent(found) == "75.0 (50-100)"
+    assert points(figure([1, 0])) == "+50.0 (+0 to +100)"
+
+
+def test_usage_and_faults_are_by_arm() -> None:
+    rows = [row("1", False, fault=Fault.COARSE), row("2", rounds=4, cost_usd=0.75)]
+    found = made(rows)
+    (took,) = found.usage
+    assert (took.rounds, took.tokens, took.cost_usd, took.total_usd) == (3, 10, 0.5, 1)
+    assert found.faults == {WHOLE: {Fault.COARSE: 1}}
+
+
+def test_an_ablation_without_a_language_model_says_what_it_can_show() -> None:
+    stages = (Stage.ENTITY, Stage.WHOLE)
+    settings = run_settings(stages=stages, reasoner="local")
+    assert not any("concluded from all" in one for one in made([row("1")], stages=stages).remarks)
+    told = made([row("1")], stages=stages, settings=settings).remarks
+    assert any("concluded from all moments" in one for one in told)
+
+
+def test_an_ablation_has_a_row_for_each_stage_in_the_papers_order() -> None:
+    stages = tuple(Stage)
+    rows = [row("1", bool(n), arm=str(stage)) for n, stage in enumerate(stages)]
+    found = made(rows, stages=stages)
+    assert [one.arm for one in found.ablation] == list(map(str, stages))
+    assert [one.right and one.right.value for one in found.ablation] == [0, 1, 1, 1]
+    (table,) = [one for one in tables(found) if one.title.startswith("How much")]
+    assert [cells[0] for cells in table.rows] == [
+        "entity graph",
+        "+ event nodes",
+        "+ edges",
+        "+ perceptual buffer",
+    ]
+
+
+SHELVES = {
+    -1: {"in_use": {"old": 1}, "banned": []},
+    0: {"in_use": {"new": 1}, "banned": ["old"]},
+}
+
+
+def learned() -> list[QuestionRow]:
+    learn = [row(f"l{n}", n > 1, arm=WITH, part=Part.LEARN, skills=("old",)) for n in range(4)]
+    test = [row(f"t{n}", arm=WITH, batch=1, skills=("new",)) for n in range(4)]
+    return [*learn, *test, *(row(f"t{n}", n > 1, arm=WITHOUT, batch=1) for n in range(4))]
+
+
+def test_a_run_that_learns_shows_both_curves_and_the_paired_effect() -> None:
+    found = made(learned(), Protocol.SPLIT, SHELVES)
+    assert found.main == WITH
+    told = {(p.arm, p.part, p.batch): p for p in found.curve}
+    assert set(told) == {
+        (WITH, Part.LEARN, 0),
+        (WITH, Part.TEST, 1),
+        (WITHOUT, Part.TEST, 1),
+    }
+    tested = told[WITH, Part.TEST, 1]
+    assert (tested.given, tested.in_use, tested.right and tested.right.value) == (1.0, 1, 1.0)
+    assert told[WITHOUT, Part.TEST, 1].given == 0
+    assert found.effect is not None
+    assert (found.effect.first, found.effect.second) == (WITHOUT, WITH)
+    assert (found.effect.better, found.effect.worse) == (2, 0)
+    assert found.effect.difference is not None
+    assert found.effect.difference.value == 0.5
+    uses = {one.name: one for one in found.skills}
+    assert (uses["old"].since, uses["old"].banned_after, uses["old"].given) == (-1, 0, 4)
+    assert (uses["new"].since, uses["new"].banned_after, uses["new"].given) == (0, None, 4)
+
+
+def test_what_is_learned_from_is_not_in_the_headline() -> None:
+    found = made(learned(), Protocol.SPLIT, SHELVES)
+    assert found.headline.questions == 4
+    assert found.headline.right is not None
+    assert found.headline.right.value == 1.0
+
+
+def test_the_online_protocol_is_labelled_and_a_leak_is_told() -> None:
+    online = made(learned(), Protocol.ONLINE, SHELVES)
+    assert any("Online protocol: it learned from" in one for one in online.remarks)
+    leaked = [row("t", arm=WITH, skills=("s",), leaked=("s",))]
+    told = made(leaked, Protocol.SPLIT).remarks
+    assert any("1 tested questions had a skill that was learned from" in one for one in told)
+
+
+def test_a_run_that_is_not_done_says_so_first() -> None:
+    assert made([row("1")], state="broken off").remarks[0] == "The run is broken off."
+
+
+@pytest.mark.parametrize(
+    ("better", "worse", "p"), [(0, 0, 1.0), (1, 0, 1.0), (6, 0, 0.03125), (5, 1, 0.21875)]
+)
+def test_mcnemars_exact_test(better: int, worse: int, p: float) -> None:
+    assert mcnemar(better, worse) == pytest.approx(p)
+    assert mcnemar(worse, better) == pytest.approx(p)
+
+
+def test_only_the_same_question_judged_twice_is_a_pair() -> None:
+    before = [row("1", False), row("2"), row("3", None), row("4", question="Who sang?")]
+    after = [row("1"), row("2", False), row("3"), row("4"), row("5")]
+    found = effect("a", "b", before, after)
+    assert found is not None
+    assert (found.questions, found.better, found.worse) == (2, 1, 1)
+    assert [(one.id, one.better) for one in changes(before, after)] == [("2", False), ("1", True)]
+    assert effect("a", "b", before, []) is None
+
+
+class Text(HTMLParser):
+    """Reads a page's words and its elements."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words: list[str] = []
+        self.tags: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        assert not any(name.startswith("on") or name in ("src", "href") for name, _ in attrs)
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+
+@given(st.text(st.characters(codec="utf-8"), max_size=30))
+def test_a_page_shows_words_as_words_whatever_they_are(words: str) -> None:
+    evil = f"<script>alert(1)</script>{words}$title"
+    rows = [row("1", False, question=evil, answer=evil, why=evil, types=(evil,), id=evil)]
+    page = as_page(made(rows), rows)
+    read = Text()
+    read.feed(page)
+    assert "script" not in read.tags
+    assert any("<script>alert(1)</script>" in one for one in read.words)
+
+
+def test_a_page_has_every_table_and_draws_the_curve() -> None:
+    rows = learned()
+    page = as_page(made(rows, Protocol.SPLIT, SHELVES), rows)
+    for table in tables(made(rows, Protocol.SPLIT, SHELVES)):
+        assert f"<caption>{table.title}" in page.replace("&#x27;", "'")
+    assert page.count("<polyline") == 2
+    assert "http" not in page.replace("http-equiv", "")
+
+
+@given(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=20)))
+def test_csv_gives_back_what_it_was_given(texts: list[str]) -> None:
+    rows = [row(str(n), question=text) for n, text in enumerate(texts)]
+    read = list(csv.DictReader(io.StringIO(as_csv(rows), newline="")))
+    said = [one["question"] for one in read]
+    assert [one.removeprefix("'") for one in said] == [text.removeprefix("'") for text in texts]
+    assert not any(one.startswith(("=", "+", "-", "@")) for one in said)
+
+
+def test_csv_has_every_field() -> None:
+    (read,) = csv.DictReader(io.StringIO(as_csv([row("1", None, skills=("a", "b"))])))
+    assert set(read) == set(QuestionRow.model_fields)
+    assert (read["right"], read["skills"], read["cost_usd"]) == ("", "a | b", "0.25")

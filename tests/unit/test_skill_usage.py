@@ -1,0 +1,35 @@
+"""How finely use is told, and what could be expected of the questions that had a skill."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skills.usage import expected, unit_for
+from store.queries.skill_use import Share
+
+BEGUN = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("days", "unit"), [(0, "day"), (60, "day"), (61, "week"), (400, "week"), (401, "month")]
+)
+def test_long_use_is_told_coarsely(days: int, unit: str) -> None:
+    assert unit_for(BEGUN, BEGUN + timedelta(days=days)) == unit
+
+
+def test_each_type_counts_by_what_is_usual_of_it() -> None:
+    every = {"who": Share(10, 9), "why": Share(10, 1)}
+    assert expected({"who": Share(2, 0)}, every) == pytest.approx(1.8)
+    assert expected({"who": Share(1, 1), "why": Share(1, 1)}, every) == pytest.approx(1.0)
+    assert expected({}, every) == 0
+
+
+@given(st.dictionaries(st.text(), st.tuples(st.integers(1, 50), st.integers(0, 50))))
+def test_what_all_did_is_what_is_expected_of_all(every: dict[str, tuple[int, int]]) -> None:
+    shares = {kind: Share(judged, min(judged, right)) for kind, (judged, right) in every.items()}
+    rights = sum(one.right for one in shares.values())
+    assert expected(shares, shares) == pytest.approx(rights)

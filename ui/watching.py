@@ -1,0 +1,160 @@
+"""What is being watched: adding videos, how far each is, pausing, going on after a stop."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import streamlit as st
+
+from domain.errors import HomerError
+from flows.deleting import drop_unwatched
+from flows.ends import Stage
+from flows.jobs import Job, Jobs
+from flows.uploads import keep_upload
+from flows.watching import is_watched
+from memory.shelf import Shelved, being_watched, pace, seconds_left
+from models.profile import profile_names
+from store.database import Store
+from ui.desk import PageDesk, page_desk
+from ui.faults import complain, guarded
+from ui.paging import SIZE
+from ui.times import lasting
+from ui.words import plain
+
+LOOK_S = 2.0
+"""Seconds between looks at what is being watched."""
+
+TOLD = "told of the library"
+"""What is said once, when the page is drawn the next time."""
+
+BEFORE = "watched before"
+
+STAGES = {
+    Stage.WATCHING: "being watched",
+    Stage.DONE: "watched",
+    Stage.PAUSED: "paused",
+    Stage.FAILED: "ended with errors",
+    Stage.KILLED: "stopped before its end",
+}
+
+
+def add_videos(desk: PageDesk, jobs: Jobs) -> None:
+    """The form for adding files and folders."""
+    with st.expander("Add a video", expanded=False):
+        with st.form("add", border=False):
+            path = st.text_input(
+                "File or folder on this machine", placeholder="/home/me/Videos/talk.mp4"
+            )
+            files = st.file_uploader("Or files from this browser", accept_multiple_files=True)
+            names = profile_names(desk.store.home.config)
+            at = names.index(desk.profile) if desk.profile in names else 0
+            profile = st.selectbox("Models", names, index=at)
+            direct = st.checkbox("Without Prefect's server", help="Plain calls: starts sooner.")
+            sent = st.form_submit_button("Watch", type="primary")
+        if not sent:
+            return
+        kept = [keep_upload(desk.store.home, f.name, f.getvalue()) for f in files or ()]
+        sources = [*kept, *([Path(path.strip())] if path.strip() else [])]
+        if not sources:
+            st.warning("Name a file or folder, or choose files.")
+            return
+        try:
+            jobs.start(sources, profile, direct=direct)
+        except HomerError as error:
+            drop_unwatched(desk.store, jobs.unclaimed(map(str, kept)))
+            complain(error)
+            return
+    st.rerun()
+
+
+def follow() -> None:
+    """What is being watched, as it goes on; it goes on whether or not anybody looks."""
+    # Only a later look draws the page again, else what is said on it once would be lost.
+    st.session_state.pop(BEFORE, None)
+    _look()
+
+
+@st.fragment(run_every=LOOK_S)
+def _look() -> None:
+    guarded(_follow)
+
+
+def _follow() -> None:
+    desk = page_desk()
+    jobs = Jobs(desk.store.home)
+    every, moving = jobs.every(), being_watched(desk.store, SIZE)
+    held = {one.id for one in moving if is_watched(desk.store.home, one.id)}
+    others = [one for one in moving if one.id in held and not _job_of(one, every)]
+    if every or others:
+        st.header("Being watched", anchor=False)
+    for job in every:
+        _job(desk, jobs, job, [one for one in moving if job.watches(one.path)])
+    for one in others:
+        with st.container(border=True, key=f"other_{one.id}"):
+            st.markdown(f"**{plain(one.title)}** being watched by another homer process")
+            _progress(desk.store, one)
+    _draw_again([*(f"{job.id} {job.stage}" for job in every), *sorted(held)])
+
+
+def _job_of(one: Shelved, every: Sequence[Job]) -> Job | None:
+    """The job that watches a video at this moment."""
+    return next((job for job in every if job.running and job.watches(one.path)), None)
+
+
+def _draw_again(now: Sequence[str]) -> None:
+    """Draws the whole page when something began or ended since the last look."""
+    before = st.session_state.get(BEFORE)
+    st.session_state[BEFORE] = list(now)
+    if before is not None and before != list(now):
+        st.rerun()
+
+
+def _job(desk: PageDesk, jobs: Jobs, job: Job, moving: Sequence[Shelved]) -> None:
+    names = ", ".join(Path(source).name for source in job.sources[:5])
+    with st.container(border=True, key=f"job_{job.id}"):
+        st.markdown(f"**{plain(names)}** {STAGES[job.stage]}")
+        for error in job.errors[-3:]:
+            st.error(plain(error))
+        if job.stage is Stage.KILLED:
+            st.warning(
+                "Watching stopped: its process is gone, killed or with the machine. Nothing that "
+                "was done is lost; it goes on from the clip it was at."
+            )
+        if job.running:
+            st.caption(plain(job.said[-1]) if job.said else "starting ...")
+            for one in moving:
+                _progress(desk.store, one)
+        _presses(jobs, job)
+
+
+def _presses(jobs: Jobs, job: Job) -> None:
+    names = plain(", ".join(Path(source).name for source in job.sources[:5]))
+    with st.container(horizontal=True, key=f"press_{job.id}"):
+        if job.running:
+            told, act = f"Pause: {names}", jobs.pause
+            st.button("Pause", key=f"pause_{job.id}", help=told, on_click=act, args=(job.id,))
+            return
+        if job.unfinished:
+            told = f"Go on with {names}"
+            st.button("Go on", key=f"on_{job.id}", help=told, on_click=jobs.go_on, args=(job.id,))
+        told = f"Take this off the page: {names}"
+        st.button("Clear", key=f"clear_{job.id}", help=told, on_click=_clear, args=(jobs, job))
+
+
+def _clear(jobs: Jobs, job: Job) -> None:
+    """Takes a job off the page; an upload that became no video, and never will, goes with it."""
+    jobs.dismiss(job.id)
+    gone = drop_unwatched(page_desk().store, jobs.unclaimed(job.sources))
+    if gone:
+        names = ", ".join(path.name for path in gone)
+        st.session_state[TOLD] = f"The uploaded file is removed, since it became no video: {names}."
+
+
+def _progress(store: Store, one: Shelved) -> None:
+    left = one.clips - one.done - one.failed
+    soon = seconds_left(pace(store, one.id), left, datetime.now(UTC))
+    eta = f", about {lasting(soon)} left" if soon is not None else ""
+    part = (one.done + one.failed) / max(1, one.clips)
+    st.progress(part, plain(f"{one.title}: {one.done} of {one.clips} clips{eta}"))
