@@ -1,7 +1,7 @@
 """How long the app takes to draw each page over a library of many clips.
 
 Libraries of 2 500, 5 000 and 10 000 clips, half of them in one video, the others ten a video, with
-people, events, memories, frames and answered questions, each in an embedded Postgres of its own.
+people, events, memories, frames, answers, skills and runs, each in an embedded Postgres of its own.
 Each page is drawn by Streamlit's AppTest, without a browser, beside an empty one: milliseconds that
 the whole script takes on the server, which is more than until its first content.
 """
@@ -39,6 +39,7 @@ from tests.support.machine import (
     fresh,
 )
 from tests.support.many_answers import a_run, fill_answers
+from tests.support.many_runs import fill_run
 from tests.support.pages import forget_desk, open_page
 from tests.support.signals import slide
 
@@ -71,12 +72,15 @@ def library(clips: int) -> Iterator[Store]:
 
 
 def fill(store: Store, clips: int) -> None:
-    """Videos, answers and skills; somebody was given a name, as people do."""
+    """Videos, answers, skills and runs; somebody was given a name, as people do."""
     frame = Blobs()
     picture = frame.add(slide("a frame"), 80)
     store.blobs.put(frame[picture])
     fill_library(store, clips, videos_of(clips), picture)
     fill_answers(store, clips // 5, SKILLS)
+    asked = clips // 40
+    fill_run(store, "first", asked)
+    fill_run(store, "second", asked, shift=1, first=2 * asked)
     rename(store, VIDEO, "1", "Ada Lovelace")
 
 
@@ -104,6 +108,9 @@ def addresses(store: Store, clips: int) -> Iterator[Address]:
     yield "people, one person", "people", {"video": VIDEO, "person": 1, "page": 2}
     yield "skills", "skills", {}
     yield "skills, one skill", "skills", {"skill": "advice-7"}
+    yield "evaluations", "evaluations", {}
+    yield "evaluations, one run", "evaluations", {"run": "first", "questions": 5}
+    yield "evaluations, two runs", "evaluations", {"run": "first", "with_": "second"}
     yield "health", "health", {}
 
 

@@ -54,9 +54,7 @@ def _filtered(rows: Sequence[QuestionRow]) -> list[QuestionRow]:
 
 
 def _choice(column: st.delta_generator.DeltaGenerator, label: str, of: list[str], key: str) -> str:
-    chosen = column.selectbox(
-        label, [ALL, *of], format_func=plain, key=key, bind="query-params", disabled=not of
-    )
+    chosen = column.selectbox(label, [ALL, *of], key=key, bind="query-params", disabled=not of)
     return chosen or ALL
 
 

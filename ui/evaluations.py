@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import streamlit as st
 
 from domain.errors import HomerError
 from evals.export import as_csv, as_page
 from evals.layout import cell, effect_table, headline, tables
-from evals.paired import Change
+from evals.paired import Change, Comparison
 from evals.shelf import compare_runs, find_run, list_runs, page_of_runs, run_report, run_rows
 from evals.tables import QuestionRow, RunLine, RunReport
 from store.database import Store
@@ -28,6 +29,8 @@ LOOK_S = 5.0
 RUNNING = "running"
 CHANGES = 25
 """Changed questions a page."""
+BY_URL: dict[str | type[Any], Callable[[Any], Any]] = {Store: lambda store: store.url}
+"""What is kept of one library is not shown of another."""
 
 
 def evaluations_page() -> None:
@@ -66,7 +69,7 @@ def _one() -> None:
     store, name = page_desk().store, address.told("run")
     link("evaluations", "← All runs")
     with st.spinner("Reading the run ..."):
-        report = report_of(store, name)
+        report, rows = read(store, name)
     st.subheader(plain(report.run.name), anchor=False)
     st.caption(plain(f"{_facts(report.run)}, {report.cost_usd:.2f} US dollars"))
     if report.run.state == RUNNING:
@@ -78,22 +81,36 @@ def _one() -> None:
     for table in tables(report):
         chart.table(table)
     _skills(report)
-    rows = run_rows(store, name)
     show_questions(rows)
     _compare(store, report.run)
     _export(report, rows)
 
 
-def report_of(store: Store, name: str) -> RunReport:
-    """The report of a run; worked out anew when more answers are judged."""
-    return _report(store, name, find_run(store, name).model_dump_json())
+Read = tuple[RunReport, list[QuestionRow]]
+"""A run's report, and its questions."""
 
 
-@st.cache_data(show_spinner=False, max_entries=20, hash_funcs={Store: lambda store: store.url})
-def _report(store: Store, name: str, stand: str) -> RunReport:
-    """The report; ``stand`` is how far the run is."""
+def read(store: Store, name: str) -> Read:
+    """A run; read anew when more of its answers are judged, and once a minute."""
+    return _read(store, name, _stand(store, name))
+
+
+def _stand(store: Store, name: str) -> str:
+    return find_run(store, name).model_dump_json()
+
+
+@st.cache_data(ttl=60, max_entries=20, show_spinner=False, hash_funcs=BY_URL)
+def _read(store: Store, name: str, stand: str) -> Read:
+    """A run; ``stand`` is how far it is."""
     del stand
-    return run_report(store, name)
+    return run_report(store, name), run_rows(store, name)
+
+
+@st.cache_data(ttl=60, max_entries=20, show_spinner=False, hash_funcs=BY_URL)
+def _beside(store: Store, first: str, second: str, stands: tuple[str, str]) -> Comparison:
+    """Two runs; ``stands`` are how far they are."""
+    del stands
+    return compare_runs(store, first, second)
 
 
 @st.fragment(run_every=LOOK_S)
@@ -126,9 +143,7 @@ def _compare(store: Store, run: RunLine) -> None:
         return
     wanted = address.told("with_")
     at = others.index(wanted) if wanted in others else None
-    other = st.selectbox(
-        "The other run", others, index=at, format_func=plain, placeholder="Choose one"
-    )
+    other = st.selectbox("The other run", others, index=at, placeholder="Choose one")
     address.say(with_=other)
     if other is not None:
         try:
@@ -138,7 +153,8 @@ def _compare(store: Store, run: RunLine) -> None:
 
 
 def _compared(store: Store, first: str, second: str) -> None:
-    found = compare_runs(store, first, second)
+    stands = (_stand(store, first), _stand(store, second))
+    found = _beside(store, first, second, stands)
     chart.table(effect_table("The same questions, answered twice", found.effect))
     if found.alone:
         st.caption(f"{found.alone} more were judged in one of them only.")

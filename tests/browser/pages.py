@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+import pytest
+
+from memory.library import all_titles
+from store.database import open_store
+from store.home import Home
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
+
+AXE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "homer-tests/axe.min.js"
+Keep = Callable[[str], None]
+"""Keeps a picture under a name."""
 
 
 def opened(page: Page, url: str, heading: str) -> None:
@@ -25,3 +38,37 @@ def settled(page: Page) -> None:
 def seen(page: Page, text: str) -> None:
     """Waits until the text can be seen; folded parts hold it too."""
     page.get_by_text(text).filter(visible=True).first.wait_for()
+
+
+def ask(page: Page, address: str, question: str, options: str = "") -> None:
+    """Asks a question on the page Ask."""
+    opened(page, address, "Ask")
+    page.get_by_role("textbox", name="Question").fill(question)
+    if options:
+        page.get_by_text("Options, as of when").click()
+        page.get_by_label("Options, one a line").fill(options)
+    page.get_by_role("button", name="Ask", exact=True).click()
+
+
+def video_ids(place: Home) -> dict[str, str]:
+    """The ids of all videos by title."""
+    with open_store(place) as store:
+        return {title: name for name, title in all_titles(store).items()}
+
+
+def no_violations(page: Page) -> None:
+    """No serious or critical violation of accessibility, as axe-core finds them."""
+    if not AXE.exists():
+        pytest.skip("no axe-core: scripts/fetch-axe fetches it")
+    # Streamlit sets the words of buttons a moment after the buttons.
+    page.wait_for_function(
+        "[...document.querySelectorAll('button[kind]')].every(b => b.textContent || b.ariaLabel)"
+    )
+    page.add_script_tag(path=str(AXE))
+    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    bad = [
+        (one["id"], one["impact"], [node["html"][:200] for node in one["nodes"][:3]])
+        for one in found["violations"]
+        if one["impact"] in ("serious", "critical")
+    ]
+    assert bad == []

@@ -2,48 +2,28 @@
 
 from __future__ import annotations
 
-import os
 import urllib.error
 import urllib.request
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from memory.library import all_titles
-from store.database import open_store
 from store.embedded import EmbeddedPostgres
 from store.home import Home
-from tests.browser.pages import opened, seen, settled
+from tests.browser.pages import Keep, ask, no_violations, opened, seen, settled, video_ids
 from tests.support.pages import EVIL
 
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext, Page
 
 pytestmark = pytest.mark.timeout(900)
-Keep = Callable[[str], None]
-AXE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "homer-tests/axe.min.js"
-
-
-def ask(page: Page, address: str, question: str, options: str = "") -> None:
-    opened(page, address, "Ask")
-    page.get_by_role("textbox", name="Question").fill(question)
-    if options:
-        page.get_by_text("Options, as of when").click()
-        page.get_by_label("Options, one a line").fill(options)
-    page.get_by_role("button", name="Ask", exact=True).click()
 
 
 def now(page: Page) -> float:
     """Seconds at which the player stands."""
     page.wait_for_function("document.querySelector('video')?.readyState >= 1")
     return float(page.evaluate("document.querySelector('video').currentTime"))
-
-
-def video_ids(place: Home) -> dict[str, str]:
-    with open_store(place) as store:
-        return {title: name for name, title in all_titles(store).items()}
 
 
 def test_an_empty_question_is_asked_for(page: Page, address: str) -> None:
@@ -231,24 +211,6 @@ def test_no_page_has_a_serious_violation_of_accessibility(
     opened(page, f"{address}/{name}", heading.capitalize())
     keep(f"axe_{heading}")
     no_violations(page)
-
-
-def no_violations(page: Page) -> None:
-    """No serious or critical violation of accessibility, as axe-core finds them."""
-    if not AXE.exists():
-        pytest.skip("no axe-core: scripts/fetch-axe fetches it")
-    # Streamlit sets the words of buttons a moment after the buttons.
-    page.wait_for_function(
-        "[...document.querySelectorAll('button[kind]')].every(b => b.textContent || b.ariaLabel)"
-    )
-    page.add_script_tag(path=str(AXE))
-    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
-    bad = [
-        (one["id"], one["impact"], [node["html"][:200] for node in one["nodes"][:3]])
-        for one in found["violations"]
-        if one["impact"] in ("serious", "critical")
-    ]
-    assert bad == []
 
 
 def test_nothing_is_loaded_from_elsewhere(page: Page, address: str, outside: list[str]) -> None:

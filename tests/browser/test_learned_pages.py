@@ -9,18 +9,21 @@ import pytest
 from skills.shelf import find_skill, put_in
 from store.database import open_store
 from store.home import Home
-from tests.browser.pages import opened, seen, settled
-from tests.browser.test_app_pages import Keep, ask, no_violations, video_ids
+from tests.browser.pages import Keep, ask, no_violations, opened, seen, settled, video_ids
+from tests.browser.test_planted_words import EVIDENCE, UNFOLD
 from tests.support.many_answers import fill_answers
 from tests.support.many_runs import fill_run
-from tests.support.pages import EVIL, LONG, RTL
+from tests.support.pages import LONG, RTL
+from tests.support.planted import BAIT
 from tests.support.skills import a_skill
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 pytestmark = pytest.mark.timeout(900)
-ODD = (EVIL, LONG[:250], RTL)
+ODD = (BAIT, LONG[:250], RTL)
+
+BEGINS = "begin => document.body.innerText.replaceAll('\\u2060', '').includes(begin)"
 
 
 def odd(text: str) -> dict[str, Any]:
@@ -98,14 +101,16 @@ def test_any_words_of_a_skill_stay_words_and_stay_inside(
     with open_store(place) as store, store.begin() as session:
         stored.add(session, a_skill(name, description=text, instructions=(text,)))
     opened(page, f"{address}/skills?skill={name}", "Skills")
-    seen(page, text)
+    page.wait_for_function(BEGINS, arg=text[:40])
     inside(page)
     keep(name)
 
 
 def inside(page: Page) -> None:
     """Nothing that was said became a part of the page, or pushed others out of it."""
-    assert page.locator("img[src=x]").count() == 0
+    page.evaluate(UNFOLD)
+    if "evil" in page.inner_text("body"):
+        assert page.evaluate(EVIDENCE) == []
     wide = page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth")
     assert wide <= 1280
 
@@ -123,9 +128,15 @@ def test_any_words_of_an_evaluation_stay_words_and_stay_inside(
 
 def choose(page: Page, label: str, option: str) -> None:
     """Chooses with the keyboard alone."""
-    box = page.get_by_role("combobox", name=label)
-    box.press("ArrowDown")
-    page.get_by_role("option", name=option).wait_for()
+    settled(page)
+    box, wanted = page.get_by_role("combobox", name=label), page.get_by_role("option", name=option)
+    box.focus()
+    # A list that was opened while the page was still being drawn is shut again.
+    for _ in range(10):
+        if wanted.is_visible():
+            break
+        box.press("ArrowDown")
+        page.wait_for_timeout(1_000)
     box.type(option)
     box.press("Enter")
 
