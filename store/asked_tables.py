@@ -54,6 +54,14 @@ class TrajectoryEventRow(Base):
     """One typed event of a trajectory, append-only; ``step`` is the machine's step it came from."""
 
     __tablename__ = "trajectory_events"
+    __table_args__ = (
+        # What skills were given, of any question, without looking at all that it did.
+        Index(
+            "trajectory_events_of_skills",
+            "trajectory_id",
+            postgresql_where=text("kind = 'skills'"),
+        ),
+    )
     trajectory_id: Mapped[str] = mapped_column(
         ForeignKey("trajectories.id", ondelete="CASCADE"), primary_key=True
     )
