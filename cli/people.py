@@ -15,6 +15,7 @@ from cli.options import Json, OneVideo, Profile
 if TYPE_CHECKING:
     from domain.corrections import Correction
     from memory.corrections import KnownPerson
+    from memory.stage import Pair
     from store.database import Store
 
 GUIDE = """Show the people of a video, and put right who is who.
@@ -127,6 +128,50 @@ def split(
 
     with open_store(Home.default()) as store:
         _done(do(store, video, person, tags, name), video, json)
+
+
+def apart(
+    video: OneVideo,
+    person: Person,
+    other: Annotated[str, typer.Argument(metavar="OTHER", help="Who is somebody else.")],
+    json: Json = False,
+) -> None:
+    """Two are two people, however alike: 'homer people alike' and the app suggest them no more.
+
+    Examples:  homer people apart talk 5 3   homer people apart talk Ada face_4
+    """
+    from memory.corrections import apart as do
+    from store.database import open_store
+    from store.home import Home
+
+    with open_store(Home.default()) as store:
+        _done(do(store, video, person, other), video, json)
+
+
+def alike(video: OneVideo, json: Json = False) -> None:
+    """List who may be one person, the most alike first; 'merge' says yes, 'apart' no.
+
+    Who is in one frame with the other is not listed, and neither is whom you said to be apart.
+
+    Example:  homer people alike talk
+    """
+    from memory.stage import same_person
+    from store.database import open_store
+    from store.home import Home
+
+    with open_store(Home.default()) as store:
+        found = same_person(store, video)
+    if json:
+        return say_json([pair.found.model_dump(mode="json") for pair in found])
+    if not found:
+        return note("nobody looks or sounds so much like somebody else")
+    heads = ("number", "person", "other", "person", "alike in", "cosine")
+    return say_table(heads, map(_pair_row, found))
+
+
+def _pair_row(pair: Pair) -> tuple[object, ...]:
+    one, other, found = pair.one.person.label, pair.other.person.label, pair.found
+    return found.one, one, found.other, other, found.kind, f"{found.cosine:.2f}"
 
 
 def forget(
@@ -251,6 +296,8 @@ def register(app: typer.Typer) -> None:
         ("rename", rename),
         ("merge", merge),
         ("split", split),
+        ("alike", alike),
+        ("apart", apart),
         ("forget", forget),
         ("undo", undo),
         ("history", history),

@@ -15,6 +15,7 @@ class CorrectionKind(StrEnum):
     RENAME = "rename"
     MERGE = "merge"
     SPLIT = "split"
+    APART = "apart"
 
 
 class Outcome(Frozen):
@@ -23,14 +24,17 @@ class Outcome(Frozen):
     Attributes:
         number: The character.
         members: Tags of the faces and voices that are this character for good; others may join.
+            Where two were said to be apart, those that the character had then.
         names: What a person calls it, the preferred name first; empty: as it is learned.
         nameless: Tags whose learned names are set aside.
+        others: Tags of faces and voices that are not this character.
     """
 
     number: NonNegativeInt
     members: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     nameless: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
 
 
 class Correction(Frozen):

@@ -19,7 +19,7 @@ from domain.people import untagged
 from domain.texts import storable
 from domain.time import TimeSpan
 from memory.corrected import characters_at
-from memory.overlay import PERSON
+from memory.overlay import PERSON, are_apart, truth_of
 from store.database import Store
 from store.queries import corrections as stored
 from store.queries.characters import CharacterAt, Name
@@ -183,6 +183,38 @@ def split(store: Store, video: str, person: str, tags: Sequence[str], name: str 
         what = " and ".join(cast.origins[row].tag for row in gone)
         told = f"{what} of {_called(one)} is {wanted or 'somebody else'}"
         return _record(session, cast, CorrectionKind.SPLIT, told, [one], outcomes)
+
+
+def apart(store: Store, video: str, person: str, other: str) -> Correction:
+    """Two are two people, however alike: they are suggested as one no more.
+
+    Of the faces and voices that they have now, none is joined to the other by the machine. A later
+    `merge` has the last word.
+
+    Raises:
+        NotFound: no such video or person.
+        Ambiguous: several go by that name.
+        InputError: they are one, or were said to be two already.
+    """
+    with store.begin() as session:
+        cast = cast_to_correct(session, video)
+        one, two = find_person(cast, person), find_person(cast, other)
+        if one.id == two.id:
+            raise InputError(f"{person!r} and {other!r} are one: {_called(one)}; split them first")
+        if kept_apart(session, cast, one, two):
+            raise InputError(f"{_called(one)} and {_called(two)} are two people already")
+        told = f"{_called(one)} and {_called(two)} are two people"
+        outcomes = [
+            Outcome(number=a.character.number, members=cast.tags(a), others=cast.tags(b))
+            for a, b in ((one, two), (two, one))
+        ]
+        return _record(session, cast, CorrectionKind.APART, told, [one, two], outcomes)
+
+
+def kept_apart(session: Session, cast: Cast, one: CharacterAt, other: CharacterAt) -> bool:
+    """Whether people said that these are two."""
+    truth = truth_of(stored.corrections_of(session, cast.video.id))
+    return truth is not None and are_apart(truth, cast.tags(one), cast.tags(other))
 
 
 def undo(store: Store, video: str, number: int | None = None) -> Correction:
@@ -384,5 +416,11 @@ def _correction(every: Sequence[Correction], video: Video, number: int | None) -
     return found
 
 
-def _overlap(one: Correction, other: Correction) -> bool:
-    return not set(one.numbers).isdisjoint(other.numbers)
+def _overlap(later: Correction, one: Correction) -> bool:
+    """Whether ``later`` builds on ``one``.
+
+    What was said to be apart is told by tags and stands on its own, but for whom a split made two.
+    """
+    if CorrectionKind.APART in (later.kind, one.kind) and one.kind is not CorrectionKind.SPLIT:
+        return False
+    return not set(later.numbers).isdisjoint(one.numbers)

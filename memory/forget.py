@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from domain.corrections import Correction
+from domain.corrections import Correction, CorrectionKind, Outcome
 from domain.errors import InputError
 from domain.memories import MemoryDraft, MemoryKind, Source
 from domain.time import TimeSpan
@@ -176,17 +176,18 @@ class _Forgetting:
     def _correct(self) -> None:
         """What people said of others stays."""
         for one in self._corrections:
-            outcomes = [
-                outcome.model_copy(
-                    update={
-                        "members": tuple(t for t in outcome.members if t not in self._tags),
-                        "nameless": tuple(t for t in outcome.nameless if t not in self._tags),
-                    }
-                )
-                for outcome in one.outcomes
-                if outcome.number not in self._numbers
-            ]
-            change_correction(self._session, self._video, self._without(one, outcomes))
+            kept = [self._left(o) for o in one.outcomes if o.number not in self._numbers]
+            # Who was kept apart from nobody but the forgotten one is kept apart from nobody.
+            said = [o for o in kept if o.others or one.kind is not CorrectionKind.APART]
+            change_correction(self._session, self._video, self._without(one, said))
+
+    def _left(self, outcome: Outcome) -> Outcome:
+        """An outcome without the tags of the forgotten one."""
+        update = {
+            name: tuple(tag for tag in getattr(outcome, name) if tag not in self._tags)
+            for name in ("members", "nameless", "others")
+        }
+        return outcome.model_copy(update=update)
 
     def _without(self, one: Correction, outcomes: list[Any]) -> Correction:
         """What is left of a correction; where that is nothing, its number is not given again."""

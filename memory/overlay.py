@@ -7,7 +7,8 @@ leaves nothing behind.
 - A face or voice that a person placed stays where it was placed.
 - What was learned goes on around that: a voice follows the face that it was found to belong to,
   and faces that a person joined count as one when a voice is looked for.
-- A voice and a face that a person called by different names are not joined by the machine.
+- A voice and a face that a person called by different names, or said to be two people, are not
+  joined by the machine.
 - Number n always stands for the character that the n-th identity is in: so numbers are never
   given twice, and a character that is taken apart gives back the numbers that went into it.
 """
@@ -19,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import groupby
 
-from domain.corrections import Correction
+from domain.corrections import Correction, CorrectionKind
 from domain.media import IdentityKind
 from domain.people import Character
 from memory.characters import best_character
@@ -39,11 +40,13 @@ class Truth:
         home: The number of the character that a tag was placed in.
         names: What a character is called, the preferred name first.
         nameless: Tags whose learned names are set aside.
+        apart: For each tag those that are somebody else.
     """
 
     home: dict[str, int] = field(default_factory=dict)
     names: dict[int, tuple[str, ...]] = field(default_factory=dict)
     nameless: set[str] = field(default_factory=set)
+    apart: dict[str, set[str]] = field(default_factory=dict)
 
 
 def truth_of(corrections: Iterable[Correction]) -> Truth | None:
@@ -51,6 +54,9 @@ def truth_of(corrections: Iterable[Correction]) -> Truth | None:
     held = [one for one in corrections if not one.undone]
     truth = Truth()
     for one in sorted(held, key=lambda each: each.number):
+        if one.kind is CorrectionKind.APART:
+            _keep_apart(truth, one)
+            continue
         for number in one.numbers:
             truth.names.pop(number, None)
         for outcome in one.outcomes:
@@ -59,6 +65,18 @@ def truth_of(corrections: Iterable[Correction]) -> Truth | None:
             if outcome.names:
                 truth.names[outcome.number] = outcome.names
     return truth if held else None
+
+
+def _keep_apart(truth: Truth, one: Correction) -> None:
+    for outcome in one.outcomes:
+        for tag in outcome.members:
+            truth.apart.setdefault(tag, set()).update(outcome.others)
+
+
+def are_apart(truth: Truth, some: Iterable[str], others: Iterable[str]) -> bool:
+    """Whether people said that those with these tags are two: of any tag of theirs."""
+    theirs = set(others)
+    return any(not theirs.isdisjoint(truth.apart.get(tag, ())) for tag in some)
 
 
 @dataclass(frozen=True)
@@ -142,6 +160,7 @@ class _View:
             for one in self._learned.stated
             if self._learned.tag(one.face) in self._truth.home
             or self._learned.origins[one.voice].began in self._truth.names
+            or self._learned.tag(one.voice) in self._truth.apart
         }
         return [row for row in sorted(told) if self._learned.tag(row) not in self._truth.home]
 
@@ -156,14 +175,17 @@ class _View:
                 total = before + one.support
                 totals[one.face] = Support(one.face, voice, one.face_number, total, 1)
             best = best_character(list(totals.values()), homes)
-            if best is not None and not self._clash(own, best):
+            if best is not None and not self._clash(own, best, voice, homes):
                 home = best
         return home
 
-    def _clash(self, one: int, other: int) -> bool:
-        """Whether people call these two characters by different names."""
+    def _clash(self, one: int, other: int, voice: int, homes: Mapping[int, int]) -> bool:
+        """Whether people call these two by different names, or say that they are two."""
         names = [{n.casefold() for n in self._truth.names.get(c, ())} for c in (one, other)]
-        return all(names) and not names[0] & names[1]
+        if all(names) and not names[0] & names[1]:
+            return True
+        there = [self._learned.tag(row) for row, home in homes.items() if home == other]
+        return are_apart(self._truth, [self._learned.tag(voice)], there)
 
     def _groups(self) -> dict[int, list[int]]:
         groups: dict[int, list[int]] = {}

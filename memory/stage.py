@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 
 from sqlalchemy.orm import Session
 
@@ -12,6 +13,7 @@ from domain.time import TimeSpan
 from memory.corrections import Cast, KnownPerson, cast_of, known_people
 from memory.evidence import stretches
 from memory.likeness import Alike, Looks, alike
+from memory.overlay import Truth, are_apart, truth_of
 from store.database import Store
 from store.queries.appearances import (
     Centre,
@@ -22,6 +24,7 @@ from store.queries.appearances import (
     stretches_of,
 )
 from store.queries.characters import CharacterAt
+from store.queries.corrections import corrections_of
 
 GAP_MS = 5_000
 """Appearances this close are shown as one."""
@@ -133,12 +136,10 @@ def _when(
     return tuple(stretches(spans, gap_ms))
 
 
-def same_person(
-    store: Store, video: str, limit: int = 10, refused: Collection[tuple[int, int]] = ()
-) -> list[Pair]:
+def same_person(store: Store, video: str, limit: int = 10) -> list[Pair]:
     """Pairs of characters that may be one person, the most alike first.
 
-    Those that are in one frame together are not among them, nor those that were ``refused``.
+    Those that are in one frame together, or were said to be two people, are not among them.
 
     Raises:
         NotFound: no video goes by that name.
@@ -149,12 +150,19 @@ def same_person(
         centres = centres_of(session, cast.video.id)
         people = {one.character.number: one for one in cast.people}
         looks = {number: _looks(one.members, centres) for number, one in people.items()}
-        close = alike(looks, LOOKED_AT + len(refused))
-        wanted = [one for one in close if (one.one, one.other) not in refused]
-        found = list(_apart(session, people, wanted, limit))
+        truth = truth_of(corrections_of(session, cast.video.id)) or Truth()
+        close = alike(looks, LOOKED_AT + sum(map(len, truth.apart.values())))
+        found = list(_apart(session, people, _undecided(cast, truth, close), limit))
         both = [people[number] for one in found for number in (one.one, one.other)]
         figures = _figures(session, cast, both)
     return [Pair(found=one, one=figures[one.one], other=figures[one.other]) for one in found]
+
+
+def _undecided(cast: Cast, truth: Truth, pairs: Sequence[Alike]) -> list[Alike]:
+    """The first pairs that nobody said are two people."""
+    tags = {one.character.number: cast.tags(one) for one in cast.people}
+    left = (one for one in pairs if not are_apart(truth, tags[one.one], tags[one.other]))
+    return list(islice(left, LOOKED_AT))
 
 
 def _apart(

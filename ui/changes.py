@@ -10,7 +10,7 @@ import streamlit as st
 
 from domain.errors import HomerError
 from domain.media import Video
-from memory.corrections import KnownPerson, history, merge, rename, split, undo
+from memory.corrections import KnownPerson, apart, history, merge, rename, split, undo
 from memory.forget import forget, recall
 from memory.stage import Figure, Listed, Stage
 from store.database import Store
@@ -47,6 +47,11 @@ def _do(change: Callable[[], str]) -> None:
 def merged(store: Store, video: str, number: int, into: int) -> None:
     """Two are one person, who keeps the number ``into``."""
     _do(lambda: f"Merged: {merge(store, video, str(number), str(into)).told}.")
+
+
+def told_apart(store: Store, video: str, number: int, other: int) -> None:
+    """Two are two people, and suggested as one no more."""
+    _do(lambda: f"Kept: {apart(store, video, str(number), str(other)).told}.")
 
 
 def show_changes(store: Store, shown: Stage, one: Figure) -> None:

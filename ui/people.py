@@ -10,7 +10,7 @@ from domain.time import TimeSpan
 from memory.stage import Figure, Pair, Stage, same_person, stage
 from store.database import Store
 from ui import address
-from ui.changes import merged, show_bulk, show_changes, show_history, told_last
+from ui.changes import merged, show_bulk, show_changes, show_history, told_apart, told_last
 from ui.choosing import chosen_video
 from ui.desk import page_desk
 from ui.faults import guarded
@@ -165,12 +165,11 @@ def _moments(shown: Stage, one: Figure) -> None:
 
 def _suggestions(store: Store, shown: Stage) -> None:
     st.header("Same person?", anchor=False)
-    refused: set[tuple[int, int]] = st.session_state.setdefault(f"not_{shown.video.id}", set())
-    found = same_person(store, shown.video.id, SUGGESTED, refused)
+    found = same_person(store, shown.video.id, SUGGESTED)
     if not found:
         st.caption("Nobody here looks or sounds so much like somebody else.")
     for pair in found:
-        _suggestion(store, shown, pair, refused)
+        _suggestion(store, shown, pair)
 
 
 def _first(shown: Stage, one: Figure, key: str) -> None:
@@ -184,7 +183,7 @@ def _first(shown: Stage, one: Figure, key: str) -> None:
         )
 
 
-def _suggestion(store: Store, shown: Stage, pair: Pair, refused: set[tuple[int, int]]) -> None:
+def _suggestion(store: Store, shown: Stage, pair: Pair) -> None:
     one, other, found = pair.one, pair.other, pair.found
     key = f"{found.one}_{found.other}"
     with st.container(border=True, key=f"pair_{key}"):
@@ -206,5 +205,8 @@ def _suggestion(store: Store, shown: Stage, pair: Pair, refused: set[tuple[int, 
                     args=(store, shown.video.id, found.other, found.one),
                 )
                 st.button(
-                    "No", key=f"no_{key}", on_click=refused.add, args=((found.one, found.other),)
+                    "No",
+                    key=f"no_{key}",
+                    on_click=told_apart,
+                    args=(store, shown.video.id, found.one, found.other),
                 )

@@ -15,7 +15,7 @@ from sqlalchemy import Engine, delete, event, insert, update
 
 from domain.media import IdentityKind
 from domain.time import TimeSpan
-from memory.corrections import rename
+from memory.corrections import apart, rename, undo
 from memory.evidence import stretches
 from memory.film import clip_spans, count_events, graph_of, opened
 from memory.stage import same_person, stage
@@ -157,12 +157,15 @@ def test_a_timeline_has_no_more_appearances_than_can_be_told_apart(long: Store) 
         assert min(gaps) > CLIPS * CLIP_MS // 400
 
 
-def test_who_was_refused_is_not_suggested_again(long: Store) -> None:
+def test_who_is_said_to_be_apart_is_not_suggested_again(long: Store) -> None:
     every = [(one.found.one, one.found.other) for one in same_person(long, VIDEO, limit=20)]
     assert len(set(every)) == 20
-    again = same_person(long, VIDEO, limit=20, refused={every[0]})
+    assert same_person(long, VIDEO, limit=1)[0].one.person.number == every[0][0]
+    apart(long, VIDEO, *map(str, every[0]))
+    again = same_person(long, VIDEO, limit=20)
     assert [(one.found.one, one.found.other) for one in again[:19]] == every[1:]
     assert again[0].one.person.number == every[1][0]
+    undo(long, VIDEO)
     (first,) = same_person(long, VIDEO, limit=1)
     assert (first.one.person.number, first.other.person.number) == every[0]
 

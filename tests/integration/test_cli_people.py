@@ -14,6 +14,7 @@ from domain.asking import Mode, Question
 from domain.events import EdgeDraft, EventPatch, SegmentDraft
 from domain.settings import Settings
 from graphs.ask import ask
+from memory import likeness
 from memory.corrected import characters_at
 from memory.corrections import rename, undo
 from memory.retrieval.cite import cite
@@ -132,9 +133,32 @@ def test_a_session_of_corrections_as_it_reads(talk: str) -> None:
     assert [one["label"] for one in data(homer(talk, "--json"))] == ["Ruth"]
 
 
+def test_who_may_be_one_is_listed_until_it_is_said_that_they_are_two(
+    store: Store, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOMER_DATABASE_URL", database)
+    monkeypatch.setattr(likeness, "LEAST", dict.fromkeys(likeness.LEAST, -1.0))
+    known_video(store, 2)
+    for n in range(2):
+        seen = percept(n, faces=(face(0, n, (30 * n, 30 * n + 5)),))
+        remember(store, VIDEO, Perceived(seen), local_writers(), Tools(), SETTINGS)
+    (pair,) = data(homer("alike", VIDEO, "--json"))
+    assert (pair["one"], pair["other"], pair["kind"]) == (0, 1, "face")
+    assert "alike in" in homer("alike", VIDEO).stdout
+    kept = homer("apart", VIDEO, "1", "0")
+    assert kept.stdout == "1 apart: 1 and 0 are two people\n"
+    nobody = homer("alike", VIDEO)
+    assert (nobody.exit_code, nobody.stdout) == (0, "")
+    assert "nobody looks or sounds so much" in nobody.stderr
+    assert homer("apart", VIDEO, "0", "1").exit_code == 2
+    homer("undo", VIDEO)
+    assert data(homer("alike", VIDEO, "--json")) == [pair]
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
+        (["apart", "0", "Ada"], "split them first"),
         (["rename", "Bob", "X"], "nobody goes by 'Bob'"),
         (["merge", "0", "Ada"], "one already"),
         (["split", "0", "voice_1"], "who has face_0, voice_0"),

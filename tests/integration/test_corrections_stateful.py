@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from hypothesis.stateful import run_state_machine_as_test as run
 
-from domain.corrections import Correction
+from domain.corrections import Correction, CorrectionKind
 from domain.errors import InputError
 from domain.media import ClipState, Percept
 from memory.corrected import characters_at
-from memory.corrections import NOW, history, list_people, merge, rename, split, undo
+from memory.corrections import NOW, apart, history, list_people, merge, rename, split, undo
 from memory.library import delete, dump_lines
 from memory.watch import remember
 from store.database import Store
@@ -96,6 +96,11 @@ class Corrected(RuleBasedStateMachine):
         tags = [tag for n, tag in enumerate(one.tags) if which >> n & 1]
         self.tried(lambda: split(self.store, self.video, str(one.number), tags, name))
 
+    @precondition(lambda self: len(self.people()) > 1)
+    @rule(one=st.integers(0), other=st.integers(0))
+    def keep_apart(self, one: int, other: int) -> None:
+        self.tried(lambda: apart(self.store, self.video, self.pick(one), self.pick(other)))
+
     @precondition(lambda self: self.in_force())
     @rule(which=st.none() | st.integers(0))
     def take_back(self, which: int | None) -> None:
@@ -132,11 +137,20 @@ class Corrected(RuleBasedStateMachine):
             later = [c for c in held if c.number > one.number]
             if any(set(c.numbers) & set(one.numbers) for c in later):
                 continue
+            if one.kind is CorrectionKind.APART:
+                self.they_are_two(one)
+                continue
             for outcome in one.outcomes:
                 if outcome.members:
                     assert set(outcome.members) <= set(listed[outcome.number].tags)
                 if outcome.number in listed and outcome.names:
                     assert listed[outcome.number].label == outcome.names[0]
+
+    def they_are_two(self, one: Correction) -> None:
+        for outcome in one.outcomes:
+            for known in list_people(self.store, self.video):
+                tags = set(known.tags)
+                assert not tags & set(outcome.members) or not tags & set(outcome.others)
 
     def teardown(self) -> None:
         """Everything taken back, the video is as the one that was only watched."""

@@ -20,7 +20,7 @@ from domain.errors import InputError, NotFound
 from domain.media import Box, ClipState, Group, Percept, SeenObject
 from domain.skills import Judged, Signal
 from memory.corrected import characters_at
-from memory.corrections import history, merge, rename, split, undo
+from memory.corrections import apart, history, merge, rename, split, undo
 from memory.forget import forget, recall
 from memory.library import dump_lines, show_video
 from memory.retrieval.retrievers import Retrievers
@@ -342,6 +342,13 @@ def test_what_was_said_of_nobody_else_is_no_more_but_its_number_is_kept(talk: St
     )
     assert undo(talk, VIDEO).number == 1
     assert rename(talk, VIDEO, "0", "Grace").number == 3
+
+
+def test_who_was_kept_apart_from_the_forgotten_one_is_kept_apart_from_nobody(talk: Store) -> None:
+    apart(talk, VIDEO, "0", "Omar")
+    forget(talk, VIDEO, "Omar", WordVectors())
+    last = history(talk, VIDEO)[-1]
+    assert (last.told, last.outcomes, last.undone) == ("of somebody who was forgotten", (), True)
 
 
 def known_more(store: Store) -> None:

@@ -27,7 +27,17 @@ from tests.support.memory import (
     text_at,
     voice,
 )
-from tests.support.pages import EVIL, LONG, RTL, app_over, open_page, press, told, words
+from tests.support.pages import (
+    EVIL,
+    LONG,
+    RTL,
+    app_over,
+    forget_desk,
+    open_page,
+    press,
+    told,
+    words,
+)
 from ui.changes import KEPT
 
 JPEG = b"\xff\xd8 a face"
@@ -170,9 +180,27 @@ def test_a_suggestion_is_taken_or_refused(film: Store, monkeypatch: pytest.Monke
     assert pairs
     before = len(list_people(film, VIDEO))
     page = press(open_page("people", video=VIDEO), "No")
-    assert len([b for b in page.button if b.label == "No"]) == len(pairs) - 1
+    assert "are two people" in words(page)
+    assert same_person(film, VIDEO) == pairs[1:]
     press(page, "Yes, the same")
     assert len(list_people(film, VIDEO)) == before - 1
+
+
+def test_a_suggestion_that_was_refused_stays_away_until_that_is_taken_back(
+    film: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from memory import likeness
+
+    monkeypatch.setattr(likeness, "LEAST", dict.fromkeys(likeness.LEAST, -1.0))
+    pairs = same_person(film, VIDEO)
+    press(open_page("people", video=VIDEO), "No")
+    forget_desk()
+    page = open_page("people", video=VIDEO)
+    assert len([b for b in page.button if b.label == "No"]) == len(pairs) - 1
+    press(page, "Take back")
+    assert "Taken back" in words(page)
+    assert len([b for b in page.button if b.label == "No"]) == len(pairs)
+    assert same_person(film, VIDEO) == pairs
 
 
 def test_somebody_is_forgotten_after_a_second_thought_and_can_be_brought_back(film: Store) -> None:

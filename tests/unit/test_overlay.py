@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from domain.corrections import Correction, CorrectionKind, Outcome
 from domain.media import IdentityKind
 from domain.people import Character
-from memory.overlay import Learned, Truth, corrected, truth_of
+from memory.overlay import Learned, Truth, are_apart, corrected, truth_of
 from memory.people import People
 from memory.retrieval.people import cast, retold
 from store.queries.characters import CharacterAt, Name, preferred
@@ -108,6 +108,49 @@ def test_the_latest_word_counts() -> None:
     other = told(Outcome(number=0, names=("Ruth",)), numbers=(0,), number=2)
     for order in ([one, other], [other, one]):
         assert shown(laid_over(STORY, *order))[0][0] == "Ruth"
+
+
+def two(one: str, other: str, number: int = 1) -> Correction:
+    """Those with these tags are two people."""
+    said = told(
+        Outcome(number=0, members=(one,), others=(other,)),
+        Outcome(number=0, members=(other,), others=(one,)),
+        number=number,
+    )
+    return said.model_copy(update={"kind": CorrectionKind.APART})
+
+
+def test_those_who_are_two_are_not_joined_whatever_is_learned() -> None:
+    apart = two("<face_0>", "<voice_0>")
+    found = shown(laid_over(STORY, apart))
+    assert (found[0], found[4]) == (("Ada", (1,)), ("Ada", (5,)))
+    assert found[5] == shown(list(learned(STORY).characters))[5]
+    elsewhere = two("<face_3>", "<voice_0>")
+    assert shown(laid_over(STORY, elsewhere))[0] == ("Ada", (1, 5))
+
+
+def test_who_is_kept_apart_from_one_face_may_be_joined_to_another() -> None:
+    """The voice that was thought to be of two faces belongs to the other one then."""
+    merged = told(Outcome(number=1, members=("<face_1>", "<face_2>")), numbers=(1, 2))
+    assert shown(laid_over(STORY, merged, two("<voice_1>", "<face_2>", 2)))[1] == (None, (2, 3))
+    assert shown(laid_over(STORY, merged, two("<voice_1>", "<face_0>", 2)))[1][1] == (2, 3, 6)
+
+
+def test_a_later_word_that_they_are_one_counts_and_names_stay() -> None:
+    named = told(Outcome(number=0, names=("Grace",)), numbers=(0,))
+    joined = told(Outcome(number=0, members=("<face_0>", "<voice_0>")), numbers=(0, 4), number=3)
+    every = (named, two("<face_0>", "<voice_0>", 2))
+    assert shown(laid_over(STORY, *every))[0] == ("Grace", (1,))
+    assert shown(laid_over(STORY, *every, joined))[0][1] == (1, 5)
+
+
+def test_two_are_apart_by_any_of_their_tags_and_both_ways() -> None:
+    truth = truth_of([two("<face_0>", "<face_1>")])
+    assert truth is not None
+    assert are_apart(truth, ["<voice_9>", "<face_0>"], ["<face_1>"])
+    assert are_apart(truth, ["<face_1>"], ["<face_0>", "<voice_3>"])
+    assert not are_apart(truth, ["<face_0>"], ["<face_2>"])
+    assert not are_apart(Truth(), ["<face_0>"], ["<face_1>"])
 
 
 def test_a_voice_and_a_face_of_different_names_are_not_joined() -> None:
