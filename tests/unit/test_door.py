@@ -166,6 +166,26 @@ def test_many_addresses_of_one_network_are_one_and_all_together_have_a_limit(clo
     assert sum(not one for one in waits) == 60
 
 
+def test_addresses_that_stand_for_ipv4_are_told_apart(clock: Clock) -> None:
+    throttle = Throttle(clock=clock)
+    assert [throttle.wait("::ffff:10.0.0.1") for _ in range(5)] == [0] * 5
+    assert throttle.wait("::ffff:10.0.0.1") > 0
+    assert throttle.wait("10.0.0.1") > 0
+    assert throttle.wait("::ffff:10.0.0.2") == 0
+
+
+def test_a_crowd_that_was_told_to_wait_is_forgotten_and_shuts_nobody_out(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ui.door.sessions.MOST", 100)
+    crowd = Throttle(clock=clock)
+    waits = [crowd.wait(f"10.0.{n}.1") for n in range(200)]
+    assert sum(not one for one in waits) == 60
+    assert len(crowd._tries) <= 101
+    clock.now += 60
+    assert crowd.wait("192.0.2.7") == 0
+
+
 @pytest.mark.parametrize(
     ("host", "here"),
     [
@@ -253,6 +273,7 @@ def test_only_those_come_in_who_are_named() -> None:
     for other in (
         {"email": "eve@example.org"},
         {"email_verified": False},
+        {"email_verified": "false"},
         {"email": None},
         {"is_logged_in": False},
         {"provider": "other"},

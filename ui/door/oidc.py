@@ -32,7 +32,8 @@ class Oidc:
         """Whether this is somebody who may come in."""
         if not user.get("is_logged_in") or user.get("provider") not in self.providers:
             return False
-        sure = user.get("email_verified") is not False
+        # Some providers send words where the standard has a boolean.
+        sure = str(user.get("email_verified", True)).lower() != "false"
         return not self.users or (sure and str(user.get("email", "")).lower() in self.users)
 
 

@@ -87,18 +87,22 @@ class Throttle:
 
     def _drop_old(self, now: float) -> None:
         if len(self._tries) > MOST:
-            old = [name for name, tries in self._tries.items() if tries[-1] <= now - self._per_s]
+            since = now - self._per_s
+            # Whoever was only ever told to wait, since all together had tried too often, has none.
+            old = [name for name, own in self._tries.items() if not own or own[-1] <= since]
             for name in old:
                 del self._tries[name]
 
 
 def _network(client: str) -> str:
-    """Whoever has one IPv6 address has all of its /64."""
+    """Whoever has one IPv6 address has all of its /64; one that stands for IPv4 is just that."""
     try:
         found = ip_address(client)
     except ValueError:
         return client
-    return found.exploded[:19] if isinstance(found, IPv6Address) else client
+    if not isinstance(found, IPv6Address):
+        return client
+    return str(found.ipv4_mapped) if found.ipv4_mapped else found.exploded[:19]
 
 
 def _digest(token: str) -> bytes:
