@@ -37,6 +37,8 @@ MODES = {
     **dict.fromkeys(FORWARD, "forward"),
 }
 YES_NO = ("Yes", "No")
+SUBJECTS = {"REC": "activity", "SSR": "step", "CRR": "question"}
+"""The field with what a forward task asks about."""
 
 
 class _Moment(Published):
@@ -111,7 +113,7 @@ def _forward(place: str, row: _Row, number: int, moment: _Moment) -> EvalQuestio
         place,
         id=f"{row.id}_{number}",
         video=row.video,
-        question=_wording(row, moment),
+        question=_wording(place, row, moment),
         options=() if counted else YES_NO,
         answer=str(told) if counted else "AB"[1 - told],
         types=("forward", row.task),
@@ -119,13 +121,17 @@ def _forward(place: str, row: _Row, number: int, moment: _Moment) -> EvalQuestio
     )
 
 
-def _wording(row: _Row, moment: _Moment) -> str:
+def _wording(place: str, row: _Row, moment: _Moment) -> str:
     """What a forward task asks, in words of ours: the data set gives its subject only."""
+    name = SUBJECTS[row.task]
+    subject = str(getattr(moment if row.task == "SSR" else row, name) or "").strip()
+    if not subject:
+        raise InputError(f"{place}: {name}: it is not there")
     if row.task == "REC":
-        return f"How many times did they {row.activity} so far? Answer with a number."
+        return f"How many times did they {subject} so far? Answer with a number."
     if row.task == "SSR":
-        return f"Is this step being done right now? The step: {moment.step}"
-    return f"Was enough seen so far to answer this question? The question: {row.question}"
+        return f"Is this step being done right now? The step: {subject}"
+    return f"Was enough seen so far to answer this question? The question: {subject}"
 
 
 SOURCES = (

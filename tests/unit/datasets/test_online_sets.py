@@ -64,6 +64,9 @@ def test_ovo_bench_asks_the_same_at_several_times(tmp_path: Path) -> None:
         (0, {"gt": 2}, "record 1: the question: .*none of the options"),
         (1, {"test_info": [{"realtime": 1}]}, "record 2, test_info 0: count"),
         (3, {"test_info": [{"realtime": 1, "type": 2}]}, r"record 4: test_info\.0\.type"),
+        (1, {"activity": " "}, "record 2, test_info 0: activity: it is not there"),
+        (2, {"test_info": [{"realtime": 1, "type": 1}]}, "record 3, test_info 0: step"),
+        (3, {"question": None}, "record 4, test_info 0: question: it is not there"),
     ],
 )
 def test_a_wrong_record_of_ovo_bench_is_told(
