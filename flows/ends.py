@@ -29,6 +29,12 @@ def tell_end(path: Path, code: int) -> None:
         path.write_text(str(code))
 
 
+def tell_asked(path: Path) -> None:
+    """Writes down that a job was asked to stop, unless it has told already how it ended."""
+    with suppress(OSError), path.open("x") as file:
+        file.write(str(STOPPED))
+
+
 def stage_at_end(path: Path) -> Stage:
     """How a job ended whose process is gone."""
     try:

@@ -21,7 +21,7 @@ import psutil
 
 from domain.errors import InputError
 from flows.daemon import Running, alive, log_file
-from flows.ends import END, STOPPED, Stage, stage_at_end, tell_end
+from flows.ends import END, Stage, stage_at_end, tell_asked
 from flows.retrying import Retry
 from perception.source import find_media
 from store.home import Home
@@ -125,7 +125,7 @@ class Jobs:
         """Ask a job that runs to stop: nothing is lost, and it can be gone on with."""
         found = self._find(job)
         if found is not None and found.running:
-            tell_end(self._end(job), STOPPED)
+            tell_asked(self._end(job))
             with suppress(ProcessLookupError):
                 os.kill(found.pid, _stop())
 

@@ -28,10 +28,16 @@ class Retry:
         return tuple(clip.index for clip in self.clips)
 
 
-def to_retry(store: Store, name: str, only: Sequence[int] = ()) -> Retry:
+def to_retry(store: Store, name: str, only: Sequence[int] = (), *, compare: bool = True) -> Retry:
     """The failed clips of a video, or those of them that ``only`` names.
 
     Of several those that are done are passed over: a run that was broken off got so far.
+
+    Args:
+        store: the store.
+        name: the video.
+        only: numbers of clips; empty: all that have failed.
+        compare: look whether the file is the very one that was watched, which reads all of it.
 
     Raises:
         NotFound: no video goes by that name.
@@ -41,7 +47,7 @@ def to_retry(store: Store, name: str, only: Sequence[int] = ()) -> Retry:
     with store.begin(snapshot=True) as session:
         video = resolve(session, name)
         every = clips_of(session, video.id)
-    return Retry(video, _file(video), tuple(_chosen(video, every, only)))
+    return Retry(video, _file(video, compare=compare), tuple(_chosen(video, every, only)))
 
 
 def _chosen(video: Video, every: Sequence[StoredClip], only: Sequence[int]) -> Sequence[StoredClip]:
@@ -55,8 +61,8 @@ def _chosen(video: Video, every: Sequence[StoredClip], only: Sequence[int]) -> S
     return chosen
 
 
-def _file(video: Video) -> Path:
-    """Where the video lies, which must be the very file that was watched."""
+def _file(video: Video, *, compare: bool) -> Path:
+    """Where the video lies; the very file that was watched, where that is to be compared."""
     if video.path is None:
         raise InputError(f"{video.title} was made from captions: there is nothing to watch again")
     path = Path(video.path)
@@ -65,6 +71,6 @@ def _file(video: Video) -> Path:
             f"{video.title} is not at {path} any more: put it back there, or run "
             "`homer ingest FILE --again` with where it is now"
         )
-    if video_id(path) != video.id:
+    if compare and video_id(path) != video.id:
         raise InputError(f"{path} is another file by now: put the one back that was watched")
     return path

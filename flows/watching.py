@@ -7,6 +7,7 @@ at, under Prefect or without it.
 from __future__ import annotations
 
 import fcntl
+import re
 import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -35,6 +36,9 @@ from store.queries.videos import VideoState
 
 LOCKS = Path("/proc/locks")
 """Where Linux lists the locks that are held."""
+
+_FLOCK = re.compile(r"FLOCK .*:(\d+) ")
+"""A line of it: ``12: FLOCK  ADVISORY  WRITE 4711 08:02:1234 0 EOF``, with the inode 1234."""
 
 
 class ClipLeft(ModelError):
@@ -284,14 +288,31 @@ def is_watched(home: Home, video: str) -> bool:
     return is_locked(_lock_of(home, video))
 
 
+def watched_now(home: Home) -> frozenset[str]:
+    """The ids of the videos of this data directory that some process watches."""
+    locked = _locked()
+    found = (path for path in home.run.glob("watch-*.lock") if _inode(path) in locked)
+    return frozenset(path.stem.removeprefix("watch-") for path in found)
+
+
 def is_locked(path: Path) -> bool:
     """Whether some process holds the lock of a file; it is only looked at."""
+    return _inode(path) in _locked()
+
+
+def _inode(path: Path) -> int | None:
     try:
-        inode = path.stat().st_ino
-        locks = LOCKS.read_text().splitlines()
+        return path.stat().st_ino
     except OSError:
-        return False
-    return any("FLOCK" in line and f":{inode} " in line for line in locks)
+        return None
+
+
+def _locked() -> frozenset[int | None]:
+    """The inodes of all files whose lock some process holds; none where none can tell."""
+    try:
+        return frozenset(map(int, _FLOCK.findall(LOCKS.read_text())))
+    except OSError:
+        return frozenset()
 
 
 def _lock_of(home: Home, video: str) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 
 from domain.media import Video
@@ -37,10 +38,14 @@ def page_of_videos(
         return found, stored.shelf_size(session, words)
 
 
-def being_watched(store: Store, limit: int) -> list[Shelved]:
-    """Videos that are not watched to their end, by title."""
+def being_watched(store: Store, limit: int, held: Collection[str] = ()) -> list[Shelved]:
+    """Videos not watched to their end, by title: ``limit`` of them, and all those of ``held``."""
     with store.begin(snapshot=True) as session:
-        return stored.shelf_page(session, 0, limit, state=WATCHING)
+        found = stored.shelf_page(session, 0, limit, state=WATCHING)
+        missed = set(held) - {one.id for one in found}
+        if not missed:
+            return found
+        return found + stored.shelf_page(session, state=WATCHING, only=missed)
 
 
 def failures(store: Store, video: str, limit: int | None = None) -> list[StoredClip]:

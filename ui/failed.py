@@ -47,7 +47,8 @@ def retry_button(store: Store, video: str, clip: int | None = None) -> None:
         return
     try:
         only = () if clip is None else (clip,)
-        Jobs(store.home).retry(to_retry(store, video, only))
+        # The job reads the whole file and says if it is another one: a page must not wait so long.
+        Jobs(store.home).retry(to_retry(store, video, only, compare=False))
     except HomerError as error:
         complain(error)
         return

@@ -13,7 +13,7 @@ from flows.deleting import drop_unwatched
 from flows.ends import Stage
 from flows.jobs import Job, Jobs
 from flows.uploads import keep_upload
-from flows.watching import is_watched
+from flows.watching import watched_now
 from memory.shelf import Shelved, being_watched, pace, seconds_left
 from models.profile import profile_names
 from store.database import Store
@@ -84,8 +84,9 @@ def _look() -> None:
 def _follow() -> None:
     desk = page_desk()
     jobs = Jobs(desk.store.home)
-    every, moving = jobs.every(), being_watched(desk.store, SIZE)
-    held = {one.id for one in moving if is_watched(desk.store.home, one.id)}
+    watched = watched_now(desk.store.home)
+    every, moving = jobs.every(), being_watched(desk.store, SIZE, watched)
+    held = {one.id for one in moving if one.id in watched}
     others = [one for one in moving if one.id in held and not _job_of(one, every)]
     if every or others:
         st.header("Being watched", anchor=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -68,14 +69,20 @@ def shelf_page(
     limit: int | None = None,
     words: str = "",
     state: str | None = None,
+    only: Collection[str] | None = None,
 ) -> list[Shelved]:
-    """Videos by title, then id; only those whose title has ``words``, and of that ``state``."""
+    """Videos by title, then id; only those whose title has ``words``, and of that ``state``.
+
+    ``only``: ids, those of which are looked for; None: all.
+    """
     v = VideoRow
     own = (v.id, v.title, v.path, v.duration_ms, v.state, v.error, v.profile)
     counts = (_clips(), _clips(ClipState.DONE), _clips(ClipState.FAILED))
     query = select(*own, *counts, _thumb()).where(*_titled(words)).order_by(v.title, v.id)
     if state is not None:
         query = query.where(v.state == state)
+    if only is not None:
+        query = query.where(v.id.in_(only))
     return [Shelved(*row) for row in session.execute(query.offset(offset).limit(limit))]
 
 

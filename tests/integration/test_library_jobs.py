@@ -13,6 +13,7 @@ import pytest
 
 from domain.errors import InputError
 from domain.media import ClipState, Video
+from flows.ends import Stage
 from flows.jobs import Job, Jobs
 from flows.uploads import keep_upload
 from flows.watching import _alone
@@ -83,6 +84,11 @@ def started(jobs: Jobs, path: Path) -> Job:
     jobs.start([path], "local")
     wait_until(lambda: bool(only(jobs).errors))
     return only(jobs)
+
+
+def unread(path: Path) -> str:
+    """A page must not read a whole video: its job does."""
+    raise AssertionError(f"{path} is read")
 
 
 def test_what_cannot_be_added_is_told(shelf: Store) -> None:
@@ -158,7 +164,7 @@ def test_an_ended_job_makes_room_for_one_that_watches_the_same(jobs: Jobs, film:
 def test_failed_clips_are_told_with_their_reasons_and_tried_again(
     jobs: Jobs, shelf: Store, film: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("flows.retrying.video_id", lambda _path: VIDEO)
+    monkeypatch.setattr("flows.retrying.video_id", unread)
     page = open_page("library")
     said = words(page)
     assert "Failed clips: 2" in said
@@ -176,7 +182,7 @@ def test_failed_clips_are_told_with_their_reasons_and_tried_again(
 def test_a_clip_is_tried_again_from_its_video(
     jobs: Jobs, film: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("flows.retrying.video_id", lambda _path: VIDEO)
+    monkeypatch.setattr("flows.retrying.video_id", unread)
     page = open_page("video", video=VIDEO, show="Clips")
     assert [b.label for b in page.button if b.label.startswith("Try")] == [
         "Try clip 1 again",
@@ -217,6 +223,31 @@ def test_what_another_process_watches_is_seen_too(shelf: Store, tmp_path: Path) 
         assert next(b for b in page.button if b.label == "Delete").disabled
     page.run()
     assert "another homer process" not in words(page)
+
+
+def test_what_another_process_watches_is_seen_behind_many_that_are_paused(
+    shelf: Store, tmp_path: Path
+) -> None:
+    for n in range(30):
+        add(shelf, tmp_path / f"paused {n}.mp4", f"{n:016}")
+    add(shelf, tmp_path / "zebra.mp4")
+    with shelf.begin() as session:
+        for name in (*(f"{n:016}" for n in range(30)), VIDEO):
+            set_video_state(session, name, WATCHING)
+    with _alone(shelf.home, VIDEO, "zebra"):
+        assert "zebra** being watched by another homer process" in words(open_page("library"))
+
+
+def test_a_job_that_ended_as_it_was_paused_is_told_as_it_ended(
+    shelf: Store, film: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has said so already, and its process is only about to go."""
+    ended = "import os, time; open(os.environ['HOMER_JOB_END'], 'w').write('0')"
+    pretend(monkeypatch, f"{ended}; print('homer: done', flush=True); time.sleep(60)")
+    jobs = Jobs(shelf.home)
+    jobs.pause(started(jobs, film).id)
+    wait_until(lambda: not only(jobs).running)
+    assert only(jobs).stage is Stage.DONE
 
 
 def test_what_will_go_is_told_before_it_goes(shelf: Store, film: Path) -> None:

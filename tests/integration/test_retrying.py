@@ -133,6 +133,7 @@ def test_a_file_that_is_gone_or_another_one_by_now_is_told(
     make_video(film, seconds=1.0)
     with pytest.raises(InputError, match="is another file by now"):
         to_retry(desk.store, broken)
+    assert to_retry(desk.store, broken, compare=False).indices == (1, 2)
     aside.replace(film)
     assert video_id(film) == broken
     assert to_retry(desk.store, broken, [2]).indices == (2,)
