@@ -47,7 +47,8 @@ class RunSettings(Frozen):
     """What makes two runs comparable; a run goes on with the same settings only.
 
     ``digest`` is of the questions, ``judge`` the model that judges open answers, "" for none;
-    ``reasoner`` is ``local`` where there is no language model.
+    ``reasoner`` is ``local`` where there is no language model. ``models`` says which model does
+    what, since a profile of that name may be another one by now.
     """
 
     dataset: str
@@ -59,6 +60,7 @@ class RunSettings(Frozen):
     digest: str
     judge: str = ""
     reasoner: str = "llm"
+    models: tuple[str, ...] = ()
     ask: AskSettings = AskSettings()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from domain.errors import InputError
@@ -16,6 +16,11 @@ from evals.judges.words import judge_model
 from models.profile import Profile
 from skills.learn import BATCH
 
+PORTS = (
+    *("speech", "activity", "faces", "speaker", "screen", "objects"),
+    *("text", "reranker", "images", "writer"),
+)
+"""What else of a profile than its language models decides what is remembered and found."""
 _NAME = re.compile(r"[a-z0-9][a-z0-9._+-]{0,79}", re.IGNORECASE)
 
 
@@ -100,10 +105,19 @@ def plan(
         digest=digest(asked),
         judge=judge_model(profile),
         reasoner=profile.reasoner,
+        models=tuple(_models(profile)),
         ask=profile.settings.ask,
     )
     videos = tuple(there[name] for name in dict.fromkeys(one.video for one in asked))
     return Plan(settings, videos, tuple(_placed(asked, chosen)), tuple(absent))
+
+
+def _models(profile: Profile) -> Iterator[str]:
+    """Which model does what; where it is served does not matter, since a server may move."""
+    for port in PORTS:
+        yield f"{port}: {getattr(profile, port)}"
+    for role, spec in sorted(profile.chat.items()):
+        yield f"{role}: {spec.model}"
 
 
 def kept(question: EvalQuestion) -> EvalQuestion:

@@ -96,6 +96,7 @@ class Evaluating:
         self._open, self._askers = ExitStack(), dict[str, Asker]()
         self._lock = threading.Lock()
         self.left_out: dict[str, str] = {}
+        self._begun: set[str] = set()
 
     @cached_property
     def _videos(self) -> dict[str, EvalVideo]:
@@ -129,6 +130,7 @@ class Evaluating:
             known = self._ingested(self._videos[video])
         except (InputError, ModelError) as error:
             self.left_out[video] = str(error)
+            self._count_cost()
             self._listener.said(f"homer: {video}: {error}")
             return
         mine = [one for one in self.plan.questions if one.question.video == video]
@@ -154,6 +156,8 @@ class Evaluating:
         (outcome,) = watch_files(self.desk, [video.file], self._listener, direct=True)
         if outcome.error is not None:
             raise outcome.error
+        if outcome.watched is not None:
+            self._begun.add(outcome.watched.video.id)
         if outcome.watched is None or outcome.watched.failed:
             raise ModelError("clips of it are left to try again")
         return outcome.watched.video.id
@@ -162,9 +166,11 @@ class Evaluating:
         if video.captions is None:
             raise InputError("it is not there")
         desk, profile = self.desk, self.desk.profile
+        track = read_captions(video.captions)
+        self._begun.add(track.id)
         return import_track(
             desk.store,
-            read_captions(video.captions),
+            track,
             make_writers(desk.toolbox, profile),
             desk.toolbox,
             desk.settings,
@@ -241,7 +247,7 @@ class Evaluating:
 
     def _count_cost(self) -> None:
         with self.desk.store.begin() as session:
-            self._purse.spent(stored.cost_of(session, self.name))
+            self._purse.spent(stored.cost_of(session, self.name, self._begun))
 
     def over(self) -> bool:
         """Whether the money is spent."""
@@ -263,7 +269,8 @@ class Evaluating:
     def left(self) -> int:
         """How many answers are left to be judged, of videos that are not left out."""
         arms = [self.plan.arms(one.part) for one in self.plan.questions if self._is_asked(one)]
-        return sum(map(len, arms)) - sum(not _is_open(one) for one in self._results())
+        names = (one.slot.item["video"] for one in self._results() if not _is_open(one))
+        return sum(map(len, arms)) - sum(name not in self.left_out for name in names)
 
     def _is_asked(self, one: Planned) -> bool:
         return one.question.video not in self.left_out

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -237,19 +237,19 @@ def _took(session: Session, run: str) -> dict[str, _Took]:
     return found
 
 
-def cost_of(session: Session, run: str) -> float:
+def cost_of(session: Session, run: str, videos: Collection[str] = ()) -> float:
     """US dollars that a run has cost so far.
 
     That are its answers and their judges; and, since it was begun, the writers of its videos and of
-    skills.
+    skills. ``videos`` are others of its, of which no question is planned.
     """
     mine = EvalResultRow.run == run
     call, row = ModelCallRow, EvalRunRow
     since = call.called_at >= select(row.began_at).where(row.name == run).scalar_subquery()
-    videos = call.video_id.in_(select(EvalResultRow.video_id).where(mine))
+    planned = call.video_id.in_(select(EvalResultRow.video_id).where(mine))
     counted = or_(
         call.trajectory_id.in_(select(EvalResultRow.trajectory_id).where(mine)),
-        and_(since, videos),
+        and_(since, or_(planned, call.video_id.in_(videos))),
         and_(since, call.purpose == SKILL),
     )
     return float(session.scalar(select(func.sum(call.cost_usd)).where(counted)) or 0)

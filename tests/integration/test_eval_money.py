@@ -8,15 +8,19 @@ from typing import Any
 
 import pytest
 
+from domain.errors import ModelError
 from domain.evaluation import Protocol
 from evals.running import BEFORE, alone
 from evals.shelf import BROKEN_OFF, list_runs, run_report, run_rows
+from memory.captions import CaptionTrack
 from store.database import Store
 from store.queries.calls import NewCall, add_call
 from store.queries.evaluations import batches, begin_run, cost_of
+from store.queries.videos import add_video
 from tests.support.evaluated import evaluated, run_settings
-from tests.support.evaluating import evaluate
+from tests.support.evaluating import evaluate, houses
 from tests.support.full_video import ask, fill
+from tests.support.memory import clip
 from tests.support.simulated import HELPFUL, SimulatedAsker, world
 
 A, B = "a" * 16, "b" * 16
@@ -71,6 +75,24 @@ def test_and_what_watching_its_videos_and_writing_skills_has_cost_since(two: Sto
     called(two, 4.0, video_id=B, clip=1)
     called(two, 8.0, purpose="skill")
     assert cost(two) - before == 10.0
+
+
+def test_what_a_video_has_cost_counts_though_it_is_left_out(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a run whose videos all fail would go on for ever, whatever may be spent."""
+    tried: list[str] = []
+
+    def fail(store: Store, track: CaptionTrack, *_: Any, **told: Any) -> None:
+        tried.append(str(told["title"]))
+        with store.begin() as session:
+            add_video(session, track.video(), [clip(0)], {})
+        called(store, 5.0, video_id=track.id, clip=0)
+        raise ModelError("the writer is away")
+
+    monkeypatch.setattr("evals.running.import_track", fail)
+    ran = evaluate(store, houses(tmp_path), protocol=Protocol.NONE, max_cost=4.0)
+    assert (ran.over, tried, set(ran.left_out)) == (True, ["house 0"], {"house 0"})
 
 
 def test_a_run_that_nobody_works_on_broke_off(store: Store) -> None:

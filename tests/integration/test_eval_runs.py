@@ -12,14 +12,15 @@ from domain.evaluation import WITH, WITHOUT, Fault, Part, Protocol
 from domain.settings import Stage
 from domain.time import TimeSpan
 from domain.trajectory import QuestionAsked
-from evals.running import alone
+from evals.running import Evaluating, alone
 from evals.shelf import run_report
 from store.database import Store
 from store.queries.evaluations import runs
 from store.queries.learning import judgements
 from store.queries.trajectories import events_of, find_trajectory, list_trajectories
 from store.queries.videos import delete_video, find_video
-from tests.support.evaluating import Heard, evaluate, found, houses
+from tests.support.asking import WordToolbox
+from tests.support.evaluating import Heard, desk_of, evaluate, found, houses, planned
 from tests.support.obedient import LlmToolbox, obedient, texts_of
 from tests.support.openai_server import OpenAIServer
 
@@ -74,6 +75,28 @@ def test_a_run_goes_on_with_the_same_settings_only(store: Store, tmp_path: Path)
         evaluate(store, houses(tmp_path), protocol=NONE, limit=2)
     evaluate(store, houses(tmp_path), protocol=NONE, limit=2, name="two")
     assert len(found(store, "two")) == 2
+
+
+def test_a_profile_that_has_another_model_by_now_is_another_run(
+    store: Store, tmp_path: Path
+) -> None:
+    evaluate(store, houses(tmp_path), protocol=NONE)
+    other = WordToolbox()
+    other.profile = other.profile.model_copy(update={"text": "bge-small"})
+    with pytest.raises(InputError, match=r"other settings \(models\)"):
+        evaluate(store, houses(tmp_path), other, protocol=NONE)
+
+
+def test_answers_about_a_video_that_is_gone_by_now_hide_none_that_are_left(
+    store: Store, tmp_path: Path
+) -> None:
+    evaluate(store, houses(tmp_path), protocol=NONE)
+    with store.begin() as session:
+        delete_video(session, find_video(session, "house 0").id)
+    desk = desk_of(store)
+    with Evaluating(desk, "run", planned(houses(tmp_path), desk, protocol=NONE), Heard()) as work:
+        work.left_out["house 1"] = "it is not there any more"
+        assert work.left() == 3
 
 
 def test_two_processes_do_not_work_on_one_run(store: Store, tmp_path: Path) -> None:
