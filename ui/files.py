@@ -65,7 +65,10 @@ def _video(request: Request) -> Response:
 
 
 def _image(request: Request) -> Response:
-    """A stored JPEG. What a digest names never changes, so a browser may keep it."""
+    """A stored JPEG. What a digest names never changes, so a browser may keep it.
+
+    No proxy may: it would hand it to those who are not signed in.
+    """
     sha = request.path_params["sha"]
     if not _may(request):
         return _ended()
@@ -75,7 +78,9 @@ def _image(request: Request) -> Response:
         data = b""
     if not data:
         return PlainTextResponse("no such image", status_code=404)
-    return Response(data, media_type="image/jpeg", headers={"Cache-Control": "max-age=31536000"})
+    return Response(
+        data, media_type="image/jpeg", headers={"Cache-Control": "private, max-age=31536000"}
+    )
 
 
 def _path_of(video: str) -> Path | None:

@@ -77,6 +77,7 @@ def test_an_image_is_served_by_its_digest_and_may_be_kept(page: TestClient, stor
     found = page.get(signed(f"/image/{sha}"))
     assert (found.status_code, found.content) == (200, JPEG)
     assert found.headers["content-type"] == "image/jpeg"
+    assert found.headers["cache-control"].startswith("private")
     assert int(found.headers["cache-control"].partition("=")[2]) > 86_400
 
 
