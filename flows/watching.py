@@ -139,8 +139,10 @@ class Watching:
         state = remember(
             desk.store, self.video.id, perceived, self.writers, desk.toolbox, desk.settings
         )
+        # Where the database goes away right here, this step is tried again: the clip is done then.
+        self._count(clip, self._took.get(clip, 0.0) + time.monotonic() - start)
         del self._ready[clip]
-        self._count(clip, self._took.pop(clip, 0.0) + time.monotonic() - start)
+        self._took.pop(clip, None)
         if state is ClipState.FAILED:
             raise ClipLeft(self._reason(clip))
         self._fresh += 1

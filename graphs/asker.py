@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, cast
 
@@ -39,6 +39,7 @@ from store.queries.trajectories import (
     find_trajectory,
     prune_checkpoints,
     reopen_trajectory,
+    stop_broken_off,
 )
 
 if TYPE_CHECKING:
@@ -84,6 +85,8 @@ class Asker:
         self._checkpoints = Checkpoints(store, BOUNDARIES)
         self._claims = self._checkpoints.claims
         self._graph = build(self._checkpoints.saver)
+        with store.begin() as session:
+            stop_broken_off(session)
 
     def ask(
         self, question: Question, on_event: Tell | None = None, linked: Linked | None = None
@@ -101,15 +104,14 @@ class Asker:
         self, question: Question, on_event: Tell | None = None, linked: Linked | None = None
     ) -> tuple[State, Desk]:
         """Put a question on record: the state to start from, and what its run works with."""
-        with self._store.begin() as session:
+        trajectory = secrets.token_hex(8)
+        with self._claimed(trajectory), self._store.begin() as session:
             view = view_of(session, question.videos, question.as_of_ms)
-            trajectory = secrets.token_hex(8)
             name = self._profile.name
             add_trajectory(session, trajectory, question, view, MACHINE, name)
             if linked is not None:
                 linked(session, trajectory)
         recorder = self._recorder(trajectory, on_event)
-        self._claim(trajectory)
         faults.fault_point(faults.FaultPoint.QUESTION_ADDED)
         state = _start(trajectory, question, view)
         return state, self._ready(state, recorder, view)
@@ -172,10 +174,9 @@ class Asker:
         state = round_state(self._graph.get_state_history(_config(row.id)), row.id, number)
         trajectory = secrets.token_hex(8)
         fork = forked(Parent(row.id, events, state), number, edit, trajectory)
-        with self._store.begin() as session:
+        with self._claimed(trajectory), self._store.begin() as session:
             profile = self._profile.name
             add_trajectory(session, trajectory, row.question, row.view, MACHINE, profile)
-        self._claim(trajectory)
         recorder = self._recorder(trajectory, on_event)
         recorder.begin_with([self._anew(fork[0], edit), *fork[1:]])
         recorder.past = going_on((), recorder.events)
@@ -196,6 +197,16 @@ class Asker:
     def _claim(self, trajectory: str) -> bool:
         with self._store.failures_told():
             return self._claims.take(trajectory)
+
+    @contextmanager
+    def _claimed(self, trajectory: str) -> Iterator[None]:
+        """Claims a trajectory that is about to be: it never seems to run without a process."""
+        self._claim(trajectory)
+        try:
+            yield
+        except BaseException:
+            self._claims.give_back(trajectory)
+            raise
 
     def _recorder(self, trajectory: str, on_event: Tell | None) -> Recorder:
         return Recorder(self._store, trajectory, self._checkpoints.append, on_event)

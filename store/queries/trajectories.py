@@ -208,14 +208,27 @@ def _asked_with(words: str) -> list[ColumnElement[bool]]:
 
 def is_claimed(session: Session, trajectory: str) -> bool:
     """Whether some process works on a trajectory at this moment."""
-    return bool(session.scalar(text(_CLAIMED), {"class": CLAIMS, "trajectory": trajectory}))
+    query = f"SELECT {_CLAIMED.format('CAST(:trajectory AS text)')}"
+    return bool(session.scalar(text(query), {"class": CLAIMS, "trajectory": trajectory}))
+
+
+def stop_broken_off(session: Session) -> int:
+    """Trajectories that seem to run, but whose process is gone, are stopped; returns how many.
+
+    A claim lasts as long as its process is connected: no clock can be wrong about that.
+    """
+    query = f"""
+        UPDATE trajectories SET state = 'stopped'
+        WHERE state = 'running' AND NOT {_CLAIMED.format("trajectories.id")} RETURNING id
+    """  # noqa: S608
+    return len(session.execute(text(query), {"class": CLAIMS}).all())
 
 
 _CLAIMED = """
-SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 2
+EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 2
     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
     AND classid = CAST(:class AS bigint)
-    AND objid = (CAST(hashtext(:trajectory) AS bigint) & 4294967295))
+    AND objid = (CAST(hashtext({}) AS bigint) & 4294967295))
 """
 
 

@@ -1,0 +1,65 @@
+"""A question whose process is gone does not seem to be searched for ever."""
+
+from __future__ import annotations
+
+import pytest
+
+from domain.asking import Question
+from domain.errors import NotFound
+from graphs.asker import Asker
+from store.database import Store
+from store.queries.clips import view_of
+from store.queries.trajectories import (
+    add_trajectory,
+    find_trajectory,
+    is_claimed,
+    list_trajectories,
+    stop_broken_off,
+)
+from tests.support.asking import PARTY, WordToolbox, remember_party
+
+GATE = Question(text="Who opens the gate?", videos=(PARTY,))
+GONE = "0" * 16
+
+
+@pytest.fixture
+def party(store: Store) -> Store:
+    remember_party(store)
+    return store
+
+
+def left_running(store: Store) -> None:
+    """As a process leaves it that was killed once its question was on record."""
+    with store.begin() as session:
+        add_trajectory(session, GONE, GATE, view_of(session, [PARTY]), "homer", "local")
+
+
+def state(store: Store, name: str) -> str:
+    with store.begin() as session:
+        return find_trajectory(session, name).state
+
+
+def test_what_a_killed_process_left_is_stopped_when_the_next_one_begins(party: Store) -> None:
+    left_running(party)
+    with Asker(party, WordToolbox()) as asker:
+        assert state(party, GONE) == "stopped"
+        assert asker.resume(GONE).answer is not None
+    assert state(party, GONE) == "done"
+
+
+def test_what_is_being_searched_goes_on(party: Store) -> None:
+    with Asker(party, WordToolbox()) as asker:
+        begun, desk = asker.begin(GATE)
+        with Asker(party, WordToolbox()), party.begin() as session:
+            (one,) = list_trajectories(session)
+            assert (one.state, is_claimed(session, one.id)) == ("running", True)
+        assert asker.run(begun, desk).answer is not None
+    with party.begin() as session:
+        assert stop_broken_off(session) == 0
+
+
+def test_a_question_that_cannot_begin_leaves_no_claim(party: Store) -> None:
+    with Asker(party, WordToolbox()) as asker:
+        with pytest.raises(NotFound):
+            asker.ask(Question(text="Who?", videos=("f" * 16,)))
+        assert asker._claims._mine == set()
