@@ -8,8 +8,16 @@ from ui.door.signout import show_sign_out
 from ui.faults import guarded
 from ui.pages import NAMES, page_of
 
+# On a link to the page that one is on, Streamlit does not show the keyboard at all.
+FOCUS = """<style>
+a:focus-visible, button:focus-visible, summary:focus-visible {
+  outline: 3px solid light-dark(#1d4ed8, #7cb0ff) !important; outline-offset: 2px;
+}
+</style>"""
+
 # Without icons: Streamlit would fetch each from elsewhere for the browser's tab.
 st.set_page_config(page_title="Homer", layout="wide")
+st.html(FOCUS)
 page = st.navigation([page_of(name) for name in NAMES])
 show_sign_out()
 guarded(page.run)

@@ -84,12 +84,13 @@ def _entry(desk: PageDesk, jobs: Jobs, one: Shelved, every: Sequence[Job]) -> No
 
 
 def _told(desk: PageDesk, one: Shelved) -> str:
-    state = one.state
-    if state == WATCHING and not is_watched(desk.store.home, one.id):
-        state = "paused"
     failed = f", {one.failed} failed" if one.failed else ""
-    clips = f"{one.done} of {one.clips} clips{failed}"
-    return f"{hms(one.duration_ms)} long, {state}, {clips}, profile {one.profile}, {one.id}"
+    state = f"{one.state}, {one.done} of {one.clips} clips{failed}"
+    if one.state == WATCHING:
+        # How far it is by now is told above, where it is looked at again and again.
+        busy = is_watched(desk.store.home, one.id)
+        state = "being watched" if busy else state.replace(WATCHING, "paused", 1)
+    return f"{hms(one.duration_ms)} long, {state}, profile {one.profile}, {one.id}"
 
 
 def _buttons(desk: PageDesk, jobs: Jobs, one: Shelved, every: Sequence[Job]) -> None:

@@ -120,13 +120,13 @@ def _job(desk: PageDesk, jobs: Jobs, job: Job, moving: Sequence[Shelved]) -> Non
             st.error(plain(error))
         if job.stage is Stage.KILLED:
             st.warning(
-                "Watching stopped: its process is gone, killed or with the machine. Nothing that "
-                "was done is lost; it goes on from the clip it was at."
+                "Watching stopped: its process is gone. It was killed, or the machine was started "
+                "anew. Nothing that was done is lost; it goes on from the clip it was at."
             )
-        if job.running:
+        for one in moving if job.running else ():
+            _progress(desk.store, one)
+        if job.running and not moving:
             st.caption(plain(job.said[-1]) if job.said else "starting ...")
-            for one in moving:
-                _progress(desk.store, one)
         _presses(jobs, job)
 
 

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
-
-import pytest
 
 from memory.library import all_titles
 from store.database import open_store
 from store.home import Home
+from tests.browser.axe import violations
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-AXE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "homer-tests/axe.min.js"
 Keep = Callable[[str], None]
 """Keeps a picture under a name."""
 
@@ -58,17 +54,8 @@ def video_ids(place: Home) -> dict[str, str]:
 
 def no_violations(page: Page) -> None:
     """No serious or critical violation of accessibility, as axe-core finds them."""
-    if not AXE.exists():
-        pytest.skip("no axe-core: scripts/fetch-axe fetches it")
     # Streamlit sets the words of buttons a moment after the buttons.
     page.wait_for_function(
         "[...document.querySelectorAll('button[kind]')].every(b => b.textContent || b.ariaLabel)"
     )
-    page.add_script_tag(path=str(AXE))
-    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
-    bad = [
-        (one["id"], one["impact"], [node["html"][:200] for node in one["nodes"][:3]])
-        for one in found["violations"]
-        if one["impact"] in ("serious", "critical")
-    ]
-    assert bad == []
+    assert violations(page) == []

@@ -96,7 +96,14 @@ def test_nothing_like_an_address_becomes_a_link(text: str) -> None:
 
 
 def test_only_what_would_be_a_link_gets_a_sign_that_is_not_seen() -> None:
-    for words in ("an e@ and @ 5", "www is old", "http is a word", "a-b --c", "5:30 // 6"):
+    for words in (
+        "an e@ and @ 5",
+        "www is old",
+        "http is a word",
+        "a-b --c",
+        "5:30 // 6",
+        "0:02:00-0:02:30 x",
+    ):
         assert JOINER not in plain(words)
 
 

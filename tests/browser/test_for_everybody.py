@@ -1,0 +1,177 @@
+"""Every page for everybody: readable in light and dark, worked by the keyboard alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Literal
+
+import pytest
+
+from domain.asking import Question
+from domain.media import ClipState
+from graphs.ask import ask
+from memory.corrections import list_people, rename
+from memory.film import graph_of
+from memory.library import all_titles
+from models.toolbox import Toolbox
+from store.database import open_store
+from store.home import Home
+from store.queries.clips import mark_clip
+from store.queries.videos import FAILED, set_video_state
+from tests.browser.axe import violations
+from tests.browser.pages import opened, seen, settled
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+Scheme = Literal["light", "dark"]
+pytestmark = pytest.mark.timeout(900)
+
+LOOKS = """() => {
+  const all = [];
+  const walk = (root) => {
+    for (const one of root.querySelectorAll('*')) {
+      if (one.shadowRoot) walk(one.shadowRoot);
+      if (one.matches('button, a[href], input, textarea, summary, video, [tabindex], [role=tab]'))
+        all.push(one);
+    }
+  };
+  walk(document);
+  // Where one is may be shown by the frame around a field too.
+  const look = (one) => {
+    const told = [];
+    for (let e = one; e && told.length < 50; e = e.parentElement) {
+      const s = getComputedStyle(e);
+      told.push(s.outlineStyle, s.outlineWidth, s.boxShadow, s.borderColor, s.backgroundColor);
+    }
+    return told.join(' ');
+  };
+  const shown = (e) => e.checkVisibility({ visibilityProperty: true })
+    && e.getBoundingClientRect().width > 0;
+  const acts = (e) => !e.disabled && e.tabIndex >= 0 && shown(e)
+    && e.matches('button, a[href], textarea, summary, video, input');
+  let now = document.activeElement;
+  while (now && now.shadowRoot && now.shadowRoot.activeElement) now = now.shadowRoot.activeElement;
+  const seen = (window.looks = window.looks || new Map());
+  const told = (e) => `${e.tagName} ${e.getAttribute('aria-label') || e.innerText || e.type}`
+    .slice(0, 80);
+  const at = now && now !== document.body && all.includes(now) ? now : null;
+  const found = at && { name: told(at), acts: acts(at), seen: look(at) !== seen.get(at) };
+  const reached = (window.reached = window.reached || new Set());
+  if (at) reached.add(at);
+  for (const one of all) if (one !== now && !seen.has(one)) seen.set(one, look(one));
+  return { at: found, left: all.filter((e) => acts(e) && !reached.has(e)).map(told) };
+}"""
+"""Where the keyboard is, whether that can be seen, and the actions that it was not at yet."""
+
+
+@pytest.fixture(scope="module")
+def ways(place: Home, toolbox: Toolbox) -> dict[str, str]:
+    """The address of every page in its fullest state, by the page's heading."""
+    with open_store(place) as store:
+        (name,) = all_titles(store)
+        asked = ask(store, toolbox, Question(text="What was painted green?", videos=(name,)))
+        with store.begin() as session:
+            mark_clip(session, name, 0, ClipState.FAILED, "the model was away")
+            set_video_state(session, name, FAILED, "1 clips could not be watched")
+        rename(store, name, str(list_people(store, name)[0].number), "Ada")
+        event = graph_of(store, name).segments[0].id
+    return {
+        "Ask": f"?trajectory={asked.trajectory_id}",
+        "Trajectory": f"trajectory?trajectory={asked.trajectory_id}&round=1",
+        "Library": f"library?delete={name}",
+        "Video": f"video?video={name}&segment={event}",
+        "People": f"people?video={name}&person=0",
+        "Health": "health",
+    }
+
+
+@pytest.fixture
+def painted(page: Page) -> Iterator[Callable[[Scheme], None]]:
+    """Has the browser prefer light pages or dark ones."""
+    yield lambda scheme: page.emulate_media(color_scheme=scheme)
+    page.emulate_media(color_scheme="light")
+
+
+PAGES = ("Ask", "Trajectory", "Library", "Video", "People", "Health")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("heading", PAGES)
+def test_no_page_has_a_serious_violation_of_accessibility(
+    page: Page,
+    address: str,
+    ways: dict[str, str],
+    painted: Callable[[Scheme], None],
+    keep: Callable[[str], None],
+    heading: str,
+    scheme: Scheme,
+) -> None:
+    painted(scheme)
+    opened(page, f"{address}/{ways[heading]}", heading)
+    page.evaluate(
+        "document.querySelectorAll('details:not([open]) summary').forEach(one => one.click())"
+    )
+    page.wait_for_timeout(1_000)
+    # Streamlit sets the words of buttons a moment after the buttons.
+    page.wait_for_function(
+        "[...document.querySelectorAll('button[kind]')].every(b => b.textContent || b.ariaLabel)"
+    )
+    dark = page.evaluate(
+        "getComputedStyle(document.querySelector('[data-testid=stApp]')).colorScheme"
+    )
+    assert scheme in dark
+    keep(f"{heading.lower()}_{scheme}")
+    assert violations(page) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("heading", PAGES)
+def test_the_keyboard_reaches_every_action_and_one_sees_where_it_is(
+    page: Page,
+    address: str,
+    ways: dict[str, str],
+    painted: Callable[[Scheme], None],
+    heading: str,
+    scheme: Scheme,
+) -> None:
+    painted(scheme)
+    opened(page, f"{address}/{ways[heading]}", heading)
+    page.wait_for_timeout(1_000)
+    # What the mouse is over looks like what the keyboard is at.
+    page.mouse.move(1, 1)
+    page.wait_for_timeout(500)
+    unseen, found = [], page.evaluate(LOOKS)
+    for _ in range(150):
+        page.keyboard.press("Tab")
+        page.wait_for_timeout(150)
+        found = page.evaluate(LOOKS)
+        if found["at"] and found["at"]["acts"] and not found["at"]["seen"]:
+            unseen.append(found["at"]["name"])
+        if not found["left"]:
+            break
+    assert found["left"] == []
+    assert unseen == []
+
+
+def test_keys_that_step_do_not_step_while_one_types(
+    page: Page, address: str, ways: dict[str, str]
+) -> None:
+    opened(page, f"{address}/{ways['Trajectory']}", "Trajectory")
+    page.get_by_role("tab", name="Fork").click()
+    for field in (page.get_by_label("Query"), page.get_by_role("textbox", name="Plan")):
+        field.click()
+        for key in ("ArrowLeft", "ArrowRight", "ArrowLeft", "Home"):
+            page.keyboard.press(key)
+        page.wait_for_timeout(1_500)
+        assert "round=1" in page.url
+        seen(page, "Round 1: t1")
+    page.get_by_label("Query").fill("a harbour")
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.type("o")
+    assert page.get_by_label("Query").input_value() == "a harbouor"
+    page.keyboard.press("Escape")
+    page.get_by_role("heading", name="Rounds").click()
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_url("**round=0**")
+    settled(page)
