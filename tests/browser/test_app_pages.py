@@ -151,6 +151,8 @@ def test_somebody_is_named_merged_split_and_all_is_taken_back(
 
     left = page.get_by_role("button", name="Take back", disabled=False)
     for more in (2, 1, 0):
+        # The message stands before the list below it is drawn.
+        settled(page)
         left.first.click()
         seen(page, "Taken back:")
         expect(left).to_have_count(more, timeout=60_000)
