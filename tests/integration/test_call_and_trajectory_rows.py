@@ -89,7 +89,7 @@ def test_a_trajectory_reads_back_as_it_was_asked_and_ended(running: Store) -> No
         after = find_trajectory(session, "aa")
     assert (before.state, before.answer) == ("running", None)
     assert before.question == QUESTION
-    assert before.view == VIEW
+    assert before.view == VIEW.model_copy(update={"as_of_ms": QUESTION.as_of_ms})
     assert (after.state, after.answer, after.tokens, after.seconds) == ("done", made, 120, 1.5)
 
 
