@@ -6,12 +6,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Select, func, insert, or_, select, update
+from sqlalchemy import Select, func, insert, select, update
 from sqlalchemy.orm import Session
 
 from domain.media import IdentityKind
 from domain.people import Character
 from store.arrays import among
+from store.queries.holding import holds
 from store.schema import CharacterMemberRow, CharacterNameRow, CharacterRow, IdentityRow
 
 
@@ -35,10 +36,6 @@ class CharacterAt:
     from_clip: int
 
 
-def _holds(row: Any, clip: int) -> Any:
-    return (row.from_clip <= clip) & or_(row.to_clip.is_(None), row.to_clip > clip)
-
-
 def characters_at(session: Session, video_id: str, clip: int) -> list[CharacterAt]:
     """The characters of a video as they were after ``clip``, by number."""
     query = select(CharacterRow).where(CharacterRow.video_id == video_id)
@@ -48,14 +45,14 @@ def characters_at(session: Session, video_id: str, clip: int) -> list[CharacterA
 def characters_with(session: Session, identity_ids: Iterable[int], clip: int) -> list[CharacterAt]:
     """The characters that these identities belong to after ``clip``, by number."""
     members = select(CharacterMemberRow.character_id).where(
-        among(CharacterMemberRow.identity_id, identity_ids), _holds(CharacterMemberRow, clip)
+        among(CharacterMemberRow.identity_id, identity_ids), holds(CharacterMemberRow, clip)
     )
     return _read(session, select(CharacterRow).where(CharacterRow.id.in_(members)), clip)
 
 
 def _read(session: Session, query: Select[Any], clip: int) -> list[CharacterAt]:
     rows = list(
-        session.scalars(query.where(_holds(CharacterRow, clip)).order_by(CharacterRow.number))
+        session.scalars(query.where(holds(CharacterRow, clip)).order_by(CharacterRow.number))
     )
     ids = [row.id for row in rows]
     members, names = _members(session, ids, clip), _names(session, ids, clip)
@@ -95,7 +92,7 @@ def _members(
         )
         .join(IdentityRow, IdentityRow.id == CharacterMemberRow.identity_id)
         .where(
-            among(CharacterMemberRow.character_id, character_ids), _holds(CharacterMemberRow, clip)
+            among(CharacterMemberRow.character_id, character_ids), holds(CharacterMemberRow, clip)
         )
         .order_by(IdentityRow.kind, IdentityRow.number)
     )
@@ -108,7 +105,7 @@ def _members(
 def _names(session: Session, character_ids: list[int], clip: int) -> dict[int, list[Name]]:
     query = (
         select(CharacterNameRow)
-        .where(among(CharacterNameRow.character_id, character_ids), _holds(CharacterNameRow, clip))
+        .where(among(CharacterNameRow.character_id, character_ids), holds(CharacterNameRow, clip))
         .order_by(CharacterNameRow.from_clip, CharacterNameRow.id)
     )
     found: dict[int, list[Name]] = {}

@@ -28,6 +28,7 @@ from domain.events import Edge, Relation, Segment
 from domain.media import ClipState
 from domain.time import TimeSpan
 from store.arrays import among
+from store.queries.holding import holds
 from store.schema import ClipRow, EdgeRow, PatchRow, SegmentRevisionRow, SegmentRow
 
 
@@ -77,7 +78,7 @@ class EdgeAt:
 def _holds(row: Any, clip: int | None) -> Any:
     if clip is None:
         return row.to_clip.is_(None)
-    return (row.from_clip <= clip) & or_(row.to_clip.is_(None), row.to_clip > clip)
+    return holds(row, clip)
 
 
 def patches_of(session: Session, video_id: str) -> list[PatchAt]:
@@ -206,16 +207,17 @@ def open_edges_of(session: Session, segment_ids: Iterable[int]) -> list[EdgeAt]:
     ids = set(segment_ids)
     touches = or_(among(EdgeRow.source_id, ids), among(EdgeRow.target_id, ids))
     query = select(EdgeRow).where(touches, EdgeRow.to_clip.is_(None)).order_by(EdgeRow.id)
-    return [_edge(row) for row in session.scalars(query)]
+    return [edge_at(row) for row in session.scalars(query)]
 
 
 def edges_at(session: Session, video_id: str, clip: int | None = None) -> list[EdgeAt]:
     """The edges of a video as of ``clip`` (None: now), by id."""
     query = select(EdgeRow).where(EdgeRow.video_id == video_id, _holds(EdgeRow, clip))
-    return [_edge(row) for row in session.scalars(query.order_by(EdgeRow.id))]
+    return [edge_at(row) for row in session.scalars(query.order_by(EdgeRow.id))]
 
 
-def _edge(row: EdgeRow) -> EdgeAt:
+def edge_at(row: EdgeRow) -> EdgeAt:
+    """A stored edge, apart from its session."""
     return EdgeAt(
         row.id,
         row.source_id,

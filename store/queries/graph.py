@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, and_, func, or_, select
+from sqlalchemy import ColumnElement, Select, func, or_, select
 from sqlalchemy.orm import Session
 
-from domain.events import Edge, Relation, Segment
+from domain.events import Edge, Segment
 from domain.time import TimeSpan
 from store.arrays import among
+from store.queries.events import as_edge, edge_at
+from store.queries.holding import holds
 from store.schema import ClipRow, EdgeRow, SegmentRevisionRow, SegmentRow
 
 
@@ -45,15 +47,11 @@ def edges_touching(session: Session, segment: int, clip: int) -> list[Edge]:
     return _edges(session, clip, or_(EdgeRow.source_id == segment, EdgeRow.target_id == segment))
 
 
-def _holds(row: Any, clip: int) -> ColumnElement[bool]:
-    return and_(row.from_clip <= clip, or_(row.to_clip.is_(None), row.to_clip > clip))
-
-
 def _segments(video_id: str, clip: int) -> Select[*tuple[Any, ...]]:
     row = SegmentRevisionRow
     columns = (SegmentRow.id, SegmentRow.number, row.label, row.summary, row.clips, row.revision)
     query = select(*columns).join(row, row.segment_id == SegmentRow.id)
-    return query.where(SegmentRow.video_id == video_id, _holds(row, clip))
+    return query.where(SegmentRow.video_id == video_id, holds(row, clip))
 
 
 def _read(session: Session, video_id: str, query: Select[*tuple[Any, ...]]) -> list[Segment]:
@@ -88,17 +86,5 @@ def _whole(spans: Sequence[tuple[int, int]]) -> TimeSpan:
 
 
 def _edges(session: Session, clip: int, *which: ColumnElement[bool]) -> list[Edge]:
-    query = select(EdgeRow).where(*which, _holds(EdgeRow, clip)).order_by(EdgeRow.id)
-    return [
-        Edge(
-            id=row.id,
-            source=row.source_id,
-            target=row.target_id,
-            relation=Relation(row.relation),
-            explicit=row.explicit,
-            confidence=row.confidence,
-            rationale=row.rationale,
-            evidence=tuple(row.evidence),
-        )
-        for row in session.scalars(query)
-    ]
+    query = select(EdgeRow).where(*which, holds(EdgeRow, clip)).order_by(EdgeRow.id)
+    return [as_edge(edge_at(row)) for row in session.scalars(query)]

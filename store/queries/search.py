@@ -20,6 +20,7 @@ from domain.errors import NotFound
 from domain.events import Edge, Relation
 from domain.media import Box, SeenObject
 from domain.view import Scope
+from store.queries.holding import holds
 from store.schema import (
     ClipRow,
     EdgeRow,
@@ -113,10 +114,6 @@ def _vectors(packed: Iterable[bytes | None]) -> Matrix:
 
 def _packed(column: InstrumentedAttribute[Any]) -> ColumnElement[bytes]:
     return func.halfvec_send(column)
-
-
-def _holds(row: Any, last_clip: int) -> ColumnElement[bool]:
-    return and_(row.from_clip <= last_clip, or_(row.to_clip.is_(None), row.to_clip > last_clip))
 
 
 def watched_since(session: Session, video: str) -> datetime:
@@ -233,7 +230,7 @@ def edges_at(session: Session, scope: Scope, segment: int) -> list[Edge]:
         .where(
             row.video_id == scope.video,
             or_(row.source_id == segment, row.target_id == segment),
-            _holds(row, scope.last_clip),
+            holds(row, scope.last_clip),
         )
         .order_by(row.id)
     )
@@ -403,7 +400,7 @@ def cited_segments(
             SegmentRow.video_id == scope.video,
             SegmentRow.id.in_(sorted(ids)),
             ClipRow.clip <= scope.last_clip,
-            _holds(row, scope.last_clip),
+            holds(row, scope.last_clip),
         )
         .group_by(SegmentRow.id, row.id)
     )
