@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from queue import Empty
 
 from domain.errors import SetupError
 from flows.server import api_url, environment
 from store.home import Home
+
+SENT_WITHIN_S = 10.0
 
 
 def connect(home: Home, said: Callable[[str], None]) -> str | None:
@@ -32,4 +35,25 @@ def reporting(home: Home, api: str) -> Iterator[None]:
 
     # With a heartbeat every flow waits up to a second for its thread to end.
     with temporary_settings({PREFECT_API_URL: api, PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}):
-        yield
+        try:
+            yield
+        finally:
+            _send_what_is_left()
+
+
+def _send_what_is_left() -> None:
+    """Ends the sender of events: Prefect keeps one a process, bound to the first server it met.
+
+    One whose server is gone would try every event for seconds more, and the process could not
+    end before it; what it has not sent by then is given up.
+    """
+    from prefect._internal.concurrency.services import _active_services
+    from prefect.events.worker import EventsWorker
+
+    workers = [service for service in _active_services if isinstance(service, EventsWorker)]
+    EventsWorker.drain_all(timeout=SENT_WITHIN_S, at_exit=False)
+    for worker in workers:
+        with suppress(Empty):
+            while True:
+                worker._queue.get_nowait()
+        worker._queue.put_nowait(None)
