@@ -16,7 +16,7 @@ from functools import cached_property
 from pathlib import Path
 
 from domain import faults
-from domain.errors import InputError, MediaError, ModelError, NotFound
+from domain.errors import InputError, ModelError, NotFound
 from domain.media import ClipState, Video
 from domain.settings import Subtitles
 from flows.desk import Desk
@@ -26,9 +26,11 @@ from memory.writers import make_writers
 from memory.writers.port import Writers
 from models.image_text import name_of
 from models.profile import NO_MODEL, Profile
-from perception.decode import RawClip, read_clips
+from perception.decode import read_clips
 from perception.perceive import Perceived, perceive
+from perception.reader import Reader
 from perception.source import SourceInfo, clips_of, probe, video_id
+from perception.worker import Delivery, Order
 from store.home import Home
 from store.queries import clips as clip_rows
 from store.queries import videos as video_rows
@@ -58,8 +60,8 @@ class Watched:
 class Watching:
     """The steps of one video. Heavy things stay in here, and never travel as a task's result.
 
-    Perceiving may run in a thread, one clip ahead of the other steps; no two steps of a kind
-    run at a time.
+    Perceiving may run in a thread, ahead of the other steps, or be ordered elsewhere; no two
+    steps of a kind run in here at a time.
     """
 
     def __init__(
@@ -75,8 +77,7 @@ class Watching:
     ) -> None:
         self.desk, self.path, self.video = desk, path, video
         self._info, self._beside, self._again, self._only = info, beside, again, only
-        self._reader: Iterator[RawClip] | None = None
-        self._raw: RawClip | None = None
+        self._reader = Reader(path, info, desk.settings.watch, read_clips)
         self._ready: dict[int, Perceived] = {}
         self._took: dict[int, float] = {}
         self._fresh = 0
@@ -122,12 +123,26 @@ class Watching:
         """Decode the clip and find what it shows and says; kept until it is remembered."""
         if clip not in self._ready:
             start = time.monotonic()
-            raw = self._read(clip)
+            raw = self._reader.clip(clip)
             faults.fault_point(faults.FaultPoint.DECODED)
             found = perceive(raw, self.desk.toolbox, self.desk.settings.watch)
-            self._ready[clip] = replace(found, percept=self._beside.added_to(found.percept))
-            self._took[clip] = time.monotonic() - start
+            self._keep(clip, found, time.monotonic() - start)
             faults.fault_point(faults.FaultPoint.PERCEIVED)
+
+    def order(self, clip: int, threads: int) -> Order:
+        """The clip as a worker elsewhere is told to perceive it, its models in ``threads``."""
+        desk = self.desk
+        path = self.path.absolute()
+        return Order(path, self._info, clip, desk.toolbox, desk.settings.watch, threads)
+
+    def take(self, delivery: Delivery) -> None:
+        """Keep what a worker perceived until it is remembered."""
+        found = delivery.perceived
+        self._keep(found.percept.clip.index, found, delivery.seconds)
+
+    def _keep(self, clip: int, found: Perceived, seconds: float) -> None:
+        self._took[clip] = seconds
+        self._ready[clip] = replace(found, percept=self._beside.added_to(found.percept))
 
     def remember(self, clip: int) -> None:
         """Store the perceived clip as memory, in one transaction.
@@ -198,18 +213,6 @@ class Watching:
         with self.desk.store.begin() as session:
             found = [row.error for row in clip_rows.clips_of(session, self.video.id)]
         return found[clip] or "no reason is known"
-
-    def _read(self, clip: int) -> RawClip:
-        """The decoded clip; reading goes on where it was, or starts at ``clip``."""
-        if self._raw is not None and self._raw.clip.index == clip:
-            return self._raw
-        follows = self._raw is not None and self._raw.clip.index + 1 == clip
-        if self._reader is None or not follows:
-            self._reader = read_clips(self.path, self._info, self.desk.settings.watch, clip)
-        self._raw = next(self._reader, None)
-        if self._raw is None or self._raw.clip.index != clip:
-            raise MediaError(f"clip {clip} of {self.path} cannot be read: has the file changed?")
-        return self._raw
 
 
 @contextmanager
