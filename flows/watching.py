@@ -31,6 +31,8 @@ from perception.perceive import Perceived, perceive
 from perception.reader import Reader
 from perception.source import SourceInfo, clips_of, probe, video_id
 from perception.worker import Delivery, Order
+from store.claims import claim_video, claimed_videos
+from store.database import Store
 from store.home import Home
 from store.queries import clips as clip_rows
 from store.queries import videos as video_rows
@@ -41,6 +43,8 @@ LOCKS = Path("/proc/locks")
 
 _FLOCK = re.compile(r"FLOCK .*:(\d+) ")
 """A line of it: ``12: FLOCK  ADVISORY  WRITE 4711 08:02:1234 0 EOF``, with the inode 1234."""
+
+_BUSY = "{} is being watched by another homer: wait until it is done"
 
 
 class ClipLeft(ModelError):
@@ -241,7 +245,7 @@ def open_video(
     """
     info = probe(path)
     name = video_id(path)
-    with _alone(desk.home, name, path.stem):
+    with _alone(desk.home, name, path.stem), _claimed(desk.store, name, path.stem):
         with desk.store.begin() as session:
             known = video_rows.known_video(session, name)
             left = clip_rows.next_clips(session, name, again=again)
@@ -285,19 +289,21 @@ def _models(profile: Profile) -> dict[str, str]:
     return used | {"images": name_of(profile.images_folder) if profile.images_folder else NO_MODEL}
 
 
-def is_watched(home: Home, video: str) -> bool:
-    """Whether some process watches a video of this data directory; False where none can tell.
+def is_watched(store: Store, video: str) -> bool:
+    """Whether some process watches a video, on this machine or another.
 
     The lock is only looked at: whoever is about to begin finds it free.
     """
-    return is_locked(_lock_of(home, video))
+    return video in watched_now(store)
 
 
-def watched_now(home: Home) -> frozenset[str]:
-    """The ids of the videos of this data directory that some process watches."""
+def watched_now(store: Store) -> frozenset[str]:
+    """The ids of the videos that some process watches, on this machine or another."""
     locked = _locked()
-    found = (path for path in home.run.glob("watch-*.lock") if _inode(path) in locked)
-    return frozenset(path.stem.removeprefix("watch-") for path in found)
+    found = (path for path in store.home.run.glob("watch-*.lock") if _inode(path) in locked)
+    here = frozenset(path.stem.removeprefix("watch-") for path in found)
+    with store.begin() as session:
+        return here | claimed_videos(session)
 
 
 def is_locked(path: Path) -> bool:
@@ -331,7 +337,14 @@ def _alone(home: Home, video: str, title: str) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as exc:
-            raise InputError(
-                f"{title} is being watched by another homer: wait until it is done"
-            ) from exc
+            raise InputError(_BUSY.format(title)) from exc
+        yield
+
+
+@contextmanager
+def _claimed(store: Store, video: str, title: str) -> Iterator[None]:
+    """The same for all machines that use the database."""
+    with claim_video(store, video) as taken:
+        if not taken:
+            raise InputError(_BUSY.format(title))
         yield

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,6 +17,8 @@ from typer.testing import CliRunner
 from cli.main import app
 from domain.settings import Pool, WorkSettings
 from flows.desk import Desk
+from flows.watching import is_watched, open_video, watched_now
+from store.claims import claim_video
 from store.database import open_store
 from store.home import Home
 from tests.support.crew import (
@@ -92,6 +95,35 @@ def test_a_model_that_fails_in_a_worker_is_asked_again(
     assert failures == []
     assert dump_of(desk.store, outcome) == alone
     assert not (desk.toolbox.weights / "odd").exists()
+
+
+def test_one_machine_at_a_time_watches_a_video(
+    desk: Desk, video: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another has another data directory, whose locks nobody here sees, and the same database."""
+    monkeypatch.setattr("store.claims.GRACE_S", 0.0)
+    elsewhere = Home(tmp_path / "elsewhere").make()
+    with open_store(elsewhere, desk.store.url) as other, open_video(desk, video) as work:
+        there = replace(desk, home=elsewhere, store=other)
+        outcome, _failures = watched_by(there, 2, "processes", video)
+        assert outcome.exit_code == 2
+        assert "being watched by another homer" in str(outcome.error)
+        assert is_watched(other, work.video.id)
+        assert watched_now(other) == {work.video.id}
+    assert read_by(desk.toolbox.weights) == []
+    assert not is_watched(desk.store, work.video.id)
+    assert watched_now(desk.store) == frozenset()
+
+
+def test_a_claim_ends_with_its_connection_and_not_with_anothers(desk: Desk) -> None:
+    with claim_video(desk.store, "a") as first, claim_video(desk.store, "b") as other:
+        assert (first, other) == (True, True)
+        with claim_video(desk.store, "a", 0.0) as second:
+            assert not second
+        with claim_video(desk.store, "a", 0.0) as again:
+            assert not again
+    with claim_video(desk.store, "a", 0.0) as later:
+        assert later
 
 
 def test_a_command_line_that_names_workers_has_them(
