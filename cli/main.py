@@ -23,6 +23,7 @@ from cli import (
     models,
     people,
     retry,
+    schedules,
     search,
     services,
     skills,
@@ -92,6 +93,7 @@ for module in (
     database,
     doctor,
     evals,
+    schedules,
     services,
 ):
     module.register(app)

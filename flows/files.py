@@ -56,13 +56,14 @@ def watch_files(
             watched.
     """
     conductor = _Conductor(desk, listener, direct)
-    for path in paths:
-        try:
-            with open_video(desk, path, again=again, only=only, subtitles=subtitles) as work:
-                outcome = Outcome(path, conductor.run(work))
-        except InputError as error:
-            outcome = Outcome(path, error=error)
-        yield outcome
+    with desk.turn():
+        for path in paths:
+            try:
+                with open_video(desk, path, again=again, only=only, subtitles=subtitles) as work:
+                    outcome = Outcome(path, conductor.run(work))
+            except InputError as error:
+                outcome = Outcome(path, error=error)
+            yield outcome
 
 
 class _Conductor:

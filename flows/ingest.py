@@ -13,16 +13,7 @@ from typing import Any, cast
 
 from prefect import flow, tags, task
 from prefect.cache_policies import NO_CACHE
-from prefect.client.orchestration import get_client
-from prefect.client.schemas.filters import (
-    FlowRunFilter,
-    FlowRunFilterState,
-    FlowRunFilterStateType,
-    FlowRunFilterTags,
-)
-from prefect.client.schemas.objects import StateType
 from prefect.futures import PrefectFuture
-from prefect.states import Crashed
 from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
 from domain.media import Video
@@ -30,6 +21,7 @@ from domain.settings import Subtitles, WorkSettings
 from flows import at_hand
 from flows.crew import Crew
 from flows.desk import Desk, open_desk
+from flows.liveness import claim_run, mark_gone, mark_killed
 from flows.steps import BACK_OFF_S, Listener, Waitable, watch, worth_retrying
 from flows.watching import Watched, Watching, open_video
 from perception.worker import Delivery, Order, carry_out
@@ -151,6 +143,7 @@ def ingest(path: str, profile: str | None = None, subtitles: Subtitles | None = 
 
     Within a command the open video is at hand; elsewhere, as in a work pool, it is opened here.
     """
+    claim_run()
     found = at_hand.found()
     if found is not None:
         with steps_of(found.work.desk) as steps:
@@ -180,22 +173,12 @@ class Silent:
 
 
 def run(work: Watching, listener: Listener) -> Watched:
-    """A flow run for the open video; runs of it that were killed are marked as such first."""
+    """A flow run for the open video; runs that were killed are marked as such first."""
     tag = f"video:{work.video.id}"
     mark_killed(tag)
+    mark_gone()
     with at_hand.within(work, listener), tags(tag):
         return ingest(str(work.path), work.desk.profile.name)
-
-
-def mark_killed(tag: str) -> None:
-    """A killed run stays "Running" for ever; we hold the video's lock, so it is dead."""
-    running = FlowRunFilter(
-        tags=FlowRunFilterTags(all_=[tag]),
-        state=FlowRunFilterState(type=FlowRunFilterStateType(any_=[StateType.RUNNING])),
-    )
-    with get_client(sync_client=True) as client:
-        for dead in client.read_flow_runs(flow_run_filter=running):
-            client.set_flow_run_state(dead.id, Crashed(message="its process is gone"), force=True)
 
 
 def _error_of(state: Any) -> BaseException:

@@ -80,7 +80,7 @@ def api_url(home: Home) -> str:
 
 def _command(port: int) -> Sequence[str]:
     server = ["server", "start", "--host", "127.0.0.1", "--port", str(port)]
-    return [sys.executable, "-m", "prefect", *server]
+    return [sys.executable, "-m", "flows.prefect_server", *server]
 
 
 def _for_asyncpg(url: str) -> str:

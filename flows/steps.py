@@ -98,8 +98,10 @@ def _perceived(
 ) -> Iterator[tuple[int, ModelError | None]]:
     """Each clip in order once it is perceived, and why it is not; others are begun meanwhile."""
     coming = iter(clips)
+    work.desk.give_way()
     begun = deque((clip, steps.perceive(work, clip)) for clip in islice(coming, steps.ahead))
     while begun:
+        work.desk.give_way()
         clip, step = begun.popleft()
         error = _failure(step)
         begun.extend((after, steps.perceive(work, after)) for after in islice(coming, 1))

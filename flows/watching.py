@@ -16,7 +16,7 @@ from functools import cached_property
 from pathlib import Path
 
 from domain import faults
-from domain.errors import InputError, ModelError, NotFound
+from domain.errors import Busy, ModelError, NotFound
 from domain.media import ClipState, Video
 from domain.settings import Subtitles
 from flows.desk import Desk
@@ -240,8 +240,9 @@ def open_video(
 
     Raises:
         MediaError: the file is empty, damaged, or holds neither video nor audio; no row is left.
-        InputError: another process is watching it, it was begun in clips of another length or
-            with other subtitles, or a file of subtitles cannot be read.
+        Busy: another process is watching it.
+        InputError: it was begun in clips of another length or with other subtitles, or a file of
+            subtitles cannot be read.
     """
     info = probe(path)
     name = video_id(path)
@@ -337,7 +338,7 @@ def _alone(home: Home, video: str, title: str) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as exc:
-            raise InputError(_BUSY.format(title)) from exc
+            raise Busy(_BUSY.format(title)) from exc
         yield
 
 
@@ -346,5 +347,5 @@ def _claimed(store: Store, video: str, title: str) -> Iterator[None]:
     """The same for all machines that use the database."""
     with claim_video(store, video) as taken:
         if not taken:
-            raise InputError(_BUSY.format(title))
+            raise Busy(_BUSY.format(title))
         yield

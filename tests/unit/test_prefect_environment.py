@@ -87,3 +87,16 @@ def test_the_app_runs_with_this_python_and_port(tmp_path: Path) -> None:
         "--port",
         "77",
     ]
+
+
+def test_the_scheduler_can_insert_its_runs() -> None:
+    """A run names its state, which SQLAlchemy refuses unless it is told to pass it over."""
+    from prefect.server.database.orm_models import FlowRun
+    from sqlalchemy.orm.bulk_persistence import _expand_other_attrs
+
+    from flows.prefect_server import pass_over_state
+
+    pass_over_state()
+    row = {"name": "a", "state": {"type": "SCHEDULED"}}
+    _expand_other_attrs(FlowRun.__mapper__, [row])
+    assert row["name"] == "a"
