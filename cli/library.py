@@ -12,14 +12,16 @@ from cli.options import AsOf, Json, OneVideo, parse_as_of
 
 
 def videos(json: Json = False) -> None:
-    """List the videos in the library."""
+    """List the videos in the library; one that nothing watches any more is paused."""
     from domain.time import clock
+    from flows.watching import as_it_stands, watched_now
     from memory.library import list_library
     from store.database import open_store
     from store.home import Home
 
     with open_store(Home.default()) as store:
-        found = list_library(store)
+        busy = watched_now(store)
+        found = [as_it_stands(entry, busy) for entry in list_library(store)]
     if json:
         return say_json([entry.model_dump(mode="json") for entry in found])
     if not found:

@@ -120,6 +120,9 @@ def _codecs() -> Check:
     return Check("codecs", not missing, found, fix)
 
 
+FOLDER = "A file of a schedule"
+
+
 @dataclass(frozen=True)
 class Trouble:
     """Something that went wrong: where, when, and what was said."""
@@ -163,14 +166,17 @@ def space(store: Store) -> Space:
 
 
 def troubles(store: Store, limit: int = 20) -> list[Trouble]:
-    """Clips and questions that failed, the latest first."""
+    """Clips, questions and files of watched folders that failed, the latest first."""
+    from store.queries.taken import refused
     from store.queries.troubles import failed_clips, failed_runs
 
     with store.begin(snapshot=True) as session:
         clips = failed_clips(session, limit)
         runs = failed_runs(session, limit)
+        files = refused(session, limit)
     found = [Trouble(f"{c.title}, clip {c.clip}", c.at, c.told, video=c.video) for c in clips]
     found += [Trouble(r.question, r.at, r.told, trajectory=r.id) for r in runs]
+    found += [Trouble(FOLDER, one.at, one.told) for one in files]
     return sorted(found, key=lambda one: one.at, reverse=True)[:limit]
 
 

@@ -20,6 +20,7 @@ from domain.errors import Busy, ModelError, NotFound
 from domain.media import ClipState, Video
 from domain.settings import Subtitles
 from flows.desk import Desk
+from memory.library import LibraryEntry
 from memory.subtitles import Accompaniment, accompaniment, chosen, refuse_other_subtitles
 from memory.watch import remember, weave_due
 from memory.writers import make_writers
@@ -40,6 +41,8 @@ from store.queries.videos import VideoState
 
 LOCKS = Path("/proc/locks")
 """Where Linux lists the locks that are held."""
+
+PAUSED = "paused"
 
 _FLOCK = re.compile(r"FLOCK .*:(\d+) ")
 """A line of it: ``12: FLOCK  ADVISORY  WRITE 4711 08:02:1234 0 EOF``, with the inode 1234."""
@@ -305,6 +308,12 @@ def watched_now(store: Store) -> frozenset[str]:
     here = frozenset(path.stem.removeprefix("watch-") for path in found)
     with store.begin() as session:
         return here | claimed_videos(session)
+
+
+def as_it_stands(entry: LibraryEntry, busy: Collection[str]) -> LibraryEntry:
+    """A video that was begun and that nothing watches is paused, as after a kill; ``busy``: ids."""
+    left = entry.state == video_rows.WATCHING and entry.id not in busy
+    return entry.model_copy(update={"state": PAUSED}) if left else entry
 
 
 def is_locked(path: Path) -> bool:

@@ -14,6 +14,7 @@ from store.home import Home
 from ui.desk import PageDesk, page_desk
 from ui.faults import guarded
 from ui.pages import link
+from ui.schedules import show_schedules
 from ui.times import moment, room
 from ui.words import plain
 
@@ -33,6 +34,7 @@ def _body() -> None:
         made = checks_of(str(desk.store.home.root), profile or desk.profile)
     _checks(made)
     _flows(desk)
+    show_schedules(desk.store.home)
     _space(space(desk.store))
     _troubles(troubles(desk.store))
     st.header("Versions", anchor=False)
@@ -92,6 +94,8 @@ def _troubles(found: Sequence[Trouble]) -> None:
         with st.container(border=True, key=f"trouble_{number}"):
             if one.trajectory:
                 link("trajectory", plain(one.where), trajectory=one.trajectory)
+            elif one.video is None:
+                st.markdown(f"**{plain(one.where)}**")
             else:
                 link("video", plain(one.where), video=one.video, show="Clips")
             st.write(plain(one.told) or "No reason is known.")

@@ -130,7 +130,7 @@ def test_killed_in_the_middle_it_goes_on_and_ends_as_if_nothing_had_been(
 ) -> None:
     interrupted(other, signal.SIGKILL, str(DEMO), *way)
     (entry,) = json.loads(must(other, "videos", "--json"))
-    assert (entry["state"], entry["done"]) == ("watching", 1)
+    assert (entry["state"], entry["done"]) == ("paused", 1)
     again = homer(other, "ingest", str(DEMO), *way, "--json")
     assert again.returncode == 0, again.stderr
     assert json.loads(again.stdout)[0]["fresh"] == 1

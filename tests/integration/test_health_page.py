@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
+from typing import Any
 
 import pytest
 
 from domain.asking import Question
+from domain.errors import NotFound
 from domain.media import ClipState
 from flows.health import space, troubles, versions
+from flows.schedules.book import Entry, Ran
 from store.database import Store
 from store.queries.clips import mark_clip, view_of
+from store.queries.taken import take
 from store.queries.trajectories import add_trajectory, end_trajectory
 from tests.support.memory import VIDEO, known_video
-from tests.support.pages import EVIL, app_over, open_page, words
+from tests.support.pages import EVIL, app_over, open_page, press, words
 from ui.health import checks_of
 
 
@@ -59,3 +64,58 @@ def test_room_and_versions_are_told(shelf: Store) -> None:
     assert room.images == 0
     assert 0 < room.free <= room.total
     assert versions()["streamlit"][0].isdigit()
+
+
+def test_a_file_of_a_schedule_that_could_not_be_watched_is_told(shelf: Store) -> None:
+    with shelf.begin() as session:
+        take(session, "0" * 64, f"/videos/{EVIL}: not a video")
+        take(session, "1" * 64)
+    page = open_page("health")
+    assert words(page).count("not a video") == 1
+    assert EVIL in words(page)
+
+
+def test_where_no_server_runs_the_page_starts_none(shelf: Store) -> None:
+    assert "carried out while `homer up` runs" in words(open_page("health"))
+
+
+class PaperBook:
+    """Schedules without a server, on which presses are noted."""
+
+    def __init__(self) -> None:
+        last = Ran(id="1", state="Failed", told=EVIL, at=None)
+        told: dict[str, Any] = {"kind": "watch", "when": "every hour", "options": {}, "last": last}
+        self.entry = Entry(name="talks", on=True, declared=False, next=None, **told)
+        self.run = self.none
+
+    def entries(self) -> list[Entry]:
+        return [self.entry]
+
+    def pause(self, name: str) -> None:
+        self.entry = self.entry.model_copy(update={"on": name != self.entry.name})
+
+    def resume(self, name: str) -> None:
+        self.entry = self.entry.model_copy(update={"on": name == self.entry.name})
+
+    def none(self, name: str) -> None:
+        raise NotFound(f"there is no schedule {name!r}")
+
+
+def test_a_schedule_is_paused_and_gone_on_with_by_a_click(
+    shelf: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    book = PaperBook()
+    monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:9/api")
+    monkeypatch.setattr("ui.schedules.open_book", lambda *_, **__: nullcontext(book))
+    page = open_page("health")
+    assert "every hour, on" in words(page)
+    assert f"Failed: {EVIL}" in words(page)
+    assert "Nothing carries them out at the moment" in words(page)
+    assert page.get("link_button")[0].proto.url == "http://127.0.0.1:9/deployments"
+    press(page, "Pause")
+    assert [one.on for one in book.entries()] == [False]
+    assert "every hour, paused" in words(page)
+    press(page, "Resume")
+    assert [one.on for one in book.entries()] == [True]
+    press(page, "Run now")
+    assert "there is no schedule" in page.error[-1].value

@@ -34,7 +34,8 @@ class Work:
         self, clips: int, done: int = 0, fails: dict[str, HomerError] | None = None
     ) -> None:
         self.video, self.clips, self.done, self.fails = VIDEO, clips, done, fails or {}
-        self.desk = SimpleNamespace(settings=Settings())
+        self.stood_back: list[int] = []
+        self.desk = SimpleNamespace(settings=Settings(), give_way=self._stand_back)
         self.remarks: tuple[str, ...] = ()
         self.notes: list[str] = []
         self.given_up: list[tuple[int, str]] = []
@@ -45,6 +46,9 @@ class Work:
 
     def state(self) -> Any:
         return SimpleNamespace(clips=self.clips)
+
+    def _stand_back(self) -> None:
+        self.stood_back.append(len(self.notes))
 
     def _do(self, step: str) -> None:
         self.notes.append(step)
@@ -146,6 +150,14 @@ def test_however_many_are_perceived_ahead_they_are_remembered_in_order(
         begun, remembered = begun + note.startswith("perceive"), remembered + note.startswith("rem")
         # As many as were asked for, beside the one that is remembered at the moment.
         assert begun - remembered <= ahead + 1
+
+
+def test_it_stands_back_before_the_first_clip_and_between_any_two() -> None:
+    work = Work(3)
+    watched(work)
+    before = [work.notes[count] for count in work.stood_back[1:]]
+    assert work.stood_back[0] == 0
+    assert before[1:] == ["perceive 2", "remember 2"]
 
 
 def test_the_graph_grows_every_ten_clips_and_at_the_end() -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,7 +15,8 @@ from domain.media import Video
 from domain.settings import Pool, Settings, WorkSettings
 from flows import files, reporting
 from flows.files import Outcome, watch_files
-from flows.watching import Watched
+from flows.watching import Watched, as_it_stands
+from memory.library import LibraryEntry
 
 VIDEO = Video(id="0" * 16, title="t", path=None, duration_ms=1)
 
@@ -85,7 +87,7 @@ def run(
     notes: Notes, *names: str, direct: bool = True, pool: Pool | None = None, **more: Any
 ) -> list[Outcome]:
     settings = Settings(work=WorkSettings(pool=pool))
-    desk: Any = type("Desk", (), {"home": None, "settings": settings})
+    desk: Any = SimpleNamespace(home=None, settings=settings, turn=nullcontext)
     paths = [Path(name) for name in names]
     return list(watch_files(desk, paths, notes, direct=direct, **more))
 
@@ -157,8 +159,21 @@ def test_a_video_with_clips_left_has_its_own_code(notes: Notes) -> None:
 
 
 def test_nothing_is_done_before_it_is_asked_for(notes: Notes) -> None:
-    desk: Any = type("Desk", (), {"home": None, "settings": Settings()})
+    desk: Any = SimpleNamespace(home=None, settings=Settings(), turn=nullcontext)
     outcomes = watch_files(desk, [Path("a"), Path("b")], notes, direct=True)
     assert notes.told == []
     next(outcomes)
     assert notes.told[-1] == "close a"
+
+
+@pytest.mark.parametrize(
+    ("state", "busy", "told"),
+    [("watching", False, "paused"), ("watching", True, "watching"), ("done", False, "done")],
+)
+def test_a_video_whose_watcher_was_killed_is_told_as_paused(
+    state: str, busy: bool, told: str
+) -> None:
+    row: dict[str, Any] = {"path": None, "error": None, "duration_ms": 1, "profile": "local"}
+    counts = {"clips": 2, "done": 1, "failed": 0}
+    entry = LibraryEntry(id="a", title="a", state=state, **row, **counts)
+    assert as_it_stands(entry, {"a"} if busy else {"b"}).state == told
