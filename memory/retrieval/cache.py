@@ -2,33 +2,47 @@
 
 A view only needs what was remembered up to its last clip, and that hardly ever changes afterwards:
 an index that reaches so far serves it. One that does not is grown by what came since; one of which
-a clip came late is read anew.
+a clip came late is read anew. Whether anything changed is asked once for all videos of a view.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from operator import is_
 from threading import RLock
 
 from sqlalchemy.orm import Session
 
 from domain.view import Scope
-from memory.retrieval.events import EventIndex, build_events
+from memory.corrected import people_in
+from memory.retrieval.events import EventIndex, EventsInView, build_events, segments_in
 from memory.retrieval.index import VideoIndex, build_index, grown
+from memory.retrieval.panorama import Part
+from memory.retrieval.people import Cast, Person
 from store.database import Store
 from store.queries.clips import view_of
-from store.queries.search import (
-    cells_between,
-    changed_at,
-    events_stamp,
-    lines_between,
-    revisions,
-    superseded,
-    watched_since,
-)
+from store.queries.search import cells_between, lines_between, revisions, superseded
+from store.queries.stamps import PeopleKey, Stamp, stamps
 
 MOST_LINES = 400_000
-"""Lines held at most, besides those of the video in use: about 1 GB with 384 dimensions."""
+"""Lines held at most, besides those of the videos in use: about 1 GB with 384 dimensions."""
+MOST_PEOPLE = 512
+"""Scopes of which it is kept who is who in them."""
+
+
+@dataclass(frozen=True)
+class Looked:
+    """What a view sees: the indexes of its videos, in order, and who is who in them.
+
+    ``stamps`` tell by video how far each had come then.
+    """
+
+    indexes: tuple[VideoIndex, ...]
+    cast: Cast
+    stamps: Mapping[str, Stamp]
 
 
 class IndexCache:
@@ -38,53 +52,103 @@ class IndexCache:
         self._store, self._step_ms, self._most_lines = store, step_ms, most_lines
         self._videos: OrderedDict[str, VideoIndex] = OrderedDict()
         self._events: dict[str, EventIndex] = {}
+        self._in_view: dict[str, EventsInView] = {}
+        self._people: OrderedDict[Scope, tuple[PeopleKey, tuple[Person, ...]]] = OrderedDict()
+        self._cast = Cast()
         self._lock = RLock()
 
-    def lines(self, scope: Scope) -> VideoIndex:
-        """The index of a video, reaching at least as far as ``scope``.
+    def look(self, scopes: Sequence[Scope]) -> Looked:
+        """The indexes of videos, each reaching at least as far as its scope, and their people.
 
         Raises:
             NotFound: no such video.
         """
         with self._lock, self._store.begin(snapshot=True) as session:
-            held = self._videos.get(scope.video)
-            if held is None or held.since != changed_at(session, scope.video, held.through):
-                held = self._read(session, scope, after=-1)
-            elif held.through < scope.last_clip:
-                more = self._read(session, scope, after=held.through)
-                held = grown(held, more, superseded(session, scope.video))
-            self._videos[scope.video] = held
-            self._videos.move_to_end(scope.video)
-            self._drop()
-            return held
+            through = {scope.video: self._reach(scope) for scope in scopes}
+            now = stamps(session, through)
+            indexes = tuple(self._index(session, one, now[one.video]) for one in scopes)
+            who = [self._who(session, one, now[one.video]) for one in scopes]
+            self._drop({scope.video for scope in scopes})
+            return Looked(indexes, self._cast_of(tuple(chain.from_iterable(who))), now)
 
-    def events(self, scope: Scope) -> EventIndex:
-        """The segments of a video, as far as its patches go."""
-        with self._lock, self._store.begin() as session:
-            key = (watched_since(session, scope.video), *events_stamp(session, scope.video))
-            held = self._events.get(scope.video)
-            if held is None or held.key != key:
-                held = build_events(scope.video, key, revisions(session, scope.video))
-            self._events[scope.video] = held
-            return held
+    def lines(self, scope: Scope) -> VideoIndex:
+        """The index of one video; see ``look``."""
+        return self.look([scope]).indexes[0]
+
+    def events(self, parts: Sequence[Part], now: Mapping[str, Stamp]) -> tuple[EventsInView, ...]:
+        """The segments that are in these parts of a view, at least as new as ``now`` says."""
+        with self._lock:
+            return tuple(self._seen(part, now[part.scope.video]) for part in parts)
+
+    def _reach(self, scope: Scope) -> int:
+        held = self._videos.get(scope.video)
+        return scope.last_clip if held is None else held.through
+
+    def _index(self, session: Session, scope: Scope, now: Stamp) -> VideoIndex:
+        held = self._videos.get(scope.video)
+        if held is None or held.since != now.marked:
+            held = self._read(session, scope, after=-1)
+        elif held.through < scope.last_clip:
+            more = self._read(session, scope, after=held.through)
+            held = grown(held, more, superseded(session, scope.video))
+        self._videos[scope.video] = held
+        self._videos.move_to_end(scope.video)
+        return held
 
     def _read(self, session: Session, scope: Scope, after: int) -> VideoIndex:
         settled = view_of(session, [scope.video]).scopes[0].last_clip
         through = max(settled, scope.last_clip)
         return build_index(
             scope.video,
-            changed_at(session, scope.video, through),
+            stamps(session, {scope.video: through})[scope.video].marked,
             through,
             lines_between(session, scope.video, after, through),
             cells_between(session, scope.video, after, through),
             self._step_ms,
         )
 
-    def _drop(self) -> None:
-        """Forget the least used videos while there is too much, but never the last one asked."""
-        while len(self._videos) > 1 and self._held() > self._most_lines:
-            dropped, _ = self._videos.popitem(last=False)
+    def _seen(self, part: Part, now: Stamp) -> EventsInView:
+        video, last_clip, spans = part.scope.video, part.scope.last_clip, part.index.spans
+        index = self._events.get(video)
+        if index is None or index.key != now.events:
+            index = self._read_events(video)
+            self._events[video] = index
+        seen = self._in_view.get(video)
+        if seen is None or not seen.of(index, last_clip, spans):
+            seen = segments_in(index, last_clip, spans)
+            self._in_view[video] = seen
+        return seen
+
+    def _read_events(self, video: str) -> EventIndex:
+        with self._store.begin(snapshot=True) as session:
+            key = stamps(session, {video: -1})[video].events
+            return build_events(video, key, revisions(session, video))
+
+    def _who(self, session: Session, scope: Scope, now: Stamp) -> tuple[Person, ...]:
+        key, known = self._people.get(scope, (None, ()))
+        if key != now.people:
+            known = tuple(Person(scope.video, one) for one in people_in(session, scope))
+            self._people[scope] = now.people, known
+        self._people.move_to_end(scope)
+        return known
+
+    def _cast_of(self, people: tuple[Person, ...]) -> Cast:
+        """The last cast where it is the same again, with what it has worked out of names."""
+        last = self._cast.people
+        same = len(last) == len(people) and all(map(is_, last, people))
+        self._cast = self._cast if same else Cast(people)
+        return self._cast
+
+    def _drop(self, used: set[str]) -> None:
+        """Forget what is least used while there is too much, but nothing that is in use."""
+        unused = [video for video in self._videos if video not in used]
+        while unused and self._held() > self._most_lines:
+            dropped = unused.pop(0)
+            del self._videos[dropped]
             self._events.pop(dropped, None)
+            self._in_view.pop(dropped, None)
+        while len(self._people) > max(MOST_PEOPLE, len(used)):
+            self._people.popitem(last=False)
 
     def _held(self) -> int:
         return sum(len(index.lines) for index in self._videos.values())

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from domain.asking import Evidence, Mode
 from domain.events import Edge, Segment
-from memory.retrieval.closeness import closeness, faded
-from memory.retrieval.events import Found, word_scores
+from memory.retrieval.closeness import Yardstick, closeness, faded
+from memory.retrieval.events import EventsInView, Found, word_scores
+from memory.retrieval.index import Floats
 from memory.retrieval.panorama import Part
 from memory.retrieval.ranking import Scores, standard
 from memory.retrieval.result import Retrieval
@@ -23,39 +23,52 @@ EdgesOf = Callable[[Segment], Sequence[Edge]]
 
 @dataclass(frozen=True, eq=False)
 class Ranked:
-    """Segments in view with their scores (S,), and how close each is in [0, 1]."""
+    """Segments in view with their scores (S,).
+
+    ``cosines`` (S,) with the query and the share of its ``words`` (S,) tell how close they are.
+    """
 
     found: tuple[Found, ...]
+    views: tuple[EventsInView, ...]
     scores: Scores
-    close: Scores
+    cosines: Floats
+    words: Floats
 
     def best(self) -> int:
         """Number of the best segment, the earlier of equals."""
         return int(np.argmax(self.scores))
 
+    def close(self, place: int, yardstick: Yardstick) -> float:
+        """How close a segment is to the query, in [0, 1]."""
+        return closeness(yardstick.nearness(float(self.cosines[place])), float(self.words[place]))
+
     def place(self, segment: int) -> int | None:
         """Where the segment with this id is."""
-        return self._places.get(segment)
-
-    @cached_property
-    def _places(self) -> dict[int, int]:
-        return {one.id: place for place, one in enumerate(self.found)}
+        offset = 0
+        for view in self.views:
+            if segment in view.places:
+                return view.places[segment] + offset
+            offset += len(view.found)
+        return None
 
 
 def rank_segments(sought: Sought) -> Ranked:
     """Segments by label and summary (vector and words) and by the best of their clips."""
-    found = sought.segments
+    views, found = sought.events, sought.segments
     if not found:
-        return Ranked((), np.zeros(0), np.zeros(0))
-    vectors = np.stack([one.vector for one in found])
-    query = sought.vectors.question
-    cosines = vectors @ query if vectors.shape[1] == len(query) else np.zeros(len(found))
-    words = word_scores(found, sought.asked.words)
-    best = _best_clips(sought)
-    scores = standard(cosines) + standard(words) + standard(best)
-    near = [sought.yardstick.nearness(float(c)) for c in cosines]
-    close = np.array([closeness(n, float(w)) for n, w in zip(near, words, strict=True)])
-    return Ranked(found, scores, close)
+        nothing = np.zeros(0, dtype=np.float32)
+        return Ranked((), (), np.zeros(0), nothing, nothing)
+    cosines = np.concatenate([_cosines(view, sought.vectors.question) for view in views])
+    words = word_scores(views, sought.asked.words)
+    scores = standard(cosines) + standard(words) + standard(_best_clips(sought))
+    return Ranked(found, views, scores, cosines, words)
+
+
+def _cosines(view: EventsInView, query: Floats) -> Floats:
+    """Of each segment with the query, (S,); zeros where another model embedded them."""
+    if view.vectors.shape[1] != len(query):
+        return np.zeros(len(view.found), dtype=np.float32)
+    return np.asarray(np.vecdot(view.vectors, query), dtype=np.float32)
 
 
 def _best_clips(sought: Sought) -> Scores:
@@ -68,7 +81,7 @@ def _best_clips(sought: Sought) -> Scores:
         part.scope.video: _by_clip(part, scores[offset : offset + part.cells], low)
         for part, offset in sought.panorama.placed
     }
-    return np.array([_best(by_clip.get(one.index.video), one, low) for one in sought.segments])
+    return np.concatenate([view.best(by_clip[view.video], low) for view in sought.events])
 
 
 def _by_clip(part: Part, scores: Scores, low: float) -> Scores:
@@ -76,11 +89,6 @@ def _by_clip(part: Part, scores: Scores, low: float) -> Scores:
     found = np.full(part.scope.last_clip + 1, low)
     found[part.index.clips[: part.cells]] = scores
     return found
-
-
-def _best(by_clip: Scores | None, found: Found, low: float) -> float:
-    clips = found.clips[found.clips <= found.last_clip]
-    return low if by_clip is None or not len(clips) else float(by_clip[clips].max())
 
 
 def event(sought: Sought, edges_of: EdgesOf, neighbours: int) -> Retrieval:
@@ -132,7 +140,7 @@ def _evidence(sought: Sought, ranked: Ranked, places: Sequence[int]) -> tuple[Ev
     """The focus first, then its neighbours; scores fall from the focus's closeness."""
     scores = [float(ranked.scores[place]) for place in places]
     falling = [min(scores[: i + 1]) for i in range(len(scores))]
-    shown = faded(float(ranked.close[places[0]]), falling)
+    shown = faded(ranked.close(places[0], sought.yardstick), falling)
     return tuple(
         sought.segment_evidence(ranked.found[place].segment, score)
         for place, score in zip(places, shown, strict=True)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from domain.events import Segment
 from domain.time import TimeSpan
@@ -15,9 +15,7 @@ from memory.retrieval.index import STILL, Floats, Ints
 from memory.retrieval.lexical import rarity
 from memory.retrieval.words import terms
 from store.queries.search import Matrix, Revision, Revisions
-
-Key = tuple[datetime, int, int, int]
-"""Changes whenever the segments of a video do."""
+from store.queries.stamps import EventsKey
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +27,7 @@ class EventIndex:
     """
 
     video: str
-    key: Key
+    key: EventsKey
     rows: tuple[Revision, ...]
     vectors: Matrix
     words: tuple[frozenset[str], ...]
@@ -61,21 +59,6 @@ class Found:
         """The segment's label, as of the view."""
         return self.index.rows[self.place].label
 
-    @property
-    def vector(self) -> Floats:
-        """Label and summary embedded, shape (D,)."""
-        return np.asarray(self.index.vectors[self.place], dtype=np.float32)
-
-    @property
-    def words(self) -> frozenset[str]:
-        """The search terms of label and summary."""
-        return self.index.words[self.place]
-
-    @property
-    def clips(self) -> Ints:
-        """The segment's clips."""
-        return self.index.clips[self.place]
-
     @cached_property
     def segment(self) -> Segment:
         """The segment as the view shows it."""
@@ -95,7 +78,7 @@ class Found:
         )
 
 
-def build_events(video: str, key: Key, found: Revisions) -> EventIndex:
+def build_events(video: str, key: EventsKey, found: Revisions) -> EventIndex:
     """Arrange revisions for searching; those without clips are left out."""
     kept = [i for i, row in enumerate(found.rows) if row.clips]
     rows = [found.rows[i] for i in kept]
@@ -111,18 +94,86 @@ def build_events(video: str, key: Key, found: Revisions) -> EventIndex:
     )
 
 
-def segments_in(index: EventIndex, last_clip: int, spans: Mapping[int, TimeSpan]) -> list[Found]:
-    """The segments in view, in order of number; ``spans`` are those of the video's clips."""
-    return [Found(index, int(place), last_clip, spans) for place in index.holding(last_clip)]
+@dataclass(frozen=True, eq=False)
+class EventsInView:
+    """The S segments of one video that a view sees, in order of number.
+
+    ``vectors`` is (S, D), ``holders`` the segments (ascending) that have each search term.
+    ``clips`` (K,) are the clips in view of those segments that have any, one after the other;
+    ``owners`` are these segments and ``starts`` where the clips of each begin.
+    """
+
+    index: EventIndex
+    last_clip: int
+    spans: Mapping[int, TimeSpan]
+    found: tuple[Found, ...]
+    vectors: Matrix
+    holders: Mapping[str, Ints]
+    clips: Ints
+    owners: Ints
+    starts: Ints
+
+    @property
+    def video(self) -> str:
+        """Whose segments they are."""
+        return self.index.video
+
+    @cached_property
+    def places(self) -> dict[int, int]:
+        """Where each segment is, by id."""
+        return {one.id: place for place, one in enumerate(self.found)}
+
+    def of(self, index: EventIndex, last_clip: int, spans: Mapping[int, TimeSpan]) -> bool:
+        """Whether this is what a view sees of an index."""
+        return self.index is index and self.spans is spans and self.last_clip == last_clip
+
+    def best(self, by_clip: NDArray[np.float64], low: float) -> NDArray[np.float64]:
+        """The best of its clips' scores for each segment, shape (S,); ``low`` where it has none."""
+        best = np.full(len(self.found), low)
+        if len(self.owners):
+            best[self.owners] = np.maximum.reduceat(by_clip[self.clips], self.starts)
+        return best
 
 
-def word_scores(found: Sequence[Found], query: Sequence[str]) -> Floats:
-    """The share of the query's rarer words that each segment has, in [0, 1], shape (S,)."""
-    words = [one.words for one in found]
-    held = {word: sum(word in own for own in words) for word in sorted(set(query))}
-    weight = {word: rarity(len(found), count) for word, count in held.items()}
-    total = sum(weight.values()) or 1.0
-    return np.array(
-        [sum(w for word, w in weight.items() if word in own) / total for own in words],
-        dtype=np.float32,
+def segments_in(index: EventIndex, last_clip: int, spans: Mapping[int, TimeSpan]) -> EventsInView:
+    """The segments in view; ``spans`` are those of the video's clips."""
+    places = index.holding(last_clip)
+    clips = [one[one <= last_clip] for one in (index.clips[place] for place in places)]
+    counts = np.array([len(one) for one in clips], dtype=np.int64)
+    owners = np.flatnonzero(counts)
+    return EventsInView(
+        index=index,
+        last_clip=last_clip,
+        spans=spans,
+        found=tuple(Found(index, int(place), last_clip, spans) for place in places),
+        vectors=index.vectors[places],
+        holders=_holders([index.words[place] for place in places]),
+        clips=np.concatenate([np.zeros(0, dtype=np.int64), *clips]),
+        owners=owners,
+        starts=np.cumsum(counts[owners]) - counts[owners],
     )
+
+
+def _holders(words: Sequence[frozenset[str]]) -> dict[str, Ints]:
+    found: dict[str, list[int]] = {}
+    for place, own in enumerate(words):
+        for word in own:
+            found.setdefault(word, []).append(place)
+    return {word: np.array(places, dtype=np.int64) for word, places in found.items()}
+
+
+def word_scores(views: Sequence[EventsInView], query: Sequence[str]) -> Floats:
+    """The share of the query's rarer words that each segment has, in [0, 1], shape (S,)."""
+    offsets = np.cumsum([0, *(len(view.found) for view in views)])
+    scores, total = np.zeros(offsets[-1]), 0.0
+    for word in sorted(set(query)):
+        held = [
+            view.holders[word] + o
+            for view, o in zip(views, offsets, strict=False)
+            if word in view.holders
+        ]
+        weight = rarity(len(scores), sum(map(len, held)))
+        total += weight
+        for places in held:
+            scores[places] += weight
+    return np.asarray(scores / (total or 1.0), dtype=np.float32)

@@ -79,6 +79,12 @@ class VideoIndex:
         return np.fromiter((cell.clip for cell in self.cells), np.int64, len(self.cells))
 
     @cached_property
+    def times(self) -> NDArray[np.float64]:
+        """The middle of each cell in seconds, shape (N,)."""
+        middles = ((cell.start_ms + cell.end_ms) / 2000 for cell in self.cells)
+        return np.fromiter(middles, np.float64, len(self.cells))
+
+    @cached_property
     def ids(self) -> Ints:
         """The id of each line, shape (M,)."""
         return np.fromiter((line.id for line in self.lines), np.int64, len(self.lines))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -34,10 +34,31 @@ class Part:
 
 
 @dataclass(frozen=True, eq=False)
+class Reach:
+    """Of each of N cells the first cell near it, and the first one past those near, (N,)."""
+
+    before: Ints
+    after: Ints
+
+
+def reach_of(keys: Ints, half: int) -> Reach:
+    """Which cells are at most ``half`` steps of the grid away."""
+    before = np.searchsorted(keys, keys - half, side="left")
+    return Reach(before, np.searchsorted(keys, keys + half, side="right"))
+
+
+@dataclass(frozen=True, eq=False)
 class Panorama:
-    """N cells and M lines in view, part after part. Built per question; copies no vectors."""
+    """N cells and M lines in view, part after part. Serves many questions; copies no vectors."""
 
     parts: tuple[Part, ...]
+    _reach: dict[int, Reach] = field(default_factory=dict)
+
+    def reach(self, half: int) -> Reach:
+        """Which cells are near which."""
+        if half not in self._reach:
+            self._reach[half] = reach_of(self.keys, half)
+        return self._reach[half]
 
     @cached_property
     def cell_offsets(self) -> Ints:
@@ -120,6 +141,16 @@ class Panorama:
             first = first.followed_by(more, int(offset))
         return first
 
+    @cached_property
+    def times(self) -> NDArray[np.float64]:
+        """The middle of every cell in seconds, shape (N,)."""
+        return np.concatenate([np.zeros(0), *(p.index.times[: p.cells] for p in self.parts)])
+
+    def lines_of_cell(self, cell: int) -> range:
+        """The numbers of a cell's lines."""
+        last = cell + 1 == self.cell_count
+        return range(int(self.first[cell]), self.line_count if last else int(self.first[cell + 1]))
+
     def line(self, number: int) -> tuple[str, Line]:
         """The video and row of a line."""
         place = int(np.searchsorted(self.line_offsets, number, side="right")) - 1
@@ -152,13 +183,13 @@ class Panorama:
 
     def line_cosines(self, queries: Matrix) -> Floats:
         """Cosines of Q unit vectors (Q, D) with every line, shape (Q, M); hidden lines have -1."""
-        cosines = self._per_part(lambda part: queries @ part.index.vectors[: part.lines].T)
+        cosines = self._per_part(lambda part: _cosines(queries, part.index.vectors[: part.lines]))
         cosines[:, self.hidden] = -1.0
         return cosines
 
     def cell_cosines(self, queries: Matrix) -> Floats:
         """Cosines of Q unit vectors (Q, D) with every cell, shape (Q, N)."""
-        return self._per_part(lambda part: queries @ part.index.cell_vectors[: part.cells].T)
+        return self._per_part(lambda part: _cosines(queries, part.index.cell_vectors[: part.cells]))
 
     def _per_part(self, product: Callable[[Part], Floats]) -> Floats:
         return np.concatenate([product(part) for part in self.parts], axis=1)
@@ -169,6 +200,21 @@ class Panorama:
     @staticmethod
     def _joined(arrays: Sequence[Ints]) -> Ints:
         return np.concatenate(arrays) if arrays else np.zeros(0, dtype=np.int64)
+
+
+FEW = 2
+"""So many queries are multiplied row by row, which waits for memory alone."""
+
+
+def _cosines(queries: Matrix, rows: Matrix) -> Floats:
+    """Of Q unit vectors (Q, D) with N rows (N, D), shape (Q, N).
+
+    A product of many rows with few is no faster on many threads, but waits for each of them: where
+    the machine is busy, ten times as long as it takes.
+    """
+    if len(queries) > FEW:
+        return np.asarray(queries @ rows.T)
+    return np.stack([np.vecdot(rows, query) for query in queries])
 
 
 def panorama(view: MemoryView, indexes: Sequence[VideoIndex]) -> Panorama:

@@ -47,16 +47,37 @@ class Cast:
 
     def names(self, video: str) -> dict[str, str]:
         """The known name of each tag of a video, and of each name that a person replaced."""
-        mine = [one for one in self.people if one.video == video]
-        former = {name: one.character.label for one in mine for name in one.character.aliases}
-        return former | {
-            tag: one.character.name for one in mine if one.character.name for tag in one.tags
-        }
+        return self._names.get(video, {})
+
+    @cached_property
+    def _names(self) -> dict[str, dict[str, str]]:
+        found: dict[str, dict[str, str]] = {}
+        for one in self.people:
+            found.setdefault(one.video, {}).update(
+                dict.fromkeys(one.character.aliases, one.character.label)
+            )
+        for one in self.people:
+            if one.character.name:
+                found[one.video].update(dict.fromkeys(one.tags, one.character.name))
+        return found
 
     def named_in(self, text: str) -> tuple[Person, ...]:
         """Whom a text is about: by tag, by name, or by a part of a name that only one has."""
         words = frozenset(plain_words(text))
-        return tuple(one for one in self.people if self._is_meant(one, text, words))
+        might = range(len(self.people)) if "<" in text else self._with_words(words)
+        return tuple(self.people[n] for n in might if self._is_meant(self.people[n], text, words))
+
+    def _with_words(self, words: Iterable[str]) -> list[int]:
+        """Who has any of these words in the name, in order."""
+        return sorted(set().union(*(self._bearers.get(word, ()) for word in words)))
+
+    @cached_property
+    def _bearers(self) -> dict[str, list[int]]:
+        found: dict[str, list[int]] = {}
+        for number, one in enumerate(self.people):
+            for word in one.name_words:
+                found.setdefault(word, []).append(number)
+        return found
 
     def terms_of(self, text: str) -> list[str]:
         """The search terms of ``text``, with the tags of whom it names, and their former names."""
@@ -66,9 +87,12 @@ class Cast:
 
     def as_written(self, text: str) -> str:
         """``text`` with the names that lines were written under, before a person gave others."""
+        return in_place_of(self._former, text)
+
+    @cached_property
+    def _former(self) -> dict[str, str]:
         known = {one.character.name: one.character.aliases for one in self.people}
-        former = {name: aliases[0] for name, aliases in known.items() if name and aliases}
-        return in_place_of(former, text)
+        return {name: aliases[0] for name, aliases in known.items() if name and aliases}
 
     def _is_meant(self, person: Person, text: str, words: frozenset[str]) -> bool:
         if any(tag in text for tag in person.tags):

@@ -144,16 +144,6 @@ def now(asked: Asked, view: Panorama) -> float:
     return max((part.as_of_ms for part in view.parts), default=0) / 1000
 
 
-def cell_times(view: Panorama) -> Times:
-    """The middle of every cell in seconds, shape (N,)."""
-    spans = [
-        (cell.start_ms + cell.end_ms) / 2000
-        for part in view.parts
-        for cell in part.index.cells[: part.cells]
-    ]
-    return np.array(spans, dtype=np.float64)
-
-
 def relevance(
     view: Panorama, asked: Asked, vectors: Vectors, weights: Weights | None = None
 ) -> Field:
@@ -194,7 +184,7 @@ def _order(view: Panorama, asked: Asked, weights: Weights) -> Scores:
     """Recent moments first, where the question is asked at some moment of the video."""
     if asked.as_of_s is None:
         return np.zeros(view.cell_count)
-    ago = np.maximum(asked.as_of_s - cell_times(view), 60.0)
+    ago = np.maximum(asked.as_of_s - view.times, 60.0)
     last = asked.timed(view) and LAST.search(asked.text)
     recency = weights.recency_last_times if last else weights.recency
     return np.asarray(-recency * np.log(ago / HOUR), dtype=np.float64)
@@ -217,7 +207,7 @@ def _option_fits(view: Panorama, asked: Asked) -> Scores:
 
 
 def _clock(view: Panorama, asked: Asked) -> tuple[Times, float]:
-    return cell_times(view), now(asked, view)
+    return view.times, now(asked, view)
 
 
 def _option_evidence(

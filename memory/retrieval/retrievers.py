@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from copy import copy
+from operator import is_
 
 import numpy as np
 from sqlalchemy.orm import Session
@@ -14,18 +15,17 @@ from domain.ranking import Extract, Ranking
 from domain.settings import Settings, Stage
 from domain.texts import storable
 from domain.view import MemoryView, Scope
-from memory.corrected import people_in
 from memory.retrieval.cache import IndexCache
 from memory.retrieval.closeness import Yardstick, yardstick
 from memory.retrieval.event import EdgesOf, event, rank_segments
-from memory.retrieval.events import Found, segments_in
 from memory.retrieval.extract import Score, by_words, extract
+from memory.retrieval.index import VideoIndex
 from memory.retrieval.keyframe import Album, Eyes, keyframe
 from memory.retrieval.moments import Moment, best_moments
 from memory.retrieval.neighbor import neighbor
 from memory.retrieval.options import leaning, supports
 from memory.retrieval.panorama import Panorama, panorama
-from memory.retrieval.people import Cast, Person, cast
+from memory.retrieval.people import Person
 from memory.retrieval.ranking import Asked, Vectors, relevance
 from memory.retrieval.reread import closest
 from memory.retrieval.result import Retrieval
@@ -47,6 +47,9 @@ from store.queries.search import (
 )
 from store.queries.videos import video_state
 
+_Seen = tuple[tuple[Scope, ...], Sequence[VideoIndex], Panorama]
+"""What the last search saw: the scopes, their indexes, and all of them laid out."""
+
 
 class Retrievers:
     """Searches memory. One for many questions: indexes are kept between them. Thread-safe.
@@ -61,6 +64,7 @@ class Retrievers:
         self._store, self._tools, self._settings = store, toolbox, settings
         self._cache = IndexCache(store, settings.watch.clip_ms)
         self._yardstick: Yardstick | None = None
+        self._last_seen: _Seen = ((), (), Panorama(()))
         self._stage = Stage.WHOLE
 
     def within(self, stage: Stage) -> Retrievers:
@@ -142,9 +146,9 @@ class Retrievers:
         return extract(sought.panorama, best.line, score, names, evidence.score)
 
     def _sought(self, view: MemoryView, text: str, options: tuple[str, ...] = ()) -> Sought:
-        asked = Asked(storable(text), options, _seconds(view), self._cast(view))
-        indexes = [self._cache.lines(scope) for scope in view.scopes]
-        seen = panorama(view, indexes)
+        looked = self._cache.look(view.scopes)
+        asked = Asked(storable(text), options, _seconds(view), looked.cast)
+        seen = self._panorama(view, looked.indexes)
         vectors = self._vectors(asked, seen)
         return Sought(
             view=view,
@@ -152,7 +156,7 @@ class Retrievers:
             asked=asked,
             vectors=vectors,
             field=relevance(seen, asked, vectors) if seen.cell_count else None,
-            look_up=self._segments,
+            look_up=lambda seen: self._cache.events(seen.parts, looked.stamps),
             yardstick=self._measure(),
             languages=self._tools.text.languages,
         )
@@ -163,23 +167,19 @@ class Retrievers:
         rows = np.concatenate([self._tools.text.embed([text]) for text in texts])
         return Vectors(rows[0], rows[1 : 1 + count], rows[1 + count : -1], rows[-1])
 
+    def _panorama(self, view: MemoryView, indexes: Sequence[VideoIndex]) -> Panorama:
+        """The last one where it is of the same again, with all that was worked out of it."""
+        scopes, held, seen = self._last_seen
+        if scopes == view.scopes and all(map(is_, held, indexes)):
+            return seen
+        seen = panorama(view, indexes)
+        self._last_seen = view.scopes, indexes, seen
+        return seen
+
     def _measure(self) -> Yardstick:
         if self._yardstick is None:
             self._yardstick = yardstick(self._tools.text)
         return self._yardstick
-
-    def _segments(self, seen: Panorama) -> tuple[Found, ...]:
-        return tuple(
-            found
-            for part in seen.parts
-            for found in segments_in(
-                self._cache.events(part.scope), part.scope.last_clip, part.index.spans
-            )
-        )
-
-    def _cast(self, view: MemoryView) -> Cast:
-        with self._store.begin() as session:
-            return cast({scope.video: people_in(session, scope) for scope in view.scopes})
 
     def _focus(self, sought: Sought, focus: int | None) -> Segment | None:
         """The segment in focus; the best one for the query where there is none."""

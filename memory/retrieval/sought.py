@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-
-import numpy as np
+from itertools import chain
 
 from domain.asking import Evidence
 from domain.events import Segment
@@ -19,7 +18,7 @@ from memory.retrieval.closeness import (
     faded,
     least,
 )
-from memory.retrieval.events import Found
+from memory.retrieval.events import EventsInView, Found
 from memory.retrieval.index import Ints
 from memory.retrieval.moments import Moment
 from memory.retrieval.panorama import Panorama
@@ -44,14 +43,19 @@ class Sought:
     asked: Asked
     vectors: Vectors
     field: Field | None
-    look_up: Callable[[Panorama], tuple[Found, ...]]
+    look_up: Callable[[Panorama], tuple[EventsInView, ...]]
     yardstick: Yardstick
     languages: tuple[str, ...] = ()
 
     @cached_property
-    def segments(self) -> tuple[Found, ...]:
-        """The segments in view; looked up when first needed."""
+    def events(self) -> tuple[EventsInView, ...]:
+        """The segments in view, video by video; looked up when first needed."""
         return self.look_up(self.panorama)
+
+    @cached_property
+    def segments(self) -> tuple[Found, ...]:
+        """The segments in view."""
+        return tuple(chain.from_iterable(view.found for view in self.events))
 
     @cached_property
     def words(self) -> frozenset[str]:
@@ -83,9 +87,8 @@ class Sought:
         """How close a line, with what is said around it, is to the question."""
         if self.field is None:
             return 0.0
-        cell = self.panorama.cell_of_line[line]
-        around = np.flatnonzero(self.panorama.cell_of_line == cell)
-        near = [int(i) for i in around if abs(int(i) - line) <= CONTEXT]
+        around = self.panorama.lines_of_cell(int(self.panorama.cell_of_line[line]))
+        near = [i for i in around if abs(i - line) <= CONTEXT]
         covered = coverage(self.panorama, self.words, near)
         return closeness(self.yardstick.nearness(float(self.field.lines[0, line])), covered)
 

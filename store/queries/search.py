@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +15,6 @@ from numpy.typing import NDArray
 from sqlalchemy import ColumnElement, and_, func, or_, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from domain.errors import NotFound
 from domain.events import Edge, Relation
 from domain.media import Box, SeenObject
 from domain.view import Scope
@@ -29,12 +27,10 @@ from store.schema import (
     MemoryLinkRow,
     MemoryRow,
     ObjectRow,
-    PatchRow,
     ScreenTextRow,
     SegmentRevisionRow,
     SegmentRow,
     SightingRow,
-    VideoRow,
 )
 
 Matrix = NDArray[np.float32]
@@ -116,32 +112,6 @@ def _packed(column: InstrumentedAttribute[Any]) -> ColumnElement[bytes]:
     return func.halfvec_send(column)
 
 
-def watched_since(session: Session, video: str) -> datetime:
-    """When the video was added: another date is another watching, with other ids.
-
-    Raises:
-        NotFound: no such video.
-    """
-    since = session.scalar(select(VideoRow.created_at).where(VideoRow.id == video))
-    if since is None:
-        raise NotFound(f"no video has the id {video!r}; `homer videos` lists what there is")
-    return since
-
-
-def changed_at(session: Session, video: str, last_clip: int) -> datetime:
-    """When a clip up to ``last_clip`` was last marked, else when the video was added.
-
-    A clip that failed may be remembered long after those behind it.
-
-    Raises:
-        NotFound: no such video.
-    """
-    of_these = (ClipRow.video_id == video, ClipRow.clip <= last_clip)
-    marked = session.scalar(select(func.max(ClipRow.updated_at)).where(*of_these))
-    added = watched_since(session, video)
-    return added if marked is None else max(added, marked)
-
-
 def lines_between(session: Session, video: str, after_clip: int, last_clip: int) -> Lines:
     """The memories of clips ``after_clip < clip <= last_clip``, by clip, time and id."""
     row = MemoryRow
@@ -186,17 +156,6 @@ def cells_between(session: Session, video: str, after_clip: int, last_clip: int)
         .order_by(ClipRow.clip)
     )
     return [CellRow._make(r) for r in found]
-
-
-def events_stamp(session: Session, video: str) -> tuple[int, int, int]:
-    """Changes whenever the video's segments do: last patch, revisions, closed revisions."""
-    patch = session.scalar(select(func.max(PatchRow.id)).where(PatchRow.video_id == video)) or 0
-    every, closed = session.execute(
-        select(func.count(), func.count(SegmentRevisionRow.to_clip))
-        .join(SegmentRow, SegmentRow.id == SegmentRevisionRow.segment_id)
-        .where(SegmentRow.video_id == video)
-    ).one()
-    return patch, every, closed
 
 
 def revisions(session: Session, video: str) -> Revisions:

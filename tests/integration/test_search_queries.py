@@ -7,9 +7,11 @@ import pytest
 from sqlalchemy import update
 
 from domain.errors import NotFound
-from domain.view import Scope
+from domain.view import MemoryView, Scope
 from memory.corrected import people_in
 from memory.retrieval.cache import IndexCache
+from memory.retrieval.events import EventsInView
+from memory.retrieval.panorama import panorama
 from store.database import Store
 from store.queries.search import (
     cells_between,
@@ -17,7 +19,6 @@ from store.queries.search import (
     cited_memories,
     cited_segments,
     edges_at,
-    events_stamp,
     frame_vectors,
     frames_of,
     lines_between,
@@ -26,8 +27,8 @@ from store.queries.search import (
     sightings_in,
     superseded,
     texts_on,
-    watched_since,
 )
+from store.queries.stamps import stamps
 from store.schema import CharacterNameRow, CharacterRow, EdgeRow, KeyframeRow, MemoryRow
 from tests.support.remembered import (
     CLIP_MS,
@@ -111,12 +112,12 @@ def test_what_is_not_there_reads_as_nothing(watched: Store) -> None:
     with watched.begin() as session:
         assert lines_between(session, V, 5, 9).rows == []
         assert len(revisions(session, V).rows) == 0
-        assert events_stamp(session, V) == (0, 0, 0)
+        assert stamps(session, {V: 3})[V].events[1:] == (0, 0, 0)
         assert people_in(session, scope(3)) == []
         assert edges_at(session, scope(3), 1) == []
         assert frames_of(session, scope(3), []) == []
         with pytest.raises(NotFound, match="homer videos"):
-            watched_since(session, "0" * 16)
+            stamps(session, {"0" * 16: 0})
 
 
 def test_cells_are_the_clips_in_order(watched: Store) -> None:
@@ -175,7 +176,7 @@ def test_edges_hold_between_their_clips_and_cite_no_later_ones(watched: Store) -
 
 def test_revisions_change_the_stamp(watched: Store) -> None:
     with watched.begin() as session:
-        before = events_stamp(session, V)
+        before = stamps(session, {V: 3})[V].events[1:]
     weave(watched, V, [Event(0, "one", "a", (0,), 1, until=3), Event(0, "one", "b", (0, 2), 3)])
     with watched.begin() as session:
         found = revisions(session, V)
@@ -185,8 +186,8 @@ def test_revisions_change_the_stamp(watched: Store) -> None:
         ]
         assert found.rows[1].clips == (0, 2)
         assert found.vectors.shape == (2, SIZE)
-        assert events_stamp(session, V) != before
-        assert events_stamp(session, W) == (0, 0, 0)
+        assert stamps(session, {V: 3})[V].events[1:] != before
+        assert stamps(session, {W: 3})[W].events[1:] == (0, 0, 0)
 
 
 def test_frames_with_what_is_on_them(watched: Store) -> None:
@@ -252,11 +253,19 @@ def test_the_least_used_video_is_dropped_first(watched: Store) -> None:
 
 def test_segments_are_read_anew_when_they_change(watched: Store) -> None:
     cache = IndexCache(watched, CLIP_MS)
-    assert len(cache.events(scope(3)).rows) == 0
+
+    def seen(last_clip: int) -> EventsInView:
+        view = MemoryView(scopes=(scope(last_clip),))
+        looked = cache.look(view.scopes)
+        (events,) = cache.events(panorama(view, looked.indexes).parts, looked.stamps)
+        return events
+
+    assert seen(3).found == ()
     weave(watched, V, [Event(0, "one", "a", (0,), 1)])
-    held = cache.events(scope(3))
-    assert [row.label for row in held.rows] == ["one"]
-    assert cache.events(scope(3)) is held
+    held = seen(3)
+    assert [one.label for one in held.found] == ["one"]
+    assert seen(3) is held
+    assert seen(0).found == ()
 
 
 def test_many_threads_share_one_index(watched: Store) -> None:

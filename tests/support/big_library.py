@@ -53,14 +53,15 @@ def fill_library(store: Store, clips: int, videos: int = 5, picture: str = PICTU
     """``clips`` clips in several videos, with people, events, memories and keyframes."""
     with store.begin() as session:
         for film in films(clips, videos):
-            _add(session, film)
+            add_film(session, film)
             _memories(session, film)
-            _keyframes(session, film, picture)
-            _people(session, film, picture)
+            add_keyframes(session, film, picture)
+            add_people(session, film, picture)
             _events(session, film)
 
 
-def _add(session: Session, film: Film) -> None:
+def add_film(session: Session, film: Film) -> None:
+    """The video and its clips."""
     length = film.clips * CLIP_MS
     add_video(session, Video(id=film.id, title=film.title, path=None, duration_ms=length), [], {})
     set_video_state(session, film.id, DONE)
@@ -70,12 +71,13 @@ def _add(session: Session, film: Film) -> None:
         (film.id, n, n * CLIP_MS, (n + 1) * CLIP_MS, "done", 0, "[]", f"what clip {n} is about")
         for n in range(film.clips)
     )
-    _copy(session, "clips", {"video_id": "text", **types, **more}, rows)
+    put(session, "clips", {"video_id": "text", **types, **more}, rows)
 
 
-def _copy(
+def put(
     session: Session, table: str, types: Mapping[str, str], rows: Iterable[tuple[Any, ...]]
 ) -> None:
+    """Append rows; "[]" stands for an empty list where it is JSON."""
     copy_rows(session, table, types, [tuple(map(_sent, row)) for row in rows])
 
 
@@ -93,44 +95,46 @@ def _memories(session: Session, film: Film) -> None:
     rows = (
         (film.id, clip, at, at + 3_000, "episodic", "said", None, _line(film, clip, n))
         for clip in range(film.clips)
-        for n, at in enumerate(_times(clip, LINES))
+        for n, at in enumerate(times(clip, LINES))
     )
-    _copy(session, "memories", types, rows)
+    put(session, "memories", types, rows)
 
 
 def _line(film: Film, clip: int, n: int) -> str:
-    return f"<face_{_who(film, clip, n)}> opens door {clip} for the time {n} and goes on"
+    return f"<face_{who(film, clip, n)}> opens door {clip} for the time {n} and goes on"
 
 
-def _who(film: Film, clip: int, n: int) -> int:
+def who(film: Film, clip: int, n: int) -> int:
     """Who is the ``n``-th to be met in a clip: everybody comes again, far apart."""
     return (clip // 2 + 7 * n) % film.people
 
 
-def _times(clip: int, count: int) -> Iterator[int]:
+def times(clip: int, count: int) -> Iterator[int]:
+    """So many moments of a clip, in ms, evenly apart."""
     return (clip * CLIP_MS + n * (CLIP_MS // count) for n in range(count))
 
 
-def _keyframes(session: Session, film: Film, picture: str) -> None:
+def add_keyframes(session: Session, film: Film, picture: str) -> None:
+    """Three a clip, all of them ``picture``."""
     scores = dict.fromkeys(("sharpness", "entropy", "quality"), "float8")
     types = {"video_id": "text", "clip": "int4", "time_ms": "int8", "shot": "int4", **scores}
     sizes = {"width": "int4", "height": "int4", "blob": "text"}
     rows = (
         (film.id, clip, at, n, 1.0, 1.0, 1.0, 64, 36, picture)
         for clip in range(film.clips)
-        for n, at in enumerate(_times(clip, FRAMES))
+        for n, at in enumerate(times(clip, FRAMES))
     )
-    _copy(session, "keyframes", types | sizes, rows)
+    put(session, "keyframes", types | sizes, rows)
 
 
-def _people(session: Session, film: Film, picture: str) -> None:
+def add_people(session: Session, film: Film, picture: str) -> None:
     """Faces 0, 1, ... and the voice of every second one, each a person with a name now and then."""
     faces, voices = range(film.people), range(0, film.people, 2)
     ids = take_ids(session, "identities", len(faces) + len(voices))
     kinds = [*(("face", n) for n in faces), *(("voice", n // 2) for n in voices)]
     rows = [(i, film.id, kind, number, 0) for i, (kind, number) in zip(ids, kinds, strict=True)]
     types = {"id": "int8", "video_id": "text", "kind": "text", "number": "int4"}
-    _copy(session, "identities", {**types, "first_clip": "int4"}, rows)
+    put(session, "identities", {**types, "first_clip": "int4"}, rows)
     persons = take_ids(session, "characters", film.people)
     owners = [*persons, *(persons[n] for n in voices)]
     _characters(session, film, persons, zip(owners, ids, strict=True))
@@ -142,22 +146,22 @@ def _characters(
     session: Session, film: Film, persons: list[int], members: Iterable[tuple[int, int]]
 ) -> None:
     types = {"id": "int8", "video_id": "text", "number": "int4", "from_clip": "int4"}
-    _copy(session, "characters", types, ((p, film.id, n, 0) for n, p in enumerate(persons)))
+    put(session, "characters", types, ((p, film.id, n, 0) for n, p in enumerate(persons)))
     types = {"character_id": "int8", "identity_id": "int8", "from_clip": "int4"}
-    _copy(session, "character_members", types, ((c, i, 0) for c, i in members))
+    put(session, "character_members", types, ((c, i, 0) for c, i in members))
     types = {"character_id": "int8", "name": "text", "source": "text", "from_clip": "int4"}
     named = ((p, f"Guest {n} of {film.title}", "said", 0) for n, p in enumerate(persons) if n % 3)
-    _copy(session, "character_names", types, named)
+    put(session, "character_names", types, named)
 
 
 def _sightings(session: Session, film: Film, faces: list[int], picture: str) -> None:
     types = {**OF_CLIP, "identity_id": "int8", "box": "int8[]", "score": "float8"}
     rows = (
-        (film.id, clip, at, at + 2_000, faces[_who(film, clip, n)], [0, 0, 9, 9], 0.9, 25.0)
+        (film.id, clip, at, at + 2_000, faces[who(film, clip, n)], [0, 0, 9, 9], 0.9, 25.0)
         for clip in range(film.clips)
-        for n, at in enumerate(_times(clip, SIGHTINGS))
+        for n, at in enumerate(times(clip, SIGHTINGS))
     )
-    _copy(session, "sightings", types | {"quality": "float8", "blob": "text"}, _with(rows, picture))
+    put(session, "sightings", types | {"quality": "float8", "blob": "text"}, _with(rows, picture))
 
 
 def _with(rows: Iterable[tuple[Any, ...]], last: str) -> Iterator[tuple[Any, ...]]:
@@ -172,14 +176,14 @@ def _exemplars(session: Session, film: Film, ids: list[int]) -> None:
         (film.id, 0, 0, 500, sighting, ids[n // EXEMPLARS], 0.9, 1.0)
         for n, sighting in enumerate(made)
     ]
-    _copy(session, "sightings", types, rows)
+    put(session, "sightings", types, rows)
     vectors = _vectors(len(ids), 512)
     types = {"identity_id": "int8", "sighting_id": "int8", "quality": "float8", "vector": "bytea"}
     kept = (
         (ids[n // EXEMPLARS], sighting, 1.0, _packed(vectors[n // EXEMPLARS]))
         for n, sighting in enumerate(made)
     )
-    _copy(session, "exemplars", types, kept)
+    put(session, "exemplars", types, kept)
 
 
 def _vectors(count: int, size: int) -> NDArray[np.float32]:
@@ -199,33 +203,35 @@ def _events(session: Session, film: Film) -> None:
     count = film.clips // EVENT_CLIPS
     ids = take_ids(session, "segments", count)
     types = {"id": "int8", "video_id": "text", "number": "int4"}
-    _copy(session, "segments", types, ((s, film.id, n) for n, s in enumerate(ids)))
+    put(session, "segments", types, ((s, film.id, n) for n, s in enumerate(ids)))
     vector = pack_halfvec(np.full(384, 384**-0.5))
     types = {"segment_id": "int8", "revision": "int4", "label": "text", "summary": "text"}
     types |= {"clips": "int8[]", "history": "jsonb", "from_clip": "int4", "embedding": HALFVEC}
     rows = (
-        (s, 0, f"event {n}", f"<face_{n % film.people}> does {n}.", _clips(n), "[]", 0, vector)
+        (s, 0, f"event {n}", f"<face_{n % film.people}> does {n}.", clips_of(n), "[]", 0, vector)
         for n, s in enumerate(ids)
     )
-    _copy(session, "segment_revisions", types, rows)
-    _edges(session, film, ids)
+    put(session, "segment_revisions", types, rows)
+    add_edges(session, film, ids)
 
 
-def _clips(event: int) -> list[int]:
+def clips_of(event: int) -> list[int]:
+    """The clips of the event of this number."""
     return list(range(event * EVENT_CLIPS, (event + 1) * EVENT_CLIPS))
 
 
-def _edges(session: Session, film: Film, ids: list[int]) -> None:
+def add_edges(session: Session, film: Film, ids: list[int]) -> None:
+    """Each event before the next, every fifth its cause."""
     types = {"video_id": "text", "source_id": "int8", "target_id": "int8", "relation": "text"}
     types |= {"explicit": "bool", "confidence": "float8", "rationale": "text"}
     rows = (
         (film.id, a, b, "before" if n % 5 else "causes", True, 0.9, "So.", [EVENT_CLIPS * n], 0)
         for n, (a, b) in enumerate(pairwise(ids))
     )
-    _copy(session, "edges", types | {"evidence": "int8[]", "from_clip": "int4"}, rows)
+    put(session, "edges", types | {"evidence": "int8[]", "from_clip": "int4"}, rows)
 
 
 def span_of(event: int) -> TimeSpan:
     """When an event happens."""
-    first, last = _clips(event)[0], _clips(event)[-1]
+    first, last = clips_of(event)[0], clips_of(event)[-1]
     return TimeSpan.of(first * CLIP_MS, (last + 1) * CLIP_MS)

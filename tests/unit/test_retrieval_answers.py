@@ -317,11 +317,11 @@ def test_segments_are_found_by_their_rarer_words() -> None:
     index = build_events("v", (SINCE, 0, 3, 0), Revisions(rows, vectors))
     spans = {clip: TimeSpan.of(clip, clip + 1) for clip in range(3)}
     segments = segments_in(index, 2, spans)
-    assert [one.label for one in segments_in(index, 1, spans)] == ["Tea", "Walk"]
-    scores = word_scores(segments, terms("the dog and the zebra"))
+    assert [one.label for one in segments_in(index, 1, spans).found] == ["Tea", "Walk"]
+    scores = word_scores([segments], terms("the dog and the zebra"))
     assert scores[2] == pytest.approx(1)
     assert 0 < scores[0] == scores[1] < 0.5
-    assert list(word_scores(segments, [])) == [0, 0, 0]
+    assert list(word_scores([segments], [])) == [0, 0, 0]
 
 
 @pytest.mark.parametrize(
@@ -336,6 +336,6 @@ def test_one_revision_of_a_segment_holds_at_a_time(last_clip: int, summaries: li
     ]
     index = build_events("0" * 16, (SINCE, 0, 3, 1), Revisions(rows, np.zeros((3, 4), np.float32)))
     spans = {clip: TimeSpan.of(30 * clip, 30 * clip + 30) for clip in (0, 1, 3)}
-    found = [one.segment for one in segments_in(index, last_clip, spans)]
+    found = [one.segment for one in segments_in(index, last_clip, spans).found]
     assert [one.summary for one in found] == summaries
     assert all(one.span == TimeSpan.of(0, 120 if last_clip >= 3 else 60) for one in found)

@@ -17,8 +17,8 @@ from memory.retrieval.keyframe import Scored, spread_over_clips
 from memory.retrieval.lexical import K1, B, bm25, rarity, spread
 from memory.retrieval.moments import lines_of
 from memory.retrieval.options import TOP_CELLS, leaning, shares, soft_maximum
-from memory.retrieval.panorama import Panorama
-from memory.retrieval.ranking import Asked, Field, cell_times, fits, now, standard
+from memory.retrieval.panorama import Panorama, reach_of
+from memory.retrieval.ranking import Asked, Field, fits, now, standard
 from memory.retrieval.words import terms
 from store.queries.search import Frame
 from tests.support.remembered import CLIP_MS
@@ -58,7 +58,7 @@ def test_every_line_is_of_one_cell_and_back(story: list[list[str]]) -> None:
         assert view.cell(int(view.cell_of_line[number]))[1].clip == row.clip
     every = lines_of(view, np.arange(view.cell_count))
     assert every.tolist() == list(range(view.line_count))
-    times = cell_times(view)
+    times = view.times
     assert times.tolist() == [CLIP_MS * (n + 0.5) / 1000 for n, _ in cells_in(story)]
 
 
@@ -87,11 +87,13 @@ def test_counts_spread_as_far_as_the_window_reaches(made: list[tuple[int, int]],
     counts = np.array([count for _, count in made], dtype=np.float32)
     near = [counts[np.abs(keys - key) <= half].sum() for key in keys]
     weak = [0.5 * (around + own) for around, own in zip(near, counts, strict=True)]
-    assert spread(counts, keys, half).tolist() == pytest.approx(weak if half == 1 else near)
+    assert spread(counts, reach_of(keys, half), half).tolist() == pytest.approx(
+        weak if half == 1 else near
+    )
 
 
 def slow_bm25(view: Panorama, words: set[str], half: int) -> list[float]:
-    lengths = spread(view.lengths, view.keys, half)
+    lengths = spread(view.lengths, reach_of(view.keys, half), half)
     mean = max(float(lengths.mean()), 1e-6)
     scores = [0.0] * view.cell_count
     for word in words:
@@ -99,7 +101,7 @@ def slow_bm25(view: Panorama, words: set[str], half: int) -> list[float]:
         posting = view.posting(word)
         if posting is not None:
             counts[posting.cells] = posting.counts
-        held = spread(counts, view.keys, half)
+        held = spread(counts, reach_of(view.keys, half), half)
         weight = math.log(1 + (len(held) - (held > 0).sum() + 0.5) / ((held > 0).sum() + 0.5))
         for n, count in enumerate(held):
             norm = K1 * (1 - B + B * lengths[n] / mean)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from memory.retrieval.actors import actor_lines, are_people, people_of
 from memory.retrieval.moments import best_moments, line_scores, lines_of
 from memory.retrieval.options import shares, soft_maximum, supports
-from memory.retrieval.ranking import Asked, cell_times, fits, now, relevance, standard
+from memory.retrieval.ranking import Asked, fits, now, relevance, standard
 from store.queries.search import Line
 from tests.support.story import Story, field_of, index_of, vectors_of, view_at, view_of
 
@@ -104,7 +104,7 @@ def test_asked_afterwards_order_has_no_say() -> None:
     earlier, later = tea("When did Ann last drink tea?")
     assert later == pytest.approx(earlier, abs=1e-6)
     assert now(Asked("x"), view_of(TEA_TWICE)) == 62 * 30
-    assert list(cell_times(view_of(TEA_TWICE))[:2]) == [15, 45]
+    assert list(view_of(TEA_TWICE).times[:2]) == [15, 45]
 
 
 @pytest.mark.parametrize(("clips", "half", "fit"), [(1, 0, True), (11, 1, False), (12, 1, True)])

@@ -1,0 +1,78 @@
+"""Whether what is held of videos in memory is still so: one question for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import NamedTuple
+
+from sqlalchemy import text
+from sqlalchemy.orm import Session
+
+from domain.errors import NotFound
+
+EventsKey = tuple[datetime, int, int, int]
+"""Changes whenever the segments of a video do."""
+PeopleKey = tuple[datetime, int, int, int]
+"""Changes whenever it may be known otherwise who is who in a video."""
+
+
+class Stamp(NamedTuple):
+    """How far a video has come.
+
+    ``added``: another date is another watching, with other ids. ``marked``: when a clip up to the
+    one asked for was last marked, else when the video was added; a clip that failed may be
+    remembered long after those behind it. ``patch`` is the last one; of segment revisions and of
+    corrections it is told how many there are, and how many were closed or taken back.
+    """
+
+    added: datetime
+    marked: datetime
+    patch: int
+    revisions: int
+    closed: int
+    corrections: int
+    undone: int
+
+    @property
+    def events(self) -> EventsKey:
+        """What the segments hang on."""
+        return self.added, self.patch, self.revisions, self.closed
+
+    @property
+    def people(self) -> PeopleKey:
+        """What who is who hangs on: clips and patches name people, corrections are laid over."""
+        return self.marked, self.patch, self.corrections, self.undone
+
+
+_STAMPS = text(
+    """
+    SELECT video.id, video.created_at,
+           greatest(video.created_at, marked.at), coalesce(patched.id, 0),
+           revised.every, revised.closed, corrected.every, corrected.undone
+    FROM unnest(CAST(:videos AS text[]), CAST(:clips AS bigint[])) AS asked (id, clip)
+    JOIN videos AS video ON video.id = asked.id
+    CROSS JOIN LATERAL (SELECT max(updated_at) AS at FROM clips
+        WHERE video_id = asked.id AND clip <= asked.clip) AS marked
+    CROSS JOIN LATERAL (SELECT max(id) AS id FROM patches WHERE video_id = asked.id) AS patched
+    CROSS JOIN LATERAL (SELECT count(*) AS every, count(revision.to_clip) AS closed
+        FROM segments JOIN segment_revisions AS revision ON revision.segment_id = segments.id
+        WHERE segments.video_id = asked.id) AS revised
+    CROSS JOIN LATERAL (SELECT count(*) AS every, count(*) FILTER (WHERE undone) AS undone
+        FROM corrections WHERE video_id = asked.id) AS corrected
+    """
+)
+
+
+def stamps(session: Session, through: Mapping[str, int]) -> dict[str, Stamp]:
+    """The stamp of each video, its clips up to and including the one given.
+
+    Raises:
+        NotFound: no such video.
+    """
+    asked = {"videos": list(through), "clips": list(through.values())}
+    found = {row[0]: Stamp._make(row[1:]) for row in session.execute(_STAMPS, asked)}
+    for video in through:
+        if video not in found:
+            raise NotFound(f"no video has the id {video!r}; `homer videos` lists what there is")
+    return found
