@@ -1,6 +1,6 @@
 """``python -m benchmarks``: everything that is measured, as a table and as JSON.
 
-    python -m benchmarks [NAME ...] [--json FILE]
+    python -m benchmarks [NAME ...] [--sizes N,N,N] [--json FILE]
 
 Each line is a ratio against a reference that ran beside it, medians of at least five runs taken in
 turns, with half the distance of the quartiles. The exit code is 1 where a bar is missed.
@@ -21,14 +21,25 @@ from pathlib import Path
 from benchmarks.lines import Line, Taken, exponent
 from benchmarks.machines import described
 
-NAMES = ("startup", "machine", "writes", "concurrency", "pages", "shots", "keyframes")
+NAMES = (
+    "startup",
+    "machine",
+    "writes",
+    "concurrency",
+    "search",
+    "pages",
+    "shots",
+    "keyframes",
+)
+SIZED = ("search",)
+"""Those that take ``--sizes``."""
 
 
 def main() -> int:
     """Run what is named, or all."""
     arguments = _arguments()
     found = []
-    for line in measured(arguments.names):
+    for line in measured(arguments.names, arguments.sizes):
         print(_told(line), flush=True)
         found.append(line)
     for told in _growth(found):
@@ -41,6 +52,7 @@ def main() -> int:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Speed, beside.")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(NAMES)}")
+    parser.add_argument("--sizes", type=_sizes, help="memories of the libraries of `search`")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all lines there too")
     arguments = parser.parse_args()
     if unknown := set(arguments.names) - set(NAMES):
@@ -48,11 +60,16 @@ def _arguments() -> argparse.Namespace:
     return arguments
 
 
-def measured(names: Sequence[str]) -> Iterator[Line]:
+def _sizes(told: str) -> tuple[int, ...]:
+    return tuple(int(one) for one in told.split(","))
+
+
+def measured(names: Sequence[str], sizes: Sequence[int] | None = None) -> Iterator[Line]:
     """The lines of the benchmarks named, or of all."""
     for name in names or NAMES:
         print(f"== {name}", flush=True)
-        yield from importlib.import_module(f"benchmarks.{name}").lines()
+        given = [sizes] if sizes and name in SIZED else []
+        yield from importlib.import_module(f"benchmarks.{name}").lines(*given)
 
 
 def _told(line: Line) -> str:

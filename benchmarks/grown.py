@@ -166,7 +166,7 @@ def _links(
         text("SELECT number, id FROM identities WHERE video_id = :video AND kind = 'face'"),
         {"video": film.id},
     )
-    faces: dict[int, int] = dict(found.tuples().all())
+    faces = {int(number): int(one) for number, one in found}
     rows = (
         (one, faces[who(film, clip, n)]) for (clip, n, _), one in zip(moments, ids, strict=True)
     )

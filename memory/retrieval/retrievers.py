@@ -98,7 +98,7 @@ class Retrievers:
             UnknownLabel: NEIGHBOR with a label that no neighbour has.
             NotFound: a video of the view is not there.
         """
-        sought = self._sought(view, query)
+        sought = self.sought(view, query)
         ask = self._settings.ask
         if mode == Mode.EVENT:
             return event(sought, self._edges_of(sought), ask.event_neighbours)
@@ -117,7 +117,7 @@ class Retrievers:
             question: text and options; its videos and as-of time are those of ``view``.
             limit: moments returned at most, one a clip.
         """
-        sought = self._sought(view, question.text, question.options)
+        sought = self.sought(view, question.text, question.options)
         asked = sought.asked
         if sought.field is None:
             return Ranking(question=question.text, nothing_close=True)
@@ -145,7 +145,8 @@ class Retrievers:
         names = sought.cast.names(evidence.video)
         return extract(sought.panorama, best.line, score, names, evidence.score)
 
-    def _sought(self, view: MemoryView, text: str, options: tuple[str, ...] = ()) -> Sought:
+    def sought(self, view: MemoryView, text: str, options: tuple[str, ...] = ()) -> Sought:
+        """A search made ready: what is in view, and how relevant all of it is."""
         looked = self._cache.look(view.scopes)
         asked = Asked(storable(text), options, _seconds(view), looked.cast)
         seen = self._panorama(view, looked.indexes)

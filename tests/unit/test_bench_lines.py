@@ -20,7 +20,7 @@ def _sized(size: float, ms: float) -> Line:
     return Line("a search", Taken((ms,)), Taken((1.0,)), "numpy", ms, size=size)
 
 
-HELPERS = {"__main__", "lines", "machines"}
+HELPERS = {"__main__", "grown", "lines", "machines"}
 ALONE = {"ingest", "patches"}
 """Run by themselves: they print more than lines have room for."""
 

@@ -1,0 +1,257 @@
+"""Searching libraries of three sizes and more, beside exact search over one array in memory.
+
+    python -m benchmarks search [--sizes 1000,10000,100000]
+
+Each mode is asked twenty questions, over all videos, one video, half of the time, and about one
+person. A question's vector is known beforehand on both sides: embedding it is the model's time.
+Ours is the 95th percentile of a whole search, evidence and all; the reference finds the ten nearest
+vectors by numpy. The ten that our cosines put first must be those of the reference, which has the
+vectors unrounded.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.grown import Vectors, World, grow, unit, vectors_of, world
+from benchmarks.lines import Line, Taken, costs, milliseconds
+from domain.asking import Mode
+from domain.settings import Settings
+from domain.view import MemoryView, Scope
+from memory.retrieval.index import Ints
+from memory.retrieval.retrievers import Retrievers
+from models.ports import TextEmbedder
+from models.profile import load_profile
+from models.toolbox import Toolbox
+from store.database import Store, open_store
+from store.embedded import EmbeddedPostgres
+from store.home import Home
+from store.queries.clips import view_of
+from tests.support.big_library import Film
+
+SIZES = (1_000, 10_000, 100_000)
+MODES = (Mode.EVENT, Mode.VIDEO, Mode.NEIGHBOR, Mode.KEYFRAME)
+QUESTIONS, ROUNDS, NEAREST = 20, 5, 10
+RECALL = 0.99
+
+
+def most_ms(memories: int) -> float:
+    """The 95th percentile at most."""
+    return 10.0 if memories <= 100_000 else 30.0
+
+
+class Known:
+    """Texts embedded once, then at no cost."""
+
+    def __init__(self, model: TextEmbedder) -> None:
+        self._model = model
+        self._known: dict[str, Any] = {}
+        self.name, self.dimensions, self.languages = model.name, model.dimensions, model.languages
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """Unit vectors (N, D)."""
+        for text in texts:
+            if text not in self._known:
+                self._known[text] = self._model.embed([text])[0]
+        return np.stack([self._known[text] for text in texts])
+
+
+@dataclass
+class Tools:
+    """What a search needs, without models that would be timed too."""
+
+    text: Known
+    reranker: None = None
+    images: None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """Questions over a part of a library; ``exact`` has the unrounded vectors of that part."""
+
+    what: str
+    view: MemoryView
+    questions: Sequence[str]
+    exact: Vectors
+
+
+@dataclass(frozen=True, eq=False)
+class Bench:
+    """A library that is searched."""
+
+    store: Store
+    tools: Tools
+    world: World
+    films: Sequence[Film]
+    memories: int
+
+    def searching(self) -> Retrievers:
+        """Searches that have read nothing yet."""
+        return Retrievers(self.store, self.tools, Settings())
+
+
+def lines(sizes: Sequence[int] = SIZES) -> Iterator[Line]:
+    """Each mode and part of a library by its size; then recall, and the first search of all."""
+    text = Known(Toolbox(load_profile("local"), Home.default().weights).text)
+    made = world(text)
+    for size in sizes:
+        with _library(Tools(text), made, size) as bench:
+            yield from measured(bench)
+
+
+@contextmanager
+def _library(tools: Tools, made: World, memories: int) -> Iterator[Bench]:
+    with tempfile.TemporaryDirectory() as folder:
+        home = Home(Path(folder)).make()
+        try:
+            with open_store(home) as store:
+                films = grow(store, made, memories)
+                yield Bench(store, tools, made, films, memories)
+        finally:
+            EmbeddedPostgres(home).stop()
+
+
+def measured(bench: Bench) -> Iterator[Line]:
+    """The lines of one library."""
+    asked = parts(bench)
+    searching = bench.searching()
+    yield cold(bench, asked[0], searching)
+    for part in asked:
+        for mode in MODES:
+            yield searched(bench, searching, part, mode)
+        yield recalled(bench, searching, part)
+    yield as_of(bench, searching, asked[0])
+
+
+def parts(bench: Bench) -> list[Asked]:
+    """All videos, the last one, the first half of each, and all of them about one person."""
+    films, last = bench.films, bench.films[-1]
+    every = [vectors_of(bench.world, film) for film in films]
+    with bench.store.begin() as session:
+        whole = view_of(session, [film.id for film in films])
+    chosen = np.linspace(0, len(bench.world.said) - 1, QUESTIONS).astype(int)
+    plain = [f"Who {bench.world.said[n]}?" for n in chosen]
+    about = [
+        f"When did Guest 1 of {last.title} meet whoever {bench.world.said[n]}?" for n in chosen
+    ]
+    half = MemoryView(scopes=tuple(halved(scope) for scope in whole.scopes))
+    seen = zip(every, films, half.scopes, strict=True)
+    early = [_first(vectors, film, scope) for vectors, film, scope in seen]
+    one = MemoryView(scopes=whole.scopes[-1:])
+    return [
+        Asked("all videos", whole, plain, np.concatenate(every)),
+        Asked("one video", one, plain, every[-1]),
+        Asked("half of the time", half, plain, np.concatenate(early)),
+        Asked("one person", one, about, every[-1]),
+    ]
+
+
+def halved(scope: Scope) -> Scope:
+    """The first half of a video."""
+    return Scope(video=scope.video, last_clip=scope.last_clip // 2)
+
+
+def _first(vectors: Vectors, film: Film, scope: Scope) -> Vectors:
+    return vectors[: len(vectors) // film.clips * (scope.last_clip + 1)]
+
+
+def searched(bench: Bench, searching: Retrievers, part: Asked, mode: Mode) -> Line:
+    """One mode over one part: the 95th percentile over the bar, beside exact search."""
+    focus, query = _start(searching, part)
+    run = partial(searching.search, part.view, mode, focus=focus)
+    words = [query] * QUESTIONS if mode is Mode.NEIGHBOR else part.questions
+    ours, exact = _in_turn([partial(run, text) for text in words], bench, part)
+    name = f"{mode} over {part.what} (p95, bar {most_ms(bench.memories):.0f} ms)"
+    share = ours.median / most_ms(bench.memories)
+    return Line(name, ours, exact, "numpy, ten nearest", share, 1.0, False, bench.memories)
+
+
+def _start(searching: Retrievers, part: Asked) -> tuple[int | None, str]:
+    """An event to go on from, and the label of one beside it."""
+    found = searching.search(part.view, Mode.EVENT, part.questions[0])
+    focus = None if found.focus is None else found.focus.id
+    return focus, found.neighbours[0].label if found.neighbours else ""
+
+
+def _in_turn(
+    ours: Sequence[Callable[[], object]], bench: Bench, part: Asked
+) -> tuple[Taken, Taken]:
+    """A 95th percentile a round of each way, a question of one after one of the other."""
+    vectors = unit(bench.tools.text.embed(part.questions))
+    taken: list[list[float]] = [[], []]
+    for work, vector in zip(ours, vectors, strict=True):
+        work()
+        for _ in range(ROUNDS):
+            taken[0].append(milliseconds(work))
+            taken[1].append(milliseconds(partial(nearest, part.exact, vector)))
+    return _tail(taken[0]), _tail(taken[1])
+
+
+def _tail(times: Sequence[float]) -> Taken:
+    """The 95th percentile of each round."""
+    rounds = np.asarray(times).reshape(-1, ROUNDS)
+    return Taken(tuple(float(one) for one in np.percentile(rounds, 95, axis=0)))
+
+
+def nearest(rows: Vectors, query: Vectors) -> Ints:
+    """The numbers of the ten nearest rows (N, D) to a query (D,), exactly; not in order."""
+    return np.argpartition(-np.vecdot(rows, query), min(NEAREST, len(rows) - 1))[:NEAREST]
+
+
+def recalled(bench: Bench, searching: Retrievers, part: Asked) -> Line:
+    """How many of the ten exactly nearest our cosines put among their first ten."""
+    shares = []
+    for text in part.questions:
+        sought = searching.sought(part.view, text)
+        assert sought.field is not None
+        assert len(sought.field.lines[0]) == len(part.exact)
+        ours = np.argsort(-sought.field.lines[0], kind="stable")[:NEAREST]
+        exact = nearest(part.exact, sought.vectors.question)
+        shares.append(len(set(ours.tolist()) & set(exact.tolist())) / len(exact))
+    mean, whole = (Taken((one,), "of 1") for one in (float(np.mean(shares)), 1.0))
+    name = f"recall of the ten nearest over {part.what}"
+    return Line(name, mean, whole, "exact", mean.median, RECALL, True, bench.memories)
+
+
+def cold(bench: Bench, part: Asked, searching: Retrievers) -> Line:
+    """The first search of a process, which reads what is in view, beside reading the vectors."""
+    started = time.perf_counter()
+    searching.search(part.view, Mode.EVENT, part.questions[0])
+    ours = Taken(((time.perf_counter() - started) * 1000,))
+    plain = Taken((milliseconds(partial(_vectors_alone, bench)),))
+    line = costs("the first search of a process", ours, plain, "reading the vectors alone")
+    return Line(**{**vars(line), "size": bench.memories})
+
+
+def _vectors_alone(bench: Bench) -> None:
+    with bench.store.begin() as session:
+        connection = session.connection().connection.driver_connection
+        assert connection is not None
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT id, halfvec_send(embedding) FROM memories ORDER BY id")
+            cursor.fetchall()
+
+
+def as_of(bench: Bench, searching: Retrievers, part: Asked) -> Line:
+    """The same questions as of the last clip but one, beside the view without: views alternate."""
+    earlier = MemoryView(
+        scopes=tuple(Scope(video=s.video, last_clip=s.last_clip - 1) for s in part.view.scopes),
+        as_of_ms=(part.view.scopes[0].last_clip) * 30_000,
+    )
+    times: list[list[float]] = [[], []]
+    for text in part.questions:
+        for view, taken in zip((earlier, part.view), times, strict=True):
+            searching.search(view, Mode.EVENT, text)
+            taken.append(milliseconds(partial(searching.search, view, Mode.EVENT, text)))
+    ours, plain = (Taken(tuple(taken)) for taken in times)
+    line = costs("EVENT as of a clip", ours, plain, "the same without", 1.3)
+    return Line(**{**vars(line), "size": bench.memories})
