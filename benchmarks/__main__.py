@@ -27,7 +27,10 @@ NAMES = (
     "writes",
     "concurrency",
     "search",
+    "kept",
+    "patches",
     "pages",
+    "ingest",
     "shots",
     "keyframes",
 )

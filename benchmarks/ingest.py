@@ -29,6 +29,7 @@ from unittest.mock import patch
 import av
 
 from benchmarks.keyframes import DEFAULT, SHARED, encode
+from benchmarks.lines import RUNS, Line, Taken, costs, faster
 from domain.media import Video
 from flows.desk import Desk
 from flows.steps import PlainSteps, watch
@@ -42,6 +43,8 @@ from store.embedded import EmbeddedPostgres
 from store.home import Home
 
 HEIGHTS = (720, 1080)
+DEMO = Path(__file__).parent.parent / "demo" / "v2d_test.mp4"
+SECONDS, BAR = 30.0, 3.0
 TOOLS = {
     "activity": "voice activity",
     "speech": "speech recognition",
@@ -165,10 +168,31 @@ def _count(work: Watching, stages: Stages) -> None:
         setattr(work, step, stages.timed(stage, getattr(work, step)))
 
 
+def lines() -> Iterator[Line]:
+    """A clip of the demo at 720p, speech and all, beside its own length; then each stage."""
+    with tempfile.TemporaryDirectory() as folder:
+        video = with_sound(DEMO, Path(folder) / "demo.mkv", HEIGHTS[0], SECONDS)
+        toolbox = Toolbox(load_profile("local"), Home.default().weights)
+        took = [_fresh(Path(folder) / str(run), toolbox, video) for run in range(RUNS + 1)][1:]
+        length = Taken((probe(video).duration_ms / 1000,), "s")
+    whole = Taken(tuple(one.wall for one in took), "s")
+    yield faster("watching 720p, speech and all", whole, length, "its own length", BAR)
+    for stage in STAGES:
+        mine = Taken(tuple(one.stages[stage] for one in took), "s")
+        yield costs(f"watching 720p, {stage}", mine, length, "its own length")
+
+
+def _fresh(folder: Path, toolbox: Toolbox, video: Path) -> Took:
+    """What watching takes into a database of its own, with models that may be loaded already."""
+    with _desk(folder, toolbox) as desk:
+        return ingest(desk, video)
+
+
 def main() -> None:
     """Print a table a video and height."""
     arguments = _arguments()
-    with tempfile.TemporaryDirectory() as folder, _desk(Path(folder), arguments.profile) as desk:
+    toolbox = Toolbox(load_profile(arguments.profile), Home.default().weights)
+    with tempfile.TemporaryDirectory() as folder, _desk(Path(folder), toolbox) as desk:
         first = with_sound(arguments.videos[0], Path(folder) / "first.mkv", 360, 5.0)
         print(
             f"models loaded and used for the first time: {ingest(desk, first).wall:.1f} s",
@@ -195,14 +219,13 @@ def _arguments() -> argparse.Namespace:
 
 
 @contextmanager
-def _desk(folder: Path, profile: str) -> Iterator[Desk]:
+def _desk(folder: Path, toolbox: Toolbox) -> Iterator[Desk]:
     """The user's models with a store of its own."""
-    weights, home = Home.default().weights, Home(folder / "home").make()
-    chosen = load_profile(profile)
+    home = Home(folder / "home").make()
     server = EmbeddedPostgres(home)
     try:
         with open_store(home) as store:
-            yield Desk(home, store, chosen, Toolbox(chosen, weights))
+            yield Desk(home, store, toolbox.profile, toolbox)
     finally:
         server.stop()
 

@@ -64,10 +64,17 @@ def faster(
     return Line(what, ours, reference, against, reference.median / ours.median, bar)
 
 
-def costs(what: str, ours: Taken, reference: Taken, against: str, bar: float | None = None) -> Line:
+def costs(
+    what: str,
+    ours: Taken,
+    reference: Taken,
+    against: str,
+    bar: float | None = None,
+    size: float | None = None,
+) -> Line:
     """How many times what the reference takes."""
     ratio = ours.median / reference.median if reference.median else math.inf
-    return Line(what, ours, reference, against, ratio, bar, more=False)
+    return Line(what, ours, reference, against, ratio, bar, more=False, size=size)
 
 
 def in_turn(*ways: Callable[[], object], runs: int = RUNS) -> tuple[Taken, ...]:

@@ -28,7 +28,7 @@ import math
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -39,6 +39,7 @@ import psutil
 from numpy.typing import NDArray
 from sqlalchemy import delete, text
 
+from benchmarks.lines import RUNS, Line, Taken
 from domain.events import EdgeDraft, EventPatch, SegmentDraft
 from memory.graph import Absorbed, Ends, Graph, Link, Node, weave
 from memory.weave import Proposal, apply_patch, link_of, node_of
@@ -53,6 +54,7 @@ from tests.support.memory import VIDEO, known_video
 SIZES = (750, 1_500, 3_000)
 CLIPS_EACH = 3
 BAR = 100
+PATCHES = 21
 REWRITTEN = 5
 """Patches after which the plain way stores its graph: more would take long and tell no more."""
 NEW = 4
@@ -333,6 +335,23 @@ def measure(segments: int, count: int) -> Costs:
     return Costs(ours, bare, theirs)
 
 
+def lines() -> Iterator[Line]:
+    """The change alone beside the plain way, then both stored, by the size of the graph."""
+    for segments in SIZES:
+        costs = measure(segments, PATCHES)
+        graph, patch = first_graph(segments), patch_number(0, segments)
+        change = Taken(tuple(alone(graph, patch, segments) for _ in range(RUNS)))
+        bar = float(BAR) if segments == max(SIZES) else None
+        yield _sized("event patch, the change alone", change, costs.plain.cpu, segments, bar)
+        stored = Taken((costs.homer.clock,))
+        yield _sized("event patch, both stored", stored, costs.stored.clock, segments, None)
+
+
+def _sized(what: str, ours: Taken, plain: float, size: int, bar: float | None) -> Line:
+    ratio = plain / ours.median
+    return Line(what, ours, Taken((plain,)), "merging every pair", ratio, bar, size=size)
+
+
 def same(found: Graph, expected: Graph) -> None:
     """Passes where both graphs are one."""
     assert found.nodes == expected.nodes
@@ -348,7 +367,7 @@ def main() -> None:
     """Measure on databases of their own, thrown away afterwards."""
     parser = argparse.ArgumentParser(description="Applying one patch to the event graph.")
     parser.add_argument("--sizes", type=int, nargs="+", default=list(SIZES))
-    parser.add_argument("--patches", type=int, default=21)
+    parser.add_argument("--patches", type=int, default=PATCHES)
     arguments = parser.parse_args()
     sizes = arguments.sizes
     rows = [told(size, measure(size, arguments.patches)) for size in sizes]

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sqlalchemy import text
 
 from benchmarks.grown import Vectors, World, grow, unit, vectors_of, world
 from benchmarks.lines import Line, Taken, costs, milliseconds
@@ -36,7 +37,7 @@ from store.database import Store, open_store
 from store.embedded import EmbeddedPostgres
 from store.home import Home
 from store.queries.clips import view_of
-from tests.support.big_library import Film
+from tests.support.big_library import LINES, Film
 
 SIZES = (1_000, 10_000, 100_000)
 MODES = (Mode.EVENT, Mode.VIDEO, Mode.NEIGHBOR, Mode.KEYFRAME)
@@ -59,10 +60,10 @@ class Known:
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Unit vectors (N, D)."""
-        for text in texts:
-            if text not in self._known:
-                self._known[text] = self._model.embed([text])[0]
-        return np.stack([self._known[text] for text in texts])
+        for one in texts:
+            if one not in self._known:
+                self._known[one] = self._model.embed([one])[0]
+        return np.stack([self._known[one] for one in texts])
 
 
 @dataclass
@@ -101,10 +102,10 @@ class Bench:
 
 def lines(sizes: Sequence[int] = SIZES) -> Iterator[Line]:
     """Each mode and part of a library by its size; then recall, and the first search of all."""
-    text = Known(Toolbox(load_profile("local"), Home.default().weights).text)
-    made = world(text)
+    model = Known(Toolbox(load_profile("local"), Home.default().weights).text)
+    made = world(model)
     for size in sizes:
-        with _library(Tools(text), made, size) as bench:
+        with _library(Tools(model), made, size) as bench:
             yield from measured(bench)
 
 
@@ -124,6 +125,7 @@ def measured(bench: Bench) -> Iterator[Line]:
     """The lines of one library."""
     asked = parts(bench)
     searching = bench.searching()
+    yield on_disk(bench)
     yield cold(bench, asked[0], searching)
     for part in asked:
         for mode in MODES:
@@ -169,7 +171,7 @@ def searched(bench: Bench, searching: Retrievers, part: Asked, mode: Mode) -> Li
     focus, query = _start(searching, part)
     run = partial(searching.search, part.view, mode, focus=focus)
     words = [query] * QUESTIONS if mode is Mode.NEIGHBOR else part.questions
-    ours, exact = _in_turn([partial(run, text) for text in words], bench, part)
+    ours, exact = _in_turn([partial(run, asked) for asked in words], bench, part)
     name = f"{mode} over {part.what} (p95, bar {most_ms(bench.memories):.0f} ms)"
     share = ours.median / most_ms(bench.memories)
     return Line(name, ours, exact, "numpy, ten nearest", share, 1.0, False, bench.memories)
@@ -210,8 +212,8 @@ def nearest(rows: Vectors, query: Vectors) -> Ints:
 def recalled(bench: Bench, searching: Retrievers, part: Asked) -> Line:
     """How many of the ten exactly nearest our cosines put among their first ten."""
     shares = []
-    for text in part.questions:
-        sought = searching.sought(part.view, text)
+    for asked in part.questions:
+        sought = searching.sought(part.view, asked)
         assert sought.field is not None
         assert len(sought.field.lines[0]) == len(part.exact)
         ours = np.argsort(-sought.field.lines[0], kind="stable")[:NEAREST]
@@ -222,14 +224,26 @@ def recalled(bench: Bench, searching: Retrievers, part: Asked) -> Line:
     return Line(name, mean, whole, "exact", mean.median, RECALL, True, bench.memories)
 
 
+def on_disk(bench: Bench) -> Line:
+    """The table of memories with its indexes, beside the vectors alone in 32 bits."""
+    with bench.store.begin() as session:
+        held = session.scalar(text("SELECT pg_total_relation_size('memories')")) or 0
+    count = sum(film.clips for film in bench.films) * LINES
+    ours, bare = (
+        Taken((size / 1e6,), "MB") for size in (held, 4 * count * bench.tools.text.dimensions)
+    )
+    return costs("memories on disk, indexes and all", ours, bare, "vectors alone", size=count)
+
+
 def cold(bench: Bench, part: Asked, searching: Retrievers) -> Line:
     """The first search of a process, which reads what is in view, beside reading the vectors."""
     started = time.perf_counter()
     searching.search(part.view, Mode.EVENT, part.questions[0])
     ours = Taken(((time.perf_counter() - started) * 1000,))
     plain = Taken((milliseconds(partial(_vectors_alone, bench)),))
-    line = costs("the first search of a process", ours, plain, "reading the vectors alone")
-    return Line(**{**vars(line), "size": bench.memories})
+    return costs(
+        "the first search of a process", ours, plain, "reading the vectors", size=bench.memories
+    )
 
 
 def _vectors_alone(bench: Bench) -> None:
@@ -248,10 +262,9 @@ def as_of(bench: Bench, searching: Retrievers, part: Asked) -> Line:
         as_of_ms=(part.view.scopes[0].last_clip) * 30_000,
     )
     times: list[list[float]] = [[], []]
-    for text in part.questions:
+    for asked in part.questions:
         for view, taken in zip((earlier, part.view), times, strict=True):
-            searching.search(view, Mode.EVENT, text)
-            taken.append(milliseconds(partial(searching.search, view, Mode.EVENT, text)))
+            searching.search(view, Mode.EVENT, asked)
+            taken.append(milliseconds(partial(searching.search, view, Mode.EVENT, asked)))
     ours, plain = (Taken(tuple(taken)) for taken in times)
-    line = costs("EVENT as of a clip", ours, plain, "the same without", 1.3)
-    return Line(**{**vars(line), "size": bench.memories})
+    return costs("EVENT as of a clip", ours, plain, "the same without", 1.3, bench.memories)

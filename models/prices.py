@@ -16,14 +16,15 @@ def cost_usd(spec: ChatSpec, tokens_in: int, tokens_out: int) -> float:
     """US dollars for the tokens; 0 where no price is known, and where the server is one's own."""
     price = spec.price
     if price is None and spec.base_url is None:
-        price = _listed().get(spec.model)
+        price = listed().get(spec.model)
     if price is None:
         return 0.0
     return (tokens_in * price.input + tokens_out * price.output) / MILLION
 
 
 @cache
-def _listed() -> dict[str, Price]:
+def listed() -> dict[str, Price]:
+    """The price of each model that is listed, by ``provider:model``."""
     table = tomllib.loads(PRICES.read_text(encoding="utf-8"))
     return {
         f"{provider}:{model}": Price(**price)

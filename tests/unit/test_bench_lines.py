@@ -12,6 +12,7 @@ import pytest
 
 import benchmarks.__main__
 from benchmarks.__main__ import NAMES, document
+from benchmarks.kept import repeated, size
 from benchmarks.lines import Line, Taken, costs, exponent, faster, in_turn
 from benchmarks.startup import _until_round
 
@@ -20,14 +21,12 @@ def _sized(size: float, ms: float) -> Line:
     return Line("a search", Taken((ms,)), Taken((1.0,)), "numpy", ms, size=size)
 
 
-HELPERS = {"__main__", "grown", "lines", "machines"}
-ALONE = {"ingest", "patches"}
-"""Run by themselves: they print more than lines have room for."""
+HELPERS = {"__main__", "grown", "growing", "lines", "machines"}
 
 
-def test_one_command_runs_every_benchmark_but_those_that_stand_alone() -> None:
+def test_one_command_runs_every_benchmark() -> None:
     every = {path.stem for path in Path(benchmarks.__main__.__file__).parent.glob("*.py")}
-    assert every - HELPERS - ALONE == set(NAMES)
+    assert every - HELPERS == set(NAMES)
     assert all(callable(import_module(f"benchmarks.{name}").lines) for name in NAMES)
 
 
@@ -62,6 +61,13 @@ def test_a_bar_that_nothing_reaches_is_json_too() -> None:
     line = faster("it", Taken((1.0,)), Taken((6.0,)), "plain", math.inf)
     (row,) = json.loads(document([line]), parse_constant=pytest.fail)["lines"]
     assert (row["bar"], row["reached"], row["ratio"]) == (None, False, 6.0)
+
+
+def test_a_text_told_twice_counts_as_repeated_once() -> None:
+    long, told = "They open the blue door", set[str]()
+    record = [{"text": long, "n": 1}, {"more": [long, "door"]}, "door"]
+    assert repeated(record, told) == len(f'"{long}"')
+    assert size(record) == len(json.dumps(record, separators=(",", ":")))
 
 
 def test_the_first_round_is_waited_for_and_missed() -> None:

@@ -1,0 +1,145 @@
+"""What three worlds would need, worked out from the figures of a run.
+
+    python -m benchmarks search ingest --json run.json
+    python -m benchmarks.growing run.json [MORE.json ...] [--model openai:gpt-5.4-mini]
+
+A city's cameras, a year of a person's life, a film archive: rows, bytes, how fast they are searched
+and watched, and what models cost. It is arithmetic: each figure grows with the hours, by what the
+run measured at its largest size. What is assumed and not measured are the options.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from models.prices import listed
+
+CLIPS_HOUR, LINES_CLIP, KEYFRAMES_HOUR = 120, 8, 360
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A world: hours of video that are kept, those that come in each hour, hours of one video."""
+
+    name: str
+    hours: float
+    incoming: float
+    video: float
+
+
+SCENES = (
+    Scene("a city: 1000 cameras, a month kept", 1000 * 24 * 30, 1000, 24),
+    Scene("a year of a person's life, 16 hours a day", 16 * 365, 16 / 24, 16),
+    Scene("a film archive: 10000 films in a year", 10_000 * 1.8, 10_000 * 1.8 / 8_760, 1.8),
+)
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What was measured: bytes of a memory, ms of a search a line in view, times real time."""
+
+    memory_bytes: float
+    line_ms: float
+    cold_line_ms: float
+    real_time: float
+
+
+@dataclass(frozen=True)
+class Use:
+    """Tokens in and out of the model of a clip and of a question, and its price a million."""
+
+    clip: tuple[int, int]
+    question: tuple[int, int]
+    price: tuple[float, float]
+
+    def usd(self, tokens: tuple[int, int]) -> float:
+        """What tokens cost."""
+        return sum(n * p for n, p in zip(tokens, self.price, strict=True)) / 1e6
+
+
+def figures(lines: Sequence[dict[str, Any]]) -> Figures:
+    """What the lines of one or more runs say, at the largest size that each was measured at.
+
+    Raises:
+        KeyError: a line that is needed was not measured.
+    """
+    memory = _largest(lines, "memories on disk")
+    search = _largest(lines, "event over all videos")
+    cold = _largest(lines, "the first search")
+    watched = _largest(lines, "watching 720p, speech and all")
+    return Figures(
+        memory_bytes=1e6 * _median(memory) / memory["size"],
+        line_ms=_median(search) / search["size"],
+        cold_line_ms=_median(cold) / cold["size"],
+        real_time=watched["ratio"],
+    )
+
+
+def _largest(lines: Sequence[dict[str, Any]], start: str) -> dict[str, Any]:
+    found = [line for line in lines if line["what"].startswith(start)]
+    if not found:
+        raise KeyError(start)
+    return max(found, key=lambda line: line["size"] or 0)
+
+
+def _median(line: dict[str, Any]) -> float:
+    values = sorted(line["ours"]["values"])
+    return float(values[len(values) // 2])
+
+
+def needs(scene: Scene, known: Figures, use: Use) -> Iterator[tuple[str, str]]:
+    """What a world needs, a row each."""
+    memories = scene.hours * CLIPS_HOUR * LINES_CLIP
+    of_video = scene.video * CLIPS_HOUR * LINES_CLIP
+    yield "hours kept", f"{scene.hours:,.0f}"
+    yield "memories", f"{memories:,.0f}"
+    yield "keyframes, at most", f"{scene.hours * KEYFRAMES_HOUR:,.0f}"
+    yield "memories on disk", f"{memories * known.memory_bytes / 1e9:,.1f} GB"
+    yield "a search over one video", f"{of_video * known.line_ms:,.0f} ms"
+    yield "searches a second and process, one video", f"{1000 / (of_video * known.line_ms):,.1f}"
+    yield "the first search of a video", f"{of_video * known.cold_line_ms / 1000:,.1f} s"
+    yield "a search over everything", f"{memories * known.line_ms / 1000:,.1f} s"
+    yield "machines that watch", f"{math.ceil(scene.incoming / known.real_time):,}"
+    yield "model, all clips once", f"{scene.hours * CLIPS_HOUR * use.usd(use.clip):,.0f} USD"
+    yield "model, a thousand questions", f"{1000 * use.usd(use.question):,.0f} USD"
+
+
+def table(known: Figures, use: Use) -> Iterator[str]:
+    """The lines of a table in Markdown."""
+    columns = [dict(needs(scene, known, use)) for scene in SCENES]
+    yield "| | " + " | ".join(scene.name for scene in SCENES) + " |"
+    yield "|---|" + "---|" * len(SCENES)
+    for row in columns[0]:
+        yield f"| {row} | " + " | ".join(column[row] for column in columns) + " |"
+
+
+def main() -> int:
+    """Print the table; 2 where a figure that is needed was not measured."""
+    parser = argparse.ArgumentParser(description="What larger worlds would need.")
+    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN.json")
+    parser.add_argument("--model", default="openai:gpt-5.4-mini", choices=sorted(listed()))
+    parser.add_argument("--clip-tokens", type=int, nargs=2, default=(3_000, 600))
+    parser.add_argument("--question-tokens", type=int, nargs=2, default=(60_000, 4_000))
+    told = parser.parse_args()
+    price = listed()[told.model]
+    use = Use(told.clip_tokens, told.question_tokens, (price.input, price.output))
+    lines = [line for run in told.runs for line in json.loads(run.read_text())["lines"]]
+    try:
+        known = figures(lines)
+    except KeyError as missing:
+        print(f"not measured in these runs: {missing}; run `search ingest`", file=sys.stderr)
+        return 2
+    print(f"with {told.model}; {told.clip_tokens} tokens a clip, {told.question_tokens} a question")
+    print("\n".join(table(known, use)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

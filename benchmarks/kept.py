@@ -1,0 +1,74 @@
+"""What a trajectory leaves in the database, beside its unique content.
+
+Ten rounds are run by the machine with recorder on. The reference is the same record with every text
+of sixteen characters and more counted once, however often the events tell it.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import select
+
+from benchmarks.lines import Line, Taken, costs
+from benchmarks.machine import PLAN, QUESTION, memory
+from domain.settings import AskSettings
+from graphs.asker import Asker
+from store.asked_tables import TrajectoryEventRow
+from store.database import Store, open_store
+from store.embedded import EmbeddedPostgres
+from store.home import Home
+from tests.support.asking import WordToolbox
+from tests.support.machine import ScriptedDesks, ScriptedReasoner, watched
+
+BAR = 1.2
+SHORT = 16
+"""Texts with fewer characters are words and refs: pointing to them would cost as much."""
+
+
+def lines() -> Iterator[Line]:
+    """One line: bytes of all events of a trajectory over bytes of what is told once."""
+    with tempfile.TemporaryDirectory() as folder:
+        home = Home(Path(folder)).make()
+        try:
+            with open_store(home) as store:
+                watched(store)
+                record = recorded(store)
+        finally:
+            EmbeddedPostgres(home).stop()
+    whole, again = size(record), repeated(record, set())
+    ours, unique = Taken((whole / 1000,), "kB"), Taken(((whole - again) / 1000,), "kB")
+    yield costs("record of a trajectory of ten rounds", ours, unique, "its unique content", BAR)
+
+
+def recorded(store: Store) -> list[Any]:
+    """The payloads of all events of one question."""
+    desks = ScriptedDesks(ScriptedReasoner(plan=[PLAN]), memory(), AskSettings())
+    with Asker(store, WordToolbox(), desks) as asker:
+        asked = asker.ask(QUESTION)
+    row = TrajectoryEventRow
+    query = select(row.payload).where(row.trajectory_id == asked.trajectory_id).order_by(row.seq)
+    with store.begin() as session:
+        return list(session.scalars(query))
+
+
+def size(value: object) -> int:
+    """Bytes of a value as JSON."""
+    return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
+
+
+def repeated(value: object, told: set[str]) -> int:
+    """Bytes of the texts in a value that were told already; ``told`` is added to."""
+    if isinstance(value, dict):
+        return sum(repeated(one, told) for one in value.values())
+    if isinstance(value, list):
+        return sum(repeated(one, told) for one in value)
+    if not isinstance(value, str) or len(value) < SHORT:
+        return 0
+    known = value in told
+    told.add(value)
+    return size(value) if known else 0

@@ -1,0 +1,63 @@
+"""Larger worlds worked out from what a run measured."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks.__main__ import document
+from benchmarks.growing import Figures, Scene, Use, figures, main, needs
+from benchmarks.lines import Line, Taken
+
+DAY = Scene("a day", hours=24, incoming=10, video=24)
+USE = Use(clip=(1_000, 100), question=(10_000, 1_000), price=(1.0, 10.0))
+
+
+def _line(what: str, value: float, size: float | None, ratio: float = 1.0) -> Line:
+    return Line(what, Taken((value,)), Taken((1.0,)), "it", ratio, size=size)
+
+
+RUN = [
+    _line("memories on disk, indexes and all", 1.0, 1_000),
+    _line("memories on disk, indexes and all", 20.0, 10_000),
+    _line("event over all videos (p95, bar 10 ms)", 50.0, 10_000),
+    _line("the first search of a process", 1_000.0, 10_000),
+    _line("watching 720p, speech and all", 10.0, None, ratio=4.0),
+]
+
+
+def _rows(lines: list[Line]) -> list[dict[str, object]]:
+    found: list[dict[str, object]] = json.loads(document(lines))["lines"]
+    return found
+
+
+def test_the_largest_size_of_a_run_counts() -> None:
+    assert figures(_rows(RUN)) == Figures(2_000.0, 0.005, 0.1, 4.0)
+
+
+def test_a_day_is_worked_out() -> None:
+    told = dict(needs(DAY, figures(_rows(RUN)), USE))
+    assert told["memories"] == "23,040"
+    assert told["memories on disk"] == "0.0 GB"
+    assert told["a search over one video"] == "115 ms"
+    assert told["machines that watch"] == "3"
+    assert told["model, all clips once"] == "6 USD"
+    assert told["model, a thousand questions"] == "20 USD"
+
+
+def test_a_table_is_printed_or_what_is_missing_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "run.json"
+    monkeypatch.setattr(sys, "argv", ["growing", str(run), "--model", "openai:gpt-5-mini"])
+    run.write_text(document(RUN))
+    assert main() == 0
+    told = capsys.readouterr().out
+    assert "| memories | 691,200,000 |" in told
+    assert "openai:gpt-5-mini" in told
+    run.write_text(document(RUN[:-1]))
+    assert main() == 2
+    assert "watching 720p" in capsys.readouterr().err
