@@ -27,6 +27,7 @@ from typing import Any, cast
 from unittest.mock import patch
 
 import av
+from sqlalchemy import text
 
 from benchmarks.keyframes import DEFAULT, SHARED, encode
 from benchmarks.lines import RUNS, Line, Taken, costs, faster
@@ -56,6 +57,12 @@ TOOLS = {
 }
 STEPS = {"perceive": "keyframes, grouping", "remember": "memories, store", "weave": "events"}
 DECODING = "decoding, eq. 1 and 2, sound"
+MOST_KEYFRAMES = 360
+PARTS = ("memories", "keyframes", "utterances", "screen_texts", "objects", "sightings", "exemplars")
+_BYTES = (
+    ("number of keyframes", "SELECT count(*) FROM keyframes"),
+    *((part, f"SELECT sum(pg_column_size(one.*)) FROM {part} AS one") for part in PARTS),  # noqa: S608
+)
 STAGES = (DECODING, STEPS["perceive"], *TOOLS.values(), STEPS["remember"], STEPS["weave"])
 
 
@@ -173,19 +180,43 @@ def lines() -> Iterator[Line]:
     with tempfile.TemporaryDirectory() as folder:
         video = with_sound(DEMO, Path(folder) / "demo.mkv", HEIGHTS[0], SECONDS)
         toolbox = Toolbox(load_profile("local"), Home.default().weights)
-        took = [_fresh(Path(folder) / str(run), toolbox, video) for run in range(RUNS + 1)][1:]
+        runs = [_fresh(Path(folder) / str(run), toolbox, video) for run in range(RUNS + 1)]
         length = Taken((probe(video).duration_ms / 1000,), "s")
+        hours, size = length.median / 3600, video.stat().st_size
+    took = [took for took, _ in runs[1:]]
     whole = Taken(tuple(one.wall for one in took), "s")
     yield faster("watching 720p, speech and all", whole, length, "its own length", BAR)
     for stage in STAGES:
         mine = Taken(tuple(one.stages[stage] for one in took), "s")
         yield costs(f"watching 720p, {stage}", mine, length, "its own length")
+    yield from _left(runs[-1][1], hours, size)
 
 
-def _fresh(folder: Path, toolbox: Toolbox, video: Path) -> Took:
-    """What watching takes into a database of its own, with models that may be loaded already."""
+def _fresh(folder: Path, toolbox: Toolbox, video: Path) -> tuple[Took, Counter[str]]:
+    """What watching takes into a database of its own, with models that may be loaded already.
+
+    And what it leaves: bytes by part, and the number of keyframes.
+    """
     with _desk(folder, toolbox) as desk:
-        return ingest(desk, video)
+        return ingest(desk, video), _kept(desk)
+
+
+def _kept(desk: Desk) -> Counter[str]:
+    with desk.store.begin() as session:
+        found = Counter({table: int(session.scalar(text(query)) or 0) for table, query in _BYTES})
+    files = (one for one in desk.home.blobs.rglob("*") if one.is_file())
+    return found + Counter(images=sum(one.stat().st_size for one in files))
+
+
+def _left(kept: Counter[str], hours: float, size: int) -> Iterator[Line]:
+    """What an hour leaves, scaled from the clip: keyframes, and megabytes by part."""
+    count = Taken((kept.pop("number of keyframes", 0) / hours,), "")
+    most = Taken((float(MOST_KEYFRAMES),), "")
+    yield costs("keyframes of a video hour", count, most, "the most there may be", 1.0)
+    whole = Taken((size / hours / 1e6,), "MB")
+    for part, held in kept.most_common():
+        mine = Taken((held / hours / 1e6,), "MB")
+        yield costs(f"kept of a video hour, {part}", mine, whole, "the video itself")
 
 
 def main() -> None:

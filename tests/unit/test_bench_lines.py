@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+from collections import Counter
 from importlib import import_module
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 
 import benchmarks.__main__
 from benchmarks.__main__ import NAMES, document
+from benchmarks.ingest import _left
 from benchmarks.kept import repeated, size
 from benchmarks.lines import Line, Taken, costs, exponent, faster, in_turn
 from benchmarks.startup import _until_round
@@ -68,6 +70,15 @@ def test_a_text_told_twice_counts_as_repeated_once() -> None:
     record = [{"text": long, "n": 1}, {"more": [long, "door"]}, "door"]
     assert repeated(record, told) == len(f'"{long}"')
     assert size(record) == len(json.dumps(record, separators=(",", ":")))
+
+
+def test_what_a_clip_leaves_is_told_by_the_hour() -> None:
+    kept = Counter({"number of keyframes": 4, "memories": 500, "images": 90_000})
+    frames, images, memories = _left(kept, hours=0.01, size=1_000_000)
+    assert (frames.ours.median, frames.reached) == (400, False)
+    assert images.ours.median == pytest.approx(9)
+    assert images.reference.median == pytest.approx(100)
+    assert "memories" in memories.what
 
 
 def test_the_first_round_is_waited_for_and_missed() -> None:
