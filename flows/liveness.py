@@ -23,7 +23,7 @@ from prefect.client.schemas.filters import (
     FlowRunFilterTags,
 )
 from prefect.client.schemas.objects import FlowRun, StateType
-from prefect.context import get_run_context
+from prefect.context import FlowRunContext
 from prefect.states import Crashed
 
 UNFINISHED = [StateType.RUNNING, StateType.PENDING, StateType.CANCELLING]
@@ -35,8 +35,9 @@ PAGE = 200
 
 
 def claim_run() -> None:
-    """Says of the flow run that we are in which process carries it out."""
-    run = getattr(get_run_context(), "flow_run", None)
+    """Says of the flow run that we are in, if we are in one, which process carries it out."""
+    here = FlowRunContext.get()
+    run = here.flow_run if here else None
     if run is not None:
         with get_client(sync_client=True) as client:
             client.update_flow_run(run.id, infrastructure_pid=f"{socket.gethostname()}:{getpid()}")

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -216,18 +217,36 @@ def test_up_serves_and_down_stops(tmp_path: Path) -> None:
     home = Home(tmp_path / "home").make()
     try:
         told = json.loads(must(home, "up", "--port", "0", "--json"))
-        for name, path in (("prefect", "/api/health"), ("app", "/_stcore/health")):
+        paths = {"prefect": "/api/health", "app": "/_stcore/health", "schedules": "/health"}
+        for name, path in paths.items():
             with urllib.request.urlopen(told[name] + path) as reply:  # noqa: S310
                 assert reply.status == 200
         again = json.loads(must(home, "up", "--port", "0", "--json"))
         assert again == told
+        _runs_a_schedule(home)
     finally:
         stopped = json.loads(must(home, "down", "--json"))
-    assert stopped == {"app": "stopped", "prefect": "stopped", "database": "stopped"}
+    assert stopped == dict.fromkeys(("app", "schedules", "prefect", "database"), "stopped")
     deadline = time.monotonic() + 20
     while _processes_of(home) and time.monotonic() < deadline:
         time.sleep(0.2)
     assert _processes_of(home) == []
+
+
+def _runs_a_schedule(home: Home) -> None:
+    """What a person asks for is carried out in a process of its own, which says who it is."""
+    must(home, "schedule", "pause", "check")
+    run = must(home, "schedule", "run", "check").strip()
+    deadline = time.monotonic() + 120
+    shown: dict[str, Any] = {}
+    while (shown.get("last") or {}).get("state") not in ("Completed", "Failed"):
+        assert time.monotonic() < deadline, shown
+        time.sleep(2)
+        shown = json.loads(must(home, "schedule", "show", "check", "--json"))
+    last = shown["last"]
+    assert (last["id"], last["state"]) == (run, "Completed")
+    assert last["told"] == "0 videos are consistent"
+    assert not shown["on"]
 
 
 def _processes_of(home: Home) -> list[str]:

@@ -15,17 +15,20 @@ from sqlalchemy import select
 
 from domain.errors import InputError, SetupError
 from domain.skills import Judged
+from evals import nightly
+from evals.shelf import list_runs
 from flows.desk import Desk
 from flows.ingest import Silent
 from flows.schedules import fetching, work
 from flows.schedules.backups import FORM, drop_old
 from flows.schedules.fetching import Archive, Known, fetch_all, fetcher
-from flows.schedules.kinds import BackupOptions, FetchOptions, LearnOptions
+from flows.schedules.kinds import BackupOptions, EvaluateOptions, FetchOptions, LearnOptions
 from skills.learn import judge
 from store.database import Store
 from store.restore import check_archive
 from store.schema import EdgeRow, SegmentRow, TakenRow
 from tests.support.asking import WordToolbox, remember_party
+from tests.support.evaluating import houses
 from tests.support.library import Quiet
 from tests.support.media import make_video
 
@@ -189,3 +192,48 @@ def test_what_was_fetched_is_known_by_digest_only(desk: Desk) -> None:
     with desk.store.begin() as session:
         (row,) = session.scalars(select(TakenRow))
     assert "secret" not in f"{row.key} {row.told}"
+
+
+def test_a_data_set_is_asked_once_a_day_in_a_run_of_its_own(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nightly, "read", lambda _name, _folder: houses(tmp_path, 1))
+    monkeypatch.setattr("evals.run.connect", lambda *_: None)
+    options = EvaluateOptions(dataset="houses", folder=tmp_path)
+    told = nightly.ask_all(desk, options, DAY.date())
+    assert told.ok
+    assert told.text.startswith("houses-local-none-20310507: ")
+    assert "100.0 (100-100) % right of 2 judged" in told.text
+    assert nightly.ask_all(desk, options, DAY.date()) == told
+    nightly.ask_all(desk, options, DAY.date() + timedelta(days=1))
+    assert [one.name for one in list_runs(desk.store)] == [
+        "houses-local-none-20310508",
+        "houses-local-none-20310507",
+    ]
+
+
+def test_nothing_more_is_asked_once_the_money_is_spent(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nightly, "read", lambda _name, _folder: houses(tmp_path, 1))
+    monkeypatch.setattr("evals.run.connect", lambda *_: None)
+    options = EvaluateOptions(dataset="houses", folder=tmp_path, max_cost=0.0)
+    told = nightly.ask_all(desk, options, DAY.date())
+    assert not told.ok
+    assert "the money is spent" in told.text
+
+
+def test_a_state_tells_what_a_job_found() -> None:
+    from flows.schedules import runs
+
+    def fails() -> work.Told:
+        raise InputError("the folder is gone")
+
+    well, ill = work.Told("all well"), work.Told("2 findings", ok=False)
+    states = [runs.as_state(lambda told=told: told) for told in (well, ill)]  # type: ignore[misc]
+    assert [(state.name, state.message) for state in states] == [
+        ("Completed", "all well"),
+        ("Failed", "2 findings"),
+    ]
+    state = runs.as_state(fails)
+    assert (state.name, state.message) == ("Failed", "the folder is gone")

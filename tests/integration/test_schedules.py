@@ -1,4 +1,4 @@
-"""Schedules on a real Prefect server: put there, changed, paused, and carried out by a worker."""
+"""Schedules on a real Prefect server: put there, changed, paused, and planned by its scheduler."""
 
 from __future__ import annotations
 
@@ -18,12 +18,11 @@ import pytest
 
 from domain.errors import InputError, NotFound, SetupError
 from flows.reporting import reporting
-from flows.schedules import worker
 from flows.schedules.book import Book, Entry
 from flows.schedules.declared import declared
-from flows.schedules.door import open_book, start_schedules
+from flows.schedules.door import open_book
 from flows.schedules.kinds import planned
-from flows.schedules.worker import POOL, ScheduleWorker
+from flows.schedules.worker import POOL
 from flows.server import PrefectServer
 from store.embedded import EmbeddedPostgres
 from store.home import Home
@@ -31,10 +30,9 @@ from store.home import Home
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
-    """A data directory whose server, worker and database are stopped in the end."""
+    """A data directory whose server and database are stopped in the end."""
     home = Home(tmp_path_factory.mktemp("schedules")).make()
     yield home
-    ScheduleWorker(home).stop()
     PrefectServer(home).stop()
     EmbeddedPostgres(home).stop(fast=False)
 
@@ -170,26 +168,6 @@ def test_a_run_whose_process_was_killed_is_marked_and_one_that_lives_is_not(
         assert {client.read_flow_run(one).state_name for one in runs_on} == {"Running"}
         for one in runs_on:
             client.delete_flow_run(one)
-
-
-def test_the_worker_carries_out_what_a_person_asks_for(
-    place: Home, api: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("HOMER_DATABASE_URL", raising=False)
-    monkeypatch.setattr(worker, "LOOKS_EVERY_S", 1)
-    start_schedules(place, api)
-    with open_book(place, api, look=True) as book:
-        book.pause("check")
-        run = book.run("check")
-        ended = eventually(
-            lambda: entry(book, "check").last,
-            lambda found: found and found.id == run and found.state != "Running",
-        )
-        assert (ended.state, ended.told) == ("Completed", "0 videos are consistent")
-        process = book._client.read_flow_run(UUID(run)).infrastructure_pid or ""
-        assert process.startswith(f"{socket.gethostname()}:")
-    assert ScheduleWorker(place).stop()
-    assert ScheduleWorker(place).address() is None
 
 
 def test_the_commands_list_set_and_pause(place: Home, monkeypatch: pytest.MonkeyPatch) -> None:
