@@ -26,9 +26,14 @@ from prefect.client.schemas.objects import FlowRun, StateType
 from prefect.context import FlowRunContext
 from prefect.states import Crashed
 
+from flows.schedules.worker import POOL
+
 UNFINISHED = [StateType.RUNNING, StateType.PENDING, StateType.CANCELLING]
 BEGINS_WITHIN = timedelta(minutes=10)
 """A run that is about to begin for longer than that was forgotten."""
+
+SLACK_S = 60
+"""Clocks of servers differ; and no process id is given again so soon."""
 
 GONE = "its process is gone"
 PAGE = 200
@@ -63,6 +68,8 @@ def is_gone(run: FlowRun, now: datetime) -> bool:
     host, _, pid = (run.infrastructure_pid or "").rpartition(":")
     if run.state_type == StateType.PENDING and run.start_time is None:
         since = run.state.timestamp if run.state else run.created
+        if run.work_pool_name != POOL:
+            return False
         return since is not None and now - since > BEGINS_WITHIN
     if host != socket.gethostname() or not pid.isdigit():
         return False
@@ -74,7 +81,7 @@ def _lives(pid: int, began: datetime) -> bool:
     with suppress(psutil.Error, OverflowError):
         process = psutil.Process(pid)
         if process.status() != psutil.STATUS_ZOMBIE:
-            return process.create_time() <= began.timestamp() + 1
+            return process.create_time() <= began.timestamp() + SLACK_S
     return False
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -268,6 +270,9 @@ def test_a_run_that_was_killed_is_marked_by_the_next(
     run(desk, video)
     states = sorted(state for state, _message, _tasks in runs_of(prefect, identifier))
     assert states == ["Completed", "Crashed"]
+    with temporary_settings({PREFECT_API_URL: prefect}), get_client(sync_client=True) as client:
+        told = {run.infrastructure_pid for run in client.read_flow_runs(limit=200)}
+    assert f"{socket.gethostname()}:{os.getpid()}" in told
 
 
 @pytest.mark.parametrize("direct", [True, False], ids=["direct", "flow"])

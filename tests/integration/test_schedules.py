@@ -139,6 +139,7 @@ def test_prefects_scheduler_plans_runs_and_missed_ones_are_made_up_for_once(
     assert book.skip_missed(later) == 0
 
 
+@pytest.mark.usefixtures("book")
 def test_a_run_whose_process_was_killed_is_marked_and_one_that_lives_is_not(
     place: Home, api: str
 ) -> None:
@@ -159,7 +160,9 @@ def test_a_run_whose_process_was_killed_is_marked_and_one_that_lives_is_not(
 
         gone = run_in(f"{socket.gethostname()}:{dead.pid}")
         runs_on = [run_in(f"{socket.gethostname()}:{os.getpid()}"), run_in("elsewhere:1")]
-        waits = client.create_flow_run(learn, parameters={"batch": 1}, state=Pending()).id
+        waiting: dict[str, Any] = {"parameters": {"batch": 1}, "state": Pending()}
+        waits = client.create_flow_run(learn, work_pool_name=POOL, **waiting).id
+        client.create_flow_run(learn, **waiting)
         assert mark_gone() == [gone]
         state = client.read_flow_run(gone).state
         assert state is not None
