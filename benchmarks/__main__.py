@@ -33,6 +33,7 @@ NAMES = (
     "ingest",
     "shots",
     "keyframes",
+    "workers",
 )
 SIZED = ("search",)
 """Those that take ``--sizes``."""

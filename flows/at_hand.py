@@ -10,16 +10,18 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
+from flows.crew import Crew
 from flows.steps import Listener
 from flows.watching import Watching
 
 
 @dataclass(frozen=True)
 class AtHand:
-    """A video that is open already, and who is told how the watching goes."""
+    """A video that is open already, who is told how the watching goes, and who perceives."""
 
     work: Watching
     listener: Listener
+    crew: Crew
 
 
 _current: ContextVar[AtHand | None] = ContextVar("at_hand", default=None)
@@ -31,9 +33,9 @@ def found() -> AtHand | None:
 
 
 @contextmanager
-def within(work: Watching, listener: Listener) -> Iterator[None]:
+def within(at_hand: AtHand) -> Iterator[None]:
     """A flow that runs in here has the video at hand."""
-    token = _current.set(AtHand(work, listener))
+    token = _current.set(at_hand)
     try:
         yield
     finally:

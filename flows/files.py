@@ -8,6 +8,7 @@ from pathlib import Path
 
 from domain.errors import HomerError, InputError
 from domain.settings import Subtitles
+from flows.crew import Crew
 from flows.desk import Desk
 from flows.reporting import connect, reporting
 from flows.steps import Listener, PlainSteps, watch
@@ -55,8 +56,8 @@ def watch_files(
         SetupError: the database, a model or the pool of workers is missing, so no file can be
             watched.
     """
-    conductor = _Conductor(desk, listener, direct)
-    with desk.turn():
+    with Crew(desk.settings.work) as crew, desk.turn():
+        conductor = _Conductor(desk, listener, crew, direct)
         for path in paths:
             try:
                 with open_video(desk, path, again=again, only=only, subtitles=subtitles) as work:
@@ -69,8 +70,8 @@ def watch_files(
 class _Conductor:
     """Runs the steps of each video, in a flow where Prefect's server comes up."""
 
-    def __init__(self, desk: Desk, listener: Listener, direct: bool) -> None:
-        self._desk, self._listener, self._direct = desk, listener, direct
+    def __init__(self, desk: Desk, listener: Listener, crew: Crew, direct: bool) -> None:
+        self._desk, self._listener, self._crew, self._direct = desk, listener, crew, direct
         self._api: str | None = None
 
     def run(self, work: Watching) -> Watched:
@@ -85,11 +86,11 @@ class _Conductor:
     def _plainly(self, work: Watching) -> Watched:
         if self._desk.settings.work.where == "dask":
             self._listener.said("without Prefect's server processes take the place of Dask")
-        with PlainSteps(self._desk.settings.work) as steps:
+        with PlainSteps(self._crew) as steps:
             return watch(work, steps, self._listener)
 
     def _in_flow(self, work: Watching, api: str) -> Watched:
         with reporting(self._desk.home, api):
             from flows.ingest import run
 
-            return run(work, self._listener)
+            return run(work, self._listener, self._crew)

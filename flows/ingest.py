@@ -19,6 +19,7 @@ from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 from domain.media import Video
 from domain.settings import Subtitles, WorkSettings
 from flows import at_hand
+from flows.at_hand import AtHand
 from flows.crew import Crew
 from flows.desk import Desk, open_desk
 from flows.liveness import claim_run, mark_gone, mark_killed
@@ -111,13 +112,17 @@ class _Beside:
 
 
 @contextmanager
-def steps_of(desk: Desk) -> Iterator[PrefectSteps]:
-    """The steps, with the workers that the settings name; they go home at the end."""
+def steps_of(desk: Desk, crew: Crew) -> Iterator[PrefectSteps]:
+    """The steps, with the workers that the settings name."""
     settings = desk.settings.work
     kind = DaskSteps if settings.where == "dask" else PrefectSteps
-    # Left in this order, so that nobody waits for a worker that was sent home.
-    with runner_of(settings, desk.home) as runner, Crew(settings) as crew:
-        yield kind(crew, runner)
+    with runner_of(settings, desk.home) as runner:
+        try:
+            yield kind(crew, runner)
+        except KeyboardInterrupt:
+            # First, since leaving the runner waits for tasks that wait for workers.
+            crew.close()
+            raise
 
 
 def runner_of(settings: WorkSettings, home: Home) -> Runner:
@@ -146,12 +151,13 @@ def ingest(path: str, profile: str | None = None, subtitles: Subtitles | None = 
     claim_run()
     found = at_hand.found()
     if found is not None:
-        with steps_of(found.work.desk) as steps:
+        with steps_of(found.work.desk, found.crew) as steps:
             return watch(found.work, steps, found.listener)
     with (
         open_desk(profile) as desk,
         open_video(desk, Path(path), subtitles=subtitles) as work,
-        steps_of(desk) as steps,
+        Crew(desk.settings.work) as crew,
+        steps_of(desk, crew) as steps,
     ):
         return watch(work, steps, Silent())
 
@@ -172,12 +178,12 @@ class Silent:
         """Says nothing."""
 
 
-def run(work: Watching, listener: Listener) -> Watched:
+def run(work: Watching, listener: Listener, crew: Crew) -> Watched:
     """A flow run for the open video; runs that were killed are marked as such first."""
     tag = f"video:{work.video.id}"
     mark_killed(tag)
     mark_gone()
-    with at_hand.within(work, listener), tags(tag):
+    with at_hand.within(AtHand(work, listener, crew)), tags(tag):
         return ingest(str(work.path), work.desk.profile.name)
 
 

@@ -125,10 +125,14 @@ def _remember(work: Watching, steps: Steps, clip: int) -> ModelError | None:
 
 
 class PlainSteps:
-    """Plain calls, with the retries and the order of the flow, and no server."""
+    """Plain calls, with the retries and the order of the flow, and no server.
 
-    def __init__(self, settings: WorkSettings | None = None) -> None:
-        self._crew = Crew(settings or WorkSettings())
+    Args:
+        crew: who perceives, lent by whoever watches several videos; None is one worker in here.
+    """
+
+    def __init__(self, crew: Crew | None = None) -> None:
+        self._crew = crew or Crew(WorkSettings())
         self._beside = ThreadPoolExecutor(self._crew.workers, thread_name_prefix="perceive")
 
     @property
@@ -157,7 +161,8 @@ class PlainSteps:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._crew.close()
+        if kind is KeyboardInterrupt:
+            self._crew.close()
         # Whoever pressed Ctrl-C does not wait for a clip that will be perceived again anyway.
         self._beside.shutdown(wait=kind is not KeyboardInterrupt, cancel_futures=True)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from concurrent.futures import CancelledError
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,7 +15,9 @@ from domain.errors import DatabaseError, InputError, MediaError, ModelError, Set
 from domain.media import Video
 from domain.settings import Pool, Settings, WorkSettings
 from flows import files, reporting
+from flows.crew import Crew
 from flows.files import Outcome, watch_files
+from flows.steps import PlainSteps
 from flows.watching import Watched, as_it_stands
 from memory.library import LibraryEntry
 
@@ -133,6 +136,24 @@ def test_a_server_that_does_not_come_up_is_asked_for_once_and_told_of_once(notes
         "watch a PlainSteps",
         "watch b PlainSteps",
     ]
+
+
+def test_all_files_have_the_same_workers_who_go_home_at_the_end(
+    notes: Notes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that models are loaded once for a folder of videos."""
+    crews: list[Crew] = []
+
+    def noted(crew: Crew) -> PlainSteps:
+        crews.append(crew)
+        return PlainSteps(crew)
+
+    monkeypatch.setattr(files, "PlainSteps", noted)
+    run(notes, "a", "bad", "b")
+    first, second = crews
+    assert first is second
+    with pytest.raises(CancelledError):
+        first._present()
 
 
 def test_without_a_server_dask_is_not_there_which_is_told(notes: Notes) -> None:

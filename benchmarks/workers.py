@@ -1,0 +1,96 @@
+"""What a second worker adds: a video of eight short clips, watched by one worker and by two.
+
+    python -m benchmarks.workers [--pool processes|threads] [--runs N]
+
+The workers have loaded their models before: a folder of videos is watched by the same ones. What
+that takes is told apart, since a run for one short video pays it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from benchmarks.ingest import Silent
+from benchmarks.lines import Line, Taken, faster, in_turn, milliseconds
+from benchmarks.machines import described
+from domain.settings import Pool, WorkSettings
+from flows.crew import Crew
+from flows.desk import Desk
+from flows.steps import PlainSteps, watch
+from flows.watching import open_video
+from memory.library import delete
+from models.profile import load_profile
+from models.toolbox import Toolbox
+from store.database import open_store
+from store.embedded import EmbeddedPostgres
+from store.home import Home
+
+CLIP = Path(__file__).parents[1] / "demo" / "googlework_short.mp4"
+CLIPS, CLIP_MS = 8, 4_400
+RUNS = 3
+
+
+class Worked:
+    """Watches the video again and again with the same workers, each time from the beginning."""
+
+    def __init__(self, desk: Desk, settings: WorkSettings) -> None:
+        self._desk, self.crew = desk, Crew(settings)
+
+    def __call__(self) -> None:
+        """Watches it once."""
+        with open_video(self._desk, CLIP) as work, PlainSteps(self.crew) as steps:
+            watched = watch(work, steps, Silent())
+        assert watched.fresh == CLIPS
+        delete(self._desk.store, watched.video.id)
+
+
+def lines(pool: Pool = "processes", runs: int = RUNS) -> Iterator[Line]:
+    """Two lines: two workers beside one, with their models loaded and to be loaded."""
+    with _desk() as desk:
+        one = Worked(desk, WorkSettings())
+        two = Worked(desk, WorkSettings(workers=2, pool=pool))
+        with one.crew, two.crew:
+            first, cold = Taken((milliseconds(two),)), Taken((milliseconds(one),))
+            both, alone = in_turn(two, one, runs=runs)
+    yield faster(f"eight clips by two workers, {pool}", both, alone, "one worker")
+    yield faster(f"the same, loading models first, {pool}", first, cold, "one worker")
+
+
+@contextmanager
+def _desk() -> Iterator[Desk]:
+    """The user's models with a store of its own, and clips so short that there are eight."""
+    chosen = load_profile("local")
+    watching = chosen.settings.watch.model_copy(update={"clip_ms": CLIP_MS})
+    settings = chosen.settings.model_copy(update={"watch": watching})
+    short = chosen.model_copy(update={"settings": settings})
+    with tempfile.TemporaryDirectory() as folder:
+        weights, home = Home.default().weights, Home(Path(folder)).make()
+        try:
+            with open_store(home) as store:
+                yield Desk(home, store, short, Toolbox(short, weights))
+        finally:
+            EmbeddedPostgres(home).stop()
+
+
+def main() -> None:
+    """Print the lines, and on what machine."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.workers", description=__doc__)
+    parser.add_argument("--pool", choices=("processes", "threads"), default="processes")
+    parser.add_argument("--runs", type=int, default=RUNS)
+    arguments = parser.parse_args()
+    machine = described()
+    print(f"{machine['processor']}, {machine['cores']} cores, load {machine['load']}", flush=True)
+    for line in lines(arguments.pool, arguments.runs):
+        print(
+            f"{line.what}: {line.ours.median / 1000:.1f} s; {line.against}: "
+            f"{line.reference.median / 1000:.1f} s; {line.ratio:.2f} times as fast",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()
