@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from cli.console import clean, note, say, say_json, say_table
-from cli.options import AsOf, Json, OneVideo, parse_as_of
+from cli.options import AsOf, Json, OneVideo, Profile, parse_as_of, parse_span
 
 
 def videos(json: Json = False) -> None:
@@ -82,20 +82,36 @@ def export(
     say(f"{out}: {out.stat().st_size / 1e6:.1f} MB")
 
 
+Begin = Annotated[
+    str | None,
+    typer.Option("--from", metavar="MM:SS", help="Delete only a span: where it begins."),
+]
+End = Annotated[
+    str | None, typer.Option("--to", metavar="MM:SS", help="Where the span ends; else the end.")
+]
+
+
 def delete(
     video: OneVideo,
+    begin: Begin = None,
+    end: End = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    profile: Profile = None,
 ) -> None:
     """Delete a video from memory: every row, vector, image, checkpoint and trajectory of it.
 
-    A file that was uploaded to the app goes too; one of your own is not touched.
+    With --from and --to only that span goes, in whole clips, and every answer that was shown any
+    of it; it is never watched again. A file that was uploaded to the app goes too; one of your own
+    is not touched.
 
-    Example:  homer delete talk --yes
+    Examples:  homer delete talk --yes   homer delete talk --from 12:00 --to 14:30
     """
     from flows.deleting import delete_video, leaving
     from store.database import open_store
     from store.home import Home
 
+    if begin is not None or end is not None:
+        return _delete_span(video, begin, end, yes, profile)
     with open_store(Home.default()) as store:
         found = leaving(store, video)
         if not yes:
@@ -105,6 +121,31 @@ def delete(
     say(f"{clean(done.video.title)} is deleted")
     for path in done.uploads:
         say(f"its upload is gone too: {path}")
+    return None
+
+
+def _delete_span(
+    video: str, begin: str | None, end: str | None, yes: bool, profile: str | None
+) -> None:
+    from flows.deleting import cut_video, cutting
+    from flows.desk import open_desk
+    from store.database import open_store
+    from store.home import Home
+
+    span = parse_span(begin, end)
+    with open_store(Home.default()) as store:
+        found = cutting(store, video, span)
+    cut, named = found.cut, clean(found.cut.video.title)
+    if not yes:
+        clips = f"{len(cut.clips)} clips, with every answer that was shown any of them"
+        told = f"Delete {cut.span} of {named} ({clips})? It cannot be undone. {found.file}"
+        typer.confirm(told, abort=True, err=True)
+    with open_desk(profile or cut.video.profile) as desk:
+        gone = cut_video(desk, cut.video, span)
+    say(
+        f"{cut.span} of {named} is deleted: {gone.clips} clips, {gone.images} images, "
+        f"{gone.people} people, {gone.answers} answers; {gone.retold} texts written anew"
+    )
 
 
 def register(app: typer.Typer) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from domain.time import TimeSpan
 
 Profile = Annotated[
     str | None,
@@ -47,3 +50,26 @@ def parse_as_of(text: str | None) -> int | None:
         return None if text is None else parse_clock(text)
     except ValueError as error:
         raise InputError(f"--as-of: {error}") from error
+
+
+LAST_MS = 10**15
+"""Later than any video ends."""
+
+
+def parse_span(begin: str | None, end: str | None) -> TimeSpan:
+    """The span of video time between two clocks; without them from the start, to the end.
+
+    Raises:
+        InputError: one is not a time, or the span ends before it begins.
+    """
+    from domain.errors import InputError
+    from domain.time import TimeSpan, parse_clock
+
+    try:
+        start = 0 if begin is None else parse_clock(begin)
+        stop = LAST_MS if end is None else parse_clock(end)
+    except ValueError as error:
+        raise InputError(f"--from, --to: {error}") from error
+    if stop <= start:
+        raise InputError(f"--to {end} is not after --from {begin or '0:00'}")
+    return TimeSpan.of(start, stop)

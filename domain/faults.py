@@ -50,6 +50,8 @@ class FaultPoint(StrEnum):
     # Deleting
     DELETED_ROWS = "after the rows of a deleted video"
     DELETED = "after a deleted video is committed"
+    CUT_ROWS = "after the rows of a deleted span"
+    CUT = "after a deleted span is committed"
     BLOB_REMOVED = "after a blob is removed"
 
 

@@ -18,6 +18,8 @@ class ClipState(StrEnum):
     PENDING = "pending"
     DONE = "done"
     FAILED = "failed"
+    DELETED = "deleted"
+    """What was remembered of it was deleted, and it is not watched again."""
 
 
 class Video(Frozen):

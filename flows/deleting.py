@@ -1,4 +1,4 @@
-"""Deleting a video: all that was remembered of it, and the file where the app was given it."""
+"""Deleting a video, or a span of one: all that was remembered of it, and the app's own file."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from domain.media import Video
+from domain.time import TimeSpan
+from flows.desk import Desk
 from flows.uploads import drop_uploads, uploads_of
+from memory.cutting import Cut, Gone, cut_of, delete_span
 from memory.library import delete, resolve
 from memory.shelf import Holdings, holdings
 from store.database import Store
-from store.queries.videos import known_video
+from store.queries.videos import drop_path, known_video
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,53 @@ def delete_video(store: Store, name: str) -> Deleted:
         video = resolve(session, name)
     images = delete(store, video.id)
     return Deleted(video, images, tuple(drop_uploads(store.home, video.id)))
+
+
+@dataclass(frozen=True)
+class Cutting:
+    """What goes with a span; ``uploads`` are files that Homer keeps and that show it."""
+
+    cut: Cut
+    uploads: tuple[Path, ...]
+
+    @property
+    def file(self) -> str:
+        """What becomes of the file, in words."""
+        if self.uploads:
+            return "The uploaded file shows it, so that goes too, whole."
+        if self.cut.video.path:
+            return "The file itself stays as it is: what is in it can still be played."
+        return "There is no file of it."
+
+
+def cutting(store: Store, name: str, span: TimeSpan) -> Cutting:
+    """What goes when a span of a video is deleted.
+
+    Raises:
+        NotFound: none goes by that name.
+        Ambiguous: several do.
+        InputError: the span is empty, or beyond the video's end.
+    """
+    cut = cut_of(store, name, span)
+    return Cutting(cut, tuple(uploads_of(store.home, cut.video.id)))
+
+
+def cut_video(desk: Desk, video: Video, span: TimeSpan) -> Gone:
+    """Delete all that is remembered of a span of a video, and its file where Homer keeps it.
+
+    ``desk`` has the models that the video was watched with: texts that change get vectors of the
+    kind that the others have.
+
+    Raises:
+        NotFound: the video was deleted meanwhile.
+        InputError: the span is empty, or beyond the video's end.
+    """
+    memory = desk.settings.memory
+    gone = delete_span(desk.store, video.id, span, desk.toolbox.text, memory)
+    if drop_uploads(desk.store.home, video.id):
+        with desk.store.begin() as session:
+            drop_path(session, video.id)
+    return gone
 
 
 def drop_unwatched(store: Store, sources: Iterable[str]) -> list[Path]:

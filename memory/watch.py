@@ -30,6 +30,7 @@ from store.queries.blobs import hold_blobs
 from store.queries.clips import keep_budget, mark_clip
 from store.queries.memories import facts_about
 from store.queries.percepts import add_blobs, add_percept, clip_state, lock_video, title_of
+from store.queries.videos import OVER
 
 __all__ = ["remember", "remember_many", "weave_due"]
 
@@ -59,7 +60,8 @@ def remember(
 ) -> ClipState:
     """Turn one clip's percept into memory, in one transaction. A clip that is done stays as it is.
 
-    Clips are to come in order: who is new and who is known depends on it.
+    So does one that was deleted. Clips are to come in order: who is new and who is known depends
+    on it.
 
     Args:
         store: The store; the video and its clips are in it.
@@ -126,7 +128,7 @@ def _is_empty(percept: Percept) -> bool:
 def _fail(store: Store, video_id: str, clip: int, reason: str) -> ClipState:
     with store.begin() as session:
         lock_video(session, video_id)
-        if clip_state(session, video_id, clip) == ClipState.DONE:
+        if clip_state(session, video_id, clip) in OVER:
             return ClipState.DONE
         mark_clip(session, video_id, clip, ClipState.FAILED, reason)
     return ClipState.FAILED
@@ -150,12 +152,12 @@ class _Maker:
         self.writers, self.toolbox, self.settings = writers, toolbox, settings
 
     def remember(self, percept: Percept, blobs: Mapping[str, bytes], keep: BlobStore) -> None:
-        """Store one clip, unless it is done."""
+        """Store one clip, unless it is done or deleted."""
         clip = percept.clip.index
         state = clip_state(self.session, self.video_id, clip)
         if state is None:
             raise NotFound(f"video {self.video_id} has no clip {clip}: was it deleted meanwhile?")
-        if state != ClipState.DONE:
+        if state not in OVER:
             recognised = self._perceived(percept)
             people, written = self._write(percept, recognised, blobs)
             learned = learned_people(self.session, recognised, clip)

@@ -68,8 +68,8 @@ def _end(state: Settled, start: int, every: int, final: bool) -> int | None:
 
 def window_of(session: Session, video_id: str, due: Due) -> EventWindow:
     """All that the writer of the patch is given; reads the window, not the video."""
-    people = _people(session, video_id, due.at_clip)
-    lines = _lines(memories_of_clips(session, video_id, due.new, due.at_clip), people)
+    people = people_at(session, video_id, due.at_clip)
+    lines = lines_of(memories_of_clips(session, video_id, due.new, due.at_clip), people)
     previous = _previous(session, video_id)
     last = previous[-1].clips if previous else ()
     before = memories_of_clips(session, video_id, last, due.at_clip)
@@ -83,19 +83,21 @@ def window_of(session: Session, video_id: str, due: Due) -> EventWindow:
         clips=spans,
         new=due.new,
         lines=lines,
-        before=_lines(before, people),
+        before=lines_of(before, people),
         previous=tuple(_known(one, spans) for one in previous),
         edges=tuple(_known_edges(edges, previous)),
         related=tuple(_known(one, spans) for one in related),
     )
 
 
-def _people(session: Session, video_id: str, clip: int) -> People:
+def people_at(session: Session, video_id: str, clip: int) -> People:
+    """The people of a video as they were known after ``clip``."""
     found = characters_at(session, video_id, clip)
     return People(characters=tuple(one.character for one in found))
 
 
-def _lines(found: Sequence[MemoryAt], people: People) -> tuple[Line, ...]:
+def lines_of(found: Sequence[MemoryAt], people: People) -> tuple[Line, ...]:
+    """Stored lines as an event writer reads them."""
     return tuple(
         Line(
             clip=one.memory.clip,

@@ -17,6 +17,7 @@ from store.database import Store
 from store.queries.frames import Frame
 from ui import address
 from ui.choosing import chosen_video
+from ui.cutting import delete_part, deleted_lane
 from ui.desk import PageDesk, page_desk
 from ui.evidence import show_moment
 from ui.failed import retry_button
@@ -67,6 +68,7 @@ def _body() -> None:
     view = st.radio("Show", VIEWS, horizontal=True, key="show", bind="query-params")
     views = {"Events": _events, "Clips": _clips, "Search": _search}
     views.get(view or VIEWS[0], _events)(desk, video)
+    delete_part(desk, video)
 
 
 def _start(segment: Segment | None) -> int:
@@ -135,7 +137,10 @@ def _events(desk: PageDesk, video: Video) -> None:
     picked = timeline(
         f"Events of {video.title}",
         video.duration_ms,
-        [Lane("Events" if not n else "", row) for n, row in enumerate(_rows(shown))],
+        [
+            *(Lane("Events" if not n else "", row) for n, row in enumerate(_rows(shown))),
+            *deleted_lane(desk.store, video),
+        ],
         "events_timeline",
         chosen=f"s{chosen}",
         arcs=_arcs(graph.links),
@@ -221,7 +226,9 @@ def _clip(store: Store, video: Video, clip: ShownClip, frames: Sequence[Frame]) 
             for line in clip.lines
         ]
         st.markdown("  \n".join(lines))
-        if not clip.lines and not clip.error:
+        if clip.state == ClipState.DELETED:
+            st.caption("What was here was deleted, and it is not watched again.")
+        elif not clip.lines and not clip.error:
             st.caption("Nothing was said, read or seen here.")
 
 

@@ -71,7 +71,7 @@ class LocalEventWriter:
         wrong = {d.label for d in patch.segments if any(repr(d.label) in c for c in complaints)}
         room = self._settings.label_words
         new = {
-            draft.label: _dated(draft.label, _span(draft.clips, window), room)
+            draft.label: dated(draft.label, _span(draft.clips, window), room)
             for draft in patch.segments
             if draft.label in wrong
         }
@@ -136,7 +136,7 @@ class LocalEventWriter:
             label = salience.label(topic.lines, self._settings.label_words)
             label = label or f"Nothing said at {clock(topic.span.start_ms)}"
             if label in taken - {own}:
-                label = _dated(label, topic.span, self._settings.label_words)
+                label = dated(label, topic.span, self._settings.label_words)
             taken.add(label)
             done.append(_Topic(topic.clips, topic.lines, topic.span, topic.known, label))
         return done
@@ -178,7 +178,7 @@ def _draft(topic: _Topic) -> SegmentDraft:
     )
 
 
-def _dated(label: str, span: TimeSpan, room: int) -> str:
+def dated(label: str, span: TimeSpan, room: int) -> str:
     """The label with its time, within the limit of words."""
     time = clock(span.start_ms)
     kept = label.split()[: room - 1 - len(time.split())]

@@ -105,6 +105,8 @@ def mark_clip(
 ) -> None:
     """Sets how far a clip is, with the text and vector that sum it up, shape (D,).
 
+    One that was deleted stays as it is.
+
     Raises:
         NotFound: the video has no such clip; it may just have been deleted.
     """
@@ -117,8 +119,9 @@ def mark_clip(
         "updated_at": func.now(),
     }
     here = and_(ClipRow.video_id == video_id, ClipRow.clip == index)
-    marked = update(ClipRow).where(here).values(values).returning(ClipRow.clip)
-    if session.scalar(marked) is None:
+    alive = ClipRow.state != ClipState.DELETED
+    session.execute(update(ClipRow).where(here, alive).values(values))
+    if session.scalar(select(ClipRow.clip).where(here)) is None:
         raise NotFound(f"video {video_id} has no clip {index}: was it deleted meanwhile?")
 
 
@@ -146,8 +149,8 @@ def keep_budget(
 def view_of(session: Session, video_ids: Sequence[str], as_of_ms: int | None = None) -> MemoryView:
     """What a question may see: of each video the clips settled so far that ended by then.
 
-    A clip is settled when it is done, or failed for good, and so is each before it. So a question
-    as of a moment sees the same whether or not more has been watched since.
+    A clip is settled when it is done, deleted, or failed for good, and so is each before it. So a
+    question as of a moment sees the same whether or not more has been watched since.
 
     Args:
         session: an open transaction.
@@ -183,9 +186,10 @@ def _last_settled(video_ids: Sequence[str], as_of_ms: int | None) -> Select[str,
 
 
 def _settled() -> ColumnElement[bool]:
-    """Done, or failed and not about to be tried again."""
+    """Done or deleted, or failed and not about to be tried again."""
     given_up = or_(ClipRow.attempts >= ATTEMPTS, VideoRow.state != WATCHING)
-    return or_(ClipRow.state == ClipState.DONE, and_(ClipRow.state == ClipState.FAILED, given_up))
+    over = ClipRow.state.in_((ClipState.DONE, ClipState.DELETED))
+    return or_(over, and_(ClipRow.state == ClipState.FAILED, given_up))
 
 
 def _clips(

@@ -209,7 +209,7 @@ def erase(session: Session, traces: Traces) -> list[str]:
     over = CharacterRow.id.in_(traces.characters)
     session.execute(update(CharacterRow).where(over).values(from_clip=0, to_clip=0))
     touch(session, traces.video)
-    return _drop_blob_rows(session, traces.video)
+    return drop_blob_rows(session, traces.video)
 
 
 def _send_home(session: Session, traces: Traces) -> None:
@@ -238,7 +238,7 @@ def _send_home(session: Session, traces: Traces) -> None:
     session.flush()
 
 
-def _drop_blob_rows(session: Session, video_id: str) -> list[str]:
+def drop_blob_rows(session: Session, video_id: str) -> list[str]:
     """Files of the video that none of its rows names any more."""
     named = (
         select(table.blob).where(table.video_id == video_id, table.blob.is_not(None))

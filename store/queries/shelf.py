@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 
 from domain.media import ClipState
 from domain.texts import storable
+from store.queries.videos import OVER
 from store.schema import (
     BlobRow,
     CharacterRow,
@@ -77,7 +78,7 @@ def shelf_page(
     """
     v = VideoRow
     own = (v.id, v.title, v.path, v.duration_ms, v.state, v.error, v.profile)
-    counts = (_clips(), _clips(ClipState.DONE), _clips(ClipState.FAILED))
+    counts = (_clips(), _clips(*OVER), _clips(ClipState.FAILED))
     query = select(*own, *counts, _thumb()).where(*_titled(words)).order_by(v.title, v.id)
     if state is not None:
         query = query.where(v.state == state)
@@ -125,10 +126,10 @@ def holdings_of(session: Session, video_id: str) -> Holdings:
     )
 
 
-def _clips(state: ClipState | None = None) -> ScalarSelect[int]:
+def _clips(*states: ClipState) -> ScalarSelect[int]:
     query = select(func.count()).where(ClipRow.video_id == VideoRow.id)
-    if state is not None:
-        query = query.where(ClipRow.state == state)
+    if states:
+        query = query.where(ClipRow.state.in_(states))
     return query.correlate(VideoRow).scalar_subquery()
 
 

@@ -28,12 +28,17 @@ from store.schema import (
 
 WATCHING, DONE, FAILED = "watching", "done", "failed"
 
+OVER = (ClipState.DONE, ClipState.DELETED)
+"""Clips that need no watching any more."""
 CHECKPOINT_TABLES = ("checkpoint_writes", "checkpoint_blobs", "checkpoints")
 
 
 @dataclass(frozen=True, slots=True)
 class VideoState:
-    """How far a video is. ``state``: watching, done or failed; counts are of clips."""
+    """How far a video is. ``state``: watching, done or failed; counts are of clips.
+
+    ``done`` counts those too that were deleted: they need no watching.
+    """
 
     state: str
     error: str | None
@@ -128,7 +133,7 @@ def video_state(session: Session, video_id: str) -> VideoState | None:
         return None
     counts = (
         func.count(),
-        func.count().filter(ClipRow.state == ClipState.DONE),
+        func.count().filter(ClipRow.state.in_(OVER)),
         func.count().filter(ClipRow.state == ClipState.FAILED),
     )
     query = select(*counts).where(ClipRow.video_id == video_id)
@@ -162,6 +167,11 @@ def delete_video(session: Session, video_id: str) -> list[str]:
     session.execute(delete(ClipRow).where(ClipRow.video_id == video_id))
     session.execute(delete(VideoRow).where(VideoRow.id == video_id))
     return unused_blobs(session, blobs)
+
+
+def drop_path(session: Session, video_id: str) -> None:
+    """The file of a video is no more."""
+    session.execute(update(VideoRow).where(VideoRow.id == video_id).values(path=None))
 
 
 def _moved(session: Session, video: Video) -> None:
@@ -198,7 +208,12 @@ def share_videos(session: Session, video_ids: Sequence[str]) -> None:
 def delete_trajectories(session: Session, video_id: str) -> None:
     """Deletes every trajectory that looked at a video, with its question, calls, checkpoints."""
     looked = TrajectoryVideoRow.video_id == video_id
-    ids = list(session.scalars(select(TrajectoryVideoRow.trajectory_id).where(looked)))
+    query = select(TrajectoryVideoRow.trajectory_id).where(looked)
+    delete_runs(session, list(session.scalars(query)))
+
+
+def delete_runs(session: Session, ids: Sequence[str]) -> None:
+    """Deletes trajectories, with the questions of theirs alone, their calls and checkpoints."""
     asked = select(TrajectoryRow.question_id).where(TrajectoryRow.id.in_(ids))
     questions = list(session.scalars(asked))
     _delete_checkpoints(session, ids)

@@ -44,7 +44,7 @@ IN_FLIGHT = (P.CALL_SENDING, P.CALL_ANSWERED)
 """Where a reply may be lost that nobody wrote down: that call alone is paid for again."""
 SHORT = {
     KILL: {point for one in SCENARIOS.values() for point in one.points}
-    - {P.DECODED, P.CALL_SENDING, P.BLOB_WRITTEN, P.VIDEO_DONE, P.BANNED, P.BACKUP_ROWS},
+    - {P.DECODED, P.CALL_SENDING, P.BLOB_WRITTEN, P.VIDEO_DONE, P.BANNED, P.BACKUP_ROWS, P.CUT},
     KILL_POSTGRES: {P.CLIP_COMMITTED, P.CHECKPOINT_WRITING, P.RESTORED_IMAGES},
     DROP: {P.CLIP_ROWS, P.SEARCHED, P.IMPORTED_ROWS},
     FULL_DISK: {*WRITES},

@@ -10,6 +10,8 @@ import pytest
 from sqlalchemy import update
 
 from domain.media import ClipState
+from domain.time import TimeSpan
+from memory.cutting import stretches
 from memory.film import graph_of, opened, reel
 from memory.library import resolve
 from store.database import Store
@@ -18,6 +20,7 @@ from store.schema import SegmentRevisionRow
 from tests.support.asking import PARTY, WordToolbox, remember_party
 from tests.support.memory import VIDEO, known_video
 from tests.support.pages import EVIL, LONG, RTL, app_over, open_page, press, told, words
+from ui.cutting import deleted_lane
 from ui.timeline import Bar, packed
 
 
@@ -127,3 +130,33 @@ def test_bars_that_overlap_get_rows_of_their_own() -> None:
     for row in rows:
         assert all(a.end <= b.start for a, b in pairwise(row))
     assert len(packed(bars, most=2)) == 2
+
+
+def part(page: Any, begin: str, end: str) -> Any:
+    """Fills in which part is to go, and sends it."""
+    page.text_input[-2].set_value(begin)
+    page.text_input[-1].set_value(end)
+    return press(page, "Delete this part")
+
+
+def test_a_part_is_deleted_after_one_more_press_and_is_a_gap(party: Store) -> None:
+    page = part(open_page("video", video=PARTY), "1:10", "1:20")
+    assert "This goes: 0:01:00-0:01:30, 1 whole clips" in words(page)
+    assert stretches(party, PARTY) == []
+    press(page, "Keep this part")
+    assert "This goes" not in words(page)
+    press(part(page, "1:10", "1:20"), "Yes, delete this part")
+    assert "0:01:00-0:01:30 is deleted, with 0 images and 0 answers." in words(page)
+    assert stretches(party, PARTY) == [TimeSpan.of(60_000, 90_000)]
+    assert "rain and retreat" not in words(page)
+    clips = words(open_page("video", video=PARTY, show="Clips"))
+    assert "What was here was deleted, and it is not watched again." in clips
+    lane = deleted_lane(party, _video(party, PARTY))[0]
+    assert [bar.label for bar in lane.spans] == ["0:01:00-0:01:30 was deleted"]
+
+
+@pytest.mark.parametrize(("begin", "end"), [("soon", "2:00"), ("2:00", "1:00"), ("9:00", "9:30")])
+def test_a_part_that_is_none_is_one_message(party: Store, begin: str, end: str) -> None:
+    page = part(open_page("video", video=PARTY), begin, end)
+    assert len(page.error) == 1
+    assert stretches(party, PARTY) == []

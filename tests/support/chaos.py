@@ -50,11 +50,12 @@ from store.home import Home
 from store.queries.calls import calls_of
 from store.queries.trajectories import events_of, list_trajectories
 from store.restore import check_archive, refuse_filled, restore
-from tests.support import full_video, machine
+from tests.support import cuttable, full_video, machine
 from tests.support.asking import PARTY, WordToolbox, remember_party
 from tests.support.judged import answered
 from tests.support.library import FULL, OTHER, Quiet, all_dumps, all_images
 from tests.support.media import make_video
+from tests.support.memory import VIDEO
 from tests.support.obedient import obedient, texts_of
 
 LOADED = (langchain_openai.ChatOpenAI,)
@@ -306,8 +307,36 @@ class Delete(Scenario):
             return super().outcome(store), [one.id for one in list_trajectories(session)]
 
 
+class DeleteSpan(Scenario):
+    """A span of a talk, with its images and the answer that was shown it."""
+
+    name = "delete a span"
+    points = (P.CUT_ROWS, P.CUT, P.BLOB_REMOVED)
+
+    def prepare(self, store: Store) -> None:
+        cuttable.watch_talk(store)
+        full_video.ask(store, "0" * 16, "Where is the marmalade?", VIDEO)
+
+    def work(self, store: Store, base_url: str, timeout_s: float = 20.0) -> None:
+        cuttable.cut(store)
+
+    def outcome(self, store: Store) -> Any:
+        with store.begin() as session:
+            return super().outcome(store), [one.id for one in list_trajectories(session)]
+
+
 SCENARIOS: dict[str, Scenario] = {
-    one.name: one for one in (Watch(), Ask(), Learn(), Backup(), Restore(), Import(), Delete())
+    one.name: one
+    for one in (
+        Watch(),
+        Ask(),
+        Learn(),
+        Backup(),
+        Restore(),
+        Import(),
+        Delete(),
+        DeleteSpan(),
+    )
 }
 
 

@@ -1,0 +1,138 @@
+"""The event graph without some clips: what goes, what is cut, and what is to be told anew."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any, NamedTuple
+
+from sqlalchemy import delete, func, or_, select, update
+from sqlalchemy.orm import Session
+
+from store.queries.cutting import among_clips
+from store.schema import EdgeRow, PatchRow, SegmentRevisionRow, SegmentRow
+
+TOLD = "Part of what this rested on was deleted."
+"""The rationale of an edge whose own was deleted."""
+
+
+class Revision(NamedTuple):
+    """A revision of a segment that is to be told anew: its row, its segment, its clips that stay.
+
+    ``number`` is the segment's; ``from_clip`` the clip after which the revision holds.
+    """
+
+    row: int
+    segment: int
+    number: int
+    clips: tuple[int, ...]
+    from_clip: int
+
+
+def cut_segments(
+    session: Session, video_id: str, clips: Collection[int]
+) -> tuple[set[int], list[Revision]]:
+    """Delete revisions that hold no other clips, and cut these clips from the rest.
+
+    Returns:
+        The segments that held any of the clips, by id, and the revisions to be told anew.
+    """
+    row = SegmentRevisionRow
+    query = select(row, SegmentRow.number).join(SegmentRow, SegmentRow.id == row.segment_id)
+    query = query.where(SegmentRow.video_id == video_id, among_clips(row.clips, clips))
+    touched: set[int] = set()
+    left: list[Revision] = []
+    for found, number in session.execute(query.order_by(SegmentRow.number, row.revision)):
+        touched.add(found.segment_id)
+        kept = tuple(clip for clip in found.clips if clip not in clips)
+        if kept:
+            left.append(Revision(found.id, found.segment_id, number, kept, found.from_clip))
+            found.clips, found.history = list(kept), []
+        else:
+            session.delete(found)
+    session.flush()
+    _drop_empty(session, touched)
+    return touched, left
+
+
+def _drop_empty(session: Session, segments: Collection[int]) -> None:
+    """Segments without a revision go, with their edges; edges of the others begin when they do."""
+    row, edge = SegmentRevisionRow, EdgeRow
+    begins = select(row.segment_id, func.min(row.from_clip)).where(row.segment_id.in_(segments))
+    first: dict[int, int] = dict(session.execute(begins.group_by(row.segment_id)).all())
+    session.execute(delete(SegmentRow).where(SegmentRow.id.in_(set(segments) - first.keys())))
+    for segment, clip in first.items():
+        ends = or_(edge.source_id == segment, edge.target_id == segment)
+        session.execute(delete(edge).where(ends, edge.to_clip <= clip))
+        session.execute(update(edge).where(ends, edge.from_clip < clip).values(from_clip=clip))
+
+
+def cut_edges(session: Session, video_id: str, clips: Collection[int]) -> set[int]:
+    """Edges that rest on these clips alone go; others are cut, and say so.
+
+    Returns:
+        The segments at their ends.
+    """
+    row = EdgeRow
+    ends: set[int] = set()
+    query = select(row).where(row.video_id == video_id, among_clips(row.evidence, clips))
+    for edge in session.scalars(query):
+        ends |= {edge.source_id, edge.target_id}
+        kept = [clip for clip in edge.evidence if clip not in clips]
+        if kept:
+            edge.evidence, edge.rationale = kept, TOLD
+        else:
+            session.delete(edge)
+    session.flush()
+    return ends
+
+
+def revision_of(session: Session, row_id: int) -> Revision:
+    """A revision that is to be told anew."""
+    row = SegmentRevisionRow
+    query = select(row.segment_id, SegmentRow.number, row.clips, row.from_clip)
+    query = query.join(SegmentRow, SegmentRow.id == row.segment_id).where(row.id == row_id)
+    segment, number, clips, from_clip = session.execute(query).one()
+    return Revision(row_id, segment, number, tuple(clips), from_clip)
+
+
+def labels_of_others(session: Session, video_id: str, segment: int) -> set[str]:
+    """Every label that other segments of the video ever had."""
+    row = SegmentRevisionRow
+    query = select(row.label).join(SegmentRow, SegmentRow.id == row.segment_id)
+    others = (SegmentRow.video_id == video_id, row.segment_id != segment)
+    return set(session.scalars(query.where(*others)))
+
+
+def retell(
+    session: Session, revision: int, label: str, summary: str, vector: Sequence[float]
+) -> None:
+    """Give a revision other words, and the vector of those."""
+    values = {"label": label, "summary": summary, "history": [], "embedding": list(vector)}
+    row = SegmentRevisionRow
+    session.execute(update(row).where(row.id == revision).values(values))
+
+
+def redraw_patches(session: Session, video_id: str, clips: Collection[int]) -> None:
+    """Patches that may quote these clips say what the graph says now, and no more.
+
+    What their writers proposed is gone: call it once the graph is as it will be.
+    """
+    query = select(PatchRow).where(PatchRow.video_id == video_id, PatchRow.at_clip >= min(clips))
+    for patch in session.scalars(query):
+        steps = [{"segments": _drafts(session, video_id, patch.at_clip), "edges": []}]
+        unsettled = [c for c in patch.applied.get("unsettled", []) if c not in clips]
+        patch.applied = {"steps": steps, "unsettled": unsettled}
+        patch.dropped = []
+        patch.pending = [clip for clip in patch.pending if clip not in clips]
+    session.flush()
+
+
+def _drafts(session: Session, video_id: str, at_clip: int) -> list[dict[str, Any]]:
+    row = SegmentRevisionRow
+    query = select(row.label, row.summary, row.clips)
+    query = query.join(SegmentRow, SegmentRow.id == row.segment_id)
+    query = query.where(SegmentRow.video_id == video_id, row.from_clip == at_clip)
+    return [
+        {"label": label, "summary": summary, "clips": list(clips), "extends": None}
+        for label, summary, clips in session.execute(query.order_by(SegmentRow.number))
+    ]

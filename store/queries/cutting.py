@@ -1,0 +1,345 @@
+"""Rows of some clips of a video, deleted; and what else rests on them, found."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from sqlalchemy import (
+    ARRAY,
+    BigInteger,
+    ColumnElement,
+    Text,
+    any_,
+    cast,
+    delete,
+    func,
+    or_,
+    select,
+    text,
+    union_all,
+    update,
+)
+from sqlalchemy.orm import Session
+
+from domain.media import ClipState
+from domain.time import TimeSpan
+from store.queries.videos import delete_calls, delete_runs
+from store.schema import (
+    CharacterMemberRow,
+    CharacterNameRow,
+    CharacterRow,
+    ClipRow,
+    EvalResultRow,
+    IdentityRow,
+    IdentityStatementRow,
+    KeyframeRow,
+    MemoryLinkRow,
+    MemoryRow,
+    MemoryStrengthRow,
+    MessageRow,
+    ModelCallRow,
+    ObjectRow,
+    QuestionRow,
+    ScreenTextRow,
+    SightingRow,
+    TrajectoryEventRow,
+    TrajectoryRow,
+    TrajectoryVideoRow,
+    UtteranceRow,
+    VideoRow,
+)
+
+OF_CLIPS: tuple[Any, ...] = (
+    KeyframeRow,
+    SightingRow,
+    UtteranceRow,
+    ScreenTextRow,
+    ObjectRow,
+    MemoryRow,
+    IdentityStatementRow,
+)
+"""Tables whose rows are of one clip each."""
+
+
+class Touched(NamedTuple):
+    """A clip that a span touches."""
+
+    clip: int
+    span: TimeSpan
+    state: ClipState
+
+
+def clips_touched(session: Session, video_id: str, span: TimeSpan) -> list[Touched]:
+    """The clips of a video that a span touches, in order, deleted ones too."""
+    row = ClipRow
+    query = select(row.clip, row.start_ms, row.end_ms, row.state).where(
+        row.video_id == video_id, row.start_ms < span.end_ms, row.end_ms > span.start_ms
+    )
+    rows = session.execute(query.order_by(row.clip))
+    return [Touched(clip, TimeSpan.of(a, b), ClipState(state)) for clip, a, b, state in rows]
+
+
+def deleted_stretches(session: Session, video_id: str) -> list[TimeSpan]:
+    """What was deleted of a video, neighbouring clips as one span, in order."""
+    row = ClipRow
+    query = select(row.start_ms, row.end_ms).where(
+        row.video_id == video_id, row.state == ClipState.DELETED
+    )
+    found: list[TimeSpan] = []
+    for start, end in session.execute(query.order_by(row.start_ms)):
+        joined = bool(found) and found[-1].end_ms >= start
+        found[-1:] = [TimeSpan.of(found[-1].start_ms, end)] if joined else found[-1:]
+        found += [] if joined else [TimeSpan.of(start, end)]
+    return found
+
+
+def words_of_clips(session: Session, video_id: str, clips: Collection[int]) -> Iterator[str]:
+    """All that was said, read and seen in these clips, as text."""
+    yield from _perceived(session, video_id, lambda row: row.clip.in_(clips))
+    name = CharacterNameRow
+    learned = select(name.name).join(CharacterRow, CharacterRow.id == name.character_id)
+    here = (CharacterRow.video_id == video_id, name.from_clip.in_(clips))
+    yield from session.scalars(learned.where(*here))
+
+
+def words_elsewhere(session: Session, video_id: str, clips: Collection[int]) -> Iterator[str]:
+    """All that the other clips said, read and saw, what was remembered before, and given names."""
+    yield from _perceived(session, video_id, lambda row: row.clip.not_in(clips))
+    yield from session.scalars(select(VideoRow.title).where(VideoRow.id == video_id))
+    line = MemoryRow
+    before = (line.video_id == video_id, line.clip < min(clips))
+    yield from session.scalars(select(line.text).where(*before))
+
+
+def _perceived(session: Session, video_id: str, which: Any) -> Iterator[str]:
+    said, read, seen = UtteranceRow, ScreenTextRow, ObjectRow
+    told: tuple[tuple[Any, Any], ...] = (
+        (said, said.text),
+        (said, said.speaker),
+        (read, read.text),
+        (seen, seen.label),
+    )
+    for row, column in told:
+        query = select(column).where(row.video_id == video_id, which(row), column.is_not(None))
+        yield from session.scalars(query.execution_options(yield_per=1000))
+
+
+def met_in(session: Session, video_id: str, clips: Collection[int]) -> set[int]:
+    """The identities that were seen, heard or spoken of in these clips."""
+    met = _meetings(video_id).subquery()
+    return set(session.scalars(select(met.c.identity_id).where(met.c.clip.in_(clips)).distinct()))
+
+
+def first_met(session: Session, video_id: str, ids: Collection[int]) -> dict[int, int]:
+    """The first clip in which each identity is met; those that are met nowhere are left out."""
+    met = _meetings(video_id).subquery()
+    query = select(met.c.identity_id, func.min(met.c.clip)).where(met.c.identity_id.in_(ids))
+    return dict(session.execute(query.group_by(met.c.identity_id)).all())
+
+
+def _meetings(video_id: str) -> Any:
+    seen, said, link, line = SightingRow, UtteranceRow, MemoryLinkRow, MemoryRow
+    spoken_of = select(link.identity_id, line.clip).join(line, line.id == link.memory_id)
+    return union_all(
+        select(seen.identity_id, seen.clip).where(seen.video_id == video_id),
+        select(said.identity_id, said.clip).where(
+            said.video_id == video_id, said.identity_id.is_not(None)
+        ),
+        spoken_of.where(line.video_id == video_id),
+    )
+
+
+def refs_in(session: Session, video_id: str, clips: Collection[int]) -> set[str]:
+    """How lines and keyframes of these clips are cited, and the keyframes' SHA-256."""
+    line, frame = MemoryRow, KeyframeRow
+    lines = session.scalars(select(line.id).where(line.video_id == video_id, line.clip.in_(clips)))
+    frames = select(frame.id, frame.blob).where(frame.video_id == video_id, frame.clip.in_(clips))
+    refs = {f"m{one}" for one in lines}
+    for row, blob in session.execute(frames):
+        refs |= {f"k{row}", blob}
+    return refs
+
+
+def close_calls(session: Session) -> None:
+    """Nobody adds a model call until this transaction ends; waits for those who are at it."""
+    session.execute(text("LOCK TABLE model_calls IN SHARE ROW EXCLUSIVE MODE"))
+
+
+def cut_clips(session: Session, video_id: str, clips: Collection[int]) -> None:
+    """Delete what is of these clips, and the writers' calls that may have been shown it."""
+    met = MemoryStrengthRow
+    mine = select(MemoryRow.id).where(MemoryRow.video_id == video_id)
+    session.execute(delete(met).where(met.clip.in_(clips), met.memory_id.in_(mine)))
+    for row in OF_CLIPS:
+        session.execute(delete(row).where(row.video_id == video_id, row.clip.in_(clips)))
+    line = MemoryRow
+    denied = (line.video_id == video_id, line.superseded_at.in_(clips))
+    session.execute(update(line).where(*denied).values(superseded_at=None))
+    call = ModelCallRow
+    later = or_(call.clip >= min(clips), call.clip.is_(None))
+    delete_calls(session, (call.video_id == video_id) & later)
+    _mark(session, video_id, clips)
+
+
+def _mark(session: Session, video_id: str, clips: Collection[int]) -> None:
+    emptied: dict[str, Any] = {
+        "state": str(ClipState.DELETED),
+        "error": None,
+        "attempts": 0,
+        "gaps": [],
+        "text": "",
+        "embedding": None,
+        "seconds": 0.0,
+        "budget": None,
+        "left_out": [],
+        "updated_at": func.now(),
+    }
+    here = (ClipRow.video_id == video_id, ClipRow.clip.in_(clips))
+    session.execute(update(ClipRow).where(*here).values(emptied))
+
+
+def drop_lines(session: Session, ids: Collection[int]) -> set[int]:
+    """Delete lines of memory; returns their clips."""
+    gone = delete(MemoryRow).where(MemoryRow.id.in_(ids)).returning(MemoryRow.clip)
+    return set(session.scalars(gone)) if ids else set()
+
+
+def embed_lines(session: Session, vectors: Mapping[int, Sequence[float]]) -> None:
+    """Give lines of memory, by id, other vectors, shape (D,)."""
+    for row, vector in vectors.items():
+        here = update(MemoryRow).where(MemoryRow.id == row)
+        session.execute(here.values(embedding=list(vector)))
+
+
+def sum_up(
+    session: Session, video_id: str, clip: int, told: str, vector: Sequence[float] | None
+) -> None:
+    """Give a clip another text and vector, shape (D,)."""
+    here = (ClipRow.video_id == video_id, ClipRow.clip == clip)
+    session.execute(update(ClipRow).where(*here).values(text=told, embedding=vector))
+
+
+def tags_of(session: Session, ids: Collection[int]) -> set[str]:
+    """The tags of identities, such as ``<face_3>``."""
+    row = IdentityRow
+    found = session.execute(select(row.kind, row.number).where(row.id.in_(ids)))
+    return {f"<{kind}_{number}>" for kind, number in found}
+
+
+def drop_identities(session: Session, ids: Collection[int]) -> list[int]:
+    """Delete identities; characters that are left with nobody are over, and their numbers told.
+
+    They stay as numbers, so that those are not given again.
+    """
+    if not ids:
+        return []
+    member, one, name = CharacterMemberRow, CharacterRow, CharacterNameRow
+    theirs = select(member.character_id).where(member.identity_id.in_(ids))
+    touched = set(session.scalars(theirs))
+    session.execute(delete(IdentityRow).where(IdentityRow.id.in_(ids)))
+    left = set(session.scalars(select(member.character_id).where(member.character_id.in_(touched))))
+    over = touched - left
+    session.execute(delete(name).where(name.character_id.in_(over)))
+    ended = update(one).where(one.id.in_(over)).values(from_clip=0, to_clip=0)
+    session.execute(ended)
+    return sorted(session.scalars(select(one.number).where(one.id.in_(over))))
+
+
+def begin_later(session: Session, first: Mapping[int, int]) -> None:
+    """Identities are known from these clips on, and no sooner; their characters neither."""
+    member, one = CharacterMemberRow, CharacterRow
+    for row, clip in first.items():
+        known = (IdentityRow.id == row, IdentityRow.first_clip < clip)
+        session.execute(update(IdentityRow).where(*known).values(first_clip=clip))
+        held = (member.identity_id == row, member.from_clip < clip)
+        session.execute(update(member).where(*held).values(from_clip=clip))
+    theirs = select(member.character_id).where(member.identity_id.in_(first))
+    begins = select(func.min(member.from_clip)).where(member.character_id == one.id)
+    later = begins.correlate(one).scalar_subquery()
+    moved = update(one).where(one.id.in_(theirs), one.from_clip < later)
+    session.execute(moved.values(from_clip=later))
+
+
+def unlearn_names(session: Session, video_id: str, clips: Collection[int]) -> None:
+    """Names learned in these clips hold from where another says or shows them; else they go."""
+    name, one = CharacterNameRow, CharacterRow
+    query = select(name).join(one, one.id == name.character_id)
+    for row in session.scalars(query.where(one.video_id == video_id, name.from_clip.in_(clips))):
+        again = _said_again(session, video_id, row.name, row.from_clip)
+        if again is None or (row.to_clip is not None and row.to_clip <= again):
+            session.delete(row)
+        else:
+            row.from_clip = again
+    session.flush()
+
+
+def _said_again(session: Session, video_id: str, name: str, after: int) -> int | None:
+    said, read = UtteranceRow, ScreenTextRow
+    told: tuple[tuple[Any, Any], ...] = ((said, said.text), (said, said.speaker), (read, read.text))
+    found = []
+    for row, column in told:
+        here = (row.video_id == video_id, row.clip > after)
+        says = column.icontains(name, autoescape=True)
+        found.append(session.scalar(select(func.min(row.clip)).where(*here, says)))
+    return min((clip for clip in found if clip is not None), default=None)
+
+
+def tellings(session: Session, video_id: str, first: int) -> Iterator[tuple[str, str]]:
+    """Trajectories that saw clip ``first`` or later, with each text that is of them."""
+    looked = TrajectoryVideoRow
+    runs = select(looked.trajectory_id).where(
+        looked.video_id == video_id, looked.last_clip >= first
+    )
+    event, run, call = TrajectoryEventRow, TrajectoryRow, ModelCallRow
+    asked = select(run.id, func.concat_ws(" ", QuestionRow.text, cast(QuestionRow.options, Text)))
+    asked = asked.join(QuestionRow, QuestionRow.id == run.question_id)
+    pooled = select(call.trajectory_id, cast(MessageRow.content, Text))
+    pooled = pooled.join(MessageRow, MessageRow.hash == any_(call.messages))
+    queries = (
+        asked.where(run.id.in_(runs)),
+        select(run.id, cast(run.answer, Text)).where(run.id.in_(runs), run.answer.is_not(None)),
+        select(event.trajectory_id, cast(event.payload, Text)).where(event.trajectory_id.in_(runs)),
+        select(call.trajectory_id, func.concat_ws(" ", cast(call.reply, Text), call.error)).where(
+            call.trajectory_id.in_(runs)
+        ),
+        pooled.where(call.trajectory_id.in_(runs)),
+    )
+    for query in queries:
+        rows = session.execute(query.execution_options(yield_per=200))
+        yield from ((row, told) for row, told in rows)
+
+
+def running(session: Session, video_id: str) -> set[str]:
+    """The trajectories over a video that are under way."""
+    looked = select(TrajectoryVideoRow.trajectory_id).where(TrajectoryVideoRow.video_id == video_id)
+    row = TrajectoryRow
+    return set(session.scalars(select(row.id).where(row.id.in_(looked), row.state == "running")))
+
+
+def drop_runs(session: Session, ids: Sequence[str]) -> None:
+    """Delete trajectories, and what evaluations made of them."""
+    session.execute(delete(EvalResultRow).where(EvalResultRow.trajectory_id.in_(ids)))
+    delete_runs(session, ids)
+
+
+def results_of(session: Session, video_id: str) -> Iterator[tuple[tuple[str, str, str], str]]:
+    """The results of evaluations on a video: their keys, and all their words."""
+    row = EvalResultRow
+    words = func.concat_ws(" ", cast(row.item, Text), cast(row.verdict, Text))
+    query = select(row.run, row.arm, row.question, words).where(row.video_id == video_id)
+    for run, arm, question, told in session.execute(query):
+        yield (run, arm, question), told
+
+
+def drop_result(session: Session, key: tuple[str, str, str]) -> None:
+    """Delete a result of an evaluation."""
+    row = EvalResultRow
+    here = (row.run == key[0], row.arm == key[1], row.question == key[2])
+    session.execute(delete(row).where(*here))
+
+
+def among_clips(column: Any, clips: Collection[int]) -> ColumnElement[bool]:
+    """Whether an array of clips has one of these."""
+    met: ColumnElement[bool] = column.bool_op("&&")(cast(sorted(clips), ARRAY(BigInteger)))
+    return met
