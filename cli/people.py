@@ -189,8 +189,8 @@ def forget(
 
     Images with them in view go, and so does every answer about the video, since it may show them.
     What they said stays as somebody's. Without --keep-undo nothing can bring them back; with it,
-    whoever has FILE can, by 'homer people undo VIDEO --from FILE'. The video file, its title and
-    what you exported are not touched. If watching goes on, they are a new person.
+    whoever has FILE can, by 'homer people undo VIDEO --from FILE'. The video file and what you
+    exported are not touched. If watching goes on, they are a new person.
 
     Examples:  homer people forget talk 3   homer people forget talk Ada --keep-undo ada.zip
     """
@@ -210,6 +210,8 @@ def forget(
         done = do(desk.store, video, person, desk.toolbox.text, keep_undo)
     if keep_undo:
         note(f"homer people undo {clean(video)} --from {keep_undo} brings them back")
+    if done.path:
+        note(f"the file is still called {clean(done.path)}: rename it, then homer ingest finds it")
     if json:
         return say_json(asdict(done))
     lines = f"{done.rewritten} texts written anew"

@@ -9,6 +9,7 @@ from pathlib import Path
 from domain.media import Video
 from domain.time import TimeSpan
 from flows.desk import Desk
+from flows.jobs import Jobs
 from flows.uploads import drop_uploads, uploads_of
 from memory.cutting import Cut, Gone, cut_of, delete_span
 from memory.library import delete, resolve
@@ -65,6 +66,8 @@ def delete_video(store: Store, name: str) -> Deleted:
     with store.begin() as session:
         video = resolve(session, name)
     images = delete(store, video.id)
+    if video.path:
+        Jobs(store.home).forget(video.path)
     return Deleted(video, images, tuple(drop_uploads(store.home, video.id)))
 
 

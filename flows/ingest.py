@@ -184,7 +184,8 @@ def run(work: Watching, listener: Listener, crew: Crew) -> Watched:
     mark_killed(tag)
     mark_gone()
     with at_hand.within(AtHand(work, listener, crew)), tags(tag):
-        return ingest(str(work.path), work.desk.profile.name)
+        # The server keeps what it is given: of a video that is deleted, no more than its id.
+        return ingest(work.video.id, work.desk.profile.name)
 
 
 def _error_of(state: Any) -> BaseException:

@@ -136,6 +136,16 @@ class Jobs:
             for path in (self._file(job), self._log(job), self._end(job)):
                 path.unlink(missing_ok=True)
 
+    def forget(self, path: str) -> None:
+        """Forget jobs that watched a file and have ended; of others that did, what they said."""
+        for one in self.every():
+            if one.watches(path) and not one.running:
+                if one.sources == (path,) or not one.unfinished:
+                    self.dismiss(one.id)
+                else:
+                    self._log(one.id).write_text("")
+                self._log(one.id).with_suffix(".old").unlink(missing_ok=True)
+
     def _find(self, job: str) -> Job | None:
         return next((one for one in self.every() if one.id == job), None)
 

@@ -42,12 +42,16 @@ OF_NOBODY = "of somebody who was forgotten"
 
 @dataclass(frozen=True)
 class Forgotten:
-    """What was forgotten: counts of lines written anew, images and answers that are gone."""
+    """What was forgotten: counts of lines written anew, images and answers that are gone.
+
+    ``path``: where the video's file lies, if that still names them; it is the user's to rename.
+    """
 
     number: int
     rewritten: int
     images: int
     answers: int
+    path: str | None = None
 
 
 def forget(
@@ -58,7 +62,8 @@ def forget(
     Gone: the faces and voices by which they are recognised, every sighting and crop, keyframes on
     which they are in view, names, what people said of them, the writers' model calls for the
     video, and every answer that looked at it. Texts that name them say "somebody", with new
-    vectors. The number is not given again. The video file, its title and exports stay.
+    vectors. The number is not given again. The video's file and exports stay, and so
+    does where the file lies.
 
     They are not known again: if watching goes on, they are a new person.
 
@@ -99,7 +104,8 @@ def forget(
         raise
     drop_blobs(store, gone)
     runs = len(work.traces.trajectories)
-    return Forgotten(one.character.number, work.rewritten, len(blobs), runs)
+    path = cast.video.path if work.names(cast.video.path or "") else None
+    return Forgotten(one.character.number, work.rewritten, len(blobs), runs, path)
 
 
 def recall(store: Store, video: str, path: Path) -> int:
@@ -173,6 +179,10 @@ class _Forgetting:
             self._sum_up(clip)
         return gone
 
+    def names(self, text: str) -> bool:
+        """Whether a text names the person."""
+        return self._eraser.text(text) != text
+
     def _correct(self) -> None:
         """What people said of others stays."""
         for one in self._corrections:
@@ -204,13 +214,13 @@ class _Forgetting:
         self.kept += stored.copies(self._session, one.table, stored.key_of(one))
         stored.rewrite(self._session, one, values)
         self.rewritten += 1
-        row = int(one.key.get("id", 0))
         if one.table is MemoryRow:
+            row = int(one.key["id"])
             clip = stored.clip_of_memory(self._session, row)
             self._embed(one, self._line(clip, values))
             return {clip}
         if one.table is SegmentRevisionRow:
-            label, summary = stored.summary_of(self._session, row)
+            label, summary = stored.summary_of(self._session, int(one.key["id"]))
             self._embed(one, f"{label}. {summary}")
         return set()
 

@@ -46,6 +46,9 @@ _SETTINGS = {
     "max_wal_senders": "0",
     "random_page_cost": "1.1",
     "jit": "off",
+    # What people said and asked is no part of a log: neither statements nor the values of rows.
+    "log_min_error_statement": "panic",
+    "log_error_verbosity": "terse",
 }
 _UNSAFE = {"fsync": "off", "full_page_writes": "off"}
 

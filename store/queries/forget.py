@@ -273,11 +273,14 @@ def texts_with(session: Session, video_id: str, needles: Sequence[str]) -> Itera
     revisions = SegmentRevisionRow.segment_id.in_(
         select(SegmentRow.id).where(SegmentRow.video_id == video_id)
     )
+    special = {SegmentRevisionRow: revisions, VideoRow: VideoRow.id == video_id}
     wanted: tuple[tuple[type[Base], tuple[str, ...]], ...] = (
-        (ClipRow, ("text", "error")),
+        (VideoRow, ("title", "error", "subtitles")),
+        (ClipRow, ("text", "error", "left_out")),
         (KeyframeRow, ("description",)),
         (UtteranceRow, ("text", "speaker")),
         (ScreenTextRow, ("text",)),
+        (ObjectRow, ("label",)),
         (IdentityStatementRow, ("reason",)),
         (MemoryRow, ("text", "speaker")),
         (SegmentRevisionRow, ("label", "summary", "history")),
@@ -286,9 +289,11 @@ def texts_with(session: Session, video_id: str, needles: Sequence[str]) -> Itera
     )
     for table, names in wanted:
         columns = [table.__table__.c[name] for name in names]
-        held = revisions if table is SegmentRevisionRow else table.__table__.c.video_id == video_id
+        of_video = special.get(table)
+        if of_video is None:
+            of_video = table.__table__.c.video_id == video_id
         keys = list(table.__table__.primary_key)
-        query = select(*keys, *columns).where(held, _says(columns, needles))
+        query = select(*keys, *columns).where(of_video, _says(columns, needles))
         for row in session.execute(query).all():
             key = {one.name: value for one, value in zip(keys, row, strict=False)}
             yield Told(table, key, dict(zip(names, row[len(keys) :], strict=True)))

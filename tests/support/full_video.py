@@ -196,6 +196,11 @@ def _characters(session: Session, video_id: str, faces: list[int], voices: list[
         _add(session, CharacterMemberRow(identity_id=faces[number], **held))
         whose = {"identity_id": faces[number]}
         _add(session, CharacterNameRow(name=f"Ann {number}", source="said", **whose, **held))
+    for number, voice in enumerate(voices):
+        alone = CharacterRow(video_id=video_id, number=2 + number, from_clip=number)
+        _add(session, alone)
+        began = {"character_id": alone.id, "from_clip": number}
+        _add(session, CharacterMemberRow(identity_id=voice, **began))
     named = {"number": 0, "names": ["Anna"], "members": [], "nameless": []}
     said = {"number": 1, "kind": "rename", "told": "0 is Anna", "numbers": [0]}
     _add(session, CorrectionRow(video_id=video_id, outcomes=[named], **said))

@@ -1,0 +1,136 @@
+"""A marker in every kind of content, then a deletion, then a scan of all there is: no trace."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+
+from domain.time import TimeSpan
+from flows.deleting import cut_video, cutting, delete_video
+from flows.desk import Desk
+from memory.forget import forget
+from memory.library import export
+from models.profile import load_profile
+from store.backup import back_up
+from store.database import Store
+from tests.support.library import Quiet
+from tests.support.marked import MARK, NUMBER, VIDEO, contents, plant, sorted_out, traces
+from tests.support.memory import WordVectors
+
+# Their trajectories are made up.
+pytestmark = pytest.mark.usefixtures("tampered")
+
+CLIP = 1
+
+
+class ThreeNumbers:
+    """Text vectors as short as those that are planted."""
+
+    name, dimensions = "three", 3
+    languages: tuple[str, ...] = ()
+
+    def embed(self, texts: Any) -> Any:
+        return WordVectors().embed(texts)[:, :3]
+
+
+@pytest.fixture
+def marked(store: Store) -> Store:
+    plant(store, VIDEO)
+    return store
+
+
+def columns() -> set[str]:
+    return {f"{table.name}.{column.name}" for table, column in contents()}
+
+
+def test_every_column_of_content_is_sorted_and_has_the_marker(marked: Store) -> None:
+    assert sorted_out() <= columns(), "a column that is no more is still sorted"
+    planted = columns() - sorted_out()
+    found = traces(marked)
+    assert planted <= found, "plant it, or say in STRUCTURE why there is no content in it"
+    beside = {"blobs", "uploads", "logs", "run"}
+    checkpoints = {f"checkpoints.checkpoint_{of}.blob" for of in ("blobs", "writes")}
+    computed = {"checkpoints.checkpoints.body", "memories.words"}
+    assert found - planted == {*beside, *checkpoints, *computed}
+
+
+def test_a_deleted_video_leaves_no_trace(marked: Store) -> None:
+    delete_video(marked, VIDEO)
+    assert traces(marked) == set()
+
+
+def exported(store: Store, folder: Path) -> bytes:
+    """All that an export and a back-up hold."""
+    export(store, VIDEO, folder / "video.zip")
+    back_up(store, folder / "library", Quiet())
+    with zipfile.ZipFile(folder / "video.zip") as archive:
+        held = [archive.read(name) for name in archive.namelist()]
+    with zipfile.ZipFile(folder / "library") as archive:
+        return b"".join([*held, *(archive.read(name) for name in archive.namelist())])
+
+
+OF_THE_WHOLE = {"videos.title", "videos.path", "videos.error", "videos.subtitles"}
+OF_PEOPLE = {"corrections.told", "corrections.outcomes"}
+"""What a person said of people who are met outside of the span too."""
+
+
+def only_in_span(store: Store) -> None:
+    """The marker is taken from what is of other clips: there it is none of the span's."""
+    with store.begin() as session:
+        for table, column in contents():
+            name = f"{table.name}.{column.name}"
+            if name in sorted_out() or name in OF_THE_WHOLE | OF_PEOPLE:
+                continue
+            clip = {"character_names": "from_clip"}.get(table.name, "clip")
+            if clip not in table.c or table.name == "model_calls":
+                continue
+            plain = "NULL" if column.nullable else {"JSONB": "'[]'"}.get(str(column.type), "'x'")
+            told = f"UPDATE {table.name} SET {column.name} = {plain} WHERE {clip} <> {CLIP}"  # noqa: S608
+            session.execute(text(told))
+        session.execute(text("UPDATE videos SET path = '/a.mp4', title = 'a', error = NULL"))
+        session.execute(text("UPDATE videos SET subtitles = NULL"))
+        session.execute(text("DELETE FROM corrections"))
+        others = "SELECT id FROM sightings WHERE clip <> 1"
+        session.execute(text(f"DELETE FROM exemplars WHERE sighting_id IN ({others})"))  # noqa: S608
+        session.execute(text("UPDATE sightings SET blob = NULL WHERE clip <> 1"))
+        session.execute(text("UPDATE keyframes SET blob = repeat('0', 64) WHERE clip <> 1"))
+        session.execute(text("UPDATE identity_statements SET clip = 1"))
+
+
+def test_a_deleted_span_leaves_no_trace_and_later_exports_have_none(
+    marked: Store, tmp_path: Path
+) -> None:
+    only_in_span(marked)
+    before = traces(marked)
+    assert {"utterances.text", "segment_revisions.summary", "patches.applied"} < before
+    toolbox: Any = SimpleNamespace(text=ThreeNumbers())
+    desk = Desk(marked.home, marked, load_profile("local"), toolbox)
+    span = TimeSpan.of(31_000, 32_000)
+    cut_video(desk, cutting(marked, VIDEO, span).cut.video, span)
+    assert traces(marked) == {"logs", "run"}, "a log says what was watched, and nothing of it"
+    held = exported(marked, tmp_path)
+    assert MARK.encode() not in held
+    assert str(NUMBER).encode() not in held
+
+
+def test_a_forgotten_person_leaves_no_trace_but_the_name_of_the_file(marked: Store) -> None:
+    with marked.begin() as session:
+        session.execute(text("UPDATE character_names SET name = 'Omar' WHERE character_id > 1"))
+        theirs = "SELECT identity_id FROM character_members WHERE character_id = 1"
+        others = f"identity_id NOT IN ({theirs})"
+        session.execute(text(f"UPDATE exemplars SET vector = '[1,1,1]' WHERE {others}"))  # noqa: S608
+        session.execute(text(f"UPDATE sightings SET blob = NULL WHERE {others}"))  # noqa: S608
+        session.execute(text("UPDATE keyframes SET time_ms = 200 WHERE clip = 0"))
+        away = "time_ms > 5000"
+        told = f"UPDATE keyframes SET blob = '0', embedding = NULL WHERE {away}"  # noqa: S608
+        session.execute(text(told))
+    done = forget(marked, VIDEO, "0", ThreeNumbers())
+    left = traces(marked)
+    assert sorted(left - {"videos.path", "uploads", "logs", "run"}) == []
+    assert done.path is not None
+    assert MARK in done.path
