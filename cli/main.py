@@ -11,6 +11,7 @@ import typer
 
 from cli import (
     ask,
+    audit,
     backup,
     captions,
     check,
@@ -81,6 +82,7 @@ for module in (
     retry,
     ask,
     library,
+    audit,
     backup,
     people,
     skills,

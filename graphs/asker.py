@@ -12,6 +12,7 @@ from langchain_core.runnables import RunnableConfig
 
 from domain import faults
 from domain.asking import Question
+from domain.audit import Deed
 from domain.errors import DatabaseError, InputError, NotFound
 from domain.forks import ForkEdit
 from domain.live import Tell
@@ -30,6 +31,7 @@ from nodes.recorder import Recorder
 from nodes.state import State, plain, question_of
 from nodes.state import view_of as scope_of
 from nodes.stop import stop
+from store.queries.audit import note
 from store.queries.clips import view_of
 from store.queries.trajectories import (
     StoredTrajectory,
@@ -114,6 +116,7 @@ class Asker:
             view = view_of(session, question.videos, question.as_of_ms)
             name = self._profile.name
             add_trajectory(session, trajectory, question, view, MACHINE, name)
+            note(session, Deed.ASKED, trajectory)
             if linked is not None:
                 linked(session, trajectory)
         recorder = self._recorder(trajectory, on_event)
@@ -182,6 +185,7 @@ class Asker:
         with self._claimed(trajectory), self._store.begin() as session:
             profile = self._profile.name
             add_trajectory(session, trajectory, row.question, row.view, MACHINE, profile)
+            note(session, Deed.ASKED, trajectory)
         recorder = self._recorder(trajectory, on_event)
         recorder.begin_with([self._anew(fork[0], edit), *fork[1:]])
         recorder.past = going_on((), recorder.events)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
 
+from domain.audit import Deed
 from domain.base import Frozen
 from domain.corrections import Correction, CorrectionKind, Outcome
 from domain.errors import Ambiguous, InputError, NotFound
@@ -22,6 +23,7 @@ from memory.corrected import characters_at
 from memory.overlay import PERSON, are_apart, truth_of
 from store.database import Store
 from store.queries import corrections as stored
+from store.queries.audit import note
 from store.queries.characters import CharacterAt, Name
 from store.queries.corrections import Appearances, Origin
 from store.queries.videos import find_video
@@ -246,6 +248,7 @@ def undo(store: Store, video: str, number: int | None = None) -> Correction:
             )
         taken_back = one.model_copy(update={"undone": True})
         stored.change_correction(session, found.id, taken_back)
+        note(session, Deed.CHANGED_PEOPLE, f"{found.id} correction {one.number}")
         return taken_back
 
 
@@ -287,7 +290,9 @@ def _record(
     outcomes: Sequence[Outcome],
 ) -> Correction:
     numbers = set().union(*(cast.began(one) for one in about))
-    return stored.add_correction(session, cast.video.id, kind, told, sorted(numbers), outcomes)
+    made = stored.add_correction(session, cast.video.id, kind, told, sorted(numbers), outcomes)
+    note(session, Deed.CHANGED_PEOPLE, f"{cast.video.id} correction {made.number}")
+    return made
 
 
 def _known(cast: Cast, one: CharacterAt, times: dict[int, Appearances]) -> KnownPerson:

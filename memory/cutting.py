@@ -13,6 +13,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from domain import faults
+from domain.audit import Deed
 from domain.corrections import Correction, Outcome
 from domain.errors import InputError
 from domain.media import ClipState, Video
@@ -29,6 +30,7 @@ from memory.writers.local_event import dated
 from models.ports import TextEmbedder
 from store.database import Store
 from store.queries import characters, cut_events, cutting
+from store.queries.audit import note
 from store.queries.corrections import change_correction, corrections_of
 from store.queries.cut_events import Revision
 from store.queries.events import clip_spans
@@ -134,6 +136,7 @@ def delete_span(
         cut = _cut_of(session, find_video(session, name), span)
         work = _Cutting(session, cut, embedder, settings)
         unused = work.run() if cut.clips else []
+        note(session, Deed.DELETED, f"{cut.video.id} {cut.span.start_ms}-{cut.span.end_ms} ms")
         faults.fault_point(faults.FaultPoint.CUT_ROWS)
     faults.fault_point(faults.FaultPoint.CUT)
     images = drop_blobs(store, unused) + sweep_blobs(store)

@@ -14,6 +14,7 @@ from typing import Any
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
+from domain.audit import Deed
 from domain.corrections import Correction, CorrectionKind, Outcome
 from domain.errors import InputError
 from domain.memories import MemoryDraft, MemoryKind, Source
@@ -27,6 +28,7 @@ from models.ports import TextEmbedder
 from store.database import Store
 from store.keepsake import Keepsake, read_keepsake, write_keepsake
 from store.queries import forget as stored
+from store.queries.audit import note
 from store.queries.blobs import hold_blobs, library_of
 from store.queries.characters import CharacterAt, characters_at
 from store.queries.corrections import change_correction, corrections_of
@@ -93,6 +95,7 @@ def forget(
             work = _Forgetting(session, cast, one, embedder)
             blobs = stored.blobs_named(session, work.traces)
             gone = work.run()
+            note(session, Deed.FORGOT, f"{cast.video.id} person {one.character.number}")
             if keep is not None:
                 images = {sha: store.blobs.get(sha) for sha in blobs}
                 library = library_of(session)
@@ -128,6 +131,7 @@ def recall(store: Store, video: str, path: Path) -> int:
                 store.blobs.put(data)
             stored.put_back(session, kept.rows)
             stored.touch(session, found.id)
+            note(session, Deed.BROUGHT_BACK, found.id)
     except IntegrityError as exc:
         drop_blobs(store, kept.blobs)
         raise InputError(

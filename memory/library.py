@@ -10,6 +10,7 @@ from pydantic import Field
 from sqlalchemy.orm import Session
 
 from domain import faults
+from domain.audit import Deed
 from domain.base import Frozen
 from domain.errors import NotFound
 from domain.events import Edge, Segment
@@ -23,6 +24,7 @@ from memory.lines import line
 from memory.people import People
 from store.database import Store
 from store.queries import calls, characters, clips, events, memories, search, shelf, texts, videos
+from store.queries.audit import note
 from store.queries.clips import StoredClip
 from store.queries.dump import dump
 from store.queries.events import PatchAt
@@ -377,7 +379,9 @@ def delete(store: Store, name: str) -> int:
     """
     try:
         with store.begin() as session:
-            blobs = videos.delete_video(session, resolve(session, name).id)
+            video = resolve(session, name).id
+            blobs = videos.delete_video(session, video)
+            note(session, Deed.DELETED, video)
             faults.fault_point(faults.FaultPoint.DELETED_ROWS)
     except NotFound:
         sweep_blobs(store)  # of a deletion that was killed
@@ -409,3 +413,5 @@ def export(store: Store, name: str, out: Path) -> None:
     with store.begin(snapshot=True) as session:
         video = resolve(session, name)
     export_video(store, video.id, out)
+    with store.begin() as session:
+        note(session, Deed.EXPORTED, video.id)

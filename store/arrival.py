@@ -14,12 +14,14 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
 from domain import faults
+from domain.audit import Deed
 from domain.errors import DatabaseError, InputError
 from store.copying import take_ids
 from store.database import Store
 from store.failures import is_failure
 from store.parcel import Contents, Parcel, Row
 from store.progress import Progress
+from store.queries.audit import note
 from store.queries.blobs import hold_blobs
 from store.queries.parcel import (
     CHECKPOINT_NAMES,
@@ -91,6 +93,7 @@ def _add(
     video = known_video(session, parcel.video)
     if video is None:
         raise _altered("the video itself is not in it")
+    note(session, Deed.IMPORTED, video.id)
     answers, clips = len(sorting.answers), sorting.added.get("clips", 0)
     return Arrived(video.id, video.title, clips, answers, len(contents.questions) - answers)
 

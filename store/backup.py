@@ -10,6 +10,7 @@ from sqlalchemy import Connection
 from sqlalchemy.orm import Session
 
 from domain import faults
+from domain.audit import Deed
 from domain.errors import DatabaseError
 from store.archive import (
     IMAGES,
@@ -23,6 +24,7 @@ from store.archive import (
 from store.database import Store
 from store.migrations import revision_of
 from store.progress import Megabytes, Progress
+from store.queries.audit import keeps_log, note
 from store.queries.blobs import blobs_in_use, hold_blobs, library_of, size_of_blobs
 from store.queries.whole import copy_out, count_rows, counters_of, plain_values, tables_of
 
@@ -44,6 +46,9 @@ def back_up(store: Store, out: Path, progress: Progress) -> Manifest:
             manifest = _write(store, session, archive, progress)
         archive.close(manifest)
         faults.fault_point(faults.FaultPoint.BACKUP_PLACING)
+    with store.begin() as session:
+        if keeps_log(session):  # A library that is older than the log is backed up as it is.
+            note(session, Deed.BACKED_UP)
     return manifest
 
 

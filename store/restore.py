@@ -11,12 +11,14 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
 from domain import faults
+from domain.audit import Deed
 from domain.errors import DatabaseError, InputError
 from store.archive import Archive, Manifest, open_archive
 from store.database import Store
 from store.failures import is_failure
 from store.migrations import HEAD, move
 from store.progress import Megabytes, Progress
+from store.queries.audit import note
 from store.queries.blobs import hold_blobs, library_of
 from store.queries.whole import (
     Table,
@@ -117,6 +119,7 @@ def _fill(store: Store, session: Session, archive: Archive, progress: Progress) 
         raise InputError("the back-up's rows do not fit its tables: it was altered") from exc
     faults.fault_point(faults.FaultPoint.RESTORED_ROWS)
     name_library(session, own)
+    note(session, Deed.RESTORED)
     measure(connection)
     images = Megabytes(progress, "images, MB", told.images.size)
     for _sha, data in archive.images():

@@ -35,11 +35,13 @@ from store.asked_tables import (
     TrajectoryRow,
     TrajectoryVideoRow,
 )
+from store.audit_tables import AuditRow
 from store.eval_tables import EvalBatchRow, EvalResultRow, EvalRunRow
 from store.tables import Base, now, pk, ref, video
 from store.taken_tables import TakenRow
 
 __all__ = [
+    "AuditRow",
     "Base",
     "BlobRow",
     "CharacterMemberRow",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from ui.door.signed import act_as_signed_in
 from ui.door.signout import show_sign_out
 from ui.faults import guarded
 from ui.pages import NAMES, page_of
@@ -20,4 +21,5 @@ st.set_page_config(page_title="Homer", layout="wide")
 st.html(FOCUS)
 page = st.navigation([page_of(name) for name in NAMES])
 show_sign_out()
+act_as_signed_in()
 guarded(page.run)

@@ -35,6 +35,7 @@ def make_app(home: Home, ways: Ways) -> st.App:
     from starlette.middleware.trustedhost import TrustedHostMiddleware
 
     from ui.door.gate import Gate, Keeper, SameOrigin
+    from ui.door.signed import signed_in
     from ui.door.signin import Door
     from ui.door.signout import HERE
     from ui.files import routes
@@ -47,7 +48,7 @@ def make_app(home: Home, ways: Ways) -> st.App:
         HERE.closed = True
         keeper = Keeper(home, ways)
         middleware.append(Middleware(Gate, keeper=keeper))
-        every += Door(keeper).routes()
+        every += Door(keeper, entered=signed_in).routes()
     return st.App(SCRIPT, routes=every, middleware=middleware)
 
 

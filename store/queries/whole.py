@@ -16,7 +16,7 @@ from sqlalchemy import Connection, inspect, text
 from sqlalchemy.orm import Session
 
 from store.queries.trajectories import CHECKPOINTS
-from store.schema import Base, LibraryRow
+from store.schema import AuditRow, Base, LibraryRow
 
 OWN = [t.name for t in Base.metadata.sorted_tables if t.name != LibraryRow.__tablename__]
 """Homer's tables, those first that others refer to. The library's name is not copied as a row."""
@@ -66,11 +66,12 @@ def count_rows(connection: Connection, tables: Iterable[Table]) -> int:
 
 
 def filled(connection: Connection) -> list[str]:
-    """The names of tables that have rows."""
+    """The names of tables that have rows; that something was done once fills no library."""
     driver, own = driver_of(connection), own_schema_of(connection)
     query = SQL("SELECT EXISTS (SELECT FROM {})")
     tables = tables_of(connection)
-    return [one.name for one in tables if _scalar(driver, query.format(_name(one, own)))]
+    held = [one for one in tables if one.name != AuditRow.__tablename__]
+    return [one.name for one in held if _scalar(driver, query.format(_name(one, own)))]
 
 
 def close_to_others(connection: Connection) -> None:

@@ -159,7 +159,7 @@ def everything(store: Store) -> Iterator[tuple[str, str]]:
     """Every row of every table of every schema of ours, as text, and every stored file."""
     tables = text(
         "SELECT table_schema || '.' || table_name FROM information_schema.tables "
-        "WHERE table_schema NOT IN ('pg_catalog', 'information_schema')"
+        "WHERE table_schema NOT IN ('pg_catalog', 'information_schema') AND table_name <> 'audit'"
     )
     with store.begin() as session:
         for table in session.scalars(tables).all():

@@ -17,8 +17,9 @@ from store.home import Home
 from store.migrations import HEAD, migrate, move
 from store.schema import Base
 from store.urls import parse_url
+from tests.support.library import revisions
 
-REVISIONS = [f"{number:04d}" for number in range(1, int(HEAD) + 1)]
+REVISIONS = revisions()
 VIDEOS = ("a" * 16, "b" * 16)
 OWN = {"alembic_version", "library"}
 

@@ -10,6 +10,7 @@ from domain.asking import Question
 from graphs.ask import ask
 from memory.library import dump_lines, list_library
 from store.database import Store
+from store.migrations import script_folder
 from store.queries.whole import driver_of, tables_of
 from store.schema import SkillRow
 from tests.support import full_video
@@ -22,6 +23,11 @@ ADVICE = {
     "instructions": ["Search for events first."],
 }
 FULL, OTHER = "a" * 16, "b" * 16
+
+
+def revisions() -> list[str]:
+    """Every revision of the tables, the first one first."""
+    return [path.name[:4] for path in sorted(script_folder().glob("versions/0*.py"))]
 
 
 class Quiet:
@@ -55,7 +61,7 @@ def all_rows(store: Store) -> dict[str, list[tuple[Any, ...]]]:
     with store.begin(snapshot=True) as session:
         connection = session.connection()
         found = {}
-        for table in tables_of(connection):
+        for table in (one for one in tables_of(connection) if one.name != "audit"):
             name = f"{table.schema or 'public'}.{table.name}"
             rows = driver_of(connection).execute(f"SELECT t::text FROM {name} t ORDER BY 1")  # noqa: S608
             found[name] = rows.fetchall()

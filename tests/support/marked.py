@@ -55,6 +55,7 @@ STRUCTURE = {
         observations.question_type eval_results.arm eval_results.part eval_runs.state
         eval_runs.profile""",
     "names of models, and times": "videos.models clips.gaps",
+    "who did what to which id, by ids alone": "audit.id audit.who audit.deed audit.subject",
     "of no video: sentences on how to search, which review keeps from naming anybody":
         "skills.payload",
     "of no video: what a run over a data set was told, and what it learned, as names and counts":

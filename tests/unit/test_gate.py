@@ -37,6 +37,10 @@ async def stream(socket: WebSocket) -> None:
             await socket.send_text(f"heard {await socket.receive_text()}")
 
 
+ENTERED: list[str] = []
+"""Grows with each who gave the right password."""
+
+
 @pytest.fixture
 def place(tmp_path: Path) -> Home:
     home = Home(tmp_path).make()
@@ -48,7 +52,8 @@ def place(tmp_path: Path) -> Home:
 def client(place: Home) -> Iterator[TestClient]:
     """A browser that holds cookies and follows nothing by itself."""
     keeper = Keeper(place, Ways(password=True, oidc=None, names=()))
-    every = [*Door(keeper).routes(), WebSocketRoute("/stream", stream)]
+    door = Door(keeper, entered=lambda: ENTERED.append(""))
+    every = [*door.routes(), WebSocketRoute("/stream", stream)]
     every.append(Route("/{rest:path}", secret, methods=["GET", "PUT", "POST"]))
     doors = [Middleware(SameOrigin), Middleware(Gate, keeper=keeper)]
     app = Starlette(routes=every, middleware=doors)
@@ -185,3 +190,11 @@ def test_a_page_of_another_site_begins_nothing(client: TestClient, origin: str) 
     with client.websocket_connect("/stream", headers=own) as socket:
         socket.send_text("hello")
         assert socket.receive_text() == "heard hello"
+
+
+def test_only_who_has_the_password_is_said_to_have_come_in(client: TestClient) -> None:
+    before = len(ENTERED)
+    assert sign_in(client, "a guess") == 401
+    assert len(ENTERED) == before
+    assert sign_in(client) == 303
+    assert len(ENTERED) == before + 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from html import escape
 from pathlib import Path
 from string import Template
@@ -40,10 +41,22 @@ _PROVIDER = '<a class="way" href="/sign-in/$name">Sign in with $told</a>'
 
 
 class Door:
-    """Answers for the sign-in page of one app."""
+    """Answers for the sign-in page of one app.
 
-    def __init__(self, keeper: Keeper, throttle: Throttle | None = None) -> None:
+    Args:
+        keeper: knows who is signed in.
+        throttle: slows down who tries passwords.
+        entered: is called after somebody gave the right password.
+    """
+
+    def __init__(
+        self,
+        keeper: Keeper,
+        throttle: Throttle | None = None,
+        entered: Callable[[], object] = lambda: None,
+    ) -> None:
         self._keeper, self._throttle = keeper, throttle or Throttle()
+        self._entered = entered
         # One try at a time: each takes memory and time on purpose.
         self._one = CapacityLimiter(1)
 
@@ -76,6 +89,7 @@ class Door:
         if not await to_thread.run_sync(matches, stored, password, limiter=self._one):
             return self._page(wanted, "That is not the password.", 401)
         self._throttle.forgive(client)
+        await to_thread.run_sync(self._entered)
         return self._welcome(request, wanted, stored or "")
 
     def _welcome(self, request: Request, wanted: str, stored: str) -> Response:

@@ -1,0 +1,59 @@
+"""``homer audit``: who asked, deleted, changed and took away what."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+
+import typer
+
+from cli.console import clean, note, say_json, say_table
+from cli.options import Json
+
+
+def audit(
+    deed: Annotated[
+        list[str] | None,
+        typer.Option(metavar="DEED", help="Only that, such as 'deleted'; repeatable."),
+    ] = None,
+    who: Annotated[str | None, typer.Option(metavar="NAME", help="Only by NAME.")] = None,
+    of: Annotated[
+        str | None, typer.Option(metavar="ID", help="Only to ids that begin with ID.")
+    ] = None,
+    since: Annotated[
+        datetime | None, typer.Option(help="Only from then on, such as 2026-01-31.")
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, help="At most so many, the latest.")] = 50,
+    json: Json = False,
+) -> None:
+    """List who asked, deleted, forgot, exported, backed up, signed in, and changed people.
+
+    It has ids and no content, and outlives what they were of. Nobody can take a line back.
+
+    Examples:  homer audit --deed deleted   homer audit --who ann --since 2026-01-31 --json
+    """
+    from domain.audit import Deed
+    from domain.errors import InputError
+    from store.database import open_store
+    from store.home import Home
+    from store.queries.audit import entries
+
+    known = {str(one) for one in Deed}
+    for one in deed or ():
+        if one not in known:
+            raise InputError(f"--deed {one!r} is none of: {', '.join(sorted(known))}")
+    wanted = tuple(Deed(one) for one in deed or ())
+    start = since.astimezone() if since else None
+    with open_store(Home.default()) as store, store.begin() as session:
+        found = entries(session, deeds=wanted, who=who, subject=of, since=start, limit=limit)
+    if json:
+        return say_json([one.model_dump(mode="json") for one in found])
+    if not found:
+        return note("nothing of that kind is on record")
+    rows = ((f"{e.at:%Y-%m-%d %H:%M:%S}", clean(e.who), e.deed, clean(e.subject)) for e in found)
+    return say_table(("when", "who", "did", "what"), rows)
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command of this module."""
+    app.command()(audit)

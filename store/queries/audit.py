@@ -1,0 +1,69 @@
+"""The audit log: written in the transaction of the deed, and read."""
+
+from __future__ import annotations
+
+import getpass
+import os
+from datetime import datetime
+
+from sqlalchemy import func, insert, select
+from sqlalchemy.orm import Session
+
+from domain.audit import Deed, Entry, acting
+from domain.texts import storable
+from store.audit_tables import AuditRow
+
+LONGEST = 200
+"""Characters of a name that are kept."""
+
+
+def actor() -> str:
+    """Who is signed in to the app, else the user of this process."""
+    named = acting.get()
+    if named is not None:
+        return storable(named)[:LONGEST]
+    try:
+        return storable(getpass.getuser())[:LONGEST]
+    except (KeyError, OSError):  # A container may run as a number that has no name.
+        return f"user {os.getuid()}"
+
+
+def keeps_log(session: Session) -> bool:
+    """Whether the tables are of a revision that has the log."""
+    return session.scalar(select(func.to_regclass(AuditRow.__tablename__))) is not None
+
+
+def note(session: Session, deed: Deed, subject: str = "") -> None:
+    """Write down a deed, which is on record if and only if the transaction is committed.
+
+    Args:
+        session: the deed's own transaction.
+        deed: what is done.
+        subject: the id of what it is done to; never content.
+    """
+    row = {"who": actor(), "deed": str(deed), "subject": subject}
+    session.execute(insert(AuditRow).values(row))
+
+
+def entries(
+    session: Session,
+    *,
+    deeds: tuple[Deed, ...] = (),
+    who: str | None = None,
+    subject: str | None = None,
+    since: datetime | None = None,
+    limit: int | None = None,
+) -> list[Entry]:
+    """What was done, the latest first; only by ``who``, to ids that begin with ``subject``."""
+    row = AuditRow
+    query = select(row.at, row.who, row.deed, row.subject)
+    if deeds:
+        query = query.where(row.deed.in_(deeds))
+    if who is not None:
+        query = query.where(row.who == who)
+    if subject is not None:
+        query = query.where(row.subject.startswith(subject, autoescape=True))
+    if since is not None:
+        query = query.where(row.at >= since)
+    found = session.execute(query.order_by(row.at.desc(), row.id).limit(limit))
+    return [Entry(at=at, who=by, deed=Deed(deed), subject=of) for at, by, deed, of in found]

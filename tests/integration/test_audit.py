@@ -1,0 +1,165 @@
+"""Who did what is on record by ids, outlives what it was of, and cannot be taken back."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
+from typer.testing import CliRunner
+
+from cli.main import app
+from domain.asking import Question
+from domain.audit import Deed, acting
+from flows.keeping import import_export
+from graphs.ask import ask
+from memory.corrections import rename, undo
+from memory.forget import forget, recall
+from memory.library import delete, export
+from store.backup import back_up
+from store.database import Store, open_store
+from store.home import Home
+from store.queries.audit import actor, entries, note
+from store.restore import restore
+from tests.support.asking import PARTY, WordToolbox, remember_party
+from tests.support.cuttable import cut, watch_talk
+from tests.support.library import Quiet
+from tests.support.memory import VIDEO, WordVectors
+from ui.door.signed import name_of
+
+pytestmark = pytest.mark.usefixtures("tampered")
+
+
+def done(store: Store) -> list[tuple[str, str]]:
+    """What is on record, the first deed first."""
+    with store.begin() as session:
+        return [(one.deed.value, one.subject) for one in reversed(entries(session))]
+
+
+def test_every_deed_is_on_record_by_its_id(store: Store, tmp_path: Path) -> None:
+    remember_party(store)
+    asked = ask(store, WordToolbox(), Question(text="Who opens the gate?", videos=(PARTY,)))
+    rename(store, PARTY, "Ann", "Anna Secret")
+    undo(store, PARTY)
+    forget(store, PARTY, "Bob", WordVectors(), tmp_path / "bob.zip")
+    recall(store, PARTY, tmp_path / "bob.zip")
+    export(store, PARTY, tmp_path / "party.zip")
+    back_up(store, tmp_path / "all.homer", Quiet())
+    delete(store, PARTY)
+    import_export(store, tmp_path / "party.zip", Quiet())
+    assert done(store) == [
+        ("asked", asked.trajectory_id),
+        ("changed people", f"{PARTY} correction 1"),
+        ("changed people", f"{PARTY} correction 1"),
+        ("forgot", f"{PARTY} person 2"),
+        ("brought back", PARTY),
+        ("exported", PARTY),
+        ("backed up", ""),
+        ("deleted", PARTY),
+        ("imported", PARTY),
+    ]
+    with store.begin() as session:
+        told = "\n".join(session.scalars(text("SELECT to_jsonb(a)::text FROM audit a")))
+    assert not any(word in told for word in ("Secret", "Ann", "Bob", "gate"))
+
+
+def test_a_deleted_span_is_told_by_its_times(store: Store) -> None:
+    watch_talk(store, 3)
+    cut(store)
+    assert done(store) == [("deleted", f"{VIDEO} 60000-120000 ms")]
+
+
+def test_what_was_not_done_is_not_on_record(store: Store) -> None:
+    with store.begin() as session:
+        note(session, Deed.DELETED, VIDEO)
+        session.rollback()
+    assert done(store) == []
+
+
+@pytest.mark.parametrize(
+    "how", ["UPDATE audit SET who = 'nobody'", "DELETE FROM audit", "TRUNCATE audit"]
+)
+def test_nobody_changes_or_deletes_a_line(store: Store, how: str) -> None:
+    with store.begin() as session:
+        note(session, Deed.DELETED, VIDEO)
+    with pytest.raises(DBAPIError, match="neither changed nor deleted"), store.begin() as session:
+        session.execute(text(how))
+    assert done(store) == [("deleted", VIDEO)]
+
+
+def test_it_is_in_back_ups_and_both_logs_come_together(
+    store: Store, make_database: Any, tmp_path: Path
+) -> None:
+    with store.begin() as session:
+        note(session, Deed.DELETED, VIDEO)
+    back_up(store, tmp_path / "all.homer", Quiet())
+    with open_store(Home(tmp_path / "other"), make_database()) as other:
+        with other.begin() as session:
+            note(session, Deed.SIGNED_IN)
+        restore(other, tmp_path / "all.homer", Quiet())
+        assert sorted(done(other)) == [("deleted", VIDEO), ("restored", ""), ("signed in", "")]
+
+
+def test_it_is_by_whoever_is_signed_in_else_by_the_user_of_the_process(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("getpass.getuser", lambda: "ann")
+    assert actor() == "ann"
+    token = acting.set("bob@example.org\0")
+    assert actor().startswith("bob@example.org")
+    assert "\0" not in actor()
+    acting.reset(token)
+
+    def unknown() -> str:
+        raise KeyError("uid not found")
+
+    monkeypatch.setattr("getpass.getuser", unknown)
+    assert actor().startswith("user ")
+
+
+@pytest.mark.parametrize(
+    ("user", "named"),
+    [
+        ({"is_logged_in": True, "email": "a@b.c", "name": "Ann"}, "a@b.c"),
+        ({"is_logged_in": True, "sub": "77"}, "77"),
+        ({"is_logged_in": False, "email": "a@b.c"}, ""),
+        ({}, ""),
+    ],
+)
+def test_whom_a_provider_names(user: dict[str, Any], named: str) -> None:
+    assert name_of(user) == named
+
+
+def test_the_command_lists_and_chooses(
+    store: Store, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOMER_DATABASE_URL", database)
+
+    def homer(*arguments: str) -> tuple[int, str, str]:
+        ran = CliRunner().invoke(app, ["audit", *arguments])
+        return ran.exit_code, ran.stdout, ran.stderr
+
+    assert "nothing of that kind is on record" in homer()[2]
+    for who, deed, subject in (
+        ("ann", Deed.ASKED, "t1"),
+        ("ann", Deed.DELETED, VIDEO),
+        ("bob", Deed.ASKED, "t2"),
+    ):
+        token = acting.set(who)
+        with store.begin() as session:
+            note(session, deed, subject)
+        acting.reset(token)
+    shown = [line.split()[2:] for line in homer()[1].splitlines()[1:]]
+    assert shown == [["bob", "asked", "t2"], ["ann", "deleted", VIDEO], ["ann", "asked", "t1"]]
+    rows = json.loads(homer("--who", "ann", "--deed", "asked", "--json")[1])
+    assert [(one["who"], one["deed"], one["subject"]) for one in rows] == [("ann", "asked", "t1")]
+    assert len(json.loads(homer("--of", VIDEO[:6], "--json")[1])) == 1
+    assert len(json.loads(homer("--limit", "2", "--json")[1])) == 2
+    tomorrow = f"{datetime.now(UTC) + timedelta(days=2):%Y-%m-%d}"
+    assert homer("--since", tomorrow, "--json")[1].strip() == "[]"
+    code, _, told = homer("--deed", "stole")
+    assert (code, "is none of: asked, " in told) == (2, True)
