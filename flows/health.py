@@ -102,10 +102,10 @@ def _chat(profile: ProfileModel) -> Iterator[Check]:
 
 
 def _key(role: str, variable: str | None) -> Iterator[Check]:
-    import os
+    from models.secrets import key_in
 
     if variable is not None:
-        there = bool(os.environ.get(variable))
+        there = bool(key_in(variable))
         fix = "" if there else f"export {variable}=..."
         yield Check(f"key of {role}", there, f"{variable} is {'' if there else 'not '}set", fix)
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from domain.errors import SetupError
 from models.extras import extra_of
 from models.profile import IN_PROCESS, ChatSpec
+from models.secrets import SERVICE, hidden, key_in, secrets_in
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -22,7 +22,6 @@ KEYS = {
     "anthropic": "ANTHROPIC_API_KEY",
 }
 NO_KEY = "none"
-HIDDEN = "[key]"
 
 
 def make_chat_model(spec: ChatSpec, temperature: float | None) -> BaseChatModel:
@@ -62,7 +61,7 @@ def make_chat_model(spec: ChatSpec, temperature: float | None) -> BaseChatModel:
 
 
 def api_key(spec: ChatSpec) -> str | None:
-    """The key from the environment; a made-up one for one's own server, which wants none.
+    """The key from the environment or the keyring; a made-up one for a server that wants none.
 
     Raises:
         SetupError: the variable is not set.
@@ -70,11 +69,11 @@ def api_key(spec: ChatSpec) -> str | None:
     variable = key_variable(spec)
     if variable is None:
         return NO_KEY if spec.base_url is not None else None
-    key = os.environ.get(variable)
+    key = key_in(variable)
     if not key:
         raise SetupError(
             f"the language model {spec.model!r} needs a key: "
-            f"set the environment variable {variable}"
+            f"set the environment variable {variable}, or `keyring set {SERVICE} {variable}`"
         )
     return key
 
@@ -87,10 +86,9 @@ def key_variable(spec: ChatSpec) -> str | None:
 
 
 def without_key(text: str, spec: ChatSpec) -> str:
-    """``text`` with the key taken out, should a client have put it into a message."""
+    """``text`` without the key and what is secret in the address, should either be in it."""
     variable = key_variable(spec)
-    key = os.environ.get(variable, "") if variable else ""
-    return text.replace(key, HIDDEN) if key else text
+    return hidden(text, [key_in(variable) if variable else None, *secrets_in(spec.base_url)])
 
 
 def _missing_package(spec: ChatSpec) -> str:

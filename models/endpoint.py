@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from domain.errors import ModelError, SetupError
 from models.chat_models import ChatFactory, key_variable, make_chat_model, without_key
 from models.patience import CallFailed, patiently
 from models.profile import ChatSpec, Structure
+from models.secrets import shown_url
 from models.structured import Answer, Hear, request, weaker
 
 if TYPE_CHECKING:
@@ -77,13 +79,14 @@ class Endpoint:
                     answer = patiently(call, deadline, self.spec.retries)
                 except CallFailed as failure:
                     if not _refuses(failure):
-                        raise self._error(failure) from failure
+                        raise self._error(failure) from None  # It has the key, maybe.
                     refusal = refusal or failure
                     continue
             self.structure, self.streams = structure, self.streams and told is hear
-            return answer
+            # A server may say in its reply what it was sent.
+            return replace(answer, text=without_key(answer.text, self.spec))
         # Whatever was wrong, it was not the way of asking: the first complaint says it best.
-        raise self._error(refusal or CallFailed("the server takes no request")) from refusal
+        raise self._error(refusal or CallFailed("the server takes no request")) from None
 
     def _ways(self, hear: Hear | None) -> Iterator[tuple[Structure, Hear | None]]:
         """The ways of asking, strongest first; of two that differ in nothing else, the live one."""
@@ -110,7 +113,7 @@ class Endpoint:
         if failure.status in NO_ENTRY:
             variable = key_variable(self.spec) or "the key"
             return SetupError(f"{name} does not let us in ({failure.status}): check {variable}")
-        where = f" at {self.spec.base_url}" if self.spec.base_url else ""
+        where = f" at {shown_url(self.spec.base_url)}" if self.spec.base_url else ""
         return ModelError(f"{name}{where} did not answer: {without_key(str(failure), self.spec)}")
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field, PositiveInt, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError
 
 from domain.base import Frozen
 from domain.errors import NotFound, SetupError
@@ -46,9 +46,16 @@ class ChatSpec(Frozen):
     for a GGUF model of the weights manifest, run in this process.
     """
 
+    # What is written in the wrong place may be a key.
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
     model: str = Field(pattern=r"^[a-z_]+:.+$")
     base_url: str | None = Field(default=None, pattern=r"^https?://")
-    key: str | None = Field(default=None, description="the environment variable with the API key")
+    key: str | None = Field(
+        default=None,
+        pattern=r"^[A-Za-z_0-9]*$",
+        description="the environment variable with the API key, or its name in the keyring",
+    )
     temperature: float | None = Field(default=None, ge=0, le=2)
     max_tokens: PositiveInt = 4096
     timeout_s: float = Field(default=120.0, gt=0, le=DAY_S)
@@ -70,6 +77,8 @@ class ChatSpec(Frozen):
 
 class Profile(Frozen):
     """A named set of models. Names of models are those of the weights manifest where it has one."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
     name: str
     about: str = ""

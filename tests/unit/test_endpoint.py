@@ -12,11 +12,12 @@ from langchain_core.messages import AIMessage
 
 from domain.errors import ModelError, SetupError
 from models import endpoint
-from models.chat_models import HIDDEN, api_key, key_variable, without_key
+from models.chat_models import api_key, key_variable, without_key
 from models.endpoint import STEP, Endpoint
 from models.json_repair import read_object
 from models.patience import CallFailed
 from models.profile import ChatSpec, Structure
+from models.secrets import HIDDEN
 from models.structured import CHARACTERS_A_TOKEN, STRUCTURES, Answer, request, weaker
 
 SCHEMA = {"title": "City", "type": "object", "properties": {"name": {"type": "string"}}}
@@ -240,9 +241,9 @@ def test_a_key_is_asked_for_only_where_a_server_wants_one(
     monkeypatch.delenv(variable, raising=False)
     with pytest.raises(SetupError, match=f"set the environment variable {variable}"):
         api_key(spec)
-    monkeypatch.setenv(variable, "k")
-    assert api_key(spec) == "k"
-    assert without_key("a k b", spec) == f"a {HIDDEN} b"
+    monkeypatch.setenv(variable, "sk-1")
+    assert api_key(spec) == "sk-1"
+    assert without_key("a sk-1 b", spec) == f"a {HIDDEN} b"
 
 
 @pytest.mark.parametrize("status", [400, 422, 501])
