@@ -12,6 +12,7 @@ from pydantic import Field, PositiveInt, model_validator
 
 from domain.asking import Mode
 from domain.base import Frozen
+from domain.retention import RetainSettings
 
 Subtitles = Literal["use", "ignore"]
 """Whether subtitles and chapters that come with a video become memory."""
@@ -170,6 +171,7 @@ class Settings(Frozen):
     memory: MemorySettings = MemorySettings()
     ask: AskSettings = AskSettings()
     work: WorkSettings = WorkSettings()
+    retain: RetainSettings = RetainSettings()
 
     @property
     def clip_budget(self) -> int:

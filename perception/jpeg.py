@@ -6,6 +6,9 @@ import hashlib
 from typing import TYPE_CHECKING
 
 import cv2
+import numpy as np
+
+from domain.errors import BlobGone
 
 if TYPE_CHECKING:
     from models.ports import Image
@@ -22,3 +25,23 @@ class Blobs(dict[str, bytes]):
         name = hashlib.sha256(data).hexdigest()
         self[name] = data
         return name
+
+
+SMALLER_QUALITY = 80
+
+
+def shrunk(data: bytes, side: int) -> tuple[bytes, int, int]:
+    """A JPEG made so small that its longest side is ``side`` pixels, with its width and height.
+
+    Raises:
+        BlobGone: it cannot be read.
+    """
+    image = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)
+    if image is None:
+        raise BlobGone("a stored image cannot be read: homer check says which")
+    height, width = image.shape[:2]
+    scale = side / max(height, width)
+    size = (max(1, round(width * scale)), max(1, round(height * scale)))
+    small = cv2.resize(image, size, interpolation=cv2.INTER_AREA)
+    _, encoded = cv2.imencode(".jpg", small, [cv2.IMWRITE_JPEG_QUALITY, SMALLER_QUALITY])
+    return encoded.tobytes(), *size

@@ -1,0 +1,112 @@
+"""Images of a video, for keeping fewer of them; texts and vectors stay."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from datetime import datetime
+from typing import NamedTuple
+
+from sqlalchemy import Text, cast, func, select, text, update
+from sqlalchemy import delete as remove
+from sqlalchemy.orm import Session
+
+from store.queries.videos import WATCHING
+from store.schema import (
+    BlobRow,
+    KeyframeRow,
+    SightingRow,
+    TrajectoryEventRow,
+    TrajectoryRow,
+    TrajectoryVideoRow,
+    VideoRow,
+)
+
+_FRAME = re.compile(r"(?<!\w)(?:k([1-9]\d*)|([0-9a-f]{64}))(?!\w)")
+
+
+class Aged(NamedTuple):
+    """A video that is not being watched any more, and since when it is in the library."""
+
+    id: str
+    title: str
+    since: datetime
+
+
+class StoredFrame(NamedTuple):
+    """A keyframe; ``bytes`` are those of its image."""
+
+    id: int
+    clip: int
+    time_ms: int
+    quality: float
+    width: int
+    height: int
+    blob: str
+    bytes: int
+
+
+def aged(session: Session) -> list[Aged]:
+    """Every video that was watched to its end, the oldest first."""
+    row = VideoRow
+    query = select(row.id, row.title, row.created_at).where(row.state != WATCHING)
+    return [Aged(*found) for found in session.execute(query.order_by(row.created_at, row.id))]
+
+
+def frames_kept(session: Session, video: str) -> list[StoredFrame]:
+    """The keyframes of a video, those of a clip together, the best first."""
+    row, blob = KeyframeRow, BlobRow
+    size = select(blob.size).where(blob.video_id == video, blob.sha256 == row.blob)
+    held = func.coalesce(size.correlate(row).scalar_subquery(), 0)
+    columns = (row.id, row.clip, row.time_ms, row.quality, row.width, row.height, row.blob, held)
+    query = select(*columns).where(row.video_id == video)
+    order = (row.clip, row.quality.desc(), row.id)
+    return [StoredFrame(*found) for found in session.execute(query.order_by(*order))]
+
+
+def frames_cited(session: Session, video: str) -> set[int | str]:
+    """Keyframes that answers about the video were shown or cite: ids, and SHA-256 of images."""
+    looked = select(TrajectoryVideoRow.trajectory_id).where(TrajectoryVideoRow.video_id == video)
+    event, run = TrajectoryEventRow, TrajectoryRow
+    told = (
+        select(cast(event.payload, Text)).where(event.trajectory_id.in_(looked)),
+        select(cast(run.answer, Text)).where(run.id.in_(looked), run.answer.is_not(None)),
+    )
+    found: set[int | str] = set()
+    for query in told:
+        for line in session.scalars(query.execution_options(yield_per=200)):
+            found |= {int(row) if row else sha for row, sha in _FRAME.findall(line)}
+    return found
+
+
+def crops_of(session: Session, video: str) -> dict[str, int]:
+    """The crops of faces of a video, with the bytes of each."""
+    seen, blob = SightingRow, BlobRow
+    crops = select(seen.blob).where(seen.video_id == video, seen.blob.is_not(None))
+    query = select(blob.sha256, blob.size).where(blob.video_id == video, blob.sha256.in_(crops))
+    return dict(session.execute(query).all())
+
+
+def drop_frames(session: Session, ids: Collection[int]) -> None:
+    """Delete keyframes; what was read and seen on them stays as text."""
+    session.execute(remove(KeyframeRow).where(KeyframeRow.id.in_(ids)))
+
+
+def drop_crops(session: Session, video: str) -> None:
+    """Sightings have no images any more."""
+    here = (SightingRow.video_id == video, SightingRow.blob.is_not(None))
+    session.execute(update(SightingRow).where(*here).values(blob=None))
+
+
+def replace_frame(
+    session: Session, video: str, frame: StoredFrame, blob: str, width: int, height: int
+) -> None:
+    """Give a keyframe another image of other size; boxes on it are of that size then."""
+    here = update(KeyframeRow).where(KeyframeRow.id == frame.id)
+    session.execute(here.values(blob=blob, width=width, height=height))
+    each = "SELECT round(x * :by)\\:\\:bigint FROM unnest(box) WITH ORDINALITY AS u (x, n)"
+    scaled = f"ARRAY({each} ORDER BY n)"
+    given = {"by": width / frame.width, "video": video, "at": frame.time_ms}
+    for table in ("objects", "screen_texts"):
+        moved = f"UPDATE {table} SET box = {scaled} WHERE video_id = :video AND time_ms = :at"  # noqa: S608
+        session.execute(text(moved), given)

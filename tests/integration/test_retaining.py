@@ -1,0 +1,229 @@
+"""The older a video, the less is kept of it: fewer and smaller images, text only, nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+from sqlalchemy import select, text, update
+from typer.testing import CliRunner
+
+from cli.main import app
+from domain.retention import RetainSettings, Tier
+from flows.desk import Desk
+from flows.retaining import retain
+from memory.library import list_library
+from models.profile import load_profile
+from perception.jpeg import Blobs
+from store.database import Store
+from store.queries.audit import entries
+from store.queries.percepts import add_blobs
+from store.schema import (
+    BlobRow,
+    IdentityRow,
+    KeyframeRow,
+    ObjectRow,
+    ScreenTextRow,
+    SightingRow,
+    TrajectoryEventRow,
+    VideoRow,
+)
+from tests.support.full_video import ask
+from tests.support.memory import SETTINGS, VIDEO, keyframe, known_video
+
+pytestmark = pytest.mark.usefixtures("tampered")
+
+NOW = datetime(2026, 6, 1, tzinfo=UTC)
+TIERS = (
+    Tier(after_days=30, keep="fewer", keyframes=1, side=64),
+    Tier(after_days=90, keep="text"),
+    Tier(after_days=365, keep="nothing"),
+)
+
+
+@pytest.fixture
+def shelf(store: Store) -> Store:
+    """Two clips of three keyframes, 128 x 72 pixels, a crop, and things on the first of them."""
+    known_video(store, 2)
+    made = Blobs()
+    noise = np.random.default_rng(1)
+    names = [made.add(noise.integers(0, 255, (72, 128, 3), np.uint8), 90) for _ in range(7)]
+    for data in made.values():
+        store.blobs.put(data)
+    with store.begin() as session:
+        add_blobs(session, VIDEO, {sha: len(data) for sha, data in made.items()})
+        for n, sha in enumerate(names[:6]):
+            seen = keyframe(30 * (n // 3) + n, sha).model_dump(exclude={"vector"})
+            large = {"width": 128, "height": 72, "quality": float(n % 3)}
+            session.add(KeyframeRow(video_id=VIDEO, clip=n // 3, **{**seen, **large}))
+        at: dict[str, Any] = {"video_id": VIDEO, "clip": 0, "time_ms": 2000, "score": 0.9}
+        session.add(ObjectRow(label="cup", box=[20, 10, 60, 40], **at))
+        session.add(ScreenTextRow(text="EXIT", box=[0, 0, 128, 72], **at))
+        who = IdentityRow(video_id=VIDEO, kind="face", number=0, first_clip=0)
+        session.add(who)
+        session.flush()
+        when: dict[str, Any] = {"start_ms": 0, "end_ms": 9, "score": 0.9, "quality": 30.0}
+        of: dict[str, Any] = {"video_id": VIDEO, "clip": 0, "identity_id": who.id}
+        session.add(SightingRow(blob=names[6], box=[0, 0, 9, 9], **of, **when))
+    return store
+
+
+def aged(store: Store, days: float, tiers: tuple[Tier, ...] = TIERS, **more: Any) -> Any:
+    """A run of retention on a video of that age."""
+    with store.begin() as session:
+        since = NOW - timedelta(days=days)
+        session.execute(update(VideoRow).values(created_at=since, state="done"))
+    settings = SETTINGS.model_copy(update={"retain": RetainSettings(tiers=tiers)})
+    profile = load_profile("local").model_copy(update={"settings": settings})
+    nothing: Any = None
+    return retain(Desk(store.home, store, profile, nothing), NOW, **more)
+
+
+def frames(store: Store) -> list[tuple[int, float, int, int]]:
+    with store.begin() as session:
+        row = KeyframeRow
+        query = select(row.clip, row.quality, row.width, row.height).order_by(row.id)
+        return [(clip, q, w, h) for clip, q, w, h in session.execute(query)]
+
+
+def room(store: Store) -> int:
+    """Bytes of all images on the disk."""
+    return sum(len(store.blobs.get(sha)) for sha, _ in store.blobs.walk())
+
+
+def test_nothing_goes_unless_it_is_asked_for_or_old_enough(shelf: Store) -> None:
+    before = frames(shelf), room(shelf)
+    assert aged(shelf, 10_000, tiers=()).videos == ()
+    assert aged(shelf, 29).videos == ()
+    assert (frames(shelf), room(shelf)) == before
+
+
+def test_first_the_best_image_of_each_clip_stays_smaller(shelf: Store) -> None:
+    before = room(shelf)
+    told = aged(shelf, 31, dry_run=True)
+    assert len(frames(shelf)) == 6
+    done = aged(shelf, 31)
+    assert done == told
+    (one,) = done.videos
+    assert (one.images, one.smaller) == (4, 2)
+    assert frames(shelf) == [(0, 2.0, 64, 36), (1, 2.0, 64, 36)]
+    assert before - room(shelf) == one.bytes == done.bytes > 0
+    with shelf.begin() as session:
+        shas = set(session.scalars(select(BlobRow.sha256)))
+        boxes = [list(session.scalars(select(row.box)).one()) for row in (ObjectRow, ScreenTextRow)]
+    assert shas == {sha for sha, _ in shelf.blobs.walk()}
+    assert boxes == [[10, 5, 30, 20], [0, 0, 64, 36]]
+    assert aged(shelf, 32).videos == ()
+
+
+def test_then_there_are_words_only(shelf: Store) -> None:
+    (one,) = aged(shelf, 91).videos
+    assert (one.keep, one.images, one.smaller) == ("text", 7, 0)
+    assert frames(shelf) == []
+    assert room(shelf) == 0
+    with shelf.begin() as session:
+        assert session.scalars(select(ScreenTextRow.text)).all() == ["EXIT"]
+        assert session.scalars(select(SightingRow.blob)).all() == [None]
+
+
+def test_at_last_it_is_forgotten(shelf: Store) -> None:
+    (one,) = aged(shelf, 366).videos
+    assert (one.keep, one.images) == ("nothing", 7)
+    assert list_library(shelf) == []
+    assert room(shelf) == 0
+
+
+@pytest.mark.parametrize("how", ["id", "sha"])
+@pytest.mark.parametrize("days", [31, 91])
+def test_what_an_answer_cites_stays_as_long_as_the_answer(
+    shelf: Store, how: str, days: float
+) -> None:
+    ask(shelf, "t1", "why?", VIDEO)
+    with shelf.begin() as session:
+        worst = session.scalars(select(KeyframeRow).order_by(KeyframeRow.id)).first()
+        assert worst is not None
+        told = {"id": {"citations": [f"[k{worst.id}]"]}, "sha": {"images": [worst.blob]}}[how]
+        held: dict[str, Any] = {"trajectory_id": "t1", "seq": 1, "kind": "end"}
+        session.add(TrajectoryEventRow(payload=told, **held))
+    aged(shelf, days)
+    assert (0, 0.0, 128, 72) in frames(shelf)
+    with shelf.begin() as session:
+        session.execute(text("DELETE FROM trajectories"))
+    aged(shelf, days)
+    assert (0, 0.0, 128, 72) not in frames(shelf)
+
+
+def test_what_is_still_watched_is_left_alone(shelf: Store) -> None:
+    with shelf.begin() as session:
+        session.execute(update(VideoRow).values(created_at=NOW - timedelta(days=400)))
+    settings = SETTINGS.model_copy(update={"retain": RetainSettings(tiers=TIERS)})
+    profile = load_profile("local").model_copy(update={"settings": settings})
+    nothing: Any = None
+    assert retain(Desk(shelf.home, shelf, profile, nothing), NOW).videos == ()
+
+
+def test_it_is_on_record(shelf: Store) -> None:
+    aged(shelf, 31, dry_run=True)
+    with shelf.begin() as session:
+        assert entries(session) == []
+    aged(shelf, 31)
+    with shelf.begin() as session:
+        assert [(one.deed.value, one.subject) for one in entries(session)] == [("retained", VIDEO)]
+
+
+@pytest.mark.parametrize(
+    ("tiers", "told"),
+    [
+        (({"after_days": 9, "keep": "text"}, {"after_days": 8, "keep": "text"}), "one after"),
+        (({"after_days": 1, "keep": "text"}, {"after_days": 2, "keep": "fewer"}), "keeps more"),
+        (({"after_days": 0, "keep": "text"},), "greater than 0"),
+        (({"after_days": 1, "keep": "all"},), "'fewer', 'text' or 'nothing'"),
+    ],
+)
+def test_tiers_that_make_no_sense_are_refused(tiers: Any, told: str) -> None:
+    with pytest.raises(ValidationError, match=told):
+        RetainSettings.model_validate({"tiers": tiers})
+
+
+@pytest.fixture
+def homer(
+    shelf: Store, database: str, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., tuple[int, str, str]]:
+    """The command over a video that was watched long ago."""
+    with shelf.begin() as session:
+        since = datetime.now(UTC) - timedelta(days=31)
+        session.execute(update(VideoRow).values(created_at=since, state="done"))
+    monkeypatch.setenv("HOMER_DATABASE_URL", database)
+
+    def run(*arguments: str, answer: str = "") -> tuple[int, str, str]:
+        done = CliRunner().invoke(app, ["retain", *arguments], input=answer)
+        return done.exit_code, done.stdout, done.stderr
+
+    return run
+
+
+def test_the_command_does_nothing_unless_tiers_are_set(shelf: Store, homer: Any) -> None:
+    code, _, told = homer("--yes")
+    assert (code, "nothing is set to go" in told) == (0, True)
+    assert len(frames(shelf)) == 6
+
+
+def test_the_command_tells_first_and_asks(shelf: Store, homer: Any) -> None:
+    tier = 'after_days = 30\nkeep = "fewer"\nside = 64\n'
+    mine = '[profiles.mine]\nspeech = "whisper-base"\n'
+    shelf.home.config.write_text(f"{mine}[[profiles.mine.settings.retain.tiers]]\n{tier}")
+    code, out, _ = homer("--dry-run", "-p", "mine", "--json")
+    assert code == 0
+    (row,) = json.loads(out)
+    assert (row["video"], row["images"], row["smaller"]) == (VIDEO, 4, 2)
+    code, _, told = homer("-p", "mine", answer="n\n")
+    assert (code, "from 1 videos? It cannot be undone" in told) == (1, True)
+    assert len(frames(shelf)) == 6
+    assert homer("-p", "mine", "--yes")[0] == 0
+    assert len(frames(shelf)) == 2
+    assert "nothing is old enough" in homer("-p", "mine", "--yes")[2]
