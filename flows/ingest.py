@@ -21,14 +21,18 @@ from prefect.client.schemas.filters import (
 )
 from prefect.client.schemas.objects import StateType
 from prefect.futures import PrefectFuture
+from prefect.runtime import flow_run
 from prefect.states import Crashed
 from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
+from domain import observed
 from domain.media import Video
 from domain.settings import Subtitles
 from flows.desk import open_desk
 from flows.steps import BACK_OFF_S, Listener, Waitable, watch, worth_retrying
+from flows.telling import begin_to_tell
 from flows.watching import Watched, Watching, open_video
+from store.home import Home
 
 RETRIES: dict[str, Any] = {
     "retries": len(BACK_OFF_S),
@@ -100,10 +104,12 @@ def ingest(path: str, profile: str | None = None, subtitles: Subtitles | None = 
     Within a command the open video is at hand; elsewhere, as in a work pool, it is opened here.
     """
     found = _at_hand.get()
-    if found is not None:
-        return watch(found[0], PrefectSteps(), found[1])
-    with open_desk(profile) as desk, open_video(desk, Path(path), subtitles=subtitles) as work:
-        return watch(work, PrefectSteps(), Silent())
+    with observed.within(flow_run=str(flow_run.id)):
+        if found is not None:
+            return watch(found[0], PrefectSteps(), found[1])
+        begin_to_tell(Home.default())
+        with open_desk(profile) as desk, open_video(desk, Path(path), subtitles=subtitles) as work:
+            return watch(work, PrefectSteps(), Silent())
 
 
 class Silent:

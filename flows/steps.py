@@ -5,12 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from itertools import zip_longest
 from types import TracebackType
 from typing import Any, Protocol, Self
 
+from domain import observed
 from domain.errors import DatabaseError, ModelError, ReplayMiss
 from domain.media import Video
+from flows.spans import Clips
 from flows.watching import ClipLeft, Watched, Watching
 
 BACK_OFF_S = (1.0, 4.0, 15.0)
@@ -68,25 +71,41 @@ def watch(work: Watching, steps: Steps, listener: Listener) -> Watched:
     Raises:
         DatabaseError: the database is gone; the same command goes on later.
     """
+    with observed.span(observed.Work.FLOW, "ingest", video=work.video.id) as flow:
+        watched = _watch(work, steps, listener)
+        flow.fields |= {"clips": watched.clips, "fresh": watched.fresh, "failed": watched.failed}
+    return watched
+
+
+def _watch(work: Watching, steps: Steps, listener: Listener) -> Watched:
     pending = work.begin()
     total = work.state().clips
     listener.opened(work.video, total, total - len(pending))
     for remark in work.remarks:
         listener.said(remark)
-    ahead = steps.perceive(work, pending[0]) if pending else None
-    for clip, following in zip_longest(pending, pending[1:]):
-        error = _failure(ahead)
-        ahead = steps.perceive(work, following) if following is not None else None
-        error = error or _remember(work, steps, clip)
-        if error is None:
-            listener.remembered(work.video, clip)
-        else:
-            work.give_up(clip, error)
-            listener.failed(work.video, clip, error)
-        if (clip + 1) % work.desk.settings.memory.patch_every == 0:
-            steps.weave(work, final=False)
-    steps.weave(work, final=work.seen_to_the_end())
-    return work.finish()
+    with Clips(work.video, work.desk.settings.watch.clip_ms) as spans:
+        ahead = spans.during(pending[0], steps.perceive, work, pending[0]) if pending else None
+        for clip, following in zip_longest(pending, pending[1:]):
+            error = _failure(ahead)
+            ahead = None
+            if following is not None:
+                ahead = spans.during(following, steps.perceive, work, following)
+            error = error or spans.during(clip, _remember, work, steps, clip)
+            if error is not None:
+                work.give_up(clip, error)
+            spans.end(clip, error)
+            _tell(work.video, clip, error, listener)
+            if (clip + 1) % work.desk.settings.memory.patch_every == 0:
+                steps.weave(work, final=False)
+        steps.weave(work, final=work.seen_to_the_end())
+        return work.finish()
+
+
+def _tell(video: Video, clip: int, error: Exception | None, listener: Listener) -> None:
+    if error is None:
+        listener.remembered(video, clip)
+    else:
+        listener.failed(video, clip, error)
 
 
 def _failure(step: Waitable | None) -> ModelError | None:
@@ -114,7 +133,7 @@ class PlainSteps:
 
     def perceive(self, work: Watching, clip: int) -> Waitable:
         """Perceive in a thread."""
-        return self._beside.submit(patiently, work.perceive, clip)
+        return self._beside.submit(copy_context().run, patiently, work.perceive, clip)
 
     def remember(self, work: Watching, clip: int) -> None:
         """Remember here and now."""
