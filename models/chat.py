@@ -273,9 +273,16 @@ def observed_call(
 
 
 def _words(call: CallRecord) -> dict[str, str]:
-    """What was said in a call, each way as JSON."""
-    said = call.reply["text"] if call.reply is not None else ""
-    return {"input": json.dumps(call.messages), "output": json.dumps(said)}
+    """What was said in a call, each way as the conventions for generative AI have it in JSON."""
+    asked = [_turn(str(one["role"]), one["content"]) for one in call.messages]
+    said = [_turn("assistant", call.reply["text"])] if call.reply is not None else []
+    return {"input": json.dumps(asked), "output": json.dumps(said)}
+
+
+def _turn(role: str, content: Any) -> dict[str, Any]:
+    parts = content if isinstance(content, list) else [{"type": "text", "text": content}]
+    told = ({"type": p["type"], "content": p.get("text", p.get("sha256"))} for p in parts)
+    return {"role": role, "parts": list(told)}
 
 
 def read_value(text: str, schema: type[T]) -> T:
