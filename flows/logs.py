@@ -139,11 +139,19 @@ def _way_to(error: BaseException) -> dict[str, Any]:
 
 
 def _steps_of(error: BaseException) -> Iterator[str]:
-    cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
-    if cause is not None:
-        yield from _steps_of(cause)
-    yield from _frames(error.__traceback__)
-    yield type(error).__name__
+    for one in reversed(_chain(error)):
+        yield from _frames(one.__traceback__)
+        yield type(one).__name__
+
+
+def _chain(error: BaseException) -> list[BaseException]:
+    """An error, its cause, that one's cause, ...; an error may be its own, and is told once."""
+    chain: list[BaseException] = []
+    found: BaseException | None = error
+    while found is not None and not any(found is one for one in chain):
+        chain.append(found)
+        found = found.__cause__ or (None if found.__suppress_context__ else found.__context__)
+    return chain
 
 
 def _frames(trace: TracebackType | None) -> Iterator[str]:

@@ -97,6 +97,19 @@ def test_an_error_has_the_way_to_it_but_not_its_words(home: Home) -> None:
     assert "OSError" in told["trace"]
 
 
+def test_an_error_that_is_its_own_cause_is_told_once(home: Home) -> None:
+    set_up(home)
+    first, second = ModelError("a"), ValueError("b")
+    first.__cause__, second.__context__ = first, first
+    first.__context__ = second
+    log_error(first)
+    log_error(second)
+    assert [told["trace"] for told in records(home)] == [
+        ["ModelError"],
+        ["ModelError", "ValueError"],
+    ]
+
+
 def test_at_debug_an_error_s_words_are_told_too(home: Home) -> None:
     set_up(home, "debug")
     log_error(fail(ModelError(SECRET)))
