@@ -23,6 +23,7 @@ from cli import (
     models,
     people,
     retry,
+    schedules,
     search,
     services,
     skills,
@@ -104,6 +105,7 @@ for module in (
     database,
     doctor,
     evals,
+    schedules,
     services,
 ):
     module.register(app)

@@ -23,14 +23,19 @@ def up(
             help="What the app listens on. Beyond this machine it needs `homer password` first.",
         ),
     ] = "127.0.0.1",
+    schedules: Annotated[
+        bool,
+        typer.Option("--schedules/--no-schedules", help="Carry out what is due by itself."),
+    ] = True,
     json: Json = False,
 ) -> None:
-    """Start Postgres, Prefect's server and the app, and say where they are.
+    """Start Postgres, Prefect's server, the app and what carries out schedules; say where they are.
 
     They listen on this machine only and go on in the background until `homer down`. The app alone
     can listen elsewhere, where people have to sign in.
     """
-    from flows.server import PrefectServer
+    from flows.schedules.door import start_schedules
+    from flows.server import PrefectServer, api_url
     from store.database import open_store
     from store.home import Home
     from ui.door.ways import is_loopback
@@ -47,6 +52,8 @@ def up(
         ("prefect", PrefectServer(home).start()),
         ("app", app.start()),
     ]
+    if schedules:
+        rows.append(("schedules", start_schedules(home, api_url(home))))
     _show(rows, json)
     if not is_loopback(address):
         note(f"the app listens on {address}, unencrypted: put a proxy with TLS before it")
@@ -84,7 +91,8 @@ def password(
 
 
 def down(json: Json = False) -> None:
-    """Stop the app, Prefect's server and the embedded Postgres; nothing is lost."""
+    """Stop the app, schedules, Prefect's server and the embedded Postgres; nothing is lost."""
+    from flows.schedules.worker import ScheduleWorker
     from flows.server import PrefectServer
     from store.embedded import EmbeddedPostgres
     from store.home import Home
@@ -93,6 +101,7 @@ def down(json: Json = False) -> None:
     home = Home.default()
     stopped = {
         "app": AppServer(home).stop(),
+        "schedules": ScheduleWorker(home).stop(),
         "prefect": PrefectServer(home).stop(),
         "database": EmbeddedPostgres(home).stop(),
     }

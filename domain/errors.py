@@ -4,7 +4,8 @@ HomerError
 ├── InputError            the user's input cannot be used            (exit 2)
 │   ├── MediaError        a file is empty, damaged or not media
 │   ├── NotFound          nothing goes by that name
-│   └── Ambiguous         several things go by that name
+│   ├── Ambiguous         several things go by that name
+│   └── Busy              another process is at it
 ├── SetupError            something is missing on this machine       (exit 3)
 │   ├── WeightsMissing    a model's file is not on disk
 │   └── DatabaseError     the database cannot be reached or migrated
@@ -38,6 +39,10 @@ class NotFound(InputError):
 
 class Ambiguous(InputError):
     """Several things go by that name: a longer prefix is needed."""
+
+
+class Busy(InputError):
+    """Another process is at it: a moment later it may go."""
 
 
 class SetupError(HomerError):

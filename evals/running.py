@@ -207,6 +207,7 @@ class Evaluating:
             found = stored.one_result(session, self.name, slot)
         if not _is_open(found):
             return
+        self.desk.give_way()
         try:
             trajectory = self._answered(slot, found)
         except (InputError, ModelError, BudgetExceeded) as error:
@@ -241,7 +242,12 @@ class Evaluating:
         with self._lock:
             if arm not in self._askers:
                 settings = settings_of(arm, self.plan.settings.ask)
-                made = Asker(self.desk.store, self.desk.toolbox, settings=settings)
+                made = Asker(
+                    self.desk.store,
+                    self.desk.toolbox,
+                    settings=settings,
+                    attended=not self.desk.background,
+                )
                 self._askers[arm] = self._open.enter_context(made)
             return self._askers[arm]
 

@@ -2,41 +2,77 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
 
 from domain.errors import NotFound
-from domain.settings import Settings
+from domain.settings import Pool, Settings
 from models.profile import Profile, load_profile
 from models.toolbox import Toolbox
 from store.database import Store, open_store
 from store.home import Home
 from store.queries.trajectories import StoredTrajectory, find_trajectory
 
+LOOKS_EVERY_S = 1.0
+"""How often work that stands back looks whether it may go on."""
+
 
 @dataclass(frozen=True)
 class Desk:
-    """An open store and the models of a profile; a model is loaded when it is first used."""
+    """An open store and the models of a profile; a model is loaded when it is first used.
+
+    ``background``: nobody waits for what is done here, so it stands back while somebody waits.
+    """
 
     home: Home
     store: Store
     profile: Profile
     toolbox: Toolbox
+    background: bool = False
+
+    def give_way(self, wait: Callable[[float], None] = time.sleep) -> None:
+        """Called between two steps: what nobody waits for goes on once nobody else waits.
+
+        Args:
+            wait: lets so many seconds pass.
+
+        Raises:
+            DatabaseError: the database is away.
+        """
+        with self.store.failures_told():
+            while self.background and self.store.turns.people():
+                wait(LOOKS_EVERY_S)
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """In here somebody waits, unless nobody waits for what is done at this desk."""
+        with nullcontext() if self.background else self.store.turns.person():
+            yield
 
     @property
     def settings(self) -> Settings:
         """The paper's defaults with the profile's changes."""
         return self.profile.settings
 
+    def staffed(self, workers: int | None = None, pool: Pool | None = None) -> Desk:
+        """The same, with other workers to perceive than those of the settings."""
+        work = self.settings.work.changed(workers, pool)
+        settings = self.settings.model_copy(update={"work": work})
+        return replace(self, profile=self.profile.model_copy(update={"settings": settings}))
+
 
 @contextmanager
-def open_desk(profile: str | None = None, home: Home | None = None) -> Iterator[Desk]:
+def open_desk(
+    profile: str | None = None, home: Home | None = None, *, background: bool = False
+) -> Iterator[Desk]:
     """Opens the data directory's store with the models of ``profile``.
 
     Args:
         profile: a name or a path; None is the environment's, else the configured one, else local.
         home: the data directory; None is the default one.
+        background: nobody waits for what is done here.
 
     Raises:
         SetupError: the database cannot be opened.
@@ -45,7 +81,7 @@ def open_desk(profile: str | None = None, home: Home | None = None) -> Iterator[
     place = home or Home.default()
     chosen = load_profile(profile, place.config)
     with open_store(place) as store:
-        yield Desk(place, store, chosen, Toolbox(chosen, place.weights))
+        yield Desk(place, store, chosen, Toolbox(chosen, place.weights), background)
 
 
 @contextmanager

@@ -12,8 +12,9 @@ from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
 from flows.evaluating import Evaluation
 from flows.evaluating import evaluate as in_order
-from flows.ingest import RETRIES, mark_killed
+from flows.ingest import RETRIES
 from flows.learn import at_hand, learn
+from flows.liveness import claim_run, mark_killed
 from store.queries.evaluations import Slot
 
 _at_hand: ContextVar[Evaluation] = ContextVar("evaluation at hand")
@@ -52,6 +53,7 @@ class PrefectEvalSteps:
 @flow(name="evaluate", flow_run_name="{name}", validate_parameters=False)
 def evaluate(name: str) -> None:  # noqa: ARG001 - the run is named after it
     """Every video, then batch after batch, of the evaluation that is at hand."""
+    claim_run()
     in_order(_at_hand.get(), PrefectEvalSteps())
 
 

@@ -10,6 +10,7 @@ from prefect import flow
 
 from flows.desk import Desk
 from flows.learning import learn_all
+from flows.liveness import claim_run
 
 _at_hand: ContextVar[Desk] = ContextVar("desk at hand")
 
@@ -27,4 +28,5 @@ def at_hand(desk: Desk) -> Iterator[None]:
 @flow(name="learn", flow_run_name="after batch {batch}", validate_parameters=False)
 def learn(batch: int) -> int:  # noqa: ARG001 - the run is named after it
     """Learn from every answer that was judged since the last time; returns how many those are."""
+    claim_run()
     return sum(one.answers for one in learn_all(_at_hand.get()))

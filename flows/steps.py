@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from itertools import zip_longest
+from itertools import islice
 from types import TracebackType
 from typing import Any, Protocol, Self
 
 from domain import observed
 from domain.errors import DatabaseError, ModelError, ReplayMiss
 from domain.media import Video
+from domain.settings import WorkSettings
+from flows.crew import Crew
 from flows.spans import Clips
 from flows.watching import ClipLeft, Watched, Watching
 
@@ -46,6 +49,10 @@ class Waitable(Protocol):
 class Steps(Protocol):
     """Runs the steps, each with its retries."""
 
+    @property
+    def ahead(self) -> int:
+        """How many clips are begun to be perceived before one is remembered."""
+
     def perceive(self, work: Watching, clip: int) -> Waitable:
         """Begin to perceive a clip beside the other steps."""
 
@@ -64,7 +71,7 @@ def worth_retrying(error: BaseException) -> bool:
 
 
 def watch(work: Watching, steps: Steps, listener: Listener) -> Watched:
-    """Every clip that is not in memory yet, in order; perceiving runs one clip ahead.
+    """Every clip that is not in memory yet, in order; perceiving runs some clips ahead.
 
     A clip whose model fails again and again is left for the next run, and the rest goes on.
 
@@ -84,12 +91,7 @@ def _watch(work: Watching, steps: Steps, listener: Listener) -> Watched:
     for remark in work.remarks:
         listener.said(remark)
     with Clips(work.video, work.desk.settings.watch.clip_ms) as spans:
-        ahead = spans.during(pending[0], steps.perceive, work, pending[0]) if pending else None
-        for clip, following in zip_longest(pending, pending[1:]):
-            error = _failure(ahead)
-            ahead = None
-            if following is not None:
-                ahead = spans.during(following, steps.perceive, work, following)
+        for clip, error in _perceived(work, steps, spans, pending):
             error = error or spans.during(clip, _remember, work, steps, clip)
             if error is not None:
                 work.give_up(clip, error)
@@ -108,10 +110,28 @@ def _tell(video: Video, clip: int, error: Exception | None, listener: Listener) 
         listener.failed(video, clip, error)
 
 
-def _failure(step: Waitable | None) -> ModelError | None:
+def _perceived(
+    work: Watching, steps: Steps, spans: Clips, clips: Iterable[int]
+) -> Iterator[tuple[int, ModelError | None]]:
+    """Each clip in order once it is perceived, and why it is not; others are begun meanwhile."""
+    coming = iter(clips)
+
+    def begin(clip: int) -> Waitable:
+        return spans.during(clip, steps.perceive, work, clip)
+
+    work.desk.give_way()
+    begun = deque((clip, begin(clip)) for clip in islice(coming, steps.ahead))
+    while begun:
+        work.desk.give_way()
+        clip, step = begun.popleft()
+        error = _failure(step)
+        begun.extend((after, begin(after)) for after in islice(coming, 1))
+        yield clip, error
+
+
+def _failure(step: Waitable) -> ModelError | None:
     try:
-        if step is not None:
-            step.result()
+        step.result()
     except ModelError as error:
         return error
     return None
@@ -128,12 +148,18 @@ def _remember(work: Watching, steps: Steps, clip: int) -> ModelError | None:
 class PlainSteps:
     """Plain calls, with the retries and the order of the flow, and no server."""
 
-    def __init__(self) -> None:
-        self._beside = ThreadPoolExecutor(1, thread_name_prefix="perceive")
+    def __init__(self, settings: WorkSettings | None = None) -> None:
+        self._crew = Crew(settings or WorkSettings())
+        self._beside = ThreadPoolExecutor(self._crew.workers, thread_name_prefix="perceive")
+
+    @property
+    def ahead(self) -> int:
+        """As many clips as the workers need."""
+        return self._crew.ahead
 
     def perceive(self, work: Watching, clip: int) -> Waitable:
-        """Perceive in a thread."""
-        return self._beside.submit(copy_context().run, patiently, work.perceive, clip)
+        """Perceive in a thread, or wait there for a worker elsewhere."""
+        return self._beside.submit(copy_context().run, patiently, self._crew.perceive, work, clip)
 
     def remember(self, work: Watching, clip: int) -> None:
         """Remember here and now."""
@@ -152,6 +178,7 @@ class PlainSteps:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self._crew.close()
         # Whoever pressed Ctrl-C does not wait for a clip that will be perceived again anyway.
         self._beside.shutdown(wait=kind is not KeyboardInterrupt, cancel_futures=True)
 

@@ -16,7 +16,7 @@ from functools import cached_property
 from pathlib import Path
 
 from domain import faults
-from domain.errors import InputError, MediaError, ModelError, NotFound
+from domain.errors import Busy, ModelError, NotFound
 from domain.media import ClipState, Video
 from domain.settings import Subtitles
 from flows.desk import Desk
@@ -27,9 +27,13 @@ from memory.writers import make_writers
 from memory.writers.port import Writers
 from models.image_text import name_of
 from models.profile import NO_MODEL, Profile
-from perception.decode import RawClip, read_clips
+from perception.decode import read_clips
 from perception.perceive import Perceived, perceive
+from perception.reader import Reader
 from perception.source import SourceInfo, clips_of, probe, video_id
+from perception.worker import Delivery, Order
+from store.claims import claim_video, claimed_videos
+from store.database import Store
 from store.home import Home
 from store.queries import clips as clip_rows
 from store.queries import videos as video_rows
@@ -40,6 +44,8 @@ LOCKS = Path("/proc/locks")
 
 _FLOCK = re.compile(r"FLOCK .*:(\d+) ")
 """A line of it: ``12: FLOCK  ADVISORY  WRITE 4711 08:02:1234 0 EOF``, with the inode 1234."""
+
+_BUSY = "{} is being watched by another homer: wait until it is done"
 
 
 class ClipLeft(ModelError):
@@ -59,8 +65,8 @@ class Watched:
 class Watching:
     """The steps of one video. Heavy things stay in here, and never travel as a task's result.
 
-    Perceiving may run in a thread, one clip ahead of the other steps; no two steps of a kind
-    run at a time.
+    Perceiving may run in a thread, ahead of the other steps, or be ordered elsewhere; no two
+    steps of a kind run in here at a time.
     """
 
     def __init__(
@@ -76,8 +82,7 @@ class Watching:
     ) -> None:
         self.desk, self.path, self.video = desk, path, video
         self._info, self._beside, self._again, self._only = info, beside, again, only
-        self._reader: Iterator[RawClip] | None = None
-        self._raw: RawClip | None = None
+        self._reader = Reader(path, info, desk.settings.watch, read_clips)
         self._ready: dict[int, Perceived] = {}
         self._took: dict[int, float] = {}
         self._fresh = 0
@@ -124,12 +129,26 @@ class Watching:
         """Decode the clip and find what it shows and says; kept until it is remembered."""
         if clip not in self._ready:
             start = time.monotonic()
-            raw = self._read(clip)
+            raw = self._reader.clip(clip)
             faults.fault_point(faults.FaultPoint.DECODED)
             found = perceive(raw, self.desk.toolbox, self.desk.settings.watch)
-            self._ready[clip] = replace(found, percept=self._beside.added_to(found.percept))
-            self._took[clip] = time.monotonic() - start
+            self._keep(clip, found, time.monotonic() - start)
             faults.fault_point(faults.FaultPoint.PERCEIVED)
+
+    def order(self, clip: int, threads: int) -> Order:
+        """The clip as a worker elsewhere is told to perceive it, its models in ``threads``."""
+        desk = self.desk
+        path = self.path.absolute()
+        return Order(path, self._info, clip, desk.toolbox, desk.settings.watch, threads)
+
+    def take(self, delivery: Delivery) -> None:
+        """Keep what a worker perceived until it is remembered."""
+        found = delivery.perceived
+        self._keep(found.percept.clip.index, found, delivery.seconds)
+
+    def _keep(self, clip: int, found: Perceived, seconds: float) -> None:
+        self._took[clip] = seconds
+        self._ready[clip] = replace(found, percept=self._beside.added_to(found.percept))
 
     @stage("remember")
     def remember(self, clip: int) -> None:
@@ -203,18 +222,6 @@ class Watching:
             found = [row.error for row in clip_rows.clips_of(session, self.video.id)]
         return found[clip] or "no reason is known"
 
-    def _read(self, clip: int) -> RawClip:
-        """The decoded clip; reading goes on where it was, or starts at ``clip``."""
-        if self._raw is not None and self._raw.clip.index == clip:
-            return self._raw
-        follows = self._raw is not None and self._raw.clip.index + 1 == clip
-        if self._reader is None or not follows:
-            self._reader = read_clips(self.path, self._info, self.desk.settings.watch, clip)
-        self._raw = next(self._reader, None)
-        if self._raw is None or self._raw.clip.index != clip:
-            raise MediaError(f"clip {clip} of {self.path} cannot be read: has the file changed?")
-        return self._raw
-
 
 @contextmanager
 def open_video(
@@ -237,12 +244,13 @@ def open_video(
 
     Raises:
         MediaError: the file is empty, damaged, or holds neither video nor audio; no row is left.
-        InputError: another process is watching it, it was begun in clips of another length or
-            with other subtitles, or a file of subtitles cannot be read.
+        Busy: another process is watching it.
+        InputError: it was begun in clips of another length or with other subtitles, or a file of
+            subtitles cannot be read.
     """
     info = probe(path)
     name = video_id(path)
-    with _alone(desk.home, name, path.stem):
+    with _alone(desk.home, name, path.stem), _claimed(desk.store, name, path.stem):
         with desk.store.begin() as session:
             known = video_rows.known_video(session, name)
             left = clip_rows.next_clips(session, name, again=again)
@@ -286,19 +294,21 @@ def _models(profile: Profile) -> dict[str, str]:
     return used | {"images": name_of(profile.images_folder) if profile.images_folder else NO_MODEL}
 
 
-def is_watched(home: Home, video: str) -> bool:
-    """Whether some process watches a video of this data directory; False where none can tell.
+def is_watched(store: Store, video: str) -> bool:
+    """Whether some process watches a video, on this machine or another.
 
     The lock is only looked at: whoever is about to begin finds it free.
     """
-    return is_locked(_lock_of(home, video))
+    return video in watched_now(store)
 
 
-def watched_now(home: Home) -> frozenset[str]:
-    """The ids of the videos of this data directory that some process watches."""
+def watched_now(store: Store) -> frozenset[str]:
+    """The ids of the videos that some process watches, on this machine or another."""
     locked = _locked()
-    found = (path for path in home.run.glob("watch-*.lock") if _inode(path) in locked)
-    return frozenset(path.stem.removeprefix("watch-") for path in found)
+    found = (path for path in store.home.run.glob("watch-*.lock") if _inode(path) in locked)
+    here = frozenset(path.stem.removeprefix("watch-") for path in found)
+    with store.begin() as session:
+        return here | claimed_videos(session)
 
 
 def is_locked(path: Path) -> bool:
@@ -332,7 +342,14 @@ def _alone(home: Home, video: str, title: str) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as exc:
-            raise InputError(
-                f"{title} is being watched by another homer: wait until it is done"
-            ) from exc
+            raise Busy(_BUSY.format(title)) from exc
+        yield
+
+
+@contextmanager
+def _claimed(store: Store, video: str, title: str) -> Iterator[None]:
+    """The same for all machines that use the database."""
+    with claim_video(store, video) as taken:
+        if not taken:
+            raise Busy(_BUSY.format(title))
         yield

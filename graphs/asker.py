@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, cast
 
@@ -68,6 +68,7 @@ class Asker:
         toolbox: the models of a profile.
         desks: what a run works with; the default is what the profile names.
         settings: other than the profile's, for runs that have none on record.
+        attended: somebody waits for the answers, so that what nobody waits for stands back.
     """
 
     def __init__(
@@ -76,10 +77,13 @@ class Asker:
         toolbox: Toolbox,
         desks: Desks | None = None,
         settings: AskSettings | None = None,
+        *,
+        attended: bool = True,
     ) -> None:
         from graphs.desks import ProfileDesks
 
         self._store = store
+        self._turn = store.turns.person if attended else nullcontext
         self._profile = toolbox.profile
         self._settings = settings or self._profile.settings.ask
         self._desks = desks or ProfileDesks(store, toolbox, self._settings)
@@ -291,7 +295,7 @@ class Asker:
         config = _config(desk.recorder.trajectory) | RunnableConfig(recursion_limit=limit)
         desk.recorder.hold = self._checkpoints.hold
         try:
-            with self._store.failures_told():
+            with self._turn(), self._store.failures_told():
                 begin = None if saved else state
                 self._graph.invoke(begin, config, context=desk, durability="sync")
         except KeyboardInterrupt as error:

@@ -198,10 +198,15 @@ def _media_of(path: Path) -> Iterator[Path]:
     if not path.is_dir():
         yield path
         return
-    files = sorted(file for file in path.rglob("*") if _is_media(file))
+    files = media_in(path)
     if not files:
         raise MediaError(f"{path}: no video or audio files in this folder")
     yield from files
+
+
+def media_in(folder: Path) -> list[Path]:
+    """The media files of a folder, at any depth, in order; hidden ones are left out."""
+    return sorted(file for file in folder.rglob("*") if _is_media(file))
 
 
 def _is_media(file: Path) -> bool:

@@ -21,6 +21,7 @@ from store.failures import explain, is_failure
 from store.home import Home
 from store.migrations import migrate, require_current
 from store.queries.blobs import library_of
+from store.turns import Turns
 from store.urls import libpq_url, parse_url, shown
 
 
@@ -50,6 +51,11 @@ class Store:
         """This database's blobs, in a folder of their own in the data directory."""
         with self.begin() as session:
             return BlobStore(str(self.home.blobs / library_of(session)))
+
+    @cached_property
+    def turns(self) -> Turns:
+        """Whose turn it is in this database."""
+        return Turns(self.psycopg_url)
 
     @contextmanager
     def begin(self, *, snapshot: bool = False) -> Iterator[Session]:
@@ -87,6 +93,8 @@ class Store:
     def close(self) -> None:
         """Gives the connections back. The embedded server goes on, for the next command."""
         self._engine.dispose()
+        if "turns" in self.__dict__:
+            self.turns.close()
 
     def __enter__(self) -> Self:
         return self

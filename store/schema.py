@@ -37,6 +37,7 @@ from store.asked_tables import (
 )
 from store.eval_tables import EvalBatchRow, EvalResultRow, EvalRunRow
 from store.tables import Base, now, pk, ref, video
+from store.taken_tables import TakenRow
 
 __all__ = [
     "Base",
@@ -70,6 +71,7 @@ __all__ = [
     "SegmentRow",
     "SightingRow",
     "SkillRow",
+    "TakenRow",
     "TrajectoryEventRow",
     "TrajectoryRow",
     "TrajectoryVideoRow",

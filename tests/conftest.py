@@ -24,7 +24,7 @@ from store.home import Home
 from store.migrations import migrate
 from store.postmaster import PORT
 from store.urls import parse_url
-from tests.support.scratch import scratch
+from tests.support.scratch import MEMORY, has_room, scratch
 
 if TYPE_CHECKING:
     from models.toolbox import Toolbox
@@ -42,6 +42,9 @@ settings.register_profile("explore", settings.get_profile("homer"), derandomize=
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "homer"))
 
 _numbers = itertools.count()
+
+if has_room():
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A run in the background: the commands that tests start must still hear Ctrl-C.

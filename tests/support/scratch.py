@@ -1,4 +1,4 @@
-"""A folder in memory for databases of tests, where the machine has room for it."""
+"""Folders in memory for the databases and files of tests, where the machine has room."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def scratch(memory: Path = MEMORY, room: int = ROOM) -> Iterator[Path]:
 
     Folders that killed runs left in memory go first.
     """
-    fast = _has_room(memory, room)
+    fast = has_room(memory, room)
     if fast:
         for left in memory.glob(f"{_NAME}*"):
             if not Path("/proc", left.name.split("-")[2]).exists():
@@ -32,5 +32,6 @@ def scratch(memory: Path = MEMORY, room: int = ROOM) -> Iterator[Path]:
         shutil.rmtree(made, ignore_errors=True)
 
 
-def _has_room(memory: Path, room: int) -> bool:
+def has_room(memory: Path = MEMORY, room: int = ROOM) -> bool:
+    """Whether a folder in memory can be used."""
     return os.access(memory, os.W_OK) and shutil.disk_usage(memory).free >= room

@@ -22,7 +22,10 @@ def test_nothing_is_sent_out(tmp_path: Path) -> None:
 
 
 def test_everything_prefect_keeps_is_in_the_data_directory(tmp_path: Path) -> None:
-    assert environment(Home(tmp_path))["PREFECT_HOME"] == str(tmp_path / "prefect")
+    made = environment(Home(tmp_path))
+    assert made["PREFECT_HOME"] == str(tmp_path / "prefect")
+    # Else the server would put its pages together among the installed packages.
+    assert made["PREFECT_SERVER_UI_STATIC_DIRECTORY"] == str(tmp_path / "prefect" / "ui")
 
 
 def test_prefect_knows_every_setting_that_is_made(tmp_path: Path) -> None:
@@ -84,3 +87,16 @@ def test_the_app_runs_with_this_python_and_port(tmp_path: Path) -> None:
         "--port",
         "77",
     ]
+
+
+def test_the_scheduler_can_insert_its_runs() -> None:
+    """A run names its state, which SQLAlchemy refuses unless it is told to pass it over."""
+    from prefect.server.database.orm_models import FlowRun
+    from sqlalchemy.orm.bulk_persistence import _expand_other_attrs
+
+    from flows.prefect_server import pass_over_state
+
+    pass_over_state()
+    row = {"name": "a", "state": {"type": "SCHEDULED"}}
+    _expand_other_attrs(FlowRun.__mapper__, [row])
+    assert row["name"] == "a"

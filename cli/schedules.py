@@ -1,0 +1,201 @@
+"""``homer schedule``: what is done by itself, when, and whether it is on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cli.console import clean, note, say, say_json, say_table, short
+from cli.options import Json
+
+if TYPE_CHECKING:
+    from flows.schedules.book import Book, Entry
+
+GUIDE = """Show and change what Homer does by itself while `homer up` runs.
+
+Nothing is done unless asked for, but a check of what is in memory every night. A schedule is a
+deployment of Prefect's: paused here, in the app or on Prefect's pages is the same.
+
+Examples:  homer schedule   homer schedule set watch folder=~/Videos   homer schedule pause watch
+"""
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The schedule's name.")]
+
+
+@contextmanager
+def _book() -> Iterator[Book]:
+    from flows.schedules.door import open_book
+    from store.home import Home
+
+    with open_book(Home.default().make()) as book:
+        yield book
+
+
+def list_all(json: Json = False) -> None:
+    """List the schedules: when each runs, whether it is on, and how its last run ended.
+
+    Examples:  homer schedule list   homer schedule list --json
+    """
+    with _book() as book:
+        entries = book.entries()
+    if json:
+        return say_json([one.model_dump(mode="json") for one in entries])
+    heads = ("schedule", "kind", "when", "state", "next", "last", "at")
+    say_table(heads, (_row(one) for one in entries))
+    for one in entries:
+        if one.last and one.last.told:
+            say(f"{one.name}: {clean(one.last.told)}")
+    return _remind(entries)
+
+
+def _row(one: Entry) -> tuple[object, ...]:
+    last = one.last
+    ended = (last.state, _clock(last.at)) if last else ("", "")
+    return (one.name, one.kind, one.when, "on" if one.on else "paused", _clock(one.next), *ended)
+
+
+def _clock(at: datetime | None) -> str:
+    return f"{at.astimezone():%Y-%m-%d %H:%M}" if at else ""
+
+
+def _remind(entries: list[Entry]) -> None:
+    from flows.schedules.kinds import KINDS
+    from flows.schedules.worker import ScheduleWorker
+    from store.home import Home
+
+    there = {one.kind for one in entries}
+    for kind in KINDS:
+        if kind.name not in there:
+            note(f"not there yet: {kind.name}, to {kind.does} (homer schedule kinds)")
+    if ScheduleWorker(Home.default()).address() is None:
+        note("nothing carries them out at the moment: homer up")
+
+
+def kinds() -> None:
+    """List the kinds of schedules, and what each can be told.
+
+    Example:  homer schedule kinds
+    """
+    from flows.schedules.kinds import KINDS
+
+    for kind in KINDS:
+        say(f"{kind.name}: {kind.does} (unless told: {kind.when})")
+        for name, field in kind.options.model_fields.items():
+            needed = " (needed)" if field.is_required() else ""
+            say(f"  {name}={needed} {field.description or ''}".rstrip())
+
+
+def put(
+    name: Name,
+    options: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="KEY=VALUE...", help="As `homer schedule kinds` lists them."),
+    ] = None,
+    kind: Annotated[
+        str | None, typer.Option(metavar="KIND", help="What it does; its name's kind by default.")
+    ] = None,
+    when: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WHEN",
+            help="'every 5 minutes', 'daily 03:30', 'sunday 03:30', or a cron line.",
+        ),
+    ] = None,
+    off: Annotated[bool, typer.Option("--off", help="Put it there, but paused.")] = False,
+) -> None:
+    """Make a schedule or change one, and turn it on. What is not told of it stays as it is.
+
+    Examples:  homer schedule set watch folder=~/Videos   homer schedule set backup keep=30
+
+    homer schedule set talks --kind fetch urls=https://example.org/feed right=yes
+    """
+    from flows.schedules.changing import changed
+
+    with _book() as book:
+        one = changed(book.entries(), name, kind, when, options or [], on=not off)
+        book.put(one)
+    say(f"{name}: {one.when}{', paused' if off else ''}")
+
+
+def pause(name: Name) -> None:
+    """Run a schedule no more until it is resumed; a run that has begun goes on.
+
+    Example:  homer schedule pause check
+    """
+    with _book() as book:
+        book.pause(name)
+    note(f"{name} is paused")
+
+
+def resume(name: Name) -> None:
+    """Run a paused schedule again.
+
+    Example:  homer schedule resume check
+    """
+    with _book() as book:
+        book.resume(name)
+    note(f"{name} is on")
+
+
+def run(name: Name) -> None:
+    """Run a schedule once, now, whether it is paused or not; it goes before what is only due.
+
+    Example:  homer schedule run backup
+    """
+    from flows.schedules.worker import ScheduleWorker
+    from store.home import Home
+
+    with _book() as book:
+        found = book.run(name)
+    say(found)
+    if ScheduleWorker(Home.default()).address() is None:
+        note("it begins with `homer up`")
+
+
+def remove(name: Name) -> None:
+    """Take a schedule away.
+
+    Example:  homer schedule remove talks
+    """
+    with _book() as book:
+        book.remove(name)
+    note(f"{name} is gone")
+
+
+def show(name: Name, json: Json = False) -> None:
+    """Show one schedule: what it was told, and how its last run ended.
+
+    Example:  homer schedule show backup
+    """
+    with _book() as book:
+        one = book.entry(name)
+    if json:
+        return say_json(one.model_dump(mode="json"))
+    say(f"{one.name}: {one.kind}, {one.when}, {'on' if one.on else 'paused'}")
+    for key, value in one.options.items():
+        say(f"  {key} = {short(str(value))}")
+    if one.last:
+        say(f"last: {one.last.state} {_clock(one.last.at)} {clean(one.last.told)}".rstrip())
+    return None
+
+
+def _all(context: typer.Context) -> None:
+    """``homer schedule`` alone lists them."""
+    if context.invoked_subcommand is None:
+        list_all()
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the commands of this module."""
+    group = typer.Typer(invoke_without_command=True, rich_markup_mode=None)
+    group.callback()(_all)
+    group.command("list")(list_all)
+    group.command()(kinds)
+    group.command("set", no_args_is_help=True)(put)
+    for command in (show, pause, resume, run, remove):
+        group.command(no_args_is_help=True)(command)
+    app.add_typer(group, name="schedule", help=GUIDE)

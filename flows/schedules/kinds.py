@@ -1,0 +1,195 @@
+"""The kinds of schedules: what each does, what it can be told, and when it runs unless told.
+
+A new kind is a Prefect flow that takes its options as parameters, a model of these options, and a
+line in ``KINDS``. The flow is named by its path and imported only by the process that runs it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Self, get_origin
+
+from pydantic import AfterValidator, Field, PositiveInt, ValidationError, model_validator
+
+from domain.base import Frozen
+from domain.errors import InputError, NotFound
+from domain.schedules import When, parse_when
+
+NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
+
+Place = Annotated[Path, AfterValidator(lambda path: path.expanduser().absolute())]
+"""A path that means the same wherever it is read."""
+
+ProfileName = Annotated[str | None, Field(description="the models; the configured ones")]
+
+
+class NoOptions(Frozen):
+    """There is nothing to tell."""
+
+
+class WatchOptions(Frozen):
+    """What watching a folder can be told."""
+
+    folder: Place = Field(description="it is searched at any depth")
+    stable_s: float = Field(
+        default=10.0, ge=1, le=3600, description="seconds that a file must stay as it is"
+    )
+    profile: ProfileName = None
+
+
+class FetchOptions(Frozen):
+    """What fetching can be told. ``right``: that the user may copy what lies there."""
+
+    urls: tuple[str, ...] = Field(default=(), description="videos, feeds or playlists; repeatable")
+    file: Place | None = Field(default=None, description="a file with an address a line")
+    folder: Place | None = Field(default=None, description="where to put them; the data directory")
+    right: bool = Field(default=False, description="yes: I have the right to copy these")
+    most: PositiveInt = Field(default=10, description="videos of an address in one run")
+    profile: ProfileName = None
+
+    @model_validator(mode="after")
+    def _is_allowed(self) -> Self:
+        if not self.right:
+            raise ValueError("say right=yes where you have the right to copy what lies there")
+        if not self.urls and self.file is None:
+            raise ValueError("name urls=... or file=...")
+        if wrong := [url for url in self.urls if not re.match(r"https?://\S+$", url)]:
+            raise ValueError(f"{wrong[0]!r} is no http or https address")
+        return self
+
+
+class LearnOptions(Frozen):
+    """What learning can be told."""
+
+    answers: PositiveInt = Field(default=64, description="it waits for so many judged answers")
+    profile: ProfileName = None
+
+
+class EvaluateOptions(Frozen):
+    """What evaluating can be told."""
+
+    dataset: str = Field(description="as `homer eval data` lists them")
+    folder: Place = Field(description="where the data set's files are")
+    limit: PositiveInt | None = Field(default=None, description="only the first questions")
+    max_cost: float | None = Field(default=None, ge=0, description="US dollars a run")
+    profile: ProfileName = None
+
+
+class BackupOptions(Frozen):
+    """What backing up can be told."""
+
+    folder: Place | None = Field(default=None, description="backups/ of the data directory")
+    keep: PositiveInt = Field(default=7, description="the latest so many stay")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of schedule. ``on``: it runs without being asked for, since it does no harm."""
+
+    name: str
+    does: str
+    flow: str
+    options: type[Frozen]
+    when: str
+    on: bool = False
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it can run without being told anything."""
+        try:
+            self.options()
+        except ValidationError:
+            return False
+        return True
+
+
+KINDS = (
+    Kind("watch", "watch new files of a folder", "flows.schedules.runs.watch", WatchOptions,
+         "every 5 minutes"),
+    Kind("fetch", "fetch feeds and lists of addresses", "flows.schedules.runs.fetch", FetchOptions,
+         "every 6 hours"),
+    Kind("learn", "learn once a batch of answers is judged", "flows.schedules.runs.learn",
+         LearnOptions, "every hour"),
+    Kind("evaluate", "ask a data set and judge the answers", "evals.nightly.evaluate",
+         EvaluateOptions, "daily 01:30"),
+    Kind("backup", "back the library up, keep the latest", "flows.schedules.runs.backup",
+         BackupOptions, "daily 03:00"),
+    Kind("check", "check every event graph", "flows.schedules.runs.check", NoOptions,
+         "daily 04:00", on=True),
+)  # fmt: skip
+
+
+class Planned(Frozen):
+    """A schedule as somebody wants it; ``options`` are those of its kind, as JSON has them."""
+
+    name: str
+    kind: str
+    when: When
+    on: bool = True
+    options: dict[str, Any] = Field(default={})
+
+
+def kind_named(name: str) -> Kind:
+    """The kind of that name.
+
+    Raises:
+        NotFound: there is none.
+    """
+    found = next((kind for kind in KINDS if kind.name == name), None)
+    if found is None:
+        known = ", ".join(kind.name for kind in KINDS)
+        raise NotFound(f"there is no schedule of the kind {name!r}; known kinds: {known}")
+    return found
+
+
+def planned(name: str, table: Mapping[str, Any]) -> Planned:
+    """A schedule from a table: ``kind`` (else its name), ``when``, ``on``, and the kind's options.
+
+    Raises:
+        InputError: something in it cannot be used; says what.
+        NotFound: there is no such kind.
+    """
+    if not NAME.fullmatch(name):
+        raise InputError(f"{name!r} is no name of a schedule: small letters, digits, - and _")
+    rest = dict(table)
+    kind = kind_named(str(rest.pop("kind", name)))
+    when, on = parse_when(str(rest.pop("when", kind.when))), rest.pop("on", True)
+    if not isinstance(on, bool):
+        raise InputError(f"schedule {name}: on is true or false")
+    try:
+        options = kind.options.model_validate(rest)
+    except ValidationError as error:
+        raise InputError(f"schedule {name}: {_told(error)}") from error
+    told = options.model_dump(mode="json", exclude_none=True)
+    return Planned(name=name, kind=kind.name, when=when, on=on, options=told)
+
+
+def options_from(kind: Kind, pairs: Iterable[str]) -> dict[str, Any]:
+    """Options written as ``key=value``; one that takes several is written several times.
+
+    Raises:
+        InputError: a pair has no ``=``, or is there twice.
+    """
+    found: dict[str, Any] = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals:
+            raise InputError(f"{pair!r}: write options as KEY=VALUE")
+        field = kind.options.model_fields.get(key)
+        if field is not None and get_origin(field.annotation) is tuple:
+            found[key] = [*found.get(key, ()), value]
+        elif key in found:
+            raise InputError(f"{key} is there twice")
+        else:
+            found[key] = value
+    return found
+
+
+def _told(error: ValidationError) -> str:
+    first = error.errors()[0]
+    where = ".".join(map(str, first["loc"]))
+    what = first["msg"].removeprefix("Value error, ")
+    return f"{where}: {what}" if where else what

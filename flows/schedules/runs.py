@@ -1,0 +1,85 @@
+"""The flows that schedules run. What each found is the message of its state on Prefect's pages.
+
+Import this module only after Prefect's environment is set (``flows.server.environment``).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from prefect import flow
+from prefect.client.schemas.objects import State
+from prefect.states import Completed, Failed
+
+from domain.errors import HomerError
+from flows.desk import Desk, open_desk
+from flows.ingest import Silent
+from flows.liveness import claim_run
+from flows.schedules import work
+from flows.schedules.kinds import BackupOptions, FetchOptions, LearnOptions, WatchOptions
+from flows.schedules.work import Told
+
+
+def as_state(job: Callable[[], Told]) -> State[None]:
+    """What a job found as the state of its run; a fault of the input or the machine, in words."""
+    claim_run()
+    try:
+        told = job()
+    except HomerError as error:
+        return Failed(message=str(error))
+    return Completed(message=told.text) if told.ok else Failed(message=told.text)
+
+
+def in_background(job: Callable[[Desk], Told], profile: str | None = None) -> State[None]:
+    """The same for a job at a desk that stands back while somebody waits for something."""
+
+    def opened() -> Told:
+        with open_desk(profile, background=True) as desk:
+            return job(desk)
+
+    return as_state(opened)
+
+
+@flow(name="watch")
+def watch(folder: Path, stable_s: float = 10.0, profile: str | None = None) -> State[None]:
+    """Watch what is new or changed in a folder."""
+    told = WatchOptions(folder=folder, stable_s=stable_s, profile=profile)
+    return in_background(lambda desk: work.watch(desk, told, Silent(), time.sleep), profile)
+
+
+@flow(name="fetch")
+def fetch(
+    urls: tuple[str, ...] = (),
+    file: Path | None = None,
+    folder: Path | None = None,
+    right: bool = False,
+    most: int = 10,
+    profile: str | None = None,
+) -> State[None]:
+    """Fetch what is new at addresses, and watch it."""
+    named: dict[str, Any] = {"urls": urls, "file": file, "folder": folder}
+    told = FetchOptions(**named, right=right, most=most, profile=profile)
+    return in_background(lambda desk: work.fetch(desk, told, Silent()), profile)
+
+
+@flow(name="learn")
+def learn(answers: int = 64, profile: str | None = None) -> State[None]:
+    """Learn from judged answers once there are enough."""
+    return in_background(lambda desk: work.learn(desk, LearnOptions(answers=answers)), profile)
+
+
+@flow(name="backup")
+def backup(folder: Path | None = None, keep: int = 7) -> State[None]:
+    """Back the library up, and keep the latest."""
+    told = BackupOptions(folder=folder, keep=keep)
+    return in_background(lambda desk: work.backup(desk, told, datetime.now()))
+
+
+@flow(name="check")
+def check() -> State[None]:
+    """Check the event graph of every video."""
+    return in_background(work.check)

@@ -1,0 +1,136 @@
+"""What schedules do, without Prefect: each gives in words what it found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from domain.errors import InputError
+from flows.desk import Desk
+from flows.files import Outcome
+from flows.learning import learn_all
+from flows.schedules.backups import back_up_into
+from flows.schedules.fetching import fetch_all, fetcher
+from flows.schedules.folder import stand_of, watch_folder, watch_once
+from flows.schedules.kinds import BackupOptions, FetchOptions, LearnOptions, WatchOptions
+from flows.steps import Listener
+from memory.library import check_video, list_library
+from skills.learn import waiting
+
+NAMED = 5
+"""How many troubles are named in one line."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a job found; ``ok``: nobody need look."""
+
+    text: str
+    ok: bool = True
+
+
+class Unseen:
+    """Nobody looks how far the work is."""
+
+    def start(self, label: str, total: int, done: int = 0) -> None:
+        """Says nothing."""
+
+    def step(self, steps: int = 1) -> None:
+        """Says nothing."""
+
+
+def watch(
+    desk: Desk, options: WatchOptions, listener: Listener, wait: Callable[[float], None]
+) -> Told:
+    """Watch what is new or changed in a folder.
+
+    Raises:
+        InputError: the folder is not there.
+        SetupError: the database or a model is missing.
+    """
+    return _of(watch_folder(desk, options.folder, options.stable_s, listener, wait))
+
+
+def fetch(desk: Desk, options: FetchOptions, listener: Listener) -> Told:
+    """Fetch what is new at addresses, and watch it.
+
+    Raises:
+        InputError: the list of addresses cannot be read.
+        SetupError: what fetches is not installed, or the database or a model is missing.
+    """
+    folder = options.folder or desk.home.root / "fetched"
+    urls = [*options.urls, *_listed(options.file)]
+    got = fetch_all(desk.store, urls, folder, options.most, fetcher())
+    ready = [found for path in got.files if (found := stand_of(path))]
+    seen = _of(watch_once(desk, ready, listener))
+    text = f"{len(got.files)} fetched; {seen.text}"
+    return Told("; ".join([text, *got.faults[:NAMED]]), seen.ok and not got.faults)
+
+
+def learn(desk: Desk, options: LearnOptions) -> Told:
+    """Learn from judged answers, once there are ``options.answers`` of them."""
+    there = waiting(desk.store)
+    if there < options.answers:
+        return Told(f"{there} of {options.answers} judged answers are there")
+    batches = list(learn_all(desk))
+    written = [one.name for batch in batches for one in batch.written]
+    banned = [name for batch in batches for name in batch.banned]
+    answers = sum(batch.answers for batch in batches)
+    return Told(f"learned from {answers} answers: {len(written)} skills, {len(banned)} banned")
+
+
+def backup(desk: Desk, options: BackupOptions, now: datetime) -> Told:
+    """Back the library up, and keep the latest.
+
+    Raises:
+        InputError: the folder cannot be made or written.
+        DatabaseError: the database is gone.
+    """
+    folder = options.folder or desk.home.root / "backups"
+    out, gone = back_up_into(desk.store, folder, options.keep, now, Unseen())
+    size = out.stat().st_size / 1e6
+    return Told(f"{out}: {size:.1f} MB" + (f"; {len(gone)} old ones removed" if gone else ""))
+
+
+def check(desk: Desk) -> Told:
+    """Check the event graph of every video."""
+    checked = [check_video(desk.store, one.id) for one in list_library(desk.store)]
+    bad = [one for one in checked if one.findings]
+    if not bad:
+        return Told(f"{len(checked)} videos are consistent")
+    found = [f"{one.title}: {len(one.findings)} findings" for one in bad]
+    return Told(f"{_named(found)}; `homer check VIDEO` shows them", ok=False)
+
+
+def _of(outcomes: Iterable[Outcome]) -> Told:
+    """What became of files in a line; a file that cannot be watched is named."""
+    every = list(outcomes)
+    fresh = sum(1 for one in every if one.watched and one.watched.fresh)
+    bad = [str(one.error) for one in every if one.error is not None]
+    left = [f"{one.path}: clips are left" for one in every if one.watched and one.watched.failed]
+    if not every:
+        return Told("nothing new")
+    text = f"{fresh} watched, {len(every) - fresh - len(bad)} known already"
+    return Told("; ".join(filter(None, [text, _named([*bad, *left])])), ok=not bad and not left)
+
+
+def _named(troubles: list[str]) -> str:
+    more = f" and {len(troubles) - NAMED} more" if len(troubles) > NAMED else ""
+    return "; ".join(troubles[:NAMED]) + more
+
+
+def _listed(file: Path | None) -> list[str]:
+    """The addresses of a file, one a line; ``#`` begins a remark.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    if file is None:
+        return []
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeError) as error:
+        raise InputError(f"{file} cannot be read: {error}") from error
+    return [line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#")]

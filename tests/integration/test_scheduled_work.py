@@ -1,0 +1,191 @@
+"""What schedules do beside watching a folder: fetch, back up, check, learn, and what they tell."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import select
+
+from domain.errors import InputError, SetupError
+from domain.skills import Judged
+from flows.desk import Desk
+from flows.ingest import Silent
+from flows.schedules import fetching, work
+from flows.schedules.backups import FORM, drop_old
+from flows.schedules.fetching import Archive, Known, fetch_all, fetcher
+from flows.schedules.kinds import BackupOptions, FetchOptions, LearnOptions
+from skills.learn import judge
+from store.database import Store
+from store.restore import check_archive
+from store.schema import EdgeRow, SegmentRow, TakenRow
+from tests.support.asking import WordToolbox, remember_party
+from tests.support.library import Quiet
+from tests.support.media import make_video
+
+DAY = datetime(2031, 5, 7, 3, 0, 0)
+
+
+@pytest.fixture
+def desk(store: Store) -> Desk:
+    toolbox: Any = WordToolbox()
+    return Desk(store.home, store, toolbox.profile, toolbox, background=True)
+
+
+def test_the_latest_back_ups_stay_and_nothing_of_anybody_elses_goes(
+    desk: Desk, tmp_path: Path
+) -> None:
+    folder = tmp_path / "kept"
+    options = BackupOptions(folder=folder, keep=2)
+    for day in range(3):
+        told = work.backup(desk, options, DAY + timedelta(days=day))
+    (folder / "holiday.homer").write_text("mine")
+    (folder / "homer-20310507-030000.homer.txt").write_text("mine")
+    assert "1 old ones removed" in told.text
+    ours = sorted(folder.glob("homer-????????-??????.homer"))
+    assert [path.name for path in ours] == [
+        "homer-20310508-030000.homer",
+        "homer-20310509-030000.homer",
+    ]
+    assert check_archive(ours[-1], Quiet()).rows("videos") == 0
+    drop_old(folder, 1)
+    assert len(list(folder.iterdir())) == 3
+
+
+def test_a_back_up_that_fails_removes_none(desk: Desk, tmp_path: Path) -> None:
+    old = [tmp_path / (DAY - timedelta(days=day)).strftime(FORM) for day in range(3)]
+    for path in old:
+        path.write_text("a back-up")
+    with pytest.raises(InputError):
+        work.backup(desk, BackupOptions(folder=tmp_path, keep=1), DAY)
+    assert all(path.exists() for path in old)
+
+
+def test_a_back_up_lies_in_the_data_directory_unless_told(desk: Desk) -> None:
+    work.backup(desk, BackupOptions(), DAY)
+    assert [path.name for path in (desk.home.root / "backups").iterdir()] == [DAY.strftime(FORM)]
+
+
+def test_the_check_tells_which_video_does_not_hold_together(desk: Desk) -> None:
+    remember_party(desk.store)
+    before = work.check(desk)
+    assert before.text.endswith("videos are consistent") or "findings" in before.text
+    with desk.store.begin() as session:
+        session.query(EdgeRow).delete()
+        session.query(SegmentRow).delete()
+    told = work.check(desk)
+    assert not told.ok
+    assert "findings; `homer check VIDEO` shows them" in told.text
+
+
+def test_learning_waits_for_enough_judged_answers(desk: Desk) -> None:
+    from domain.asking import Question
+    from graphs.asker import Asker
+    from tests.support.asking import PARTY
+
+    remember_party(desk.store)
+    options = LearnOptions(answers=1)
+    assert work.learn(desk, options).text == "0 of 1 judged answers are there"
+    with Asker(desk.store, desk.toolbox) as asker:
+        asked = asker.ask(Question(text="Who opens the gate?", videos=(PARTY,)))
+    judge(desk.store, Judged(trajectory=asked.trajectory_id, question_type="who", right=True))
+    assert work.learn(desk, options).text == "learned from 1 answers: 0 skills, 0 banned"
+    assert work.learn(desk, options).text == "0 of 1 judged answers are there"
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[tuple[Path, str]]:
+    """A folder that a server on this machine gives out, and its address."""
+    folder = tmp_path / "site"
+    folder.mkdir()
+
+    class Handler(SimpleHTTPRequestHandler):
+        def log_message(self, *_args: object) -> None:
+            """Is quiet."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(folder)))
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield folder, f"http://127.0.0.1:{server.server_address[1]}"
+    server.shutdown()
+    server.server_close()
+
+
+def test_what_is_new_in_a_feed_is_fetched_once(
+    desk: Desk, site: tuple[Path, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("yt_dlp")
+    monkeypatch.setenv("no_proxy", "*")
+    folder, url = site
+    talk = make_video(folder / "talk.mp4", seconds=1.0)
+    item = '<item><title>{0}</title><link>{1}/{0}.mp4</link><enclosure url="{1}/{0}.mp4"/></item>'
+    feed = '<?xml version="1.0"?><rss version="2.0"><channel><title>f</title>{}</channel></rss>'
+    (folder / "feed.xml").write_text(feed.format(item.format("talk", url)))
+    into = tmp_path / "fetched"
+
+    def fetch() -> fetching.Fetched:
+        urls = [f"{url}/feed.xml", f"{url}/gone.mp4"]
+        return fetch_all(desk.store, urls, into, 10, fetcher())
+
+    first = fetch()
+    assert [path.read_bytes() for path in first.files] == [talk.read_bytes()]
+    assert first.files[0].parent == into
+    assert len(first.faults) == 1
+    assert "gone.mp4 cannot be fetched" in first.faults[0]
+    assert fetch().files == ()
+    first.files[0].unlink()
+    assert fetch().files == ()
+
+
+def test_fetching_without_the_extra_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("models.extras.find_spec", lambda _name: None)
+    with pytest.raises(SetupError, match=r"fetching needs yt-dlp: .*pip install .* yt-dlp"):
+        fetcher()
+
+
+def test_addresses_are_read_from_a_file_and_what_comes_is_watched(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    named = tmp_path / "urls.txt"
+    named.write_text("# talks\nhttps://a.example/1\n\n  https://a.example/2\n")
+    asked: list[str] = []
+
+    def get(url: str, folder: Path, most: int, known: Known) -> list[Path]:
+        asked.append(url)
+        assert most == 3
+        if url in known:
+            return []
+        known.add(url)
+        (folder / "bad.mp4").write_text("no video")
+        return [folder / "bad.mp4"]
+
+    monkeypatch.setattr(work, "fetcher", lambda: get)
+    options = FetchOptions(file=named, right=True, most=3, urls=("https://b.example/0",))
+    told = work.fetch(desk, options, Silent())
+    assert asked == ["https://b.example/0", "https://a.example/1", "https://a.example/2"]
+    assert not told.ok
+    assert told.text.startswith("3 fetched; 0 watched")
+    assert "bad.mp4: not a video" in told.text
+    assert work.fetch(desk, options, Silent()) == work.Told("0 fetched; nothing new")
+
+
+def test_a_list_that_is_not_there_is_said(desk: Desk, tmp_path: Path) -> None:
+    options = FetchOptions(file=tmp_path / "none.txt", right=True)
+    with pytest.raises(InputError, match=r"none\.txt cannot be read"):
+        work.fetch(desk, options, Silent())
+
+
+def test_what_was_fetched_is_known_by_digest_only(desk: Desk) -> None:
+    known = Archive(desk.store)
+    assert "youtube secret" not in known
+    known.add("youtube secret")
+    assert "youtube secret" in known
+    with desk.store.begin() as session:
+        (row,) = session.scalars(select(TakenRow))
+    assert "secret" not in f"{row.key} {row.told}"

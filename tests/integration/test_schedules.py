@@ -1,0 +1,231 @@
+"""Schedules on a real Prefect server: put there, changed, paused, and carried out by a worker."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from domain.errors import InputError, NotFound, SetupError
+from flows.reporting import reporting
+from flows.schedules import worker
+from flows.schedules.book import Book, Entry
+from flows.schedules.declared import declared
+from flows.schedules.door import open_book, start_schedules
+from flows.schedules.kinds import planned
+from flows.schedules.worker import POOL, ScheduleWorker
+from flows.server import PrefectServer
+from store.embedded import EmbeddedPostgres
+from store.home import Home
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
+    """A data directory whose server, worker and database are stopped in the end."""
+    home = Home(tmp_path_factory.mktemp("schedules")).make()
+    yield home
+    ScheduleWorker(home).stop()
+    PrefectServer(home).stop()
+    EmbeddedPostgres(home).stop(fast=False)
+
+
+@pytest.fixture(scope="module")
+def api(place: Home) -> str:
+    return f"{PrefectServer(place).start()}/api"
+
+
+@pytest.fixture
+def config(place: Home) -> Iterator[Path]:
+    yield place.config
+    place.config.unlink(missing_ok=True)
+
+
+@pytest.fixture
+def book(place: Home, api: str) -> Iterator[Book]:
+    """The schedules as they are at first."""
+    with open_book(place, api) as found:
+        yield found
+        for one in found.entries():
+            found._client.delete_deployment(found._named(one.name).id)
+
+
+def entry(book: Book, name: str) -> Entry:
+    return book.entry(name)
+
+
+def eventually(look: Callable[[], Any], good: Callable[[Any], bool], seconds: float = 90) -> Any:
+    until = time.monotonic() + seconds
+    while not good(found := look()):
+        assert time.monotonic() < until, found
+        time.sleep(0.3)
+    return found
+
+
+def test_at_first_only_the_check_is_on(book: Book) -> None:
+    assert {one.name: one.on for one in book.entries()} == {
+        "backup": False,
+        "check": True,
+        "learn": False,
+    }
+
+
+def test_a_schedule_is_changed_paused_and_taken_away(book: Book) -> None:
+    folder = {"folder": "/videos", "when": "every 5 minutes"}
+    book.put(planned("watch", folder))
+    first = entry(book, "watch")
+    assert (first.when, first.on, first.options["folder"]) == ("every 5 minutes", True, "/videos")
+    book.pause("watch")
+    assert not entry(book, "watch").on
+    book.resume("watch")
+    book.put(planned("watch", {**folder, "when": "daily 02:30", "stable_s": 60}))
+    changed = entry(book, "watch")
+    assert (changed.when, changed.on, changed.options["stable_s"]) == ("daily 02:30", True, 60)
+    book.put(planned("watch", {"kind": "check"}))
+    assert entry(book, "watch").kind == "check"
+    book.remove("watch")
+    with pytest.raises(NotFound, match="there are: backup, check, learn"):
+        book.pause("watch")
+
+
+def test_what_is_always_there_can_only_be_paused(book: Book) -> None:
+    with pytest.raises(InputError, match="homer schedule pause check"):
+        book.remove("check")
+
+
+def test_a_cron_line_that_says_no_time_changes_nothing(book: Book) -> None:
+    with pytest.raises(InputError, match="is no cron line"):
+        book.put(planned("backup", {"when": "61 * * * *"}))
+    assert entry(book, "backup").when == "daily 03:00"
+
+
+def test_the_file_says_what_people_do_not_change_later(book: Book, config: Path) -> None:
+    def begin(text: str) -> None:
+        config.write_text(text)
+        book.begin(declared(config))
+
+    begin("[schedules.backup]\nkeep = 3\n[schedules.late]\nkind = 'check'\n")
+    assert entry(book, "backup").options == {"keep": 3}
+    assert entry(book, "late").declared
+    book.pause("backup")
+    book.put(planned("late", {"kind": "check", "when": "every 2 hours"}))
+    begin("# the same\n[schedules.late]\nkind = 'check'\n[schedules.backup]\nkeep = 3\n")
+    assert not entry(book, "backup").on
+    assert entry(book, "late").when == "every 2 hours"
+    begin("[schedules.backup]\nkeep = 4\n")
+    backup = entry(book, "backup")
+    assert (backup.on, backup.options) == (True, {"keep": 4})
+    with pytest.raises(NotFound):
+        entry(book, "late")
+    begin("")
+    assert not entry(book, "backup").declared
+
+
+def test_prefects_scheduler_plans_runs_and_missed_ones_are_made_up_for_once(
+    book: Book, place: Home, api: str
+) -> None:
+    book.put(planned("check", {"when": "every 10 seconds"}))
+    soon = eventually(lambda: entry(book, "check").next, bool)
+    assert soon < datetime.now(UTC) + timedelta(seconds=15)
+    later = datetime.now(UTC) + timedelta(minutes=3)
+    assert book.skip_missed(later) >= 5
+    assert book.skip_missed(later) == 0
+
+
+def test_a_run_whose_process_was_killed_is_marked_and_one_that_lives_is_not(
+    place: Home, api: str
+) -> None:
+    from prefect.client.orchestration import get_client
+    from prefect.states import Pending, Running
+
+    from flows.learn import learn
+    from flows.liveness import BEGINS_WITHIN, mark_gone
+
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    with reporting(place, api), get_client(sync_client=True) as client:
+
+        def run_in(process: str) -> UUID:
+            run = client.create_flow_run(learn, parameters={"batch": 1}, state=Running())
+            client.update_flow_run(run.id, infrastructure_pid=process)
+            return run.id
+
+        gone = run_in(f"{socket.gethostname()}:{dead.pid}")
+        runs_on = [run_in(f"{socket.gethostname()}:{os.getpid()}"), run_in("elsewhere:1")]
+        waits = client.create_flow_run(learn, parameters={"batch": 1}, state=Pending()).id
+        assert mark_gone() == [gone]
+        state = client.read_flow_run(gone).state
+        assert state is not None
+        assert (state.name, state.message) == ("Crashed", "its process is gone")
+        assert mark_gone(datetime.now(UTC) + BEGINS_WITHIN * 2) == [waits]
+        assert {client.read_flow_run(one).state_name for one in runs_on} == {"Running"}
+        for one in runs_on:
+            client.delete_flow_run(one)
+
+
+def test_the_worker_carries_out_what_a_person_asks_for(
+    place: Home, api: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HOMER_DATABASE_URL", raising=False)
+    monkeypatch.setattr(worker, "LOOKS_EVERY_S", 1)
+    start_schedules(place, api)
+    with open_book(place, api, look=True) as book:
+        book.pause("check")
+        run = book.run("check")
+        ended = eventually(
+            lambda: entry(book, "check").last,
+            lambda found: found and found.id == run and found.state != "Running",
+        )
+        assert (ended.state, ended.told) == ("Completed", "0 videos are consistent")
+        process = book._client.read_flow_run(UUID(run)).infrastructure_pid or ""
+        assert process.startswith(f"{socket.gethostname()}:")
+    assert ScheduleWorker(place).stop()
+    assert ScheduleWorker(place).address() is None
+
+
+def test_the_commands_list_set_and_pause(place: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    from typer.testing import CliRunner
+
+    from cli.main import app
+
+    monkeypatch.setenv("HOMER_HOME", str(place.root))
+    monkeypatch.delenv("PREFECT_API_URL", raising=False)
+
+    def homer(*words: str) -> str:
+        done = CliRunner().invoke(app, ["schedule", *words])
+        assert done.exit_code == 0, done.output
+        return done.output
+
+    assert homer("set", "talks", "--kind", "watch", "folder=/talks", "--when", "every hour") == (
+        "talks: every hour\n"
+    )
+    assert "talks is paused" in homer("pause", "talks")
+    (told,) = [one for one in json.loads(homer("list", "--json")) if one["name"] == "talks"]
+    assert (told["on"], told["options"]["folder"]) == (False, "/talks")
+    listed = homer("list")
+    assert "nothing carries them out at the moment: homer up" in listed
+    assert "not there yet: fetch" in listed
+    wrong = CliRunner().invoke(app, ["schedule", "pause", "tales"])
+    assert wrong.exit_code == 2
+
+
+def test_a_server_that_is_away_is_told_in_one_line(place: Home) -> None:
+    with (
+        pytest.raises(SetupError, match="Prefect's server cannot be reached"),
+        open_book(place, "http://127.0.0.1:9/api") as book,
+    ):
+        book.entries()
+
+
+def test_the_pool_is_made_once(book: Book) -> None:
+    book.begin({})
+    assert book._client.read_work_pool(POOL).concurrency_limit == 2

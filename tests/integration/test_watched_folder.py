@@ -1,0 +1,194 @@
+"""Watching a folder: what is taken and when, what is told, and that nothing is done twice."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from domain.errors import InputError, ModelError
+from flows.desk import Desk
+from flows.ingest import Silent
+from flows.schedules.folder import settled, stand_of, stands
+from flows.schedules.kinds import WatchOptions
+from flows.schedules.work import Told, watch
+from flows.watching import open_video
+from models.toolbox import Toolbox
+from perception.perceive import perceive
+from store.database import Store
+from store.home import Home
+from store.queries.taken import refused
+from store.queries.videos import list_videos
+from tests.support.media import make_video
+
+Look = Callable[..., Told]
+
+
+@pytest.fixture
+def desk(home: Home, store: Store, toolbox: Toolbox, monkeypatch: pytest.MonkeyPatch) -> Desk:
+    """A desk that watches without a server, in clips of two seconds."""
+    monkeypatch.setattr("flows.files.connect", lambda *_: None)
+    small = {"clip_ms": 2000, "sample_fps": 2.0, "keyframes": 1}
+    watch = toolbox.profile.settings.watch.model_copy(update=small)
+    settings = toolbox.profile.settings.model_copy(update={"watch": watch})
+    profile = toolbox.profile.model_copy(update={"settings": settings})
+    return Desk(home, store, profile, toolbox, background=True)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    found = tmp_path / "videos"
+    found.mkdir()
+    return found
+
+
+@pytest.fixture
+def look(desk: Desk, folder: Path) -> Look:
+    """One run of the schedule; ``meanwhile`` happens while it waits."""
+
+    def run(meanwhile: Callable[[], object] = lambda: None) -> Told:
+        options = WatchOptions(folder=folder, stable_s=5)
+
+        def wait(_seconds: float) -> None:
+            meanwhile()
+
+        return watch(desk, options, Silent(), wait)
+
+    return run
+
+
+def titles(desk: Desk) -> list[str]:
+    with desk.store.begin() as session:
+        return sorted(video.title for video in list_videos(session))
+
+
+def short(path: Path, seconds: float = 1.0) -> Path:
+    """A file that is quickly watched."""
+    return make_video(path, seconds=seconds)
+
+
+def test_a_file_that_is_still_being_copied_is_taken_once_it_is_whole(
+    desk: Desk, folder: Path, look: Look, tmp_path: Path
+) -> None:
+    data = short(tmp_path / "whole.mp4").read_bytes()
+    path = folder / "talk.mp4"
+    path.write_bytes(data[:1000])
+    assert look(lambda: path.write_bytes(data[:2000])) == Told("nothing new")
+    path.write_bytes(data)
+    assert look() == Told("1 watched, 0 known already")
+    assert look() == Told("nothing new")
+    assert titles(desk) == ["talk"]
+
+
+def test_what_was_dealt_with_is_not_even_waited_for(desk: Desk, folder: Path, look: Look) -> None:
+    short(folder / "talk.mp4")
+    look()
+    assert look(lambda: pytest.fail("it waited")) == Told("nothing new")
+
+
+def test_a_known_file_under_another_name_is_not_watched_again_and_a_gone_one_is_nothing(
+    desk: Desk, folder: Path, look: Look
+) -> None:
+    path = short(folder / "talk.mp4")
+    look()
+    path.rename(folder / "renamed.mp4")
+    assert look() == Told("0 watched, 1 known already")
+    (folder / "renamed.mp4").unlink()
+    assert look() == Told("nothing new")
+    assert titles(desk) == ["talk"]
+
+
+def test_a_changed_file_is_another_video(desk: Desk, folder: Path, look: Look) -> None:
+    path = short(folder / "talk.mp4")
+    look()
+    short(path, seconds=1.5)
+    assert look() == Told("1 watched, 0 known already")
+    assert titles(desk) == ["talk", "talk"]
+
+
+def test_a_bad_file_is_told_once_and_stops_no_other(desk: Desk, folder: Path, look: Look) -> None:
+    (folder / "bad.mp4").write_text("no video")
+    short(folder / "good.mp4")
+    told = look()
+    assert not told.ok
+    assert told.text.startswith("1 watched, 0 known already; ")
+    assert "bad.mp4: not a video" in told.text
+    assert look() == Told("nothing new")
+    with desk.store.begin() as session:
+        assert ["bad.mp4" in one.told for one in refused(session, 9)] == [True]
+    (folder / "bad.mp4").write_text("another one that is no video")
+    assert not look().ok
+
+
+def test_a_video_that_somebody_watches_at_the_moment_is_left_for_the_next_look(
+    desk: Desk, folder: Path, look: Look
+) -> None:
+    path = short(folder / "talk.mp4")
+    with open_video(desk, path):
+        assert "being watched by another" in look().text
+    assert look() == Told("1 watched, 0 known already")
+
+
+def test_a_video_whose_clips_fail_is_tried_again_as_often_as_by_hand(
+    desk: Desk, folder: Path, look: Look, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    short(folder / "talk.mp4")
+    monkeypatch.setattr("flows.steps.BACK_OFF_S", ())
+
+    def never(*_args: object) -> None:
+        raise ModelError("it is away")
+
+    monkeypatch.setattr("flows.watching.perceive", never)
+    tries = [look().text for _ in range(5)]
+    assert ["clips are left" in text for text in tries] == [True, True, True, False, False]
+    assert tries[-1] == "nothing new"
+    monkeypatch.setattr("flows.watching.perceive", perceive)
+
+
+def test_a_file_that_is_deleted_from_memory_is_not_watched_again(
+    desk: Desk, folder: Path, look: Look
+) -> None:
+    from memory.library import delete
+
+    short(folder / "talk.mp4")
+    look()
+    with desk.store.begin() as session:
+        (video,) = list_videos(session)
+    delete(desk.store, video.id)
+    assert look() == Told("nothing new")
+
+
+def test_a_folder_that_is_not_there_is_said(desk: Desk, folder: Path, look: Look) -> None:
+    folder.rmdir()
+    with pytest.raises(InputError, match="is no folder: make it"):
+        look()
+
+
+def test_only_media_that_holds_something_is_looked_at(folder: Path) -> None:
+    (folder / "in").mkdir()
+    for name in ("a.mp4", "in/b.MKV", ".hidden.mp4", "notes.txt", "copy.mp4.part"):
+        (folder / name).write_text("x")
+    (folder / "empty.mp4").touch()
+    assert [stand.path.name for stand in stands(folder)] == ["a.mp4", "b.MKV"]
+
+
+@pytest.mark.parametrize("change", ["size", "time", "gone", "nothing"])
+def test_settled_is_what_did_not_change(tmp_path: Path, change: str) -> None:
+    path = tmp_path / "a.mp4"
+    path.write_text("some")
+    before = stand_of(path)
+    assert before is not None
+
+    def meanwhile(seconds: float) -> None:
+        assert seconds == 3
+        if change == "size":
+            path.write_text("more of it")
+            os.utime(path, ns=(before.changed, before.changed))
+        elif change == "time":
+            os.utime(path, ns=(1, before.changed + 1))
+        elif change == "gone":
+            path.unlink()
+
+    assert settled([before], 3, meanwhile) == ([before] if change == "nothing" else [])

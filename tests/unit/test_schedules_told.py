@@ -1,0 +1,188 @@
+"""Schedules as people tell them, on the command line or in homer.toml: what is taken, what not."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from domain.errors import HomerError, InputError, NotFound, SetupError
+from domain.schedules import When
+from flows.schedules.changing import changed
+from flows.schedules.declared import declared, digest
+from flows.schedules.kinds import KINDS, kind_named, options_from, planned
+
+Before = dict[str, Any]
+
+
+def entry(name: str, kind: str, **options: Any) -> Any:
+    """A schedule as it stands, without Prefect, which is slow to import."""
+
+    class Entry:
+        def __init__(self) -> None:
+            self.name, self.kind, self.options = name, kind, options
+            self.when = "every 7 minutes"
+
+    return Entry()
+
+
+def test_only_what_does_no_harm_runs_unasked() -> None:
+    assert [kind.name for kind in KINDS if kind.on] == ["check"]
+
+
+def test_what_needs_to_be_told_something_is_not_ready() -> None:
+    ready = {kind.name for kind in KINDS if kind.is_ready}
+    assert ready == {"learn", "backup", "check"}
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_the_flow_of_every_kind_is_there_and_takes_its_options(kind: Any) -> None:
+    from inspect import signature
+
+    from prefect.utilities.importtools import import_object
+
+    flow = import_object(kind.flow)
+    assert flow.name == kind.name
+    assert set(signature(flow.fn).parameters) == set(kind.options.model_fields)
+    fields = kind.options.model_fields.values()
+    needed = [field.is_required() for field in fields]
+    takes = [one.default is one.empty for one in signature(flow.fn).parameters.values()]
+    assert takes == needed
+
+
+def test_a_folder_means_the_same_wherever_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    one = planned("watch", {"folder": "videos", "when": "every hour"})
+    assert one.options == {"folder": str(tmp_path / "videos"), "stable_s": 10.0}
+    assert one.when == When(every_s=3600)
+    assert one.on
+
+
+@pytest.mark.parametrize(
+    ("name", "table", "told"),
+    [
+        ("watch", {}, "folder: Field required"),
+        ("watch", {"folder": "x", "colour": "red"}, "colour: Extra inputs are not permitted"),
+        ("watch", {"folder": "x", "stable_s": "soon"}, "stable_s"),
+        ("fetch", {"urls": ["https://example.org/a"]}, "say right=yes"),
+        ("fetch", {"right": True}, "name urls=... or file=..."),
+        ("fetch", {"right": True, "urls": ["file:///etc/passwd"]}, "no http or https address"),
+        ("backup", {"keep": 0}, "keep"),
+        ("backup", {"on": "perhaps"}, "on is true or false"),
+        ("backup", {"when": "soon"}, "says no time"),
+        ("Back up", {}, "is no name of a schedule"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_in_words(name: str, table: Before, told: str) -> None:
+    with pytest.raises(InputError, match=told):
+        planned(name, table)
+
+
+def test_a_kind_that_is_not_there_names_those_that_are() -> None:
+    with pytest.raises(NotFound, match="known kinds: watch, fetch, learn"):
+        planned("talks", {})
+
+
+def test_an_option_that_takes_several_is_written_several_times() -> None:
+    pairs = ["urls=https://a.example/x?a=1", "urls=https://b.example", "right=yes"]
+    told = options_from(kind_named("fetch"), pairs)
+    assert told["urls"] == ["https://a.example/x?a=1", "https://b.example"]
+    assert planned("fetch", told).options["right"] is True
+
+
+@pytest.mark.parametrize("pairs", [["keep"], ["keep=1", "keep=2"]])
+def test_an_option_that_is_no_pair_or_there_twice_is_refused(pairs: list[str]) -> None:
+    with pytest.raises(InputError):
+        options_from(kind_named("backup"), pairs)
+
+
+def test_what_is_not_told_stays_as_it_was() -> None:
+    before = [entry("nightly", "backup", folder="/backups", keep=3)]
+    one = changed(before, "nightly", None, None, ["keep=9"], on=True)
+    assert one.options == {"folder": "/backups", "keep": 9}
+    assert str(one.when) == "every 7 minutes"
+
+
+def test_an_empty_value_takes_an_option_away() -> None:
+    before = [entry("nightly", "backup", folder="/backups", keep=3)]
+    assert changed(before, "nightly", None, None, ["folder="], on=True).options == {"keep": 3}
+
+
+def test_another_kind_begins_anew() -> None:
+    before = [entry("nightly", "backup", folder="/backups", keep=3)]
+    one = changed(before, "nightly", "check", None, [], on=False)
+    assert (one.kind, one.options, str(one.when), one.on) == ("check", {}, "daily 04:00", False)
+
+
+def test_the_file_is_read_with_names_and_kinds(tmp_path: Path) -> None:
+    config = tmp_path / "homer.toml"
+    config.write_text(
+        'profile = "local"\n[schedules.backup]\nwhen = "sunday 02:00"\nkeep = 4\n'
+        '[schedules.talks]\nkind = "watch"\nfolder = "/talks"\non = false\n'
+    )
+    found = declared(config)
+    assert {name: (one.kind, str(one.when), one.on) for name, one in found.items()} == {
+        "backup": ("backup", "sunday 02:00", True),
+        "talks": ("watch", "every 5 minutes", False),
+    }
+
+
+def test_without_a_file_nothing_is_declared(tmp_path: Path) -> None:
+    assert declared(tmp_path / "homer.toml") == {}
+
+
+@pytest.mark.parametrize(
+    "text", ["[schedules", "schedules = 1", "schedules.a = 1", "[schedules.fetch]", "\xff"]
+)
+def test_a_file_that_cannot_be_used_is_named(tmp_path: Path, text: str) -> None:
+    config = tmp_path / "homer.toml"
+    config.write_bytes(text.encode("latin-1"))
+    with pytest.raises(SetupError, match=r"homer\.toml"):
+        declared(config)
+
+
+def test_a_change_in_the_file_is_seen_and_only_that() -> None:
+    one = planned("backup", {"keep": 4})
+    assert digest(one) == digest(planned("backup", {"keep": 4, "when": "daily 03:00"}))
+    assert digest(one) != digest(planned("backup", {"keep": 5}))
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
+    max_leaves=5,
+)
+keys = st.sampled_from(["kind", "when", "on", "folder", "urls", "keep", "right", "x"])
+
+
+@given(st.sampled_from([kind.name for kind in KINDS]), st.dictionaries(keys, json_values))
+def test_no_table_does_harm(name: str, table: Before) -> None:
+    with suppress(HomerError):
+        assert planned(name, table).options is not None
+
+
+def test_prefect_yaml_names_every_flow_and_turns_none_on() -> None:
+    from inspect import signature
+
+    import yaml
+    from prefect.flows import load_flow_from_entrypoint
+
+    root = Path(__file__).parents[2]
+    told = yaml.safe_load((root / "prefect.yaml").read_text())
+    places = {kind.flow.replace(".", "/").rpartition("/")[::2] for kind in KINDS}
+    places.add(("flows/ingest", "ingest"))
+    found = set()
+    for one in told["deployments"]:
+        file, _, name = one["entrypoint"].partition(":")
+        found.add((file.removesuffix(".py"), name))
+        flow: Any = load_flow_from_entrypoint(f"{root / file}:{name}", use_placeholder_flow=False)
+        assert set(one.get("parameters", {})) <= set(signature(flow.fn).parameters)
+        assert not any(schedule["active"] for schedule in one.get("schedules", []))
+        assert one["work_pool"] == {"name": "homer"}
+    assert found == places
