@@ -12,7 +12,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-deps --retries 10
 export PYTHONNOUSERSITE := 1
 
-.PHONY: help setup dev models demo test check chaos storm bench eval-local eval-egolife eval-perception lock clean
+.PHONY: help setup dev models demo test check chaos storm fuzz bench eval-local eval-egolife eval-perception lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -45,6 +45,9 @@ check: .venv/.dev ## ruff, mypy --strict, import-linter
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+
+fuzz: .venv/.dev ## mutated files and replies through every parser, and a table of what became of them
+	@nice $(BIN)/python -m tests.fuzz --cases $(or $(N),10000) --seed $(or $(SEED),1)
 
 bench: dev models ## speed, each thing beside a plain way of doing it
 	@$(BIN)/python -m benchmarks $(if $(OUT),--json $(OUT))

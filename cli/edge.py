@@ -24,7 +24,8 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from domain.errors import HomerError
+from domain.errors import HomerError, InputError
+from flows.logs import log_error
 
 STOPPED = 130
 
@@ -47,11 +48,12 @@ class Edge(TyperGroup):
         except KeyboardInterrupt as stop:
             told, code = str(stop) or "stopped; run the same command to go on", STOPPED
         except HomerError as error:
-            told, code = str(error), _code(error, ctx)
+            told, code = f"{error}{_noted(error)}", _code(error, ctx)
         except Exception as error:
             if is_usage(error):
                 raise
-            told = f"{type(error).__name__}: {_first_line(error)}{_hint(ctx)}"
+            where = _noted(error) or _hint(ctx)
+            told = f"{type(error).__name__}: {_first_line(error)}{where}"
             code = _code(error, ctx)
         typer.echo(f"homer: {told}", err=True)
         raise typer.Exit(code)
@@ -71,6 +73,12 @@ def _code(error: Exception, ctx: Any) -> int:
 
 def _first_line(error: Exception) -> str:
     return next((line for line in str(error).splitlines() if line.strip()), "no message")
+
+
+def _noted(error: Exception) -> str:
+    """Writes the error down, and says where; what was only typed wrong is told in full already."""
+    log = log_error(error)
+    return f" (log: {log})" if log is not None and not isinstance(error, InputError) else ""
 
 
 def _debug(ctx: Any) -> bool:

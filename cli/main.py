@@ -68,13 +68,25 @@ def options(
     debug: Annotated[
         bool, typer.Option("--debug", envvar="HOMER_DEBUG", help="Show where an error came from.")
     ] = False,
+    log_level: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LEVEL",
+            envvar="HOMER_LOG_LEVEL",
+            help="What the log tells: debug, info, warning or error.",
+        ),
+    ] = None,
     version: Annotated[  # noqa: ARG001 - the callback acts on it
         bool,
         typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
     """Options that stand before the command."""
+    from flows.telling import begin_to_tell
+    from store.home import Home
+
     context.obj = {"debug": debug}
+    begin_to_tell(Home.default(), log_level)
 
 
 app.callback(help=GUIDE)(options)

@@ -42,6 +42,7 @@ def checks(home: Home, profile: ProfileModel) -> Iterator[Check]:
     yield _images(profile)
     yield from _chat(profile)
     yield _codecs()
+    yield from _telemetry()
 
 
 def _database(home: Home) -> Check:
@@ -118,6 +119,17 @@ def _codecs() -> Check:
     found = f"FFmpeg in PyAV {av.__version__}"
     fix = f"reinstall av: it lacks {', '.join(missing)}" if missing else ""
     return Check("codecs", not missing, found, fix)
+
+
+def _telemetry() -> Iterator[Check]:
+    """What a collector needs, where the environment names one."""
+    from flows.otel import installed, wanted
+    from models.extras import OTEL
+
+    if wanted("TRACES") or wanted("METRICS"):
+        there = installed()
+        found = "sent to the collector of OTEL_..." if there else "OTEL_... names a collector"
+        yield Check("telemetry", there, found, "" if there else OTEL.hint)
 
 
 FOLDER = "A file of a schedule"

@@ -14,8 +14,10 @@ from typing import Any, cast
 from prefect import flow, tags, task
 from prefect.cache_policies import NO_CACHE
 from prefect.futures import PrefectFuture
+from prefect.runtime import flow_run
 from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
+from domain import observed
 from domain.media import Video
 from domain.settings import Subtitles, WorkSettings
 from flows import at_hand
@@ -24,6 +26,7 @@ from flows.crew import Crew
 from flows.desk import Desk, open_desk
 from flows.liveness import claim_run, mark_gone, mark_killed
 from flows.steps import BACK_OFF_S, Listener, Waitable, watch, worth_retrying
+from flows.telling import begin_to_tell
 from flows.watching import Watched, Watching, open_video
 from perception.worker import Delivery, Order, carry_out
 from store.home import Home
@@ -150,16 +153,18 @@ def ingest(path: str, profile: str | None = None, subtitles: Subtitles | None = 
     """
     claim_run()
     found = at_hand.found()
-    if found is not None:
-        with steps_of(found.work.desk, found.crew) as steps:
-            return watch(found.work, steps, found.listener)
-    with (
-        open_desk(profile) as desk,
-        open_video(desk, Path(path), subtitles=subtitles) as work,
-        Crew(desk.settings.work) as crew,
-        steps_of(desk, crew) as steps,
-    ):
-        return watch(work, steps, Silent())
+    with observed.within(flow_run=str(flow_run.id)):
+        if found is not None:
+            with steps_of(found.work.desk, found.crew) as steps:
+                return watch(found.work, steps, found.listener)
+        begin_to_tell(Home.default())
+        with (
+            open_desk(profile) as desk,
+            open_video(desk, Path(path), subtitles=subtitles) as work,
+            Crew(desk.settings.work) as crew,
+            steps_of(desk, crew) as steps,
+        ):
+            return watch(work, steps, Silent())
 
 
 class Silent:

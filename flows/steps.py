@@ -6,14 +6,17 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from itertools import islice
 from types import TracebackType
 from typing import Any, Protocol, Self
 
+from domain import observed
 from domain.errors import DatabaseError, ModelError, ReplayMiss
 from domain.media import Video
 from domain.settings import WorkSettings
 from flows.crew import Crew
+from flows.spans import Clips
 from flows.watching import ClipLeft, Watched, Watching
 
 BACK_OFF_S = (1.0, 4.0, 15.0)
@@ -75,36 +78,54 @@ def watch(work: Watching, steps: Steps, listener: Listener) -> Watched:
     Raises:
         DatabaseError: the database is gone; the same command goes on later.
     """
+    with observed.span(observed.Work.FLOW, "ingest", video=work.video.id) as flow:
+        watched = _watch(work, steps, listener)
+        flow.fields |= {"clips": watched.clips, "fresh": watched.fresh, "failed": watched.failed}
+    return watched
+
+
+def _watch(work: Watching, steps: Steps, listener: Listener) -> Watched:
     pending = work.begin()
     total = work.state().clips
     listener.opened(work.video, total, total - len(pending))
     for remark in work.remarks:
         listener.said(remark)
-    for clip, error in _perceived(work, steps, pending):
-        error = error or _remember(work, steps, clip)
-        if error is None:
-            listener.remembered(work.video, clip)
-        else:
-            work.give_up(clip, error)
-            listener.failed(work.video, clip, error)
-        if (clip + 1) % work.desk.settings.memory.patch_every == 0:
-            steps.weave(work, final=False)
-    steps.weave(work, final=work.seen_to_the_end())
-    return work.finish()
+    with Clips(work.video, work.desk.settings.watch.clip_ms) as spans:
+        for clip, error in _perceived(work, steps, spans, pending):
+            error = error or spans.during(clip, _remember, work, steps, clip)
+            if error is not None:
+                work.give_up(clip, error)
+            spans.end(clip, error)
+            _tell(work.video, clip, error, listener)
+            if (clip + 1) % work.desk.settings.memory.patch_every == 0:
+                steps.weave(work, final=False)
+        steps.weave(work, final=work.seen_to_the_end())
+        return work.finish()
+
+
+def _tell(video: Video, clip: int, error: Exception | None, listener: Listener) -> None:
+    if error is None:
+        listener.remembered(video, clip)
+    else:
+        listener.failed(video, clip, error)
 
 
 def _perceived(
-    work: Watching, steps: Steps, clips: Iterable[int]
+    work: Watching, steps: Steps, spans: Clips, clips: Iterable[int]
 ) -> Iterator[tuple[int, ModelError | None]]:
     """Each clip in order once it is perceived, and why it is not; others are begun meanwhile."""
     coming = iter(clips)
+
+    def begin(clip: int) -> Waitable:
+        return spans.during(clip, steps.perceive, work, clip)
+
     work.desk.give_way()
-    begun = deque((clip, steps.perceive(work, clip)) for clip in islice(coming, steps.ahead))
+    begun = deque((clip, begin(clip)) for clip in islice(coming, steps.ahead))
     while begun:
         work.desk.give_way()
         clip, step = begun.popleft()
         error = _failure(step)
-        begun.extend((after, steps.perceive(work, after)) for after in islice(coming, 1))
+        begun.extend((after, begin(after)) for after in islice(coming, 1))
         yield clip, error
 
 
@@ -142,7 +163,7 @@ class PlainSteps:
 
     def perceive(self, work: Watching, clip: int) -> Waitable:
         """Perceive in a thread, or wait there for a worker elsewhere."""
-        return self._beside.submit(patiently, self._crew.perceive, work, clip)
+        return self._beside.submit(copy_context().run, patiently, self._crew.perceive, work, clip)
 
     def remember(self, work: Watching, clip: int) -> None:
         """Remember here and now."""

@@ -20,6 +20,7 @@ from domain.errors import Busy, ModelError, NotFound
 from domain.media import ClipState, Video
 from domain.settings import Subtitles
 from flows.desk import Desk
+from flows.spans import stage
 from memory.library import LibraryEntry
 from memory.subtitles import Accompaniment, accompaniment, chosen, refuse_other_subtitles
 from memory.watch import remember, weave_due
@@ -126,6 +127,7 @@ class Watching:
         self._mark(video_rows.WATCHING)
         return self.pending()
 
+    @stage("perceive")
     def perceive(self, clip: int) -> None:
         """Decode the clip and find what it shows and says; kept until it is remembered."""
         if clip not in self._ready:
@@ -151,6 +153,7 @@ class Watching:
         self._took[clip] = seconds
         self._ready[clip] = replace(found, percept=self._beside.added_to(found.percept))
 
+    @stage("remember")
     def remember(self, clip: int) -> None:
         """Store the perceived clip as memory, in one transaction.
 
@@ -173,6 +176,7 @@ class Watching:
         with self.desk.store.begin() as session:
             clip_rows.add_seconds(session, self.video.id, clip, seconds)
 
+    @stage("weave")
     def weave(self, *, final: bool = False) -> None:
         """Bring the event graph up to date with what is remembered."""
         desk = self.desk

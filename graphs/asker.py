@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 from langchain_core.runnables import RunnableConfig
 
-from domain import faults
+from domain import faults, observed
 from domain.asking import Question
 from domain.audit import Deed
 from domain.errors import DatabaseError, InputError, NotFound
@@ -284,8 +284,15 @@ class Asker:
             NotFound: the question was deleted meanwhile, as with its video.
             StoppedEarly: Ctrl-C was pressed; it has the best answer so far.
         """
-        with self._unless_deleted(desk.recorder.trajectory):
-            return self._run(state, desk, saved)
+        trajectory = desk.recorder.trajectory
+        about = {"trajectory": trajectory, "profile": self._profile.name}
+        with (
+            observed.span(observed.Work.QUESTION, **about) as told,
+            self._unless_deleted(trajectory),
+        ):
+            asked = self._run(state, desk, saved)
+            told.fields |= {"rounds": asked.rounds, "tokens": asked.tokens}
+        return asked
 
     def _run(self, state: State, desk: Desk, saved: bool) -> Asked:
         limit = recursion_limit(desk.settings.rounds, desk.settings.retries)
@@ -305,6 +312,7 @@ class Asker:
         else:
             return self.finish(desk)
         finally:
+            desk.rounds.end()
             self._claims.give_back(desk.recorder.trajectory)
 
     def _stopped(self, desk: Desk, error: KeyboardInterrupt) -> KeyboardInterrupt:

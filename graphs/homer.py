@@ -115,6 +115,11 @@ def _step(name: str, node: Node, end: str, desk_of: DeskOf | None) -> Any:
 def take(name: str, node: Node, state: State, desk: Desk) -> State:
     """One step: the state's update, with its events written where the next may be far away."""
     desk.recorder.step = name
+    with desk.rounds.during(name, state.get("round", 0)):
+        return _take(name, node, state, desk)
+
+
+def _take(name: str, node: Node, state: State, desk: Desk) -> State:
     if name in BOUNDARIES:
         desk.recorder.past.halt(desk.recorder.seq, state)
     try:

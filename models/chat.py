@@ -6,22 +6,24 @@ or a weaker way of asking (``models.structured``) where the server refuses a str
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from domain import faults
+from domain import faults, observed
 from domain.errors import ModelError, ReplayMiss
 from models.endpoint import Endpoint
 from models.json_repair import is_whole, read_object
 from models.messages import Message, as_recorded, as_sent, request_hash
 from models.plain_lines import fields_in, protocol_of
 from models.prices import cost_usd
-from models.profile import IN_PROCESS
+from models.profile import IN_PROCESS, ChatSpec
 from models.structured import Answer, Hear
 
 T = TypeVar("T", bound=BaseModel)
@@ -76,6 +78,8 @@ class Recorded:
 
 Sink = Callable[[CallRecord], None]
 """Is given every call that was made, once it is over."""
+
+Told = Callable[[CallRecord], None]
 
 Replay = Callable[[str], Recorded | None]
 """Looks a request hash up in the record; None where it is not there."""
@@ -184,13 +188,15 @@ class StructuredChat:
             max_tokens,
             hear,
         )
-        return self._asked(blank, schema, send)
+        with observed_call(blank, spec, heat, max_tokens) as told:
+            return self._asked(blank, schema, send, told)
 
     def _asked(
         self,
         blank: CallRecord,
         schema: type[T],
         send: Callable[[], Answer],
+        told: Told,
     ) -> Reply[T]:
         started = time.monotonic()
         try:
@@ -198,7 +204,7 @@ class StructuredChat:
             answer = send()
             faults.fault_point(faults.FaultPoint.CALL_ANSWERED)
         except ModelError as error:
-            self._record(replace(blank, error=str(error), ms=_ms_since(started)))
+            self._record(replace(blank, error=str(error), ms=_ms_since(started)), told)
             raise
         record = replace(
             blank,
@@ -211,9 +217,9 @@ class StructuredChat:
         try:
             value = self._value(answer, schema)
         except ModelError as error:
-            self._record(replace(record, error=str(error)))
+            self._record(replace(record, error=str(error)), told)
             raise
-        self._record(record)
+        self._record(record, told)
         return _reply(value, record, record.model)
 
     def _value(self, answer: Answer, schema: type[T]) -> T:
@@ -237,10 +243,46 @@ class StructuredChat:
             raise ModelError(found.error or "the recorded call has no reply")
         return _reply(read_value(str(found.reply["text"]), schema), found, self.model)
 
-    def _record(self, record: CallRecord) -> None:
+    def _record(self, record: CallRecord, told: Told) -> None:
+        told(record)
         if self._sink is not None:
             self._sink(record)
             faults.fault_point(faults.FaultPoint.CALL_RECORDED)
+
+
+@contextmanager
+def observed_call(
+    blank: CallRecord, spec: ChatSpec, temperature: float | None, max_tokens: int | None
+) -> Iterator[Told]:
+    """Observes a call; is given its record once it is over, to tell what it took."""
+    asked: dict[str, observed.Value] = {
+        "model": spec.model_name,
+        "provider": spec.provider,
+        "purpose": blank.purpose,
+        "max_tokens": min(max_tokens or spec.max_tokens, spec.max_tokens),
+    }
+    if temperature is not None:
+        asked["temperature"] = temperature
+    with observed.span(observed.Work.CALL, "model call", **asked) as span:
+
+        def tell(call: CallRecord) -> None:
+            span.fields |= {"tokens_in": call.tokens_in, "tokens_out": call.tokens_out}
+            span.words = lambda: _words(call)
+
+        yield tell
+
+
+def _words(call: CallRecord) -> dict[str, str]:
+    """What was said in a call, each way as the conventions for generative AI have it in JSON."""
+    asked = [_turn(str(one["role"]), one["content"]) for one in call.messages]
+    said = [_turn("assistant", call.reply["text"])] if call.reply is not None else []
+    return {"input": json.dumps(asked), "output": json.dumps(said)}
+
+
+def _turn(role: str, content: Any) -> dict[str, Any]:
+    parts = content if isinstance(content, list) else [{"type": "text", "text": content}]
+    told = ({"type": p["type"], "content": p.get("text", p.get("sha256"))} for p in parts)
+    return {"role": role, "parts": list(told)}
 
 
 def read_value(text: str, schema: type[T]) -> T:

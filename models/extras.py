@@ -40,6 +40,13 @@ _KNOWN = {
     ),
 }
 
+OTEL = Extra(
+    ("opentelemetry.sdk", "opentelemetry.exporter"),
+    ("opentelemetry-sdk", "opentelemetry-exporter-otlp-proto-http"),
+    name="otel",
+)
+"""Traces and metrics for a collector."""
+
 
 def extra_of(provider: str) -> Extra:
     """What a provider of language models needs; LangChain's naming where it is not one of ours."""

@@ -22,6 +22,11 @@ def cost_usd(spec: ChatSpec, tokens_in: int, tokens_out: int) -> float:
     return (tokens_in * price.input + tokens_out * price.output) / MILLION
 
 
+def known_models() -> frozenset[str]:
+    """The models of providers that everybody may use, as profiles name them."""
+    return frozenset(listed())
+
+
 @cache
 def listed() -> dict[str, Price]:
     """The price of each model that is listed, by ``provider:model``."""

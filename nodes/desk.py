@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from domain.asking import Mode
@@ -14,6 +14,7 @@ from memory.retrieval.result import Cited, Retrieval
 from nodes.meter import Meter
 from nodes.reasoners.port import Reasoner
 from nodes.recorder import Recorder
+from nodes.rounds import Rounds
 
 
 class Memory(Protocol):
@@ -42,7 +43,8 @@ class Desk:
     """The ports of one run. ``cite`` resolves refs to rows; ``people`` are names by tag.
 
     ``skills`` is None where there is no skill library;
-    ``languages`` are those that the text model was made for, empty: not known.
+    ``languages`` are those that the text model was made for, empty: not known; ``rounds`` tell
+    observers where one begins and ends.
     """
 
     reasoner: Reasoner
@@ -54,3 +56,4 @@ class Desk:
     people: tuple[tuple[str, str], ...] = ()
     skills: Skills | None = None
     languages: tuple[str, ...] = ()
+    rounds: Rounds = field(default_factory=Rounds, compare=False)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import av
 from av.audio.stream import AudioStream
-from av.stream import Disposition
+from av.stream import Disposition, Stream
 from av.video.stream import VideoStream
 
 from domain.errors import MediaError
@@ -136,15 +136,33 @@ class Clock:
         return -(-(pts * self._times - self._minus) // self._over)
 
 
+def demuxed(container: InputContainer, *streams: Stream) -> Iterator[Any]:
+    """Packets of these streams as they come, with an empty one of each at the end.
+
+    Raises:
+        av.FFmpegError: a stretch cannot be read; called again, it goes on after that.
+    """
+    packets = container.demux(*streams)
+    while True:
+        try:
+            packet = next(packets, None)
+        except IndexError:
+            # Streams that began after the file was opened are not known to PyAV at the file's end.
+            return
+        if packet is None:
+            return
+        yield packet
+
+
 def packets_of(container: InputContainer, stream: VideoStream | AudioStream) -> Iterator[Packet]:
     """The stream's packets to the end of the file, past stretches that cannot be read."""
-    packets: Iterator[Packet] = container.demux(stream)
+    packets: Iterator[Packet] = demuxed(container, stream)
     failures = 0
     while failures < _READ_FAILURES:
         try:
             packet = next(packets, None)
         except av.FFmpegError:
-            packets, failures = container.demux(stream), failures + 1
+            packets, failures = demuxed(container, stream), failures + 1
             continue
         if packet is None:
             return

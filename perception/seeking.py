@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import av
 
-from perception.media import Clock, open_media, picture_stream, sound_stream
+from perception.media import Clock, demuxed, open_media, picture_stream, sound_stream
 
 if TYPE_CHECKING:
     from av.audio.stream import AudioStream
@@ -27,6 +27,8 @@ def open_before(path: Path, info: SourceInfo, kind: str, ms: int) -> InputContai
     so the landing is checked and tried again from further back; the start of the file always does.
     """
     container = open_media(path)
+    if ms <= 0:
+        return container
     for margin in _MARGINS_MS:
         if ms - margin <= 0:
             break
@@ -42,7 +44,7 @@ def _lands_before(
 ) -> bool:
     try:
         stream = _seek(container, info, kind, target_ms)
-        for packet in container.demux(stream):
+        for packet in demuxed(container, stream):
             if packet.pts is not None and packet.is_keyframe:
                 return Clock(packet.time_base, info.origin).ms(packet.pts) <= ms
     except av.FFmpegError:

@@ -8,6 +8,7 @@ for clip k wherever reading began; it costs a few milliseconds a clip.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -63,17 +64,23 @@ class Sound:
         kind = (frame.sample_rate, frame.layout.name, frame.format.name)
         if self._resampler is None or jumped or kind != self._kind:
             self._resampler = self._begin(start, kind)
+        frame.pts = None
+        try:
+            self._write(self._resampler.resample(frame))
+        except av.FFmpegError:
+            # A damaged packet may decode to sound of a kind that there is not.
+            self._resampler, self.damaged = None, True
+            return True
         self._next_s = start + frame.samples / frame.sample_rate
         self.damaged = False
-        frame.pts = None
-        self._write(self._resampler.resample(frame))
         return True
 
     def finish(self) -> None:
         """Write what the resampler still holds."""
-        if self._resampler is not None:
-            self._write(self._resampler.resample(None))
-            self._resampler = None
+        held, self._resampler = self._resampler, None
+        if held is not None:
+            with suppress(av.FFmpegError):
+                self._write(held.resample(None))
 
     def _start_of(self, frame: av.AudioFrame) -> float:
         if frame.pts is None or frame.time_base is None:

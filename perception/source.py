@@ -15,7 +15,14 @@ from domain.errors import MediaError
 from domain.media import Clip
 from domain.time import TimeSpan
 from perception.boxes import refuse_cut_short
-from perception.media import audio_stream, open_media, origin, refuse_unreadable, video_stream
+from perception.media import (
+    audio_stream,
+    demuxed,
+    open_media,
+    origin,
+    refuse_unreadable,
+    video_stream,
+)
 
 if TYPE_CHECKING:
     from av.audio.stream import AudioStream
@@ -31,6 +38,12 @@ SUFFIXES = frozenset(f".{name}" for name in f"{_PICTURES} {_SOUNDS}".split())
 
 _LENGTH_IS_STATED = ("mov", "matroska", "avi", "wav", "flac", "ogg", "asf", "aiff", "mxf", "gif")
 _CHUNK = 1 << 20
+
+DAY_MS = 86_400_000
+LONGEST_MS = 366 * DAY_MS
+"""A longer video is taken for a mistake."""
+_ANY_MS, _BYTE_MS = 2 * DAY_MS, 10_000
+"""Any file may state two days; beyond that, ten seconds for each of its bytes."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +119,7 @@ def _first_frame(
     """The first picture, or None where only sound decodes."""
     heard = False
     container.seek(0)
-    for packet in container.demux([s for s in (video, audio) if s is not None]):
+    for packet in demuxed(container, *(s for s in (video, audio) if s is not None)):
         try:
             for frame in packet.decode():
                 if isinstance(frame, av.VideoFrame):
@@ -125,15 +138,21 @@ def _duration_ms(path: Path, container: InputContainer, zero: Fraction) -> int:
     """The length that the header states, or else that of the packets themselves."""
     stated = container.format.name.split(",")[0] in _LENGTH_IS_STATED
     if stated and container.duration:
-        return container.duration // 1000
-    with open_media(path) as again:
-        return int((_end_of_packets(again) - zero) * 1000)
+        found = container.duration // 1000
+    else:
+        with open_media(path) as again:
+            found = int((_end_of_packets(again) - zero) * 1000)
+    most = min(LONGEST_MS, max(_ANY_MS, path.stat().st_size * _BYTE_MS))
+    if found > most:
+        days = found // DAY_MS
+        raise MediaError(f"{path}: damaged: so small a file cannot hold the {days} days it states")
+    return found
 
 
 def _end_of_packets(container: InputContainer) -> Fraction:
     end = Fraction(0)
     streams = [s for s in (video_stream(container), audio_stream(container)) if s is not None]
-    for packet in container.demux(streams):
+    for packet in demuxed(container, *streams):
         time = packet.pts if packet.pts is not None else packet.dts
         if time is not None:
             end = max(end, (time + (packet.duration or 0)) * packet.time_base)

@@ -11,7 +11,7 @@ import av
 from av.subtitles.subtitle import AssSubtitle
 
 from domain.time import TimeSpan
-from perception.media import Clock, open_media
+from perception.media import Clock, demuxed, open_media
 
 if TYPE_CHECKING:
     from av.container import InputContainer
@@ -86,7 +86,7 @@ def _language(metadata: dict[str, str]) -> str:
 
 def _cues(container: InputContainer, number: int, info: SourceInfo) -> Iterator[Cue]:
     stream = container.streams[number]
-    packets: Iterator[Any] = container.demux(stream)
+    packets: Iterator[Any] = demuxed(container, stream)
     while True:
         try:
             packet = next(packets)
@@ -94,7 +94,7 @@ def _cues(container: InputContainer, number: int, info: SourceInfo) -> Iterator[
                 yield from _decoded(packet, info)
         except StopIteration:
             return
-        except av.InvalidDataError:
+        except av.FFmpegError:
             continue
 
 

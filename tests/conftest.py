@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import logging
 import os
 import signal
 import warnings
@@ -15,6 +16,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from psycopg import sql
 
+from domain import observed
 from domain.errors import WeightsMissing
 from store.database import Store, open_store
 from store.embedded import USER, EmbeddedPostgres
@@ -93,6 +95,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
     monkeypatch.setenv("HOMER_WEIGHTS", str(WEIGHTS))
     yield found
     EmbeddedPostgres(found).stop(fast=False)
+    # A command that ran in this process told its log here.
+    logging.getLogger("homer").handlers.clear()
+    observed.observers.clear()
 
 
 @pytest.fixture

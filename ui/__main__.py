@@ -5,6 +5,9 @@ from __future__ import annotations
 import argparse
 
 from domain.errors import HomerError
+from flows.logs import log_error
+from flows.telling import begin_to_tell
+from store.home import Home
 from ui.application import run
 from ui.server import PORT
 
@@ -16,8 +19,10 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=PORT)
     chosen = parser.parse_args()
     try:
+        begin_to_tell(Home.default())
         run(chosen.host, chosen.port)
     except HomerError as error:
+        log_error(error)
         parser.exit(error.exit_code, f"homer: {error}\n")
 
 

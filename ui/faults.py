@@ -7,6 +7,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from domain.errors import DatabaseError, HomerError
+from flows.logs import log_error
 from ui.files import reachable
 from ui.words import plain
 
@@ -19,9 +20,14 @@ def guarded(body: Callable[[], None]) -> None:
     try:
         body()
     except DatabaseError as error:
+        log_error(error)
         _lost(str(error))
     except HomerError as error:
+        log_error(error)
         complain(error)
+    except Exception as error:
+        log_error(error)
+        raise
 
 
 def complain(error: HomerError) -> None:

@@ -9,6 +9,7 @@ from operator import is_
 import numpy as np
 from sqlalchemy.orm import Session
 
+from domain import observed
 from domain.asking import Evidence, Mode, Question
 from domain.events import Edge, Segment
 from domain.ranking import Extract, Ranking
@@ -98,6 +99,16 @@ class Retrievers:
             UnknownLabel: NEIGHBOR with a label that no neighbour has.
             NotFound: a video of the view is not there.
         """
+        with observed.span(
+            observed.Work.SEARCH, f"search {mode}", mode=mode, videos=len(view.videos)
+        ) as told:
+            found = self._search(view, mode, query, focus, seen)
+            told.fields |= {"found": len(found.evidence), "nothing_close": found.nothing_close}
+        return found
+
+    def _search(
+        self, view: MemoryView, mode: Mode, query: str, focus: int | None, seen: frozenset[str]
+    ) -> Retrieval:
         sought = self.sought(view, query)
         ask = self._settings.ask
         if mode == Mode.EVENT:

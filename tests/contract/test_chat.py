@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+import hashlib
 import json
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic import BaseModel, Field
 
+from domain import observed
 from domain.errors import HomerError, ModelError, ReplayMiss, SetupError
 from models import patience
 from models.chat import CallRecord, Recorded, StructuredChat
@@ -425,3 +428,37 @@ def test_a_scripted_chat_stands_in_for_a_server() -> None:
     assert script.seen[0][-1].content == "Where does it happen?"
     with pytest.raises(ModelError, match="broken"):
         chat.ask(TURNS, City, purpose="act")
+
+
+def test_whoever_watches_a_call_is_told_what_it_took_and_on_request_what_was_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ended: list[observed.Span] = []
+
+    class Watcher:
+        def began(self, span: observed.Span) -> None:
+            pass
+
+        def inside(self, span: observed.Span) -> AbstractContextManager[object]:
+            return nullcontext()
+
+        def ended(self, span: observed.Span, error: BaseException | None) -> None:
+            ended.append(span)
+
+        def number(self, number: Any, value: float, fields: observed.Fields) -> None:
+            pass
+
+    monkeypatch.setattr(observed, "observers", [Watcher()])
+    with OpenAIServer([{"name": "Paris"}]) as server:
+        chat_of(server, max_tokens=300).ask(TURNS, City, purpose="plan", images=[JPEG])
+    (call,) = ended
+    told = call.fields
+    assert (told["model"], told["provider"], told["purpose"]) == ("atlas", "openai", "plan")
+    assert (told["max_tokens"], told["tokens_in"] != 0) == (300, True)
+    assert "Paris" not in str(told)
+    assert call.words is not None
+    said = {way: json.loads(text) for way, text in call.words().items()}
+    assert [turn["role"] for turn in said["input"]] == ["system", "user"]
+    picture = {"type": "image", "content": hashlib.sha256(JPEG).hexdigest()}
+    assert picture in said["input"][1]["parts"]
+    assert "Paris" in said["output"][0]["parts"][0]["content"]

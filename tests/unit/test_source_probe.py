@@ -166,3 +166,14 @@ def test_a_folder_without_media_and_a_missing_one_are_told(what: str, tmp_path: 
     (tmp_path / "empty").mkdir()
     with pytest.raises(MediaError, match=what if what == "missing" else "no video or audio"):
         find_media([tmp_path / what])
+
+
+@pytest.mark.parametrize(("hours", "whole"), [(40, True), (240, False)])
+def test_days_of_video_in_a_few_bytes_are_refused(tmp_path: Path, hours: int, whole: bool) -> None:
+    times = (0, hours * 3_600_000)
+    path = make_video(tmp_path / "odd.mkv", times_ms=times, audio=None)
+    if whole:
+        assert probe(path).duration_ms >= times[1]
+    else:
+        with pytest.raises(MediaError, match="so small a file cannot hold the 10 days"):
+            probe(path)

@@ -1,0 +1,126 @@
+"""A library's outline: how many, how large, how long and in which state, and nothing of content."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import cast, func, select, text
+from sqlalchemy.dialects.postgresql import REGCLASS
+from sqlalchemy.orm import Session
+
+from store.migrations import HEAD, revision_of
+from store.queries.troubles import database_bytes, image_bytes
+from store.schema import Base, ClipRow, TrajectoryEventRow, TrajectoryRow, VideoRow
+
+
+@dataclass(frozen=True)
+class TableSize:
+    """A table's rows, and its bytes with indexes and large values."""
+
+    table: str
+    rows: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class VideoOutline:
+    """A video without title; ``path`` is for looking at the file, not for telling.
+
+    ``clips`` counts them by state; ``errors`` are what the failed ones say, for classing.
+    """
+
+    id: str
+    path: str | None
+    facts: dict[str, Any]
+    clips: dict[str, int]
+    seconds: float
+    errors: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class TrajectoryOutline:
+    """A run with its events as they are stored: whoever tells them leaves out what has words."""
+
+    id: str
+    facts: dict[str, Any]
+    events: tuple[tuple[datetime, str, str, dict[str, Any]], ...]
+
+
+def database_facts(session: Session) -> dict[str, Any]:
+    """Versions of the server, its vectors and the schema, and how large it is."""
+    vector = session.scalar(text("SELECT extversion FROM pg_extension WHERE extname = 'vector'"))
+    return {
+        "server": session.scalar(text("SHOW server_version_num")),
+        "pgvector": vector,
+        "revision": revision_of(session.connection()),
+        "head": HEAD,
+        "bytes": database_bytes(session),
+        "image_bytes": image_bytes(session),
+    }
+
+
+def table_sizes(session: Session) -> list[TableSize]:
+    """Every table of Homer's, by name."""
+    return [
+        TableSize(
+            name,
+            session.scalar(select(func.count()).select_from(table)) or 0,
+            session.scalar(select(func.pg_total_relation_size(cast(name, REGCLASS)))) or 0,
+        )
+        for name, table in sorted(Base.metadata.tables.items())
+    ]
+
+
+def outline_videos(session: Session, limit: int) -> list[VideoOutline]:
+    """The videos that were added last."""
+    v = VideoRow
+    rows = session.execute(select(v).order_by(v.created_at.desc(), v.id).limit(limit)).scalars()
+    return [_outline(session, row) for row in rows]
+
+
+def _outline(session: Session, row: VideoRow) -> VideoOutline:
+    c = ClipRow
+    clips = session.execute(
+        select(c.state, func.count(), func.sum(c.seconds))
+        .where(c.video_id == row.id)
+        .group_by(c.state)
+        .order_by(c.state)
+    ).all()
+    failed = select(c.error).where(c.video_id == row.id, c.error.is_not(None)).order_by(c.clip)
+    facts = ("duration_ms", "width", "height", "has_video", "has_audio", "state")
+    return VideoOutline(
+        id=row.id,
+        path=row.path,
+        facts={name: getattr(row, name) for name in facts}
+        | {"writer_models": len(row.models), "subtitles": len(row.subtitles or ())},
+        clips={str(state): count for state, count, _ in clips},
+        seconds=round(sum(float(took or 0) for _, _, took in clips), 3),
+        errors=tuple(error or "" for error in session.scalars(failed)),
+    )
+
+
+def outline_trajectories(session: Session, limit: int) -> list[TrajectoryOutline]:
+    """The questions that were asked last, with their events."""
+    t, e = TrajectoryRow, TrajectoryEventRow
+    found = session.scalars(select(t).order_by(t.started_at.desc(), t.id).limit(limit)).all()
+    return [
+        TrajectoryOutline(
+            id=row.id,
+            facts={
+                "state": row.state,
+                "machine": row.machine,
+                "tokens": row.tokens,
+                "seconds": round(row.seconds, 3),
+                "answered": row.answer is not None,
+            },
+            events=tuple(
+                (event.at, event.kind, event.step, event.payload)
+                for event in session.scalars(
+                    select(e).where(e.trajectory_id == row.id).order_by(e.seq)
+                )
+            ),
+        )
+        for row in found
+    ]

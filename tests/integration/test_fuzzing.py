@@ -1,0 +1,110 @@
+"""A slice of ``make fuzz``, what was found by it once, and that what it looks for is seen."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from domain.errors import HomerError
+from tests.fuzz.campaign import run
+from tests.fuzz.targets import TARGETS, Target, corpus
+
+KEPT = Path(__file__).parents[1] / "fuzz" / "corpus"
+SLICES = {
+    "subtitles": 80,
+    "patches": 60,
+    "replies": 80,
+    "exports": 30,
+    "settings": 30,
+    "data sets": 20,
+    "names": 40,
+}
+"""Cases of the parsers that cannot take the process along."""
+
+
+def begun(name: str) -> Target:
+    target = TARGETS[name]
+    if not target.made:
+        target.begin()
+    return target
+
+
+def read(target: Target, path: Path) -> str:
+    """Whether a case is read or refused; anything else fails the test."""
+    try:
+        target.read(path)
+    except HomerError:
+        return "refused"
+    return "read"
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_what_is_begun_from_is_read(name: str, tmp_path: Path) -> None:
+    target = begun(name)
+    for kind, data in target.made.items():
+        path = tmp_path / f"case0-{kind}"
+        path.write_bytes(data)
+        assert read(target, path) == "read", kind
+
+
+@pytest.mark.parametrize(("name", "count"), SLICES.items())
+def test_a_parser_reads_or_refuses(name: str, count: int, tmp_path: Path) -> None:
+    target, outcomes = begun(name), set()
+    for number in range(count):
+        kind, data = target.case(2, number)
+        path = tmp_path / f"case{number}-{kind}"
+        path.write_bytes(data)
+        outcomes.add(read(target, path))
+    assert "read" in outcomes
+    assert name == "names" or "refused" in outcomes
+
+
+def test_containers_are_read_or_refused() -> None:
+    tally = run("containers", 2, 0, 60)
+    assert tally.findings == []
+    assert tally.outcomes["read"] > 10
+    assert tally.errors.keys() == {"MediaError"}
+
+
+@pytest.mark.parametrize(("name", "path"), corpus(KEPT), ids=lambda one: Path(one).name)
+def test_what_was_found_once_is_read_or_refused(name: str, path: Path) -> None:
+    assert read(begun(name), path) in ("read", "refused")
+
+
+def test_the_kept_cases_are_small() -> None:
+    sizes = [path.stat().st_size for _name, path in corpus(KEPT)]
+    assert sizes
+    assert max(sizes) < 50_000
+    assert sum(sizes) < 400_000
+
+
+def test_every_way_to_go_wrong_is_seen_and_the_rest_is_read() -> None:
+    tally = run("bad", 1, 0, 9, worker="tests.support.bad_parsers")
+    assert tally.cases == 9
+    assert tally.outcomes == {"read": 3, "refused": 1, "crash": 3, "hang": 1, "memory": 1}
+    told = dict(tally.findings)
+    assert told[2].startswith("crash: KeyError at bad_parsers.py:")
+    assert told[3] == "crash: SIGSEGV"
+    assert told[4] == "hang: beyond its time"
+    assert told[5].startswith("memory: ")
+    assert told[6] == "crash: exit code 3"
+
+
+def test_a_case_is_the_same_each_time() -> None:
+    target = begun("subtitles")
+    cases = [target.case(1, number) for number in range(40)]
+    assert cases == [target.case(1, number) for number in range(40)]
+    assert len({data for _kind, data in cases}) > 30
+    assert target.case(2, 0) != cases[0]
+
+
+def test_the_command_prints_a_table() -> None:
+    command = [sys.executable, "-m", "tests.fuzz", "--cases", "20", "--target", "names"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    heads, row = done.stdout.splitlines()
+    assert heads.split()[:4] == ["parser", "cases", "read", "refused"]
+    assert row.split() == ["names", "20", "20", "0", "0", "0", "0", *row.split()[7:]]

@@ -1,0 +1,236 @@
+"""What a collector is sent of watching and asking: the tree of spans, the numbers, no content."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from domain import observed
+from domain.errors import ModelError
+from domain.observed import Work
+from flows import otel
+from flows.desk import Desk
+from flows.files import watch_files
+from flows.health import checks
+from flows.ingest import Silent
+from models.profile import load_profile
+from models.toolbox import Toolbox
+from store.database import Store
+from store.home import Home
+from tests.support.collector import Collector, Seen
+from tests.support.media import make_video
+from tests.support.planted import plant
+
+MARK = "evil"
+
+
+@pytest.fixture
+def collector(monkeypatch: pytest.MonkeyPatch) -> Iterator[Collector]:
+    with Collector() as found:
+        monkeypatch.setenv(otel.ENDPOINT, found.url)
+        monkeypatch.setattr(observed, "observers", [])
+        yield found
+
+
+def sending() -> list[Any]:
+    """Begins to send from this process, as ``begin_to_send`` does; what is to be ended."""
+    traces, metrics = otel._traces(), otel._metrics()
+    observed.observers.append(otel.Telemetry(traces, metrics))
+    return [traces, metrics]
+
+
+def test_watching_and_asking_are_a_tree_without_content(
+    home: Home, store: Store, toolbox: Toolbox, tmp_path: Path, collector: Collector
+) -> None:
+    small = {"clip_ms": 2000, "sample_fps": 2.0, "keyframes": 1}
+    watch = toolbox.profile.settings.watch.model_copy(update=small)
+    settings = toolbox.profile.settings.model_copy(update={"watch": watch})
+    profile = toolbox.profile.model_copy(update={"settings": settings})
+    providers = sending()
+    video = make_video(tmp_path / f"{MARK}.mp4", seconds=3.0, fps=5, gop=5)
+    desk = Desk(home, store, profile, toolbox)
+    (outcome,) = watch_files(desk, [video], Silent(), direct=True)
+    assert outcome.watched is not None
+    watched = outcome.watched.video.id
+    asked = plant(store, str(video))
+    otel._end(providers)
+    spans = collector.spans()
+    see_watching(spans, watched)
+    see_asking(spans, asked)
+    see_numbers(collector, watched)
+    for path, body in collector.raw:
+        assert MARK.encode() not in body, path
+        assert str(home.root).encode() not in body, path
+    assert {one["service.name"] for one in collector.resources()} == {"homer"}
+
+
+def below(spans: list[Seen], span: Seen) -> list[Seen]:
+    return [one for one in spans if one.parent == span.id]
+
+
+def named(spans: list[Seen], name: str) -> list[Seen]:
+    return [one for one in spans if one.name == name]
+
+
+def see_watching(spans: list[Seen], video: str) -> None:
+    (flow,) = named(spans, "ingest")
+    assert flow.parent is None
+    assert flow.attributes["homer.video"] == video
+    assert flow.attributes["homer.fresh"] == 2
+    clips = named(below(spans, flow), "clip")
+    assert sorted(one.attributes["homer.clip"] for one in clips) == [0, 1]
+    for clip in clips:
+        assert sorted(one.name for one in below(spans, clip)) == ["perceive", "remember"]
+        assert {one.attributes["homer.clip"] for one in below(spans, clip)} == {
+            clip.attributes["homer.clip"]
+        }
+    assert [one.name for one in below(spans, flow) if one not in clips] == ["weave"]
+
+
+def see_asking(spans: list[Seen], trajectory: str) -> None:
+    (question,) = named(spans, "question")
+    assert question.attributes["homer.trajectory"] == trajectory
+    assert question.attributes["gen_ai.operation.name"] == "invoke_agent"
+    rounds = named(below(spans, question), "round")
+    numbers = [one.attributes["homer.round"] for one in rounds]
+    assert numbers == list(range(1, question.attributes["homer.rounds"] + 1))
+    for one in rounds:
+        parts = [part.name.split()[0] for part in below(spans, one)]
+        assert parts[0] == "chat"
+        assert set(parts) <= {"chat", "search"}
+    searches = [one for r in rounds for one in below(spans, r) if one.name.startswith("search")]
+    assert searches
+    assert all(one.attributes["homer.found"] >= 0 for one in searches)
+    calls = [one for one in spans if one.name.startswith("chat")]
+    assert len({one.trace for one in [question, *rounds, *searches, *calls]}) == 1
+    plan = named(below(spans, question), "chat test")[0]
+    told = plan.attributes
+    assert (told["gen_ai.operation.name"], told["gen_ai.provider.name"]) == ("chat", "openai")
+    assert told["gen_ai.request.model"] == "test"
+    assert told["gen_ai.usage.input_tokens"] > 0
+    assert told["gen_ai.usage.output_tokens"] > 0
+    assert told["gen_ai.request.temperature"] == pytest.approx(0.2)
+    assert told["homer.purpose"] == "plan"
+    assert plan.kind == 3
+
+
+def see_numbers(collector: Collector, video: str) -> None:
+    found = collector.metrics()
+    assert [point.as_int for _, point in found["homer.clips"]] == [2]
+    assert found["homer.lag"][0][0] == {"homer.video": video}
+    assert found["homer.lag"][0][1].as_double == 0
+    tokens = {
+        about["gen_ai.token.type"]: point for about, point in found["gen_ai.client.token.usage"]
+    }
+    assert tokens["input"].sum > tokens["output"].sum > 0
+    assert {about["homer.mode"] for about, _ in found["homer.search.duration"]} >= {"event"}
+    assert {about["homer.stage"] for about, _ in found["homer.stage.duration"]} == {
+        *("perceive", "remember", "weave")
+    }
+    for name, points in found.items():
+        for about, _point in points:
+            assert name == "homer.lag" or not {"homer.video", "homer.trajectory"} & about.keys()
+
+
+@pytest.mark.parametrize(("asked_for", "sent"), [("", False), ("false", False), ("true", True)])
+def test_words_go_along_only_where_they_are_asked_for(
+    collector: Collector, monkeypatch: pytest.MonkeyPatch, asked_for: str, sent: bool
+) -> None:
+    monkeypatch.setenv(otel.CONTENT, asked_for)
+    providers = sending()
+    with observed.span(Work.CALL, "model call", model="m") as call:
+        call.words = lambda: {"input": '["who?"]', "output": '"Ann"'}
+    otel._end(providers)
+    (span,) = collector.spans()
+    assert ("gen_ai.input.messages" in span.attributes) is sent
+    assert any(b"Ann" in body for _, body in collector.raw) is sent
+
+
+def test_what_fails_is_told_by_its_class(collector: Collector) -> None:
+    providers = sending()
+    with pytest.raises(ModelError), observed.span(Work.SEARCH, "search event", mode="event"):
+        raise ModelError(f"the model said {MARK}")
+    observed.tell(observed.Number.FAILURES, error="ModelError")
+    otel._end(providers)
+    (span,) = collector.spans()
+    assert (span.failed, span.attributes["error.type"]) == (True, "ModelError")
+    assert collector.metrics()["homer.failures"][0][0] == {"error.type": "ModelError"}
+    assert all(MARK.encode() not in body for _, body in collector.raw)
+
+
+@pytest.mark.parametrize(
+    ("environment", "traces", "metrics"),
+    [
+        ({}, False, False),
+        ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c"}, True, True),
+        ({"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://c"}, True, False),
+        ({"OTEL_TRACES_EXPORTER": "otlp"}, True, False),
+        ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c", "OTEL_METRICS_EXPORTER": "none"}, True, False),
+        ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c", "OTEL_SDK_DISABLED": "true"}, False, False),
+    ],
+)
+def test_the_standard_variables_say_what_is_sent(
+    monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], traces: bool, metrics: bool
+) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert (otel.wanted("TRACES"), otel.wanted("METRICS")) == (traces, metrics)
+
+
+PROBE = """
+import sys
+from pathlib import Path
+from domain import observed
+from flows.telling import begin_to_tell
+from store.home import Home
+begin_to_tell(Home(Path(sys.argv[1])))
+with observed.span(observed.Work.FLOW, "ingest"):
+    pass
+print(*[name for name in sys.modules if name.startswith("opentelemetry")])
+"""
+
+
+def run(home: Path, environment: dict[str, str]) -> str:
+    command = [sys.executable, "-c", PROBE, str(home)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+def test_without_a_collector_nothing_is_even_imported(tmp_path: Path) -> None:
+    assert run(tmp_path, {}).split() == []
+
+
+def test_a_process_sends_what_is_left_when_it_ends(tmp_path: Path) -> None:
+    with Collector() as found:
+        loaded = run(tmp_path, {otel.ENDPOINT: found.url, "OTEL_SERVICE_NAME": "house"})
+    assert "opentelemetry.sdk.trace" in loaded
+    assert [one.name for one in found.spans()] == ["ingest"]
+    assert found.resources()[0]["service.name"] == "house"
+
+
+def test_a_collector_that_is_away_is_not_waited_for(tmp_path: Path) -> None:
+    began = time.monotonic()
+    run(tmp_path, {otel.ENDPOINT: "http://127.0.0.1:1"})
+    assert time.monotonic() - began < 30
+
+
+def test_doctor_says_what_is_missing(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("flows.health._database", lambda _home: checks_of(home)[0])
+    assert "telemetry" not in [one.what for one in checks(home, load_profile("local"))]
+    monkeypatch.setenv(otel.ENDPOINT, "http://c")
+    monkeypatch.setattr(otel, "NEEDED", "opentelemetry.exporter.gone")
+    told = {one.what: one for one in checks(home, load_profile("local"))}["telemetry"]
+    assert (told.ok, "opentelemetry-sdk" in told.fix) == (False, True)
+
+
+def checks_of(home: Home) -> list[Any]:
+    from flows.health import Check
+
+    return [Check("database", True, str(home.root))]
