@@ -27,6 +27,7 @@ from cli import (
     services,
     skills,
     trajectories,
+    watch,
 )
 from cli.edge import STOPPED, Edge
 from flows.ends import END, tell_end
@@ -77,6 +78,7 @@ def options(
 app.callback(help=GUIDE)(options)
 for module in (
     ingest,
+    watch,
     retry,
     ask,
     library,

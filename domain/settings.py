@@ -12,6 +12,7 @@ from pydantic import Field, PositiveInt, model_validator
 
 from domain.asking import Mode
 from domain.base import Frozen
+from domain.streams import StreamSettings
 
 Subtitles = Literal["use", "ignore"]
 """Whether subtitles and chapters that come with a video become memory."""
@@ -141,6 +142,7 @@ class Settings(Frozen):
     watch: WatchSettings = WatchSettings()
     memory: MemorySettings = MemorySettings()
     ask: AskSettings = AskSettings()
+    stream: StreamSettings = StreamSettings()
 
     @property
     def clip_budget(self) -> int:

@@ -129,7 +129,7 @@ def run(work: Watching, listener: Listener) -> Watched:
     token = _at_hand.set((work, listener))
     try:
         with tags(tag):
-            return ingest(str(work.path), work.desk.profile.name)
+            return ingest(work.source, work.desk.profile.name)
     finally:
         _at_hand.reset(token)
 

@@ -75,9 +75,9 @@ def watch(work: Watching, steps: Steps, listener: Listener) -> Watched:
         listener.said(remark)
     ahead = steps.perceive(work, pending[0]) if pending else None
     for clip, following in zip_longest(pending, pending[1:]):
-        error = _failure(ahead)
+        error = failure_of(ahead)
         ahead = steps.perceive(work, following) if following is not None else None
-        error = error or _remember(work, steps, clip)
+        error = error or remember_error(work, steps, clip)
         if error is None:
             listener.remembered(work.video, clip)
         else:
@@ -89,7 +89,8 @@ def watch(work: Watching, steps: Steps, listener: Listener) -> Watched:
     return work.finish()
 
 
-def _failure(step: Waitable | None) -> ModelError | None:
+def failure_of(step: Waitable | None) -> ModelError | None:
+    """Waits for a step; the model's failure that it ended with, if any."""
     try:
         if step is not None:
             step.result()
@@ -98,7 +99,8 @@ def _failure(step: Waitable | None) -> ModelError | None:
     return None
 
 
-def _remember(work: Watching, steps: Steps, clip: int) -> ModelError | None:
+def remember_error(work: Watching, steps: Steps, clip: int) -> ModelError | None:
+    """Remembers a clip; the failure because of which it is left, if any."""
     try:
         steps.remember(work, clip)
     except ModelError as error:

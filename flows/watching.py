@@ -14,11 +14,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Protocol
 
 from domain import faults
 from domain.errors import InputError, MediaError, ModelError, NotFound
 from domain.media import ClipState, Video
-from domain.settings import Subtitles
+from domain.settings import Subtitles, WatchSettings
 from flows.desk import Desk
 from memory.subtitles import Accompaniment, accompaniment, chosen, refuse_other_subtitles
 from memory.watch import remember, weave_due
@@ -55,6 +56,38 @@ class Watched:
     failed: int
 
 
+class Reader(Protocol):
+    """Where the clips of a video come from."""
+
+    def read(self, clip: int) -> RawClip:
+        """The decoded clip."""
+
+
+class FileReader:
+    """Reads a file; reading goes on where it was, or starts at the clip that is asked for."""
+
+    def __init__(self, path: Path, info: SourceInfo, settings: WatchSettings) -> None:
+        self._path, self._info, self._settings = path, info, settings
+        self._clips: Iterator[RawClip] | None = None
+        self._raw: RawClip | None = None
+
+    def read(self, clip: int) -> RawClip:
+        """The decoded clip.
+
+        Raises:
+            MediaError: it cannot be read any more.
+        """
+        if self._raw is not None and self._raw.clip.index == clip:
+            return self._raw
+        follows = self._raw is not None and self._raw.clip.index + 1 == clip
+        if self._clips is None or not follows:
+            self._clips = read_clips(self._path, self._info, self._settings, clip)
+        self._raw = next(self._clips, None)
+        if self._raw is None or self._raw.clip.index != clip:
+            raise MediaError(f"clip {clip} of {self._path} cannot be read: has the file changed?")
+        return self._raw
+
+
 class Watching:
     """The steps of one video. Heavy things stay in here, and never travel as a task's result.
 
@@ -65,18 +98,16 @@ class Watching:
     def __init__(
         self,
         desk: Desk,
-        path: Path,
-        info: SourceInfo,
+        source: str,
+        reader: Reader,
         video: Video,
         beside: Accompaniment,
         *,
         again: bool = False,
         only: Collection[int] = (),
     ) -> None:
-        self.desk, self.path, self.video = desk, path, video
-        self._info, self._beside, self._again, self._only = info, beside, again, only
-        self._reader: Iterator[RawClip] | None = None
-        self._raw: RawClip | None = None
+        self.desk, self.source, self.video = desk, source, video
+        self._reader, self._beside, self._again, self._only = reader, beside, again, only
         self._ready: dict[int, Perceived] = {}
         self._took: dict[int, float] = {}
         self._fresh = 0
@@ -122,9 +153,9 @@ class Watching:
         """Decode the clip and find what it shows and says; kept until it is remembered."""
         if clip not in self._ready:
             start = time.monotonic()
-            raw = self._read(clip)
+            raw = self._reader.read(clip)
             faults.fault_point(faults.FaultPoint.DECODED)
-            found = perceive(raw, self.desk.toolbox, self.desk.settings.watch)
+            found = self._perceived(raw)
             self._ready[clip] = replace(found, percept=self._beside.added_to(found.percept))
             self._took[clip] = time.monotonic() - start
             faults.fault_point(faults.FaultPoint.PERCEIVED)
@@ -199,17 +230,8 @@ class Watching:
             found = [row.error for row in clip_rows.clips_of(session, self.video.id)]
         return found[clip] or "no reason is known"
 
-    def _read(self, clip: int) -> RawClip:
-        """The decoded clip; reading goes on where it was, or starts at ``clip``."""
-        if self._raw is not None and self._raw.clip.index == clip:
-            return self._raw
-        follows = self._raw is not None and self._raw.clip.index + 1 == clip
-        if self._reader is None or not follows:
-            self._reader = read_clips(self.path, self._info, self.desk.settings.watch, clip)
-        self._raw = next(self._reader, None)
-        if self._raw is None or self._raw.clip.index != clip:
-            raise MediaError(f"clip {clip} of {self.path} cannot be read: has the file changed?")
-        return self._raw
+    def _perceived(self, raw: RawClip) -> Perceived:
+        return perceive(raw, self.desk.toolbox, self.desk.settings.watch)
 
 
 @contextmanager
@@ -238,7 +260,7 @@ def open_video(
     """
     info = probe(path)
     name = video_id(path)
-    with _alone(desk.home, name, path.stem):
+    with alone(desk.home, name, path.stem):
         with desk.store.begin() as session:
             known = video_rows.known_video(session, name)
             left = clip_rows.next_clips(session, name, again=again)
@@ -250,12 +272,13 @@ def open_video(
         video = _video(desk, name, path, info, beside)
         with desk.store.begin() as session:
             clips = clips_of(info.duration_ms, desk.settings.watch)
-            if not video_rows.add_video(session, video, clips, _models(desk.profile)):
+            if not video_rows.add_video(session, video, clips, models_used(desk.profile)):
                 clip_rows.refuse_other_clips(session, video, clips)
             # A known video keeps its title, whatever the file is called by now.
             video = video_rows.find_video(session, video.id)
         company = beside or Accompaniment()
-        yield Watching(desk, path, info, video, company, again=again, only=only)
+        reader = FileReader(path, info, desk.settings.watch)
+        yield Watching(desk, str(path), reader, video, company, again=again, only=only)
 
 
 def _video(
@@ -275,7 +298,7 @@ def _video(
     )
 
 
-def _models(profile: Profile) -> dict[str, str]:
+def models_used(profile: Profile) -> dict[str, str]:
     """Which model did what, for the record."""
     ports = ("speech", "faces", "speaker", "screen", "objects", "text", "writer")
     used = {port: str(getattr(profile, port)) for port in ports}
@@ -322,7 +345,7 @@ def _lock_of(home: Home, video: str) -> Path:
 
 
 @contextmanager
-def _alone(home: Home, video: str, title: str) -> Iterator[None]:
+def alone(home: Home, video: str, title: str) -> Iterator[None]:
     """One process at a time watches a video of this data directory."""
     with _lock_of(home.make(), video).open("w") as file:
         try:

@@ -20,7 +20,7 @@ from store.urls import parse_url, shown
 if TYPE_CHECKING:
     from alembic.config import Config
 
-HEAD = "0010"
+HEAD = "0012"
 COMMAND = "homer db upgrade"
 _LOCK = 0x484F4D4552
 

@@ -36,6 +36,7 @@ from store.asked_tables import (
     TrajectoryVideoRow,
 )
 from store.eval_tables import EvalBatchRow, EvalResultRow, EvalRunRow
+from store.stream_tables import StreamClipRow, StreamGapRow, StreamRow
 from store.tables import Base, now, pk, ref, video
 
 __all__ = [
@@ -70,6 +71,9 @@ __all__ = [
     "SegmentRow",
     "SightingRow",
     "SkillRow",
+    "StreamClipRow",
+    "StreamGapRow",
+    "StreamRow",
     "TrajectoryEventRow",
     "TrajectoryRow",
     "TrajectoryVideoRow",

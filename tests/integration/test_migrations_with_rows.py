@@ -14,11 +14,11 @@ from memory.library import delete, dump_lines, list_library
 from store.database import open_store
 from store.embedded import EmbeddedPostgres
 from store.home import Home
-from store.migrations import HEAD, migrate, move
+from store.migrations import HEAD, migrate, move, script_folder
 from store.schema import Base
 from store.urls import parse_url
 
-REVISIONS = [f"{number:04d}" for number in range(1, int(HEAD) + 1)]
+REVISIONS = sorted(path.name[:4] for path in script_folder().glob("versions/[0-9]*.py"))
 VIDEOS = ("a" * 16, "b" * 16)
 OWN = {"alembic_version", "library"}
 

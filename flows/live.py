@@ -1,0 +1,44 @@
+"""The flow of a live stream for Prefect: a run for every few clips, a task a step.
+
+Import this module only after Prefect's environment is set (``flows.server.environment``).
+"""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+
+from prefect import flow, tags
+
+from flows.ingest import RUNNER, PrefectSteps, mark_killed
+from flows.steps import Listener
+from flows.streaming import Streaming
+from flows.streams import RUN_CLIPS, follow
+
+_at_hand: ContextVar[tuple[Streaming, Listener] | None] = ContextVar("live", default=None)
+
+
+@flow(
+    name="watch",
+    flow_run_name="{title} from clip {first_clip}",
+    task_runner=RUNNER,
+    validate_parameters=False,
+)
+def watch_clips(title: str, first_clip: int) -> bool:
+    """Watch the next clips of the stream that is open in this process; whether more may come."""
+    del title, first_clip
+    found = _at_hand.get()
+    if found is None:
+        raise RuntimeError("a stream is watched by the process that reads it: homer watch SOURCE")
+    return follow(found[0], PrefectSteps(), found[1], RUN_CLIPS)
+
+
+def run(work: Streaming, listener: Listener) -> bool:
+    """A flow run for the next clips; runs that were killed are marked as such first."""
+    tag = f"video:{work.video.id}"
+    mark_killed(tag)
+    token = _at_hand.set((work, listener))
+    try:
+        with tags(tag):
+            return watch_clips(work.video.title, work.state().clips)
+    finally:
+        _at_hand.reset(token)

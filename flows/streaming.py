@@ -1,0 +1,233 @@
+"""A live stream on its way into memory: the steps of watching, clip by clip as they come.
+
+A row is made of a clip when it is about to be watched, so nothing is known of what never came. A
+stream that is taken up again goes on as the same video, after a gap.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from threading import Event, Thread
+
+from domain.errors import ModelError
+from domain.media import Video
+from domain.streams import LEVELS, Stream, StreamClip
+from flows.desk import Desk
+from flows.watching import ClipLeft, Watching, alone, models_used
+from memory.subtitles import Accompaniment
+from perception.buffer import Buffer
+from perception.capture import Captured
+from perception.decode import RawClip
+from perception.following import Clock, Connection, Follower, Place, WallClock, reach
+from perception.live import LiveSource
+from perception.pace import Pace, thinned
+from perception.perceive import Perceived, perceive
+from store.queries import streams as stream_rows
+from store.queries import videos as video_rows
+
+
+@dataclass
+class Arrived:
+    """Clips that came and are not in memory yet, by number."""
+
+    clips: dict[int, Captured] = field(default_factory=dict)
+
+    def read(self, clip: int) -> RawClip:
+        """The clip as it was decoded when it came."""
+        return self.clips[clip].raw
+
+
+class Streaming(Watching):
+    """The steps of a live stream; ``follow`` has their order."""
+
+    def __init__(self, desk: Desk, follower: Follower, video: Video, pace: Pace) -> None:
+        self._arrived = Arrived()
+        super().__init__(desk, follower.source.name, self._arrived, video, Accompaniment())
+        self._follower, self._pace = follower, pace
+        self._order: deque[int] = deque()
+        self._levels: dict[int, tuple[int, int]] = {}
+        self._began = time.monotonic()
+
+    @property
+    def stop(self) -> Event:
+        """To be set to end the stream; what came is still watched."""
+        return self._follower.stop
+
+    @property
+    def waiting(self) -> int:
+        """Clips that came and nobody took up yet."""
+        return len(self._follower.buffer)
+
+    def taken(self) -> list[int]:
+        """Clips that were taken up and are not in memory yet, in order."""
+        return list(self._order)
+
+    def take(self, *, wait: bool) -> int | None:
+        """Takes up the next clip, and adds its row; None at the stream's end, or if none waits.
+
+        Raises:
+            HomerError: what reading the source ended with.
+        """
+        captured = self._follower.buffer.take(wait=wait)
+        if captured is None:
+            if wait and self._follower.error is not None:
+                raise self._follower.error
+            return None
+        clip = captured.raw.clip
+        told = StreamClip(clip=clip.index, level=captured.level, tally=captured.tally)
+        with self.desk.store.begin() as session:
+            stream_rows.add_clip(session, self.video.id, clip, told, captured.gaps)
+        self._arrived.clips[clip.index] = captured
+        self._order.append(clip.index)
+        return clip.index
+
+    def remember(self, clip: int) -> None:
+        """Store the perceived clip; how it was watched is noted with it.
+
+        Raises:
+            ClipLeft: it could not be decoded, or its memory not be written.
+        """
+        try:
+            super().remember(clip)
+        except ClipLeft:
+            self._lose(clip)
+            raise
+        self._done(clip)
+
+    def give_up(self, clip: int, error: ModelError) -> None:
+        """Leave a clip as failed; it cannot be tried again, since what came has gone by."""
+        super().give_up(clip, error)
+        self._ready.pop(clip, None)
+        self._took.pop(clip, None)
+        self._lose(clip)
+
+    def end(self) -> str:
+        """Marks the stream as watched so far; what is said of its end."""
+        with self.desk.store.begin() as session:
+            stream_rows.add_gaps(session, self.video.id, self._follower.owed)
+        state = self.state()
+        self._mark(video_rows.DONE)
+        return f"{state.clips} clips are kept, the last one as short as it was"
+
+    def begin_stream(self) -> int:
+        """Marks the stream as being watched; how many clips it has."""
+        self._mark(video_rows.WATCHING)
+        return self.state().clips
+
+    def _perceived(self, raw: RawClip) -> Perceived:
+        captured, settings = self._arrived.clips[raw.clip.index], self.desk.settings.watch
+        level = max(captured.level, self._pace.level)
+        frames = thinned(raw.frames, captured.level, level)
+        self._levels[raw.clip.index] = (level, len(frames))
+        lighter = replace(raw, frames=frames)
+        return perceive(lighter, self.desk.toolbox, settings, LEVELS[level].without)
+
+    def _done(self, clip: int) -> None:
+        captured = self._arrived.clips.pop(clip)
+        self._order.remove(clip)
+        level, sampled = self._levels.pop(clip, (captured.level, captured.tally.sampled))
+        lag_ms = max(0, self._follower.clock.now_ms() - captured.came_ms)
+        told = StreamClip(
+            clip=clip,
+            level=level,
+            tally=captured.tally.model_copy(update={"sampled": sampled}),
+            lag_ms=lag_ms,
+        )
+        with self.desk.store.begin() as session:
+            stream_rows.set_watched(session, self.video.id, told)
+        if not captured.waits:
+            self._pace.after(lag_ms, captured.raw.clip.span.length_ms, self.waiting)
+
+    def _lose(self, clip: int) -> None:
+        with self.desk.store.begin() as session:
+            stream_rows.lose_clip(session, self.video.id, clip)
+        if clip in self._arrived.clips:
+            self._done(clip)
+
+
+@contextmanager
+def open_stream(
+    desk: Desk,
+    source: LiveSource,
+    *,
+    stop: Event,
+    clock: Clock | None = None,
+    said: Callable[[str], None] = lambda _text: None,
+    away_s: float | None = None,
+) -> Iterator[Streaming]:
+    """The video of a live source, which is read from now on; nobody else may watch it.
+
+    Args:
+        desk: the store and the models.
+        source: what to follow.
+        stop: set from outside to end it.
+        clock: the time of day.
+        said: is told of breaks.
+        away_s: a source that is away for so long is at its end; None: never.
+
+    Raises:
+        Unreachable: a source that was never watched does not answer; no row is left.
+        InputError: another process watches it.
+    """
+    time_of_day = clock or WallClock()
+    with alone(desk.home, source.id, source.label):
+        with desk.store.begin() as session:
+            known = video_rows.known_video(session, source.id)
+        first = reach(source, desk.settings, stop.is_set) if known is None else None
+        video, place = _placed(desk, source, first, time_of_day)
+        buffer, pace = Buffer(desk.settings.stream.waiting), Pace()
+        follower = Follower(
+            source, desk.settings, place, buffer, time_of_day, stop, lambda: pace.level, said
+        )
+        follower.away_s = away_s
+        with _reading(follower, first):
+            yield Streaming(desk, follower, video, pace)
+
+
+@contextmanager
+def _reading(follower: Follower, first: Connection | None) -> Iterator[None]:
+    """The source is read in a thread of its own; it ends with the block."""
+    thread = Thread(target=follower.run, args=(first,), name="follow", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        follower.stop.set()
+        follower.buffer.leave()
+        thread.join(follower.settings.stream.quiet_s)
+
+
+def _placed(
+    desk: Desk, source: LiveSource, first: Connection | None, clock: Clock
+) -> tuple[Video, Place]:
+    """The stream's rows, made where it is new, and where on its timeline it goes on."""
+    with desk.store.begin() as session:
+        if first is not None:
+            video = _video(desk, source, first)
+            video_rows.add_video(session, video, (), models_used(desk.profile))
+            stream = Stream(source=source.name, began_ms=clock.now_ms())
+            stream_rows.add_stream(session, video.id, stream)
+        stream_row = stream_rows.find_stream(session, source.id)
+        next_clip, end_ms = stream_rows.take_up(session, source.id)
+        video = video_rows.find_video(session, source.id)
+    began_ms = stream_row.began_ms if stream_row else clock.now_ms()
+    return video, Place(began_ms, next_clip, end_ms)
+
+
+def _video(desk: Desk, source: LiveSource, first: Connection) -> Video:
+    shape = first.shape
+    return Video(
+        id=source.id,
+        title=source.label,
+        path=None,
+        duration_ms=0,
+        width=shape.width,
+        height=shape.height,
+        has_video=shape.has_video,
+        has_audio=shape.has_audio,
+        profile=desk.profile.name,
+    )
