@@ -80,9 +80,9 @@ def _segments(portrait: Portrait) -> None:
                 say(f"    {edge.relation} {labels.get(edge.target, '?')} ({how})")
 
 
-def _tries(clip: ShownClip) -> str:
-    """How often a clip failed, and how it is tried again."""
-    if clip.state != "failed":
+def _tries(clip: ShownClip, stream: StreamTold | None) -> str:
+    """How often a clip failed, and how it is tried again; one of a stream has gone by."""
+    if clip.state != "failed" or stream is not None:
         return ""
     how = "homer ingest --again tries it" if clip.given_up else "the next homer ingest tries it"
     return f" ({clip.attempts}x; {how} again)"
@@ -124,7 +124,7 @@ def _clip(clip: ShownClip, stream: StreamTold | None) -> None:
     from memory.streams import watched_in_words
     from memory.things import counted, listing
 
-    state = "" if clip.state == "done" else f"  {clip.state}{_tries(clip)}"
+    state = "" if clip.state == "done" else f"  {clip.state}{_tries(clip, stream)}"
     error = f"  {clean(clip.error)}" if clip.error else ""
     say(f"clip {clip.index}  {clip.span}{state}{error}{_spent(clip.cost)}{_kept_to(clip)}")
     if stream is not None and clip.index in stream.clips:

@@ -158,6 +158,7 @@ def open_stream(
     clock: Clock | None = None,
     said: Callable[[str], None] = lambda _text: None,
     away_s: float | None = None,
+    pace: Pace | None = None,
 ) -> Iterator[Streaming]:
     """The video of a live source, which is read from now on; nobody else may watch it.
 
@@ -168,6 +169,7 @@ def open_stream(
         clock: the time of day.
         said: is told of breaks.
         away_s: a source that is away for so long is at its end; None: never.
+        pace: the level to begin at; None: everything.
 
     Raises:
         Unreachable: a source that was never watched does not answer; no row is left.
@@ -179,7 +181,7 @@ def open_stream(
             known = video_rows.known_video(session, source.id)
         first = reach(source, desk.settings, stop.is_set) if known is None else None
         video, place = _placed(desk, source, first, time_of_day)
-        buffer, pace = Buffer(desk.settings.stream.waiting), Pace()
+        buffer, pace = Buffer(desk.settings.stream.waiting), pace or Pace()
         follower = Follower(
             source, desk.settings, place, buffer, time_of_day, stop, lambda: pace.level, said
         )
@@ -193,12 +195,16 @@ def _reading(follower: Follower, first: Connection | None) -> Iterator[None]:
     """The source is read in a thread of its own; it ends with the block."""
     thread = Thread(target=follower.run, args=(first,), name="follow", daemon=True)
     thread.start()
+    patience_s = follower.settings.stream.quiet_s
     try:
         yield
+    except KeyboardInterrupt:
+        patience_s = 0  # Whoever presses Ctrl-C again waits for no source.
+        raise
     finally:
         follower.stop.set()
         follower.buffer.leave()
-        thread.join(follower.settings.stream.quiet_s)
+        thread.join(patience_s)
 
 
 def _placed(

@@ -144,6 +144,20 @@ def test_a_question_sees_what_is_in_memory_while_the_stream_goes_on(
     assert seen == [0, "watching", 1, "watching"]
 
 
+def test_stopped_it_keeps_what_came_and_the_last_clip_is_short(
+    desk: Desk, tmp_path: Path, three: bytes
+) -> None:
+    """The writer is still there: only being stopped ends this stream."""
+    fed = Fed(tmp_path / "door", [three], stays=True)
+    with opened(desk, fed) as work:
+        told = watch_stream(work, Heard(lambda _clip: fed.stop.set()), direct=True)
+    portrait = show_video(desk.store, work.video.id)
+    assert told == "2 clips are kept, the last one as short as it was"
+    assert spans(portrait)[0] == (0, 20)
+    assert 25 <= spans(portrait)[1][1] <= 31
+    assert [clip.state for clip in portrait.clips] == ["done"] * 2
+
+
 def test_started_again_it_is_the_same_video_and_goes_on_after_a_gap(
     desk: Desk, tmp_path: Path, three: bytes
 ) -> None:
@@ -178,7 +192,11 @@ def test_a_clip_whose_process_died_is_forgotten_and_its_time_is_a_gap(
 
 
 def test_a_clip_that_cannot_be_watched_is_lost_and_said_so_and_hides_nothing(
-    desk: Desk, tmp_path: Path, three: bytes, monkeypatch: pytest.MonkeyPatch
+    desk: Desk,
+    tmp_path: Path,
+    three: bytes,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     def never(raw: Any, *args: Any) -> Any:
         if raw.clip.index == 0:
@@ -193,6 +211,8 @@ def test_a_clip_that_cannot_be_watched_is_lost_and_said_so_and_hides_nothing(
     assert [clip.state for clip in portrait.clips] == ["failed", "done"]
     assert portrait.clips[0].given_up
     assert portrait.last_clip == 1
+    show_portrait(portrait)
+    assert "clip 0  00:00-00:02  failed  it is away" in capsys.readouterr().out
 
 
 def test_where_nobody_keeps_up_less_is_looked_at_and_each_clip_says_so(

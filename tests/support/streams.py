@@ -88,13 +88,16 @@ def told_gaps(clips: Sequence[Captured]) -> list[tuple[int, int, str]]:
 
 
 @contextmanager
-def fifo(path: Path) -> Iterator[Callable[[bytes], None]]:
-    """A FIFO, and what writes bytes into it from beside: opened, written and closed again."""
+def fifo(path: Path, until: Event | None = None) -> Iterator[Callable[[bytes], None]]:
+    """A FIFO, and what writes bytes into it from beside: opened, written and closed again.
+
+    With ``until`` it is closed only when that is set.
+    """
     os.mkfifo(path)
     threads: list[Thread] = []
 
     def feed(data: bytes) -> None:
-        threads.append(Thread(target=_write, args=(path, data), daemon=True))
+        threads.append(Thread(target=_write, args=(path, data, until), daemon=True))
         threads[-1].start()
 
     yield feed
@@ -102,19 +105,24 @@ def fifo(path: Path) -> Iterator[Callable[[bytes], None]]:
         thread.join(5)
 
 
-def _write(path: Path, data: bytes) -> None:
+def _write(path: Path, data: bytes, until: Event | None) -> None:
     with suppress(BrokenPipeError), path.open("wb") as file:
         file.write(data)
+        file.flush()
+        if until is not None:
+            until.wait(30)
 
 
 class Fed:
     """A FIFO that is fed one piece at each try to connect again; after the last all is over.
 
-    ``away_s``: how long its writer is away each time.
+    ``away_s``: how long its writer is away each time; ``stays``: it never goes away.
     """
 
-    def __init__(self, path: Path, pieces: Sequence[bytes], away_s: float = 0) -> None:
-        self.path, self.pieces, self.away_s = path, list(pieces), away_s
+    def __init__(
+        self, path: Path, pieces: Sequence[bytes], away_s: float = 0, *, stays: bool = False
+    ) -> None:
+        self.path, self.pieces, self.away_s, self.stays = path, list(pieces), away_s, stays
         self.stop = Event()
         self.clock = Hands(self._again)
 
@@ -126,7 +134,7 @@ class Fed:
     @contextmanager
     def feeding(self) -> Iterator[LiveSource]:
         """The source, with its first piece on the way."""
-        with fifo(self.path) as self._feed:
+        with fifo(self.path, self.stop if self.stays else None) as self._feed:
             self._feed(self.pieces.pop(0))
             yield live_source(str(self.path))
 

@@ -21,7 +21,7 @@ def _sized(size: float, ms: float) -> Line:
 
 
 HELPERS = {"__main__", "lines", "machines"}
-ALONE = {"ingest", "patches"}
+ALONE = {"ingest", "patches", "stream"}
 """Run by themselves: they print more than lines have room for."""
 
 

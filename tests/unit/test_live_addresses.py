@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.errors import InputError
+from domain.errors import InputError, MediaError
 from perception.live import live_source
+from perception.source import find_media
 
 WORD = st.text("abcdefghijklmnopqrstuvwxyzXYZ0123456789", min_size=4, max_size=12)
 
@@ -89,3 +90,9 @@ def test_pipes_cameras_and_files(tmp_path: Path) -> None:
     (tmp_path / "talk.mp4").write_bytes(b"x")
     with pytest.raises(InputError, match="homer ingest"):
         live_source(str(tmp_path / "talk.mp4"))
+
+
+def test_an_address_that_is_given_as_a_file_is_not_repeated() -> None:
+    with pytest.raises(MediaError, match="homer watch") as refused:
+        find_media([Path("rtsp://me:hunter2@door/live")])
+    assert "hunter2" not in str(refused.value)
