@@ -194,7 +194,7 @@ def _feeding(video: Path, pipe: Path, hours: float) -> Iterator[None]:
 
 
 def feed(video: Path, pipe: Path, hours: float) -> None:
-    """Writes so many hours of a looped video into a pipe, leaving it between the parts."""
+    """Writes so many hours of a video, in whole turns, into a pipe; leaves it between the parts."""
     for _ in range(PARTS):
         while not _written(video, pipe, hours * HOUR_S / PARTS):
             time.sleep(1)

@@ -92,13 +92,18 @@ class Connection:
             self.pipe.close()
 
 
-def reach(source: LiveSource, settings: Settings, stopping: Callable[[], bool]) -> Connection:
-    """Connect to a source; for a pipe's writer it waits until it is ``stopping``.
+def reach(
+    source: LiveSource,
+    settings: Settings,
+    stopping: Callable[[], bool],
+    tired: Callable[[], bool] = lambda: False,
+) -> Connection:
+    """Connect to a source; for a pipe's writer it waits until it is ``tired``.
 
     Raises:
         Unreachable: it does not answer, or sends nothing that can be watched.
     """
-    connection = Connection(*connect(source, settings.stream, stopping))
+    connection = Connection(*connect(source, settings.stream, stopping, tired))
     shape = connection.shape
     if not (shape.has_video or shape.has_audio):
         connection.close()
@@ -186,7 +191,7 @@ class Follower:
                 return None
             self._give(self._capture.until(self._now()))
             try:
-                return reach(self.source, self.settings, self._patience())
+                return reach(self.source, self.settings, self.stop.is_set, self._patience())
             except Unreachable:
                 continue
         return None
@@ -194,7 +199,7 @@ class Follower:
     def _patience(self) -> Callable[[], bool]:
         """Whether a pipe's writer has been waited for long enough."""
         until = time.monotonic() + self.settings.stream.connect_s
-        return lambda: self.stop.is_set() or time.monotonic() > until
+        return lambda: time.monotonic() > until
 
     def _now(self) -> int:
         return max(0, self.clock.now_ms() - self.place.began_ms)

@@ -131,19 +131,23 @@ def _value(key: str, value: str) -> str:
 
 
 def connect(
-    source: LiveSource, settings: StreamSettings, stopping: Callable[[], bool]
+    source: LiveSource,
+    settings: StreamSettings,
+    stopping: Callable[[], bool],
+    tired: Callable[[], bool] = lambda: False,
 ) -> tuple[InputContainer, Pipe | None]:
     """Open a live source; close what is returned, the container first.
 
     Args:
         source: the source.
         settings: how long to wait for it.
-        stopping: whether to give up waiting for a pipe.
+        stopping: whether to read no more of a pipe.
+        tired: whether to wait no longer for the writer of a pipe.
 
     Raises:
         Unreachable: it does not answer, or sends nothing that can be read.
     """
-    pipe = open_pipe(source.address, stopping) if source.kind == "pipe" else None
+    pipe = open_pipe(source.address, stopping, tired) if source.kind == "pipe" else None
     try:
         return _opened(source, settings, pipe), pipe
     except (av.FFmpegError, OSError, ValueError) as error:

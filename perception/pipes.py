@@ -12,16 +12,26 @@ LOOK_S = 0.25
 
 
 class Pipe:
-    """A pipe as a file to be read. ``end`` tells that the writer has gone, not that it was left."""
+    """A pipe as a file to be read. ``end`` tells that the writer has gone, not that it was left.
 
-    def __init__(self, descriptor: int, stopping: Callable[[], bool], *, ours: bool) -> None:
+    ``tired`` gives up waiting for a writer, but never one that has begun to write.
+    """
+
+    def __init__(
+        self,
+        descriptor: int,
+        stopping: Callable[[], bool],
+        *,
+        ours: bool,
+        tired: Callable[[], bool] = lambda: False,
+    ) -> None:
         self._descriptor, self._stopping, self._ours = descriptor, stopping, ours
-        self._began = False
+        self._tired, self._began = tired, False
         self.end = False
 
     def read(self, size: int) -> bytes:
         """At most ``size`` bytes; waits for some; empty at the end, or where it is to stop."""
-        while not self._stopping():
+        while not (self._stopping() or (not self._began and self._tired())):
             ready, _, _ = select.select([self._descriptor], [], [], LOOK_S)
             if not ready:
                 continue
@@ -42,12 +52,13 @@ class Pipe:
             os.close(self._descriptor)
 
 
-def open_pipe(address: str, stopping: Callable[[], bool]) -> Pipe:
+def open_pipe(address: str, stopping: Callable[[], bool], tired: Callable[[], bool]) -> Pipe:
     """Standard input for ``-``, else the FIFO at that place; does not wait for its writer.
 
     Raises:
         OSError: it cannot be opened.
     """
     if address == "-":
-        return Pipe(sys.stdin.fileno(), stopping, ours=False)
-    return Pipe(os.open(address, os.O_RDONLY | os.O_NONBLOCK), stopping, ours=True)
+        return Pipe(sys.stdin.fileno(), stopping, ours=False, tired=tired)
+    descriptor = os.open(address, os.O_RDONLY | os.O_NONBLOCK)
+    return Pipe(descriptor, stopping, ours=True, tired=tired)

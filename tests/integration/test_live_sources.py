@@ -258,10 +258,15 @@ def test_a_reader_that_is_stopped_does_not_wait_for_its_pipe() -> None:
     pipe = Pipe(read, lambda: next(looks), ours=True)
     assert pipe.read(100) == b""
     assert not pipe.end
-    os.write(write, b"abc")
+    tired = Pipe(read, lambda: False, ours=True, tired=lambda: True)
+    assert tired.read(100) == b""
+    os.write(write, b"abcde")
+    weary = iter([False, True])
+    begun = Pipe(read, lambda: False, ours=True, tired=lambda: next(weary))
+    assert begun.read(1) + begun.read(1) == b"ab"
     again = Pipe(read, lambda: False, ours=True)
-    assert again.read(2) == b"ab"
-    assert again.read(2) == b"c"
+    assert again.read(2) == b"cd"
+    assert again.read(2) == b"e"
     os.close(write)
     assert again.read(2) == b""
     assert again.end
