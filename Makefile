@@ -12,7 +12,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-deps --retries 10
 export PYTHONNOUSERSITE := 1
 
-.PHONY: help setup dev models demo test check chaos bench eval-local eval-egolife eval-perception lock clean
+.PHONY: help setup dev models demo test check chaos storm bench eval-local eval-egolife eval-perception lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -31,6 +31,10 @@ test: check models ## every check and every test
 
 chaos: .venv/.dev ## every fault at every fault point, and a table of what became of it
 	@CHAOS=all nice $(BIN)/python -m pytest -q -n 2 tests/chaos/test_fault_points.py
+
+storm: .venv/.dev ## anything in any order by four workers, all killed now and then: SEEDS=20 RAGE=120
+	@STORM_SEEDS=$(or $(SEEDS),20) STORM_SECONDS=$(or $(RAGE),120) \
+	    $(BIN)/python -m pytest -q -s -n 0 tests/chaos/test_storm.py
 
 models: .venv/.dev
 	@$(BIN)/homer models pull

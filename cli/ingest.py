@@ -34,6 +34,14 @@ def ingest(
         Literal["use", "ignore"] | None,
         typer.Option(help="Subtitles and chapters that come with a video; the settings' default."),
     ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, help="Clips perceived at a time; the settings' default, 1."),
+    ] = None,
+    pool: Annotated[
+        Literal["threads", "processes", "dask"] | None,
+        typer.Option(help="Where the workers are; the memory is the same."),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Watch videos into memory.
@@ -48,7 +56,8 @@ def ingest(
 
     files = find_media(sources)
     try:
-        with open_desk(profile) as desk, meter() as bar:
+        with open_desk(profile) as opened, meter() as bar:
+            desk = opened.staffed(workers, pool)
             listener = Reporter(bar)
             outcomes = []
             for outcome in watch_files(

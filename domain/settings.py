@@ -136,6 +136,34 @@ class AskSettings(Frozen):
     memory: Stage = Field(default=Stage.WHOLE, description="how much of the memory is searched")
 
 
+Pool = Literal["threads", "processes", "dask"]
+"""Where the workers that perceive are: in this process, beside it, or of Prefect's Dask runner."""
+
+
+class WorkSettings(Frozen):
+    """By whom clips are perceived; what is remembered of them is the same."""
+
+    workers: PositiveInt = Field(default=1, description="clips perceived at a time")
+    pool: Pool | None = Field(
+        default=None, description="None: threads for one worker, else processes"
+    )
+    scheduler: str | None = Field(
+        default=None,
+        pattern=r"^(tcp|tls)://.+$",
+        description="of a Dask cluster that runs already; None: one of this machine and run",
+    )
+
+    @property
+    def where(self) -> Pool:
+        """The pool that is taken."""
+        return self.pool or ("threads" if self.workers == 1 else "processes")
+
+    def changed(self, workers: int | None = None, pool: Pool | None = None) -> Self:
+        """With what is given in place of what is set."""
+        given = {"workers": workers, "pool": pool}
+        return self.model_copy(update={key: value for key, value in given.items() if value})
+
+
 class Settings(Frozen):
     """Everything that can be set, with the paper's values."""
 
@@ -143,6 +171,7 @@ class Settings(Frozen):
     memory: MemorySettings = MemorySettings()
     ask: AskSettings = AskSettings()
     stream: StreamSettings = StreamSettings()
+    work: WorkSettings = WorkSettings()
 
     @property
     def clip_budget(self) -> int:

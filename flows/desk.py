@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from domain.errors import NotFound
-from domain.settings import Settings
+from domain.settings import Pool, Settings
 from models.profile import Profile, load_profile
 from models.toolbox import Toolbox
 from store.database import Store, open_store
@@ -28,6 +28,12 @@ class Desk:
     def settings(self) -> Settings:
         """The paper's defaults with the profile's changes."""
         return self.profile.settings
+
+    def staffed(self, workers: int | None = None, pool: Pool | None = None) -> Desk:
+        """The same, with other workers to perceive than those of the settings."""
+        work = self.settings.work.changed(workers, pool)
+        settings = self.settings.model_copy(update={"work": work})
+        return replace(self, profile=self.profile.model_copy(update={"settings": settings}))
 
 
 @contextmanager

@@ -52,7 +52,8 @@ def watch_files(
         subtitles: whether subtitles that come with a file are used; None: as the settings say.
 
     Raises:
-        SetupError: the database or a model is missing, so no file can be watched.
+        SetupError: the database, a model or the pool of workers is missing, so no file can be
+            watched.
     """
     conductor = _Conductor(desk, listener, direct)
     for path in paths:
@@ -81,7 +82,9 @@ class _Conductor:
         return self._plainly(work) if self._api is None else self._in_flow(work, self._api)
 
     def _plainly(self, work: Watching) -> Watched:
-        with PlainSteps() as steps:
+        if self._desk.settings.work.where == "dask":
+            self._listener.said("without Prefect's server processes take the place of Dask")
+        with PlainSteps(self._desk.settings.work) as steps:
             return watch(work, steps, self._listener)
 
     def _in_flow(self, work: Watching, api: str) -> Watched:

@@ -6,7 +6,8 @@ only after Prefect's environment is set (``flows.server.environment``).
 
 from __future__ import annotations
 
-from contextvars import ContextVar
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
@@ -25,10 +26,16 @@ from prefect.states import Crashed
 from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
 from domain.media import Video
-from domain.settings import Subtitles
-from flows.desk import open_desk
+from domain.settings import Subtitles, WorkSettings
+from flows import at_hand
+from flows.crew import Crew
+from flows.desk import Desk, open_desk
 from flows.steps import BACK_OFF_S, Listener, Waitable, watch, worth_retrying
 from flows.watching import Watched, Watching, open_video
+from perception.worker import Delivery, Order, carry_out
+from store.home import Home
+
+Runner = TaskRunner[PrefectFuture[Any]]
 
 RETRIES: dict[str, Any] = {
     "retries": len(BACK_OFF_S),
@@ -37,16 +44,17 @@ RETRIES: dict[str, Any] = {
     "cache_policy": NO_CACHE,
 }
 
-RUNNER = cast("TaskRunner[PrefectFuture[Any]]", ThreadPoolTaskRunner[Any](max_workers=1))
-"""One clip is perceived at a time, beside the flow's own thread."""
-
-_at_hand: ContextVar[tuple[Watching, Listener] | None] = ContextVar("at_hand", default=None)
-
 
 @task(name="perceive", task_run_name="perceive {clip}", **RETRIES)
-def perceive_clip(work: Watching, clip: int) -> None:
+def perceive_clip(work: Watching, clip: int, crew: Crew) -> None:
     """Decode a clip and find what it shows and says."""
-    work.perceive(clip)
+    crew.perceive(work, clip)
+
+
+@task(name="perceive", task_run_name="perceive {order.clip}", **RETRIES)
+def perceive_order(order: Order) -> Delivery:
+    """The same in a Dask worker, which knows nothing of the store."""
+    return carry_out(order)
 
 
 @task(name="remember", task_run_name="remember {clip}", **RETRIES)
@@ -62,11 +70,20 @@ def weave_events(work: Watching, final: bool) -> None:
 
 
 class PrefectSteps:
-    """The steps as Prefect's tasks."""
+    """The steps as Prefect's tasks; clips are perceived in the tasks of a runner of its own."""
+
+    def __init__(self, crew: Crew, runner: Runner) -> None:
+        self._crew, self._runner = crew, runner
+
+    @property
+    def ahead(self) -> int:
+        """As many clips as the workers need."""
+        return self._crew.ahead
 
     def perceive(self, work: Watching, clip: int) -> Waitable:
-        """Perceive in the task runner's thread."""
-        return _Beside(perceive_clip.submit(work, clip))
+        """Perceive in one of the task runner's threads, or wait there for a worker elsewhere."""
+        given = {"work": work, "clip": clip, "crew": self._crew}
+        return _Beside(self._runner.submit(perceive_clip, given))
 
     def remember(self, work: Watching, clip: int) -> None:
         """Remember here and now."""
@@ -77,21 +94,56 @@ class PrefectSteps:
         weave_events(work, final)
 
 
+class DaskSteps(PrefectSteps):
+    """The steps as Prefect's tasks; those that perceive run in Dask's workers."""
+
+    def perceive(self, work: Watching, clip: int) -> Waitable:
+        """Perceive in one of Dask's workers."""
+        given = {"order": work.order(clip, self._crew.threads)}
+        return _Beside(self._runner.submit(perceive_order, given), work.take)
+
+
 class _Beside:
     """A task that runs beside, whose error is raised as it was."""
 
-    def __init__(self, future: PrefectFuture[None]) -> None:
-        self._future = future
+    def __init__(
+        self, future: PrefectFuture[Any], take: Callable[[Any], None] | None = None
+    ) -> None:
+        self._future, self._take = future, take
 
     def result(self) -> None:
-        """Waits for the task."""
-        self._future.result()
+        """Waits for the task, and takes what it brings."""
+        brought = self._future.result()
+        if self._take is not None:
+            self._take(brought)
+
+
+@contextmanager
+def steps_of(desk: Desk) -> Iterator[PrefectSteps]:
+    """The steps, with the workers that the settings name; they go home at the end."""
+    settings = desk.settings.work
+    kind = DaskSteps if settings.where == "dask" else PrefectSteps
+    # Left in this order, so that nobody waits for a worker that was sent home.
+    with runner_of(settings, desk.home) as runner, Crew(settings) as crew:
+        yield kind(crew, runner)
+
+
+def runner_of(settings: WorkSettings, home: Home) -> Runner:
+    """The task runner in which clips are perceived.
+
+    Raises:
+        SetupError: it is to be Dask's, which is not installed.
+    """
+    if settings.where == "dask":
+        from flows.dask import dask_runner
+
+        return dask_runner(settings, home)
+    return cast("Runner", ThreadPoolTaskRunner[Any](max_workers=settings.workers))
 
 
 @flow(
     name="ingest",
     flow_run_name="{path}",
-    task_runner=RUNNER,
     validate_parameters=False,
 )
 def ingest(path: str, profile: str | None = None, subtitles: Subtitles | None = None) -> Watched:
@@ -99,11 +151,16 @@ def ingest(path: str, profile: str | None = None, subtitles: Subtitles | None = 
 
     Within a command the open video is at hand; elsewhere, as in a work pool, it is opened here.
     """
-    found = _at_hand.get()
+    found = at_hand.found()
     if found is not None:
-        return watch(found[0], PrefectSteps(), found[1])
-    with open_desk(profile) as desk, open_video(desk, Path(path), subtitles=subtitles) as work:
-        return watch(work, PrefectSteps(), Silent())
+        with steps_of(found.work.desk) as steps:
+            return watch(found.work, steps, found.listener)
+    with (
+        open_desk(profile) as desk,
+        open_video(desk, Path(path), subtitles=subtitles) as work,
+        steps_of(desk) as steps,
+    ):
+        return watch(work, steps, Silent())
 
 
 class Silent:
@@ -126,12 +183,8 @@ def run(work: Watching, listener: Listener) -> Watched:
     """A flow run for the open video; runs of it that were killed are marked as such first."""
     tag = f"video:{work.video.id}"
     mark_killed(tag)
-    token = _at_hand.set((work, listener))
-    try:
-        with tags(tag):
-            return ingest(work.source, work.desk.profile.name)
-    finally:
-        _at_hand.reset(token)
+    with at_hand.within(work, listener), tags(tag):
+        return ingest(str(work.path), work.desk.profile.name)
 
 
 def mark_killed(tag: str) -> None:

@@ -9,7 +9,9 @@ from contextvars import ContextVar
 
 from prefect import flow, tags
 
-from flows.ingest import RUNNER, PrefectSteps, mark_killed
+from domain.settings import WorkSettings
+from flows.crew import Crew
+from flows.ingest import PrefectSteps, mark_killed, runner_of
 from flows.steps import Listener
 from flows.streaming import Streaming
 from flows.streams import RUN_CLIPS, follow
@@ -20,7 +22,6 @@ _at_hand: ContextVar[tuple[Streaming, Listener] | None] = ContextVar("live", def
 @flow(
     name="watch",
     flow_run_name="{title} from clip {first_clip}",
-    task_runner=RUNNER,
     validate_parameters=False,
 )
 def watch_clips(title: str, first_clip: int) -> bool:
@@ -29,7 +30,10 @@ def watch_clips(title: str, first_clip: int) -> bool:
     found = _at_hand.get()
     if found is None:
         raise RuntimeError("a stream is watched by the process that reads it: homer watch SOURCE")
-    return follow(found[0], PrefectSteps(), found[1], RUN_CLIPS)
+    work, listener = found
+    here = WorkSettings()  # A clip of a stream is in this process, and perceived here.
+    with runner_of(here, work.desk.home) as runner, Crew(here) as crew:
+        return follow(work, PrefectSteps(crew, runner), listener, RUN_CLIPS)
 
 
 def run(work: Streaming, listener: Listener) -> bool:

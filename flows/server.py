@@ -60,8 +60,13 @@ class PrefectServer:
 
 
 def environment(home: Home) -> dict[str, str]:
-    """What Prefect reads from the environment, for the server and for the flows' processes."""
-    return {**QUIET, "PREFECT_HOME": str(home.root / "prefect")}
+    """What Prefect reads from the environment, for the server and for the flows' processes.
+
+    Its pages are put together where it is told to: else it would write into its own package.
+    """
+    place = home.root / "prefect"
+    pages = {"PREFECT_SERVER_UI_STATIC_DIRECTORY": str(place / "ui")}
+    return {**QUIET, **pages, "PREFECT_HOME": str(place)}
 
 
 def api_url(home: Home) -> str:

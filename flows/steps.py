@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from itertools import zip_longest
+from itertools import islice
 from types import TracebackType
 from typing import Any, Protocol, Self
 
 from domain.errors import DatabaseError, ModelError, ReplayMiss
 from domain.media import Video
+from domain.settings import WorkSettings
+from flows.crew import Crew
 from flows.watching import ClipLeft, Watched, Watching
 
 BACK_OFF_S = (1.0, 4.0, 15.0)
@@ -43,6 +46,10 @@ class Waitable(Protocol):
 class Steps(Protocol):
     """Runs the steps, each with its retries."""
 
+    @property
+    def ahead(self) -> int:
+        """How many clips are begun to be perceived before one is remembered."""
+
     def perceive(self, work: Watching, clip: int) -> Waitable:
         """Begin to perceive a clip beside the other steps."""
 
@@ -61,7 +68,7 @@ def worth_retrying(error: BaseException) -> bool:
 
 
 def watch(work: Watching, steps: Steps, listener: Listener) -> Watched:
-    """Every clip that is not in memory yet, in order; perceiving runs one clip ahead.
+    """Every clip that is not in memory yet, in order; perceiving runs some clips ahead.
 
     A clip whose model fails again and again is left for the next run, and the rest goes on.
 
@@ -73,10 +80,7 @@ def watch(work: Watching, steps: Steps, listener: Listener) -> Watched:
     listener.opened(work.video, total, total - len(pending))
     for remark in work.remarks:
         listener.said(remark)
-    ahead = steps.perceive(work, pending[0]) if pending else None
-    for clip, following in zip_longest(pending, pending[1:]):
-        error = failure_of(ahead)
-        ahead = steps.perceive(work, following) if following is not None else None
+    for clip, error in _perceived(work, steps, pending):
         error = error or remember_error(work, steps, clip)
         if error is None:
             listener.remembered(work.video, clip)
@@ -89,11 +93,23 @@ def watch(work: Watching, steps: Steps, listener: Listener) -> Watched:
     return work.finish()
 
 
-def failure_of(step: Waitable | None) -> ModelError | None:
+def _perceived(
+    work: Watching, steps: Steps, clips: Iterable[int]
+) -> Iterator[tuple[int, ModelError | None]]:
+    """Each clip in order once it is perceived, and why it is not; others are begun meanwhile."""
+    coming = iter(clips)
+    begun = deque((clip, steps.perceive(work, clip)) for clip in islice(coming, steps.ahead))
+    while begun:
+        clip, step = begun.popleft()
+        error = failure_of(step)
+        begun.extend((after, steps.perceive(work, after)) for after in islice(coming, 1))
+        yield clip, error
+
+
+def failure_of(step: Waitable) -> ModelError | None:
     """Waits for a step; the model's failure that it ended with, if any."""
     try:
-        if step is not None:
-            step.result()
+        step.result()
     except ModelError as error:
         return error
     return None
@@ -111,12 +127,18 @@ def remember_error(work: Watching, steps: Steps, clip: int) -> ModelError | None
 class PlainSteps:
     """Plain calls, with the retries and the order of the flow, and no server."""
 
-    def __init__(self) -> None:
-        self._beside = ThreadPoolExecutor(1, thread_name_prefix="perceive")
+    def __init__(self, settings: WorkSettings | None = None) -> None:
+        self._crew = Crew(settings or WorkSettings())
+        self._beside = ThreadPoolExecutor(self._crew.workers, thread_name_prefix="perceive")
+
+    @property
+    def ahead(self) -> int:
+        """As many clips as the workers need."""
+        return self._crew.ahead
 
     def perceive(self, work: Watching, clip: int) -> Waitable:
-        """Perceive in a thread."""
-        return self._beside.submit(patiently, work.perceive, clip)
+        """Perceive in a thread, or wait there for a worker elsewhere."""
+        return self._beside.submit(patiently, self._crew.perceive, work, clip)
 
     def remember(self, work: Watching, clip: int) -> None:
         """Remember here and now."""
@@ -135,6 +157,7 @@ class PlainSteps:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self._crew.close()
         # Whoever pressed Ctrl-C does not wait for a clip that will be perceived again anyway.
         self._beside.shutdown(wait=kind is not KeyboardInterrupt, cancel_futures=True)
 

@@ -10,43 +10,35 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
 from threading import Event, Thread
 
+from domain import faults
 from domain.errors import ModelError
 from domain.media import Video
 from domain.streams import LEVELS, Stream, StreamClip
 from flows.desk import Desk
-from flows.watching import ClipLeft, Watching, alone, models_used
+from flows.watching import ClipLeft, Watching, alone, claimed, models_used
 from memory.subtitles import Accompaniment
 from perception.buffer import Buffer
 from perception.capture import Captured
-from perception.decode import RawClip
 from perception.following import Clock, Connection, Follower, Place, WallClock, reach
 from perception.live import LiveSource
 from perception.pace import Pace, thinned
 from perception.perceive import Perceived, perceive
+from perception.source import SourceInfo
 from store.queries import streams as stream_rows
 from store.queries import videos as video_rows
-
-
-@dataclass
-class Arrived:
-    """Clips that came and are not in memory yet, by number."""
-
-    clips: dict[int, Captured] = field(default_factory=dict)
-
-    def read(self, clip: int) -> RawClip:
-        """The clip as it was decoded when it came."""
-        return self.clips[clip].raw
 
 
 class Streaming(Watching):
     """The steps of a live stream; ``follow`` has their order."""
 
     def __init__(self, desk: Desk, follower: Follower, video: Video, pace: Pace) -> None:
-        self._arrived = Arrived()
-        super().__init__(desk, follower.source.name, self._arrived, video, Accompaniment())
+        super().__init__(desk, Path(follower.source.name), _shape(video), video, Accompaniment())
+        self._arrived: dict[int, Captured] = {}
         self._follower, self._pace = follower, pace
         self._order: deque[int] = deque()
         self._levels: dict[int, tuple[int, int]] = {}
@@ -66,7 +58,7 @@ class Streaming(Watching):
         """Clips that were taken up and are not in memory yet, in order."""
         return list(self._order)
 
-    def take(self, *, wait: bool) -> int | None:
+    def take_up(self, *, wait: bool) -> int | None:
         """Takes up the next clip, and adds its row; None at the stream's end, or if none waits.
 
         Raises:
@@ -81,7 +73,7 @@ class Streaming(Watching):
         told = StreamClip(clip=clip.index, level=captured.level, tally=captured.tally)
         with self.desk.store.begin() as session:
             stream_rows.add_clip(session, self.video.id, clip, told, captured.gaps)
-        self._arrived.clips[clip.index] = captured
+        self._arrived[clip.index] = captured
         self._order.append(clip.index)
         return clip.index
 
@@ -118,16 +110,24 @@ class Streaming(Watching):
         self._mark(video_rows.WATCHING)
         return self.state().clips
 
-    def _perceived(self, raw: RawClip) -> Perceived:
-        captured, settings = self._arrived.clips[raw.clip.index], self.desk.settings.watch
+    def perceive(self, clip: int) -> None:
+        """Find what the clip shows and says, as much of it as there is time for."""
+        if clip not in self._ready:
+            start = time.monotonic()
+            found = self._look(self._arrived[clip])
+            self._keep(clip, found, time.monotonic() - start)
+            faults.fault_point(faults.FaultPoint.PERCEIVED)
+
+    def _look(self, captured: Captured) -> Perceived:
+        settings = self.desk.settings.watch
         level = max(captured.level, self._pace.level)
-        frames = thinned(raw.frames, captured.level, level)
-        self._levels[raw.clip.index] = (level, len(frames))
-        lighter = replace(raw, frames=frames)
+        frames = thinned(captured.raw.frames, captured.level, level)
+        self._levels[captured.raw.clip.index] = (level, len(frames))
+        lighter = replace(captured.raw, frames=frames)
         return perceive(lighter, self.desk.toolbox, settings, LEVELS[level].without)
 
     def _done(self, clip: int) -> None:
-        captured = self._arrived.clips.pop(clip)
+        captured = self._arrived.pop(clip)
         self._order.remove(clip)
         level, sampled = self._levels.pop(clip, (captured.level, captured.tally.sampled))
         lag_ms = max(0, self._follower.clock.now_ms() - captured.came_ms)
@@ -145,7 +145,7 @@ class Streaming(Watching):
     def _lose(self, clip: int) -> None:
         with self.desk.store.begin() as session:
             stream_rows.lose_clip(session, self.video.id, clip)
-        if clip in self._arrived.clips:
+        if clip in self._arrived:
             self._done(clip)
 
 
@@ -176,7 +176,10 @@ def open_stream(
         InputError: another process watches it.
     """
     time_of_day = clock or WallClock()
-    with alone(desk.home, source.id, source.label):
+    with (
+        alone(desk.home, source.id, source.label),
+        claimed(desk.store, source.id, source.label),
+    ):
         with desk.store.begin() as session:
             known = video_rows.known_video(session, source.id)
         first = reach(source, desk.settings, stop.is_set) if known is None else None
@@ -222,6 +225,21 @@ def _placed(
         video = video_rows.find_video(session, source.id)
     began_ms = stream_row.began_ms if stream_row else clock.now_ms()
     return video, Place(began_ms, next_clip, end_ms)
+
+
+def _shape(video: Video) -> SourceInfo:
+    """A stream as a source without length."""
+    return SourceInfo(
+        duration_ms=0,
+        width=video.width,
+        height=video.height,
+        has_video=video.has_video,
+        has_audio=video.has_audio,
+        frame_rate=0.0,
+        video_codec=None,
+        audio_codec=None,
+        origin=Fraction(0),
+    )
 
 
 def _video(desk: Desk, source: LiveSource, first: Connection) -> Video:

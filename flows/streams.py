@@ -65,14 +65,14 @@ def follow(work: Streaming, steps: Steps, listener: Listener, most: int | None =
     ahead = steps.perceive(work, clip) if clip is not None else None
     while clip is not None:
         left = None if left is None else left - 1
-        error = failure_of(ahead)
-        following = work.take(wait=False) if left != 0 else None
+        error = failure_of(ahead) if ahead is not None else None
+        following = work.take_up(wait=False) if left != 0 else None
         ahead = steps.perceive(work, following) if following is not None else None
         _finish(work, steps, listener, clip, error)
         if left == 0:
             return True
         if following is None:
-            following = work.take(wait=True)
+            following = work.take_up(wait=True)
             ahead = steps.perceive(work, following) if following is not None else None
         clip = following
     return False
@@ -81,7 +81,7 @@ def follow(work: Streaming, steps: Steps, listener: Listener, most: int | None =
 def _first(work: Streaming) -> int | None:
     """A clip that an earlier run left in hand, else the next to come."""
     taken = work.taken()
-    return taken[0] if taken else work.take(wait=True)
+    return taken[0] if taken else work.take_up(wait=True)
 
 
 def _finish(

@@ -14,12 +14,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Protocol
 
 from domain import faults
-from domain.errors import InputError, MediaError, ModelError, NotFound
+from domain.errors import InputError, ModelError, NotFound
 from domain.media import ClipState, Video
-from domain.settings import Subtitles, WatchSettings
+from domain.settings import Subtitles
 from flows.desk import Desk
 from memory.subtitles import Accompaniment, accompaniment, chosen, refuse_other_subtitles
 from memory.watch import remember, weave_due
@@ -27,9 +26,13 @@ from memory.writers import make_writers
 from memory.writers.port import Writers
 from models.image_text import name_of
 from models.profile import NO_MODEL, Profile
-from perception.decode import RawClip, read_clips
+from perception.decode import read_clips
 from perception.perceive import Perceived, perceive
+from perception.reader import Reader
 from perception.source import SourceInfo, clips_of, probe, video_id
+from perception.worker import Delivery, Order
+from store.claims import claim_video, claimed_videos
+from store.database import Store
 from store.home import Home
 from store.queries import clips as clip_rows
 from store.queries import videos as video_rows
@@ -40,6 +43,8 @@ LOCKS = Path("/proc/locks")
 
 _FLOCK = re.compile(r"FLOCK .*:(\d+) ")
 """A line of it: ``12: FLOCK  ADVISORY  WRITE 4711 08:02:1234 0 EOF``, with the inode 1234."""
+
+_BUSY = "{} is being watched by another homer: wait until it is done"
 
 
 class ClipLeft(ModelError):
@@ -56,58 +61,27 @@ class Watched:
     failed: int
 
 
-class Reader(Protocol):
-    """Where the clips of a video come from."""
-
-    def read(self, clip: int) -> RawClip:
-        """The decoded clip."""
-
-
-class FileReader:
-    """Reads a file; reading goes on where it was, or starts at the clip that is asked for."""
-
-    def __init__(self, path: Path, info: SourceInfo, settings: WatchSettings) -> None:
-        self._path, self._info, self._settings = path, info, settings
-        self._clips: Iterator[RawClip] | None = None
-        self._raw: RawClip | None = None
-
-    def read(self, clip: int) -> RawClip:
-        """The decoded clip.
-
-        Raises:
-            MediaError: it cannot be read any more.
-        """
-        if self._raw is not None and self._raw.clip.index == clip:
-            return self._raw
-        follows = self._raw is not None and self._raw.clip.index + 1 == clip
-        if self._clips is None or not follows:
-            self._clips = read_clips(self._path, self._info, self._settings, clip)
-        self._raw = next(self._clips, None)
-        if self._raw is None or self._raw.clip.index != clip:
-            raise MediaError(f"clip {clip} of {self._path} cannot be read: has the file changed?")
-        return self._raw
-
-
 class Watching:
     """The steps of one video. Heavy things stay in here, and never travel as a task's result.
 
-    Perceiving may run in a thread, one clip ahead of the other steps; no two steps of a kind
-    run at a time.
+    Perceiving may run in a thread, ahead of the other steps, or be ordered elsewhere; no two
+    steps of a kind run in here at a time.
     """
 
     def __init__(
         self,
         desk: Desk,
-        source: str,
-        reader: Reader,
+        path: Path,
+        info: SourceInfo,
         video: Video,
         beside: Accompaniment,
         *,
         again: bool = False,
         only: Collection[int] = (),
     ) -> None:
-        self.desk, self.source, self.video = desk, source, video
-        self._reader, self._beside, self._again, self._only = reader, beside, again, only
+        self.desk, self.path, self.video = desk, path, video
+        self._info, self._beside, self._again, self._only = info, beside, again, only
+        self._reader = Reader(path, info, desk.settings.watch, read_clips)
         self._ready: dict[int, Perceived] = {}
         self._took: dict[int, float] = {}
         self._fresh = 0
@@ -153,12 +127,26 @@ class Watching:
         """Decode the clip and find what it shows and says; kept until it is remembered."""
         if clip not in self._ready:
             start = time.monotonic()
-            raw = self._reader.read(clip)
+            raw = self._reader.clip(clip)
             faults.fault_point(faults.FaultPoint.DECODED)
-            found = self._perceived(raw)
-            self._ready[clip] = replace(found, percept=self._beside.added_to(found.percept))
-            self._took[clip] = time.monotonic() - start
+            found = perceive(raw, self.desk.toolbox, self.desk.settings.watch)
+            self._keep(clip, found, time.monotonic() - start)
             faults.fault_point(faults.FaultPoint.PERCEIVED)
+
+    def order(self, clip: int, threads: int) -> Order:
+        """The clip as a worker elsewhere is told to perceive it, its models in ``threads``."""
+        desk = self.desk
+        path = self.path.absolute()
+        return Order(path, self._info, clip, desk.toolbox, desk.settings.watch, threads)
+
+    def take(self, delivery: Delivery) -> None:
+        """Keep what a worker perceived until it is remembered."""
+        found = delivery.perceived
+        self._keep(found.percept.clip.index, found, delivery.seconds)
+
+    def _keep(self, clip: int, found: Perceived, seconds: float) -> None:
+        self._took[clip] = seconds
+        self._ready[clip] = replace(found, percept=self._beside.added_to(found.percept))
 
     def remember(self, clip: int) -> None:
         """Store the perceived clip as memory, in one transaction.
@@ -230,9 +218,6 @@ class Watching:
             found = [row.error for row in clip_rows.clips_of(session, self.video.id)]
         return found[clip] or "no reason is known"
 
-    def _perceived(self, raw: RawClip) -> Perceived:
-        return perceive(raw, self.desk.toolbox, self.desk.settings.watch)
-
 
 @contextmanager
 def open_video(
@@ -260,7 +245,7 @@ def open_video(
     """
     info = probe(path)
     name = video_id(path)
-    with alone(desk.home, name, path.stem):
+    with alone(desk.home, name, path.stem), claimed(desk.store, name, path.stem):
         with desk.store.begin() as session:
             known = video_rows.known_video(session, name)
             left = clip_rows.next_clips(session, name, again=again)
@@ -277,8 +262,7 @@ def open_video(
             # A known video keeps its title, whatever the file is called by now.
             video = video_rows.find_video(session, video.id)
         company = beside or Accompaniment()
-        reader = FileReader(path, info, desk.settings.watch)
-        yield Watching(desk, str(path), reader, video, company, again=again, only=only)
+        yield Watching(desk, path, info, video, company, again=again, only=only)
 
 
 def _video(
@@ -305,19 +289,21 @@ def models_used(profile: Profile) -> dict[str, str]:
     return used | {"images": name_of(profile.images_folder) if profile.images_folder else NO_MODEL}
 
 
-def is_watched(home: Home, video: str) -> bool:
-    """Whether some process watches a video of this data directory; False where none can tell.
+def is_watched(store: Store, video: str) -> bool:
+    """Whether some process watches a video, on this machine or another.
 
     The lock is only looked at: whoever is about to begin finds it free.
     """
-    return is_locked(_lock_of(home, video))
+    return video in watched_now(store)
 
 
-def watched_now(home: Home) -> frozenset[str]:
-    """The ids of the videos of this data directory that some process watches."""
+def watched_now(store: Store) -> frozenset[str]:
+    """The ids of the videos that some process watches, on this machine or another."""
     locked = _locked()
-    found = (path for path in home.run.glob("watch-*.lock") if _inode(path) in locked)
-    return frozenset(path.stem.removeprefix("watch-") for path in found)
+    found = (path for path in store.home.run.glob("watch-*.lock") if _inode(path) in locked)
+    here = frozenset(path.stem.removeprefix("watch-") for path in found)
+    with store.begin() as session:
+        return here | claimed_videos(session)
 
 
 def is_locked(path: Path) -> bool:
@@ -351,7 +337,14 @@ def alone(home: Home, video: str, title: str) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as exc:
-            raise InputError(
-                f"{title} is being watched by another homer: wait until it is done"
-            ) from exc
+            raise InputError(_BUSY.format(title)) from exc
+        yield
+
+
+@contextmanager
+def claimed(store: Store, video: str, title: str) -> Iterator[None]:
+    """The same for all machines that use the database."""
+    with claim_video(store, video) as taken:
+        if not taken:
+            raise InputError(_BUSY.format(title))
         yield

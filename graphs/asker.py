@@ -12,7 +12,7 @@ from langchain_core.runnables import RunnableConfig
 
 from domain import faults
 from domain.asking import Question
-from domain.errors import DatabaseError, InputError
+from domain.errors import DatabaseError, InputError, NotFound
 from domain.forks import ForkEdit
 from domain.live import Tell
 from domain.settings import AskSettings
@@ -37,6 +37,7 @@ from store.queries.trajectories import (
     end_trajectory,
     events_of,
     find_trajectory,
+    is_known,
     prune_checkpoints,
     reopen_trajectory,
     stop_broken_off,
@@ -251,16 +252,34 @@ class Asker:
         desk = self._desk(view, recorder, state)
         if not recorder.events:
             recorder.add(self._asked(question_of(state), view, desk))
-        with self._store.failures_told():
+        with self._unless_deleted(recorder.trajectory), self._store.failures_told():
             recorder.flush()
         return desk
+
+    @contextmanager
+    def _unless_deleted(self, trajectory: str) -> Iterator[None]:
+        """Whatever fails since the question's row is gone is told as that."""
+        try:
+            yield
+        except Exception as error:
+            with suppress(DatabaseError), self._store.begin() as session:
+                if not is_known(session, trajectory):
+                    raise NotFound(
+                        f"question {trajectory} was deleted while it was asked"
+                    ) from error
+            raise
 
     def run(self, state: State, desk: Desk, *, saved: bool = False) -> Asked:
         """Run the machine from ``state``, which may be its last checkpoint, to the end.
 
         Raises:
+            NotFound: the question was deleted meanwhile, as with its video.
             StoppedEarly: Ctrl-C was pressed; it has the best answer so far.
         """
+        with self._unless_deleted(desk.recorder.trajectory):
+            return self._run(state, desk, saved)
+
+    def _run(self, state: State, desk: Desk, saved: bool) -> Asked:
         limit = recursion_limit(desk.settings.rounds, desk.settings.retries)
         config = _config(desk.recorder.trajectory) | RunnableConfig(recursion_limit=limit)
         desk.recorder.hold = self._checkpoints.hold

@@ -5,7 +5,7 @@ The checkpoints have a schema of their own, beside the tables that Alembic owns.
 
 from __future__ import annotations
 
-import threading
+import time
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,8 @@ from store.queries.trajectories import (
     add_checkpoint_schema,
     append_events,
     checkpoint_level,
+    claim_checkpoint_schema,
+    leave_checkpoint_schema,
     own_schema,
 )
 
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 PATIENCE_S = 10.0
 """How long to wait for a connection: a database that is gone is told of after that."""
 
-_setup = threading.Lock()
+ASK_AGAIN_S = 0.05
 
 
 def make_checkpoint_tables(store: Store) -> None:
@@ -53,8 +55,8 @@ class Checkpoints:
             "prepare_threshold": 0,
             "row_factory": dict_row,
         }
-        with _setup:
-            own = self._make_schema()
+        with store.begin() as session:
+            own = own_schema(session)
         settings["options"] = f"-c search_path={CHECKPOINTS},{own} -c synchronous_commit=off"
         self._pool: ConnectionPool[Any] = ConnectionPool(
             store.psycopg_url,
@@ -67,22 +69,29 @@ class Checkpoints:
         )
         self.saver = BoundarySaver(self._pool, boundaries)
         self.claims = Claims(self._pool)
-        with _setup:
+        if self._is_behind():
             self._make_tables()
 
-    def _make_schema(self) -> str:
-        """Make the checkpoints' schema; returns that of Homer's own tables."""
+    def _is_behind(self) -> bool:
         with self._store.begin() as session:
-            add_checkpoint_schema(session)
-            return own_schema(session)
+            return checkpoint_level(session) < len(self.saver.MIGRATIONS) - 1
 
     def _make_tables(self) -> None:
-        """LangGraph's own migrations, run where they are behind, or were cut off."""
-        with self._store.begin() as session:
-            level = checkpoint_level(session)
-        if level < len(self.saver.MIGRATIONS) - 1:
-            with self._store.failures_told():
-                self.saver.setup()
+        """LangGraph's own migrations, run where they are behind, or were cut off; by one alone.
+
+        They build indexes, which wait for every open transaction: so who waits has none, and
+        asks again and again.
+        """
+        with self._store.failures_told(), self._pool.connection() as alone:
+            while not claim_checkpoint_schema(alone):
+                time.sleep(ASK_AGAIN_S)
+            try:
+                if self._is_behind():
+                    with self._store.begin() as session:
+                        add_checkpoint_schema(session)
+                    self.saver.setup()
+            finally:
+                leave_checkpoint_schema(alone)
 
     def append(
         self, trajectory: str, first: int, events: Sequence[Event], marks: Sequence[Mark] = ()

@@ -32,7 +32,7 @@ from store.queries.characters import CharacterAt, characters_at
 from store.queries.corrections import change_correction, corrections_of
 from store.queries.forget import Copy, Told, Traces
 from store.queries.percepts import lock_video
-from store.queries.videos import find_video
+from store.queries.videos import close_video, find_video
 from store.schema import ClipRow, MemoryRow, SegmentRevisionRow
 from store.sweep import drop_blobs
 
@@ -82,7 +82,7 @@ def forget(
     written = False
     try:
         with store.begin() as session:
-            lock_video(session, find_video(session, video).id)
+            close_video(session, find_video(session, video).id)
             cast = cast_to_correct(session, video)
             one = find_person(cast, person)
             work = _Forgetting(session, cast, one, embedder)

@@ -1,4 +1,4 @@
-"""Packages that only some profiles need, and how to get them."""
+"""Packages that only some profiles and settings need, and how to get them."""
 
 from __future__ import annotations
 
@@ -26,6 +26,9 @@ class Extra:
         packages = " ".join(self.packages)
         return f"{extra}.venv/bin/pip install -c requirements-dev.lock {packages}"
 
+
+DASK = Extra(("prefect_dask", "distributed"), ("prefect-dask", "distributed"), "dask")
+"""What Prefect's Dask task runner needs."""
 
 _OPENAI = ("langchain_openai",), ("langchain-openai",)
 _KNOWN = {

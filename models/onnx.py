@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -19,6 +20,18 @@ R = TypeVar("R")
 THREADS = 2
 ERRORS_ONLY = 3
 
+_allowed = threading.local()
+
+
+def allow_threads(threads: int) -> None:
+    """Models that this thread makes from now on run in at most as many threads."""
+    _allowed.threads = threads
+
+
+def threads_allowed() -> int:
+    """How many threads a model that is made now may run in."""
+    return min(THREADS, getattr(_allowed, "threads", THREADS))
+
 
 def open_session(
     path: Path, threads: int = THREADS, *, repair: bool = False, arena: bool = True
@@ -27,7 +40,7 @@ def open_session(
 
     Args:
         path: a checked ``.onnx`` file (see ``models.weights.verified``).
-        threads: threads of one run.
+        threads: threads of one run, where this thread is allowed as many.
         repair: correct first what ONNX Runtime does not accept in the file.
         arena: keep the memory of a run for the next one; without it a model whose inputs are of
             ever new sizes holds less.
@@ -38,7 +51,7 @@ def open_session(
     import onnxruntime as ort
 
     options = ort.SessionOptions()
-    options.intra_op_num_threads = threads
+    options.intra_op_num_threads = min(threads, threads_allowed())
     options.inter_op_num_threads = 1
     options.log_severity_level = ERRORS_ONLY
     options.enable_cpu_mem_arena = arena
@@ -71,5 +84,5 @@ def in_threads(run: Callable[[T], R], items: Sequence[T]) -> list[R]:
     """
     if len(items) < 2:
         return [run(item) for item in items]
-    with ThreadPoolExecutor(THREADS, thread_name_prefix="onnx") as pool:
+    with ThreadPoolExecutor(threads_allowed(), thread_name_prefix="onnx") as pool:
         return list(pool.map(run, items))

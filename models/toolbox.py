@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from models.chat import Replay, Sink, StructuredChat
 from models.chat_models import ChatFactory, make_chat_model
@@ -46,6 +46,15 @@ class Toolbox:
         self.weights = weights
         self._chat_factory = chat_factory
         self._endpoints: dict[ChatSpec, Endpoint] = {}
+
+    def __reduce__(self) -> tuple[type[Self], tuple[object, ...]]:
+        """A copy is made as this one was, and makes models of its own, as in another process."""
+        return type(self), (self.profile, self.weights, self._chat_factory)
+
+    @property
+    def recipe(self) -> object:
+        """What the models are made by: two toolboxes of one recipe have the same models."""
+        return type(self), self.profile, self.weights
 
     @cached_property
     def speech(self) -> SpeechRecognizer:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from domain.errors import SetupError
+from models.onnx import threads_allowed
 from models.ports import Samples, Speech, Word
 from models.silero import SAMPLE_HZ, SileroActivity
 
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from faster_whisper import WhisperModel
 
 BEAM = 5
-THREADS = 2
 SHORTEST_S = 0.2
 REPETITIVE = 2.4
 """Text that gzip shrinks by more than this is a loop of the decoder, not speech (Whisper, 4.5)."""
@@ -86,7 +86,7 @@ class WhisperRecognizer:
             str(self._folder),
             device="cpu",
             compute_type="int8",
-            cpu_threads=THREADS,
+            cpu_threads=threads_allowed(),
             num_workers=1,
             local_files_only=True,
         )

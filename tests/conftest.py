@@ -22,6 +22,7 @@ from store.home import Home
 from store.migrations import migrate
 from store.postmaster import PORT
 from store.urls import parse_url
+from tests.support.scratch import MEMORY, has_room, scratch
 
 if TYPE_CHECKING:
     from models.toolbox import Toolbox
@@ -40,21 +41,25 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "homer"))
 
 _numbers = itertools.count()
 
+if has_room():
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A run in the background: the commands that tests start must still hear Ctrl-C.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedPostgres]:
+def postgres() -> Iterator[EmbeddedPostgres]:
     """One server for the whole run, unsafe and fast, with a migrated template database."""
-    server = EmbeddedPostgres(Home(tmp_path_factory.mktemp("postgres")), fsync=False)
-    try:
-        server.start()
-        migrate(server.ensure_database(TEMPLATE))
-        yield server
-    finally:
-        server.stop(fast=False)
+    with scratch() as folder:
+        server = EmbeddedPostgres(Home(folder), fsync=False)
+        try:
+            server.start()
+            migrate(server.ensure_database(TEMPLATE))
+            yield server
+        finally:
+            server.stop(fast=False)
 
 
 @pytest.fixture(scope="session")
@@ -64,7 +69,7 @@ def make_database(postgres: EmbeddedPostgres) -> Callable[[], str]:
     def make() -> str:
         name = f"test_{os.getpid()}_{next(_numbers)}"
         _revive(postgres)
-        _admin(postgres, "CREATE DATABASE {} TEMPLATE {}", name, TEMPLATE)
+        _admin(postgres, "CREATE DATABASE {} TEMPLATE {} STRATEGY FILE_COPY", name, TEMPLATE)
         return postgres.url(name)
 
     return make

@@ -41,7 +41,7 @@ def retry_button(store: Store, video: str, clip: int | None = None) -> None:
     """Has a failed clip tried again, or all of a video, in a process of its own."""
     label = "Try all again" if clip is None else f"Try clip {clip} again"
     key = f"retry_{video}_{'all' if clip is None else clip}"
-    busy = is_watched(store.home, video)
+    busy = is_watched(store, video)
     told = "It is being watched at this moment." if busy else None
     if not st.button(label, key=key, disabled=busy, help=told):
         return

@@ -88,13 +88,13 @@ def _told(desk: PageDesk, one: Shelved) -> str:
     state = f"{one.state}, {one.done} of {one.clips} clips{failed}"
     if one.state == WATCHING:
         # How far it is by now is told above, where it is looked at again and again.
-        busy = is_watched(desk.store.home, one.id)
+        busy = is_watched(desk.store, one.id)
         state = "being watched" if busy else state.replace(WATCHING, "paused", 1)
     return f"{hms(one.duration_ms)} long, {state}, profile {one.profile}, {one.id}"
 
 
 def _buttons(desk: PageDesk, jobs: Jobs, one: Shelved, every: Sequence[Job]) -> None:
-    busy = is_watched(desk.store.home, one.id)
+    busy = is_watched(desk.store, one.id)
     mine = next((job for job in every if job.running and job.watches(one.path)), None)
     with st.container(horizontal=True, key=f"do_{one.id}"):
         if mine is not None and one.state == WATCHING:

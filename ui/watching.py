@@ -84,7 +84,7 @@ def _look() -> None:
 def _follow() -> None:
     desk = page_desk()
     jobs = Jobs(desk.store.home)
-    watched = watched_now(desk.store.home)
+    watched = watched_now(desk.store)
     every, moving = jobs.every(), being_watched(desk.store, SIZE, watched)
     held = {one.id for one in moving if one.id in watched}
     others = [one for one in moving if one.id in held and not _job_of(one, every)]

@@ -197,7 +197,6 @@ def erase(session: Session, traces: Traces) -> list[str]:
     Returns:
         SHA-256 of the files that no video uses any more.
     """
-    session.execute(text("LOCK TABLE model_calls IN SHARE ROW EXCLUSIVE MODE"))
     session.execute(delete(EvalResultRow).where(_evaluated(traces)))
     delete_trajectories(session, traces.video)
     delete_calls(session, _calls(traces))

@@ -18,6 +18,7 @@ from domain.errors import Ambiguous, NotFound
 from domain.texts import storable
 from domain.trajectory import EVENT, Event
 from domain.view import MemoryView, Scope
+from store.queries.videos import share_videos
 from store.schema import QuestionRow, TrajectoryEventRow, TrajectoryRow, TrajectoryVideoRow
 
 CHECKPOINTS = "checkpoints"
@@ -50,7 +51,12 @@ def add_trajectory(
     machine: str,
     profile: str,
 ) -> None:
-    """Store the question and open a trajectory over ``view`` in state ``running``."""
+    """Store the question and open a trajectory over ``view`` in state ``running``.
+
+    Raises:
+        NotFound: a video of the view was deleted meanwhile.
+    """
+    share_videos(session, [scope.video for scope in view.scopes])
     row = QuestionRow(
         text=question.text,
         options=list(question.options),
@@ -66,6 +72,14 @@ def add_trajectory(
         for s in view.scopes
     ]
     session.execute(insert(TrajectoryVideoRow), scopes)
+
+
+def is_known(session: Session, trajectory: str) -> bool:
+    """Whether a trajectory is there, and not deleted meanwhile."""
+    return session.get(TrajectoryRow, trajectory) is not None
+
+
+_LOCK = 0x434845434B
 
 
 class Mark(NamedTuple):
@@ -281,6 +295,17 @@ def checkpoint_level(session: Session) -> int:
         return -1
     last = session.scalar(text("SELECT max(v) FROM checkpoints.checkpoint_migrations"))
     return -1 if last is None else int(last)
+
+
+def claim_checkpoint_schema(connection: Connection[Any]) -> bool:
+    """Claim the making of LangGraph's tables for a connection; False if another has it."""
+    found = connection.execute("SELECT pg_try_advisory_lock(%s) AS mine", [_LOCK]).fetchone()
+    return found is not None and bool(found["mine"])
+
+
+def leave_checkpoint_schema(connection: Connection[Any]) -> None:
+    """Let another make LangGraph's tables."""
+    connection.execute("SELECT pg_advisory_unlock(%s)", [_LOCK])
 
 
 def add_checkpoint_schema(session: Session) -> None:

@@ -154,10 +154,7 @@ def delete_video(session: Session, video_id: str) -> list[str]:
         SHA-256 of the blobs that no video uses any more, for `store.sweep.drop_blobs` to remove
         once this transaction is committed.
     """
-    # Whoever is writing to it comes to an end first, and whoever comes later finds nothing.
-    lock_video(session, video_id)
-    # Held against all writers of calls: none may come to use a message that is about to go.
-    session.execute(text("LOCK TABLE model_calls IN SHARE ROW EXCLUSIVE MODE"))
+    close_video(session, video_id)
     mine = select(BlobRow.sha256).where(BlobRow.video_id == video_id)
     blobs = list(session.scalars(mine))
     delete_trajectories(session, video_id)
@@ -171,6 +168,31 @@ def _moved(session: Session, video: Video) -> None:
     if video.path is not None:
         here = VideoRow.id == video.id
         session.execute(update(VideoRow).where(here).values(path=video.path))
+
+
+def close_video(session: Session, video_id: str) -> None:
+    """Keep a video to this transaction, which is about to delete of it; call it before all else.
+
+    Whoever is writing to it, or asks about it, comes to an end first; whoever comes later finds
+    what is left.
+    """
+    lock_video(session, video_id)
+    # Held against all writers of calls: none may come to use a message that is about to go.
+    session.execute(text("LOCK TABLE model_calls IN SHARE ROW EXCLUSIVE MODE"))
+    session.execute(select(VideoRow.id).where(VideoRow.id == video_id).with_for_update())
+
+
+def share_videos(session: Session, video_ids: Sequence[str]) -> None:
+    """Let no video of a question that begins be deleted until this transaction ends.
+
+    Raises:
+        NotFound: one was deleted meanwhile.
+    """
+    here = select(VideoRow.id).where(VideoRow.id.in_(video_ids)).order_by(VideoRow.id)
+    found = set(session.scalars(here.with_for_update(key_share=True, read=True)))
+    for video_id in video_ids:
+        if video_id not in found:
+            raise NotFound(f"no video goes by {video_id!r}: `homer videos` lists them")
 
 
 def delete_trajectories(session: Session, video_id: str) -> None:

@@ -35,6 +35,7 @@ from tests.support.chaos import (
     writing,
 )
 from tests.support.openai_server import Answer, OpenAIServer
+from tests.support.scratch import scratch
 
 ALL = os.environ.get("CHAOS") == "all"
 WRITES = (P.BLOB_WRITING, P.BACKUP_PLACING)
@@ -67,14 +68,15 @@ def cases() -> list[Any]:
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedPostgres]:
+def server() -> Iterator[EmbeddedPostgres]:
     """A Postgres that may be killed."""
-    made = EmbeddedPostgres(Home(tmp_path_factory.mktemp("chaos")), fsync=False)
-    try:
-        made.start()
-        yield made
-    finally:
-        made.stop(fast=False)
+    with scratch() as folder:
+        made = EmbeddedPostgres(Home(folder), fsync=False)
+        try:
+            made.start()
+            yield made
+        finally:
+            made.stop(fast=False)
 
 
 Prepared = Callable[[str], Store]

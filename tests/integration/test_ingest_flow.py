@@ -26,6 +26,14 @@ from store.home import Home
 from store.queries.clips import clips_of
 from store.queries.dump import dump
 from store.queries.videos import list_videos, video_state
+from tests.support.crew import (
+    CLIPS,
+    delivering,
+    dump_of,
+    eight_clips,
+    watched_by,
+)
+from tests.support.light import light_toolbox, read_by
 from tests.support.media import make_video
 from tests.support.streams import Fed, segment
 
@@ -135,6 +143,28 @@ def test_a_flow_and_plain_calls_make_the_same_memory(
         plain_desk = Desk(desk.home, other, desk.profile, desk.toolbox)
         (plain,), _notes = run(plain_desk, video, direct=True)
         assert dumped(plain_desk, plain) == dumped(desk, flowed)
+
+
+def test_two_workers_of_dask_share_eight_clips_and_make_the_same_memory(
+    home: Home, store: Store, tmp_path: Path, prefect: str, make_database: Any, monkeypatch: Any
+) -> None:
+    monkeypatch.setenv("PREFECT_API_URL", prefect)
+    box, film = light_toolbox(tmp_path / "notes", meeting=2), eight_clips(tmp_path)
+    delivered = delivering(monkeypatch)
+    flowed, failures = watched_by(
+        Desk(home, store, box.profile, box), 2, "dask", film, direct=False
+    )
+    assert failures == []
+    assert sorted(clip for clip, _by in delivered) == list(range(CLIPS))
+    assert len({by for _clip, by in delivered}) == 2
+    read = read_by(box.weights)
+    assert (len(read), len(set(read))) == (CLIPS, 2)
+    from store.database import open_store
+
+    alone = light_toolbox(tmp_path / "alone")
+    with open_store(home, make_database()) as other:
+        plain, _ = watched_by(Desk(home, other, alone.profile, alone), 1, "threads", film)
+        assert dump_of(other, plain) == dump_of(store, flowed)
 
 
 def test_a_video_already_watched_needs_no_server(

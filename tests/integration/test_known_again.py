@@ -54,7 +54,7 @@ def test_a_file_that_was_renamed_is_found_where_it_is_now_under_its_first_title(
     moved = path.rename(tmp_path / "renamed.mp4")
     with open_video(desk, moved) as work:
         assert work.video.title == "talk"
-        assert work.source == str(moved)
+        assert work.path == moved
     (entry,) = list_library(desk.store)
     assert (entry.title, entry.path) == ("talk", str(moved))
 

@@ -45,7 +45,7 @@ def test_a_file_whose_name_is_no_utf8_is_watched_under_a_name_that_can_be_shown(
     desk = Desk(home, store, load_profile("local"), WordToolbox())
     with open_video(desk, path) as work:
         assert work.pending() == list(range(work.state().clips))
-        assert work.source == str(path)
+        assert work.path == path
     (entry,) = list_library(store)
     assert (entry.title, entry.path) == ("caf�", None)
     assert show_video(store, LATIN).video.id == entry.id

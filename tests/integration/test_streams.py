@@ -181,7 +181,7 @@ def test_a_clip_whose_process_died_is_forgotten_and_its_time_is_a_gap(
     fed = Fed(tmp_path / "door", [three])
     with opened(desk, fed) as work:
         work.begin_stream()
-        assert work.take(wait=True) == 0
+        assert work.take_up(wait=True) == 0
         work.perceive(0)
     (tmp_path / "door").unlink()
     later = Fed(tmp_path / "door", [three, three])
@@ -233,7 +233,7 @@ def test_where_nobody_keeps_up_less_is_looked_at_and_each_clip_says_so(
     def impatient(work: Streaming, clip: int) -> None:
         from dataclasses import replace
 
-        work._arrived.clips[clip] = replace(work._arrived.clips[clip], waits=False)
+        work._arrived[clip] = replace(work._arrived[clip], waits=False)
         done(work, clip)
 
     monkeypatch.setattr(Streaming, "_done", impatient)
@@ -272,7 +272,7 @@ def test_a_stream_goes_on_where_prefects_server_goes_away(
     from httpx import ConnectError
 
     def gone(work: Streaming, _listener: Heard) -> bool:
-        work.take(wait=True)  # The run had taken a clip up when its server went.
+        work.take_up(wait=True)  # The run had taken a clip up when its server went.
         raise ConnectError("refused")
 
     monkeypatch.setattr(flow, "connect", lambda _home, _said: "http://127.0.0.1:9/api")

@@ -367,7 +367,8 @@ def _kill(url: str) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _kill_postgres(url: str) -> None:
+def kill_postgres(url: str) -> None:
+    """Kill the server that a database belongs to, and wait until it is gone."""
     with psycopg.connect(url.replace("+psycopg", "")) as connection:
         server = psutil.Process(connection.info.backend_pid).parent()
     assert server is not None
@@ -390,7 +391,7 @@ def _full_disk(url: str) -> None:
 
 FAULTS: dict[str, Callable[[str], None]] = {
     KILL: _kill,
-    KILL_POSTGRES: _kill_postgres,
+    KILL_POSTGRES: kill_postgres,
     DROP: _drop,
     FULL_DISK: _full_disk,
 }

@@ -17,7 +17,7 @@ import yaml
 from cli.main import app
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "docker" / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 SCRIPTS = [ROOT / "demo" / "run.sh", ROOT / "docker" / "compose.yaml", *PAGES]
 COMMAND = typer.main.get_group(app)
 TARGETS = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
@@ -178,11 +178,7 @@ def test_every_bundled_profile_is_documented() -> None:
     assert [name for name in bundled_profiles() if f"`{name}`" not in text] == []
 
 
-def test_compose_and_hooks_are_well_formed() -> None:
-    compose = yaml.safe_load((ROOT / "docker" / "compose.yaml").read_text())
-    assert {"postgres", "app", "migrate", "homer"} <= set(compose["services"])
-    assert compose["services"]["migrate"]["command"] == ["db", "upgrade"]
-    assert parse(compose["services"]["migrate"]["command"]) == "db upgrade"
+def test_hooks_are_well_formed() -> None:
     hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())
     assert [repo["repo"] for repo in hooks["repos"]] == ["local"]
     assert all(hook["language"] == "system" for hook in hooks["repos"][0]["hooks"])

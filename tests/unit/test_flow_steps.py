@@ -8,6 +8,8 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from domain.errors import (
     DatabaseError,
@@ -71,6 +73,9 @@ class Work:
 class Eager:
     """Steps that run at once, a perception when it is begun."""
 
+    def __init__(self, ahead: int = 1) -> None:
+        self.ahead = ahead
+
     def perceive(self, work: Watching, clip: int) -> Future[None]:
         future: Future[None] = Future()
         try:
@@ -106,9 +111,9 @@ class Heard:
         self.notes.append(text)
 
 
-def watched(work: Work) -> list[str]:
+def watched(work: Work, ahead: int = 1) -> list[str]:
     heard = Heard()
-    watch(cast("Watching", work), Eager(), heard)
+    watch(cast("Watching", work), Eager(ahead), heard)
     return heard.notes
 
 
@@ -124,6 +129,23 @@ def test_clips_are_remembered_in_order_and_perceived_one_ahead() -> None:
         "remember 2",
         "weave final",
     ]
+
+
+@given(clips=st.integers(0, 12), ahead=st.integers(1, 6))
+def test_however_many_are_perceived_ahead_they_are_remembered_in_order(
+    clips: int, ahead: int
+) -> None:
+    work = Work(clips)
+    watched(work, ahead)
+    for step in ("perceive", "remember"):
+        assert [note for note in work.notes if note.startswith(step)] == [
+            f"{step} {clip}" for clip in range(clips)
+        ]
+    begun = remembered = 0
+    for note in work.notes:
+        begun, remembered = begun + note.startswith("perceive"), remembered + note.startswith("rem")
+        # As many as were asked for, beside the one that is remembered at the moment.
+        assert begun - remembered <= ahead + 1
 
 
 def test_the_graph_grows_every_ten_clips_and_at_the_end() -> None:

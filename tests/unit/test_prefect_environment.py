@@ -22,7 +22,10 @@ def test_nothing_is_sent_out(tmp_path: Path) -> None:
 
 
 def test_everything_prefect_keeps_is_in_the_data_directory(tmp_path: Path) -> None:
-    assert environment(Home(tmp_path))["PREFECT_HOME"] == str(tmp_path / "prefect")
+    made = environment(Home(tmp_path))
+    assert made["PREFECT_HOME"] == str(tmp_path / "prefect")
+    # Else the server would put its pages together among the installed packages.
+    assert made["PREFECT_SERVER_UI_STATIC_DIRECTORY"] == str(tmp_path / "prefect" / "ui")
 
 
 def test_prefect_knows_every_setting_that_is_made(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from domain.errors import DatabaseError, InputError, MediaError, ModelError, SetupError
 from domain.media import Video
+from domain.settings import Pool, Settings, WorkSettings
 from flows import files, reporting
 from flows.files import Outcome, watch_files
 from flows.watching import Watched
@@ -80,8 +81,11 @@ def refused(kept: Notes) -> Any:
     return api_url
 
 
-def run(notes: Notes, *names: str, direct: bool = True, **more: Any) -> list[Outcome]:
-    desk: Any = type("Desk", (), {"home": None})
+def run(
+    notes: Notes, *names: str, direct: bool = True, pool: Pool | None = None, **more: Any
+) -> list[Outcome]:
+    settings = Settings(work=WorkSettings(pool=pool))
+    desk: Any = type("Desk", (), {"home": None, "settings": settings})
     paths = [Path(name) for name in names]
     return list(watch_files(desk, paths, notes, direct=direct, **more))
 
@@ -129,6 +133,13 @@ def test_a_server_that_does_not_come_up_is_asked_for_once_and_told_of_once(notes
     ]
 
 
+def test_without_a_server_dask_is_not_there_which_is_told(notes: Notes) -> None:
+    run(notes, "a", pool="dask")
+    said = [told for told in notes.told if told.startswith("said ")]
+    assert said == ["said without Prefect's server processes take the place of Dask"]
+    assert "watch a PlainSteps" in notes.told
+
+
 def test_clips_that_failed_for_good_are_tried_again_on_demand(notes: Notes) -> None:
     run(notes, "a", again=True)
     assert notes.told[0] == "open a again"
@@ -146,7 +157,7 @@ def test_a_video_with_clips_left_has_its_own_code(notes: Notes) -> None:
 
 
 def test_nothing_is_done_before_it_is_asked_for(notes: Notes) -> None:
-    desk: Any = type("Desk", (), {"home": None})
+    desk: Any = type("Desk", (), {"home": None, "settings": Settings()})
     outcomes = watch_files(desk, [Path("a"), Path("b")], notes, direct=True)
     assert notes.told == []
     next(outcomes)

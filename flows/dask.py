@@ -1,0 +1,43 @@
+"""Prefect's Dask task runner, from an extra. Import its modules only where it is asked for."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from domain.errors import SetupError
+from domain.settings import WorkSettings
+from models.extras import DASK
+from store.home import Home
+
+if TYPE_CHECKING:
+    from prefect.task_runners import TaskRunner
+
+
+def dask_runner(settings: WorkSettings, home: Home) -> TaskRunner[Any]:
+    """Workers of a Dask cluster: of the one at ``settings.scheduler``, else of one of this run.
+
+    Its own is on this machine only, a process a worker, and ends with the run.
+
+    Raises:
+        SetupError: the packages are not there.
+    """
+    if not DASK.installed:
+        raise SetupError(f"perceiving on Dask needs packages that are not there; {DASK.hint}")
+    # Dask would put its settings into the user's folder.
+    os.environ.setdefault("DASK_CONFIG", str(home.root / "dask"))
+    from prefect_dask.task_runners import DaskTaskRunner
+
+    if settings.scheduler:
+        return DaskTaskRunner(address=settings.scheduler)
+    return DaskTaskRunner(cluster_kwargs=_cluster(settings.workers, home))
+
+
+def _cluster(workers: int, home: Home) -> dict[str, Any]:
+    return {
+        "n_workers": workers,
+        "threads_per_worker": 1,
+        "processes": True,
+        "dashboard_address": None,
+        "local_directory": str(home.root / "dask"),
+    }

@@ -1,0 +1,49 @@
+"""Clips of a file as they are asked for: in order from one decoding, else from where they begin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from domain.errors import MediaError
+
+if TYPE_CHECKING:
+    from domain.settings import WatchSettings
+    from perception.decode import RawClip
+    from perception.source import SourceInfo
+
+Read = Callable[["Path", "SourceInfo", "WatchSettings", int], Iterator["RawClip"]]
+
+
+class Reader:
+    """Decodes clips of one file. Holds the last one; not to be shared between threads.
+
+    Args:
+        path: a media file.
+        info: what was probed of it.
+        settings: how it is cut and sampled.
+        read: decodes clip after clip from the one given on.
+    """
+
+    def __init__(self, path: Path, info: SourceInfo, settings: WatchSettings, read: Read) -> None:
+        self.source = path, info, settings
+        self._begin = read
+        self._clips: Iterator[RawClip] | None = None
+        self._last: RawClip | None = None
+
+    def clip(self, index: int) -> RawClip:
+        """The decoded clip; reading goes on where it was, or starts there.
+
+        Raises:
+            MediaError: the file went away or is no longer what was probed.
+        """
+        last = self._last
+        if last is not None and last.clip.index == index:
+            return last
+        if self._clips is None or last is None or last.clip.index + 1 != index:
+            self._clips = self._begin(*self.source, index)
+        self._last = next(self._clips, None)
+        if self._last is None or self._last.clip.index != index:
+            raise MediaError(f"clip {index} of {self.source[0]} cannot be read: has it changed?")
+        return self._last

@@ -1,0 +1,92 @@
+"""Perceiving a clip wherever it is asked for: another thread, another process, another machine.
+
+What is handed over is small both ways: which clip of which file is perceived how, and what was
+found, with the few JPEGs that are kept. Frames and sound stay where they are decoded.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+from copy import copy
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from domain import faults
+from domain.settings import WatchSettings
+from models.onnx import allow_threads
+from perception.decode import read_clips
+from perception.perceive import Perceived, Perceptors, perceive
+from perception.reader import Reader
+from perception.source import SourceInfo
+
+
+class Tools(Perceptors, Protocol):
+    """Models by their recipe, of which a copy makes its own: two of a recipe are alike."""
+
+    @property
+    def recipe(self) -> object:
+        """What the models are made by."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """One clip that is to be perceived. ``threads`` are those of one model of one worker."""
+
+    path: Path
+    info: SourceInfo
+    clip: int
+    tools: Tools
+    settings: WatchSettings
+    threads: int
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """What was perceived, in how many seconds, and by whom (host, process and thread)."""
+
+    perceived: Perceived
+    seconds: float
+    by: str
+
+
+def carry_out(order: Order) -> Delivery:
+    """Perceive one clip with this thread's own models, which are loaded once.
+
+    Raises:
+        MediaError: the file is not there, or no longer what was probed.
+        SetupError: a model's weights are not there.
+        ModelError: a model failed.
+    """
+    start = time.monotonic()
+    allow_threads(order.threads)
+    raw = _reader_of(order).clip(order.clip)
+    faults.fault_point(faults.FaultPoint.DECODED)
+    found = perceive(raw, _tools_of(order), order.settings)
+    faults.fault_point(faults.FaultPoint.PERCEIVED)
+    return Delivery(found, time.monotonic() - start, _me())
+
+
+_here: Any = threading.local()
+"""This thread's models, and the reader of the file that it was last asked for."""
+
+
+def _tools_of(order: Order) -> Perceptors:
+    known: Tools | None = getattr(_here, "tools", None)
+    if known is None or known.recipe != order.tools.recipe:
+        known = _here.tools = copy(order.tools)
+    return known
+
+
+def _reader_of(order: Order) -> Reader:
+    known: Reader | None = getattr(_here, "reader", None)
+    if known is None or known.source != (order.path, order.info, order.settings):
+        known = _here.reader = Reader(order.path, order.info, order.settings, read_clips)
+    return known
+
+
+def _me() -> str:
+    return f"{socket.gethostname()}:{os.getpid()}:{threading.get_native_id()}"

@@ -1,0 +1,64 @@
+"""Anything, in any order, by four workers that are killed all the while: nothing goes wrong.
+
+``make storm`` rages for longer and with more seeds; the suite has one that is soon over.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from store.database import open_store
+from store.embedded import EmbeddedPostgres
+from store.home import Home
+from store.migrations import migrate
+from store.queries.whole import name_library
+from tests.support.chaos import writing
+from tests.support.openai_server import OpenAIServer
+from tests.support.scratch import scratch
+from tests.support.storm import Storm, Told
+
+SEEDS = int(os.environ.get("STORM_SEEDS", "1"))
+SECONDS = float(os.environ.get("STORM_SECONDS", "12"))
+SLACK_S = 120
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[EmbeddedPostgres]:
+    """A Postgres that may be killed."""
+    with scratch() as folder:
+        made = EmbeddedPostgres(Home(folder), fsync=False)
+        try:
+            made.start()
+            yield made
+        finally:
+            made.stop(fast=False)
+
+
+@pytest.mark.timeout(SECONDS + SLACK_S)
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_nothing_is_wrong_after_anything_in_any_order(
+    seed: int, server: EmbeddedPostgres, tmp_path: Path
+) -> None:
+    url = server.ensure_database(f"storm_{seed}")
+    migrate(url)
+    home = Home(tmp_path / "home").make()
+    with open_store(home, url) as store, store.begin() as session:
+        name_library(session, uuid4().hex)
+    with OpenAIServer(writing) as model:
+        told = Storm(server, url, home.root, model.base_url, seed).rage(SECONDS)
+    print(_line(seed, told))
+    assert not told.faults, "\n\n".join(told.faults)
+    assert told.kills > 0
+    assert told.done.total() > 0
+
+
+def _line(seed: int, told: Told) -> str:
+    done = ", ".join(f"{name} {count}" for name, count in told.done.most_common())
+    refused = ", ".join(f"{name} {count}" for name, count in told.refused.most_common())
+    kills = f"{told.kills} kills, {told.restarts} of Postgres"
+    return f"seed {seed}: {done}; refused: {refused}; {kills}; {len(told.faults)} faults"

@@ -1,0 +1,99 @@
+"""Questions, and the videos that somebody deletes from under them."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+
+import psycopg
+import pytest
+from psycopg.rows import dict_row
+from sqlalchemy import text
+
+from domain.asking import Question
+from domain.errors import NotFound
+from domain.live import Told
+from domain.trajectory import Retrieved
+from graphs.asker import Asker
+from graphs.checkpoints import make_checkpoint_tables
+from memory.library import delete
+from store.database import Store
+from store.queries.trajectories import claim_checkpoint_schema, list_trajectories
+from store.queries.videos import delete_video
+from tests.support.asking import PARTY, WordToolbox, remember_party
+
+GATE = Question(text="Who opens the gate?", videos=(PARTY,))
+
+
+def wait_for_a_lock(store: Store) -> None:
+    """Until somebody waits for another's transaction."""
+    waiting = text("SELECT count(*) FROM pg_locks WHERE NOT granted")
+    until = time.monotonic() + 30
+    while time.monotonic() < until:
+        with store.begin() as session:
+            if session.scalar(waiting):
+                return
+        time.sleep(0.01)
+    raise AssertionError("nobody waits")
+
+
+def asked(store: Store) -> int:
+    with store.begin() as session:
+        return len(list_trajectories(session))
+
+
+def test_a_question_that_begins_while_its_video_is_deleted_is_refused(store: Store) -> None:
+    remember_party(store)
+    with Asker(store, WordToolbox()) as asker, ThreadPoolExecutor(1) as other:
+        with store.begin() as session:
+            delete_video(session, PARTY)
+            question = other.submit(asker.ask, GATE)
+            wait_for_a_lock(store)
+        with pytest.raises(NotFound, match="no video goes by"):
+            question.result(30)
+    assert asked(store) == 0
+
+
+def test_a_video_is_deleted_with_the_question_that_just_began(store: Store) -> None:
+    remember_party(store)
+    with Asker(store, WordToolbox()) as asker, ThreadPoolExecutor(1) as other:
+        deleting = []
+
+        def linked(session: object, trajectory: str) -> None:
+            deleting.append(other.submit(delete, store, PARTY))
+            wait_for_a_lock(store)
+
+        with suppress(NotFound):  # it is deleted at once, or a moment later
+            asker.begin(GATE, linked=linked)
+        deleting[0].result(30)
+    assert asked(store) == 0
+
+
+def test_a_question_whose_video_is_deleted_meanwhile_says_so(store: Store) -> None:
+    remember_party(store)
+
+    def delete_it(event: Told) -> None:
+        if isinstance(event, Retrieved):
+            delete(store, PARTY)
+
+    with (
+        Asker(store, WordToolbox()) as asker,
+        pytest.raises(NotFound, match="was deleted while it was asked"),
+    ):
+        asker.ask(GATE, on_event=delete_it)
+    assert asked(store) == 0
+
+
+def test_one_alone_makes_the_tables_of_checkpoints(store: Store) -> None:
+    """Two that ask the first questions of a library at once do not get into each other's way."""
+    with ThreadPoolExecutor(1) as other:
+        with psycopg.connect(store.psycopg_url, autocommit=True, row_factory=dict_row) as first:
+            assert claim_checkpoint_schema(first)
+            second = other.submit(make_checkpoint_tables, store)
+            time.sleep(0.2)
+            assert not second.done()
+        second.result(30)
+    remember_party(store)
+    with Asker(store, WordToolbox()) as asker:
+        assert asker.ask(GATE).answer.citations

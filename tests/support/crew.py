@@ -1,0 +1,63 @@
+"""Watching with several workers, and who brought what."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from domain.settings import Pool
+from flows.desk import Desk
+from flows.files import Outcome, watch_files
+from flows.ingest import Silent
+from flows.watching import Watching
+from perception.worker import Delivery
+from store.database import Store
+from store.queries.dump import dump
+from tests.support.media import make_video
+
+CLIPS = 8
+
+
+class Notes(Silent):
+    """Hears what goes wrong."""
+
+    def __init__(self) -> None:
+        self.failures: list[str] = []
+
+    def failed(self, _video: object, clip: int, error: Exception) -> None:
+        self.failures.append(f"{clip}: {error}")
+
+
+def eight_clips(folder: Path) -> Path:
+    """A film of eight clips with these settings."""
+    return make_video(folder / "eight.mp4", seconds=2.0 * CLIPS, audio=None)
+
+
+def watched_by(
+    desk: Desk, workers: int, pool: Pool, video: Path, *, direct: bool = True
+) -> tuple[Outcome, list[str]]:
+    """Watches with these workers; what became of it, and what went wrong."""
+    heard = Notes()
+    (outcome,) = watch_files(desk.staffed(workers, pool), [video], heard, direct=direct)
+    return outcome, heard.failures
+
+
+def dump_of(store: Store, outcome: Outcome) -> list[str]:
+    """The memory of a video that was watched."""
+    assert outcome.watched is not None, outcome.error
+    with store.begin() as session:
+        return list(dump(session, outcome.watched.video.id))
+
+
+def delivering(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, str]]:
+    """Which clips come from which workers from now on."""
+    found: list[tuple[int, str]] = []
+    take = Watching.take
+
+    def noted(self: Watching, delivery: Delivery) -> None:
+        found.append((delivery.perceived.percept.clip.index, delivery.by))
+        take(self, delivery)
+
+    monkeypatch.setattr(Watching, "take", noted)
+    return found

@@ -1,0 +1,291 @@
+"""Who perceives: where, how far ahead, and what happens when a worker is gone."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import BrokenExecutor, CancelledError, Future
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+import psutil
+import pytest
+from pydantic import ValidationError
+
+from domain.errors import SetupError
+from domain.media import Clip, Percept
+from domain.settings import Settings, WatchSettings, WorkSettings
+from domain.time import TimeSpan
+from flows.crew import Crew, WorkerGone, threads_each
+from flows.dask import dask_runner
+from flows.ingest import runner_of
+from flows.processes import Processes
+from flows.steps import worth_retrying
+from flows.watching import Watching
+from models.onnx import allow_threads, in_threads, threads_allowed
+from models.profile import Profile
+from models.toolbox import Toolbox
+from perception import worker
+from perception.perceive import Perceived
+from perception.source import SourceInfo
+from perception.worker import Delivery, Order, carry_out
+from store.home import Home
+from tests.support.light import nap, pid
+
+CLIP = Clip(index=3, span=TimeSpan.of(0, 1000))
+DELIVERED = Delivery(Perceived(Percept(clip=CLIP), {}), 0.5, "somebody")
+INFO = SourceInfo(1000, 0, 0, False, True, 0.0, None, None, cast("Any", 0))
+
+
+class Work:
+    """A video that only takes notes."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    def perceive(self, clip: int) -> None:
+        self.notes.append(f"perceived {clip} here")
+
+    def order(self, clip: int, threads: int) -> Order:
+        self.notes.append(f"ordered {clip}")
+        return Order(Path("/f.mp4"), INFO, clip, cast("Any", None), WatchSettings(), threads)
+
+    def take(self, delivery: Delivery) -> None:
+        self.notes.append(f"took {delivery.perceived.percept.clip.index} from {delivery.by}")
+
+
+@dataclass
+class Scripted:
+    """An executor that breaks where it is told to."""
+
+    replies: list[Delivery | Exception]
+    ended: int = 0
+    threads: list[int] = field(default_factory=list)
+
+    def submit(self, _work: Callable[[Order], Delivery], order: Order) -> Future[Delivery]:
+        self.threads.append(order.threads)
+        future: Future[Delivery] = Future()
+        reply = self.replies.pop(0)
+        if isinstance(reply, Exception):
+            future.set_exception(reply)
+        else:
+            future.set_result(reply)
+        return future
+
+    def end(self) -> None:
+        self.ended += 1
+
+
+def crew_of(*executors: Scripted, workers: int = 2) -> tuple[Crew, list[int]]:
+    begun: list[int] = []
+
+    def begin(count: int) -> Scripted:
+        begun.append(count)
+        return executors[len(begun) - 1]
+
+    return Crew(WorkSettings(workers=workers, pool="processes"), begin), begun
+
+
+def perceive(crew: Crew, work: Work, clip: int = 3) -> None:
+    crew.perceive(cast("Watching", work), clip)
+
+
+@pytest.mark.parametrize(
+    ("given", "where", "ahead"),
+    [
+        ({}, "threads", 1),
+        ({"workers": 2}, "processes", 4),
+        ({"workers": 3, "pool": "threads"}, "threads", 6),
+        ({"workers": 1, "pool": "processes"}, "processes", 1),
+        ({"workers": 2, "pool": "dask"}, "dask", 4),
+    ],
+)
+def test_one_worker_is_a_thread_and_more_are_processes_unless_named(
+    given: dict[str, Any], where: str, ahead: int
+) -> None:
+    settings = WorkSettings(**given)
+    assert settings.where == where
+    assert Crew(settings).ahead == ahead
+
+
+@pytest.mark.parametrize(
+    "odd", [{"workers": 0}, {"pool": "ray"}, {"scheduler": "http://a"}, {"workers": "many"}]
+)
+def test_odd_settings_are_refused(odd: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        WorkSettings.model_validate(odd)
+
+
+def test_what_is_given_takes_the_place_of_what_is_set() -> None:
+    settings = WorkSettings(workers=3, pool="dask")
+    assert settings.changed() == settings
+    assert settings.changed(2) == WorkSettings(workers=2, pool="dask")
+    assert settings.changed(pool="threads") == WorkSettings(workers=3, pool="threads")
+
+
+def test_a_single_worker_is_this_process_and_begins_no_other() -> None:
+    work = Work()
+    with Crew(WorkSettings()) as crew:
+        perceive(crew, work)
+    assert work.notes == ["perceived 3 here"]
+
+
+def test_workers_share_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 8)
+    assert [threads_each(workers) for workers in (1, 2, 3, 8, 20)] == [8, 4, 2, 1, 1]
+    executor = Scripted([DELIVERED])
+    crew, _begun = crew_of(executor, workers=4)
+    perceive(crew, Work())
+    assert executor.threads == [2]
+
+
+def test_models_of_a_thread_run_in_as_many_threads_as_it_was_allowed() -> None:
+    def threads_seen(_item: int) -> int:
+        return threads_allowed()
+
+    assert threads_allowed() == 2
+    try:
+        allow_threads(1)
+        assert threads_allowed() == 1
+        # Another thread was allowed nothing else.
+        assert in_threads(threads_seen, [1, 2]) == [2, 2]
+        allow_threads(64)
+        assert threads_allowed() == 2
+    finally:
+        allow_threads(2)
+
+
+def test_processes_begin_once_and_bring_what_they_perceived() -> None:
+    executor, work = Scripted([DELIVERED, DELIVERED]), Work()
+    crew, begun = crew_of(executor)
+    with crew:
+        perceive(crew, work)
+        perceive(crew, work)
+    assert begun == [2]
+    assert work.notes == 2 * ["ordered 3", "took 3 from somebody"]
+    assert executor.ended == 1
+
+
+def test_a_worker_that_is_gone_is_told_and_another_takes_the_clip() -> None:
+    dead, work = Scripted([BrokenExecutor("gone")]), Work()
+    crew, begun = crew_of(dead, Scripted([DELIVERED]))
+    with pytest.raises(WorkerGone, match="clip 3 was killed") as told:
+        perceive(crew, work)
+    assert worth_retrying(told.value)
+    assert dead.ended == 1
+    perceive(crew, work)
+    assert begun == [2, 2]
+    assert work.notes[-1] == "took 3 from somebody"
+
+
+def test_nobody_begins_anew_once_the_crew_is_sent_home() -> None:
+    crew, begun = crew_of(Scripted([BrokenExecutor("ended")]))
+    broken = crew._present()
+    crew.close()
+    with pytest.raises(CancelledError):
+        crew._drop(broken)
+    with pytest.raises(CancelledError) as told:
+        perceive(crew, Work())
+    assert not worth_retrying(told.value)
+    assert begun == [2]
+
+
+def test_what_goes_to_a_worker_and_back_is_small() -> None:
+    """No frame, no sound, no model that is loaded."""
+    box = Toolbox(Profile(name="p", settings=Settings()), Path("/w"))
+    box.__dict__["faces"] = lambda: None
+    order = Order(Path("/f.mp4"), INFO, 3, box, WatchSettings(), 1)
+    sent = pickle.dumps(order)
+    assert len(sent) < 10_000
+    came = pickle.loads(sent)  # noqa: S301
+    assert came.tools.recipe == box.recipe
+    assert "faces" not in vars(came.tools)
+    assert pickle.loads(pickle.dumps(DELIVERED)) == DELIVERED  # noqa: S301
+
+
+def test_a_worker_loads_its_models_once_and_reads_on_where_it_was(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    begun: list[int] = []
+    used: list[object] = []
+
+    def read(_path: Path, _info: SourceInfo, _settings: WatchSettings, first: int) -> Any:
+        begun.append(first)
+        for index in range(first, 10):
+            yield type("Raw", (), {"clip": CLIP.model_copy(update={"index": index})})()
+
+    def look(raw: Any, tools: object, _settings: WatchSettings) -> Perceived:
+        used.append(tools)
+        return Perceived(Percept(clip=raw.clip), {})
+
+    monkeypatch.setattr(worker, "read_clips", read)
+    monkeypatch.setattr(worker, "perceive", look)
+    monkeypatch.setattr(worker, "_here", type("Here", (), {})())
+    first = Toolbox(Profile(name="p"), Path("/w"))
+    other = Toolbox(Profile(name="p", objects="none"), Path("/w"))
+
+    def done(clip: int, tools: Toolbox) -> int:
+        order = Order(Path("/f.mp4"), INFO, clip, tools, WatchSettings(), 2)
+        return carry_out(pickle.loads(pickle.dumps(order))).perceived.percept.clip.index  # noqa: S301
+
+    assert [done(clip, first) for clip in (0, 1, 4, 5, 5, 2)] == [0, 1, 4, 5, 5, 2]
+    assert begun == [0, 4, 2]
+    assert len(set(map(id, used))) == 1
+    assert first not in used
+    assert done(3, other) == 3
+    assert len(set(map(id, used))) == 2
+
+
+NOBODY = cast("Order", None)
+
+
+def test_processes_are_ended_in_the_middle_of_their_work() -> None:
+    """As by Ctrl-C: nothing of what they were at is in memory yet."""
+    processes = Processes(1)
+    process = psutil.Process(cast("int", processes.submit(pid, NOBODY).result()))
+    napping = processes.submit(nap, NOBODY)
+    processes.end()
+    assert not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
+    with pytest.raises((BrokenExecutor, CancelledError)):
+        napping.result()
+
+
+def test_workers_end_with_the_process_they_work_for() -> None:
+    """However it ends: nothing is left that holds memory and works for nobody."""
+    code = (
+        "from flows.processes import Processes; import os, signal\n"
+        "from tests.support.light import nap, pid\n"
+        "if __name__ == '__main__':\n"
+        "    begun = Processes(1)\n"
+        "    print(begun.submit(pid, None).result(), flush=True)\n"
+        "    begun.submit(nap, None)\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    # The worker holds the pipe as long as it is there, so this waits for its end.
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == -9, done.stderr
+    assert int(done.stdout) > 0
+
+
+def test_dask_is_a_cluster_of_this_run_or_the_one_that_is_named(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = cast("Any", dask_runner(WorkSettings(workers=3, pool="dask"), home))
+    assert own.cluster_kwargs["n_workers"] == 3
+    assert own.cluster_kwargs["threads_per_worker"] == 1
+    assert own.cluster_kwargs["local_directory"].startswith(str(home.root))
+    named = WorkSettings(workers=3, pool="dask", scheduler="tcp://house:8786")
+    assert cast("Any", runner_of(named, home)).address == "tcp://house:8786"
+    monkeypatch.setattr("models.extras.find_spec", lambda _module: None)
+    with pytest.raises(SetupError, match=r'extra "dask".*prefect-dask distributed'):
+        dask_runner(WorkSettings(pool="dask"), home)
