@@ -30,6 +30,7 @@ from cli import (
     services,
     skills,
     trajectories,
+    watch,
 )
 from cli.edge import STOPPED, Edge
 from flows.ends import END, tell_end
@@ -92,6 +93,7 @@ def options(
 app.callback(help=GUIDE)(options)
 for module in (
     ingest,
+    watch,
     retry,
     ask,
     library,

@@ -8,7 +8,9 @@ from cli.console import clean, say
 from domain.time import clock
 
 if TYPE_CHECKING:
+    from domain.streams import Gap
     from memory.library import Cost, Portrait, ShownClip
+    from memory.streams import StreamTold
 
 SHOWN_LINES = 12
 
@@ -18,8 +20,15 @@ def show_portrait(portrait: Portrait) -> None:
     _head(portrait)
     _people(portrait)
     _segments(portrait)
+    gaps = list(portrait.stream.gaps) if portrait.stream else []
     for clip in portrait.clips:
-        _clip(clip)
+        while gaps and gaps[0].span.start_ms < clip.span.start_ms:
+            _gap(gaps.pop(0))
+        _clip(clip, portrait.stream)
+        while gaps and gaps[0].span.end_ms <= clip.span.end_ms:
+            _gap(gaps.pop(0))
+    for gap in gaps:
+        _gap(gap)
 
 
 def _head(portrait: Portrait) -> None:
@@ -29,6 +38,8 @@ def _head(portrait: Portrait) -> None:
         say(f"  {clean(portrait.error)}")
     size = f"{video.width}x{video.height}" if video.has_video else "no picture"
     say(f"  {size}, {'with' if video.has_audio else 'no'} sound, profile {video.profile}")
+    if portrait.stream is not None:
+        say(f"  live from {clean(portrait.stream.source)}, {_missing(portrait.stream)}")
     if portrait.languages:
         say(f"  spoken in {', '.join(portrait.languages)}")
     if video.has_video:
@@ -69,9 +80,9 @@ def _segments(portrait: Portrait) -> None:
                 say(f"    {edge.relation} {labels.get(edge.target, '?')} ({how})")
 
 
-def _tries(clip: ShownClip) -> str:
-    """How often a clip failed, and how it is tried again."""
-    if clip.state != "failed":
+def _tries(clip: ShownClip, stream: StreamTold | None) -> str:
+    """How often a clip failed, and how it is tried again; one of a stream has gone by."""
+    if clip.state != "failed" or stream is not None:
         return ""
     how = "homer ingest --again tries it" if clip.given_up else "the next homer ingest tries it"
     return f" ({clip.attempts}x; {how} again)"
@@ -96,12 +107,28 @@ def _kept_to(clip: ShownClip) -> str:
     return f"  (at most {clip.budget} tokens{without})"
 
 
-def _clip(clip: ShownClip) -> None:
+def _missing(stream: StreamTold) -> str:
+    """How much of a stream is in no clip."""
+    lost = sum(gap.span.length_ms for gap in stream.gaps)
+    count = f"{len(stream.gaps)} gap{'s' if len(stream.gaps) > 1 else ''}"
+    return f"{count}, {clock(lost)} in all" if stream.gaps else "no gaps"
+
+
+def _gap(gap: Gap) -> None:
+    from memory.streams import gap_in_words
+
+    say(f"gap     {gap.span}  {gap_in_words(gap)}")
+
+
+def _clip(clip: ShownClip, stream: StreamTold | None) -> None:
+    from memory.streams import watched_in_words
     from memory.things import counted, listing
 
-    state = "" if clip.state == "done" else f"  {clip.state}{_tries(clip)}"
+    state = "" if clip.state == "done" else f"  {clip.state}{_tries(clip, stream)}"
     error = f"  {clean(clip.error)}" if clip.error else ""
     say(f"clip {clip.index}  {clip.span}{state}{error}{_spent(clip.cost)}{_kept_to(clip)}")
+    if stream is not None and clip.index in stream.clips:
+        say(f"  {watched_in_words(stream.clips[clip.index])}")
     for line in clip.lines[:SHOWN_LINES]:
         say(f"  {line.span}  {line.source}: {clean(line.text)}  [m{line.id}]")
     if clip.objects and not any(line.source == "objects" for line in clip.lines):

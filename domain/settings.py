@@ -13,6 +13,7 @@ from pydantic import Field, PositiveInt, model_validator
 from domain.asking import Mode
 from domain.base import Frozen
 from domain.retention import RetainSettings
+from domain.streams import StreamSettings
 
 Subtitles = Literal["use", "ignore"]
 """Whether subtitles and chapters that come with a video become memory."""
@@ -170,6 +171,7 @@ class Settings(Frozen):
     watch: WatchSettings = WatchSettings()
     memory: MemorySettings = MemorySettings()
     ask: AskSettings = AskSettings()
+    stream: StreamSettings = StreamSettings()
     work: WorkSettings = WorkSettings()
     retain: RetainSettings = RetainSettings()
 

@@ -64,7 +64,9 @@ def _chosen(video: Video, every: Sequence[StoredClip], only: Sequence[int]) -> S
 def _file(video: Video, *, compare: bool) -> Path:
     """Where the video lies; the very file that was watched, where that is to be compared."""
     if video.path is None:
-        raise InputError(f"{video.title} was made from captions: there is nothing to watch again")
+        raise InputError(
+            f"{video.title} has no file (captions, or a stream): nothing to watch again"
+        )
     path = Path(video.path)
     if not path.is_file():
         raise InputError(

@@ -92,7 +92,7 @@ def _watch(work: Watching, steps: Steps, listener: Listener) -> Watched:
         listener.said(remark)
     with Clips(work.video, work.desk.settings.watch.clip_ms) as spans:
         for clip, error in _perceived(work, steps, spans, pending):
-            error = error or spans.during(clip, _remember, work, steps, clip)
+            error = error or spans.during(clip, remember_error, work, steps, clip)
             if error is not None:
                 work.give_up(clip, error)
             spans.end(clip, error)
@@ -124,12 +124,13 @@ def _perceived(
     while begun:
         work.desk.give_way()
         clip, step = begun.popleft()
-        error = _failure(step)
+        error = failure_of(step)
         begun.extend((after, begin(after)) for after in islice(coming, 1))
         yield clip, error
 
 
-def _failure(step: Waitable) -> ModelError | None:
+def failure_of(step: Waitable) -> ModelError | None:
+    """Waits for a step; the model's failure that it ended with, if any."""
     try:
         step.result()
     except ModelError as error:
@@ -137,7 +138,8 @@ def _failure(step: Waitable) -> ModelError | None:
     return None
 
 
-def _remember(work: Watching, steps: Steps, clip: int) -> ModelError | None:
+def remember_error(work: Watching, steps: Steps, clip: int) -> ModelError | None:
+    """Remembers a clip; the failure because of which it is left, if any."""
     try:
         steps.remember(work, clip)
     except ModelError as error:

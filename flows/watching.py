@@ -253,7 +253,7 @@ def open_video(
     """
     info = probe(path)
     name = video_id(path)
-    with _alone(desk.home, name, path.stem), _claimed(desk.store, name, path.stem):
+    with alone(desk.home, name, path.stem), claimed(desk.store, name, path.stem):
         with desk.store.begin() as session:
             known = video_rows.known_video(session, name)
             left = clip_rows.next_clips(session, name, again=again)
@@ -265,7 +265,7 @@ def open_video(
         video = _video(desk, name, path, info, beside)
         with desk.store.begin() as session:
             clips = clips_of(info.duration_ms, desk.settings.watch)
-            if not video_rows.add_video(session, video, clips, _models(desk.profile)):
+            if not video_rows.add_video(session, video, clips, models_used(desk.profile)):
                 clip_rows.refuse_other_clips(session, video, clips)
             # A known video keeps its title, whatever the file is called by now.
             video = video_rows.find_video(session, video.id)
@@ -290,7 +290,7 @@ def _video(
     )
 
 
-def _models(profile: Profile) -> dict[str, str]:
+def models_used(profile: Profile) -> dict[str, str]:
     """Which model did what, for the record."""
     ports = ("speech", "faces", "speaker", "screen", "objects", "text", "writer")
     used = {port: str(getattr(profile, port)) for port in ports}
@@ -345,7 +345,7 @@ def _lock_of(home: Home, video: str) -> Path:
 
 
 @contextmanager
-def _alone(home: Home, video: str, title: str) -> Iterator[None]:
+def alone(home: Home, video: str, title: str) -> Iterator[None]:
     """One process at a time watches a video of this data directory."""
     with _lock_of(home.make(), video).open("w") as file:
         try:
@@ -356,7 +356,7 @@ def _alone(home: Home, video: str, title: str) -> Iterator[None]:
 
 
 @contextmanager
-def _claimed(store: Store, video: str, title: str) -> Iterator[None]:
+def claimed(store: Store, video: str, title: str) -> Iterator[None]:
     """The same for all machines that use the database."""
     with claim_video(store, video) as taken:
         if not taken:

@@ -22,6 +22,7 @@ from memory.consistency import Finding, Whole, findings
 from memory.corrected import characters_at
 from memory.lines import line
 from memory.people import People
+from memory.streams import StreamTold, stream_told
 from store.database import Store
 from store.queries import calls, characters, clips, events, memories, search, shelf, texts, videos
 from store.queries.audit import note
@@ -145,6 +146,7 @@ class Portrait(Frozen):
     pending: tuple[int, ...] = Field(default=(), description="clips that no segment covers yet")
     cost: Cost = Cost()
     languages: tuple[str, ...] = Field(default=(), description="heard, the most spoken first")
+    stream: StreamTold | None = Field(default=None, description="of a live source only")
 
 
 class Checked(Frozen):
@@ -213,10 +215,10 @@ def show_video(store: Store, name: str, as_of_ms: int | None = None) -> Portrait
     with store.begin(snapshot=True) as session:
         video = resolve(session, name)
         view = clips.view_of(session, [video.id], as_of_ms)
-        return _portrait(session, video, view.scopes[0].last_clip)
+        return _portrait(session, video, view.scopes[0].last_clip, as_of_ms)
 
 
-def _portrait(session: Session, video: Video, last: int) -> Portrait:
+def _portrait(session: Session, video: Video, last: int, as_of_ms: int | None) -> Portrait:
     state = videos.video_state(session, video.id)
     assert state is not None  # noqa: S101 - the video was found in this very snapshot
     stored = clips.clips_of(session, video.id)
@@ -240,6 +242,7 @@ def _portrait(session: Session, video: Video, last: int) -> Portrait:
         pending=_pending(_patches(session, video.id, last)),
         cost=sum((one.cost for one in shown), Cost()),
         languages=tuple(texts.languages_heard(session, video.id, last)),
+        stream=stream_told(session, video.id, as_of_ms),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -17,6 +17,7 @@ from perception.voices import find_turns, group_voices
 
 if TYPE_CHECKING:
     from domain.settings import WatchSettings
+    from domain.streams import Stage
     from models.ports import (
         FaceEngine,
         ImageEncoder,
@@ -69,8 +70,12 @@ class Perceived:
     blobs: dict[str, bytes]
 
 
-def perceive(raw: RawClip, tools: Perceptors, settings: WatchSettings) -> Perceived:
+def perceive(
+    raw: RawClip, tools: Perceptors, settings: WatchSettings, without: Collection[Stage] = ()
+) -> Perceived:
     """Everything that can be told of one clip by itself; the same clip gives the same percept.
+
+    Stages ``without`` are left out: their models are not even loaded.
 
     Raises:
         SetupError: a model's weights are not there.
@@ -79,14 +84,17 @@ def perceive(raw: RawClip, tools: Perceptors, settings: WatchSettings) -> Percei
     blobs = Blobs()
     found = candidates(raw.frames, settings)
     chosen = pick_keyframes(raw.frames, found, settings, blobs)
-    said, voices = _listen(raw, tools, settings)
+    said, voices = ((), ()) if "speech" in without else _listen(raw, tools, settings)
+    read = chosen if "screen" not in without else ()
+    things = chosen if "objects" not in without else ()
+    faces = () if "faces" in without else _look(raw, found, chosen, tools, settings, blobs)
     percept = Percept(
         clip=raw.clip,
         keyframes=_with_vectors(chosen, tools.images) if chosen else (),
         utterances=said,
-        screen_texts=read_screen(chosen, tools.screen) if chosen else (),
-        objects=find_objects(chosen, tools.objects) if chosen else (),
-        faces=_look(raw, found, chosen, tools, settings, blobs),
+        screen_texts=read_screen(read, tools.screen) if read else (),
+        objects=find_objects(things, tools.objects) if things else (),
+        faces=faces,
         voices=voices,
         gaps=raw.gaps,
         error=raw.error,

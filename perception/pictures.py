@@ -49,7 +49,7 @@ class Pictures:
     def __init__(
         self, path: Path, info: SourceInfo, settings: WatchSettings, from_ms: int = 0
     ) -> None:
-        _keep_freed_memory()
+        keep_freed_memory()
         self._info, self._from = info, from_ms
         self._grid = Grid.of(settings)
         self._tolerance_ms = int(1000 / settings.sample_fps)
@@ -139,7 +139,7 @@ def names_unneeded(context: av.VideoCodecContext) -> bool:
     return stated and header[_HVCC_LAYERS] >> 3 & 7 == 1
 
 
-def _keep_freed_memory() -> None:
+def keep_freed_memory() -> None:
     """Let the C library keep the buffers of pictures for the next ones.
 
     By default it gives each back to the system, and gets the next page by page: at 1080p half as

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,8 +42,8 @@ class Sound:
     the file is lost.
     """
 
-    def __init__(self, info: SourceInfo, clip: Clip, hz: int) -> None:
-        self._info, self._clip, self._hz = info, clip, hz
+    def __init__(self, origin: Fraction, clip: Clip, hz: int) -> None:
+        self._origin, self._clip, self._hz = origin, clip, hz
         self.samples: Samples = np.zeros(clip.span.length_ms * hz // 1000, np.float32)
         self.heard = False
         self.damaged = False
@@ -85,7 +86,7 @@ class Sound:
     def _start_of(self, frame: av.AudioFrame) -> float:
         if frame.pts is None or frame.time_base is None:
             return self._next_s or 0.0
-        return float(frame.pts * frame.time_base - self._info.origin)
+        return float(frame.pts * frame.time_base - self._origin)
 
     def _begin(self, start: float, kind: tuple[int, str, str]) -> av.AudioResampler:
         """Start a stretch of sound that is continuous from ``start`` seconds on."""
@@ -118,7 +119,7 @@ class Sound:
 
 def hear(path: Path, info: SourceInfo, clip: Clip, hz: int) -> Sound:
     """Decode the sound of ``clip``: exactly its length of samples, silence where there is none."""
-    sound = Sound(info, clip, hz)
+    sound = Sound(info.origin, clip, hz)
     for frame in _frames(path, info, max(0, clip.span.start_ms - _RUN_UP_MS), sound):
         if not sound.add(frame):
             break

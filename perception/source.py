@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -38,6 +39,7 @@ SUFFIXES = frozenset(f".{name}" for name in f"{_PICTURES} {_SOUNDS}".split())
 
 _LENGTH_IS_STATED = ("mov", "matroska", "avi", "wav", "flac", "ogg", "asf", "aiff", "mxf", "gif")
 _CHUNK = 1 << 20
+_ADDRESS = re.compile(r"(rtsps?|rtmps?|https?|udp|srt):/", re.IGNORECASE)
 
 DAY_MS = 86_400_000
 LONGEST_MS = 366 * DAY_MS
@@ -193,6 +195,9 @@ def find_media(paths: Iterable[Path]) -> list[Path]:
 
 
 def _media_of(path: Path) -> Iterator[Path]:
+    if _ADDRESS.match(str(path)):
+        # Not repeated: there may be a password in it.
+        raise MediaError("this is an address, not a file: a live source is watched by homer watch")
     if not path.exists():
         raise MediaError(f"{path}: no such file or folder")
     if not path.is_dir():

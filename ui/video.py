@@ -13,6 +13,7 @@ from domain.people import in_words
 from memory.film import Graph, Link, Opened, clip_spans, count_events, graph_of, opened, reel
 from memory.library import ShownClip
 from memory.retrieval.once import search_once
+from memory.streams import StreamTold, gap_in_words, stream_of, watched_in_words
 from store.database import Store
 from store.queries.frames import Frame
 from ui import address
@@ -37,6 +38,8 @@ EVENTS = 300
 LISTED = 50
 """Events of those that are listed below it."""
 EVIDENCE = 8
+GAPS = 200
+"""Gaps that are shown: the last of a stream."""
 VIEWS = ("Events", "Clips", "Search")
 MODES = {"What was said, read and seen": Mode.VIDEO, "Events": Mode.EVENT, "Images": Mode.KEYFRAME}
 
@@ -65,6 +68,7 @@ def _body() -> None:
             _segment(desk.store, video, event)
         else:
             _facts(video, count_events(desk.store, video.id))
+    _gaps(desk.store, video)
     view = st.radio("Show", VIEWS, horizontal=True, key="show", bind="query-params")
     views = {"Events": _events, "Clips": _clips, "Search": _search}
     views.get(view or VIEWS[0], _events)(desk, video)
@@ -84,6 +88,30 @@ def _facts(video: Video, events: int) -> None:
     st.caption(plain(f"{events} events, watched with the profile {video.profile}"))
     if events:
         st.caption("Press an event below to see what it is about and what it rests on.")
+
+
+def _gaps(store: Store, video: Video) -> None:
+    """Of a live stream: what of it is in memory, and what is missing and why."""
+    told = stream_of(store, video.id)
+    if told is None:
+        return
+    st.caption(plain(f"A live stream from {told.source}"))
+    if told.gaps:
+        bars = [
+            Bar(
+                f"g{number}",
+                gap.span.start_ms,
+                gap.span.end_ms,
+                f"Gap {from_to(gap.span)}: {gap_in_words(gap)}",
+                tone=TONES[-1],
+            )
+            for number, gap in enumerate(told.gaps[-GAPS:])
+        ]
+        lanes = [Lane("Gaps" if not n else "", row) for n, row in enumerate(packed(bars))]
+        timeline(f"Gaps of {video.title}", video.duration_ms, lanes, "gaps_timeline")
+        with st.expander(f"Gaps ({len(told.gaps)}): nothing of these times is in memory"):
+            for gap in told.gaps[-GAPS:]:
+                st.write(plain(f"{from_to(gap.span)}  {gap_in_words(gap)}"))
 
 
 def _segment(store: Store, video: Video, event: Opened) -> None:
@@ -207,15 +235,34 @@ def _clips(desk: PageDesk, video: Video) -> None:
     offset = offset_of(found.total, "clips", CLIPS)
     if offset != start:
         found = reel(desk.store, video, offset, CLIPS)
+    told = stream_of(desk.store, video.id)
     for clip in found.clips:
-        _clip(desk.store, video, clip, found.frames.get(clip.index, ()))
+        _before(told, clip, found.clips)
+        _clip(desk.store, video, clip, found.frames.get(clip.index, ()), told)
 
 
-def _clip(store: Store, video: Video, clip: ShownClip, frames: Sequence[Frame]) -> None:
+def _before(told: StreamTold | None, clip: ShownClip, shown: Sequence[ShownClip]) -> None:
+    """The gaps of a stream since the clip before it began."""
+    begun = [one.span.start_ms for one in shown if one.index == clip.index - 1]
+    since = begun[0] if begun else 0
+    for gap in told.gaps if told and (begun or not clip.index) else ():
+        if since <= gap.span.start_ms < clip.span.start_ms:
+            st.info(plain(f"Gap {from_to(gap.span)}: {gap_in_words(gap)}"))
+
+
+def _clip(
+    store: Store,
+    video: Video,
+    clip: ShownClip,
+    frames: Sequence[Frame],
+    told: StreamTold | None,
+) -> None:
     with st.container(border=True, key=f"clip_{clip.index}"):
         with st.container(horizontal=True, vertical_alignment="center", key=f"head_{clip.index}"):
             _play(video, clip.span.start_ms, from_to(clip.span), f"play_c{clip.index}")
             st.caption(f"clip {clip.index}, {clip.state}")
+        if told is not None and clip.index in told.clips:
+            st.caption(plain(watched_in_words(told.clips[clip.index])))
         if clip.error:
             st.warning(plain(clip.error))
         if clip.state == ClipState.FAILED and video.path:

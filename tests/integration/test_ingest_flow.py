@@ -17,6 +17,8 @@ from flows import reporting, watching
 from flows.desk import Desk
 from flows.files import Outcome, watch_files
 from flows.server import PrefectServer
+from flows.streaming import open_stream
+from flows.streams import watch_stream
 from models.toolbox import Toolbox
 from perception.perceive import perceive
 from perception.source import video_id
@@ -35,6 +37,7 @@ from tests.support.crew import (
 )
 from tests.support.light import light_toolbox, read_by
 from tests.support.media import make_video
+from tests.support.streams import Fed, segment
 
 
 class Heard:
@@ -311,3 +314,21 @@ def test_the_servers_pages_are_where_it_says(prefect: str) -> None:
 
     with urllib.request.urlopen(f"{prefect}/health") as reply:  # noqa: S310
         assert reply.status == 200
+
+
+def test_a_stream_is_watched_in_flow_runs_of_a_few_clips_each(
+    desk: Desk, tmp_path: Path, prefect: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PREFECT_API_URL", prefect)
+    monkeypatch.setattr("flows.live.RUN_CLIPS", 1)
+    fed = Fed(tmp_path / "door", [segment(tmp_path, "three", 3.0)])
+    heard = Heard()
+    with (
+        fed.feeding() as source,
+        open_stream(desk, source, stop=fed.stop, clock=fed.clock) as work,
+    ):
+        watch_stream(work, heard)
+    assert heard.notes[0] == "opened 0 0"
+    assert heard.notes[-2:] == ["remembered 0", "remembered 1"]
+    found = sorted(state for state, _message, _tasks in runs_of(prefect, work.video.id))
+    assert found == ["Completed"] * 3

@@ -16,7 +16,7 @@ from domain.media import ClipState, Video
 from flows.ends import Stage
 from flows.jobs import Job, Jobs
 from flows.uploads import keep_upload
-from flows.watching import _alone
+from flows.watching import alone
 from memory.library import list_library
 from store.database import Store
 from store.queries.clips import mark_clip
@@ -217,7 +217,7 @@ def test_what_another_process_watches_is_seen_too(shelf: Store, tmp_path: Path) 
     with shelf.begin() as session:
         set_video_state(session, VIDEO, WATCHING)
     assert "paused" in words(open_page("library"))
-    with _alone(shelf.home, VIDEO, "talk"):
+    with alone(shelf.home, VIDEO, "talk"):
         page = open_page("library")
         assert "talk** being watched by another homer process" in words(page)
         assert next(b for b in page.button if b.label == "Delete").disabled
@@ -234,7 +234,7 @@ def test_what_another_process_watches_is_seen_behind_many_that_are_paused(
     with shelf.begin() as session:
         for name in (*(f"{n:016}" for n in range(30)), VIDEO):
             set_video_state(session, name, WATCHING)
-    with _alone(shelf.home, VIDEO, "zebra"):
+    with alone(shelf.home, VIDEO, "zebra"):
         assert "zebra** being watched by another homer process" in words(open_page("library"))
 
 

@@ -32,6 +32,7 @@ LEFT_OUT = {
     **{t: {"*"} for t in ("trajectory_events", "messages")},
     **{t: {"*"} for t in ("skills", "judgements", "observations")},
     **{t: {"*"} for t in ("eval_runs", "eval_results", "eval_batches")},
+    **{t: {"*"} for t in ("streams", "stream_clips", "stream_gaps")},
 }
 
 

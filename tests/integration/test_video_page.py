@@ -9,13 +9,15 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
-from domain.media import ClipState
+from domain.media import Clip, ClipState
+from domain.streams import Gap, GapReason, Stream, StreamClip, Tally
 from domain.time import TimeSpan
 from memory.cutting import stretches
 from memory.film import graph_of, opened, reel
 from memory.library import resolve
 from store.database import Store
 from store.queries.clips import mark_clip
+from store.queries.streams import add_clip, add_stream
 from store.schema import SegmentRevisionRow
 from tests.support.asking import PARTY, WordToolbox, remember_party
 from tests.support.memory import VIDEO, known_video
@@ -160,3 +162,18 @@ def test_a_part_that_is_none_is_one_message(party: Store, begin: str, end: str) 
     page = part(open_page("video", video=PARTY), begin, end)
     assert len(page.error) == 1
     assert stretches(party, PARTY) == []
+
+
+def test_a_stream_shows_its_gaps_and_how_each_clip_was_watched(shelf: Store) -> None:
+    known_video(shelf, 2)
+    gap = Gap(span=TimeSpan.of(20_000, 30_000), reason=GapReason.LOST, frames=3)
+    told = StreamClip(clip=1, level=2, tally=Tally(came=750, sampled=30), lag_ms=4_200)
+    with shelf.begin() as session:
+        add_stream(session, VIDEO, Stream(source="rtsp://door/live", began_ms=1))
+        clip = Clip(index=1, span=TimeSpan.of(30_000, 60_000))
+        add_clip(session, VIDEO, clip, told, [gap])
+    shown = words(open_page("video", video=VIDEO, show="Clips"))
+    assert "A live stream from rtsp://door/live" in shown
+    assert "0:00:20-0:00:30  the connection was lost (3 frames)" in shown
+    assert "Gap 0:00:20-0:00:30: the connection was lost" in shown
+    assert "750 frames came, 30 looked at; level 2: 20% of the samples; lag 4.2 s" in shown

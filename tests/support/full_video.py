@@ -32,6 +32,9 @@ from store.schema import (
     SegmentRevisionRow,
     SegmentRow,
     SightingRow,
+    StreamClipRow,
+    StreamGapRow,
+    StreamRow,
     TrajectoryEventRow,
     TrajectoryRow,
     TrajectoryVideoRow,
@@ -50,7 +53,7 @@ def fill(store: Store, video_id: str, title: str = "full") -> None:
     with store.begin() as session:
         _add(session, _video(video_id, title), *_clips(video_id))
         _add(session, *(BlobRow(video_id=video_id, sha256=s, size=9) for s in (own, shared)))
-        _add(session, *_percept(video_id, shared))
+        _add(session, *_stream(video_id), *_percept(video_id, shared))
         faces, voices = _people(session, video_id, own)
         _remember(session, video_id, [*faces, *voices])
         _events(session, video_id)
@@ -110,6 +113,16 @@ def _clips(video_id: str) -> list[ClipRow]:
             embedding=[0.6, 0.8, i],
         )
         for i in range(CLIPS)
+    ]
+
+
+def _stream(video_id: str) -> list[Any]:
+    counts = {"level": 1, "came": 750, "damaged": 1, "sampled": 75, "lag_ms": 900}
+    times = {"start_ms": 40_000, "end_ms": 45_000}
+    return [
+        StreamRow(video_id=video_id, source="rtsp://door/live", began_ms=1_700_000_000_000),
+        StreamClipRow(video_id=video_id, clip=1, **counts),
+        StreamGapRow(video_id=video_id, reason="lost", frames=2, **times),
     ]
 
 

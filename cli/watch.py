@@ -1,0 +1,119 @@
+"""``homer watch``: a live source, watched as it comes."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Event, current_thread, main_thread
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cli.console import clean, note, say, say_json
+from cli.options import Json, Profile
+
+if TYPE_CHECKING:
+    from domain.media import Video
+
+_STOPPING = "stopping: what came is still watched; Ctrl-C again stops at once"
+_AT_ONCE = "stopped at once: what was not in memory yet is a gap; the same command goes on"
+
+
+def watch(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="SOURCE",
+            help="rtsp://, http(s):// (HLS), a camera (/dev/video0), a FIFO, or - for stdin.",
+        ),
+    ],
+    title: Annotated[
+        str, typer.Option("--title", "-t", help="What to call it; told apart by it too.")
+    ] = "",
+    profile: Profile = None,
+    direct: Annotated[
+        bool, typer.Option("--direct", help="Without Prefect's server: plain calls.")
+    ] = False,
+    away: Annotated[
+        float | None,
+        typer.Option(
+            "--away",
+            metavar="SECONDS",
+            min=0,
+            help="End when the source stays away so long. Default: wait for it for ever.",
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Watch a live source as it comes; questions are answered meanwhile, as of then.
+
+    Ctrl-C ends it: what came is watched, the last clip as short as it is. The same command goes
+    on later as the same video, with a gap.
+
+    Examples:  homer watch rtsp://door.local/live --title door   ffmpeg ... | homer watch - -t talk
+    """
+    from flows.desk import open_desk
+    from flows.streaming import open_stream
+    from flows.streams import watch_stream
+    from perception.live import live_source
+
+    live, stop = live_source(source, title), Event()
+    with open_desk(profile) as desk, _until_stopped(stop):
+        reporter = LiveReporter()
+        with open_stream(desk, live, stop=stop, said=reporter.said, away_s=away) as work:
+            told = watch_stream(work, reporter, direct=direct)
+            state = work.state()
+    if json:
+        row = {"video": live.id, "source": live.name, "clips": state.clips, "failed": state.failed}
+        say_json(row)
+    else:
+        say(f"{clean(live.label)}: {told}, id {live.id}")
+
+
+@contextmanager
+def _until_stopped(stop: Event) -> Iterator[None]:
+    """Ctrl-C, or being asked to end, sets ``stop``; the second time it stops at once."""
+    if current_thread() is not main_thread():
+        yield
+        return
+
+    def hear(_number: int, _frame: object) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt(_AT_ONCE)
+        stop.set()
+        note(_STOPPING)
+
+    before = {number: signal.signal(number, hear) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+class LiveReporter:
+    """A line for each clip: there is one every half minute."""
+
+    def opened(self, video: Video, clips: int, done: int) -> None:
+        """The stream is taken up."""
+        del done
+        kept = f", going on after {clips} clips" if clips else ""
+        note(f"watching {clean(video.title)} (id {video.id}){kept}; Ctrl-C ends it")
+
+    def remembered(self, video: Video, clip: int) -> None:
+        """A clip is in memory."""
+        note(f"{clean(video.title)}: clip {clip} is in memory")
+
+    def failed(self, video: Video, clip: int, error: Exception) -> None:
+        """A clip is left for good."""
+        note(f"{clean(video.title)}: clip {clip} is lost: {clean(str(error))}")
+
+    def said(self, text: str) -> None:
+        """Something else."""
+        note(clean(text))
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command of this module."""
+    app.command(no_args_is_help=True)(watch)

@@ -1,0 +1,101 @@
+"""Live streams: how a gap, a clip's lag and what was left out of it are told."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Literal
+
+from pydantic import Field, NonNegativeInt, PositiveInt
+
+from domain.base import Frozen
+from domain.texts import Kept
+from domain.time import TimeSpan
+
+
+class StreamSettings(Frozen, allow_inf_nan=False):
+    """How a live source is followed: what counts as a gap, and how much may wait."""
+
+    gap_ms: PositiveInt = Field(default=2_000, description="so long without anything is a gap")
+    jump_ms: PositiveInt = Field(
+        default=10_000, description="time stamps that leap further are a new clock"
+    )
+    least_ms: PositiveInt = Field(default=1_000, description="a shorter piece makes no clip")
+    waiting: PositiveInt = Field(default=2, description="whole clips that may wait to be watched")
+    connect_s: float = Field(default=10.0, gt=0, description="to reach the source")
+    quiet_s: float = Field(default=15.0, gt=0, description="with nothing coming: connect anew")
+
+
+class GapReason(StrEnum):
+    """Why nothing of a stretch of a stream is in memory."""
+
+    LOST = "the connection was lost"
+    SILENT = "nothing came"
+    DAMAGED = "what came does not decode"
+    STOPPED = "Homer was not watching"
+    SHORT = "too short a piece to watch"
+    OVERRUN = "Homer could not keep up"
+
+
+class Gap(Frozen):
+    """A stretch of a stream that is in no clip; ``frames`` came and were left out."""
+
+    span: TimeSpan
+    reason: GapReason
+    frames: NonNegativeInt = 0
+
+
+Stage = Literal["objects", "screen", "faces", "speech"]
+"""A part of perceiving that can be left out."""
+
+
+class Level(Frozen):
+    """A step of the policy: how a clip is watched where perceiving cannot keep up.
+
+    ``share`` of the sampled frames is kept; ``references_only``: pictures that no other needs are
+    not decoded; ``without`` are the stages left out.
+    """
+
+    share: float = Field(gt=0, le=1)
+    references_only: bool = False
+    without: tuple[Stage, ...] = ()
+
+
+LEVELS = (
+    Level(share=1.0),
+    Level(share=0.5),
+    Level(share=0.2, references_only=True),
+    Level(share=0.2, references_only=True, without=("objects", "screen")),
+    Level(share=0.2, references_only=True, without=("objects", "screen", "faces")),
+    Level(share=0.2, references_only=True, without=("objects", "screen", "faces", "speech")),
+)
+"""The policy: first fewer frames, then fewer stages. Past the last a clip is left out: a gap."""
+
+
+class Tally(Frozen):
+    """What became of the pictures of a clip; ``came`` counts packets, as the source sends them.
+
+    ``sampled`` pictures were looked at, ``damaged`` did not decode, all others were thinned out.
+    """
+
+    came: NonNegativeInt = 0
+    damaged: NonNegativeInt = 0
+    sampled: NonNegativeInt = 0
+
+
+class StreamClip(Frozen):
+    """How a clip of a stream was watched.
+
+    ``lag_ms``: from the moment its last part had come until it was in memory; None: not yet.
+    """
+
+    clip: NonNegativeInt
+    level: NonNegativeInt
+    tally: Tally
+    lag_ms: NonNegativeInt | None = None
+
+
+class Stream(Frozen):
+    """A live source. ``source`` has no name, password or key in it; ``began_ms``: Unix time."""
+
+    source: Kept
+    began_ms: NonNegativeInt

@@ -1,0 +1,51 @@
+"""The flow of a live stream for Prefect: a run for every few clips, a task a step.
+
+Import this module only after Prefect's environment is set (``flows.server.environment``).
+"""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+
+from prefect import flow, tags
+
+from domain.settings import WorkSettings
+from flows.crew import Crew
+from flows.ingest import PrefectSteps, runner_of
+from flows.liveness import claim_run, mark_gone, mark_killed
+from flows.steps import Listener
+from flows.streaming import Streaming
+from flows.streams import RUN_CLIPS, follow
+
+_at_hand: ContextVar[tuple[Streaming, Listener] | None] = ContextVar("live", default=None)
+
+
+@flow(
+    name="watch",
+    flow_run_name="{video} from clip {first_clip}",
+    validate_parameters=False,
+)
+def watch_clips(video: str, first_clip: int) -> bool:
+    """Watch the next clips of the stream that is open in this process; whether more may come."""
+    del video, first_clip
+    claim_run()
+    found = _at_hand.get()
+    if found is None:
+        raise RuntimeError("a stream is watched by the process that reads it: homer watch SOURCE")
+    work, listener = found
+    here = WorkSettings()  # A clip of a stream is in this process, and perceived here.
+    with runner_of(here, work.desk.home) as runner, Crew(here) as crew:
+        return follow(work, PrefectSteps(crew, runner), listener, RUN_CLIPS)
+
+
+def run(work: Streaming, listener: Listener) -> bool:
+    """A flow run for the next clips; runs that were killed are marked as such first."""
+    tag = f"video:{work.video.id}"
+    mark_killed(tag)
+    mark_gone()
+    token = _at_hand.set((work, listener))
+    try:
+        with tags(tag):
+            return watch_clips(work.video.id, work.state().clips)
+    finally:
+        _at_hand.reset(token)

@@ -1,0 +1,185 @@
+"""Live sources: what may be opened, by what name it is known, and what to do where it cannot be.
+
+An address may hold a name, a password or a key. It is used to connect and for nothing else: what
+is stored, shown or logged is ``LiveSource.name``, and errors of FFmpeg, whose texts repeat the
+address, are never passed on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import stat
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import SplitResult, parse_qsl, urlsplit
+
+import av
+
+from domain.errors import InputError, SetupError
+from domain.texts import storable
+from perception.media import FORMATS
+from perception.pipes import Pipe, open_pipe
+
+if TYPE_CHECKING:
+    from av.container import InputContainer
+
+    from domain.streams import StreamSettings
+
+STDIN = "-"
+_SCHEMES = ("rtsp", "rtsps", "http", "https")
+_NETWORK = "tcp,tls,udp,rtp,srtp,http,https,httpproxy,crypto"
+_FORMATS = f"{FORMATS},rtsp,sdp,rtp,hls,mpjpeg"
+_CAMERA = "video4linux2,v4l2"
+_PLAIN = re.compile(r"[0-9]{1,3}", re.ASCII)
+_SECRET = re.compile(r"pass|pw|pin|key|secret|token|sig|auth|user|login|session|sid|code", re.I)
+
+
+class Unreachable(SetupError):
+    """A live source does not answer, or sends nothing that can be read."""
+
+
+@dataclass(frozen=True)
+class LiveSource:
+    """A live source. ``name`` is what may be told of it; ``address`` is for connecting only.
+
+    ``kind``: network, camera or pipe. A pipe waits for its reader, so nothing of it is left out.
+    """
+
+    kind: str
+    name: str
+    address: str = field(repr=False)
+    title: str = ""
+
+    @property
+    def id(self) -> str:
+        """16 hex digits: the same source under the same title is the same video."""
+        told = f"live {self.name} {self.title}"
+        return hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+    @property
+    def label(self) -> str:
+        """What the video is called: the title, else the source."""
+        return self.title or self.name
+
+
+def live_source(text: str, title: str = "") -> LiveSource:
+    """What a person named: an address, a camera's device, a FIFO, or ``-`` for standard input.
+
+    Raises:
+        InputError: it is none of these. The message does not repeat an address.
+    """
+    if text == STDIN:
+        if not title:
+            raise InputError("standard input has no name of its own: give one with --title NAME")
+        return LiveSource("pipe", STDIN, STDIN, title)
+    if "://" in text:
+        return LiveSource("network", told_address(text), text, title)
+    return _device(Path(text), title)
+
+
+def _device(path: Path, title: str) -> LiveSource:
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError):
+        raise InputError(f"{path}: no such device or pipe; {_WAYS}") from None
+    name = storable(str(path.absolute()))
+    if stat.S_ISFIFO(mode):
+        return LiveSource("pipe", name, str(path), title)
+    if stat.S_ISCHR(mode):
+        return LiveSource("camera", name, str(path), title)
+    raise InputError(f"{path}: a file is watched with `homer ingest {path}`; {_WAYS}")
+
+
+_WAYS = "a live source is rtsp://, http:// or https:// (HLS), a camera (/dev/video0), a FIFO, or -"
+
+
+def told_address(text: str) -> str:
+    """An address without name, password, keys and whatever else may be a secret in its query.
+
+    Raises:
+        InputError: it is no address that a stream may come from.
+    """
+    try:
+        parts = urlsplit(text)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        parts, host, port = SplitResult("", "", "", "", ""), None, None
+    if parts.scheme not in _SCHEMES or not host:
+        raise InputError(f"this address cannot be watched: {_WAYS}") from None
+    if "@" in f"{parts.path}{parts.query}{parts.fragment}":
+        # Else a part of a password with / ? or # in it would be taken for a path, and told.
+        raise InputError("write the / ? # @ of a name or password as %2F %3F %23 %40") from None
+    host = f"[{host}]" if ":" in host else host
+    place = f"{parts.scheme}://{host}{f':{port}' if port else ''}{parts.path}"
+    query = "&".join(
+        f"{_key(key)}={_value(key, value)}"
+        for key, value in parse_qsl(parts.query, keep_blank_values=True)
+    )
+    return storable(f"{place}?{query}" if query else place)
+
+
+def _key(key: str) -> str:
+    return key if re.fullmatch(r"[A-Za-z_]{1,20}", key) else "..."
+
+
+def _value(key: str, value: str) -> str:
+    """A channel's number tells one camera from another; anything longer may be a key."""
+    return value if _PLAIN.fullmatch(value) and not _SECRET.search(key) else "..."
+
+
+def connect(
+    source: LiveSource,
+    settings: StreamSettings,
+    stopping: Callable[[], bool],
+    tired: Callable[[], bool] = lambda: False,
+) -> tuple[InputContainer, Pipe | None]:
+    """Open a live source; close what is returned, the container first.
+
+    Args:
+        source: the source.
+        settings: how long to wait for it.
+        stopping: whether to read no more of a pipe.
+        tired: whether to wait no longer for the writer of a pipe.
+
+    Raises:
+        Unreachable: it does not answer, or sends nothing that can be read.
+    """
+    pipe = open_pipe(source.address, stopping, tired) if source.kind == "pipe" else None
+    try:
+        return _opened(source, settings, pipe), pipe
+    except (av.FFmpegError, OSError, ValueError) as error:
+        if pipe is not None:
+            pipe.close()
+        raise Unreachable(_reason(source, error)) from None
+
+
+def _opened(source: LiveSource, settings: StreamSettings, pipe: Pipe | None) -> InputContainer:
+    if pipe is not None:
+        options = {"format_whitelist": FORMATS, "protocol_whitelist": "file"}
+        return av.open(pipe, "r", options=options, metadata_errors="replace")
+    wait = (settings.connect_s, settings.quiet_s)
+    if source.kind == "camera":
+        options = {"protocol_whitelist": "file"}
+        return av.open(source.address, "r", format=_CAMERA, options=options, timeout=wait)
+    options = {"format_whitelist": _FORMATS, "protocol_whitelist": _NETWORK}
+    if source.name.startswith("rtsp"):
+        options["rtsp_transport"] = "tcp"
+    return av.open(source.address, "r", options=options, timeout=wait, metadata_errors="replace")
+
+
+def _reason(source: LiveSource, error: Exception) -> str:
+    """What went wrong and what to do, in one line without the address."""
+    told = getattr(error, "strerror", None) or type(error).__name__
+    if isinstance(error, av.error.HTTPUnauthorizedError | PermissionError):
+        return f"{source.label}: access is refused ({told}): check the name and password"
+    if isinstance(error, av.error.InvalidDataError):
+        return f"{source.label}: sends neither video nor audio that can be read ({told})"
+    check = {
+        "network": "check the address, and that the source is on",
+        "camera": "check that the camera is plugged in and no other program uses it",
+        "pipe": "check what writes into it",
+    }
+    return f"{source.label}: cannot be reached ({told}): {check[source.kind]}"

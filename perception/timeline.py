@@ -1,0 +1,57 @@
+"""Where on the video's timeline a moment of a live source lies, whatever its clock does.
+
+Time stamps of a live source leap, wrap around and begin anew. Within a connection they are
+believed as long as they go on from one another; where they do not, time goes on where the clock on
+the wall is, but never before what came already. So video time never runs backwards, a break of the
+source takes as long on the timeline as it took, and a mere leap of the stamps takes no time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from domain.streams import StreamSettings
+
+_BACK_MS = 500
+"""Stamps of one stream may be out of order by so much."""
+
+
+@dataclass
+class Timeline:
+    """Places media time on video time, in milliseconds; ``latest_ms`` is as far as anything came.
+
+    ``breaks`` are the moments of video time at which the source's clock began anew.
+    """
+
+    settings: StreamSettings
+    latest_ms: int = 0
+    _offsets: list[int] = field(default_factory=list)
+    _began: int = 0
+    _last: dict[str, int] = field(default_factory=dict)
+
+    def connected(self) -> None:
+        """A new connection: its time stamps have nothing to do with those before."""
+        self._offsets.clear()
+        self._last.clear()
+
+    def place(self, stream: str, media_ms: int, now_ms: int) -> int:
+        """Video time of what bears the stamp ``media_ms`` and came at ``now_ms`` of video time.
+
+        May lie up to ``jump_ms`` before what a connection began with, since sound and pictures
+        do not begin together.
+        """
+        placed = (media_ms + offset for offset in self._offsets)
+        at = next((at for at in placed if self._fits(stream, at)), None)
+        if at is None:
+            at = self._began = max(self.latest_ms, now_ms)
+            # Of the clock before, what the other stream still brings is placed by it.
+            self._offsets = [at - media_ms, *self._offsets[:1]]
+            self._last.pop(stream, None)
+        self._last[stream] = max(at, self._last.get(stream, at))
+        self.latest_ms = max(self.latest_ms, at)
+        return at
+
+    def _fits(self, stream: str, at: int) -> bool:
+        jump = self.settings.jump_ms
+        first = self._last[stream] - _BACK_MS if stream in self._last else self._began - jump
+        return first <= at <= self.latest_ms + jump

@@ -1,0 +1,315 @@
+"""Live streams in memory: clip by clip, asked meanwhile, broken off, stopped and taken up again."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import func, select
+from typer.testing import CliRunner
+
+from cli.main import app
+from cli.portrait import show_portrait
+from domain.errors import InputError, ModelError, SetupError
+from domain.media import Video
+from domain.streams import GapReason
+from flows import streams as flow
+from flows.desk import Desk
+from flows.streaming import Streaming, open_stream
+from flows.streams import watch_stream
+from memory.library import Portrait, delete, dump_lines, show_video
+from models.toolbox import Toolbox
+from perception.perceive import perceive
+from store.database import Store
+from store.home import Home
+from store.queries.clips import view_of
+from store.schema import StreamClipRow, StreamGapRow, StreamRow
+from tests.support.streams import Fed, segment
+
+
+class Heard:
+    """A listener that takes notes, and may do something at each clip."""
+
+    def __init__(self, then: Callable[[int], None] = lambda _clip: None) -> None:
+        self.notes: list[str] = []
+        self._then = then
+
+    def opened(self, video: Video, clips: int, done: int) -> None:
+        self.notes.append(f"opened {clips} {done}")
+
+    def remembered(self, video: Video, clip: int) -> None:
+        self.notes.append(f"remembered {clip}")
+        self._then(clip)
+
+    def failed(self, video: Video, clip: int, error: Exception) -> None:
+        self.notes.append(f"failed {clip}: {error}")
+
+    def said(self, text: str) -> None:
+        self.notes.append(text)
+
+
+@pytest.fixture(scope="module")
+def three(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """Three seconds: a clip and a half."""
+    return segment(tmp_path_factory.mktemp("streams"), "three", 3.0)
+
+
+@pytest.fixture
+def desk(home: Home, store: Store, toolbox: Toolbox) -> Desk:
+    """A desk over a fresh database: clips of two seconds, and little to look at in each."""
+    from domain.streams import StreamSettings
+
+    settings = toolbox.profile.settings
+    small = {"clip_ms": 2000, "sample_fps": 2.0, "keyframes": 1}
+    stream = StreamSettings(gap_ms=500, waiting=3, connect_s=1, least_ms=400)
+    changed = {"watch": settings.watch.model_copy(update=small), "stream": stream}
+    settings = settings.model_copy(update=changed)
+    return Desk(home, store, toolbox.profile.model_copy(update={"settings": settings}), toolbox)
+
+
+@contextmanager
+def opened(desk: Desk, fed: Fed) -> Iterator[Streaming]:
+    with (
+        fed.feeding() as source,
+        open_stream(desk, source, stop=fed.stop, clock=fed.clock) as work,
+    ):
+        yield work
+
+
+def watched(desk: Desk, fed: Fed, heard: Heard | None = None) -> Portrait:
+    """The stream, watched to its end."""
+    with opened(desk, fed) as work:
+        watch_stream(work, heard or Heard(), direct=True)
+    return show_video(desk.store, work.video.id)
+
+
+def gaps(portrait: Portrait) -> list[tuple[int, int, GapReason]]:
+    assert portrait.stream is not None
+    found = portrait.stream.gaps
+    return [(round(g.span.start_ms / 100), round(g.span.end_ms / 100), g.reason) for g in found]
+
+
+def spans(portrait: Portrait) -> list[tuple[int, int]]:
+    return [(round(c.span.start_ms / 100), round(c.span.end_ms / 100)) for c in portrait.clips]
+
+
+def test_a_stream_with_a_break_is_one_video_with_a_gap_that_is_shown(
+    desk: Desk, tmp_path: Path, three: bytes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    portrait = watched(desk, Fed(tmp_path / "door", [three, three], away_s=59))
+    assert spans(portrait) == [(0, 20), (20, 30), (600, 620), (620, 630)]
+    assert gaps(portrait) == [(30, 600, GapReason.LOST)]
+    assert [clip.state for clip in portrait.clips] == ["done"] * 4
+    assert portrait.state == "done"
+    assert portrait.video.path is None
+    assert portrait.stream is not None
+    assert sum(one.tally.came for one in portrait.stream.clips.values()) == 60
+    assert all(one.lag_ms is not None for one in portrait.stream.clips.values())
+    show_portrait(portrait)
+    shown = capsys.readouterr().out
+    assert f"live from {tmp_path}/door, 1 gap, 00:5" in shown
+    assert "gap     00:03-01:00  the connection was lost" in shown
+    assert len(re.findall(r"\d+ frames came, \d looked at; .*lag \d+.0 s", shown)) == 4
+    assert shown.index("clip 1 ") < shown.index("gap  ") < shown.index("clip 2 ")
+    lines = list(dump_lines(desk.store, portrait.video.id))
+    assert len([line for line in lines if json.loads(line)["row"] == "clip"]) == 4
+    (gap,) = (one.span for one in portrait.stream.gaps)
+    kept = [clip.span for clip in portrait.clips]
+    kept += [line.span for clip in portrait.clips for line in clip.lines]
+    assert not any(span.overlap_ms(gap) for span in kept)
+    delete(desk.store, portrait.video.id)
+    with desk.store.begin() as session:
+        for table in (StreamRow, StreamClipRow, StreamGapRow):
+            assert session.scalar(select(func.count()).select_from(table)) == 0
+
+
+def test_a_question_sees_what_is_in_memory_while_the_stream_goes_on(
+    desk: Desk, tmp_path: Path, three: bytes
+) -> None:
+    fed = Fed(tmp_path / "door", [three])
+    seen: list[int | str] = []
+
+    def look(_clip: int) -> None:
+        with desk.store.begin() as session:
+            seen.append(view_of(session, [work.video.id]).scopes[0].last_clip)
+        seen.append(show_video(desk.store, work.video.id).state)
+
+    with opened(desk, fed) as work:
+        watch_stream(work, Heard(look), direct=True)
+    assert seen == [0, "watching", 1, "watching"]
+
+
+def test_stopped_it_keeps_what_came_and_the_last_clip_is_short(
+    desk: Desk, tmp_path: Path, three: bytes
+) -> None:
+    """The writer is still there: only being stopped ends this stream."""
+    fed = Fed(tmp_path / "door", [three], stays=True)
+    with opened(desk, fed) as work:
+        told = watch_stream(work, Heard(lambda _clip: fed.stop.set()), direct=True)
+    portrait = show_video(desk.store, work.video.id)
+    assert told == "2 clips are kept, the last one as short as it was"
+    assert spans(portrait)[0] == (0, 20)
+    assert 25 <= spans(portrait)[1][1] <= 31
+    assert [clip.state for clip in portrait.clips] == ["done"] * 2
+
+
+def test_started_again_it_is_the_same_video_and_goes_on_after_a_gap(
+    desk: Desk, tmp_path: Path, three: bytes
+) -> None:
+    first = watched(desk, Fed(tmp_path / "door", [three]))
+    (tmp_path / "door").unlink()
+    fed, heard = Fed(tmp_path / "door", [three]), Heard()
+    fed.clock.ms += 120_000
+    # A source that is known is tried until it answers: nothing is read before the first wait.
+    fed.pieces.insert(0, three)
+    again = watched(desk, fed, heard)
+    assert again.video.id == first.video.id
+    assert heard.notes[0] == "opened 2 2"
+    assert spans(again)[:3] == [(0, 20), (20, 30), (1200, 1220)]
+    assert gaps(again)[0] == (30, 1200, GapReason.STOPPED)
+    assert [clip.index for clip in again.clips] == list(range(len(again.clips)))
+
+
+def test_a_clip_whose_process_died_is_forgotten_and_its_time_is_a_gap(
+    desk: Desk, tmp_path: Path, three: bytes
+) -> None:
+    fed = Fed(tmp_path / "door", [three])
+    with opened(desk, fed) as work:
+        work.begin_stream()
+        assert work.take_up(wait=True) == 0
+        work.perceive(0)
+    (tmp_path / "door").unlink()
+    later = Fed(tmp_path / "door", [three, three])
+    later.clock.ms += 60_000
+    portrait = watched(desk, later)
+    assert spans(portrait)[0] == (600, 620)
+    assert gaps(portrait)[0] == (0, 600, GapReason.STOPPED)
+
+
+def test_a_clip_that_cannot_be_watched_is_lost_and_said_so_and_hides_nothing(
+    desk: Desk,
+    tmp_path: Path,
+    three: bytes,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def never(raw: Any, *args: Any) -> Any:
+        if raw.clip.index == 0:
+            raise ModelError("it is away")
+        return perceive(raw, *args)
+
+    monkeypatch.setattr("flows.streaming.perceive", never)
+    monkeypatch.setattr("flows.steps.BACK_OFF_S", ())
+    heard = Heard()
+    portrait = watched(desk, Fed(tmp_path / "door", [three]), heard)
+    assert heard.notes == ["opened 0 0", "failed 0: it is away", "remembered 1"]
+    assert [clip.state for clip in portrait.clips] == ["failed", "done"]
+    assert portrait.clips[0].given_up
+    assert portrait.last_clip == 1
+    show_portrait(portrait)
+    assert "clip 0  00:00-00:02  failed  it is away" in capsys.readouterr().out
+
+
+def test_where_nobody_keeps_up_less_is_looked_at_and_each_clip_says_so(
+    desk: Desk, tmp_path: Path, three: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each clip takes a minute by the clock; the source is said to be one that cannot wait."""
+    fed = Fed(tmp_path / "door", [three, three, three])
+    left_out: list[tuple[str, ...]] = []
+
+    def slow(raw: Any, tools: Any, settings: Any, without: Any) -> Any:
+        fed.clock.ms += 60_000
+        left_out.append(without)
+        return perceive(raw, tools, settings, without)
+
+    monkeypatch.setattr("flows.streaming.perceive", slow)
+    done = Streaming._done
+
+    def impatient(work: Streaming, clip: int) -> None:
+        from dataclasses import replace
+
+        work._arrived[clip] = replace(work._arrived[clip], waits=False)
+        done(work, clip)
+
+    monkeypatch.setattr(Streaming, "_done", impatient)
+    portrait = watched(desk, fed)
+    assert portrait.stream is not None
+    levels = [one.level for one in portrait.stream.clips.values()]
+    assert levels[0] == 0
+    assert levels == sorted(levels)
+    assert levels[-1] >= 3
+    assert left_out[-1][:2] == ("objects", "screen")
+    told = portrait.stream.clips
+    assert told[0].tally.sampled >= told[len(told) - 1].tally.sampled
+    assert (
+        sum(one.tally.came for one in told.values())
+        + sum(gap.frames for gap in portrait.stream.gaps)
+        == 90
+    )
+
+
+def test_a_stream_that_another_process_watches_is_refused(
+    desk: Desk, tmp_path: Path, three: bytes
+) -> None:
+    fed = Fed(tmp_path / "door", [three])
+    with opened(desk, fed) as work:
+        source = work._follower.source
+        with (
+            pytest.raises(InputError, match="being watched by another homer"),
+            open_stream(desk, source, stop=fed.stop),
+        ):
+            raise AssertionError("it is open twice")
+
+
+def test_a_stream_goes_on_where_prefects_server_goes_away(
+    desk: Desk, tmp_path: Path, three: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from httpx import ConnectError
+
+    def gone(work: Streaming, _listener: Heard) -> bool:
+        work.take_up(wait=True)  # The run had taken a clip up when its server went.
+        raise ConnectError("refused")
+
+    monkeypatch.setattr(flow, "connect", lambda _home, _said: "http://127.0.0.1:9/api")
+    monkeypatch.setattr("flows.live.run", gone)
+    heard = Heard()
+    with opened(desk, Fed(tmp_path / "door", [three])) as work:
+        watch_stream(work, heard)
+    assert heard.notes[1:] == [
+        "going on without Prefect: ConnectError",
+        "remembered 0",
+        "remembered 1",
+    ]
+
+
+def test_the_command_says_in_a_line_what_is_wrong_and_never_the_password(
+    home: Home, database: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("HOMER_DATABASE_URL", database)
+    address = "rtsp://me:hunter2@127.0.0.1:9/cam?key=hunter2"
+    found = CliRunner().invoke(app, ["--debug", "watch", address, "--direct"])
+    assert found.exit_code == SetupError.exit_code
+    assert "rtsp://127.0.0.1:9/cam?key=...: cannot be reached" in found.stderr
+    assert "hunter2" not in found.output + found.stderr + caplog.text
+    assert CliRunner().invoke(app, ["videos"]).stdout == ""
+
+
+def test_the_command_watches_a_pipe_and_says_what_it_kept(
+    home: Home, database: str, tmp_path: Path, three: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (home.root / "homer.toml").write_text(
+        "[profiles.local.settings.watch]\nclip_ms = 2000\nsample_fps = 2.0\nkeyframes = 1\n"
+    )
+    monkeypatch.setenv("HOMER_DATABASE_URL", database)
+    fed = Fed(tmp_path / "door", [three])
+    with fed.feeding() as source:
+        command = ["watch", source.address, "--title", "door", "--direct", "--away", "0", "--json"]
+        found = CliRunner().invoke(app, command)
+    assert found.exit_code == 0, found.stderr
+    assert json.loads(found.stdout)["clips"] == 2
+    assert "door: clip 0 is in memory" in found.stderr

@@ -1,0 +1,100 @@
+"""Clips handed from one thread to another: in order, a few at most, and none is lost unsaid."""
+
+from __future__ import annotations
+
+import signal
+from threading import Event, Thread
+
+import numpy as np
+import pytest
+
+from benchmarks.stream import Look, bars
+from cli.watch import _until_stopped
+from domain.media import Clip
+from domain.streams import Tally
+from domain.time import TimeSpan
+from perception.buffer import Buffer
+from perception.capture import Captured
+from perception.decode import RawClip
+
+
+def clip(number: int) -> Captured:
+    """A clip that nobody looks into."""
+    span = TimeSpan.of(2_000 * number, 2_000 * number + 2_000)
+    raw = RawClip(Clip(index=number, span=span), [], np.zeros(0, np.float32))
+    return Captured(raw, Tally(), 0, ())
+
+
+def taken(buffer: Buffer, *, wait: bool = True) -> int | None:
+    """The number of the next clip."""
+    found = buffer.take(wait=wait)
+    return None if found is None else found.raw.clip.index
+
+
+def test_clips_come_out_in_order_and_a_full_buffer_says_so() -> None:
+    buffer = Buffer(2)
+    assert [buffer.offer(clip(n), wait=False) for n in range(3)] == [True, True, False]
+    assert len(buffer) == 2
+    assert [taken(buffer) for _ in range(2)] == [0, 1]
+    assert taken(buffer, wait=False) is None
+
+
+def test_what_waits_for_room_goes_on_when_there_is_some() -> None:
+    buffer = Buffer(1)
+    said: list[bool] = []
+    buffer.offer(clip(0), wait=False)
+    thread = Thread(target=lambda: said.append(buffer.offer(clip(1), wait=True)))
+    thread.start()
+    assert taken(buffer) == 0
+    assert taken(buffer) == 1
+    thread.join(5)
+    assert said == [True]
+
+
+def test_at_the_end_what_is_there_is_still_given_and_then_nothing() -> None:
+    buffer = Buffer(2)
+    buffer.offer(clip(0), wait=False)
+    buffer.end()
+    assert [taken(buffer), taken(buffer)] == [0, None]
+
+
+def test_nobody_waits_for_a_taker_that_has_left() -> None:
+    buffer = Buffer(1)
+    said: list[bool] = []
+    buffer.offer(clip(0), wait=False)
+    thread = Thread(target=lambda: said.append(buffer.offer(clip(1), wait=True)))
+    thread.start()
+    buffer.leave()
+    thread.join(5)
+    assert said == [False]
+    assert buffer.offer(clip(2), wait=True) is False
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_first_ctrl_c_ends_the_stream_and_the_second_everything(number: int) -> None:
+    before, stop = signal.getsignal(number), Event()
+    with _until_stopped(stop):
+        signal.raise_signal(number)
+        assert stop.is_set()
+        with pytest.raises(KeyboardInterrupt, match="the same command goes on"):
+            signal.raise_signal(number)
+    assert signal.getsignal(number) is before
+
+
+def _looks(rss: list[float], files: int = 9) -> list[Look]:
+    return [Look(n, float(n), one, files, 4) for n, one in enumerate(rss)]
+
+
+def test_the_benchmark_tells_flat_memory_from_memory_that_grows() -> None:
+    flat = [reached for _, reached in bars(_looks([300.0] * 100), [1.0])]
+    assert flat == [True, True, True]
+    grown = bars(_looks([300.0 + n for n in range(100)]), [9.0])
+    assert [reached for _, reached in grown] == [False, True, False]
+
+
+def test_the_benchmark_does_not_hold_the_loading_of_models_against_a_short_run() -> None:
+    looks = _looks([200.0] * 10 + [500.0] * 30)
+    assert next(bars(looks, [])) == (
+        "resident memory 500.0 MB early on, at most 500.0 MB in the last tenth, bar 550.0 MB",
+        True,
+    )
