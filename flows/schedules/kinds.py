@@ -85,6 +85,12 @@ class BackupOptions(Frozen):
     keep: PositiveInt = Field(default=7, description="the latest so many stay")
 
 
+class RetainOptions(Frozen):
+    """What retention can be told; what goes is in the profile's settings."""
+
+    profile: ProfileName = None
+
+
 @dataclass(frozen=True)
 class Kind:
     """A kind of schedule. ``on``: it runs without being asked for, since it does no harm."""
@@ -115,6 +121,8 @@ KINDS = (
          LearnOptions, "every hour"),
     Kind("evaluate", "ask a data set and judge the answers", "evals.nightly.evaluate",
          EvaluateOptions, "daily 01:30"),
+    Kind("retain", "keep less of videos the older they are", "flows.schedules.runs.retain",
+         RetainOptions, "daily 02:30"),
     Kind("backup", "back the library up, keep the latest", "flows.schedules.runs.backup",
          BackupOptions, "daily 03:00"),
     Kind("check", "check every event graph", "flows.schedules.runs.check", NoOptions,

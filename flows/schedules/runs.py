@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from prefect import flow
 from prefect.client.schemas.objects import State
+from prefect.runtime import flow_run
 from prefect.states import Completed, Failed
 
+from domain import observed
 from domain.errors import HomerError
 from flows.desk import Desk, open_desk
 from flows.ingest import Silent
@@ -22,13 +24,17 @@ from flows.liveness import claim_run
 from flows.schedules import work
 from flows.schedules.kinds import BackupOptions, FetchOptions, LearnOptions, WatchOptions
 from flows.schedules.work import Told
+from flows.telling import begin_to_tell
+from store.home import Home
 
 
 def as_state(job: Callable[[], Told]) -> State[None]:
     """What a job found as the state of its run; a fault of the input or the machine, in words."""
     claim_run()
+    begin_to_tell(Home.default())
     try:
-        told = job()
+        with observed.within(flow_run=str(flow_run.id)):
+            told = job()
     except HomerError as error:
         return Failed(message=str(error))
     return Completed(message=told.text) if told.ok else Failed(message=told.text)
@@ -70,6 +76,12 @@ def fetch(
 def learn(answers: int = 64, profile: str | None = None) -> State[None]:
     """Learn from judged answers once there are enough."""
     return in_background(lambda desk: work.learn(desk, LearnOptions(answers=answers)), profile)
+
+
+@flow(name="retain")
+def retain(profile: str | None = None) -> State[None]:
+    """Keep less of videos the older they are."""
+    return in_background(lambda desk: work.retain(desk, datetime.now(UTC)), profile)
 
 
 @flow(name="backup")

@@ -11,6 +11,7 @@ from domain.errors import InputError
 from flows.desk import Desk
 from flows.files import Outcome
 from flows.learning import learn_all
+from flows.retaining import retain as run_retention
 from flows.schedules.backups import back_up_into
 from flows.schedules.fetching import fetch_all, fetcher
 from flows.schedules.folder import stand_of, watch_folder, watch_once
@@ -79,6 +80,18 @@ def learn(desk: Desk, options: LearnOptions) -> Told:
     banned = [name for batch in batches for name in batch.banned]
     answers = sum(batch.answers for batch in batches)
     return Told(f"learned from {answers} answers: {len(written)} skills, {len(banned)} banned")
+
+
+def retain(desk: Desk, now: datetime) -> Told:
+    """Take from each video what its age does not keep, as the settings of the desk say.
+
+    Raises:
+        DatabaseError: the database is gone.
+    """
+    if not desk.settings.retain.tiers:
+        return Told("nothing is set to go: see [[settings.retain.tiers]] in docs/privacy.md")
+    found = run_retention(desk, now)
+    return Told(f"{len(found.videos)} videos keep less: {found.bytes / 1e6:.1f} MB are gone")
 
 
 def backup(desk: Desk, options: BackupOptions, now: datetime) -> Told:

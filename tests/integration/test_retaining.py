@@ -17,6 +17,7 @@ from cli.main import app
 from domain.retention import RetainSettings, Tier
 from flows.desk import Desk
 from flows.retaining import retain
+from flows.schedules import work
 from memory.library import list_library
 from models.profile import load_profile
 from perception.jpeg import Blobs
@@ -75,13 +76,31 @@ def shelf(store: Store) -> Store:
 
 def aged(store: Store, days: float, tiers: tuple[Tier, ...] = TIERS, **more: Any) -> Any:
     """A run of retention on a video of that age."""
+    return retain(desk_of(store, days, tiers), NOW, **more)
+
+
+def desk_of(store: Store, days: float, tiers: tuple[Tier, ...]) -> Desk:
+    """A desk whose settings have these tiers, at a library whose video is that old."""
     with store.begin() as session:
         since = NOW - timedelta(days=days)
         session.execute(update(VideoRow).values(created_at=since, state="done"))
     settings = SETTINGS.model_copy(update={"retain": RetainSettings(tiers=tiers)})
     profile = load_profile("local").model_copy(update={"settings": settings})
     nothing: Any = None
-    return retain(Desk(store.home, store, profile, nothing), NOW, **more)
+    return Desk(store.home, store, profile, nothing)
+
+
+def test_a_schedule_does_it_and_tells_how_much_went(shelf: Store) -> None:
+    told = work.retain(desk_of(shelf, 100, TIERS), NOW)
+    assert told.ok
+    assert told.text.startswith("1 videos keep less: ")
+    assert frames(shelf) == []
+
+
+def test_a_schedule_without_tiers_says_where_to_set_them(shelf: Store) -> None:
+    told = work.retain(desk_of(shelf, 100, ()), NOW)
+    assert "docs/privacy.md" in told.text
+    assert len(frames(shelf)) == 6
 
 
 def frames(store: Store) -> list[tuple[int, float, int, int]]:

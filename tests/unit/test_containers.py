@@ -198,6 +198,8 @@ def test_every_command_is_one(
         assert words[1:] == ["--help"] or parse(words[1:])
     elif words[0] == "prefect":
         _prefect(words[1:])
+    elif words[:3] == ["python", "-m", "flows.prefect_server"]:
+        _prefect(words[3:])
     else:
         assert words[:3] == ["python", "-m", "ui"], name
         begun: list[tuple[str, int]] = []
@@ -205,6 +207,13 @@ def test_every_command_is_one(
         monkeypatch.setattr(sys, "argv", words[2:])
         ui.__main__.main()
         assert begun == [("0.0.0.0", 8501)]
+
+
+def test_the_server_is_the_one_whose_scheduler_works() -> None:
+    """Prefect's own command would begin no scheduled run: see ``flows.prefect_server``."""
+    serving = [command for _, command in COMMANDS if "server" in command]
+    assert serving
+    assert all(command[2] == "flows.prefect_server" for command in serving)
 
 
 def _prefect(words: list[str]) -> None:
