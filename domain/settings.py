@@ -153,6 +153,10 @@ class WorkSettings(Frozen):
         pattern=r"^(tcp|tls)://.+$",
         description="of a Dask cluster that runs already; None: one of this machine and run",
     )
+    at_once: PositiveInt | None = Field(
+        default=None,
+        description="clips perceived at a time by all commands of this machine; None: no limit",
+    )
 
     @property
     def where(self) -> Pool:

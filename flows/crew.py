@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, CancelledError, Future
 from types import TracebackType
@@ -17,6 +18,7 @@ from domain.errors import ModelError
 from domain.settings import WorkSettings
 from flows.processes import Processes
 from flows.watching import Watching
+from models.slots import Slots
 from perception.worker import Delivery, Order, carry_out
 
 
@@ -56,6 +58,7 @@ class Crew:
         self._executor: Executor | None = None
         self._changing = threading.Lock()
         self._closed = False
+        self._places = Slots("perceive", settings.at_once)
 
     def perceive(self, work: Watching, clip: int) -> None:
         """Have a clip perceived, and wait for it; called from as many threads as workers.
@@ -65,6 +68,15 @@ class Crew:
             ModelError: a model failed.
             CancelledError: the crew was sent home meanwhile.
         """
+        with self._places.one(wait=self._wait):
+            self._perceive(work, clip)
+
+    def _wait(self, seconds: float) -> None:
+        if self._closed:
+            raise CancelledError
+        time.sleep(seconds)
+
+    def _perceive(self, work: Watching, clip: int) -> None:
         if self._beside:
             work.take(self._elsewhere(work.order(clip, self.threads)))
         elif self.workers > 1:

@@ -24,6 +24,7 @@ from models.messages import Message, as_recorded, as_sent, request_hash
 from models.plain_lines import fields_in, protocol_of
 from models.prices import cost_usd
 from models.profile import IN_PROCESS, ChatSpec
+from models.slots import Full, Slots
 from models.structured import Answer, Hear
 
 T = TypeVar("T", bound=BaseModel)
@@ -110,6 +111,8 @@ class StructuredChat:
         self._sink = sink
         self._replay = replay
         self._live = live or replay is None
+        spec = endpoint.spec
+        self._places = Slots(f"{spec.model} {spec.base_url}", spec.at_once)
 
     @property
     def model(self) -> str:
@@ -189,20 +192,19 @@ class StructuredChat:
             hear,
         )
         with observed_call(blank, spec, heat, max_tokens) as told:
-            return self._asked(blank, schema, send, told)
+            return self._asked(blank, schema, send, limit, told)
 
     def _asked(
         self,
         blank: CallRecord,
         schema: type[T],
         send: Callable[[], Answer],
+        limit_s: float,
         told: Told,
     ) -> Reply[T]:
         started = time.monotonic()
         try:
-            faults.fault_point(faults.FaultPoint.CALL_SENDING)
-            answer = send()
-            faults.fault_point(faults.FaultPoint.CALL_ANSWERED)
+            answer = self._in_turn(send, limit_s)
         except ModelError as error:
             self._record(replace(blank, error=str(error), ms=_ms_since(started)), told)
             raise
@@ -221,6 +223,20 @@ class StructuredChat:
             raise
         self._record(record, told)
         return _reply(value, record, record.model)
+
+    def _in_turn(self, send: Callable[[], Answer], limit_s: float) -> Answer:
+        spec = self._endpoint.spec
+        try:
+            with self._places.one(limit_s):
+                faults.fault_point(faults.FaultPoint.CALL_SENDING)
+                answer = send()
+        except Full as error:
+            raise ModelError(
+                f"{spec.model} was busy with {spec.at_once} other calls of this machine for "
+                f"{limit_s:g} s: see at_once in the profile"
+            ) from error
+        faults.fault_point(faults.FaultPoint.CALL_ANSWERED)
+        return answer
 
     def _value(self, answer: Answer, schema: type[T]) -> T:
         """The value in an answer; where it was cut off, only what is whole is trusted."""

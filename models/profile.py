@@ -63,6 +63,9 @@ class ChatSpec(Frozen):
     structure: Structure = "json_schema"
     images: bool = Field(default=True, description="whether it can look at images")
     price: Price | None = None
+    at_once: PositiveInt | None = Field(
+        default=None, description="calls at a time from this machine; None: as many as are asked"
+    )
 
     @property
     def provider(self) -> str:

@@ -2,7 +2,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +18,7 @@ from models import patience
 from models.chat import CallRecord, Recorded, StructuredChat
 from models.messages import system, user
 from models.profile import ChatSpec, Price, Profile
+from models.slots import Slots
 from models.toolbox import Toolbox
 from tests.support.openai_server import EVERYTHING, Answer, OpenAIServer
 from tests.support.scripted_chat import scripted
@@ -462,3 +466,31 @@ def test_whoever_watches_a_call_is_told_what_it_took_and_on_request_what_was_sai
     picture = {"type": "image", "content": hashlib.sha256(JPEG).hexdigest()}
     assert picture in said["input"][1]["parts"]
     assert "Paris" in said["output"][0]["parts"][0]["content"]
+
+
+def test_no_more_calls_at_a_time_than_the_profile_allows() -> None:
+    came: list[float] = []
+
+    def answer(_request: dict[str, Any]) -> Any:
+        came.append(time.monotonic())
+        return Answer({"name": "Paris"}, delay_s=0.2)
+
+    with OpenAIServer(answer) as server, ThreadPoolExecutor(6) as pool:
+        chats = [chat_of(server, at_once=2, structure="text") for _ in range(6)]
+        asked = [pool.submit(chat.ask, TURNS, City, purpose="act") for chat in chats]
+        assert [one.result().value.name for one in asked] == ["Paris"] * 6
+    assert all(third - first >= 0.2 for first, third in zip(came, came[2:], strict=False))
+    assert min(after - before for before, after in pairwise(came)) < 0.2, "two at a time"
+
+
+def test_a_model_that_stays_busy_is_said() -> None:
+    with OpenAIServer([]) as server:
+        chat = chat_of(server, at_once=1)
+        with (
+            Slots(f"openai:atlas {server.base_url}", 1).one(),
+            pytest.raises(
+                ModelError, match=r"busy with 1 other calls of this machine for 0\.1 s: see at_once"
+            ),
+        ):
+            chat.ask(TURNS, City, purpose="act", timeout_s=0.1)
+        assert server.requests == []

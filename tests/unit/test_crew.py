@@ -6,8 +6,9 @@ import os
 import pickle
 import subprocess
 import sys
+import time
 from collections.abc import Callable
-from concurrent.futures import BrokenExecutor, CancelledError, Future
+from concurrent.futures import BrokenExecutor, CancelledError, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -28,6 +29,7 @@ from flows.steps import worth_retrying
 from flows.watching import Watching
 from models.onnx import allow_threads, in_threads, threads_allowed
 from models.profile import Profile
+from models.slots import Slots
 from models.toolbox import Toolbox
 from perception import worker
 from perception.perceive import Perceived
@@ -130,6 +132,20 @@ def test_what_is_given_takes_the_place_of_what_is_set() -> None:
 def test_a_single_worker_is_this_process_and_begins_no_other() -> None:
     work = Work()
     with Crew(WorkSettings()) as crew:
+        perceive(crew, work)
+    assert work.notes == ["perceived 3 here"]
+
+
+def test_no_more_clips_at_a_time_than_the_machine_may_perceive() -> None:
+    with Slots("perceive", 1).one(), Crew(WorkSettings(at_once=1)) as crew:
+        with ThreadPoolExecutor(1) as pool:
+            waits = pool.submit(perceive, crew, work := Work())
+            time.sleep(0.1)
+            assert work.notes == []
+            crew.close()
+        with pytest.raises(CancelledError):
+            waits.result()
+    with Crew(WorkSettings(at_once=1)) as crew:
         perceive(crew, work)
     assert work.notes == ["perceived 3 here"]
 
