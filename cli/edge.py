@@ -77,8 +77,8 @@ def _first_line(error: Exception) -> str:
 
 def _noted(error: Exception) -> str:
     """Writes the error down, and says where; what was only typed wrong is told in full already."""
-    log = log_error(error)
-    return f" (log: {log})" if log is not None and not isinstance(error, InputError) else ""
+    log = None if isinstance(error, InputError) else log_error(error)
+    return f" (log: {log})" if log is not None else ""
 
 
 def _debug(ctx: Any) -> bool:

@@ -251,3 +251,4 @@ def test_what_was_typed_wrong_needs_no_log(home: Home, monkeypatch: pytest.Monke
     result = CliRunner().invoke(app, ["ingest", "no-such-file.mp4", "--direct"])
     assert result.exit_code == 2
     assert "log:" not in result.stderr
+    assert not log_path(home).exists()
