@@ -95,7 +95,12 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
     monkeypatch.setenv("HOMER_WEIGHTS", str(WEIGHTS))
     yield found
     EmbeddedPostgres(found).stop(fast=False)
-    # A command that ran in this process told its log here.
+
+
+@pytest.fixture(autouse=True)
+def unheard() -> Iterator[None]:
+    """What a command in this process told to a log or a collector is told to nobody afterwards."""
+    yield
     logging.getLogger("homer").handlers.clear()
     observed.observers.clear()
 

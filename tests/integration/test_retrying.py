@@ -143,7 +143,7 @@ def test_what_was_made_from_captions_cannot_be_watched_again(store: Store) -> No
     with store.begin() as session:
         video = Video(id="a" * 16, title="lecture", path=None, duration_ms=30_000)
         add_video(session, video, [clip(0)], {})
-    with pytest.raises(InputError, match="made from captions"):
+    with pytest.raises(InputError, match="lecture has no file"):
         to_retry(store, "lecture")
     with pytest.raises(NotFound):
         to_retry(store, "nothing")

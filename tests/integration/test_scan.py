@@ -74,7 +74,7 @@ def exported(store: Store, folder: Path) -> bytes:
         return b"".join([*held, *(archive.read(name) for name in archive.namelist())])
 
 
-OF_THE_WHOLE = {"videos.title", "videos.path", "videos.error", "videos.subtitles"}
+OF_THE_WHOLE = {"videos.title", "videos.path", "videos.error", "videos.subtitles", "streams.source"}
 OF_PEOPLE = {"corrections.told", "corrections.outcomes"}
 """What a person said of people who are met outside of the span too."""
 
@@ -94,6 +94,7 @@ def only_in_span(store: Store) -> None:
             session.execute(text(told))
         session.execute(text("UPDATE videos SET path = '/a.mp4', title = 'a', error = NULL"))
         session.execute(text("UPDATE videos SET subtitles = NULL"))
+        session.execute(text("UPDATE streams SET source = 'rtsp://door'"))
         session.execute(text("DELETE FROM corrections"))
         others = "SELECT id FROM sightings WHERE clip <> 1"
         session.execute(text(f"DELETE FROM exemplars WHERE sighting_id IN ({others})"))  # noqa: S608
@@ -131,6 +132,6 @@ def test_a_forgotten_person_leaves_no_trace_but_the_name_of_the_file(marked: Sto
         session.execute(text(told))
     done = forget(marked, VIDEO, "0", ThreeNumbers())
     left = traces(marked)
-    assert sorted(left - {"videos.path", "uploads", "logs", "run"}) == []
+    assert sorted(left - {"videos.path", "streams.source", "uploads", "logs", "run"}) == []
     assert done.path is not None
     assert MARK in done.path

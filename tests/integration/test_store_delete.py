@@ -46,7 +46,7 @@ def delete(store: Store, video_id: str) -> None:
     drop_blobs(store, unused)
 
 
-OF_NO_VIDEO = {"audit", "library", "skills", "eval_runs", "eval_batches"}
+OF_NO_VIDEO = {"audit", "taken", "library", "skills", "eval_runs", "eval_batches"}
 
 
 def counts(store: Store) -> dict[str, int]:

@@ -42,7 +42,8 @@ STRUCTURE = {
         trajectory_events.trajectory_id judgements.trajectory_id observations.trajectory_id
         model_calls.video_id model_calls.trajectory_id eval_results.video_id
         eval_results.trajectory_id eval_results.run eval_runs.name eval_batches.run skills.name
-        eval_results.question observations.skill""",
+        eval_results.question observations.skill streams.video_id stream_clips.video_id
+        stream_gaps.video_id""",
     "digests of content, whose files and rows are looked for": """
         blobs.sha256 keyframes.blob sightings.blob messages.hash model_calls.messages
         model_calls.request_hash""",
@@ -53,9 +54,11 @@ STRUCTURE = {
         trajectory_events.kind trajectory_events.step questions.type model_calls.purpose
         model_calls.profile model_calls.model judgements.question_type observations.signal
         observations.question_type eval_results.arm eval_results.part eval_runs.state
-        eval_runs.profile""",
+        eval_runs.profile stream_gaps.reason""",
     "names of models, and times": "videos.models clips.gaps",
     "who did what to which id, by ids alone": "audit.id audit.who audit.deed audit.subject",
+    "of no video: a digest of what a schedule found, and why it could not be watched":
+        "taken.key taken.told",
     "of no video: sentences on how to search, which review keeps from naming anybody":
         "skills.payload",
     "of no video: what a run over a data set was told, and what it learned, as names and counts":

@@ -79,7 +79,15 @@ def comes_right(kind: str, text: str, given: set[str]) -> bool:
 class SimulatedAsker:
     """Answers as the script says, with the skills that the real library gives; all on record."""
 
-    def __init__(self, store: Store, toolbox: Toolbox, settings: AskSettings | None = None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        toolbox: Toolbox,
+        settings: AskSettings | None = None,
+        *,
+        attended: bool = True,
+    ) -> None:
+        del attended  # Nobody waits for what is scripted.
         self._store, self._shelf = store, Shelf(store, toolbox)
         self._settings = settings or AskSettings()
 
