@@ -30,7 +30,8 @@ test: check models ## every check and every test
 	@nice $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 chaos: .venv/.dev ## every fault at every fault point, and a table of what became of it
-	@CHAOS=all nice $(BIN)/python -m pytest -q -n 2 tests/chaos/test_fault_points.py
+	@CHAOS=all nice $(BIN)/python -m pytest -q -n 2 tests/chaos/test_fault_points.py \
+	    tests/chaos/test_evaluating_killed.py
 
 storm: .venv/.dev ## anything in any order by four workers, all killed now and then: SEEDS=20 RAGE=120
 	@STORM_SEEDS=$(or $(SEEDS),20) STORM_SECONDS=$(or $(RAGE),120) \
