@@ -6,6 +6,7 @@ Off unless the settings have tiers. For a schedule to call: running it twice cha
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
@@ -13,9 +14,11 @@ from itertools import groupby
 from sqlalchemy.orm import Session
 
 from domain.audit import Deed
+from domain.errors import BlobGone, NotFound
 from domain.retention import Tier
 from flows.deleting import delete_video, leaving
 from flows.desk import Desk
+from flows.watching import watched_now
 from perception.jpeg import shrunk
 from store.database import Store
 from store.queries import retaining as stored
@@ -80,10 +83,15 @@ def _less(store: Store, one: Aged, tier: Tier, dry_run: bool) -> Less | None:
     return found if found.images or found.smaller else None
 
 
-def _forgotten(store: Store, one: Aged, dry_run: bool) -> Less:
-    held = leaving(store, one.id).held
-    if not dry_run:
-        delete_video(store, one.id)
+def _forgotten(store: Store, one: Aged, dry_run: bool) -> Less | None:
+    try:
+        held = leaving(store, one.id).held
+        if one.id in watched_now(store):
+            return None
+        if not dry_run:
+            delete_video(store, one.id)
+    except NotFound:
+        return None
     return Less(one.id, one.title, "nothing", held.images, 0, held.bytes)
 
 
@@ -105,7 +113,7 @@ class _Thinning:
         ]
         gone, left = self._sorted(free)
         crops = stored.crops_of(session, video) if self._tier.keep == "text" else {}
-        small = {one: self._small(one) for one in left if self._too_large(one)}
+        small = dict(filter(None, (self._small(one) for one in left if self._too_large(one))))
         saved = sum(one.bytes - len(data) for one, (data, _, _) in small.items())
         size = sum(one.bytes for one in gone) + sum(crops.values()) + saved
         told = (self._tier.keep, len(gone) + len(crops), len(small), size)
@@ -123,8 +131,11 @@ class _Thinning:
     def _too_large(self, frame: StoredFrame) -> bool:
         return max(frame.width, frame.height) > self._tier.side
 
-    def _small(self, frame: StoredFrame) -> tuple[bytes, int, int]:
-        return shrunk(self._store.blobs.get(frame.blob), self._tier.side)
+    def _small(self, frame: StoredFrame) -> tuple[StoredFrame, tuple[bytes, int, int]] | None:
+        """A keyframe made smaller; one whose image is lost stays as it is, and stops nothing."""
+        with suppress(BlobGone):
+            return frame, shrunk(self._store.blobs.get(frame.blob), self._tier.side)
+        return None
 
     def _take(
         self, gone: Sequence[StoredFrame], small: dict[StoredFrame, tuple[bytes, int, int]]

@@ -66,13 +66,13 @@ def follow(work: Streaming, steps: Steps, listener: Listener, most: int | None =
     while clip is not None:
         left = None if left is None else left - 1
         error = failure_of(ahead) if ahead is not None else None
-        following = work.take_up(wait=False) if left != 0 else None
+        following = _next(work, clip, wait=False) if left != 0 else None
         ahead = steps.perceive(work, following) if following is not None else None
         _finish(work, steps, listener, clip, error)
         if left == 0:
             return True
         if following is None:
-            following = work.take_up(wait=True)
+            following = _next(work, clip, wait=True)
             ahead = steps.perceive(work, following) if following is not None else None
         clip = following
     return False
@@ -82,6 +82,12 @@ def _first(work: Streaming) -> int | None:
     """A clip that an earlier run left in hand, else the next to come."""
     taken = work.taken()
     return taken[0] if taken else work.take_up(wait=True)
+
+
+def _next(work: Streaming, clip: int, *, wait: bool) -> int | None:
+    """The clip after ``clip``: one that an earlier run left in hand, else the next to come."""
+    taken = (one for one in work.taken() if one > clip)
+    return next(taken, None) or work.take_up(wait=wait)
 
 
 def _finish(

@@ -36,8 +36,7 @@ from store.queries.cut_events import Revision
 from store.queries.events import clip_spans
 from store.queries.forget import drop_blob_rows, rewrite, texts_with, touch
 from store.queries.memories import memories_of_clips
-from store.queries.percepts import lock_video
-from store.queries.videos import find_video
+from store.queries.videos import close_video, find_video
 from store.schema import (
     Base,
     ClipRow,
@@ -132,7 +131,7 @@ def delete_span(
         InputError: the span is empty, or beyond the video's end.
     """
     with store.begin() as session:
-        lock_video(session, find_video(session, name).id)
+        close_video(session, find_video(session, name).id)
         cut = _cut_of(session, find_video(session, name), span)
         work = _Cutting(session, cut, embedder, settings)
         unused = work.run() if cut.clips else []
@@ -156,7 +155,6 @@ class _Cutting:
     def run(self) -> list[str]:
         """Delete; returns the files that nobody uses any more."""
         session, video, clips = self._session, self._video, self._clips
-        cutting.close_calls(session)
         words = only_there(
             cutting.words_of_clips(session, video, clips),
             cutting.words_elsewhere(session, video, clips),

@@ -9,12 +9,15 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import stat
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TextIO
+
+from domain.errors import SetupError
 
 LOOKS_EVERY_S = 0.05
 
@@ -49,6 +52,7 @@ class Slots:
 
         Raises:
             Full: none was free in time.
+            SetupError: the folder is not this user's own.
         """
         with ExitStack() as held:
             until = None if within_s is None else time.monotonic() + within_s
@@ -59,14 +63,24 @@ class Slots:
             yield
 
     def _take(self, held: ExitStack) -> bool:
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _make(self._folder)
         for number in range(self._count or 0):
-            file = (self._folder / f"{self._name}-{number}.lock").open("w")
+            path = self._folder / f"{self._name}-{number}.lock"
+            flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+            file = os.fdopen(os.open(path, flags, 0o600), "r+")
             if _locked(file):
                 held.enter_context(file)
                 return True
             file.close()
         return False
+
+
+def _make(folder: Path) -> None:
+    """Makes the folder; one that others may write to is not trusted."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    found = folder.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o022:
+        raise SetupError(f"{folder} is not yours alone: remove it, or name another in $TMPDIR")
 
 
 def _locked(file: TextIO) -> bool:

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from domain.errors import InputError, SetupError
 from models.extras import Extra
+from models.secrets import hidden, secrets_in, shown_url
 from store.database import Store
 from store.queries.taken import take, taken_of
 
@@ -111,7 +112,8 @@ def _with_yt_dlp(url: str, folder: Path, most: int, known: Known) -> list[Path]:
             loader.add_post_hook(lambda path: got.append(Path(path)))
             loader.extract_info(url)
     except YoutubeDLError as error:
-        raise InputError(f"{url} cannot be fetched: {error}") from error
+        why = hidden(str(error), secrets_in(url))
+        raise InputError(f"{shown_url(url)} cannot be fetched: {why}") from error
     return got
 
 

@@ -14,7 +14,7 @@ from flows.learning import learn_all
 from flows.retaining import retain as run_retention
 from flows.schedules.backups import back_up_into
 from flows.schedules.fetching import fetch_all, fetcher
-from flows.schedules.folder import stand_of, watch_folder, watch_once
+from flows.schedules.folder import not_taken, stand_of, stands, watch_folder, watch_once
 from flows.schedules.kinds import BackupOptions, FetchOptions, LearnOptions, WatchOptions
 from flows.steps import Listener
 from memory.library import check_video, list_library
@@ -64,7 +64,9 @@ def fetch(desk: Desk, options: FetchOptions, listener: Listener) -> Told:
     folder = options.folder or desk.home.root / "fetched"
     urls = [*options.urls, *_listed(options.file)]
     got = fetch_all(desk.store, urls, folder, options.most, fetcher())
-    ready = [found for path in got.files if (found := stand_of(path))]
+    # In a folder of our own lies too what an earlier run fetched and did not come to watch.
+    files = [found for path in got.files if (found := stand_of(path))]
+    ready = files if options.folder else list(not_taken(desk.store, stands(folder)))
     seen = _of(watch_once(desk, ready, listener))
     text = f"{len(got.files)} fetched; {seen.text}"
     return Told("; ".join([text, *got.faults[:NAMED]]), seen.ok and not got.faults)

@@ -86,7 +86,7 @@ class IndexCache:
 
     def _index(self, session: Session, scope: Scope, now: Stamp) -> VideoIndex:
         held = self._videos.get(scope.video)
-        if held is None or held.since != now.marked:
+        if held is None or held.since != now.lines:
             held = self._read(session, scope, after=-1)
         elif held.through < scope.last_clip:
             more = self._read(session, scope, after=held.through)
@@ -100,7 +100,7 @@ class IndexCache:
         through = max(settled, scope.last_clip)
         return build_index(
             scope.video,
-            stamps(session, {scope.video: through})[scope.video].marked,
+            stamps(session, {scope.video: through})[scope.video].lines,
             through,
             lines_between(session, scope.video, after, through),
             cells_between(session, scope.video, after, through),
@@ -147,6 +147,10 @@ class IndexCache:
             del self._videos[dropped]
             self._events.pop(dropped, None)
             self._in_view.pop(dropped, None)
+        # A search that was under way may have put back what was dropped meanwhile.
+        for kept in (self._events, self._in_view):
+            for video in kept.keys() - self._videos.keys():
+                del kept[video]
         while len(self._people) > max(MOST_PEOPLE, len(used)):
             self._people.popitem(last=False)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from functools import cached_property
 
 import numpy as np
@@ -19,6 +18,7 @@ from domain.time import TimeSpan
 from memory.retrieval.actors import ActorLines, actor_lines
 from memory.retrieval.words import terms
 from store.queries.search import CellRow, Line, Lines, Matrix
+from store.queries.stamps import LinesKey
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float32]
@@ -41,13 +41,13 @@ class VideoIndex:
 
     ``first`` (N,) is each cell's first line, ``keys`` (N,) its number on a grid of equal steps,
     ``gone`` (M,) the clip after which a line is superseded, ``lengths`` (N,) terms in a cell.
-    ``since`` is when a clip up to ``through`` was last marked.
+    ``since`` tells how the clips up to ``through`` were when they were read.
     ``vectors`` is (M, D), ``sums`` (N, D) the sum of each cell's, float32. ``through`` is the last
     clip read, ``spans`` the start and end of every clip read, also of those without lines.
     """
 
     video: str
-    since: datetime
+    since: LinesKey
     through: int
     lines: tuple[Line, ...]
     vectors: Matrix
@@ -104,7 +104,7 @@ def search_text(line: Line) -> str:
 
 
 def build_index(
-    video: str, since: datetime, through: int, lines: Lines, cells: Sequence[CellRow], step_ms: int
+    video: str, since: LinesKey, through: int, lines: Lines, cells: Sequence[CellRow], step_ms: int
 ) -> VideoIndex:
     """Arrange rows, in order of clip, time and id. ``step_ms`` is the length of a clip."""
     clips = np.fromiter((line.clip for line in lines.rows), np.int64, len(lines.rows))

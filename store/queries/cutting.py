@@ -16,7 +16,6 @@ from sqlalchemy import (
     func,
     or_,
     select,
-    text,
     union_all,
     update,
 )
@@ -159,11 +158,6 @@ def refs_in(session: Session, video_id: str, clips: Collection[int]) -> set[str]
     for row, blob in session.execute(frames):
         refs |= {f"k{row}", blob}
     return refs
-
-
-def close_calls(session: Session) -> None:
-    """Nobody adds a model call until this transaction ends; waits for those who are at it."""
-    session.execute(text("LOCK TABLE model_calls IN SHARE ROW EXCLUSIVE MODE"))
 
 
 def cut_clips(session: Session, video_id: str, clips: Collection[int]) -> None:

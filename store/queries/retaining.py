@@ -14,8 +14,10 @@ from sqlalchemy.orm import Session
 from store.queries.videos import WATCHING
 from store.schema import (
     BlobRow,
+    ClipRow,
     KeyframeRow,
     SightingRow,
+    StreamRow,
     TrajectoryEventRow,
     TrajectoryRow,
     TrajectoryVideoRow,
@@ -47,10 +49,16 @@ class StoredFrame(NamedTuple):
 
 
 def aged(session: Session) -> list[Aged]:
-    """Every video that was watched to its end, the oldest first."""
+    """Every video that was watched to its end, the oldest first.
+
+    A stream is as old as what came of it last: it is taken up again under its name.
+    """
     row = VideoRow
-    query = select(row.id, row.title, row.created_at).where(row.state != WATCHING)
-    return [Aged(*found) for found in session.execute(query.order_by(row.created_at, row.id))]
+    streamed = select(StreamRow.video_id).where(StreamRow.video_id == row.id).exists()
+    came = select(func.max(ClipRow.updated_at)).where(ClipRow.video_id == row.id, streamed)
+    since = func.greatest(row.created_at, came.scalar_subquery()).label("since")
+    query = select(row.id, row.title, since).where(row.state != WATCHING)
+    return [Aged(*found) for found in session.execute(query.order_by(since, row.id))]
 
 
 def frames_kept(session: Session, video: str) -> list[StoredFrame]:

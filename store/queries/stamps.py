@@ -11,23 +11,30 @@ from sqlalchemy.orm import Session
 
 from domain.errors import NotFound
 
-EventsKey = tuple[datetime, int, int, int]
+LinesKey = tuple[datetime, int, datetime, int]
+"""Changes whenever the lines of the clips so far do."""
+EventsKey = tuple[datetime, int, int, int, int]
 """Changes whenever the segments of a video do."""
-PeopleKey = tuple[datetime, int, int, int]
+PeopleKey = tuple[datetime, int, datetime, int, int, int, int]
 """Changes whenever it may be known otherwise who is who in a video."""
 
 
 class Stamp(NamedTuple):
     """How far a video has come.
 
-    ``added``: another date is another watching, with other ids. ``marked``: when a clip up to the
-    one asked for was last marked, else when the video was added; a clip that failed may be
-    remembered long after those behind it. ``patch`` is the last one; of segment revisions and of
-    corrections it is told how many there are, and how many were closed or taken back.
+    ``added``: another date is another watching, with other ids. ``version`` is the transaction that
+    last wrote the video's row: another one after whatever was deleted or imported, whatever a clock
+    says (``forget.touch``). ``marked``: when a clip up to the one asked for was last marked, else
+    when the video was added; ``done``: how many of them are in memory or deleted, since one that
+    failed may be remembered long after those behind it. ``patch`` is the last one; of segment
+    revisions and of corrections it is told how many there are, and how many were closed or taken
+    back.
     """
 
     added: datetime
+    version: int
     marked: datetime
+    done: int
     patch: int
     revisions: int
     closed: int
@@ -35,24 +42,30 @@ class Stamp(NamedTuple):
     undone: int
 
     @property
+    def lines(self) -> LinesKey:
+        """What the lines of the clips hang on."""
+        return self.added, self.version, self.marked, self.done
+
+    @property
     def events(self) -> EventsKey:
         """What the segments hang on."""
-        return self.added, self.patch, self.revisions, self.closed
+        return self.added, self.version, self.patch, self.revisions, self.closed
 
     @property
     def people(self) -> PeopleKey:
         """What who is who hangs on: clips and patches name people, corrections are laid over."""
-        return self.marked, self.patch, self.corrections, self.undone
+        return *self.lines, self.patch, self.corrections, self.undone
 
 
 _STAMPS = text(
     """
-    SELECT video.id, video.created_at,
-           greatest(video.created_at, marked.at), coalesce(patched.id, 0),
+    SELECT video.id, video.created_at, CAST(CAST(video.xmin AS text) AS bigint),
+           greatest(video.created_at, marked.at), marked.done, coalesce(patched.id, 0),
            revised.every, revised.closed, corrected.every, corrected.undone
     FROM unnest(CAST(:videos AS text[]), CAST(:clips AS bigint[])) AS asked (id, clip)
     JOIN videos AS video ON video.id = asked.id
-    CROSS JOIN LATERAL (SELECT max(updated_at) AS at FROM clips
+    CROSS JOIN LATERAL (SELECT max(updated_at) AS at,
+        count(*) FILTER (WHERE state IN ('done', 'deleted')) AS done FROM clips
         WHERE video_id = asked.id AND clip <= asked.clip) AS marked
     CROSS JOIN LATERAL (SELECT max(id) AS id FROM patches WHERE video_id = asked.id) AS patched
     CROSS JOIN LATERAL (SELECT count(*) AS every, count(revision.to_clip) AS closed

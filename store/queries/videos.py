@@ -189,6 +189,8 @@ def close_video(session: Session, video_id: str) -> None:
     lock_video(session, video_id)
     # Held against all writers of calls: none may come to use a message that is about to go.
     session.execute(text("LOCK TABLE model_calls IN SHARE ROW EXCLUSIVE MODE"))
+    # Whoever corrects holds this, and then asks for the video's row.
+    session.execute(text("LOCK TABLE corrections IN SHARE ROW EXCLUSIVE MODE"))
     session.execute(select(VideoRow.id).where(VideoRow.id == video_id).with_for_update())
 
 

@@ -27,7 +27,9 @@ import numpy as np
 from domain.asking import Question
 from domain.errors import DatabaseError, HomerError, InputError, NotFound
 from domain.skills import Judged
+from domain.time import TimeSpan
 from flows import steps
+from flows.deleting import cut_video, cutting
 from flows.desk import Desk
 from flows.ingest import Silent
 from flows.steps import PlainSteps
@@ -107,9 +109,12 @@ class Worker:
     def ingest(self) -> None:
         self.watch(self.dice.choice(self.files))
 
+    @property
+    def desk(self) -> Desk:
+        return Desk(self.store.home, self.store, self.box.profile, self.box)
+
     def watch(self, path: Path) -> None:
-        desk = Desk(self.store.home, self.store, self.box.profile, self.box)
-        with open_video(desk, path, again=True) as opened, PlainSteps() as plain:
+        with open_video(self.desk, path, again=True) as opened, PlainSteps() as plain:
             steps.watch(opened, plain, Silent())
 
     def video(self) -> str:
@@ -179,6 +184,12 @@ class Worker:
     def delete(self) -> None:
         delete(self.store, self.video())
 
+    def cut(self) -> None:
+        begin = 2000 * self.dice.randrange(3)
+        span = TimeSpan.of(begin, begin + 500)
+        video = cutting(self.store, self.video(), span).cut.video
+        cut_video(self.desk, video, span)
+
     def back_up(self) -> None:
         out = self.store.home.root / f"{os.getpid()}-{time.monotonic_ns()}.homer"
         back_up(self.store, out, Quiet())
@@ -192,7 +203,7 @@ class Worker:
 
 WEIGHTS: dict[str, float] = {
     "ingest": 5, "ask": 6, "resume": 2, "judge": 4, "learn": 1, "merge": 2, "apart": 1, "split": 2,
-    "rename": 2, "undo": 2, "forget": 0.3, "delete": 0.7, "back_up": 0.3, "check": 2,
+    "rename": 2, "undo": 2, "forget": 0.3, "delete": 0.7, "cut": 0.7, "back_up": 0.3, "check": 2,
 }  # fmt: skip
 """How often an operation is drawn, beside the others."""
 

@@ -49,7 +49,7 @@ def index_of(
     texts = [row.text for row in rows]
     vectors = WordEmbedder().embed(texts) if texts else np.zeros((0, SIZE), dtype=np.float32)
     through = first + len(story) - 1
-    return build_index(video, SINCE, through, Lines(rows, vectors), cells, CLIP_MS)
+    return build_index(video, (SINCE, 0, SINCE, 0), through, Lines(rows, vectors), cells, CLIP_MS)
 
 
 def view_at(last_clip: int, *indexes: VideoIndex) -> Panorama:

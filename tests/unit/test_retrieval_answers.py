@@ -314,7 +314,7 @@ def test_segments_are_found_by_their_rarer_words() -> None:
         revision(2, "Zoo", "A dog meets a zebra."),
     ]
     vectors = np.zeros((3, 4), dtype=np.float32)
-    index = build_events("v", (SINCE, 0, 3, 0), Revisions(rows, vectors))
+    index = build_events("v", (SINCE, 0, 0, 3, 0), Revisions(rows, vectors))
     spans = {clip: TimeSpan.of(clip, clip + 1) for clip in range(3)}
     segments = segments_in(index, 2, spans)
     assert [one.label for one in segments_in(index, 1, spans).found] == ["Tea", "Walk"]
@@ -334,7 +334,9 @@ def test_one_revision_of_a_segment_holds_at_a_time(last_clip: int, summaries: li
         Revision(1, 0, 1, "event", "late", (0, 1, 3), 3, None),
         Revision(2, 1, 0, "hollow", "no clips", (), 0, None),
     ]
-    index = build_events("0" * 16, (SINCE, 0, 3, 1), Revisions(rows, np.zeros((3, 4), np.float32)))
+    index = build_events(
+        "0" * 16, (SINCE, 0, 0, 3, 1), Revisions(rows, np.zeros((3, 4), np.float32))
+    )
     spans = {clip: TimeSpan.of(30 * clip, 30 * clip + 30) for clip in (0, 1, 3)}
     found = [one.segment for one in segments_in(index, last_clip, spans).found]
     assert [one.summary for one in found] == summaries

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from domain.errors import SetupError
 from models.slots import Full, Slots
 
 HOLDS = """
@@ -69,3 +70,12 @@ def test_the_place_of_a_killed_process_is_free_again(tmp_path: Path) -> None:
         os.kill(other.pid, signal.SIGKILL)
     with Slots("a", 1, tmp_path).one(10):
         pass
+
+
+def test_a_folder_that_others_may_write_to_is_not_trusted(tmp_path: Path) -> None:
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    theirs.chmod(0o777)
+    with pytest.raises(SetupError, match="not yours alone"), Slots("a", 1, theirs).one():
+        pass
+    assert list(theirs.iterdir()) == []
