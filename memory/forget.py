@@ -28,7 +28,7 @@ from models.ports import TextEmbedder
 from store.database import Store
 from store.keepsake import Keepsake, read_keepsake, write_keepsake
 from store.queries import forget as stored
-from store.queries.audit import note
+from store.queries.audit import erased_since, note, now_of
 from store.queries.blobs import hold_blobs, library_of
 from store.queries.characters import CharacterAt, characters_at
 from store.queries.corrections import change_correction, corrections_of
@@ -99,7 +99,8 @@ def forget(
             if keep is not None:
                 images = {sha: store.blobs.get(sha) for sha in blobs}
                 library = library_of(session)
-                write_keepsake(keep, Keepsake(cast.video.id, library, tuple(work.kept), images))
+                kept = Keepsake(cast.video.id, library, now_of(session), tuple(work.kept), images)
+                write_keepsake(keep, kept)
                 written = True
     except BaseException:
         if keep is not None and written:
@@ -116,8 +117,8 @@ def recall(store: Store, video: str, path: Path) -> int:
 
     Raises:
         NotFound: no such video.
-        InputError: the file is damaged, of another video or database, or what was watched since
-            stands in its place.
+        InputError: the file is damaged, of another video or database, what was watched since
+            stands in its place, or more was deleted or forgotten since that it would bring back.
     """
     kept = read_keepsake(path)
     try:
@@ -126,6 +127,11 @@ def recall(store: Store, video: str, path: Path) -> int:
             if (kept.video, kept.library) != (found.id, library_of(session)):
                 raise InputError(f"{path} is not of {found.title} in this database")
             lock_video(session, found.id)
+            if erased_since(session, found.id, kept.at):
+                raise InputError(
+                    f"{path} cannot be brought back: more of {found.title} was deleted or "
+                    "forgotten since, and would come back with it"
+                )
             hold_blobs(session)
             for data in kept.blobs.values():
                 store.blobs.put(data)

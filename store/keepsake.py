@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
 
@@ -13,17 +14,18 @@ from store.queries.forget import Copy
 from store.schema import Base
 from store.whole import whole_file
 
-VERSION = 1
+VERSION = 2
 _CHECKPOINTS = ("checkpoints", "checkpoint_blobs", "checkpoint_writes")
 _TABLES = {*Base.metadata.tables, *(f"checkpoints.{name}" for name in _CHECKPOINTS)}
 
 
 @dataclass(frozen=True)
 class Keepsake:
-    """What was forgotten of a video, and the images by SHA-256."""
+    """What was forgotten of a video, when, and the images by SHA-256."""
 
     video: str
     library: str
+    at: datetime
     rows: tuple[Copy, ...]
     blobs: Mapping[str, bytes]
 
@@ -37,7 +39,12 @@ def write_keepsake(out: Path, kept: Keepsake) -> None:
     if out.exists():
         raise InputError(f"{out} is there already: name a new file for --keep-undo")
     with whole_file(out) as aside, ZipFile(aside, "w", ZIP_DEFLATED) as archive:
-        head = {"keepsake": VERSION, "video": kept.video, "library": kept.library}
+        head: dict[str, object] = {
+            "keepsake": VERSION,
+            "video": kept.video,
+            "library": kept.library,
+        }
+        head["at"] = kept.at.isoformat()
         archive.writestr("rows.jsonl", "\n".join(_lines(head, kept.rows)))
         for sha, data in sorted(kept.blobs.items()):
             archive.writestr(f"blobs/{sha}", data)
@@ -65,7 +72,8 @@ def read_keepsake(path: Path) -> Keepsake:
             blobs = {name.removeprefix("blobs/"): archive.read(name) for name in names}
         if head["keepsake"] != VERSION or not {one.table for one in rows} <= _TABLES:
             raise ValueError("of another version")
-        return Keepsake(head["video"], head["library"], rows, blobs)
+        at = datetime.fromisoformat(head["at"])
+        return Keepsake(head["video"], head["library"], at, rows, blobs)
     except OSError as exc:
         raise InputError(f"{path} cannot be read: {exc.strerror or exc}") from exc
     except (BadZipFile, KeyError, ValueError, TypeError) as exc:

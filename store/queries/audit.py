@@ -67,3 +67,20 @@ def entries(
         query = query.where(row.at >= since)
     found = session.execute(query.order_by(row.at.desc(), row.id).limit(limit))
     return [Entry(at=at, who=by, deed=Deed(deed), subject=of) for at, by, deed, of in found]
+
+
+def now_of(session: Session) -> datetime:
+    """The time that the deeds of this transaction bear."""
+    return session.execute(select(func.now())).scalar_one()
+
+
+def erased_since(session: Session, video: str, at: datetime) -> bool:
+    """Whether something of a video was deleted, forgotten or retained no more after ``at``.
+
+    One that was forgotten and brought back again does not count.
+    """
+    row = AuditRow
+    query = select(row.deed).where(row.subject.startswith(video, autoescape=True), row.at > at)
+    deeds = list(session.scalars(query))
+    left = deeds.count(Deed.FORGOT) - deeds.count(Deed.BROUGHT_BACK)
+    return left > 0 or bool({Deed.DELETED, Deed.RETAINED} & set(deeds))

@@ -19,8 +19,10 @@ from domain.asking import Mode
 from domain.errors import InputError, NotFound
 from domain.media import Box, ClipState, Group, Percept, SeenObject
 from domain.skills import Judged, Signal
+from domain.time import TimeSpan
 from memory.corrected import characters_at
 from memory.corrections import apart, history, merge, rename, split, undo
+from memory.cutting import delete_span
 from memory.forget import forget, recall
 from memory.library import dump_lines, show_video
 from memory.retrieval.retrievers import Retrievers
@@ -330,6 +332,28 @@ def test_who_was_met_since_is_not_overwritten_by_bringing_somebody_back(
     with pytest.raises(InputError, match="were met since"):
         recall(talk, VIDEO, tmp_path / "omar.zip")
     assert sorted(everything(talk)) == before
+
+
+def test_bringing_somebody_back_brings_back_nobody_who_was_forgotten_since(
+    talk: Store, tmp_path: Path
+) -> None:
+    forget(talk, VIDEO, "0", WordVectors(), tmp_path / "ada.zip")
+    forget(talk, VIDEO, "Omar", WordVectors(), tmp_path / "omar.zip")
+    before = sorted(everything(talk))
+    with pytest.raises(InputError, match="deleted or forgotten since"):
+        recall(talk, VIDEO, tmp_path / "ada.zip")
+    assert sorted(everything(talk)) == before
+    recall(talk, VIDEO, tmp_path / "omar.zip")
+    recall(talk, VIDEO, tmp_path / "ada.zip")
+
+
+def test_bringing_somebody_back_brings_back_no_span_that_was_deleted_since(
+    talk: Store, tmp_path: Path
+) -> None:
+    forget(talk, VIDEO, "0", WordVectors(), tmp_path / "ada.zip")
+    delete_span(talk, VIDEO, TimeSpan.of(0, 1000), WordVectors(), SETTINGS.memory)
+    with pytest.raises(InputError, match="deleted or forgotten since"):
+        recall(talk, VIDEO, tmp_path / "ada.zip")
 
 
 def test_what_was_said_of_nobody_else_is_no_more_but_its_number_is_kept(talk: Store) -> None:
