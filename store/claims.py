@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import psycopg
@@ -25,6 +25,7 @@ GRACE_S = 3.0
 """How long a process that was just killed may still seem to watch."""
 POLL_S = 0.05
 
+_GIVE = "SELECT pg_advisory_unlock(%s, hashtext(%s))"
 _TRY = "SELECT pg_try_advisory_lock(%s, hashtext(%s))"
 _ALIVE = ("tcp_keepalives_idle", 30), ("tcp_keepalives_interval", 10), ("tcp_keepalives_count", 3)
 """In seconds and tries: after a minute a machine that is gone claims nothing any more."""
@@ -43,6 +44,10 @@ def claim_video(store: Store, video: str, grace_s: float | None = None) -> Itera
         with store.failures_told():
             taken = _take(connection, video, GRACE_S if grace_s is None else grace_s)
         yield taken
+        if taken:
+            # Closing is told to the server only, which comes to it a moment later.
+            with suppress(psycopg.Error):
+                connection.execute(_GIVE, (WATCHING, video))
     finally:
         connection.close()
 

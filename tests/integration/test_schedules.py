@@ -74,6 +74,7 @@ def test_at_first_only_the_check_is_on(book: Book) -> None:
         "backup": False,
         "check": True,
         "learn": False,
+        "retain": False,
     }
 
 
