@@ -135,7 +135,7 @@ def runner_of(settings: WorkSettings, home: Home) -> Runner:
         SetupError: it is to be Dask's, which is not installed.
     """
     if settings.where == "dask":
-        from flows.dask import dask_runner
+        from flows.dask_runner import dask_runner
 
         return dask_runner(settings, home)
     return cast("Runner", ThreadPoolTaskRunner[Any](max_workers=settings.workers))

@@ -195,7 +195,10 @@ def find_trajectory(session: Session, name: str) -> StoredTrajectory:
         raise NotFound(f"no trajectory goes by {name!r}: 'homer trajectory' lists them")
     if len(found) > 1:
         raise Ambiguous(f"several trajectories begin with {name!r}: give more of the id")
-    return _trajectory(session, found[0][0], found[0][1])
+    one = _trajectory(session, found[0][0], found[0][1])
+    if one is None:
+        raise NotFound(f"{name!r} was deleted just now, with its video")
+    return one
 
 
 def list_trajectories(
@@ -205,7 +208,8 @@ def list_trajectories(
     newest = _trajectories().where(*_asked_with(words))
     newest = newest.order_by(TrajectoryRow.started_at.desc(), TrajectoryRow.id)
     found = session.execute(newest.limit(limit).offset(offset)).all()
-    return [_trajectory(session, t, q) for t, q in found]
+    every = (_trajectory(session, t, q) for t, q in found)
+    return [one for one in every if one is not None]
 
 
 def count_trajectories(session: Session, words: str = "") -> int:
@@ -252,12 +256,17 @@ def _trajectories() -> Select[TrajectoryRow, QuestionRow]:
     )
 
 
-def _trajectory(session: Session, row: TrajectoryRow, asked: QuestionRow) -> StoredTrajectory:
+def _trajectory(
+    session: Session, row: TrajectoryRow, asked: QuestionRow
+) -> StoredTrajectory | None:
+    """With the videos that it looked at; None where it was deleted with them since it was read."""
     videos = select(TrajectoryVideoRow).where(TrajectoryVideoRow.trajectory_id == row.id)
     scopes = tuple(
         Scope(video=v.video_id, last_clip=v.last_clip)
         for v in session.scalars(videos.order_by(TrajectoryVideoRow.video_id))
     )
+    if not scopes:
+        return None
     question = Question(
         text=asked.text,
         videos=tuple(scope.video for scope in scopes),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from typing import Any
 
 import psycopg
 import pytest
@@ -19,6 +20,7 @@ from graphs.asker import Asker
 from graphs.checkpoints import make_checkpoint_tables
 from memory.library import delete
 from store.database import Store
+from store.queries import trajectories
 from store.queries.trajectories import claim_checkpoint_schema, list_trajectories
 from store.queries.videos import delete_video
 from tests.support.asking import PARTY, WordToolbox, remember_party
@@ -82,6 +84,22 @@ def test_a_question_whose_video_is_deleted_meanwhile_says_so(store: Store) -> No
         pytest.raises(NotFound, match="was deleted while it was asked"),
     ):
         asker.ask(GATE, on_event=delete_it)
+    assert asked(store) == 0
+
+
+def test_a_question_that_goes_while_questions_are_listed_is_left_out(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remember_party(store)
+    with Asker(store, WordToolbox()) as asker:
+        asker.ask(GATE)
+    read = trajectories._trajectory
+
+    def read_late(*rows: Any) -> Any:
+        delete(store, PARTY)
+        return read(*rows)
+
+    monkeypatch.setattr(trajectories, "_trajectory", read_late)
     assert asked(store) == 0
 
 

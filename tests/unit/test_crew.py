@@ -22,7 +22,7 @@ from domain.media import Clip, Percept
 from domain.settings import Settings, WatchSettings, WorkSettings
 from domain.time import TimeSpan
 from flows.crew import Crew, WorkerGone, threads_each
-from flows.dask import dask_runner
+from flows.dask_runner import dask_runner
 from flows.ingest import runner_of
 from flows.processes import Processes
 from flows.steps import worth_retrying
