@@ -31,6 +31,7 @@ from nodes.recorder import Recorder
 from nodes.state import State, plain, question_of
 from nodes.state import view_of as scope_of
 from nodes.stop import stop
+from store.driver import driver_of
 from store.queries.audit import note
 from store.queries.clips import view_of
 from store.queries.trajectories import (
@@ -253,6 +254,8 @@ class Asker:
     def desk_at(self, state: State) -> Desk:
         """What a run works with that goes on from ``state``; later events are forgotten."""
         recorder = self._recorder(state["trajectory"], None)
+        self._claims.give_back(recorder.trajectory)
+        self._claim(recorder.trajectory)
         recorder.rewind(state["seq"])
         return self._ready(state, recorder, scope_of(state))
 
@@ -313,6 +316,7 @@ class Asker:
             return self.finish(desk)
         finally:
             desk.rounds.end()
+            self._checkpoints.saver.forget(desk.recorder.trajectory)
             self._claims.give_back(desk.recorder.trajectory)
 
     def _stopped(self, desk: Desk, error: KeyboardInterrupt) -> KeyboardInterrupt:
@@ -345,6 +349,7 @@ class Asker:
             raise ValueError(f"trajectory {name} ended without an answer")
         faults.fault_point(faults.FaultPoint.ANSWER_WRITING)
         with self._store.begin() as session:
+            self._claims.check(driver_of(session.connection()), name)
             end_trajectory(session, name, ended.state, answer, meter.tokens, seconds)
             if prune:
                 prune_checkpoints(session, name, [ROUND])
@@ -357,7 +362,6 @@ class Asker:
         state = "stopped" if isinstance(error, KeyboardInterrupt) else "failed"
         recorder.add(Failed(where=BROKEN_OFF, message=f"{type(error).__name__}: {error}"))
         recorder.flush()
-        self._checkpoints.saver.forget(recorder.trajectory)
         with self._store.begin() as session:
             end_trajectory(session, recorder.trajectory, state, None, meter.tokens, meter.clock)
 

@@ -40,7 +40,8 @@ class Checkpoints:
     """The checkpoints of all runs on one store, over a pool of connections. Thread-safe.
 
     Commits do not wait for the disk: a killed process loses nothing by it, and a crash of the
-    database itself costs the last moment, which the run then does again.
+    database itself costs the last moment, which the run then does again: it ends the run's claim,
+    without which nothing is written.
     """
 
     def __init__(self, store: Store, boundaries: Collection[str], connections: int = 5) -> None:
@@ -67,8 +68,8 @@ class Checkpoints:
             timeout=PATIENCE_S,
             open=True,
         )
-        self.saver = BoundarySaver(self._pool, boundaries)
         self.claims = Claims(self._pool)
+        self.saver = BoundarySaver(self._pool, boundaries, self.claims.check)
         if self._is_behind():
             self._make_tables()
 
@@ -98,6 +99,7 @@ class Checkpoints:
     ) -> None:
         """Append events to a trajectory now, after those that are held for a checkpoint."""
         with self._pool.connection() as connection, connection.transaction():
+            self.claims.check(connection, trajectory)
             for told in self.saver.release(trajectory):
                 append_events(connection, trajectory, *told)
             append_events(connection, trajectory, first, events, marks)

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from psycopg import OperationalError
 
-from store.queries.trajectories import claim_trajectory, release_trajectory
+from domain.errors import DatabaseError
+from store.queries.trajectories import claim_trajectory, is_claimed_by, release_trajectory
 
 if TYPE_CHECKING:
-    from psycopg import Connection
+    from psycopg import Connection, Cursor
     from psycopg_pool import ConnectionPool
 
 GRACE_S = 3.0
@@ -21,11 +22,15 @@ POLL_S = 0.05
 
 
 class Claims:
-    """Claims on trajectories, over one connection of ``pool``; they end with it. Thread-safe."""
+    """Claims on trajectories, over one connection of ``pool``; they end with it. Thread-safe.
+
+    ``check`` tells a run that its claim has ended, before it writes: another process may have taken
+    the trajectory since, and a database that crashed may have lost what was written last.
+    """
 
     def __init__(self, pool: ConnectionPool[Any]) -> None:
         self._pool = pool
-        self._mine: set[str] = set()
+        self._mine: dict[str, int] = {}
         self._lock = threading.Lock()
         self._connection: Connection[Any] | None = None
 
@@ -42,8 +47,22 @@ class Claims:
         """End a claim, if there is one. One whose connection was lost has ended with it."""
         with self._lock, suppress(OperationalError):
             if trajectory in self._mine:
-                self._mine.remove(trajectory)
-                release_trajectory(self._opened(), trajectory)
+                held, connection = self._mine.pop(trajectory), self._opened()
+                if held == connection.info.backend_pid:
+                    release_trajectory(connection, trajectory)
+
+    def check(self, connection: Connection[Any] | Cursor[Any], trajectory: str) -> None:
+        """See that a claim still holds; what was never claimed here is nobody's business.
+
+        Raises:
+            DatabaseError: its connection was lost.
+        """
+        backend = self._mine.get(trajectory)
+        if backend is not None and not is_claimed_by(connection, trajectory, backend):
+            raise DatabaseError(
+                f"the database broke off while {trajectory} was answered, and its last step may be "
+                f"lost; go on with: homer ask --resume {trajectory}"
+            )
 
     def close(self) -> None:
         """Give the connection back, with which the claims end."""
@@ -58,16 +77,14 @@ class Claims:
         with self._lock:
             if trajectory in self._mine or not claim_trajectory(self._opened(), trajectory):
                 return False
-            self._mine.add(trajectory)
+            self._mine[trajectory] = self._opened().info.backend_pid
             return True
 
     def _opened(self) -> Connection[Any]:
-        """The connection; where it was lost, a new one, on which all is claimed again."""
+        """The connection; where it was lost, a new one, without the claims of the old."""
         if self._connection is not None and self._connection.closed:
             self._pool.putconn(self._connection)
             self._connection = None
         if self._connection is None:
             self._connection = self._pool.getconn()
-            for trajectory in self._mine:
-                claim_trajectory(self._connection, trajectory)
         return self._connection

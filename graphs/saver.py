@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -20,6 +20,9 @@ from store.queries.trajectories import Mark, append_events
 
 NEXT = "branch:to:"
 """LangGraph's channels that name the next step."""
+
+
+Check = Callable[[Cursor[Any], str], None]
 
 
 class Told(NamedTuple):
@@ -40,10 +43,14 @@ class BoundarySaver(PostgresSaver):
     Args:
         pool: connections to the database.
         boundaries: the steps before which a checkpoint is written; so is the last one of a run.
+        check: raises where a run may write no more, in the transaction that is to write.
     """
 
-    def __init__(self, pool: ConnectionPool[Any], boundaries: Collection[str]) -> None:
+    def __init__(
+        self, pool: ConnectionPool[Any], boundaries: Collection[str], check: Check
+    ) -> None:
         super().__init__(pool)
+        self._check = check
         self._boundaries = frozenset(boundaries)
         self._held: dict[str, ChannelVersions] = {}
         self._written: dict[str, str] = {}
@@ -63,8 +70,10 @@ class BoundarySaver(PostgresSaver):
         """A cursor; while a checkpoint is put, the run's events go before it."""
         thread: str | None = getattr(self._putting, "thread", None)
         with super()._cursor(pipeline=pipeline) as cursor:
-            for told in self._told.get(thread, []) if thread else ():
-                append_events(cursor, thread or "", *told)
+            if thread is not None:
+                self._check(cursor, thread)
+                for told in self._told.get(thread, []):
+                    append_events(cursor, thread, *told)
             yield cursor
 
     def put(

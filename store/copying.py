@@ -6,10 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from psycopg import Connection
 from psycopg.sql import SQL, Identifier
 from sqlalchemy import text
 from sqlalchemy.orm import Session
+
+from store.driver import driver_of
 
 HALFVEC = "bytea"
 """How ``pack_halfvec``'s bytes are to be sent; the column's own type reads them."""
@@ -48,8 +49,7 @@ def copy_rows(
     if not rows:
         return
     session.flush()
-    connection = session.connection().connection.driver_connection
-    assert isinstance(connection, Connection)  # noqa: S101 - the engine's only driver
+    connection = driver_of(session.connection())
     columns = SQL(", ").join(map(Identifier, types))
     command = SQL("COPY {} ({}) FROM STDIN (FORMAT BINARY)").format(Identifier(table), columns)
     with connection.cursor() as cursor, cursor.copy(command) as copy:

@@ -22,10 +22,10 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session
 
+from store.driver import driver_of
 from store.queries.forget import Copy
 from store.queries.trajectories import CHECKPOINTS, has_checkpoints
 from store.queries.videos import CHECKPOINT_TABLES
-from store.queries.whole import driver_of
 from store.schema import (
     Base,
     MessageRow,

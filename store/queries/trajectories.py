@@ -230,6 +230,18 @@ def is_claimed(session: Session, trajectory: str) -> bool:
     return bool(session.scalar(text(query), {"class": CLAIMS, "trajectory": trajectory}))
 
 
+def is_claimed_by(connection: Connection[Any] | Cursor[Any], trajectory: str, backend: int) -> bool:
+    """Whether the connection with that backend's process id still has its claim."""
+    return bool(connection.execute(_HELD, (backend, CLAIMS, trajectory)).fetchall())
+
+
+_HELD = """
+SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 2 AND pid = %s
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+    AND classid = %s::bigint AND objid = (hashtext(%s)::bigint & 4294967295)
+"""
+
+
 def stop_broken_off(session: Session) -> int:
     """Trajectories that seem to run, but whose process is gone, are stopped; returns how many.
 

@@ -15,6 +15,7 @@ from psycopg.sql import SQL, Composed, Identifier, Literal
 from sqlalchemy import Connection, inspect, text
 from sqlalchemy.orm import Session
 
+from store.driver import driver_of
 from store.queries.trajectories import CHECKPOINTS
 from store.schema import AuditRow, Base, LibraryRow
 
@@ -138,13 +139,6 @@ def measure(connection: Connection) -> None:
 def name_library(session: Session, name: str) -> None:
     """Gives the library a name."""
     session.execute(text("UPDATE library SET id = :name"), {"name": name})
-
-
-def driver_of(connection: Connection) -> psycopg.Connection[Any]:
-    """Psycopg's own connection."""
-    driver = connection.connection.driver_connection
-    assert isinstance(driver, psycopg.Connection)  # noqa: S101 - the engine's only driver
-    return driver
 
 
 def _target(connection: Connection, table: Table) -> tuple[Identifier, Composed]:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import psycopg
 import pytest
+from sqlalchemy import text
 
 from domain.asking import Question
-from domain.errors import NotFound
+from domain.errors import DatabaseError, NotFound
+from domain.ledger import Draft
 from graphs.asker import Asker
+from nodes.reasoners.port import Turn
 from store.database import Store
 from store.queries.clips import view_of
 from store.queries.trajectories import (
@@ -17,9 +23,21 @@ from store.queries.trajectories import (
     stop_broken_off,
 )
 from tests.support.asking import PARTY, WordToolbox, remember_party
+from tests.support.machine import (
+    VIDEO,
+    ScriptedDesks,
+    ScriptedMemory,
+    ScriptedReasoner,
+    asker_for,
+    evidence,
+    found,
+    varied,
+    watched,
+)
 
 GATE = Question(text="Who opens the gate?", videos=(PARTY,))
 GONE = "0" * 16
+FINDS = [found(evidence(i, f"alpha{i} beta{i} gamma{i}"), focus=i) for i in range(1, 15)]
 
 
 @pytest.fixture
@@ -62,4 +80,40 @@ def test_a_question_that_cannot_begin_leaves_no_claim(party: Store) -> None:
     with Asker(party, WordToolbox()) as asker:
         with pytest.raises(NotFound):
             asker.ask(Question(text="Who?", videos=("f" * 16,)))
-        assert asker._claims._mine == set()
+        assert asker._claims._mine == {}
+
+
+def crash(store: Store) -> None:
+    """What a crash of the database does to a run: connections end, and the last commit is gone."""
+    with psycopg.connect(store.psycopg_url, autocommit=True) as connection:
+        connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+        connection.execute(
+            "DELETE FROM trajectory_events WHERE seq = (SELECT max(seq) FROM trajectory_events)"
+        )
+        connection.execute("DELETE FROM checkpoints.checkpoints WHERE checkpoint_id = (SELECT "
+                           "max(checkpoint_id) FROM checkpoints.checkpoints)")  # fmt: skip
+
+
+def test_a_step_that_the_database_lost_is_done_again(store: Store) -> None:
+    watched(store)
+    turns: list[Turn] = []
+
+    def crashes_once(turn: Turn) -> Any:
+        turns.append(turn)
+        if len(turns) == 2:
+            crash(store)
+        return varied(turn)
+
+    script = ScriptedReasoner(plan=[(Draft(text="one"), Draft(text="two"))], act=[crashes_once])
+    with asker_for(store, ScriptedDesks(script, ScriptedMemory(list(FINDS)))) as asker:
+        with pytest.raises(DatabaseError, match=r"ask --resume"):
+            asker.ask(Question(text="What does Ann open?", videos=(VIDEO,)))
+        with store.begin() as session:
+            (one,) = list_trajectories(session)
+        assert asker.resume(one.id).answer is not None
+    with store.begin() as session:
+        numbers = session.scalars(text("SELECT seq FROM trajectory_events ORDER BY seq")).all()
+    assert numbers == list(range(len(numbers)))
