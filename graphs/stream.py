@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 
 from domain.asking import Question
 from domain.live import Tell, Told
@@ -33,11 +33,22 @@ class Stop:
             raise KeyboardInterrupt
 
 
-async def stream(asker: Asker, question: Question) -> AsyncGenerator[Told | Asked, None]:
+async def stream(
+    asker: Asker,
+    question: Question,
+    begun: Callable[[str], None] = lambda _: None,
+    ended: Callable[[], None] = lambda: None,
+) -> AsyncGenerator[Told | Asked, None]:
     """Ask in a thread of its own: every event and word as it comes, and the answer last.
 
     Who closes the iterator early stops the run at its next event or word; what it knows by then is
     kept as the trajectory's answer, marked as stopped, as after Ctrl-C.
+
+    Args:
+        asker: the machine.
+        question: what is asked.
+        begun: is given the trajectory before its first event; called in that thread.
+        ended: is called in that thread when it ends, which may be after the iterator is closed.
 
     Raises:
         HomerError: as ``graphs.ask.ask``.
@@ -46,10 +57,11 @@ async def stream(asker: Asker, question: Question) -> AsyncGenerator[Told | Aske
     loop, stop = asyncio.get_running_loop(), Stop()
 
     def tell(event: Told) -> None:
-        stop.check()
+        if event.kind != "question":  # Before its first event a run cannot be ended with an answer.
+            stop.check()
         loop.call_soon_threadsafe(told.put_nowait, event)
 
-    asking = asyncio.ensure_future(asyncio.to_thread(_asked, asker, question, tell))
+    asking = asyncio.ensure_future(asyncio.to_thread(_asked, asker, question, tell, begun, ended))
     asking.add_done_callback(lambda _: told.put_nowait(None))
     try:
         while (event := await told.get()) is not None:
@@ -62,9 +74,17 @@ async def stream(asker: Asker, question: Question) -> AsyncGenerator[Told | Aske
         stop.set()
 
 
-def _asked(asker: Asker, question: Question, tell: Tell) -> Asked | BaseException:
+def _asked(
+    asker: Asker,
+    question: Question,
+    tell: Tell,
+    begun: Callable[[str], None],
+    ended: Callable[[], None],
+) -> Asked | BaseException:
     """The answer, or what came instead: an event loop lets no Ctrl-C out of its threads."""
     try:
-        return asker.ask(question, tell)
+        return asker.ask(question, tell, lambda _, trajectory: begun(trajectory))
     except BaseException as error:  # noqa: BLE001 - raised again by who waits for the answer
         return error
+    finally:
+        ended()

@@ -11,7 +11,7 @@ from domain.events import Edge, Segment
 from domain.media import Video
 from domain.time import TimeSpan
 from memory.corrected import characters_at
-from memory.library import ShownClip, shown_clips, shown_segment
+from memory.library import Person, ShownClip, shown_clips, shown_person, shown_segment
 from memory.people import People
 from store.database import Store
 from store.queries import clips, events, graph
@@ -49,10 +49,19 @@ class Reel(Frozen, arbitrary_types_allowed=True):
     total: int
 
 
-def graph_of(store: Store, video: str, offset: int = 0, limit: int = 300) -> Graph:
-    """``limit`` events of a video as it is now, from the ``offset``-th on, by time."""
+class Cast(Frozen):
+    """Some people of a video, by number; ``total`` counts all its people."""
+
+    people: tuple[Person, ...]
+    total: int
+
+
+def graph_of(
+    store: Store, video: str, offset: int = 0, limit: int = 300, as_of_ms: int | None = None
+) -> Graph:
+    """``limit`` events of a video from the ``offset``-th on, by time; None: as it is now."""
     with store.begin(snapshot=True) as session:
-        last = _last(session, video)
+        last = _last(session, video, as_of_ms)
         found = graph.segments_in_time(session, video, last, offset, limit)
         edges = graph.edges_among(session, [one.id for one in found], last)
         total = graph.count_segments(session, video, last)
@@ -79,8 +88,8 @@ def count_events(store: Store, video: str) -> int:
         return graph.count_segments(session, video, _last(session, video))
 
 
-def _last(session: Session, video: str) -> int:
-    return clips.view_of(session, [video]).scopes[0].last_clip
+def _last(session: Session, video: str, as_of_ms: int | None = None) -> int:
+    return clips.view_of(session, [video], as_of_ms).scopes[0].last_clip
 
 
 def _told(session: Session, video: str, last: int, found: Iterable[Segment]) -> list[Segment]:
@@ -99,17 +108,31 @@ def _links(segments: Sequence[Segment], edges: Sequence[Edge]) -> list[Link]:
     ]
 
 
-def reel(store: Store, video: Video, offset: int, limit: int) -> Reel:
-    """``limit`` clips of a video from the ``offset``-th on, with what is remembered of each."""
+def reel(store: Store, video: Video, offset: int, limit: int, as_of_ms: int | None = None) -> Reel:
+    """``limit`` clips of a video from the ``offset``-th on, with what is remembered of each.
+
+    As of a moment there are only the clips that were watched by then.
+    """
     with store.begin(snapshot=True) as session:
-        total = clips.count_clips(session, video.id)
-        stored = clips.some_clips(session, video.id, offset, limit)
-        last = _last(session, video.id)
+        last = _last(session, video.id, as_of_ms)
+        until = None if as_of_ms is None else last
+        total = clips.count_clips(session, video.id, until)
+        stored = clips.some_clips(session, video.id, offset, limit, until)
         people = characters_at(session, video.id, last)
         shown = tuple(shown_clips(session, video.id, stored, people, last))
         frames = frames_of(session, video.id, [clip.index for clip in stored])
     by_clip = {c.index: tuple(f for f in frames if f.clip == c.index) for c in shown}
     return Reel(clips=shown, frames=by_clip, total=total)
+
+
+def cast_of(
+    store: Store, video: str, offset: int = 0, limit: int = 100, as_of_ms: int | None = None
+) -> Cast:
+    """``limit`` people of a video from the ``offset``-th on; None: as it is now."""
+    with store.begin(snapshot=True) as session:
+        found = characters_at(session, video, _last(session, video, as_of_ms))
+    shown = tuple(shown_person(one) for one in found[offset : offset + limit])
+    return Cast(people=shown, total=len(found))
 
 
 def clip_spans(store: Store, video: str, numbers: Sequence[int]) -> list[TimeSpan]:

@@ -234,7 +234,7 @@ def _portrait(session: Session, video: Video, last: int, as_of_ms: int | None) -
         models=state.models,
         last_clip=last,
         clips=shown,
-        people=tuple(_person(one) for one in people),
+        people=tuple(shown_person(one) for one in people),
         segments=tuple(
             shown_segment(events.as_segment(video.id, one, spans), named) for one in segments
         ),
@@ -312,7 +312,8 @@ def _line(memory: Memory, people: People) -> ShownLine:
     )
 
 
-def _person(found: characters.CharacterAt) -> Person:
+def shown_person(found: characters.CharacterAt) -> Person:
+    """A character with its tags and names."""
     one = found.character
     tags = [f"<face_{n}>" for n in one.faces] + [f"<voice_{n}>" for n in one.voices]
     return Person(

@@ -17,8 +17,9 @@ _FRAME = re.compile(r"k([1-9]\d{0,17})")
 
 
 class ShownFrame(Frozen):
-    """A stored frame: the SHA-256 of its JPEG, and its time."""
+    """A stored frame: its number, the SHA-256 of its JPEG, and its time."""
 
+    id: int
     blob: str
     span: TimeSpan
 
@@ -38,7 +39,7 @@ def frame_at(store: Store, video: str, at_ms: int, ref: str = "") -> ShownFrame 
             found = _near(frame_near(session, video, at_ms, around), at_ms)
     if found is None:
         return None
-    return ShownFrame(blob=found.blob, span=TimeSpan.of(found.time_ms, found.time_ms))
+    return ShownFrame(id=found.id, blob=found.blob, span=TimeSpan.of(found.time_ms, found.time_ms))
 
 
 def _near(found: Frame | None, at_ms: int) -> Frame | None:

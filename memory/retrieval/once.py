@@ -23,20 +23,22 @@ def search_once(
     query: str,
     videos: Sequence[str] = (),
     as_of_ms: int | None = None,
+    focus: int | None = None,
 ) -> tuple[Retrieval, dict[str, str]]:
     """Search the memory once; returns what was found, and the titles of all videos by id.
 
     Args:
         store: the memory.
         retrievers: search it.
-        mode: EVENT, VIDEO or KEYFRAME.
+        mode: EVENT, VIDEO, KEYFRAME, or NEIGHBOR, which needs a focus.
         query: what is looked for.
         videos: ids, unambiguous beginnings or titles; none is all of them.
         as_of_ms: milliseconds of video time; None is the end.
+        focus: the id of the segment to search from.
 
     Raises:
-        InputError: the query is empty, or nothing has been watched yet.
-        NotFound: no video goes by one of the names.
+        InputError: the query is empty, nothing has been watched yet, or NEIGHBOR has no focus.
+        NotFound: no video goes by one of the names, or no neighbour by that label.
         Ambiguous: several do.
     """
     if not query.strip():
@@ -47,4 +49,4 @@ def search_once(
         if not names:
             raise InputError("nothing has been watched yet: homer ingest FILE")
         view = view_of(session, names, as_of_ms)
-    return retrievers.search(view, mode, query), titles
+    return retrievers.search(view, mode, query, focus), titles

@@ -42,14 +42,21 @@ def clips_of(session: Session, video_id: str) -> list[StoredClip]:
     return _clips(session, ClipRow.video_id == video_id)
 
 
-def some_clips(session: Session, video_id: str, offset: int, limit: int) -> list[StoredClip]:
-    """``limit`` clips of a video from the ``offset``-th on, in order."""
-    return _clips(session, ClipRow.video_id == video_id, offset=offset, limit=limit)
+def some_clips(
+    session: Session, video_id: str, offset: int, limit: int, last: int | None = None
+) -> list[StoredClip]:
+    """``limit`` clips of a video from the ``offset``-th on, in order; none after ``last``."""
+    return _clips(session, *_until(video_id, last), offset=offset, limit=limit)
 
 
-def count_clips(session: Session, video_id: str) -> int:
-    """How many clips a video has."""
-    return session.scalar(select(func.count()).where(ClipRow.video_id == video_id)) or 0
+def count_clips(session: Session, video_id: str, last: int | None = None) -> int:
+    """How many clips a video has, up to ``last``."""
+    return session.scalar(select(func.count()).where(*_until(video_id, last))) or 0
+
+
+def _until(video_id: str, last: int | None) -> list[ColumnElement[bool]]:
+    here = ClipRow.video_id == video_id
+    return [here] if last is None else [here, ClipRow.clip <= last]
 
 
 def clip_at(session: Session, video_id: str, at_ms: int) -> int | None:

@@ -38,7 +38,7 @@ def empty(store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
 def library(empty: Home, toolbox: Toolbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
     """A library with one imported lecture."""
     monkeypatch.setattr("flows.desk.Toolbox", lambda _profile, _weights: toolbox)
-    monkeypatch.setattr("ui.desk.Toolbox", lambda _profile, _weights: toolbox)
+    monkeypatch.setattr("graphs.machines.Toolbox", lambda _profile, _weights: toolbox)
     path = tmp_path / "lecture.jsonl"
     path.write_text(CAPTIONS)
     done = CliRunner().invoke(command, ["import", "lecture", "--captions", str(path)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Any
 
 import pytest
@@ -21,7 +21,12 @@ from graphs.stream import stream
 from nodes.reasoners.port import Turn
 from nodes.stop import SO_FAR
 from store.database import Store
-from store.queries.trajectories import StoredTrajectory, events_of, list_trajectories
+from store.queries.trajectories import (
+    StoredTrajectory,
+    events_of,
+    is_claimed,
+    list_trajectories,
+)
 from tests.support.machine import (
     VIDEO,
     ScriptedDesks,
@@ -135,6 +140,30 @@ def test_who_leaves_stops_the_search_and_the_best_answer_so_far_is_kept(store: S
         assert [c.ref for c in row.answer.citations] == ["m1"]
         again = asker.resume(row.id)
     assert SO_FAR not in again.answer.note
+
+
+def test_who_leaves_before_the_first_event_leaves_no_search_that_seems_to_go_on(
+    store: Store,
+) -> None:
+    watched(store)
+    begun: list[str] = []
+    ended = threading.Event()
+
+    async def leave(asker: Asker) -> None:
+        events = stream(asker, QUESTION, begun.append, ended.set)
+        coming = asyncio.ensure_future(anext(events))
+        await asyncio.sleep(0)
+        coming.cancel()
+        with suppress(asyncio.CancelledError):
+            await coming
+        assert await asyncio.to_thread(ended.wait, WAIT_S)
+
+    with asker_for(store, desks()) as asker:
+        asyncio.run(leave(asker))
+        row = latest(store)
+        assert (begun, row.state) == ([row.id], "stopped")
+        with store.begin() as session:
+            assert not is_claimed(session, row.id)
 
 
 def test_what_goes_wrong_is_raised_where_the_answer_is_waited_for(store: Store) -> None:

@@ -12,9 +12,9 @@ from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
 import ui
+from graphs import machines
 from store.database import Store
 from tests.support.asking import WordToolbox
-from ui import desk
 from ui.desk import page_desk
 from ui.files import shared_store
 from ui.words import JOINER
@@ -37,7 +37,7 @@ def app_over(
 ) -> Iterator[Store]:
     """The app opens ``store``; ``toolbox`` makes the models of a profile."""
     patch.setenv("HOMER_DATABASE_URL", store.url)
-    patch.setattr(desk, "Toolbox", lambda _profile, _weights: toolbox())
+    patch.setattr(machines, "Toolbox", lambda _profile, _weights: toolbox())
     forget_desk()
     yield store
     shared_store().close()

@@ -76,12 +76,12 @@ class SameOrigin:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Passes on what comes from a page of the app, or from no page at all."""
         asked = scope["type"] in ("http", "websocket")
-        if asked and not _from_here(Headers(scope=scope)):
+        if asked and not from_here(Headers(scope=scope)):
             return await _close(scope, receive, send, "asked by a page of another site")
         return await self._app(scope, receive, send)
 
 
-def _from_here(headers: Headers) -> bool:
+def from_here(headers: Headers) -> bool:
     """Whether the page that asks is of the host that is asked."""
     origin = headers.get("origin")
     return origin is None or urlsplit(origin).netloc.lower() == headers.get("host", "").lower()
