@@ -27,6 +27,7 @@ from cli import (
     retry,
     schedules,
     search,
+    serve,
     services,
     skills,
     trajectories,
@@ -112,6 +113,7 @@ for module in (
     doctor,
     evals,
     schedules,
+    serve,
     services,
 ):
     module.register(app)

@@ -33,7 +33,7 @@ DOCKER = ROOT / "docker"
 COMPOSE = yaml.safe_load((DOCKER / "compose.yaml").read_text())
 SERVICES: dict[str, Any] = COMPOSE["services"]
 OURS = sorted(name for name, one in SERVICES.items() if one["image"] == "homer")
-SERVING = {"app": "8501", "prefect": "4200", "worker": "8080"}
+SERVING = {"app": "8501", "api": "8600", "prefect": "4200", "worker": "8080"}
 MANIFESTS = sorted(
     path for path in (DOCKER / "kubernetes").rglob("*.yaml") if path.name != "kustomization.yaml"
 )
@@ -134,7 +134,7 @@ def test_no_service_of_ours_is_root_or_can_write_its_root(name: str) -> None:
 
 
 def test_no_container_of_kubernetes_is_root_or_can_write_its_root() -> None:
-    assert len(list(containers())) >= 9
+    assert len(list(containers())) >= 10
     for _name, pod in pods():
         assert pod["securityContext"]["runAsNonRoot"] is True
         assert pod["securityContext"]["runAsUser"] in (USER, 999)
@@ -174,11 +174,11 @@ def test_no_file_has_a_secret() -> None:
         assert not re.search(r"://[^/\s@:]+:[^@/\s]+@", path.read_text()), path
     for one in SERVICES.values():
         for key, value in one.get("environment", {}).items():
-            if "PASSWORD" in key:
+            if "PASSWORD" in key or "KEY" in key:
                 assert re.fullmatch(r"\$\{\w+:\?[\w ]+\}", value), key
     for name, one in containers():
         for given in one.get("env", []):
-            assert "value" not in given or "PASSWORD" not in given["name"], name
+            assert "value" not in given or not re.search("PASSWORD|KEY", given["name"]), name
     assert not [one for one in resources() if one["kind"] == "Secret"]
 
 
@@ -207,6 +207,20 @@ def test_every_command_is_one(
         monkeypatch.setattr(sys, "argv", words[2:])
         ui.__main__.main()
         assert begun == [("0.0.0.0", 8501)]
+
+
+def test_the_api_listens_where_it_is_asked_for_its_health_and_needs_its_key() -> None:
+    serving = [[str(word) for word in words] for _, words in COMMANDS if words[1:2] == ["serve"]]
+    assert len(serving) == 2
+    for words in serving:
+        assert words[words.index("--port") + 1] == SERVING["api"]
+        assert words[words.index("--address") + 1] == "0.0.0.0"
+        assert words[words.index("--videos") + 1] == "/videos"
+    assert "HOMER_API_KEY" in SERVICES["api"]["environment"]
+    (deployed,) = [one for name, one in containers() if name == "api/api"]
+    assert {"secretRef": {"name": "homer-api"}} in deployed["envFrom"]
+    others = [one for name, one in SERVICES.items() if name != "api"]
+    assert not any("HOMER_API_KEY" in one.get("environment", {}) for one in others)
 
 
 def test_the_server_is_the_one_whose_scheduler_works() -> None:

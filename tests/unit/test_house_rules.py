@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-ROOMS = "domain models store perception memory nodes graphs flows cli evals ui".split()  # noqa: SIM905
+ROOMS = "domain models store perception memory nodes graphs flows cli evals ui api".split()  # noqa: SIM905
 CODE = sorted(path for room in ROOMS for path in (ROOT / room).rglob("*.py"))
 BINARY = {".mp4", ".png", ".jpg", ".onnx"}
 

@@ -1,0 +1,1 @@
+"""The routers of the API, each by what it is about."""

@@ -1,0 +1,47 @@
+"""Whether the server lives, and how it is used."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+from pydantic import BaseModel
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
+
+from api.desk import Desk
+from api.manual import SAFE, manual
+from domain.errors import DatabaseError, HomerError
+from flows.logs import log_error
+
+router = APIRouter(tags=["this server"])
+GONE = "the database does not answer; it is tried again with every request\n"
+
+
+class Health(BaseModel):
+    """The server answers, and so does its database."""
+
+    status: str = "ok"
+
+
+@router.get(
+    "/health",
+    summary="Does the server live, and its database?",
+    response_model=Health,
+    responses={503: {"description": "The database is gone.", "content": {"text/plain": {}}}},
+)
+def health(desk: Desk) -> Response | Health:
+    """For whoever watches over the server: 200, or 503 while the database is gone. Needs no key."""
+    try:
+        with desk.store.begin() as session:
+            session.connection()
+    except HomerError as error:
+        if not isinstance(error, DatabaseError):
+            raise
+        log_error(error)
+        return PlainTextResponse(GONE, 503, {"Retry-After": "5"})
+    return Health()
+
+
+@router.get("/docs", include_in_schema=False)
+def docs(request: Request) -> Response:
+    """How the API is used, for people; nothing of it is fetched from elsewhere."""
+    return HTMLResponse(manual(request.app.openapi()), headers=SAFE)

@@ -1,0 +1,42 @@
+"""Images of what an answer rests on."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path
+from starlette.responses import Response
+
+from api.desk import Desk
+from domain.errors import BlobGone, NotFound
+from store.queries.frames import frame_of
+
+router = APIRouter(tags=["images"])
+JPEG = {"image/jpeg": {"schema": {"type": "string", "format": "binary"}}}
+
+
+@router.get(
+    "/media/keyframes/{video}/{frame}",
+    summary="The image of a keyframe",
+    response_class=Response,
+    responses={200: {"description": "The image.", "content": JPEG}},
+)
+def keyframe(
+    desk: Desk,
+    video: Annotated[str, Path(pattern="^[0-9a-f]{16}$", description="The video's id.")],
+    frame: Annotated[int, Path(ge=1, le=10**15, description="The keyframe's number: 7 of k7.")],
+) -> Response:
+    """A keyframe as JPEG: `image` of a citation, or of what a search found, leads here.
+
+    What a number names never changes, so a client may keep it; shared caches may not.
+    """
+    with desk.store.begin() as session:
+        found = frame_of(session, video, frame)
+    if found is None:
+        raise NotFound(f"video {video} has no keyframe {frame}")
+    try:
+        data = desk.store.blobs.get(found.blob)
+    except (BlobGone, OSError) as error:
+        raise NotFound(f"the image of keyframe {frame} is lost or damaged") from error
+    headers = {"Cache-Control": "private, max-age=31536000", "ETag": f'"{found.blob}"'}
+    return Response(data, media_type="image/jpeg", headers=headers)

@@ -1,0 +1,97 @@
+"""A question's events as they happen, in the form of server-sent events (the HTML standard)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Any
+
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from api.asking import Coming, Search
+from api.following import Gone, Silence
+from api.problems import problem_of
+from domain.live import Said, Told
+from domain.people import in_words
+from domain.texts import storable
+from flows.logs import log_error
+from graphs.ask import Asked
+from models.said import said_so_far
+
+MEDIA_TYPE = "text/event-stream"
+HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+"""Nobody keeps it, and no proxy holds it back."""
+STILL_HERE = b": still searching\n\n"
+
+
+def wants_events(accept: str) -> bool:
+    """Whether an ``Accept`` header asks for events."""
+    return any(one.split(";")[0].strip().lower() == MEDIA_TYPE for one in accept.split(","))
+
+
+class EventStream(Response):
+    """Sends a search's events until it ends, or nobody listens any more.
+
+    The first one is there before the response begins, so that what cannot be asked at all has a
+    status of its own.
+    """
+
+    media_type = MEDIA_TYPE
+
+    def __init__(self, search: Search, first: Coming, rest: AsyncGenerator[Coming, None]) -> None:
+        super().__init__(headers=HEADERS, media_type=MEDIA_TYPE)
+        del self.headers["content-length"]
+        self._search, self._first, self._rest = search, first, rest
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Sends all of it. The search itself hears when its client goes."""
+        del scope, receive
+        start = {"type": "http.response.start", "status": 200, "headers": self.raw_headers}
+        async with aclosing(self._rest), aclosing(self._lines()) as lines:
+            await send(start)
+            async for line in lines:
+                await send({"type": "http.response.body", "body": line, "more_body": True})
+            await send({"type": "http.response.body", "body": b""})
+
+    async def _lines(self) -> AsyncGenerator[bytes, None]:
+        try:
+            yield await self._line(self._first)
+            async for told in self._rest:
+                yield await self._line(told)
+        except Gone:
+            return
+        except Exception as error:  # noqa: BLE001 - an edge: the status is sent, so it is told as an event
+            problem = problem_of(error)
+            if problem.status >= 500:
+                log_error(error)
+            yield event("problem", problem.model_dump(mode="json"))
+
+    async def _line(self, told: Coming) -> bytes:
+        match told:
+            case Silence():
+                return STILL_HERE
+            case Asked():
+                answer = await self._search.told(told)
+                return event("answer", answer.model_dump(mode="json"))
+            case Said():
+                return event("words", words_of(told))
+            case _:
+                return event(told.kind, self._payload(told))
+
+    def _payload(self, told: Told) -> dict[str, Any]:
+        payload = told.model_dump(mode="json")
+        return {"id": self._search.id, **payload} if told.kind == "question" else payload
+
+
+def words_of(said: Said) -> dict[str, Any]:
+    """What the model writes at the moment, for people."""
+    text = in_words(said_so_far(said.text))
+    return {"round": said.round, "purpose": said.purpose, "text": text}
+
+
+def event(name: str, payload: dict[str, Any]) -> bytes:
+    """One event; JSON is one line, so nothing in it can end the event."""
+    data = json.dumps(payload, ensure_ascii=True)
+    return storable(f"event: {name}\ndata: {data}\n\n").encode()

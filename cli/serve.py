@@ -1,0 +1,62 @@
+"""``homer serve``: the HTTP API."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cli.console import note, say
+from cli.options import Profile
+
+STOPPED = "stopped; what was being searched is kept:  homer trajectory"
+
+
+def serve(
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes any free one.")] = 8600,
+    address: Annotated[
+        str,
+        typer.Option(
+            envvar="HOMER_API_ADDRESS",
+            metavar="HOST",
+            help="What it listens on. Beyond this machine it needs HOMER_API_KEY.",
+        ),
+    ] = "127.0.0.1",
+    videos: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FOLDER", help="Files under it may be added over the API; repeatable."
+        ),
+    ] = None,
+    questions: Annotated[
+        int, typer.Option(min=1, max=12, help="Questions searched at a time; more are refused.")
+    ] = 4,
+    profile: Profile = None,
+) -> None:
+    """Serve the HTTP API until Ctrl-C: videos, search, questions with their answers as they come.
+
+    It listens on this machine only, unless there is a key: HOMER_API_KEY, or the keyring's.
+    /docs of its address has all that can be asked.
+
+    Examples:  homer serve   homer serve --videos ~/Videos --port 9000
+    """
+    from api.server import Serving
+    from api.server import serve as run
+    from store.home import Home
+    from ui.door.ways import is_loopback
+
+    def told(where: str) -> None:
+        say(f"the API is at {where}; how it is used: {where}/docs; Ctrl-C stops it")
+        if not is_loopback(address):
+            note(f"it listens on {address}, unencrypted: put a proxy with TLS before it")
+
+    try:
+        run(Home.default(), Serving(address, port, tuple(videos or ()), questions, profile), told)
+    except KeyboardInterrupt as stop:
+        raise KeyboardInterrupt(STOPPED) from stop
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command of this module."""
+    app.command()(serve)

@@ -1,0 +1,250 @@
+"""The library over HTTP: what is there, a page at a time and as of a moment; and deleting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from api.answers import image_at
+from domain.asking import Citation
+from domain.time import TimeSpan
+from flows import watching
+from store.database import Store, open_store
+from store.home import Home
+from store.queries.audit import entries
+from store.schema import KeyframeRow
+from store.urls import parse_url
+from tests.support.api import WordDesk, client_of, problem
+from tests.support.asking import PARTY, remember_party
+from tests.support.machine import VIDEO
+from tests.support.machine import watched as watch_garden
+from tests.support.remembered import film
+
+JPEG = b"\xff\xd8\xff\xe0 a frame"
+
+
+@pytest.fixture(scope="module")
+def library(
+    tmp_path_factory: pytest.TempPathFactory, make_database: Callable[[], str]
+) -> Iterator[Store]:
+    """A party with keyframes, and a garden of which only the clips are known."""
+    home = Home(tmp_path_factory.mktemp("api") / "home").make()
+    with open_store(home, make_database()) as store:
+        remember_party(store)
+        film(store, PARTY, [4.0, 65.0])
+        with store.begin() as session:
+            for row in session.query(KeyframeRow):
+                row.blob = store.blobs.put(JPEG + str(row.time_ms).encode())
+        watch_garden(store)
+        yield store
+
+
+@pytest.fixture(scope="module")
+def client(library: Store) -> Iterator[TestClient]:
+    with client_of(WordDesk(library, "local")) as found:
+        yield found
+
+
+def test_videos_come_by_title_a_page_at_a_time(client: TestClient) -> None:
+    first = client.get("/videos", params={"limit": 1}).json()
+    assert (first["total"], first["next"]) == (2, 1)
+    rest = client.get("/videos", params={"limit": 1, "offset": first["next"]}).json()
+    assert rest["next"] is None
+    names = [one["title"] for page in (first, rest) for one in page["videos"]]
+    assert names == [PARTY, "garden"]
+    assert rest["videos"][0] == {
+        "id": VIDEO,
+        "title": "garden",
+        "duration_s": 180.0,
+        "state": "paused",
+        "profile": "local",
+        "clips": 6,
+        "done": 6,
+        "failed": 0,
+    }
+    assert client.get("/videos", params={"q": "gard"}).json()["total"] == 1
+
+
+def test_a_video_is_found_by_its_title_and_leads_to_its_parts(client: TestClient) -> None:
+    found = client.get("/videos/garden").json()
+    assert (found["id"], found["clips"]) == (VIDEO, 6)
+    for link in client.get(f"/videos/{PARTY}").json()["links"].values():
+        assert client.get(link).json()["total"] > 0
+    told = problem(client.get("/videos/nothing"), 404, "not-found")
+    assert "'nothing'" in told["detail"]
+
+
+def test_clips_tell_what_was_said_with_their_images(client: TestClient) -> None:
+    page = client.get(f"/videos/{PARTY}/clips", params={"limit": 3}).json()
+    assert (page["total"], page["next"]) == (6, 3)
+    texts = [[line["text"] for line in clip["lines"]] for clip in page["clips"]]
+    assert texts[0] == ["Ann opens the wooden gate of the garden", "The sky is clear"]
+    (image,) = page["clips"][2]["images"]
+    found = client.get(image)
+    assert (found.status_code, found.content) == (200, JPEG + b"65000")
+    assert found.headers["content-type"] == "image/jpeg"
+    assert found.headers["cache-control"].startswith("private")
+
+
+def test_as_of_a_moment_nothing_later_is_there(client: TestClient) -> None:
+    """Two clips of thirty seconds had ended by 1:15."""
+    at = {"as_of": "1:15"}
+    clips = client.get(f"/videos/{PARTY}/clips", params=at).json()
+    assert [one["number"] for one in clips["clips"]] == [0, 1]
+    assert (clips["total"], clips["next"]) == (2, None)
+    assert [one["images"] for one in clips["clips"]] != [[], []]
+    assert client.get(f"/videos/{PARTY}/events", params=at).json()["total"] == 0
+    early = client.get(f"/videos/{PARTY}/events", params={"as_of": "95"}).json()
+    assert [one["label"] for one in early["events"]] == [
+        "arrival in the garden",
+        "rain and retreat",
+    ]
+    assert [one["relation"] for one in early["edges"]] == ["before"]
+    assert client.get(f"/videos/{PARTY}/people", params={"as_of": "5"}).json()["people"] == []
+
+
+def test_people_come_with_their_names_and_tags(client: TestClient) -> None:
+    found = client.get(f"/videos/{PARTY}/people", params={"offset": 1}).json()
+    assert (found["total"], found["next"]) == (2, None)
+    (bob,) = found["people"]
+    assert (bob["names"], bob["tags"]) == (["Bob"], ["<face_2>", "<voice_1>"])
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        *("as_of=soon", "as_of=1:2:3:4", "as_of=-1", "as_of=d9 999999999:00:00", "limit=0"),
+        *("limit=101", "offset=-1", "offset=x", "limit=99999999999999999999", "as_of=" + "9" * 41),
+    ],
+)
+def test_what_is_no_moment_and_no_page_is_told(client: TestClient, query: str) -> None:
+    answer = client.get(f"/videos/{PARTY}/clips?{query}")
+    assert answer.status_code == 422
+    assert query.partition("=")[0] in answer.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("/videos/%00", "/videos/%ff", "/videos/" + "x" * 500, "/videos/%F0%9F%98%80"),
+        *("/questions/%00", "/questions/%25", "/questions/_", "/jobs/..%2f..%2fhomer", "/jobs/x"),
+        *(f"/media/keyframes/{PARTY}/0", f"/media/keyframes/{PARTY}/999999"),
+        *("/media/keyframes/..%2f/1", f"/media/keyframes/{VIDEO}/1", "/nothing"),
+        "/media/keyframes/" + "a" * 16 + "/" + "9" * 30,
+    ],
+)
+def test_odd_names_are_not_found_and_nothing_breaks(client: TestClient, path: str) -> None:
+    answer = client.get(path)
+    assert answer.status_code in (404, 422)
+    assert answer.headers["content-type"] == "application/problem+json"
+
+
+@pytest.mark.parametrize(
+    ("mode", "query", "best"),
+    [
+        ("video", "Who opens the gate?", "Ann opens the wooden gate of the garden"),
+        ("event", "music in the kitchen", "music in the kitchen"),
+    ],
+)
+def test_a_search_finds_moments(client: TestClient, mode: str, query: str, best: str) -> None:
+    found = client.get("/search", params={"q": query, "mode": mode, "video": PARTY}).json()
+    texts = [one["text"] for one in found["evidence"]]
+    assert best in texts[0]
+    assert found["mode"] == mode
+    assert found["evidence"][0]["title"] == PARTY
+
+
+def test_a_search_sees_only_what_was_there_by_then(client: TestClient) -> None:
+    ask = {"q": "slow song on the piano", "video": PARTY}
+    later = client.get("/search", params=ask).json()
+    assert "piano" in later["evidence"][0]["text"]
+    before = client.get("/search", params={**ask, "as_of": "1:30"}).json()
+    assert "piano" not in str(before["evidence"])
+    assert all(one["end_s"] <= 90 for one in before["evidence"])
+
+
+def test_no_image_of_a_later_moment_is_named(library: Store) -> None:
+    """The keyframe nearest to 0:50 is of 1:05."""
+    said = Citation(ref="m1", video=PARTY, span=TimeSpan.of(50_000, 52_000), text="x")
+    later = image_at(library, said)
+    assert later is not None
+    assert image_at(library, said, 65_000) == later
+    assert image_at(library, said, 60_000) is None
+
+
+def test_from_an_event_one_moves_to_its_neighbour(client: TestClient) -> None:
+    found = client.get("/search", params={"q": "rain", "mode": "event", "video": PARTY}).json()
+    focus, near = found["focus"], found["neighbours"][0]
+    ask = {"q": near["label"], "mode": "neighbor", "video": PARTY, "focus": focus["ref"]}
+    assert client.get("/search", params=ask).json()["focus"]["ref"] == near["ref"]
+    told = problem(client.get("/search", params={**ask, "q": "war"}), 404, "not-found")
+    assert near["label"] in told["detail"]
+    problem(client.get("/search", params={**ask, "focus": "m1"}), 422, "input")
+    del ask["focus"]
+    assert "EVENT first" in problem(client.get("/search", params=ask), 422, "input")["detail"]
+
+
+def test_images_are_found_and_can_be_fetched(client: TestClient) -> None:
+    ask = {"q": "the gate", "mode": "keyframe", "video": PARTY, "as_of": "70"}
+    found = client.get("/search", params=ask).json()
+    assert found["images"]
+    for one in found["images"]:
+        assert one["time_s"] <= 70
+        assert client.get(one["image"]).content.startswith(JPEG)
+
+
+def test_a_search_without_words_or_of_unknown_models_is_refused(client: TestClient) -> None:
+    assert client.get("/search").status_code == 422
+    problem(client.get("/search", params={"q": " "}), 422, "input")
+    assert client.get("/search", params={"q": "x", "mode": "all"}).status_code == 422
+    for name in ("/etc/passwd", "nothing", "../local"):
+        told = problem(client.get("/search", params={"q": "x", "profile": name}), 404, "not-found")
+        assert "there are: " in told["detail"]
+
+
+def test_deleting_leaves_nothing_but_a_line_in_the_audit_log(store: Store) -> None:
+    remember_party(store)
+    film(store, PARTY, [4.0])
+    with store.begin() as session:
+        row = session.query(KeyframeRow).one()
+        row.blob = sha = store.blobs.put(JPEG)
+    with client_of(WordDesk(store, "local")) as client:
+        image = client.get(f"/videos/{PARTY}/clips").json()["clips"][0]["images"][0]
+        assert client.get(image).content == JPEG
+        problem(client.delete(f"/videos/{PARTY[:8]}"), 422, "request")
+        problem(client.delete(f"/videos/{'0' * 16}"), 404, "not-found")
+        gone = client.delete(f"/videos/{PARTY}").json()
+        assert gone["id"] == PARTY
+        for path in (f"/videos/{PARTY}", image):
+            problem(client.get(path), 404, "not-found")
+        problem(client.delete(f"/videos/{PARTY}"), 404, "not-found")
+    with store.begin() as session:
+        told = [(one.who, one.deed.value, one.subject) for one in entries(session)]
+    assert told == [("api (127.0.0.1)", "deleted", PARTY)]
+    assert not Path(store.blobs.path(sha)).exists()
+
+
+def test_what_is_being_watched_is_not_deleted(store: Store) -> None:
+    remember_party(store)
+    with client_of(WordDesk(store, "local")) as client:
+        with watching.alone(store.home, PARTY, "party"):
+            assert client.get("/videos").json()["videos"][0]["state"] == "watching"
+            problem(client.delete(f"/videos/{PARTY}"), 409, "busy")
+        assert client.delete(f"/videos/{PARTY}").status_code == 200
+
+
+def test_health_needs_the_database_and_says_so_plainly(home: Home, database: str) -> None:
+    with open_store(home, database) as store, client_of(WordDesk(store, "local")) as client:
+        assert client.get("/health").json() == {"status": "ok"}
+    lost = Store(home, parse_url("postgresql://me:secret@127.0.0.1:1/none"))
+    with client_of(WordDesk(lost, "local")) as client:
+        gone = client.get("/health")
+        assert gone.status_code == 503
+        assert gone.text.startswith("the database does not answer")
+        assert gone.headers["content-type"].startswith("text/plain")
+        told = problem(client.get("/videos"), 503, "database")
+    assert "retry-after" in gone.headers
+    assert "secret" not in str(told)

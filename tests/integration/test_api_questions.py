@@ -1,0 +1,358 @@
+"""Questions over HTTP: answers, events as they come, places, and clients that go away."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import time
+from typing import Any
+
+import pytest
+from httpx import ASGITransport, AsyncClient
+
+from api.application import make_app
+from api.desk import ApiDesk
+from api.door import Ways
+from api.room import Room
+from domain.errors import ModelError
+from domain.ledger import Draft
+from nodes.reasoners.port import Turn
+from nodes.stop import SO_FAR
+from store.database import Store
+from store.queries.audit import entries
+from store.queries.trajectories import StoredTrajectory, list_trajectories
+from tests.support.api import CLIENT, HERE, WordDesk, client_of, events_in, problem
+from tests.support.asking import PARTY, remember_party
+from tests.support.machine import (
+    VIDEO,
+    ScriptedDesks,
+    ScriptedMemory,
+    ScriptedReasoner,
+    evidence,
+    found,
+    varied,
+)
+from tests.support.machine import watched as watch_garden
+from tests.support.obedient import LlmToolbox, obedient
+from tests.support.openai_server import OpenAIServer
+from tests.support.remembered import film
+
+GATE = {"question": "Who opens the gate?", "videos": [PARTY]}
+GARDEN = {"question": "What does Ann open?", "videos": [VIDEO]}
+EVENTS = {"Accept": "text/event-stream"}
+FINDS = [found(evidence(i, f"alpha{i} beta{i} gamma{i}"), focus=i) for i in range(1, 15)]
+WAIT_S = 60
+
+
+def by_script(store: Store, places: int = 2, **scripts: Any) -> ApiDesk:
+    plan = (Draft(text="one"), Draft(text="two"))
+    reasoner = ScriptedReasoner(plan=[plan], **scripts)
+    desks = ScriptedDesks(reasoner, ScriptedMemory(list(FINDS)))
+    return WordDesk(store, "local", desks=desks, questions=Room(places))
+
+
+def latest(store: Store) -> StoredTrajectory:
+    with store.begin() as session:
+        return list_trajectories(session)[0]
+
+
+async def until(true: Any) -> None:
+    for _ in range(WAIT_S * 100):
+        if true():
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError("it did not come to be")
+
+
+def test_an_answer_has_its_moments_images_and_a_line_in_the_audit_log(store: Store) -> None:
+    remember_party(store)
+    film(store, PARTY, [4.0])
+    with client_of(WordDesk(store, "local")) as client:
+        told = client.post("/questions", json=GATE).json()
+        assert (told["state"], told["not_in_memory"]) == ("done", False)
+        assert "Ann opens the wooden gate" in told["answer"]
+        (first, *_) = told["citations"]
+        assert (first["video"], first["start_s"], first["clip"]) == (PARTY, 3.0, 0)
+        assert first["image"].startswith(f"/media/keyframes/{PARTY}/")
+        again = client.get(f"/questions/{told['id'][:8]}").json()
+        assert (again["result"], again["state"], again["at_work"]) == (told, "done", False)
+        assert [one["number"] for one in again["rounds"]] == list(range(1, told["rounds"] + 1))
+        listed = client.get("/questions").json()
+        assert [one["id"] for one in listed["questions"]] == [told["id"]]
+        assert client.get("/questions", params={"q": "piano"}).json()["total"] == 0
+        steps = client.get(f"/questions/{told['id']}/events", params={"limit": 2}).json()
+        assert steps["events"][0]["kind"] == "question"
+        assert steps["next"] == 2
+    with store.begin() as session:
+        assert [(one.who, one.deed.value, one.subject) for one in entries(session)] == [
+            ("api (127.0.0.1)", "asked", told["id"])
+        ]
+
+
+def test_as_of_a_moment_an_answer_knows_nothing_later(store: Store) -> None:
+    remember_party(store)
+    ask = {"question": "Who plays a slow song on the piano?", "videos": [PARTY]}
+    with client_of(WordDesk(store, "local")) as client:
+        for at in (65, "1:05"):
+            early = client.post("/questions", json={**ask, "as_of": at}).json()
+            assert "piano" not in json.dumps([early["citations"], early["retrieved"]])
+            assert all(one["end_s"] <= 65 for one in early["retrieved"])
+            assert client.get(f"/questions/{early['id']}").json()["as_of_s"] == 65.0
+        later = client.post("/questions", json=ask).json()
+    assert "slow song" in later["answer"]
+
+
+def test_an_option_is_chosen_by_its_letter(store: Store) -> None:
+    remember_party(store)
+    ask = {**GATE, "options": ["Bob opens it", "Ann opens it"]}
+    with client_of(WordDesk(store, "local")) as client:
+        assert client.post("/questions", json=ask).json()["option"] == "B"
+
+
+def test_events_come_in_the_order_of_the_search_and_the_answer_last(store: Store) -> None:
+    watch_garden(store)
+    with client_of(by_script(store)) as client:
+        answer = client.post("/questions", json=GARDEN, headers=EVENTS)
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        assert answer.headers["cache-control"] == "no-store"
+        told = events_in(answer.text)
+        kinds = [kind for kind, _ in told]
+        name = told[0][1]["id"]
+        assert kinds[0] == "question"
+        assert kinds.index("plan") < kinds.index("round") < kinds.index("retrieve")
+        assert kinds[-2:] == ["end", "answer"]
+        rounds = [data["round"] for kind, data in told if kind == "round"]
+        assert rounds == sorted(rounds)
+        assert len(rounds) > 2
+        kept = client.get(f"/questions/{name}/events", params={"limit": 100}).json()["events"]
+        assert [data for _, data in told[1:-1]] == kept[1:]
+        assert client.get(f"/questions/{name}").json()["result"] == told[-1][1]
+    assert told[-1][1]["citations"][0]["ref"] == "m1"
+
+
+def test_words_come_while_a_model_writes(store: Store) -> None:
+    remember_party(store)
+    with OpenAIServer(obedient) as server:
+        desk = WordDesk(store, "local", models=LlmToolbox(server, images=False))
+        with client_of(desk) as client:
+            told = events_in(client.post("/questions", json=GATE, headers=EVENTS).text)
+    words = [data for kind, data in told if kind == "words"]
+    assert {one["purpose"] for one in words} >= {"plan", "act"}
+    assert any("gate" in one["text"] for one in words)
+    assert told[-1][0] == "answer"
+
+
+@pytest.mark.parametrize(
+    ("ask", "status", "code"),
+    [
+        ({**GATE, "videos": ["nothing"]}, 404, "not-found"),
+        ({**GATE, "profile": "/etc/hosts"}, 404, "not-found"),
+        ({**GATE, "question": "  "}, 422, "input"),
+        ({**GATE, "options": ["a", " "]}, 422, "input"),
+        ({**GATE, "as_of": "soon"}, 422, "input"),
+        ({**GATE, "as_of": 1e300}, 422, "input"),
+        ({**GATE, "as_of": -5}, 422, "input"),
+        ({**GATE, "when": 5}, 422, "request"),
+        ({"videos": [PARTY]}, 422, "request"),
+        ({"question": "Who?"}, 422, "input"),
+        ({**GATE, "options": ["x"] * 27}, 422, "request"),
+    ],
+)
+@pytest.mark.parametrize("accept", ["application/json", "text/event-stream"])
+def test_what_cannot_be_asked_is_refused_before_anything_begins(
+    two_videos: ApiDesk, ask: dict[str, Any], status: int, code: str, accept: str
+) -> None:
+    with client_of(two_videos) as client:
+        problem(client.post("/questions", json=ask, headers={"Accept": accept}), status, code)
+        assert client.get("/questions").json()["total"] == 0
+    assert two_videos.questions.taken == 0
+
+
+@pytest.fixture(scope="module")
+def two_videos(tmp_path_factory: pytest.TempPathFactory, make_database: Any) -> Any:
+    from store.database import open_store
+    from store.home import Home
+
+    home = Home(tmp_path_factory.mktemp("asked") / "home").make()
+    with open_store(home, make_database()) as store:
+        remember_party(store)
+        watch_garden(store)
+        yield WordDesk(store, "local")
+
+
+def test_a_model_that_fails_is_a_problem_with_or_without_events(store: Store) -> None:
+    watch_garden(store)
+    broken = ModelError("the connection was refused")
+    with client_of(by_script(store, act=[broken])) as client:
+        told = problem(client.post("/questions", json=GARDEN), 502, "model")
+        assert "refused" in told["detail"]
+        last = events_in(client.post("/questions", json=GARDEN, headers=EVENTS).text)[-1]
+        assert (last[0], last[1]["code"]) == ("problem", "model")
+        asked = client.get(f"/questions/{latest(store).id}").json()
+        assert (asked["state"], asked["result"]) == ("failed", None)
+        assert "refused" in asked["errors"][-1]
+
+
+class Held:
+    """A reasoner's second round waits until it is let go."""
+
+    def __init__(self) -> None:
+        self.there, self.go_on = threading.Event(), threading.Event()
+
+    def __call__(self, turn: Turn) -> Any:
+        if turn.round == 2:
+            self.there.set()
+            assert self.go_on.wait(WAIT_S)
+        return varied(turn)
+
+
+def test_where_all_places_are_taken_one_is_asked_to_come_again(store: Store) -> None:
+    watch_garden(store)
+    held = Held()
+
+    async def crowd(desk: ApiDesk) -> None:
+        transport = ASGITransport(make_app(desk, Ways()), client=CLIENT)
+        async with AsyncClient(transport=transport, base_url=HERE) as client:
+            first = asyncio.ensure_future(client.post("/questions", json=GARDEN))
+            await until(held.there.is_set)
+            refused = await client.post("/questions", json=GARDEN)
+            told = problem(refused, 429, "crowded")
+            assert "Retry-After" in told["help"]
+            assert int(refused.headers["retry-after"]) > 0
+            assert (await client.get("/videos")).status_code == 200
+            held.go_on.set()
+            assert (await first).status_code == 200
+            await until(lambda: desk.questions.taken == 0)
+            assert (await client.post("/questions", json=GARDEN)).status_code == 200
+
+    desk = by_script(store, places=1, act=[held])
+    asyncio.run(crowd(desk))
+    desk.close()
+
+
+class Listener:
+    """A client by hand, who can hang up."""
+
+    def __init__(self, accept: str) -> None:
+        self.gone = asyncio.Event()
+        self.sent: list[Any] = []
+        body = json.dumps(GARDEN).encode()
+        self._first: Any = {"type": "http.request", "body": body, "more_body": False}
+        headers = {"host": "127.0.0.1", "accept": accept, "content-type": "application/json"}
+        self.scope: Any = {
+            "type": "http",
+            "asgi": {"version": "3.0", "spec_version": "2.3"},
+            "http_version": "1.1",
+            "method": "POST",
+            "scheme": "http",
+            "path": "/questions",
+            "raw_path": b"/questions",
+            "query_string": b"",
+            "root_path": "",
+            "headers": [(key.encode(), value.encode()) for key, value in headers.items()],
+            "client": CLIENT,
+            "server": ("127.0.0.1", 80),
+        }
+
+    async def receive(self) -> Any:
+        first, self._first = self._first, None
+        if first is not None:
+            return first
+        await self.gone.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(self, message: Any) -> None:
+        self.sent.append(message)
+
+    @property
+    def text(self) -> str:
+        return b"".join(one.get("body", b"") for one in self.sent).decode()
+
+
+@pytest.mark.parametrize("accept", ["application/json", "text/event-stream"])
+def test_a_client_that_goes_away_stops_its_question_at_the_next_word(
+    store: Store, accept: str
+) -> None:
+    watch_garden(store)
+    held = Held()
+    desk = by_script(store, act=[held])
+
+    async def leave() -> None:
+        client = Listener(accept)
+        asking = asyncio.ensure_future(
+            make_app(desk, Ways())(client.scope, client.receive, client.send)
+        )
+        await until(held.there.is_set)
+        client.gone.set()
+        await asyncio.wait_for(asking, WAIT_S)
+        # Its place is held until the search itself is over.
+        assert desk.questions.taken == 1
+        held.go_on.set()
+        await until(lambda: desk.questions.taken == 0)
+        if "stream" in accept:
+            assert events_in(client.text)[0][0] == "question"
+
+    asyncio.run(leave())
+    row = latest(store)
+    assert row.state == "stopped"
+    assert row.answer is not None
+    assert SO_FAR in row.answer.note
+    with client_of(desk) as client:
+        told = client.get(f"/questions/{row.id}").json()
+    assert (told["state"], told["at_work"], told["result"]["state"]) == (
+        "stopped",
+        False,
+        "stopped",
+    )
+
+
+@pytest.mark.parametrize("accept", ["application/json", "text/event-stream"])
+def test_a_server_that_ends_tells_its_clients_and_loses_nothing(store: Store, accept: str) -> None:
+    watch_garden(store)
+    held = Held()
+    desk = by_script(store, act=[held])
+
+    async def end() -> Listener:
+        client = Listener(accept)
+        asking = asyncio.ensure_future(
+            make_app(desk, Ways())(client.scope, client.receive, client.send)
+        )
+        await until(held.there.is_set)
+        desk.questions.closing.set()
+        await asyncio.wait_for(asking, WAIT_S)
+        held.go_on.set()
+        assert await desk.questions.empty(WAIT_S)
+        return client
+
+    client = asyncio.run(end())
+    row = latest(store)
+    assert row.state == "stopped"
+    assert row.answer is not None
+    if "stream" in accept:
+        last = events_in(client.text)[-1]
+        assert (last[0], last[1]["code"]) == ("problem", "stopping")
+    else:
+        assert client.sent[0]["status"] == 503
+    assert f"/questions/{row.id}" in client.text
+    again = desk.asker().resume(row.id)
+    assert SO_FAR not in again.answer.note
+    desk.close()
+
+
+def test_who_hears_nothing_for_a_while_is_told_that_it_goes_on(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from api import following
+
+    watch_garden(store)
+    monkeypatch.setattr(following.followed, "__defaults__", (0.01,))
+
+    def slow(turn: Turn) -> Any:
+        time.sleep(0.05)
+        return varied(turn)
+
+    with client_of(by_script(store, act=[slow])) as client:
+        told = client.post("/questions", json=GARDEN, headers=EVENTS).text
+    assert "\n: still searching\n" in told
+    assert events_in(told)[-1][0] == "answer"

@@ -1,0 +1,132 @@
+"""The server of the API as it runs: refused openings, the real process, and how Ctrl-C ends it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from api.door import Ways, read_keys
+from api.manual import manual
+from api.server import Serving, address_of, listening, serve
+from cli.main import app as command
+from domain.errors import InputError, SetupError
+from store.database import Store, open_store
+from store.home import Home
+from tests.support.api import WordDesk, client_of
+from tests.support.asking import PARTY, remember_party
+
+ROOT = Path(__file__).parents[2]
+KEY = "0123456789abcdef0123"
+
+
+def test_it_does_not_listen_elsewhere_without_a_key(home: Home) -> None:
+    done = CliRunner().invoke(command, ["serve", "--address", "0.0.0.0"])
+    assert done.exit_code == 3
+    assert "HOMER_API_KEY" in done.stderr
+
+
+def test_a_port_that_is_taken_and_a_folder_that_is_none_are_told(
+    home: Home, tmp_path: Path
+) -> None:
+    with listening("127.0.0.1", 0) as taken:
+        port = taken.getsockname()[1]
+        assert address_of(taken) == f"http://127.0.0.1:{port}"
+        with pytest.raises(SetupError, match=f"port {port}"):
+            serve(home, Serving(port=port), print)
+    with pytest.raises(SetupError, match="cannot listen"):
+        listening("no.such.host.invalid", 0)
+    with pytest.raises(InputError, match="no such folder"):
+        serve(home, Serving(folders=(tmp_path / "nothing",)), print)
+
+
+def test_the_description_teaches_and_needs_nothing_from_elsewhere(store: Store) -> None:
+    desk = WordDesk(store, "local")
+    with client_of(desk, Ways(read_keys(KEY))) as client:
+        schema = client.get("/openapi.json").json()
+        page = client.get("/docs")
+    operations = [told for ways in schema["paths"].values() for told in ways.values()]
+    assert len(operations) >= 14
+    for told in operations:
+        assert told["summary"]
+        assert len(told["description"]) > 30
+        assert "default" in told["responses"]
+        for parameter in told.get("parameters", ()):
+            assert parameter.get("description"), parameter["name"]
+    for name, model in schema["components"]["schemas"].items():
+        assert model.get("description"), name
+    assert schema["components"]["schemas"]["Ask"]["examples"][0]["question"] in page.text
+    assert "default-src 'none'" in page.headers["content-security-policy"]
+    assert not re.search(r"https?://|<script|\bsrc=", page.text)
+
+
+def test_what_a_description_says_is_escaped() -> None:
+    told = {"summary": "<b>", "description": "a & b", "parameters": []}
+    page = manual({"info": {"title": "<i>"}, "paths": {"/<x>": {"get": told}}})
+    assert "<b>" not in page
+    assert "<i>" not in page
+    assert "a &amp; b" in page
+
+
+def ask(address: str, path: str, key: str = "", body: object = None) -> tuple[int, str]:
+    headers = {"Content-Type": "application/json", "Accept": "text/event-stream"}
+    headers |= {"Authorization": f"Bearer {key}"} if key else {}
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(address + path, data, headers)  # noqa: S310
+    try:
+        with urllib.request.urlopen(request, timeout=60) as reply:  # noqa: S310
+            return reply.status, reply.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+
+
+def test_the_process_serves_whoever_has_a_key_and_ends_with_ctrl_c(
+    home: Home, database: str, tmp_path: Path
+) -> None:
+    """One process for all of it: it is the only test that sees the real server."""
+    with open_store(home, database) as store:
+        remember_party(store)
+    log = tmp_path / "said"
+    given = {"HOMER_DATABASE_URL": database, "HOMER_API_KEY": f"ann:{KEY}"}
+    arguments = ["serve", "--port", "0", "--videos", str(tmp_path)]
+    with log.open("w") as out:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "cli", *arguments],
+            cwd=ROOT,
+            env={**os.environ, **given},
+            stdout=subprocess.PIPE,
+            stderr=out,
+            text=True,
+        )
+    try:
+        assert process.stdout is not None
+        (address,) = re.findall(r"the API is at (\S+);", process.stdout.readline())
+        assert ask(address, "/health") == (200, '{"status":"ok"}')
+        code, refused = ask(address, "/videos")
+        assert (code, json.loads(refused)["code"]) == (401, "key")
+        code, told = ask(address, "/videos", KEY)
+        assert [one["id"] for one in json.loads(told)["videos"]] == [PARTY]
+        code, told = ask(address, "/videos/%00", KEY)
+        assert code == 404
+        # Somebody who is connected and says nothing holds up nothing.
+        host, port = address.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port))):
+            process.send_signal(signal.SIGINT)
+            assert process.wait(60) == 130
+    finally:
+        process.kill()
+        process.wait()
+    said = log.read_text()
+    assert "stopped; what was being searched is kept" in said
+    assert KEY not in said
+    assert not any(KEY.encode() in one.read_bytes() for one in home.logs.iterdir())

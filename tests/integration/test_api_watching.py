@@ -1,0 +1,117 @@
+"""Videos are added over HTTP by path, and watched by the same command as the app has them."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from api.routes import watching
+from flows.jobs import Jobs
+from flows.server import PrefectServer
+from store.database import Store
+from tests.support.api import WordDesk, client_of, problem
+from tests.support.media import make_video
+
+NOTES = "import json, sys; print('homer: odd', json.dumps(sys.argv[1:]), flush=True)"
+WAITS = "import time; time.sleep(60)"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    place = tmp_path / "films"
+    place.mkdir()
+    make_video(place / "talk.mp4", seconds=0.5)
+    (tmp_path / "secret.mp4").write_bytes(b"film")
+    return place
+
+
+def desk_of(store: Store, *folders: Path) -> WordDesk:
+    return WordDesk(store, "local", folders=folders)
+
+
+def pretend(patch: pytest.MonkeyPatch, code: str) -> None:
+    patch.setattr(Jobs, "command", (sys.executable, "-c", code))
+
+
+def ended(client: TestClient, where: str) -> dict[str, object]:
+    for _ in range(600):
+        told: dict[str, object] = client.get(where).json()
+        if told["state"] != "watching":
+            return told
+        time.sleep(0.05)
+    raise AssertionError("the job did not end")
+
+
+@pytest.mark.parametrize("server", ["", "http://prefect:4200/api"])
+def test_a_file_is_given_to_the_command_that_watches(
+    store: Store, folder: Path, monkeypatch: pytest.MonkeyPatch, server: str
+) -> None:
+    pretend(monkeypatch, NOTES)
+    monkeypatch.setenv("PREFECT_API_URL", server)
+    with client_of(desk_of(store, folder)) as client:
+        body = {"path": "talk.mp4", "profile": "small", "again": True}
+        answer = client.post("/videos", json=body)
+        assert answer.status_code == 202
+        where = answer.headers["location"]
+        assert where == f"/jobs/{answer.json()['id']}"
+        told = ended(client, where)
+        assert client.get("/jobs").json() == [told]
+    file = str(folder / "talk.mp4")
+    assert told["files"] == [file]
+    arguments = json.loads(str(told["said"]).removeprefix("homer: odd "))
+    direct = [] if server else ["--direct"]
+    assert arguments == ["ingest", "--profile", "small", "--again", *direct, "--", file]
+
+
+def test_it_is_a_flow_where_homers_own_prefect_runs_and_none_is_begun(
+    store: Store, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pretend(monkeypatch, NOTES)
+    monkeypatch.delenv("PREFECT_API_URL", raising=False)
+    monkeypatch.setattr(PrefectServer, "address", lambda _: "http://127.0.0.1:1")
+    with client_of(desk_of(store, folder)) as client:
+        where = client.post("/videos", json={"path": "talk.mp4"}).headers["location"]
+        assert "--direct" not in str(ended(client, where)["said"])
+
+
+def test_a_file_is_watched_once_and_not_too_many_at_a_time(
+    store: Store, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pretend(monkeypatch, WAITS)
+    monkeypatch.setattr(watching, "MOST_JOBS", 1)
+    make_video(folder / "other.mp4", seconds=0.5)
+    with client_of(desk_of(store, folder)) as client:
+        job = client.post("/videos", json={"path": "talk.mp4"}).json()
+        assert job["state"] == "watching"
+        told = problem(client.post("/videos", json={"path": "talk.mp4"}), 409, "busy")
+        assert job["id"] in told["detail"]
+        full = client.post("/videos", json={"path": "other.mp4"})
+        problem(full, 429, "crowded")
+        assert int(full.headers["retry-after"]) >= 60
+        Jobs(store.home).pause(job["id"])
+        ended(client, f"/jobs/{job['id']}")
+
+
+def test_what_may_not_be_added_is_refused_with_the_reason(store: Store, folder: Path) -> None:
+    with client_of(desk_of(store, folder)) as client:
+
+        def refused(status: int, code: str, **body: object) -> str:
+            return str(problem(client.post("/videos", json=body), status, code)["detail"])
+
+        assert "not fetched" in refused(422, "input", path="https://example.org/talk.mp4")
+        assert "not fetched" in refused(422, "input", url="https://example.org/talk.mp4")
+        assert "`path`" in refused(422, "input", url="talk.mp4")
+        assert "`path`" in refused(422, "input")
+        there = refused(403, "outside", path="../secret.mp4")
+        assert refused(403, "outside", path="../nothing.mp4") == there
+        refused(404, "not-found", path="nothing.mp4")
+        refused(404, "not-found", path="talk.mp4", profile="mine.toml")
+        assert client.get("/jobs").json() == []
+    with client_of(desk_of(store)) as client:
+        told = problem(client.post("/videos", json={"path": "talk.mp4"}), 403, "outside")
+        assert "homer serve --videos" in told["help"]

@@ -1,0 +1,249 @@
+"""The limits of requests, and the net below them: whatever fails is told as a problem."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpx
+import pytest
+from fastapi import FastAPI
+from pydantic import BaseModel
+from starlette.middleware import Middleware
+from starlette.testclient import TestClient
+
+from api import bounds
+from api.bounds import MOST_BYTES, Bounds
+from api.following import SILENT, Gone, followed
+from api.moment import after, as_of_ms
+from api.problems import Crowded, answer_with_problems, problem_of
+from api.room import Room
+from domain.errors import (
+    Ambiguous,
+    BlobGone,
+    BudgetExceeded,
+    Busy,
+    Diverged,
+    InputError,
+    MediaError,
+    ModelError,
+    NotFound,
+    WeightsMissing,
+)
+from tests.support.api import HERE, problem
+
+SECRET = "what Ann said"
+
+
+class Word(BaseModel):
+    word: str
+
+
+def app_of(most: int = 64) -> FastAPI:
+    app = FastAPI(middleware=[Middleware(Bounds, most=most)])
+    answer_with_problems(app)
+
+    @app.post("/word")
+    async def word(body: Word) -> Word:
+        return body
+
+    @app.get("/fault")
+    async def fault() -> None:
+        raise ValueError(SECRET)
+
+    @app.get("/health")
+    @app.get("/wait")
+    async def wait() -> str:
+        await asyncio.sleep(0.1)
+        return "there"
+
+    return app
+
+
+@pytest.fixture
+def client() -> Iterator[TestClient]:
+    with TestClient(app_of(), base_url=HERE) as found:
+        yield found
+
+
+def test_a_body_within_the_limit_is_read_and_one_beyond_it_is_not(client: TestClient) -> None:
+    small = {"word": "x" * (MOST_BYTES - 20)}
+    assert client.post("/word", json=small).json() == small
+    problem(client.post("/word", json={"word": "x" * MOST_BYTES}), 413, "too-large")
+
+
+def test_nor_is_one_that_does_not_say_how_long_it_is(client: TestClient) -> None:
+    def pieces() -> Iterator[bytes]:
+        for _ in range(MOST_BYTES // 1024 + 2):
+            yield b" " * 1024
+
+    answer = client.post("/word", content=pieces(), headers={"Content-Type": "application/json"})
+    assert answer.status_code == 413
+    assert answer.headers["content-type"] == "application/problem+json"
+
+
+def test_a_body_that_does_not_come_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounds, "BODY_S", 0.01)
+    sent: list[Any] = []
+    headers = [(b"content-type", b"application/json"), (b"host", b"127.0.0.1")]
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/word",
+        "raw_path": b"/word",
+        "query_string": b"",
+        "root_path": "",
+        "headers": headers,
+        "scheme": "http",
+        "http_version": "1.1",
+        "client": None,
+        "server": None,
+    }
+
+    async def ask() -> None:
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        await app_of()(scope, asyncio.Event().wait, send)  # type: ignore[arg-type]
+
+    asyncio.run(ask())
+    assert sent[0]["status"] == 408
+
+
+def test_a_fault_tells_nothing_of_what_it_was_about(client: TestClient) -> None:
+    answer = client.get("/fault")
+    told = problem(answer, 500, "fault")
+    assert SECRET not in str(told)
+    assert "log" in told["detail"]
+
+
+def test_more_requests_than_the_server_takes_are_refused_and_health_is_still_told() -> None:
+    async def crowd() -> list[httpx.Response]:
+        transport = httpx.ASGITransport(app_of(most=2))
+        async with httpx.AsyncClient(transport=transport, base_url=HERE) as client:
+            paths = ["/wait", "/wait", "/wait", "/health"]
+            every = list(await asyncio.gather(*(client.get(path) for path in paths)))
+            return [*every, await client.get("/wait")]
+
+    first, second, third, health, later = asyncio.run(crowd())
+    problem(third, 503, "crowded")
+    assert third.headers["retry-after"] == "5"
+    assert all(one.is_success for one in (first, second, health, later))
+
+
+def test_a_wrong_field_is_named_and_what_was_given_is_not_told_back(client: TestClient) -> None:
+    told = problem(client.post("/word", json={"word": [SECRET]}), 422, "request")
+    assert told["errors"] == [{"where": "body.word", "what": "Input should be a valid string"}]
+    assert SECRET not in str(told)
+    problem(client.get("/word"), 405, "method-not-allowed")
+    problem(client.get("/nowhere"), 404, "not-found")
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (NotFound("x"), 404),
+        (Ambiguous("x"), 409),
+        (Busy("x"), 409),
+        (InputError("x"), 422),
+        (MediaError("x"), 422),
+        (BlobGone("x"), 503),
+        (WeightsMissing("x"), 503),
+        (ModelError("x"), 502),
+        (BudgetExceeded("x"), 504),
+        (Crowded("x"), 429),
+        (Diverged("x"), 500),
+        (KeyError("x"), 500),
+    ],
+)
+def test_every_error_has_its_status_and_says_what_to_do(error: Exception, status: int) -> None:
+    told = problem_of(error)
+    assert told.status == status
+    assert told.help
+
+
+def test_a_place_is_free_again_when_its_work_is_over() -> None:
+    room = Room(1)
+    with room.place(), pytest.raises(Crowded, match="1 of these"):
+        room.take()
+    with pytest.raises(ValueError, match="x"), room.place():
+        raise ValueError("x")
+    assert asyncio.run(room.empty(0))
+    room.take()
+    assert not asyncio.run(room.empty(0.01))
+
+
+class Client:
+    """Stays until it is told to go."""
+
+    def __init__(self) -> None:
+        self.left = asyncio.Event()
+
+    async def receive(self) -> dict[str, Any]:
+        await self.left.wait()
+        return {"type": "http.disconnect"}
+
+
+def follow(body: Callable[[Any, Client, asyncio.Event, list[str]], Any]) -> list[str]:
+    """Runs ``body`` over events that come one at a time; returns what became of them."""
+    told: list[str] = []
+
+    async def events() -> Any:
+        try:
+            for name in "abc":
+                await asyncio.sleep(0.005)
+                yield name
+        finally:
+            told.append("closed")
+
+    async def run() -> None:
+        client, closing = Client(), asyncio.Event()
+        request: Any = client
+        await body(followed(events(), request, closing), client, closing, told)
+
+    asyncio.run(run())
+    return told
+
+
+def test_events_are_followed_to_their_end() -> None:
+    async def all_of_it(events: Any, _c: Client, _e: asyncio.Event, told: list[str]) -> None:
+        told += [one async for one in events if one is not SILENT]
+
+    assert follow(all_of_it) == ["closed", "a", "b", "c"]
+
+
+def test_a_client_that_goes_ends_them_and_so_does_a_server_that_closes() -> None:
+    async def goes(events: Any, client: Client, _e: asyncio.Event, told: list[str]) -> None:
+        told.append(await anext(events))
+        client.left.set()
+        with pytest.raises(Gone):
+            await anext(events)
+
+    async def closes(events: Any, _c: Client, closing: asyncio.Event, told: list[str]) -> None:
+        told.append(await anext(events))
+        closing.set()
+        assert len([one async for one in events]) <= 1
+
+    async def leaves(events: Any, _c: Client, _e: asyncio.Event, told: list[str]) -> None:
+        told.append(await anext(events))
+        await events.aclose()
+
+    assert [follow(one) for one in (goes, closes, leaves)] == [["a", "closed"]] * 3
+
+
+@pytest.mark.parametrize(
+    ("given", "ms"), [(None, None), ("12:30", 750_000), (5, 5000), (0.25, 250), ("0", 0)]
+)
+def test_moments_are_clocks_or_seconds(given: Any, ms: int | None) -> None:
+    assert as_of_ms(given) == ms
+
+
+@pytest.mark.parametrize("given", ["", "x", -1, float("nan"), float("inf"), 1e12, "9" * 30])
+def test_what_is_no_moment_is_refused(given: Any) -> None:
+    with pytest.raises(InputError, match="as_of"):
+        as_of_ms(given)
+
+
+def test_a_page_says_where_the_next_one_begins() -> None:
+    assert [after(0, 20, 50), after(40, 10, 50), after(60, 0, 50)] == [20, None, None]
