@@ -166,6 +166,15 @@ def remove(name: Name) -> None:
     note(f"{name} is gone")
 
 
+def pool() -> None:
+    """Print the name of this library's work pool, for workers of your own.
+
+    Example:  homer schedule pool
+    """
+    with _book() as book:
+        say(book.pool)
+
+
 def show(name: Name, json: Json = False) -> None:
     """Show one schedule: what it was told, and how its last run ended.
 
@@ -195,6 +204,7 @@ def register(app: typer.Typer) -> None:
     group.callback()(_all)
     group.command("list")(list_all)
     group.command()(kinds)
+    group.command()(pool)
     group.command("set", no_args_is_help=True)(put)
     for command in (show, pause, resume, run, remove):
         group.command(no_args_is_help=True)(command)

@@ -15,6 +15,7 @@ from flows.evaluating import evaluate as in_order
 from flows.ingest import RETRIES
 from flows.learn import at_hand, learn
 from flows.liveness import claim_run, mark_killed
+from flows.owning import library_id, tag_of
 from store.queries.evaluations import Slot
 
 _at_hand: ContextVar[Evaluation] = ContextVar("evaluation at hand")
@@ -60,11 +61,12 @@ def evaluate(name: str) -> None:  # noqa: ARG001 - the run is named after it
 def run(work: Evaluation, workers: int) -> None:
     """A flow run for the evaluation; runs of it that were killed are marked as such first."""
     tag = f"eval:{work.name}"
-    mark_killed(tag)
+    library = library_id(work.desk.store)
+    mark_killed(library, tag)
     runner = cast("TaskRunner[PrefectFuture[Any]]", ThreadPoolTaskRunner[Any](max_workers=workers))
     token = _at_hand.set(work)
     try:
-        with tags(tag):
+        with tags(tag, tag_of(library)):
             evaluate.with_options(task_runner=runner)(work.name)
     finally:
         _at_hand.reset(token)

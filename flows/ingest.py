@@ -25,6 +25,7 @@ from flows.at_hand import AtHand
 from flows.crew import Crew
 from flows.desk import Desk, open_desk
 from flows.liveness import claim_run, mark_gone, mark_killed
+from flows.owning import library_id, tag_of
 from flows.steps import BACK_OFF_S, Listener, Waitable, watch, worth_retrying
 from flows.telling import begin_to_tell
 from flows.watching import Watched, Watching, open_video
@@ -186,9 +187,10 @@ class Silent:
 def run(work: Watching, listener: Listener, crew: Crew) -> Watched:
     """A flow run for the open video; runs that were killed are marked as such first."""
     tag = f"video:{work.video.id}"
-    mark_killed(tag)
-    mark_gone()
-    with at_hand.within(AtHand(work, listener, crew)), tags(tag):
+    library = library_id(work.desk.store)
+    mark_killed(library, tag)
+    mark_gone(library)
+    with at_hand.within(AtHand(work, listener, crew)), tags(tag, tag_of(library)):
         # The server keeps what it is given: of a video that is deleted, no more than its id.
         return ingest(work.video.id, work.desk.profile.name)
 

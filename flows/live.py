@@ -13,6 +13,7 @@ from domain.settings import WorkSettings
 from flows.crew import Crew
 from flows.ingest import PrefectSteps, runner_of
 from flows.liveness import claim_run, mark_gone, mark_killed
+from flows.owning import library_id, tag_of
 from flows.steps import Listener
 from flows.streaming import Streaming
 from flows.streams import RUN_CLIPS, follow
@@ -41,11 +42,12 @@ def watch_clips(video: str, first_clip: int) -> bool:
 def run(work: Streaming, listener: Listener) -> bool:
     """A flow run for the next clips; runs that were killed are marked as such first."""
     tag = f"video:{work.video.id}"
-    mark_killed(tag)
-    mark_gone()
+    library = library_id(work.desk.store)
+    mark_killed(library, tag)
+    mark_gone(library)
     token = _at_hand.set((work, listener))
     try:
-        with tags(tag):
+        with tags(tag, tag_of(library)):
             return watch_clips(work.video.id, work.state().clips)
     finally:
         _at_hand.reset(token)

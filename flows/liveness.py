@@ -26,7 +26,7 @@ from prefect.client.schemas.objects import FlowRun, StateType
 from prefect.context import FlowRunContext
 from prefect.states import Crashed
 
-from flows.schedules.worker import POOL
+from flows.owning import pool_of, tag_of
 
 UNFINISHED = [StateType.RUNNING, StateType.PENDING, StateType.CANCELLING]
 BEGINS_WITHIN = timedelta(minutes=10)
@@ -48,27 +48,35 @@ def claim_run() -> None:
             client.update_flow_run(run.id, infrastructure_pid=f"{socket.gethostname()}:{getpid()}")
 
 
-def mark_killed(tag: str) -> None:
-    """Marks the running runs of a tag; whoever holds the lock of what they do knows them dead."""
+def mark_killed(library: str, tag: str) -> None:
+    """Marks a library's running runs of a tag; who holds the lock of what they do knows them dead.
+
+    Another library at the same server may well watch the same video.
+    """
     with get_client(sync_client=True) as client:
-        _mark(client, _unfinished(client, [StateType.RUNNING], [tag]))
+        _mark(client, _unfinished(client, [StateType.RUNNING], [tag, tag_of(library)]))
 
 
-def mark_gone(now: datetime | None = None) -> list[UUID]:
-    """Marks the runs of this machine whose process is gone, and returns them."""
+def mark_gone(library: str, now: datetime | None = None) -> list[UUID]:
+    """Marks the runs of this machine whose process is gone, and returns them.
+
+    Args:
+        library: whose schedules' runs are also marked where they were forgotten before they began.
+        now: None is this moment.
+    """
     with get_client(sync_client=True) as client:
         found = _unfinished(client, UNFINISHED)
-        dead = [run for run in found if is_gone(run, now or datetime.now(UTC))]
+        dead = [run for run in found if is_gone(run, pool_of(library), now or datetime.now(UTC))]
         _mark(client, dead)
     return [run.id for run in dead]
 
 
-def is_gone(run: FlowRun, now: datetime) -> bool:
-    """Whether the process of a run is known not to be there any more."""
+def is_gone(run: FlowRun, pool: str, now: datetime) -> bool:
+    """Whether a run's process is known to be gone, or one waiting in ``pool`` was forgotten."""
     host, _, pid = (run.infrastructure_pid or "").rpartition(":")
     if run.state_type == StateType.PENDING and run.start_time is None:
         since = run.state.timestamp if run.state else run.created
-        if run.work_pool_name != POOL:
+        if run.work_pool_name != pool:
             return False
         return since is not None and now - since > BEGINS_WITHIN
     if host != socket.gethostname() or not pid.isdigit():

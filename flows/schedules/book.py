@@ -42,9 +42,9 @@ from tzlocal import get_localzone_name
 from domain.base import Frozen
 from domain.errors import InputError, NotFound
 from domain.schedules import When
+from flows.owning import name_in, name_of, pool_of, tag_of
 from flows.schedules.declared import digest
 from flows.schedules.kinds import KINDS, Planned, kind_named, planned
-from flows.schedules.worker import POOL
 
 AT_ONCE = 2
 """Scheduled jobs that run at a time: a back-up need not wait for a folder."""
@@ -78,10 +78,11 @@ class Entry(Frozen):
 
 
 class Book:
-    """The schedules of one Prefect server."""
+    """The schedules of one library; those of others at the same server are not seen."""
 
-    def __init__(self, client: SyncPrefectClient) -> None:
-        self._client = client
+    def __init__(self, client: SyncPrefectClient, library: str) -> None:
+        self._client, self.library = client, library
+        self._tags, self.pool = [TAG, tag_of(library)], pool_of(library)
 
     def begin(self, wanted: dict[str, Planned]) -> None:
         """See that pool and schedules are there; what somebody changed since stays as it is.
@@ -121,7 +122,7 @@ class Book:
             self._client.delete_deployment(before.id)
         self._client.create_deployment(
             flow,
-            one.name,
+            name_in(self.library, one.name),
             version=version or (before.version if before else None),
             schedules=[DeploymentScheduleCreate(schedule=when, active=True)],
             concurrency_limit=1,
@@ -130,9 +131,9 @@ class Book:
             ),
             parameters=one.options,
             description=kind.does,
-            work_pool_name=POOL,
+            work_pool_name=self.pool,
             work_queue_name=LATER,
-            tags=[TAG],
+            tags=self._tags,
             entrypoint=kind.flow,
             paused=not one.on,
             parameter_openapi_schema=kind.options.model_json_schema(),
@@ -210,17 +211,18 @@ class Book:
     def _make_pool(self) -> None:
         template = ProcessWorker.get_default_base_job_template()
         pool = WorkPoolCreate(
-            name=POOL, type="process", base_job_template=template, concurrency_limit=AT_ONCE
+            name=self.pool, type="process", base_job_template=template, concurrency_limit=AT_ONCE
         )
         try:
             self._client.create_work_pool(pool)
         except ObjectAlreadyExists:
             return
-        self._client.create_work_queue(name=NOW, work_pool_name=POOL, priority=1)
+        self._client.create_work_queue(name=NOW, work_pool_name=self.pool, priority=1)
 
     def _deployments(self) -> dict[str, DeploymentResponse]:
-        tagged = DeploymentFilter(tags=DeploymentFilterTags(all_=[TAG]))
-        return {one.name: one for one in self._client.read_deployments(deployment_filter=tagged)}
+        tagged = DeploymentFilter(tags=DeploymentFilterTags(all_=self._tags))
+        found = self._client.read_deployments(deployment_filter=tagged)
+        return {name_of(one.name): one for one in found}
 
     def _known(self, name: str) -> DeploymentResponse | None:
         return self._deployments().get(name)
@@ -239,7 +241,7 @@ class Book:
         soon = self._runs(one, coming, FlowRunSort.NEXT_SCHEDULED_START_TIME_ASC)
         last = self._runs(one, begun, FlowRunSort.EXPECTED_START_TIME_DESC)
         return Entry(
-            name=one.name,
+            name=name_of(one.name),
             kind=self._client.read_flow(one.flow_id).name,
             when=", ".join(str(_when(found.schedule)) for found in one.schedules) or "never",
             on=not one.paused and any(found.active for found in one.schedules),

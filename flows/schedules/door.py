@@ -8,10 +8,12 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from domain.errors import SetupError
+from flows.owning import library_id, pool_of
 from flows.reporting import reporting
 from flows.schedules.declared import declared
 from flows.schedules.worker import ScheduleWorker
 from flows.server import api_url
+from store.database import open_store
 from store.home import Home
 
 if TYPE_CHECKING:
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def open_book(home: Home, api: str | None = None, *, look: bool = False) -> Iterator[Book]:
-    """The schedules of a data directory; those of ``homer.toml`` and those that need no word too.
+    """The schedules of a library; those of ``homer.toml`` and those that need no word too.
 
     Args:
         home: the data directory.
@@ -28,8 +30,10 @@ def open_book(home: Home, api: str | None = None, *, look: bool = False) -> Iter
         look: only look; nothing is made.
 
     Raises:
-        SetupError: the server does not come up or cannot be reached, or ``homer.toml`` is wrong.
+        SetupError: the server does not come up or cannot be reached, ``homer.toml`` is wrong, or
+            the library cannot be opened.
     """
+    library = _library(home)
     with reporting(home, api or api_url(home)):
         import httpx
         from prefect.client.orchestration import get_client
@@ -38,7 +42,7 @@ def open_book(home: Home, api: str | None = None, *, look: bool = False) -> Iter
 
         try:
             with get_client(sync_client=True) as client:
-                book = Book(client)
+                book = Book(client, library)
                 if not look:
                     book.begin(declared(home.config))
                 yield book
@@ -55,9 +59,15 @@ def start_schedules(home: Home, api: str) -> str:
     Raises:
         SetupError: the worker does not come up, or ``homer.toml`` is wrong.
     """
+    library = _library(home)
     with open_book(home, api) as book:
         from flows.liveness import mark_gone
 
-        mark_gone()
+        mark_gone(library)
         book.skip_missed(datetime.now(UTC))
-    return ScheduleWorker(home).start(api)
+    return ScheduleWorker(home).start(api, pool_of(library))
+
+
+def _library(home: Home) -> str:
+    with open_store(home) as store:
+        return library_id(store)

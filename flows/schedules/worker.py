@@ -1,17 +1,17 @@
-"""The process that carries schedules out: a Prefect worker of the pool ``homer``."""
+"""The process that carries schedules out: a Prefect worker of the library's pool."""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from flows.daemon import HOST, Daemon
 from flows.server import environment
 from store.home import Home
 
-POOL = "homer"
 LOOKS_EVERY_S = 5
 
 
@@ -26,8 +26,8 @@ class ScheduleWorker:
         """Where its health is told, or None where it does not run."""
         return self._daemon.address()
 
-    def start(self, api: str) -> str:
-        """Starts it where it does not run; ``api`` is Prefect's.
+    def start(self, api: str, pool: str) -> str:
+        """Starts it where it does not run; ``api`` is Prefect's, ``pool`` what it works for.
 
         Raises:
             SetupError: it does not come up.
@@ -42,7 +42,7 @@ class ScheduleWorker:
                 os.pathsep
             ),
         }
-        return self._daemon.start(_command, told)
+        return self._daemon.start(partial(_command, pool), told)
 
     def stop(self) -> bool:
         """Ends it with what it runs, which goes on with the next run; False where it did not."""
@@ -54,8 +54,8 @@ def _code() -> Path:
     return Path(__file__).parents[2]
 
 
-def _command(port: int) -> Sequence[str]:
-    worker = ["worker", "start", "--pool", POOL, "--type", "process", "--with-healthcheck"]
+def _command(pool: str, port: int) -> Sequence[str]:
+    worker = ["worker", "start", "--pool", pool, "--type", "process", "--with-healthcheck"]
     # Prefect reads this port from the environment only, and `env` becomes what it starts.
     told = f"PREFECT_WORKER_WEBSERVER_PORT={port}"
     return ["env", told, sys.executable, "-m", "prefect", *worker, "--install-policy", "never"]

@@ -16,6 +16,7 @@ from domain.media import Video
 from flows import reporting, watching
 from flows.desk import Desk
 from flows.files import Outcome, watch_files
+from flows.owning import library_id, tag_of
 from flows.server import PrefectServer
 from flows.streaming import open_stream
 from flows.streams import watch_stream
@@ -269,7 +270,8 @@ def test_a_run_that_was_killed_is_marked_by_the_next(
 
     identifier = video_id(video)
     with temporary_settings({PREFECT_API_URL: prefect}), get_client(sync_client=True) as client:
-        client.create_flow_run(ingest, tags=[f"video:{identifier}"], state=Running())
+        ours = [f"video:{identifier}", tag_of(library_id(desk.store))]
+        client.create_flow_run(ingest, tags=ours, state=Running())
     run(desk, video)
     states = sorted(state for state, _message, _tasks in runs_of(prefect, identifier))
     assert states == ["Completed", "Crashed"]

@@ -17,15 +17,18 @@ from uuid import UUID
 import pytest
 
 from domain.errors import InputError, NotFound, SetupError
+from flows.owning import pool_of, tag_of
 from flows.reporting import reporting
 from flows.schedules.book import Book, Entry
 from flows.schedules.declared import declared
 from flows.schedules.door import open_book
 from flows.schedules.kinds import planned
-from flows.schedules.worker import POOL
 from flows.server import PrefectServer
 from store.embedded import EmbeddedPostgres
 from store.home import Home
+
+OTHER = "0" * 32
+"""The id of a library that is not ours."""
 
 
 @pytest.fixture(scope="module")
@@ -140,9 +143,8 @@ def test_prefects_scheduler_plans_runs_and_missed_ones_are_made_up_for_once(
     assert book.skip_missed(later) == 0
 
 
-@pytest.mark.usefixtures("book")
 def test_a_run_whose_process_was_killed_is_marked_and_one_that_lives_is_not(
-    place: Home, api: str
+    book: Book, place: Home, api: str
 ) -> None:
     from prefect.client.orchestration import get_client
     from prefect.states import Pending, Running
@@ -162,13 +164,14 @@ def test_a_run_whose_process_was_killed_is_marked_and_one_that_lives_is_not(
         gone = run_in(f"{socket.gethostname()}:{dead.pid}")
         runs_on = [run_in(f"{socket.gethostname()}:{os.getpid()}"), run_in("elsewhere:1")]
         waiting: dict[str, Any] = {"parameters": {"batch": 1}, "state": Pending()}
-        waits = client.create_flow_run(learn, work_pool_name=POOL, **waiting).id
+        waits = client.create_flow_run(learn, work_pool_name=book.pool, **waiting).id
         client.create_flow_run(learn, **waiting)
-        assert mark_gone() == [gone]
+        assert mark_gone(OTHER, datetime.now(UTC) + BEGINS_WITHIN * 2) == [gone]
+        assert mark_gone(book.library) == []
         state = client.read_flow_run(gone).state
         assert state is not None
         assert (state.name, state.message) == ("Crashed", "its process is gone")
-        assert mark_gone(datetime.now(UTC) + BEGINS_WITHIN * 2) == [waits]
+        assert mark_gone(book.library, datetime.now(UTC) + BEGINS_WITHIN * 2) == [waits]
         assert {client.read_flow_run(one).state_name for one in runs_on} == {"Running"}
         for one in runs_on:
             client.delete_flow_run(one)
@@ -210,4 +213,43 @@ def test_a_server_that_is_away_is_told_in_one_line(place: Home) -> None:
 
 def test_the_pool_is_made_once(book: Book) -> None:
     book.begin({})
-    assert book._client.read_work_pool(POOL).concurrency_limit == 2
+    assert book._client.read_work_pool(book.pool).concurrency_limit == 2
+
+
+def test_two_libraries_at_one_server_have_each_their_own_schedules(book: Book) -> None:
+    other = Book(book._client, OTHER)
+    other.begin({"watch": planned("watch", {"folder": "/theirs", "when": "every hour"})})
+    book.put(planned("watch", {"folder": "/ours", "when": "every 5 minutes"}))
+    other.pause("check")
+    assert entry(book, "check").on
+    assert entry(book, "watch").options["folder"] == "/ours"
+    assert entry(other, "watch").options["folder"] == "/theirs"
+    mine, theirs = (one._client.read_flow_run(UUID(one.run("watch"))) for one in (book, other))
+    assert (mine.work_pool_name, theirs.work_pool_name) == (book.pool, pool_of(OTHER))
+    book.remove("watch")
+    book.begin({})
+    assert [one.name for one in other.entries()] == ["backup", "check", "learn", "retain", "watch"]
+    assert all(one.last is None for one in other.entries())
+    for name in [one.name for one in other.entries()]:
+        other._client.delete_deployment(other._named(name).id)
+
+
+def test_a_video_that_another_library_watches_too_is_not_taken_for_killed(
+    book: Book, place: Home, api: str
+) -> None:
+    from prefect.client.orchestration import get_client
+    from prefect.states import Running
+
+    from flows.learn import learn
+    from flows.liveness import mark_killed
+
+    with reporting(place, api), get_client(sync_client=True) as client:
+        told: dict[str, Any] = {"parameters": {"batch": 1}, "state": Running()}
+        ours, theirs = (
+            client.create_flow_run(learn, tags=["video:a", tag_of(one)], **told).id
+            for one in (book.library, OTHER)
+        )
+        mark_killed(book.library, "video:a")
+        states = [client.read_flow_run(one).state_name for one in (ours, theirs)]
+        assert states == ["Crashed", "Running"]
+        client.delete_flow_run(theirs)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from domain.errors import HomerError, InputError, NotFound, SetupError
 from domain.schedules import When
+from flows.owning import pool_of
 from flows.schedules.changing import changed
 from flows.schedules.declared import declared, digest
 from flows.schedules.kinds import KINDS, kind_named, options_from, planned
@@ -167,14 +168,19 @@ def test_no_table_does_harm(name: str, table: Before) -> None:
         assert planned(name, table).options is not None
 
 
-def test_prefect_yaml_names_every_flow_and_turns_none_on() -> None:
+def test_prefect_yaml_names_every_flow_for_one_library_and_turns_none_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     from inspect import signature
 
     import yaml
     from prefect.flows import load_flow_from_entrypoint
+    from prefect.utilities.templating import apply_values
 
     root = Path(__file__).parents[2]
-    told = yaml.safe_load((root / "prefect.yaml").read_text())
+    pool = pool_of("ab" * 16)
+    monkeypatch.setenv("HOMER_POOL", pool)
+    told = apply_values(yaml.safe_load((root / "prefect.yaml").read_text()), {})
     places = {kind.flow.replace(".", "/").rpartition("/")[::2] for kind in KINDS}
     places.add(("flows/ingest", "ingest"))
     found = set()
@@ -184,5 +190,6 @@ def test_prefect_yaml_names_every_flow_and_turns_none_on() -> None:
         flow: Any = load_flow_from_entrypoint(f"{root / file}:{name}", use_placeholder_flow=False)
         assert set(one.get("parameters", {})) <= set(signature(flow.fn).parameters)
         assert not any(schedule["active"] for schedule in one.get("schedules", []))
-        assert one["work_pool"] == {"name": "homer"}
+        assert one["work_pool"] == {"name": pool}
+        assert one["name"].endswith(f"@{pool}")
     assert found == places
