@@ -17,7 +17,7 @@ from flows.watching import Watched, Watching, open_video
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one file: watched, or the error that stopped it."""
+    """What became of one file: watched, or the error that stopped it; neither: left alone."""
 
     path: Path
     watched: Watched | None = None

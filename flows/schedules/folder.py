@@ -12,12 +12,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from domain.errors import Busy, InputError
+from domain.errors import Busy, InputError, MediaError
 from flows.desk import Desk
 from flows.files import Outcome, watch_files
 from flows.steps import Listener
-from perception.source import media_in
+from perception.source import media_in, video_id
 from store.database import Store
+from store.queries.audit import deleted_videos
 from store.queries.clips import next_clips
 from store.queries.taken import take, taken_of
 
@@ -102,13 +103,30 @@ def watch_folder(
 def watch_once(
     desk: Desk, ready: Iterable[Stand], listener: Listener, *, direct: bool = False
 ) -> Iterator[Outcome]:
-    """Watches files, each noted as dealt with unless another run may do better."""
+    """Watches files, each noted as dealt with unless another run may do better.
+
+    One whose video was deleted is left alone, wherever it lies by now: only a person adds it again.
+    """
     for one in ready:
-        for outcome in watch_files(desk, [one.path], listener, direct=direct):
+        if was_deleted(desk.store, one.path):
+            found = iter([Outcome(one.path)])
+        else:
+            found = watch_files(desk, [one.path], listener, direct=direct)
+        for outcome in found:
             if is_final(desk.store, outcome):
                 with desk.store.begin() as session:
                     take(session, one.key, why(outcome))
             yield outcome
+
+
+def was_deleted(store: Store, path: Path) -> bool:
+    """Whether the video of a file was deleted, as the audit log has it, and not added since."""
+    with store.begin() as session:
+        gone = deleted_videos(session)
+    try:
+        return bool(gone) and video_id(path) in gone
+    except MediaError:  # Whoever is about to watch it tells what is wrong with it.
+        return False
 
 
 def is_final(store: Store, outcome: Outcome) -> bool:

@@ -13,11 +13,12 @@ from flows.files import Outcome
 from flows.learning import learn_all
 from flows.retaining import retain as run_retention
 from flows.schedules.backups import back_up_into
-from flows.schedules.fetching import fetch_all, fetcher
-from flows.schedules.folder import not_taken, stand_of, stands, watch_folder, watch_once
+from flows.schedules.fetching import Archive, fetch_all, fetcher
+from flows.schedules.folder import not_taken, stand_of, watch_folder, watch_once
 from flows.schedules.kinds import BackupOptions, FetchOptions, LearnOptions, WatchOptions
 from flows.steps import Listener
 from memory.library import check_video, list_library
+from perception.source import media_in
 from skills.learn import waiting
 
 NAMED = 5
@@ -64,10 +65,11 @@ def fetch(desk: Desk, options: FetchOptions, listener: Listener) -> Told:
     folder = options.folder or desk.home.root / "fetched"
     urls = [*options.urls, *_listed(options.file)]
     got = fetch_all(desk.store, urls, folder, options.most, fetcher())
-    # In a folder of our own lies too what an earlier run fetched and did not come to watch.
-    files = [found for path in got.files if (found := stand_of(path))]
-    ready = files if options.folder else list(not_taken(desk.store, stands(folder)))
-    seen = _of(watch_once(desk, ready, listener))
+    there = {*media_in(folder), *got.files}
+    # A folder of the user's has files too that nobody fetched; an earlier run's may be in either.
+    ours = Archive(desk.store).brought(there) if options.folder else there
+    found = [one for path in sorted(ours) if (one := stand_of(path))]
+    seen = _of(watch_once(desk, not_taken(desk.store, found), listener))
     text = f"{len(got.files)} fetched; {seen.text}"
     return Told("; ".join([text, *got.faults[:NAMED]]), seen.ok and not got.faults)
 
@@ -127,8 +129,11 @@ def _of(outcomes: Iterable[Outcome]) -> Told:
     left = [f"{one.path}: clips are left" for one in every if one.watched and one.watched.failed]
     if not every:
         return Told("nothing new")
-    text = f"{fresh} watched, {len(every) - fresh - len(bad)} known already"
-    return Told("; ".join(filter(None, [text, _named([*bad, *left])])), ok=not bad and not left)
+    alone = sum(1 for one in every if one.watched is None and one.error is None)
+    text = f"{fresh} watched, {len(every) - fresh - len(bad) - alone} known already"
+    kept_out = f"{alone} left alone, since they were deleted from memory" if alone else ""
+    told = filter(None, [text, kept_out, _named([*bad, *left])])
+    return Told("; ".join(told), ok=not bad and not left)
 
 
 def _named(troubles: list[str]) -> str:

@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 from domain.audit import Deed, Entry, acting
 from domain.texts import storable
 from store.audit_tables import AuditRow
+from store.schema import VideoRow
 
 LONGEST = 200
 """Characters of a name that are kept."""
@@ -67,6 +68,13 @@ def entries(
         query = query.where(row.at >= since)
     found = session.execute(query.order_by(row.at.desc(), row.id).limit(limit))
     return [Entry(at=at, who=by, deed=Deed(deed), subject=of) for at, by, deed, of in found]
+
+
+def deleted_videos(session: Session) -> frozenset[str]:
+    """The ids of the videos that were deleted whole, and that nobody added again since."""
+    row = AuditRow
+    gone = select(row.subject).where(row.deed == Deed.DELETED)
+    return frozenset(session.scalars(gone.where(row.subject.not_in(select(VideoRow.id)))))
 
 
 def now_of(session: Session) -> datetime:

@@ -129,7 +129,9 @@ def test_what_is_new_in_a_feed_is_fetched_once(
     talk = make_video(folder / "talk.mp4", seconds=1.0)
     item = '<item><title>{0}</title><link>{1}/{0}.mp4</link><enclosure url="{1}/{0}.mp4"/></item>'
     feed = '<?xml version="1.0"?><rss version="2.0"><channel><title>f</title>{}</channel></rss>'
-    (folder / "feed.xml").write_text(feed.format(item.format("talk", url)))
+    late = make_video(folder / "late.mp4", seconds=1.5)
+    listed = "".join(item.format(name, url) for name in ("lost", "talk", "late"))
+    (folder / "feed.xml").write_text(feed.format(listed))
     into = tmp_path / "fetched"
 
     def fetch() -> fetching.Fetched:
@@ -137,13 +139,41 @@ def test_what_is_new_in_a_feed_is_fetched_once(
         return fetch_all(desk.store, urls, into, 10, fetcher())
 
     first = fetch()
-    assert [path.read_bytes() for path in first.files] == [talk.read_bytes()]
+    assert [path.read_bytes() for path in first.files] == [talk.read_bytes(), late.read_bytes()]
     assert first.files[0].parent == into
-    assert len(first.faults) == 1
-    assert "gone.mp4 cannot be fetched" in first.faults[0]
-    assert fetch().files == ()
+    lost, gone = first.faults
+    assert lost.startswith(f"{url}/lost.mp4 cannot be fetched: ")
+    assert gone.startswith(f"{url}/gone.mp4 cannot be fetched: ")
+    assert "404" in lost
+    assert Archive(desk.store).brought(into.iterdir()) == set(first.files)
+    assert fetch() == fetching.Fetched((), first.faults)
     first.files[0].unlink()
     assert fetch().files == ()
+
+
+def test_a_fault_keeps_the_keys_of_an_address_to_itself() -> None:
+    faults = fetching._Faults("https://a.example/list?key=abcdefgh1234")
+    faults.error("ERROR: no list at key=abcdefgh1234")
+    faults.look({"url": "https://b.example/one.mp4?token=zyxwvut98765", "_type": "url"})
+    faults.error("ERROR: 404 of token=zyxwvut98765")
+    assert [one.partition(":")[0] for one in faults.told] == ["https"] * 2
+    assert "https://b.example/one.mp4 cannot be fetched: 404 of" in faults.told[1]
+    assert not any("abcdefgh" in one or "zyxwvut" in one for one in faults.told)
+
+
+def test_what_an_earlier_run_fetched_and_did_not_watch_is_watched_in_the_users_folder_too(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    into = tmp_path / "mine"
+    into.mkdir()
+    (into / "holiday.mp4").write_text("not fetched")
+    (into / "talk.mp4").write_text("fetched before the process was killed")
+    Archive(desk.store).got(into / "talk.mp4")
+    monkeypatch.setattr(work, "fetcher", lambda: lambda *_: fetching.Fetched())
+    options = FetchOptions(urls=("https://a.example/1",), right=True, folder=into)
+    told = work.fetch(desk, options, Silent())
+    assert "talk.mp4: not a video" in told.text
+    assert "holiday" not in told.text
 
 
 def test_fetching_without_the_extra_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,14 +189,14 @@ def test_addresses_are_read_from_a_file_and_what_comes_is_watched(
     named.write_text("# talks\nhttps://a.example/1\n\n  https://a.example/2\n")
     asked: list[str] = []
 
-    def get(url: str, folder: Path, most: int, known: Known) -> list[Path]:
+    def get(url: str, folder: Path, most: int, known: Known) -> fetching.Fetched:
         asked.append(url)
         assert most == 3
         if url in known:
-            return []
+            return fetching.Fetched()
         known.add(url)
         (folder / "bad.mp4").write_text("no video")
-        return [folder / "bad.mp4"]
+        return fetching.Fetched((folder / "bad.mp4",))
 
     monkeypatch.setattr(work, "fetcher", lambda: get)
     options = FetchOptions(file=named, right=True, most=3, urls=("https://b.example/0",))

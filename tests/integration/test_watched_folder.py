@@ -10,6 +10,7 @@ import pytest
 
 from domain.errors import InputError, ModelError
 from flows.desk import Desk
+from flows.files import watch_files
 from flows.ingest import Silent
 from flows.schedules.folder import settled, stand_of, stands
 from flows.schedules.kinds import WatchOptions
@@ -17,6 +18,7 @@ from flows.schedules.work import Told, watch
 from flows.watching import open_video
 from models.toolbox import Toolbox
 from perception.perceive import perceive
+from perception.source import video_id
 from store.database import Store
 from store.home import Home
 from store.queries.taken import refused
@@ -145,6 +147,34 @@ def test_a_video_whose_clips_fail_is_tried_again_as_often_as_by_hand(
     assert ["clips are left" in text for text in tries] == [True, True, True, False, False]
     assert tries[-1] == "nothing new"
     monkeypatch.setattr("flows.watching.perceive", perceive)
+
+
+def test_what_is_deleted_while_clips_of_it_fail_comes_back_only_by_hand(
+    desk: Desk, folder: Path, look: Look, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from memory.library import delete
+
+    path = short(folder / "talk.mp4")
+    monkeypatch.setattr("flows.steps.BACK_OFF_S", ())
+
+    def never(*_args: object) -> None:
+        raise ModelError("it is away")
+
+    monkeypatch.setattr("flows.watching.perceive", never)
+    assert "clips are left" in look().text
+    monkeypatch.setattr("flows.watching.perceive", perceive)
+    delete(desk.store, video_id(path))
+    alone = Told("0 watched, 0 known already; 1 left alone, since they were deleted from memory")
+    assert look() == alone
+    assert look() == Told("nothing new")
+    path.rename(folder / "under another name.mp4")
+    assert look() == alone
+    (again,) = watch_files(desk, folder.iterdir(), Silent(), direct=True)
+    assert again.exit_code == 0
+    assert len(titles(desk)) == 1
+    (folder / "under another name.mp4").rename(path)
+    os.utime(path, ns=(1, 1))
+    assert look() == Told("0 watched, 1 known already")
 
 
 def test_a_file_that_is_deleted_from_memory_is_not_watched_again(
