@@ -27,6 +27,7 @@ from prefect.context import FlowRunContext
 from prefect.states import Crashed
 
 from flows.owning import pool_of, tag_of
+from flows.whereabouts import Whereabouts
 
 UNFINISHED = [StateType.RUNNING, StateType.PENDING, StateType.CANCELLING]
 BEGINS_WITHIN = timedelta(minutes=10)
@@ -34,6 +35,9 @@ BEGINS_WITHIN = timedelta(minutes=10)
 
 SLACK_S = 60
 """Clocks of servers differ; and no process id is given again so soon."""
+
+WHERE = "homer.where"
+"""The label that says where the process id of a run means something."""
 
 GONE = "its process is gone"
 PAGE = 200
@@ -45,6 +49,7 @@ def claim_run() -> None:
     run = here.flow_run if here else None
     if run is not None:
         with get_client(sync_client=True) as client:
+            client.update_flow_run_labels(run.id, {WHERE: str(Whereabouts.here())})
             client.update_flow_run(run.id, infrastructure_pid=f"{socket.gethostname()}:{getpid()}")
 
 
@@ -73,14 +78,15 @@ def mark_gone(library: str, now: datetime | None = None) -> list[UUID]:
 
 def is_gone(run: FlowRun, pool: str, now: datetime) -> bool:
     """Whether a run's process is known to be gone, or one waiting in ``pool`` was forgotten."""
-    host, _, pid = (run.infrastructure_pid or "").rpartition(":")
     if run.state_type == StateType.PENDING and run.start_time is None:
         since = run.state.timestamp if run.state else run.created
         if run.work_pool_name != pool:
             return False
         return since is not None and now - since > BEGINS_WITHIN
-    if host != socket.gethostname() or not pid.isdigit():
-        return False
+    there, here = Whereabouts.of(str(run.labels.get(WHERE))), Whereabouts.here()
+    pid = (run.infrastructure_pid or "").rpartition(":")[2]
+    if there != here or not pid.isdigit():
+        return there is not None and there.ended_before(here)
     return not _lives(int(pid), run.start_time or now)
 
 
@@ -104,4 +110,7 @@ def _unfinished(
 
 def _mark(client: SyncPrefectClient, dead: Sequence[FlowRun]) -> None:
     for run in dead:
+        now = client.read_flow_run(run.id)
+        if now.state and run.state and now.state.id != run.state.id:
+            continue  # It ended, or went on, while we looked.
         client.set_flow_run_state(run.id, Crashed(message=GONE), force=True)

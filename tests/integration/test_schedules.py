@@ -24,6 +24,7 @@ from flows.schedules.declared import declared
 from flows.schedules.door import open_book
 from flows.schedules.kinds import planned
 from flows.server import PrefectServer
+from flows.whereabouts import Whereabouts
 from store.embedded import EmbeddedPostgres
 from store.home import Home
 
@@ -150,19 +151,23 @@ def test_a_run_whose_process_was_killed_is_marked_and_one_that_lives_is_not(
     from prefect.states import Pending, Running
 
     from flows.learn import learn
-    from flows.liveness import BEGINS_WITHIN, mark_gone
+    from flows.liveness import BEGINS_WITHIN, WHERE, mark_gone
 
     dead = subprocess.Popen([sys.executable, "-c", ""])
     dead.wait()
     with reporting(place, api), get_client(sync_client=True) as client:
+        here = Whereabouts.here()
 
-        def run_in(process: str) -> UUID:
+        def run_in(pid: int, where: Whereabouts | None = here) -> UUID:
             run = client.create_flow_run(learn, parameters={"batch": 1}, state=Running())
-            client.update_flow_run(run.id, infrastructure_pid=process)
+            client.update_flow_run(run.id, infrastructure_pid=f"{socket.gethostname()}:{pid}")
+            if where is not None:
+                client.update_flow_run_labels(run.id, {WHERE: str(where)})
             return run.id
 
-        gone = run_in(f"{socket.gethostname()}:{dead.pid}")
-        runs_on = [run_in(f"{socket.gethostname()}:{os.getpid()}"), run_in("elsewhere:1")]
+        gone = run_in(dead.pid)
+        other = here._replace(pids="1")
+        runs_on = [run_in(os.getpid()), run_in(dead.pid, other), run_in(dead.pid, None)]
         waiting: dict[str, Any] = {"parameters": {"batch": 1}, "state": Pending()}
         waits = client.create_flow_run(learn, work_pool_name=book.pool, **waiting).id
         client.create_flow_run(learn, **waiting)
