@@ -17,10 +17,16 @@ _KIND = 0x484F5455
 
 _PERSON = 1
 
+# objsubid 2: a lock of two keys. One of a single key has its halves in the same columns.
 _PEOPLE = """
-SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND granted AND classid = %s
-AND objid = %s AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))
+SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 2
+AND classid = %s AND objid = %s
+AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))
 """
+
+_TAKE = "SELECT pg_advisory_lock_shared(%s, %s)"
+_GIVE = "SELECT pg_advisory_unlock_shared(%s, %s)"
+_STILL = "SELECT 1"
 
 
 class Turns:
@@ -29,6 +35,8 @@ class Turns:
     def __init__(self, url: str) -> None:
         self._url, self._count, self._lock = url, 0, threading.Lock()
         self._connection: psycopg.Connection | None = None
+        self._held: psycopg.Connection | None = None
+        """The connection that holds our lock, which is gone with it."""
 
     @contextmanager
     def person(self) -> Iterator[None]:
@@ -38,6 +46,12 @@ class Turns:
             yield
         finally:
             self._leave()
+
+    def keep(self) -> None:
+        """Called between two steps of a person's work: the turn is taken again if it was lost."""
+        with self._lock:
+            if self._count:
+                self._hold()
 
     def people(self) -> bool:
         """Whether somebody waits, in this process or in another.
@@ -57,24 +71,35 @@ class Turns:
         with self._lock:
             if self._connection is not None:
                 self._connection.close()
-                self._connection = None
+                self._connection = self._held = None
 
     def _enter(self) -> None:
         with self._lock:
             self._count += 1
-            if self._count == 1:
-                self._say("SELECT pg_advisory_lock_shared(%s, %s)")
+            self._hold()
 
     def _leave(self) -> None:
         with self._lock:
             self._count -= 1
-            if self._count == 0:
-                self._say("SELECT pg_advisory_unlock_shared(%s, %s)")
+            if self._count == 0 and self._held is not None:
+                with suppress(psycopg.Error):  # It is gone, and the lock with it.
+                    self._held.execute(_GIVE, [_KIND, _PERSON])
+                self._held = None
 
-    def _say(self, command: str) -> None:
-        """What cannot be said is left: the work itself will tell that the database is gone."""
+    def _hold(self) -> None:
+        """What cannot be had is left: the work itself will tell that the database is gone."""
         with suppress(psycopg.Error):
-            self._opened().execute(command, [_KIND, _PERSON])
+            try:
+                self._take()
+            except psycopg.OperationalError:
+                # The server was started anew since: its connections are gone, and all locks.
+                self._take()
+
+    def _take(self) -> None:
+        connection = self._opened()
+        taken = connection is self._held
+        connection.execute(_STILL if taken else _TAKE, None if taken else [_KIND, _PERSON])
+        self._held = connection
 
     def _seen(self) -> bool:
         row = self._opened().execute(_PEOPLE, [_KIND, _PERSON]).fetchone()

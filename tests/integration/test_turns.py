@@ -17,7 +17,7 @@ from flows.desk import Desk
 from graphs.asker import Asker
 from store.database import Store, open_store
 from store.home import Home
-from store.turns import Turns
+from store.turns import _KIND, _PERSON, Turns
 from tests.support.asking import PARTY, WordToolbox, remember_party
 
 PERSON = """
@@ -32,6 +32,13 @@ with Turns(sys.argv[1]).person():
 CUT = """
 SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 WHERE datname = current_database() AND pid <> pg_backend_pid() AND query LIKE '%pg_locks%'
+"""
+
+
+CUT_ALL = """
+SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
+WHERE datname = current_database() AND pid <> pg_backend_pid() AND state = 'idle'
+AND query LIKE :query AND query NOT LIKE '%pg_locks%'
 """
 
 
@@ -91,6 +98,45 @@ def test_background_work_outlives_a_connection_that_is_lost(store: Store, other:
     with other.begin() as session:
         session.execute(text(CUT))
     assert not store.turns.people()
+
+
+def test_a_person_still_comes_first_after_the_database_was_away_for_a_moment(
+    store: Store, other: Store
+) -> None:
+    person = desk(store, background=False)
+
+    def cut() -> None:
+        with other.begin() as session:
+            session.execute(text(CUT_ALL), {"query": "%pg_advisory%"})
+            session.execute(text(CUT_ALL), {"query": "SELECT 1"})
+        assert not other.turns.people()
+
+    with store.turns.person():
+        assert other.turns.people()
+        cut()
+        with store.turns.person():
+            assert other.turns.people()
+        assert other.turns.people()
+        cut()
+        person.give_way()
+        assert other.turns.people()
+    assert not other.turns.people()
+    with store.turns.person():
+        assert other.turns.people()
+
+
+def test_a_lock_of_one_key_with_the_same_bits_is_nobody_waiting(store: Store) -> None:
+    with store.begin() as session:
+        both = {"key": (_KIND << 32) | _PERSON}
+        session.execute(text("SELECT pg_advisory_xact_lock(:key)"), both)
+        assert not store.turns.people()
+
+
+def test_what_stands_back_goes_on_after_so_long_all_the_same(store: Store, other: Store) -> None:
+    waited = list[float]()
+    with store.turns.person():
+        assert desk(other, background=True).give_way(waited.append, 3.0) == 3.0
+    assert waited == [1.0] * 3
 
 
 def test_another_librarys_people_are_not_ours(store: Store, home: Home, make_database: Any) -> None:
