@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from math import inf
 
 from domain.errors import NotFound
 from domain.settings import Pool, Settings
@@ -32,18 +33,28 @@ class Desk:
     toolbox: Toolbox
     background: bool = False
 
-    def give_way(self, wait: Callable[[float], None] = time.sleep) -> None:
+    def give_way(self, wait: Callable[[float], None] = time.sleep, most_s: float = inf) -> float:
         """Called between two steps: what nobody waits for goes on once nobody else waits.
 
         Args:
             wait: lets so many seconds pass.
+            most_s: seconds after which it goes on all the same.
+
+        Returns:
+            Seconds that it stood back.
 
         Raises:
             DatabaseError: the database is away.
         """
+        if not self.background:
+            self.store.turns.keep()
+            return 0.0
+        waited = 0.0
         with self.store.failures_told():
-            while self.background and self.store.turns.people():
+            while waited < most_s and self.store.turns.people():
                 wait(LOOKS_EVERY_S)
+                waited += LOOKS_EVERY_S
+        return waited
 
     @contextmanager
     def turn(self) -> Iterator[None]:

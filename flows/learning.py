@@ -22,6 +22,7 @@ def learn_all(desk: Desk) -> Iterator[Learned]:
     """Learn from every answer that was judged since the last time, a batch at a time."""
     writer = skill_writer(desk)
     while True:
+        desk.give_way()
         batch = learn(desk.store, writer, content_words)
         if batch.answers:
             yield batch

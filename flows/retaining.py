@@ -67,11 +67,13 @@ def retain(desk: Desk, now: datetime, *, dry_run: bool = False) -> Retained:
     with desk.store.begin() as session:
         every = stored.aged(session)
     due = ((one, desk.settings.retain.tier(now - one.since)) for one in every)
-    found = [_less(desk.store, one, tier, dry_run) for one, tier in due if tier is not None]
+    found = [_less(desk, one, tier, dry_run) for one, tier in due if tier is not None]
     return Retained(tuple(one for one in found if one is not None))
 
 
-def _less(store: Store, one: Aged, tier: Tier, dry_run: bool) -> Less | None:
+def _less(desk: Desk, one: Aged, tier: Tier, dry_run: bool) -> Less | None:
+    desk.give_way()
+    store = desk.store
     if tier.keep == "nothing":
         return _forgotten(store, one, dry_run)
     with store.begin() as session:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from domain.errors import InputError
-from flows.desk import Desk
+from domain.errors import InputError, NotFound
+from flows.desk import LOOKS_EVERY_S, Desk
 from flows.files import Outcome
 from flows.learning import learn_all
 from flows.retaining import retain as run_retention
@@ -17,12 +19,15 @@ from flows.schedules.fetching import Archive, fetch_all, fetcher
 from flows.schedules.folder import not_taken, stand_of, watch_folder, watch_once
 from flows.schedules.kinds import BackupOptions, FetchOptions, LearnOptions, WatchOptions
 from flows.steps import Listener
-from memory.library import check_video, list_library
+from memory.library import Checked, check_video, list_library
 from perception.source import media_in
 from skills.learn import waiting
 
 NAMED = 5
 """How many troubles are named in one line."""
+
+PATIENCE_S = 120.0
+"""A back-up that has begun keeps whoever deletes waiting, so it stands back no longer in all."""
 
 
 @dataclass(frozen=True)
@@ -33,14 +38,24 @@ class Told:
     ok: bool = True
 
 
-class Unseen:
-    """Nobody looks how far the work is."""
+class Polite:
+    """Hears how far a work is, and has it stand back between its steps while somebody waits."""
+
+    def __init__(self, desk: Desk, wait: Callable[[float], None] = time.sleep) -> None:
+        self._desk, self._wait = desk, wait
+        self._left, self._looked = PATIENCE_S, -LOOKS_EVERY_S
 
     def start(self, label: str, total: int, done: int = 0) -> None:
-        """Says nothing."""
+        """Between two steps."""
+        del label, total, done
+        self.step()
 
     def step(self, steps: int = 1) -> None:
-        """Says nothing."""
+        """Between two steps, of which there may be many a second."""
+        del steps
+        if time.monotonic() - self._looked >= LOOKS_EVERY_S:
+            self._left -= self._desk.give_way(self._wait, self._left)
+            self._looked = time.monotonic()
 
 
 def watch(
@@ -99,26 +114,34 @@ def retain(desk: Desk, now: datetime) -> Told:
 
 
 def backup(desk: Desk, options: BackupOptions, now: datetime) -> Told:
-    """Back the library up, and keep the latest.
+    """Back the library up once nobody waits, and keep the latest.
 
     Raises:
         InputError: the folder cannot be made or written.
         DatabaseError: the database is gone.
     """
     folder = options.folder or desk.home.root / "backups"
-    out, gone = back_up_into(desk.store, folder, options.keep, now, Unseen())
+    desk.give_way()
+    out, gone = back_up_into(desk.store, folder, options.keep, now, Polite(desk))
     size = out.stat().st_size / 1e6
     return Told(f"{out}: {size:.1f} MB" + (f"; {len(gone)} old ones removed" if gone else ""))
 
 
 def check(desk: Desk) -> Told:
-    """Check the event graph of every video."""
-    checked = [check_video(desk.store, one.id) for one in list_library(desk.store)]
+    """Check the event graph of every video; those with findings are told by their ids."""
+    checked = list(_checked(desk))
     bad = [one for one in checked if one.findings]
     if not bad:
         return Told(f"{len(checked)} videos are consistent")
-    found = [f"{one.title}: {len(one.findings)} findings" for one in bad]
+    found = [f"{one.video}: {len(one.findings)} findings" for one in bad]
     return Told(f"{_named(found)}; `homer check VIDEO` shows them", ok=False)
+
+
+def _checked(desk: Desk) -> Iterator[Checked]:
+    for one in list_library(desk.store):
+        desk.give_way()
+        with suppress(NotFound):  # It was deleted meanwhile.
+            yield check_video(desk.store, one.id)
 
 
 def _of(outcomes: Iterable[Outcome]) -> Told:
@@ -126,7 +149,8 @@ def _of(outcomes: Iterable[Outcome]) -> Told:
     every = list(outcomes)
     fresh = sum(1 for one in every if one.watched and one.watched.fresh)
     bad = [str(one.error) for one in every if one.error is not None]
-    left = [f"{one.path}: clips are left" for one in every if one.watched and one.watched.failed]
+    some = (one.watched for one in every if one.watched and one.watched.failed)
+    left = [f"{one.video.id}: clips are left" for one in some]
     if not every:
         return Told("nothing new")
     alone = sum(1 for one in every if one.watched is None and one.error is None)

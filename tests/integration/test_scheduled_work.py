@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import select, update
 
 from domain.errors import InputError, SetupError
+from domain.retention import RetainSettings, Tier
 from domain.skills import Judged
 from evals import nightly
 from evals.shelf import list_runs
@@ -23,10 +26,12 @@ from flows.schedules import fetching, work
 from flows.schedules.backups import FORM, drop_old
 from flows.schedules.fetching import Archive, Known, fetch_all, fetcher
 from flows.schedules.kinds import BackupOptions, EvaluateOptions, FetchOptions, LearnOptions
+from memory.library import list_library
 from skills.learn import judge
 from store.database import Store
+from store.queries.videos import titles
 from store.restore import check_archive
-from store.schema import EdgeRow, SegmentRow, TakenRow
+from store.schema import EdgeRow, SegmentRow, TakenRow, VideoRow
 from tests.support.asking import WordToolbox, remember_party
 from tests.support.evaluating import houses
 from tests.support.library import Quiet
@@ -77,6 +82,8 @@ def test_a_back_up_lies_in_the_data_directory_unless_told(desk: Desk) -> None:
 
 def test_the_check_tells_which_video_does_not_hold_together(desk: Desk) -> None:
     remember_party(desk.store)
+    with desk.store.begin() as session:
+        session.execute(update(VideoRow).values(title="secret title"))
     before = work.check(desk)
     assert before.text.endswith("videos are consistent") or "findings" in before.text
     with desk.store.begin() as session:
@@ -85,6 +92,48 @@ def test_the_check_tells_which_video_does_not_hold_together(desk: Desk) -> None:
     told = work.check(desk)
     assert not told.ok
     assert "findings; `homer check VIDEO` shows them" in told.text
+    with desk.store.begin() as session:
+        known = titles(session)
+    assert "secret" not in told.text
+    assert any(told.text.startswith(f"{one}: ") for one in known)
+
+
+def test_nightly_work_stands_back_between_its_steps(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remember_party(desk.store)
+    with desk.store.begin() as session:
+        session.execute(update(VideoRow).values(state="done"))
+    tiers = RetainSettings(tiers=(Tier(after_days=1, keep="text"),))
+    settings = desk.settings.model_copy(update={"retain": tiers})
+    desk = replace(desk, profile=desk.profile.model_copy(update={"settings": settings}))
+    stood: list[float] = []
+
+    def give_way(_desk: Desk, _wait: object = None, most_s: float = math.inf) -> float:
+        stood.append(most_s)
+        return 0.0
+
+    monkeypatch.setattr(Desk, "give_way", give_way)
+    work.check(desk)
+    videos = len(stood)
+    assert videos == len(list_library(desk.store))
+    work.retain(desk, datetime.now(UTC) + timedelta(days=9))
+    assert len(stood) == 2 * videos
+    work.learn(desk, LearnOptions(answers=1))
+    work.backup(desk, BackupOptions(folder=tmp_path / "kept"), DAY)
+    assert stood[2 * videos :] == [math.inf, work.PATIENCE_S]
+
+
+def test_a_back_up_stands_back_for_so_long_in_all(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(work, "LOOKS_EVERY_S", 0.0)
+    waited: list[float] = []
+    with desk.store.turns.person():
+        polite = work.Polite(desk, waited.append)
+        for _ in range(3):
+            polite.step()
+    assert sum(waited) == work.PATIENCE_S
 
 
 def test_learning_waits_for_enough_judged_answers(desk: Desk) -> None:
