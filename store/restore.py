@@ -14,11 +14,12 @@ from domain import faults
 from domain.audit import Deed
 from domain.errors import DatabaseError, InputError
 from store.archive import Archive, Manifest, open_archive
+from store.audit_tables import AuditRow
 from store.database import Store
 from store.failures import is_failure
 from store.migrations import HEAD, move
 from store.progress import Megabytes, Progress
-from store.queries.audit import note
+from store.queries.audit import kept_lines, note, put_back
 from store.queries.blobs import hold_blobs, library_of
 from store.queries.whole import (
     Table,
@@ -26,6 +27,7 @@ from store.queries.whole import (
     copy_in,
     filled,
     measure,
+    merge_in,
     name_library,
     plain_values,
     set_counters,
@@ -109,10 +111,12 @@ def _fill(store: Store, session: Session, archive: Archive, progress: Progress) 
     close_to_others(connection)
     _refuse_filled(connection)
     plain_values(connection)
+    log = kept_lines(session)  # An older back-up's tables have no log.
     move(connection, told.revision)
     try:
         _fill_tables(connection, archive, progress)
         move(connection, HEAD)
+        put_back(session, log)
     except (DBAPIError, psycopg.Error) as exc:
         if is_failure(exc):
             raise
@@ -136,6 +140,8 @@ def _fill_tables(connection: Connection, archive: Archive, progress: Progress) -
         if table is None or not set(part.columns) <= set(table.columns):
             raise InputError(f"the back-up was altered: no table is like its {part.table}")
         held = Table(part.schema_name, part.table, part.columns, table.counted)
-        copy_in(connection, held, archive.blocks(part.part))
+        # What was done here stays on record; a library that was emptied has lines of its back-up.
+        fill = merge_in if held.name == AuditRow.__tablename__ else copy_in
+        fill(connection, held, archive.blocks(part.part))
         set_counters(connection, held, part.counters)
         progress.step(part.rows)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import getpass
 import os
+from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import func, insert, select
+from sqlalchemy.dialects.postgresql import insert as arriving
 from sqlalchemy.orm import Session
 
 from domain.audit import Deed, Entry, acting
@@ -44,6 +47,18 @@ def note(session: Session, deed: Deed, subject: str = "") -> None:
     """
     row = {"who": actor(), "deed": str(deed), "subject": subject}
     session.execute(insert(AuditRow).values(row))
+
+
+def kept_lines(session: Session) -> list[dict[str, Any]]:
+    """The log as it is, to put back where its table is made anew."""
+    every = select(*AuditRow.__table__.columns)
+    return [dict(row) for row in session.execute(every).mappings()]
+
+
+def put_back(session: Session, lines: Sequence[dict[str, Any]]) -> None:
+    """Adds those of these lines that are not there."""
+    if lines:
+        session.execute(arriving(AuditRow).on_conflict_do_nothing(), lines)
 
 
 def entries(

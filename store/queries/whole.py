@@ -21,6 +21,7 @@ from store.schema import AuditRow, Base, LibraryRow
 
 OWN = [t.name for t in Base.metadata.sorted_tables if t.name != LibraryRow.__tablename__]
 """Homer's tables, those first that others refer to. The library's name is not copied as a row."""
+Driver = psycopg.Connection[Any]
 _MIGRATIONS = "checkpoint_migrations"
 
 
@@ -123,10 +124,25 @@ def copy_out(connection: Connection, table: Table, write: Callable[[memoryview],
 
 def copy_in(connection: Connection, table: Table, blocks: Iterator[bytes]) -> None:
     """Appends to a table what `copy_out` wrote of it."""
-    query = SQL("COPY {} ({}) FROM STDIN").format(*_target(connection, table))
-    with driver_of(connection).cursor() as cursor, cursor.copy(query) as copy:
+    _copy(driver_of(connection), *_target(connection, table), blocks)
+
+
+def _copy(driver: Driver, name: Identifier, columns: Composed, blocks: Iterator[bytes]) -> None:
+    query = SQL("COPY {} ({}) FROM STDIN").format(name, columns)
+    with driver.cursor() as cursor, cursor.copy(query) as copy:
         for block in blocks:
             copy.write(block)
+
+
+def merge_in(connection: Connection, table: Table, blocks: Iterator[bytes]) -> None:
+    """Appends those rows of what `copy_out` wrote of a table that are not there yet."""
+    name, columns = _target(connection, table)
+    arriving = Identifier("pg_temp", "arriving")
+    driver = driver_of(connection)
+    driver.execute(SQL("CREATE TEMP TABLE arriving (LIKE {}) ON COMMIT DROP").format(name))
+    _copy(driver, arriving, columns, blocks)
+    add = SQL("INSERT INTO {0} ({1}) SELECT {1} FROM {2} ON CONFLICT DO NOTHING")
+    driver.execute(add.format(name, columns, arriving))
 
 
 def measure(connection: Connection) -> None:

@@ -23,6 +23,7 @@ from memory.library import delete, export
 from store.backup import back_up
 from store.database import Store, open_store
 from store.home import Home
+from store.migrations import HEAD, move
 from store.queries.audit import actor, entries, note
 from store.restore import restore
 from tests.support.asking import PARTY, WordToolbox, remember_party
@@ -102,6 +103,33 @@ def test_it_is_in_back_ups_and_both_logs_come_together(
             note(session, Deed.SIGNED_IN)
         restore(other, tmp_path / "all.homer", Quiet())
         assert sorted(done(other)) == [("deleted", VIDEO), ("restored", ""), ("signed in", "")]
+
+
+def test_a_back_up_of_before_there_was_a_log_leaves_the_lines_that_are_there(
+    store: Store, tmp_path: Path, make_database: Any
+) -> None:
+    with open_store(Home(tmp_path / "other"), make_database()) as other:
+        with other.begin() as session:
+            note(session, Deed.SIGNED_IN, "ann")
+        with store.begin() as session:
+            move(session.connection(), "0012")
+        back_up(store, tmp_path / "old.homer", Quiet())
+        with store.begin() as session:
+            move(session.connection(), HEAD)
+        restore(other, tmp_path / "old.homer", Quiet())
+        assert sorted(done(other)) == [("restored", ""), ("signed in", "ann")]
+        with pytest.raises(DBAPIError, match="neither changed nor deleted"), other.begin() as found:
+            found.execute(text("DELETE FROM audit"))
+
+
+def test_a_library_that_was_emptied_is_restored_from_its_own_back_up(
+    store: Store, tmp_path: Path
+) -> None:
+    with store.begin() as session:
+        note(session, Deed.SIGNED_IN, "ann")
+    back_up(store, tmp_path / "all.homer", Quiet())
+    restore(store, tmp_path / "all.homer", Quiet())
+    assert sorted(done(store)) == [("backed up", ""), ("restored", ""), ("signed in", "ann")]
 
 
 def test_it_is_by_whoever_is_signed_in_else_by_the_user_of_the_process(
