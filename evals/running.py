@@ -66,6 +66,11 @@ class Purse:
         with self._lock:
             self.spent_usd = max(self.spent_usd, usd)
 
+    def more(self, usd: float) -> None:
+        """So much has been spent beside what was known."""
+        with self._lock:
+            self.spent_usd += usd
+
     @property
     def empty(self) -> bool:
         """Whether nothing is left."""
@@ -97,6 +102,8 @@ class Evaluating:
         self._lock = threading.Lock()
         self.left_out: dict[str, str] = {}
         self._begun: set[str] = set()
+        self._costs: dict[tuple[str, str], float] = {}
+        """What of each question, by arm and id, is counted in the purse."""
 
     @cached_property
     def _videos(self) -> dict[str, EvalVideo]:
@@ -205,8 +212,10 @@ class Evaluating:
             return
         with self.desk.store.begin() as session:
             found = stored.one_result(session, self.name, slot)
+            cost = stored.cost_of_slot(session, self.name, slot)
         if not _is_open(found):
             return
+        self._costs.setdefault((slot.arm, slot.question), cost)
         self.desk.give_way()
         try:
             trajectory = self._answered(slot, found)
@@ -228,14 +237,19 @@ class Evaluating:
         stored.set_trajectory(session, self.name, slot, trajectory)
 
     def _put(self, slot: Slot, verdict: Verdict, trajectory: str | None = None) -> None:
-        """Put a verdict on record, and with it what is learned from."""
+        """Put a verdict on record, and with it what is learned from.
+
+        What is spent grows by the question's own: else each answer would go over the calls of all.
+        """
         with self.desk.store.begin() as session:
             stored.set_verdict(session, self.name, slot, verdict)
             if trajectory is not None and self.plan.learns(slot.part, slot.arm):
                 kind = type_of(question_of(slot))
                 judged = Judged(trajectory=trajectory, question_type=kind, right=verdict.right)
                 put_judgement(session, judged)
-        self._count_cost()
+            cost = stored.cost_of_slot(session, self.name, slot)
+        self._purse.more(cost - self._costs.get((slot.arm, slot.question), 0.0))
+        self._costs[slot.arm, slot.question] = cost
         self._listener.judged(slot, verdict, self._purse.spent_usd)
 
     def _asker(self, arm: str) -> Asker:
@@ -271,6 +285,7 @@ class Evaluating:
         """Note how the skill library is after a batch."""
         with self.desk.store.begin() as session:
             stored.add_batch(session, self.name, batch, _shelf(session))
+        self._count_cost()
 
     def left(self) -> int:
         """How many answers are left to be judged, of videos that are not left out."""

@@ -255,6 +255,13 @@ def cost_of(session: Session, run: str, videos: Collection[str] = ()) -> float:
     return float(session.scalar(select(func.sum(call.cost_usd)).where(counted)) or 0)
 
 
+def cost_of_slot(session: Session, run: str, slot: Slot) -> float:
+    """US dollars that a question of a run has cost so far: answering and judging it."""
+    call, row = ModelCallRow, EvalResultRow
+    mine = select(func.sum(call.cost_usd)).join(row, row.trajectory_id == call.trajectory_id)
+    return float(session.scalar(mine.where(*_of(run, slot))) or 0)
+
+
 def add_batch(session: Session, run: str, batch: int, learned: Mapping[str, Any]) -> None:
     """A batch was learned from."""
     values = {"run": run, "batch": batch, "learned": dict(learned)}

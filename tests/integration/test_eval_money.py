@@ -7,15 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy.orm import Session
 
 from domain.errors import ModelError
-from domain.evaluation import Protocol
+from domain.evaluation import Protocol, Verdict
 from evals.running import BEFORE, alone
 from evals.shelf import BROKEN_OFF, list_runs, run_report, run_rows
 from memory.captions import CaptionTrack
 from store.database import Store
 from store.queries.calls import NewCall, add_call
-from store.queries.evaluations import batches, begin_run, cost_of
+from store.queries.evaluations import batches, begin_run, cost_of, cost_of_slot, results
 from store.queries.videos import add_video
 from tests.support.evaluated import evaluated, run_settings
 from tests.support.evaluating import evaluate, houses
@@ -75,6 +76,44 @@ def test_and_what_watching_its_videos_and_writing_skills_has_cost_since(two: Sto
     called(two, 4.0, video_id=B, clip=1)
     called(two, 8.0, purpose="skill")
     assert cost(two) - before == 10.0
+
+
+def test_what_a_question_has_cost_is_its_answer_and_its_judges(two: Store) -> None:
+    ask(two, "t1", "why?", A)
+    evaluated(two, "t1", A)
+    with two.begin() as session:
+        slot = results(session, "run")[0].slot
+        before = cost_of_slot(session, "run", slot)
+    called(two, 1.0, trajectory_id="t1")
+    called(two, 2.0, trajectory_id="t1", purpose="judge")
+    called(two, 4.0, video_id=A, clip=1)
+    with two.begin() as session:
+        assert cost_of_slot(session, "run", slot) - before == 3.0
+
+
+def test_answers_are_counted_one_by_one_and_the_money_ends_where_it_would(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many answers there are, all calls are gone over as often."""
+    counted: list[float] = []
+    costs = iter([0.5] * 99)
+
+    def total(session: Session, run: str, videos: Any = ()) -> float:
+        counted.append(cost_of(session, run, videos))
+        return counted[-1]
+
+    def judged(_desk: Any, _question: Any, _video: str, trajectory: str) -> Verdict:
+        called(store, next(costs), trajectory_id=trajectory, purpose="judge")
+        return Verdict(right=True, judge="test")
+
+    monkeypatch.setattr("evals.running.Asker", SimulatedAsker)
+    monkeypatch.setattr("evals.running.judge", judged)
+    monkeypatch.setattr("evals.running.stored.cost_of", total)
+    data = world(tmp_path, videos=2)
+    ran = evaluate(store, data, protocol=Protocol.NONE, max_cost=1.75, workers=1)
+    assert ran.over
+    assert len(counted) == 3  # at the beginning, and after each video
+    assert cost(store) == 2.0
 
 
 def test_what_a_video_has_cost_counts_though_it_is_left_out(
