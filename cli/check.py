@@ -24,12 +24,14 @@ def check(video: OneVideo, as_of: AsOf = None, json: Json = False) -> None:
 
     Examples:  homer check talk   homer check talk --as-of 10:00 --json
     """
+    from flows.interrupted import settle_streams
     from memory.library import check_video
     from store.database import open_store
     from store.home import Home
 
     as_of_ms = parse_as_of(as_of)
     with open_store(Home.default()) as store:
+        settle_streams(store)
         checked = check_video(store, video, as_of_ms)
     say_json(checked.model_dump(mode="json")) if json else _show(checked)
     raise typer.Exit(FOUND if checked.findings else 0)

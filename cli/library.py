@@ -39,6 +39,7 @@ def show(video: OneVideo, as_of: AsOf = None, json: Json = False) -> None:
     Examples:  homer show talk   homer show talk --as-of 10:00 --json
     """
     from cli.portrait import show_portrait
+    from flows.watching import state_now, watched_now
     from memory.library import show_video
     from store.database import open_store
     from store.home import Home
@@ -46,6 +47,8 @@ def show(video: OneVideo, as_of: AsOf = None, json: Json = False) -> None:
     as_of_ms = parse_as_of(as_of)
     with open_store(Home.default()) as store:
         portrait = show_video(store, video, as_of_ms)
+        state = state_now(portrait.video.id, portrait.state, watched_now(store))
+    portrait = portrait.model_copy(update={"state": state})
     say_json(portrait.model_dump(mode="json")) if json else show_portrait(portrait)
 
 

@@ -24,6 +24,7 @@ from flows import at_hand
 from flows.at_hand import AtHand
 from flows.crew import Crew
 from flows.desk import Desk, open_desk
+from flows.interrupted import settle_streams
 from flows.liveness import claim_run, mark_gone, mark_killed
 from flows.owning import library_id, tag_of
 from flows.steps import BACK_OFF_S, Listener, Waitable, watch, worth_retrying
@@ -190,6 +191,7 @@ def run(work: Watching, listener: Listener, crew: Crew) -> Watched:
     library = library_id(work.desk.store)
     mark_killed(library, tag)
     mark_gone(library)
+    settle_streams(work.desk.store)
     with at_hand.within(AtHand(work, listener, crew)), tags(tag, tag_of(library)):
         # The server keeps what it is given: of a video that is deleted, no more than its id.
         return ingest(work.video.id, work.desk.profile.name)

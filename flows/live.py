@@ -12,6 +12,7 @@ from prefect import flow, tags
 from domain.settings import WorkSettings
 from flows.crew import Crew
 from flows.ingest import PrefectSteps, runner_of
+from flows.interrupted import settle_streams
 from flows.liveness import claim_run, mark_gone, mark_killed
 from flows.owning import library_id, tag_of
 from flows.steps import Listener
@@ -45,6 +46,7 @@ def run(work: Streaming, listener: Listener) -> bool:
     library = library_id(work.desk.store)
     mark_killed(library, tag)
     mark_gone(library)
+    settle_streams(work.desk.store)
     token = _at_hand.set((work, listener))
     try:
         with tags(tag, tag_of(library)):

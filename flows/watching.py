@@ -316,8 +316,12 @@ def watched_now(store: Store) -> frozenset[str]:
 
 def as_it_stands(entry: LibraryEntry, busy: Collection[str]) -> LibraryEntry:
     """A video that was begun and that nothing watches is paused, as after a kill; ``busy``: ids."""
-    left = entry.state == video_rows.WATCHING and entry.id not in busy
-    return entry.model_copy(update={"state": PAUSED}) if left else entry
+    return entry.model_copy(update={"state": state_now(entry.id, entry.state, busy)})
+
+
+def state_now(video: str, state: str, busy: Collection[str]) -> str:
+    """How a video stands whose row says ``state``; ``busy``: ids of those that are watched."""
+    return PAUSED if state == video_rows.WATCHING and video not in busy else state
 
 
 def is_locked(path: Path) -> bool:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from domain.errors import SetupError
+from flows.interrupted import settle_streams
 from flows.owning import library_id, pool_of
 from flows.reporting import reporting
 from flows.schedules.declared import declared
@@ -54,12 +55,15 @@ def start_schedules(home: Home, api: str) -> str:
     """Has schedules carried out: the address of the worker's health.
 
     What an earlier worker left behind is settled first: runs whose process is gone are marked as
-    crashed, and of the runs of each schedule that were missed only the last is made up for.
+    crashed, streams as ended, and of the runs of each schedule that were missed only the last is
+    made up for.
 
     Raises:
         SetupError: the worker does not come up, or ``homer.toml`` is wrong.
     """
-    library = _library(home)
+    with open_store(home) as store:
+        library = library_id(store)
+        settle_streams(store)
     with open_book(home, api) as book:
         from flows.liveness import mark_gone
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from domain.errors import InputError, NotFound
 from flows.desk import LOOKS_EVERY_S, Desk
 from flows.files import Outcome
+from flows.interrupted import settle_streams
 from flows.learning import learn_all
 from flows.retaining import retain as run_retention
 from flows.schedules.backups import back_up_into
@@ -129,6 +130,7 @@ def backup(desk: Desk, options: BackupOptions, now: datetime) -> Told:
 
 def check(desk: Desk) -> Told:
     """Check the event graph of every video; those with findings are told by their ids."""
+    settle_streams(desk.store)
     checked = list(_checked(desk))
     bad = [one for one in checked if one.findings]
     if not bad:

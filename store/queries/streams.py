@@ -12,6 +12,7 @@ from domain.media import Clip, ClipState
 from domain.streams import Gap, GapReason, Stream, StreamClip, Tally
 from domain.time import TimeSpan
 from store.queries.clips import ATTEMPTS
+from store.queries.videos import WATCHING
 from store.schema import ClipRow, StreamClipRow, StreamGapRow, StreamRow, VideoRow
 
 
@@ -25,6 +26,14 @@ def find_stream(session: Session, video_id: str) -> Stream | None:
     """Where a video is streamed from; None where it is a file."""
     row = session.get(StreamRow, video_id)
     return None if row is None else Stream(source=row.source, began_ms=row.began_ms)
+
+
+def streams_begun(session: Session) -> list[str]:
+    """The ids of the streams that are marked as being watched."""
+    row = VideoRow
+    streamed = select(StreamRow.video_id)
+    query = select(row.id).where(row.state == WATCHING, row.id.in_(streamed)).order_by(row.id)
+    return list(session.scalars(query))
 
 
 def take_up(session: Session, video_id: str) -> tuple[int, int]:
