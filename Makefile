@@ -12,12 +12,18 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-deps --retries 10
 export PYTHONNOUSERSITE := 1
 
+# What Homer is made of, compiled once: where the environment forbids Python to write bytecode, as
+# many images do, each of the hundreds of processes of a test run would compile it anew.
+OURS := domain models store perception memory skills nodes graphs flows evals cli ui benchmarks tests
+COMPILE := $(BIN)/python -m compileall -q $(OURS)
+
 .PHONY: help setup dev models demo test check chaos storm fuzz bench eval-local eval-egolife eval-perception lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 setup: .venv/.runtime ## create .venv from the lock file and fetch the models
+	@$(COMPILE)
 	@$(BIN)/homer models pull
 
 dev: .venv/.dev ## setup for working on Homer: the test and check tools as well
@@ -27,6 +33,7 @@ demo: setup ## watch the demo clips and ask two questions
 
 # A file's tests share servers and watched clips, so a file goes to one worker, long ones first.
 test: check models ## every check and every test
+	@$(COMPILE)
 	@nice $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 chaos: .venv/.dev ## every fault at every fault point, and a table of what became of it
@@ -51,6 +58,7 @@ fuzz: .venv/.dev ## mutated files and replies through every parser, and a table 
 	@nice $(BIN)/python -m tests.fuzz --cases $(or $(N),10000) --seed $(or $(SEED),1)
 
 bench: dev models ## speed, each thing beside a plain way of doing it
+	@$(COMPILE)
 	@$(BIN)/python -m benchmarks $(if $(OUT),--json $(OUT))
 
 # What they watch stays in HOMER_HOME, so a second run only asks. OUT=FILE keeps the answers.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.console import note, say_json
+from cli.importing import importing, ready_to_ask
 from cli.options import AsOf, Json, Profile, Videos, parse_as_of
 from cli.progress import Meter, meter
 
@@ -82,12 +83,13 @@ def _refuse(complaint: str, *given: object) -> None:
 
 def _resume(name: str, profile: str | None, json: bool) -> None:
     """Goes on with a question; one that is answered shows its answer again."""
-    from cli.answers import shown
-    from cli.live import teller
-    from flows.desk import open_desk_of
-    from graphs.ask import resume
+    with importing():
+        from cli.answers import shown
+        from cli.live import teller
+        from flows.desk import open_desk_of
+        from graphs.ask import resume
 
-    with open_desk_of(name, profile) as (desk, row):
+    with open_desk_of(name, profile) as (desk, row), ready_to_ask(desk.toolbox):
         if row.answer is not None and row.state == "done":
             note("this question is answered already")
         with shown(desk, row.question, json) as show:
@@ -104,15 +106,16 @@ def _ask_one(
     profile: str | None,
     json: bool,
 ) -> None:
-    from cli.answers import shown
-    from cli.live import teller
-    from flows.desk import open_desk
-    from graphs.ask import ask
+    with importing():
+        from cli.answers import shown
+        from cli.live import teller
+        from flows.desk import open_desk
+        from graphs.ask import ask
 
     as_of_ms = parse_as_of(as_of)
     with open_desk(profile) as desk:
         question = _question(desk, text, videos, options, as_of_ms)
-        with shown(desk, question, json) as show:
+        with ready_to_ask(desk.toolbox), shown(desk, question, json) as show:
             with teller(silent=json) as tell:
                 asked = ask(desk.store, desk.toolbox, question, tell)
             show(asked)
@@ -152,7 +155,7 @@ def _ask_batch(batch: Path, out: Path | None, concurrency: int, profile: str | N
     done = (answered(out) if out else set()) & {question.id for question in questions}
     if done:
         note(f"{out}: {len(done)} of {len(questions)} are answered already")
-    with open_desk(profile) as desk, meter() as bar:
+    with open_desk(profile) as desk, ready_to_ask(desk.toolbox), meter() as bar:
         bar.start(batch.stem, len(questions), len(done))
         results = run_batch(desk.store, desk.toolbox, questions, done, concurrency)
         return _follow(write_batch(out, results) if out else _printed(results), bar)

@@ -12,10 +12,10 @@ from cli.console import clean, note, say, say_json, say_table
 from cli.ingest import STOPPED, Reporter
 from cli.options import Json, Profile
 from cli.progress import Meter, meter
-from domain.evaluation import Protocol, Verdict
-from domain.settings import Stage
+from domain.choices import Protocol, Stage
 
 if TYPE_CHECKING:
+    from domain.evaluation import Verdict
     from evals.layout import Table
     from evals.plan import Plan
     from evals.run import Ran

@@ -14,7 +14,7 @@ from cli.options import AsOf, Json, OneVideo, Profile, parse_as_of, parse_span
 def videos(json: Json = False) -> None:
     """List the videos in the library; one that nothing watches any more is paused."""
     from domain.time import clock
-    from flows.watching import as_it_stands, watched_now
+    from flows.who_watches import as_it_stands, watched_now
     from memory.library import list_library
     from store.database import open_store
     from store.home import Home
@@ -39,7 +39,7 @@ def show(video: OneVideo, as_of: AsOf = None, json: Json = False) -> None:
     Examples:  homer show talk   homer show talk --as-of 10:00 --json
     """
     from cli.portrait import show_portrait
-    from flows.watching import state_now, watched_now
+    from flows.who_watches import state_now, watched_now
     from memory.library import show_video
     from store.database import open_store
     from store.home import Home

@@ -35,6 +35,7 @@ from cli import (
 )
 from cli.edge import STOPPED, Edge
 from flows.ends import END, tell_end
+from graphs.lazy_packages import put_off
 
 GUIDE = """Ask a long video a question and trust the answer.
 
@@ -122,6 +123,7 @@ for module in (
 def main() -> None:
     """The console script. After Ctrl-C nothing is waited for: what is done is stored."""
     job = os.environ.pop(END, "")
+    put_off()
     try:
         app(prog_name="homer")
     except SystemExit as end:

@@ -7,19 +7,8 @@ from enum import StrEnum
 from pydantic import Field, NonNegativeInt, PositiveInt
 
 from domain.base import Frozen
-from domain.settings import AskSettings, Stage
-
-
-class Protocol(StrEnum):
-    """How a run learns.
-
-    ``split``: from the questions of some videos, tested on those of others. ``online``: the
-    paper's, from each batch before the next, so that what is learned from is also what is tested.
-    """
-
-    SPLIT = "split"
-    ONLINE = "online"
-    NONE = "none"
+from domain.choices import Protocol, Stage
+from domain.settings import AskSettings
 
 
 class Part(StrEnum):

@@ -5,13 +5,12 @@ Section numbers are those of the HOMER paper; each default is asserted in tests.
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Literal, Self
 
 from pydantic import Field, PositiveInt, model_validator
 
-from domain.asking import Mode
 from domain.base import Frozen
+from domain.choices import Stage
 from domain.retention import RetainSettings
 from domain.streams import StreamSettings
 
@@ -87,21 +86,6 @@ class MemorySettings(Frozen, allow_inf_nan=False):
         if self.patch_every > self.segment_clips:
             raise ValueError("patch_every is more than segment_clips: no segment could cover it")
         return self
-
-
-class Stage(StrEnum):
-    """How much of the memory is searched: the steps of the paper's ablation."""
-
-    ENTITY = "entity graph"
-    EVENTS = "event nodes"
-    EDGES = "edges"
-    WHOLE = "perceptual buffer"
-
-    @property
-    def modes(self) -> tuple[Mode, ...]:
-        """The modes of searching that there are with it."""
-        known = (Mode.VIDEO, Mode.EVENT, Mode.NEIGHBOR, Mode.KEYFRAME)
-        return tuple(mode for mode in Mode if mode in known[: tuple(Stage).index(self) + 1])
 
 
 class AskSettings(Frozen):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from domain.choices import Stage
 from domain.evaluation import Fault
-from domain.settings import Stage
 from evals.paired import Comparison
 from evals.tables import ALL, Effect, Figure, QuestionRow, RunReport, Score
 

@@ -11,7 +11,8 @@ from pathlib import Path
 from prefect import flow
 from prefect.client.schemas.objects import State
 
-from domain.evaluation import Protocol, Verdict
+from domain.choices import Protocol
+from domain.evaluation import Verdict
 from evals.datasets import read
 from evals.layout import headline
 from evals.plan import checked_name, plan, run_name

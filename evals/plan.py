@@ -7,9 +7,10 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from domain.choices import Protocol, Stage
 from domain.errors import InputError
-from domain.evaluation import WITH, WITHOUT, Part, Protocol, RunSettings
-from domain.settings import AskSettings, Stage
+from domain.evaluation import WITH, WITHOUT, Part, RunSettings
+from domain.settings import AskSettings
 from domain.texts import storable
 from evals.dataset import Dataset, EvalQuestion, EvalVideo
 from evals.judges.words import judge_model

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from domain.evaluation import WITH, WITHOUT, Fault, Part, Protocol, RunSettings
-from domain.settings import Stage
+from domain.choices import Protocol, Stage
+from domain.evaluation import WITH, WITHOUT, Fault, Part, RunSettings
 from evals.dataset import EvalQuestion
 from evals.paired import effect
 from evals.tables import (

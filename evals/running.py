@@ -25,7 +25,7 @@ from flows.desk import Desk
 from flows.files import watch_files
 from flows.learning import type_of
 from flows.steps import Listener
-from flows.watching import is_locked
+from flows.who_watches import is_locked
 from graphs.asker import DONE, Asker
 from memory.captions import read_captions
 from memory.imports import import_track

@@ -8,8 +8,8 @@ from datetime import datetime
 from pydantic import NonNegativeInt
 
 from domain.base import Frozen
-from domain.evaluation import WITH, Fault, Part, Protocol, RunSettings
-from domain.settings import Stage
+from domain.choices import Protocol, Stage
+from domain.evaluation import WITH, Fault, Part, RunSettings
 from evals.sampling import interval, mean
 
 ALL = "all"

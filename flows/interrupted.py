@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from domain.errors import Busy
-from flows.watching import alone, watched_now
+from flows.who_watches import alone, watched_now
 from store.claims import claim_video
 from store.database import Store
 from store.queries.streams import streams_begun

@@ -18,7 +18,7 @@ from domain.errors import BlobGone, NotFound
 from domain.retention import Tier
 from flows.deleting import delete_video, leaving
 from flows.desk import Desk
-from flows.watching import watched_now
+from flows.who_watches import watched_now
 from perception.jpeg import shrunk
 from store.database import Store
 from store.queries import retaining as stored

@@ -20,7 +20,8 @@ from domain.errors import ModelError
 from domain.media import Video
 from domain.streams import LEVELS, Stream, StreamClip
 from flows.desk import Desk
-from flows.watching import ClipLeft, Watching, alone, claimed, models_used
+from flows.watching import ClipLeft, Watching, models_used
+from flows.who_watches import alone, claimed
 from memory.subtitles import Accompaniment
 from perception.buffer import Buffer
 from perception.capture import Captured

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from domain.asking import Answer, Question
@@ -33,6 +34,13 @@ class StoppedEarly(KeyboardInterrupt):
             "stopped; to search on from there:  homer ask --resume " + asked.trajectory_id
         )
         self.asked = asked
+
+
+def import_machine() -> None:
+    """Import all that a question takes, which is imported when it is first used otherwise."""
+    import_module("langgraph.graph")
+    for own in ("graphs.asker", "graphs.desks", "graphs.saver", "memory.retrieval.retrievers"):
+        import_module(own)
 
 
 def ask(

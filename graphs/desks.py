@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from domain.settings import AskSettings, Stage
+from domain.choices import Stage
+from domain.settings import AskSettings
 from domain.view import MemoryView
 from memory.corrected import people_in
 from memory.retrieval.cite import cite

@@ -7,7 +7,7 @@ import streamlit as st
 from domain.errors import HomerError
 from flows.jobs import Jobs
 from flows.retrying import to_retry
-from flows.watching import is_watched
+from flows.who_watches import is_watched
 from memory.shelf import failures
 from store.database import Store
 from store.queries.clips import StoredClip

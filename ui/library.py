@@ -10,7 +10,7 @@ import streamlit as st
 from domain.errors import HomerError
 from flows.deleting import delete_video, leaving
 from flows.jobs import Job, Jobs
-from flows.watching import is_watched
+from flows.who_watches import is_watched
 from memory.shelf import Shelved, page_of_videos
 from ui import address
 from ui.desk import PageDesk, page_desk

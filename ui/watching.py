@@ -13,7 +13,7 @@ from flows.deleting import drop_unwatched
 from flows.ends import Stage
 from flows.jobs import Job, Jobs
 from flows.uploads import keep_upload
-from flows.watching import watched_now
+from flows.who_watches import watched_now
 from memory.shelf import Shelved, being_watched, pace, seconds_left
 from models.profile import profile_names
 from store.database import Store

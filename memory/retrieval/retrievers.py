@@ -11,9 +11,10 @@ from sqlalchemy.orm import Session
 
 from domain import observed
 from domain.asking import Evidence, Mode, Question
+from domain.choices import Stage
 from domain.events import Edge, Segment
 from domain.ranking import Extract, Ranking
-from domain.settings import Settings, Stage
+from domain.settings import Settings
 from domain.texts import storable
 from domain.view import MemoryView, Scope
 from memory.retrieval.cache import IndexCache

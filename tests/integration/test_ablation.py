@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from domain.asking import Mode, Question
-from domain.settings import AskSettings, Stage
+from domain.choices import Stage
+from domain.settings import AskSettings
 from domain.trajectory import Event, Prompted, QuestionAsked, Retrieved, SkillsRouted
 from graphs.asker import Asker
 from store.database import Store

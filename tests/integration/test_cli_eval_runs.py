@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from cli.main import app
-from domain.settings import Stage
+from domain.choices import Stage
 from evals import shelf
 from evals.dataset import Dataset
 from flows.server import PrefectServer

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from sqlalchemy.orm import Session
 
+from domain.choices import Protocol
 from domain.errors import ModelError
-from domain.evaluation import Protocol, Verdict
+from domain.evaluation import Verdict
 from evals.running import BEFORE, alone
 from evals.shelf import BROKEN_OFF, list_runs, run_report, run_rows
 from memory.captions import CaptionTrack

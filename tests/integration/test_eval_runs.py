@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from domain.choices import Protocol, Stage
 from domain.errors import InputError
-from domain.evaluation import WITH, WITHOUT, Fault, Part, Protocol
-from domain.settings import Stage
+from domain.evaluation import WITH, WITHOUT, Fault, Part
 from domain.time import TimeSpan
 from domain.trajectory import QuestionAsked
 from evals.running import Evaluating, alone

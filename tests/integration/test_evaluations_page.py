@@ -8,7 +8,8 @@ import pytest
 from sqlalchemy import delete
 from streamlit.testing.v1 import AppTest
 
-from domain.evaluation import WITH, WITHOUT, Protocol, Verdict
+from domain.choices import Protocol
+from domain.evaluation import WITH, WITHOUT, Verdict
 from evals.running import alone
 from evals.shelf import find_run, page_of_runs
 from store.database import Store

@@ -11,7 +11,7 @@ from cli.main import app
 from domain.media import Video
 from domain.streams import Stream
 from flows.interrupted import settle_streams
-from flows.watching import alone
+from flows.who_watches import alone
 from store.claims import claim_video
 from store.database import Store
 from store.queries.streams import add_stream

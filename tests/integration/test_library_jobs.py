@@ -16,7 +16,7 @@ from domain.media import ClipState, Video
 from flows.ends import Stage
 from flows.jobs import Job, Jobs
 from flows.uploads import keep_upload
-from flows.watching import alone
+from flows.who_watches import alone
 from memory.library import list_library
 from store.database import Store
 from store.queries.clips import mark_clip

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from domain.evaluation import WITH, WITHOUT, Part, Protocol
+from domain.choices import Protocol
+from domain.evaluation import WITH, WITHOUT, Part
 from domain.skills import Signal
 from evals.shelf import run_report, run_rows
 from evals.tables import QuestionRow, RunReport

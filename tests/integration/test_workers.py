@@ -17,7 +17,8 @@ from typer.testing import CliRunner
 from cli.main import app
 from domain.settings import Pool, WorkSettings
 from flows.desk import Desk
-from flows.watching import is_watched, open_video, watched_now
+from flows.watching import open_video
+from flows.who_watches import is_watched, watched_now
 from store.claims import claim_video
 from store.database import open_store
 from store.home import Home

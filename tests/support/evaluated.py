@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from domain.evaluation import Part, Protocol, RunSettings, Verdict
+from domain.choices import Protocol
+from domain.evaluation import Part, RunSettings, Verdict
 from store.database import Store
 from store.queries.evaluations import Slot, begin_run, plan_slots, set_trajectory, set_verdict
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from domain.evaluation import WITH, WITHOUT, Fault, Part, Protocol, Verdict
+from domain.choices import Protocol
+from domain.evaluation import WITH, WITHOUT, Fault, Part, Verdict
 from store.database import Store
 from store.queries.evaluations import (
     DONE,

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from domain.choices import Protocol, Stage
 from domain.errors import InputError
-from domain.evaluation import WITH, WITHOUT, Part, Protocol
-from domain.settings import AskSettings, Stage
+from domain.evaluation import WITH, WITHOUT, Part
+from domain.settings import AskSettings
 from evals.dataset import Dataset, EvalQuestion, EvalVideo
 from evals.judges.words import judge_model
 from evals.plan import checked_name, learning_videos, plan, run_name, settings_of

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.evaluation import WITH, WITHOUT, Fault, Part, Protocol, RunSettings
-from domain.settings import Stage
+from domain.choices import Protocol, Stage
+from domain.evaluation import WITH, WITHOUT, Fault, Part, RunSettings
 from evals.export import as_csv, as_page
 from evals.layout import headline, percent, points, tables
 from evals.paired import changes, effect, mcnemar

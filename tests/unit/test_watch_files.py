@@ -18,7 +18,8 @@ from flows import files, reporting
 from flows.crew import Crew
 from flows.files import Outcome, watch_files
 from flows.steps import PlainSteps
-from flows.watching import Watched, as_it_stands
+from flows.watching import Watched
+from flows.who_watches import as_it_stands
 from memory.library import LibraryEntry
 
 VIDEO = Video(id="0" * 16, title="t", path=None, duration_ms=1)

@@ -1,0 +1,47 @@
+"""How a command gets ready: it imports without looking for garbage, and loads models meanwhile."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from models.ahead import Name
+    from models.toolbox import Toolbox
+
+
+@contextmanager
+def importing() -> Iterator[None]:
+    """In here is nothing but imports.
+
+    They make hundreds of thousands of objects that all stay, and Python would look through them
+    again and again for circles to free: a tenth of the time and more.
+    """
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
+
+
+@contextmanager
+def ready_to_ask(toolbox: Toolbox) -> Iterator[None]:
+    """In here a question can be asked at once: the machine is imported, its models are on the way.
+
+    Without a language model, answers are ranked by a second model, which is needed last.
+    """
+    from models.ahead import loading
+
+    ranked: tuple[Name, ...] = ("reranker",) if toolbox.profile.reasoner == "local" else ()
+    with importing():
+        ahead = loading(toolbox, ("text", *ranked))
+    with ahead:
+        with importing():
+            from graphs.ask import import_machine
+
+            import_machine()
+        yield

@@ -1,0 +1,38 @@
+"""What commands offer as choices: enums alone, so that ``homer --help`` builds no model."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from domain.asking import Mode
+
+
+class Stage(StrEnum):
+    """How much of the memory is searched: the steps of the paper's ablation."""
+
+    ENTITY = "entity graph"
+    EVENTS = "event nodes"
+    EDGES = "edges"
+    WHOLE = "perceptual buffer"
+
+    @property
+    def modes(self) -> tuple[Mode, ...]:
+        """The modes of searching that there are with it."""
+        from domain.asking import Mode
+
+        known = (Mode.VIDEO, Mode.EVENT, Mode.NEIGHBOR, Mode.KEYFRAME)
+        return tuple(mode for mode in Mode if mode in known[: tuple(Stage).index(self) + 1])
+
+
+class Protocol(StrEnum):
+    """How a run learns.
+
+    ``split``: from the questions of some videos, tested on those of others. ``online``: the
+    paper's, from each batch before the next, so that what is learned from is also what is tested.
+    """
+
+    SPLIT = "split"
+    ONLINE = "online"
+    NONE = "none"

@@ -1,0 +1,82 @@
+"""Packages of which one module is wanted: the rest of them is imported when somebody turns to it.
+
+LangGraph wants one protocol of its server's SDK, and LangChain's tracers one type of the REST API
+of LangSmith. Python runs a package's ``__init__`` before any of its modules, and these two import
+several hundred, with a pydantic model for every answer a server may give: a third of the time
+until ``homer ask`` begins. Put off, they are imported as ever at the first name that is asked of
+the package itself, as when traces are sent to LangSmith.
+
+``importlib.util.LazyLoader`` does this for modules. A package it would import at once, since the
+import of a module in it asks the package for its path.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from types import ModuleType
+from typing import Any
+
+PACKAGES = frozenset({"langgraph_sdk", "langsmith.types"})
+
+_reading = threading.RLock()
+
+
+def put_off() -> None:
+    """From here on ``PACKAGES`` are imported as late as can be; those that are already stay.
+
+    One that is not there any more, or is no package of source files, is left to Python.
+    """
+    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _Finder())
+
+
+class _Finder:
+    """Finds ``PACKAGES`` where Python would, and nothing else."""
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if name not in PACKAGES:
+            return None
+        spec = PathFinder.find_spec(name, path, target)
+        if spec is not None and type(spec.loader) is SourceFileLoader:
+            spec.loader = _Later(spec.loader.name, spec.loader.path)
+        return spec
+
+
+class _Later(SourceFileLoader):
+    """Leaves a package empty until something in it is wanted."""
+
+    wanted = False
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Run ``__init__``, where it is wanted."""
+        if self.wanted or not self.is_package(module.__name__):
+            super().exec_module(module)
+        else:
+            module.__class__ = _Unread
+
+
+class _Unread(ModuleType):
+    """A package whose ``__init__`` runs when a name is wanted that no import has set."""
+
+    def __getattr__(self, name: str) -> Any:
+        with _reading:
+            loader = self.__loader__
+            # It may ask for names of the package itself: those it has not set yet are missing.
+            if isinstance(loader, _Later) and not loader.wanted:
+                _read(self, loader)
+        return ModuleType.__getattribute__(self, name)
+
+
+def _read(package: ModuleType, loader: _Later) -> None:
+    loader.wanted = True
+    try:
+        loader.exec_module(package)
+    except BaseException:
+        loader.wanted = False
+        raise
+    package.__class__ = ModuleType
