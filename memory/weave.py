@@ -175,12 +175,12 @@ class _Place:
         new = [number for number in change.nodes if number not in self.ids]
         changed = [self.ids[number] for number in change.nodes if number in self.ids]
         self.ids |= stored.add_segments(self.session, self.video_id, new)
-        stored.close_revisions(self.session, changed, self.at_clip)
-        for loser, winner in change.absorbed.items():
-            if loser in self.graph.nodes:
-                stored.close_revisions(
-                    self.session, [self.ids[loser]], self.at_clip, self.ids[winner]
-                )
+        absorbed = {
+            self.ids[loser]: self.ids[winner]
+            for loser, winner in change.absorbed.items()
+            if loser in self.graph.nodes
+        }
+        stored.close_revisions(self.session, changed, self.at_clip, absorbed)
         self._open(list(change.nodes.values()), toolbox)
         closed = [self.edge_ids[ends] for ends in sorted(change.closed)]
         stored.close_edges(self.session, closed, self.at_clip)

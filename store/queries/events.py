@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from types import MappingProxyType
 from typing import Any
 
 from sqlalchemy import (
     ARRAY,
     BigInteger,
+    ColumnElement,
     Select,
     Text,
     Update,
     any_,
+    bindparam,
     cast,
+    column,
     delete,
     func,
     insert,
@@ -30,6 +35,8 @@ from domain.time import TimeSpan
 from store.arrays import among
 from store.queries.holding import holds
 from store.schema import ClipRow, EdgeRow, PatchRow, SegmentRevisionRow, SegmentRow
+
+EMPTY: Mapping[int, int] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -160,31 +167,41 @@ def open_segments_near(
     Each of the three is looked up in its own index before anything is joined: left to itself, a
     planner that knows nothing of fresh tables yet walks over all segments of the video.
     """
-    picks = _near(labels, clips, ids)
-    if not picks:
+    wanted = {
+        "labels": sorted(set(labels)),
+        "clips": sorted(set(clips)),
+        "ids": sorted(set(ids)),
+    }
+    given = {name: values for name, values in wanted.items() if values}
+    if not given:
         return []
-    near = aliased(SegmentRevisionRow, union_all(*picks).cte().prefix_with("MATERIALIZED"))
-    mine = (SegmentRow.id == near.segment_id, SegmentRow.video_id == video_id)
-    number = select(SegmentRow.number).where(*mine).scalar_subquery()
-    # Other videos have the same clips and labels: none of their rows leaves the database.
-    held = select(number, near).where(near.to_clip.is_(None), number.is_not(None))
-    once: dict[int, SegmentRevisionRow] = dict(session.execute(held).all())
+    found = session.execute(_near(tuple(given)), {"video": video_id, **given})
+    once: dict[int, SegmentRevisionRow] = dict(found.all())
     return [_segment(segment, row) for segment, row in sorted(once.items())]
 
 
-def _near(
-    labels: Collection[str], clips: Collection[int], ids: Collection[int]
-) -> list[Select[SegmentRevisionRow]]:
+@cache
+def _near(given: tuple[str, ...]) -> Select[int, SegmentRevisionRow]:
+    """The query for what is given. Building it takes longer than running it, so it is kept."""
+    ways = _ways_near()
+    picks = union_all(*(select(SegmentRevisionRow).where(ways[name]) for name in given))
+    near = aliased(SegmentRevisionRow, picks.cte().prefix_with("MATERIALIZED"))
+    mine = (SegmentRow.id == near.segment_id, SegmentRow.video_id == bindparam("video"))
+    number = select(SegmentRow.number).where(*mine).scalar_subquery()
+    # Other videos have the same clips and labels: none of their rows leaves the database.
+    return select(number, near).where(near.to_clip.is_(None), number.is_not(None))
+
+
+def _ways_near() -> dict[str, ColumnElement[bool]]:
     row, open_now = SegmentRevisionRow, SegmentRevisionRow.to_clip.is_(None)
-    named = row.label == any_(cast(sorted(set(labels)), ARRAY(Text)))
-    holding = row.clips.bool_op("&&")(cast(sorted(set(clips)), ARRAY(BigInteger)))
-    # No open_now with the ids: an index of open rows would be taken for the shorter way.
-    ways = (
-        (labels, named & open_now),
-        (clips, holding & open_now),
-        (ids, among(row.segment_id, ids)),
-    )
-    return [select(row).where(way) for given, way in ways if given]
+    labels = bindparam("labels", type_=ARRAY(Text))
+    clips, ids = (bindparam(name, type_=ARRAY(BigInteger)) for name in ("clips", "ids"))
+    return {
+        "labels": (row.label == any_(cast(labels, ARRAY(Text)))) & open_now,
+        "clips": row.clips.bool_op("&&")(cast(clips, ARRAY(BigInteger))) & open_now,
+        # No open_now here: an index of open rows would be taken for the shorter way.
+        "ids": row.segment_id == any_(cast(ids, ARRAY(BigInteger))),
+    }
 
 
 def closest_segments(
@@ -254,14 +271,26 @@ def add_revisions(session: Session, rows: Sequence[dict[str, Any]]) -> None:
 
 
 def close_revisions(
-    session: Session, segment_ids: Sequence[int], clip: int, absorbed_into: int | None = None
+    session: Session, segment_ids: Sequence[int], clip: int, absorbed: Mapping[int, int] = EMPTY
 ) -> None:
-    """Close the open revision of each segment: after ``clip`` it reads so no more."""
-    if segment_ids:
-        mine = among(SegmentRevisionRow.segment_id, segment_ids)
-        values = {"to_clip": clip, "absorbed_into": absorbed_into}
-        open_now = SegmentRevisionRow.to_clip.is_(None)
-        _change(session, update(SegmentRevisionRow).where(mine, open_now).values(values))
+    """Close the open revision of each segment: after ``clip`` it reads so no more.
+
+    ``absorbed``: which segment took another in, by the ids of those that were.
+    """
+    closed = [*segment_ids, *absorbed]
+    if closed:
+        row = SegmentRevisionRow
+        mine = (among(row.segment_id, closed), row.to_clip.is_(None))
+        values = {"to_clip": clip, "absorbed_into": _other(row.segment_id, absorbed)}
+        _change(session, update(row).where(*mine).values(values))
+
+
+def _other(one: Any, pairs: Mapping[int, int]) -> Any:
+    """What ``one`` is paired with, or NULL; one text for any number of pairs."""
+    both = (cast(list(side), ARRAY(BigInteger)) for side in (pairs.keys(), pairs.values()))
+    names = (column("one", BigInteger), column("other", BigInteger))
+    table = func.unnest(*both).table_valued(*names).render_derived()
+    return select(table.c.other).where(table.c.one == one).scalar_subquery()
 
 
 def add_edges(session: Session, video_id: str, clip: int, rows: Sequence[dict[str, Any]]) -> None:
