@@ -32,16 +32,14 @@ def importing() -> Iterator[None]:
 def ready_to_ask(toolbox: Toolbox) -> Iterator[None]:
     """In here a question can be asked at once: the machine is imported, its models are on the way.
 
-    Without a language model, answers are ranked by a second model, which is needed last.
+    They begin after the imports, which would wait for processors that others use too: the question
+    is put on record and planned meanwhile. Without a language model a second model is needed last.
     """
-    from models.ahead import loading
-
-    ranked: tuple[Name, ...] = ("reranker",) if toolbox.profile.reasoner == "local" else ()
     with importing():
-        ahead = loading(toolbox, ("text", *ranked))
-    with ahead:
-        with importing():
-            from graphs.ask import import_machine
+        from graphs.ask import import_machine
+        from models.ahead import loading
 
-            import_machine()
+        import_machine()
+    ranked: tuple[Name, ...] = ("reranker",) if toolbox.profile.reasoner == "local" else ()
+    with loading(toolbox, ("text", *ranked)):
         yield

@@ -9,12 +9,13 @@ import secrets
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
-
-from fsspec import AbstractFileSystem  # type: ignore[import-untyped]
-from fsspec.core import url_to_fs  # type: ignore[import-untyped]
+from typing import TYPE_CHECKING
 
 from domain import faults
 from domain.errors import BlobGone, DatabaseError
+
+if TYPE_CHECKING:
+    from fsspec import AbstractFileSystem  # type: ignore[import-untyped]
 
 _TEMPORARY = ".part-"
 
@@ -27,6 +28,9 @@ class BlobStore:
     """
 
     def __init__(self, url: str) -> None:
+        # Most commands open the store and no blob.
+        from fsspec.core import url_to_fs  # type: ignore[import-untyped]
+
         self._fs: AbstractFileSystem
         self._fs, self._root = url_to_fs(url)
 
