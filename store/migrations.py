@@ -9,19 +9,22 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sqlalchemy import URL, Connection, Engine, create_engine, inspect, text
+import psycopg
+from sqlalchemy import URL, Connection, create_engine, inspect, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
 from domain.errors import DatabaseError, InputError
 from store.failures import explain
-from store.urls import parse_url, shown
+from store.urls import libpq_url, parse_url, shown
 
 if TYPE_CHECKING:
     from alembic.config import Config
 
 HEAD = "0013"
 COMMAND = "homer db upgrade"
+PATIENCE_S = 10
+
 _LOCK = 0x484F4D4552
 
 
@@ -34,10 +37,10 @@ def migrate(url: str) -> bool:
         DatabaseError: unreachable, newer than this Homer, or not ours to change.
     """
     found = parse_url(url)
-    engine = _engine(found)
+    if _found(found) == HEAD:
+        return False
+    engine = create_engine(found, poolclass=NullPool, connect_args={"connect_timeout": PATIENCE_S})
     try:
-        if _revision(engine) == HEAD:
-            return False
         with engine.begin() as connection:
             connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
             return _upgrade(connection, found)
@@ -74,23 +77,16 @@ def script_folder() -> Path:
     return packaged if packaged.exists() else Path(__file__).parents[1] / "alembic"
 
 
-def _engine(url: URL) -> Engine:
-    return create_engine(url, poolclass=NullPool, connect_args={"connect_timeout": 10})
-
-
 def _found(url: URL) -> str | None:
-    engine = _engine(url)
+    """Asked by every command, so without an engine, which asks the server for more than this."""
     try:
-        return _revision(engine)
-    except DBAPIError as exc:
+        with psycopg.connect(libpq_url(url), connect_timeout=PATIENCE_S) as connection:
+            if connection.execute("SELECT to_regclass('alembic_version')").fetchone() == (None,):
+                return None
+            row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
+    except psycopg.Error as exc:
         raise DatabaseError(explain(exc, shown(url))) from exc
-    finally:
-        engine.dispose()
-
-
-def _revision(engine: Engine) -> str | None:
-    with engine.connect() as connection:
-        return revision_of(connection)
+    return str(row[0]) if row else None
 
 
 def revision_of(connection: Connection) -> str | None:
