@@ -14,7 +14,7 @@ export PYTHONNOUSERSITE := 1
 
 # What Homer is made of, compiled once: where the environment forbids Python to write bytecode, as
 # many images do, each of the hundreds of processes of a test run would compile it anew.
-OURS := domain models store perception memory skills nodes graphs flows evals cli ui benchmarks tests
+OURS := domain models store perception memory skills nodes graphs flows evals cli ui api benchmarks tests
 COMPILE := $(BIN)/python -m compileall -q $(OURS)
 
 .PHONY: help setup dev models demo test check chaos storm fuzz bench eval-local eval-egolife eval-perception lock clean

@@ -14,7 +14,7 @@ from domain.errors import Busy, NotFound
 from domain.media import Video
 from domain.people import in_words
 from flows.deleting import delete_video
-from flows.watching import PAUSED, watched_now
+from flows.who_watches import PAUSED, watched_now
 from memory.film import Link, cast_of, graph_of, reel
 from memory.library import ShownClip, resolve
 from memory.shelf import Shelved, holdings, page_of_videos

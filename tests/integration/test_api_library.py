@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 from api.answers import image_at
 from domain.asking import Citation
 from domain.time import TimeSpan
-from flows import watching
+from flows import who_watches
 from store.database import Store, open_store
 from store.home import Home
 from store.queries.audit import entries
@@ -230,7 +230,7 @@ def test_deleting_leaves_nothing_but_a_line_in_the_audit_log(store: Store) -> No
 def test_what_is_being_watched_is_not_deleted(store: Store) -> None:
     remember_party(store)
     with client_of(WordDesk(store, "local")) as client:
-        with watching.alone(store.home, PARTY, "party"):
+        with who_watches.alone(store.home, PARTY, "party"):
             assert client.get("/videos").json()["videos"][0]["state"] == "watching"
             problem(client.delete(f"/videos/{PARTY}"), 409, "busy")
         assert client.delete(f"/videos/{PARTY}").status_code == 200

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 PACKAGES = [
-    *("alembic", "av", "cv2", "faster_whisper", "insightface", "langchain_core", "langgraph"),
-    *("llama_index", "numpy", "onnxruntime", "prefect", "psycopg", "pydantic", "rapidocr"),
-    *("rich", "scipy", "sqlalchemy", "streamlit"),
+    *("alembic", "av", "cv2", "fastapi", "faster_whisper", "insightface", "langchain_core"),
+    *("langgraph", "llama_index", "numpy", "onnxruntime", "prefect", "psycopg", "pydantic"),
+    *("rapidocr", "rich", "scipy", "sqlalchemy", "streamlit"),
 ]
 
 TYPER = {"pydantic"}
