@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from domain.events import Segment
+from domain.events import Edge, Segment
 from domain.time import TimeSpan
 from memory.retrieval.index import STILL, Floats, Ints
 from memory.retrieval.lexical import rarity
@@ -100,7 +100,8 @@ class EventsInView:
 
     ``vectors`` is (S, D), ``holders`` the segments (ascending) that have each search term.
     ``clips`` (K,) are the clips in view of those segments that have any, one after the other;
-    ``owners`` are these segments and ``starts`` where the clips of each begin.
+    ``owners`` are these segments and ``starts`` where the clips of each begin. ``edges`` are those
+    looked up so far, by segment.
     """
 
     index: EventIndex
@@ -112,6 +113,7 @@ class EventsInView:
     clips: Ints
     owners: Ints
     starts: Ints
+    edges: dict[int, Sequence[Edge]] = field(default_factory=dict)
 
     @property
     def video(self) -> str:

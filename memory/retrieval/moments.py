@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from memory.retrieval.index import Floats, Ints
+from memory.retrieval.index import Ints
 from memory.retrieval.panorama import Panorama
 from memory.retrieval.ranking import Asked, Field, Scores
 from memory.retrieval.reread import NEAREST, WORST, bonus
@@ -48,16 +47,11 @@ def line_scores(view: Panorama, asked: Asked, field: Field, lines: Ints) -> Scor
     cells = view.cell_of_line[lines]
     count = len(asked.options)
     wide = field.options[:, cells] if count else field.question[None, cells]
-    own = _standing(field.lines[:1], lines)
+    own = field.standing(slice(0, 1), lines)
     if len(field.lines) > 1:
-        statements = _standing(field.lines[1 : 1 + count], lines)
-        own = own + statements + _standing(field.lines[1 + count :], lines)
+        statements = field.standing(slice(1, 1 + count), lines)
+        own = own + statements + field.standing(slice(1 + count, None), lines)
     return np.asarray(wide + LINE * own, dtype=np.float64)
-
-
-def _standing(cosines: Floats, lines: Ints) -> NDArray[np.floating]:
-    """Cosines of some lines in standard deviations from the mean of all, rows together."""
-    return np.asarray((cosines[:, lines] - cosines.mean()) / (cosines.std() + 1e-6))
 
 
 def best_moments(

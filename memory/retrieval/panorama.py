@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,18 +48,30 @@ def reach_of(keys: Ints, half: int) -> Reach:
     return Reach(before, np.searchsorted(keys, keys + half, side="right"))
 
 
+def _reach(view: Panorama, half: int) -> Reach:
+    return reach_of(view.keys, half)
+
+
+Kept = TypeVar("Kept")
+
+
 @dataclass(frozen=True, eq=False)
 class Panorama:
     """N cells and M lines in view, part after part. Serves many questions; copies no vectors."""
 
     parts: tuple[Part, ...]
-    _reach: dict[int, Reach] = field(default_factory=dict)
+    _kept: dict[tuple[object, int], Any] = field(default_factory=dict)
 
     def reach(self, half: int) -> Reach:
         """Which cells are near which."""
-        if half not in self._reach:
-            self._reach[half] = reach_of(self.keys, half)
-        return self._reach[half]
+        return self.kept(_reach, half)
+
+    def kept(self, work: Callable[[Panorama, int], Kept], half: int) -> Kept:
+        """What ``work`` makes of this view and a width of windows, worked out once."""
+        if (work, half) not in self._kept:
+            self._kept[work, half] = work(self, half)
+        found: Kept = self._kept[work, half]
+        return found
 
     @cached_property
     def cell_offsets(self) -> Ints:
@@ -110,8 +123,10 @@ class Panorama:
         """The numbers of those cells of these clips that are in view, ascending."""
         wanted = np.unique(np.fromiter(clips, np.int64))
         for part, offset in self._with(self.cell_offsets):
-            if part.scope.video == video:
-                return np.flatnonzero(np.isin(part.index.clips[: part.cells], wanted)) + offset
+            if part.scope.video == video and part.cells:
+                held = part.index.clips[: part.cells]
+                places = np.minimum(np.searchsorted(held, wanted), part.cells - 1)
+                return np.asarray(places[held[places] == wanted] + offset, dtype=np.int64)
         return np.zeros(0, dtype=np.int64)
 
     @cached_property

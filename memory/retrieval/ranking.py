@@ -6,14 +6,14 @@ from the view alone: what comes later changes nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memory.retrieval.actors import are_people, people_of
 from memory.retrieval.clock import HOUR, LAST, PLAN, Times, are_times, said_time
-from memory.retrieval.index import Floats
+from memory.retrieval.index import Floats, Ints
 from memory.retrieval.lexical import bm25
 from memory.retrieval.panorama import Panorama
 from memory.retrieval.people import NOBODY, Cast
@@ -122,6 +122,16 @@ class Field:
     options: Scores
     support: Scores
     lines: Floats
+    _levels: dict[tuple[int, int], tuple[np.float32, np.float32]] = field(default_factory=dict)
+
+    def standing(self, rows: slice, lines: Ints) -> Floats:
+        """Cosines of some lines in standard deviations from the mean of all, rows together."""
+        start, stop, _ = rows.indices(len(self.lines))
+        if (start, stop) not in self._levels:
+            every = self.lines[start:stop]
+            self._levels[start, stop] = every.mean(), every.std()
+        mean, spread = self._levels[start, stop]
+        return np.asarray((self.lines[start:stop, lines] - mean) / (spread + 1e-6))
 
     @property
     def cells(self) -> Scores:
@@ -167,11 +177,11 @@ def relevance(
 def _question_score(
     view: Panorama, asked: Asked, weights: Weights, near: Floats, whole: Floats
 ) -> Scores:
-    words = asked.words
     score = weights.question_line * standard(near) + weights.question_cell * standard(whole)
-    for half, weight in weights.question_windows:
-        if fits(half, view):
-            score += weight * standard(bm25(view, words, half))
+    windows = [(half, weight) for half, weight in weights.question_windows if fits(half, view)]
+    told = bm25(view, asked.words, [half for half, _ in windows])
+    for (_, weight), said in zip(windows, told, strict=True):
+        score += weight * standard(said)
     return score + _order(view, asked, weights)
 
 
@@ -229,9 +239,10 @@ def _option_words(view: Panorama, asked: Asked, weights: Weights) -> Scores:
     known = set(asked.words)
     own = [set(asked.cast.terms_of(option)) - known for option in asked.options]
     score = np.zeros((len(own), view.cell_count))
-    for half, weight in weights.option_windows:
-        if fits(half, view):
-            score += weight * np.stack([bm25(view, words, half) for words in own])
+    windows = [(half, weight) for half, weight in weights.option_windows if fits(half, view)]
+    told = [bm25(view, words, [half for half, _ in windows]) for words in own]
+    for number, (_, weight) in enumerate(windows):
+        score += weight * np.stack([of_option[number] for of_option in told])
     return score
 
 

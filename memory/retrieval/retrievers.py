@@ -259,9 +259,13 @@ class _EdgesOf:
     def __init__(self, store: Store, sought: Sought) -> None:
         self._store, self._sought = store, sought
 
-    def __call__(self, segment: Segment) -> list[Edge]:
-        with self._store.begin() as session:
-            return edges_at(session, self._sought.scope(segment.video), segment.id)
+    def __call__(self, segment: Segment) -> Sequence[Edge]:
+        known = next(one.edges for one in self._sought.events if one.video == segment.video)
+        if segment.id not in known:
+            with self._store.begin() as session:
+                scope = self._sought.scope(segment.video)
+                known[segment.id] = edges_at(session, scope, segment.id)
+        return known[segment.id]
 
 
 class _MentionsOf:

@@ -115,7 +115,7 @@ def test_words_score_as_okapi_defines_it(
 ) -> None:
     view = view_of(story)
     known = {word for word in words if view.posting(word) is not None}
-    assert bm25(view, words, half).tolist() == pytest.approx(
+    assert bm25(view, words, [half])[0].tolist() == pytest.approx(
         slow_bm25(view, known, half), rel=1e-4, abs=1e-5
     )
 
