@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from domain.time import TimeSpan
 from memory.retrieval.actors import ActorLines, actor_lines
+from memory.retrieval.codes import RoundedRows, rounded
 from memory.retrieval.words import terms
 from store.queries.search import CellRow, Line, Lines, Matrix
 from store.queries.stamps import LinesKey
@@ -63,15 +64,29 @@ class VideoIndex:
 
     @cached_property
     def cell_vectors(self) -> Matrix:
-        """The mean direction of each cell's lines and those of the cell just before, (N, D).
+        """``directions`` of all cells, (N, D)."""
+        return self.directions(np.arange(len(self.cells)))
+
+    def directions(self, cells: Ints) -> Matrix:
+        """The mean direction of the lines of each cell and those of the cell just before, (K, D).
 
         What a line means hangs on what was going on; what comes after it has no say.
         """
-        with_last = self.sums.copy()
-        follows = np.flatnonzero(np.diff(self.keys) == 1) + 1
-        with_last[follows] += self.sums[follows - 1]
+        with_last = self.sums[cells]
+        follows = np.flatnonzero((cells > 0) & (self.keys[cells] - self.keys[cells - 1] == 1))
+        with_last[follows] += self.sums[cells[follows] - 1]
         norms = np.linalg.norm(with_last, axis=1, keepdims=True)
         return np.asarray(with_last / np.maximum(norms, 1e-9), dtype=np.float32)
+
+    @cached_property
+    def rounded_lines(self) -> RoundedRows:
+        """The lines for a first pass over very many."""
+        return rounded(self.vectors)
+
+    @cached_property
+    def rounded_cells(self) -> RoundedRows:
+        """The cells for a first pass over very many."""
+        return rounded(self.cell_vectors)
 
     @cached_property
     def clips(self) -> Ints:
@@ -163,7 +178,7 @@ def grown(index: VideoIndex, more: VideoIndex, superseded: dict[int, int]) -> Vi
     cells, lines = len(index.cells), len(index.lines)
     rows = index.lines + more.lines
     gone = np.fromiter((superseded.get(r.id, STILL) for r in rows), np.int64, len(rows))
-    return VideoIndex(
+    both = VideoIndex(
         video=index.video,
         since=more.since,
         through=more.through,
@@ -179,6 +194,19 @@ def grown(index: VideoIndex, more: VideoIndex, superseded: dict[int, int]) -> Vi
         spans=index.spans | more.spans,
         actors=index.actors.followed_by(more.actors, lines),
     )
+    if cells:
+        _round_on(index, both)
+    return both
+
+
+def _round_on(index: VideoIndex, both: VideoIndex) -> None:
+    """What was rounded of the first lines and cells is not rounded again for those that follow."""
+    cells, lines = len(index.cells), len(index.lines)
+    if "rounded_lines" in vars(index):
+        vars(both)["rounded_lines"] = index.rounded_lines.followed_by(both.vectors[lines:])
+    if "rounded_cells" in vars(index):
+        new = both.directions(np.arange(cells, len(both.cells)))
+        vars(both)["rounded_cells"] = index.rounded_cells.followed_by(new)
 
 
 def _stacked(above: Matrix, below: Matrix) -> Matrix:

@@ -91,6 +91,8 @@ def keyframe(
         images: how many at most.
         eyes: the image-text model that likeness comes from, where there is one.
     """
+    if focus is not None and sought.field is not None:
+        sought.field.sharpen(sought.cells_of(focus))
     scored = [_scored(sought, album, frame) for album in albums for frame in album.frames]
     if any(album.likeness for album in albums):
         scored = [

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from memory.retrieval.field import Field, Scores
 from memory.retrieval.index import Ints
 from memory.retrieval.panorama import Panorama
-from memory.retrieval.ranking import Asked, Field, Scores
+from memory.retrieval.ranking import Asked
 from memory.retrieval.reread import NEAREST, WORST, bonus
 from models.ports import Reranker
 
@@ -32,10 +33,7 @@ def lines_of(view: Panorama, cells: Ints) -> Ints:
     """The numbers of the lines of these cells that are in force, in the order of the cells."""
     if not len(cells):
         return np.zeros(0, dtype=np.int64)
-    starts = view.first[cells]
-    counts = np.append(view.first[1:], view.line_count)[cells] - starts
-    skipped = np.repeat(starts - np.cumsum(counts) + counts, counts)
-    lines = np.arange(counts.sum()) + skipped
+    lines, _ = view.all_lines_of(cells)
     return np.asarray(lines[~view.hidden[lines]], dtype=np.int64)
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from domain.view import MemoryView, Scope
 from memory.retrieval.actors import ActorLines
+from memory.retrieval.codes import AskedCodes
 from memory.retrieval.index import Floats, Ints, Posting, VideoIndex
 from store.queries.search import CellRow, Line, Matrix
 
@@ -166,6 +167,13 @@ class Panorama:
         last = cell + 1 == self.cell_count
         return range(int(self.first[cell]), self.line_count if last else int(self.first[cell + 1]))
 
+    def all_lines_of(self, cells: Ints) -> tuple[Ints, Ints]:
+        """The numbers of the lines of these cells, in their order, and where each cell's begin."""
+        starts = self.first[cells]
+        counts = np.append(self.first[1:], self.line_count)[cells] - starts
+        places = np.cumsum(counts) - counts
+        return np.arange(counts.sum()) + np.repeat(starts - places, counts), places
+
     def line(self, number: int) -> tuple[str, Line]:
         """The video and row of a line."""
         place = int(np.searchsorted(self.line_offsets, number, side="right")) - 1
@@ -199,12 +207,49 @@ class Panorama:
     def line_cosines(self, queries: Matrix) -> Floats:
         """Cosines of Q unit vectors (Q, D) with every line, shape (Q, M); hidden lines have -1."""
         cosines = self._per_part(lambda part: _cosines(queries, part.index.vectors[: part.lines]))
-        cosines[:, self.hidden] = -1.0
+        cosines[:, self._hidden] = -1.0
         return cosines
 
     def cell_cosines(self, queries: Matrix) -> Floats:
         """Cosines of Q unit vectors (Q, D) with every cell, shape (Q, N)."""
         return self._per_part(lambda part: _cosines(queries, part.index.cell_vectors[: part.cells]))
+
+    def rounded_lines(self, query: AskedCodes) -> tuple[Floats, float]:
+        """Cosines with every line, nearly, (M,); hidden lines have -1. And how far off at most."""
+        parts = [(part.index.rounded_lines, part.lines) for part in self.parts]
+        found = np.concatenate([rows.cosines(query, count) for rows, count in parts])
+        found[self._hidden] = -1.0
+        return found, max(rows.off(query, count) for rows, count in parts)
+
+    def rounded_cells(self, query: AskedCodes) -> tuple[Floats, float]:
+        """Cosines with every cell, nearly, (N,). And how far off at most."""
+        parts = [(part.index.rounded_cells, part.cells) for part in self.parts]
+        found = np.concatenate([rows.cosines(query, count) for rows, count in parts])
+        return found, max(rows.off(query, count) for rows, count in parts)
+
+    @cached_property
+    def _hidden(self) -> Ints:
+        return np.flatnonzero(self.hidden)
+
+    def vectors_of(self, lines: Ints) -> Matrix:
+        """The vectors of some lines (ascending), shape (K, D)."""
+        return self._gathered(lines, self.line_offsets, lambda index, own: index.vectors[own])
+
+    def directions_of(self, cells: Ints) -> Matrix:
+        """The vectors of some cells (ascending), shape (K, D)."""
+        return self._gathered(cells, self.cell_offsets, lambda index, own: index.directions(own))
+
+    def _gathered(
+        self, numbers: Ints, offsets: Ints, take: Callable[[VideoIndex, Ints], Matrix]
+    ) -> Matrix:
+        cuts = np.searchsorted(numbers, offsets)
+        return np.concatenate(
+            [
+                take(part.index, numbers[cuts[i] : cuts[i + 1]] - offsets[i])
+                for i, part in enumerate(self.parts)
+                if cuts[i] < cuts[i + 1]
+            ]
+        )
 
     def _per_part(self, product: Callable[[Part], Floats]) -> Floats:
         return np.concatenate([product(part) for part in self.parts], axis=1)

@@ -6,14 +6,16 @@ from the view alone: what comes later changes nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from memory.retrieval.actors import are_people, people_of
 from memory.retrieval.clock import HOUR, LAST, PLAN, Times, are_times, said_time
-from memory.retrieval.index import Floats, Ints
+from memory.retrieval.coarse import CoarseField, coarse_field
+from memory.retrieval.field import Field, Scores, standard
+from memory.retrieval.index import Floats
 from memory.retrieval.lexical import bm25
 from memory.retrieval.panorama import Panorama
 from memory.retrieval.people import NOBODY, Cast
@@ -21,14 +23,12 @@ from memory.retrieval.restate import bare, statement
 from memory.retrieval.tongue import small_words
 from store.queries.search import Matrix
 
-Scores = NDArray[np.float64]
-
 WINDOWS = 4
 """A view must be so many windows long for words to be counted in windows of that width."""
 
 
-NOISE = 1e-5
-"""Values that differ by less are equal: the last bits of a matrix product say nothing."""
+MANY = 20_000
+"""From so many lines in view on, a first pass over rounded vectors tells what to score exactly."""
 
 
 @dataclass(frozen=True)
@@ -108,45 +108,6 @@ class Vectors:
     somebody: Floats
 
 
-@dataclass(frozen=True, eq=False)
-class Field:
-    """How relevant every cell is, in standard deviations added up.
-
-    ``question`` (N,) is relevance to the question alone, ``options`` (O, N) with what each option
-    says; ``support`` (O, N) is what the choice among options rests on. ``lines`` (1 + 2 O or 1, M)
-    are the cosines of every line with the question, then the statements, then the options (the
-    latter two not where the options are times).
-    """
-
-    question: Scores
-    options: Scores
-    support: Scores
-    lines: Floats
-    _levels: dict[tuple[int, int], tuple[np.float32, np.float32]] = field(default_factory=dict)
-
-    def standing(self, rows: slice, lines: Ints) -> Floats:
-        """Cosines of some lines in standard deviations from the mean of all, rows together."""
-        start, stop, _ = rows.indices(len(self.lines))
-        if (start, stop) not in self._levels:
-            every = self.lines[start:stop]
-            self._levels[start, stop] = every.mean(), every.std()
-        mean, spread = self._levels[start, stop]
-        return np.asarray((self.lines[start:stop, lines] - mean) / (spread + 1e-6))
-
-    @property
-    def cells(self) -> Scores:
-        """The relevance of every cell, by the option it fits best where there are any, (N,)."""
-        return np.asarray(self.options.max(axis=0)) if len(self.options) else self.question
-
-
-def standard(values: NDArray[np.floating]) -> Scores:
-    """``values`` as standard deviations from their mean, over all axes; 0 where all are alike."""
-    spread = float(values.std())
-    if spread < NOISE:
-        return np.zeros(values.shape, dtype=np.float64)
-    return np.asarray((values - values.mean()) / (spread + 1e-6), dtype=np.float64)
-
-
 def now(asked: Asked, view: Panorama) -> float:
     """When the question is asked, in seconds of video time: as of, or at the end of the view."""
     if asked.as_of_s is not None:
@@ -159,6 +120,22 @@ def relevance(
 ) -> Field:
     """Score every cell of a view that has at least one."""
     weights = weights or Weights()
+    if not asked.options and view.line_count >= MANY:
+        field = _coarse(view, asked, vectors, weights)
+        if field is not None:
+            return field
+    return _exact(view, asked, vectors, weights)
+
+
+def _coarse(view: Panorama, asked: Asked, vectors: Vectors, weights: Weights) -> CoarseField | None:
+    rest = _order(view, asked, weights) + weights.question_time * _question_fit(view, asked)
+    for said in _question_words(view, asked, weights):
+        rest += said
+    line, cell = weights.question_line, weights.question_cell
+    return coarse_field(view, vectors.question, rest, line, cell)
+
+
+def _exact(view: Panorama, asked: Asked, vectors: Vectors, weights: Weights) -> Field:
     timed = asked.timed(view)
     stacked = np.concatenate([vectors.question[None], vectors.statements, vectors.options])
     lines = view.line_cosines(stacked)
@@ -178,11 +155,17 @@ def _question_score(
     view: Panorama, asked: Asked, weights: Weights, near: Floats, whole: Floats
 ) -> Scores:
     score = weights.question_line * standard(near) + weights.question_cell * standard(whole)
+    for said in _question_words(view, asked, weights):
+        score += said
+    return score + _order(view, asked, weights)
+
+
+def _question_words(view: Panorama, asked: Asked, weights: Weights) -> Iterator[Scores]:
+    """What the words of the question add to every cell, (N,), a width of windows after another."""
     windows = [(half, weight) for half, weight in weights.question_windows if fits(half, view)]
     told = bm25(view, asked.words, [half for half, _ in windows])
     for (_, weight), said in zip(windows, told, strict=True):
-        score += weight * standard(said)
-    return score + _order(view, asked, weights)
+        yield weight * standard(said)
 
 
 def fits(half: int, view: Panorama) -> bool:

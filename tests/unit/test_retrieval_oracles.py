@@ -13,12 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.retrieval.closeness import Yardstick, closeness, coverage, faded, least
+from memory.retrieval.field import Field, standard
 from memory.retrieval.keyframe import Scored, spread_over_clips
 from memory.retrieval.lexical import K1, B, bm25, rarity, spread
 from memory.retrieval.moments import lines_of
 from memory.retrieval.options import TOP_CELLS, leaning, shares, soft_maximum
 from memory.retrieval.panorama import Panorama, reach_of
-from memory.retrieval.ranking import Asked, Field, fits, now, standard
+from memory.retrieval.ranking import Asked, fits, now
 from memory.retrieval.words import terms
 from store.queries.search import Frame
 from tests.support.remembered import CLIP_MS
