@@ -215,6 +215,7 @@ def recalled(bench: Bench, searching: Retrievers, part: Asked) -> Line:
     for asked in part.questions:
         sought = searching.sought(part.view, asked)
         assert sought.field is not None
+        sought.field.sharpen_best()
         assert len(sought.field.lines[0]) == len(part.exact)
         ours = np.argsort(-sought.field.lines[0], kind="stable")[:NEAREST]
         exact = nearest(part.exact, sought.vectors.question)

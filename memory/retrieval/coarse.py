@@ -21,8 +21,6 @@ SURE = 100
 """So many of the best cells are exactly the best."""
 NEAREST = 10
 """So many of the nearest lines are exactly the nearest."""
-MOST_SHARE = 0.25
-"""Where more of the cells would have to be scored again, all are scored exactly at once."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +45,7 @@ class CoarseField(Field):
     """A field whose cells are exact where they were sharpened, (N,) flags in ``sharp``.
 
     ``rest`` (N,) is what words and time add, ``near`` and ``whole`` what cosines do. ``off`` is how
-    far the score of another cell is from the exact one at most.
+    far the score of another cell is from the exact one at most, ``lines_off`` the cosine of a line.
     """
 
     view: Panorama
@@ -57,6 +55,7 @@ class CoarseField(Field):
     whole: Level
     sharp: NDArray[np.bool_]
     off: float
+    lines_off: float
 
     def sharpen(self, cells: Ints) -> bool:
         """See ``Field``."""
@@ -73,6 +72,12 @@ class CoarseField(Field):
         self.sharp[blurred] = True
         return True
 
+    def sharpen_best(self) -> None:
+        """See ``Field``: ``SURE`` cells, ``NEAREST`` lines, and all that might be among them."""
+        near = np.maximum.reduceat(self.lines[0], self.view.first)
+        best = _within(self.question, SURE, self.margin)
+        self.sharpen(np.flatnonzero(best | _within(near, NEAREST, 2 * self.lines_off)))
+
     @property
     def margin(self) -> float:
         """What is further behind than this is truly behind."""
@@ -81,7 +86,7 @@ class CoarseField(Field):
 
 def coarse_field(
     view: Panorama, query: Floats, rest: Scores, line: float, cell: float
-) -> CoarseField | None:
+) -> CoarseField:
     """Score every cell of a view by its closest line and as a whole, and by ``rest`` (N,).
 
     Args:
@@ -90,16 +95,13 @@ def coarse_field(
         rest: what else adds to the score of each cell.
         line: weight of the closest line.
         cell: weight of the cell as a whole.
-
-    Returns:
-        None where rounding tells too little: all must be scored exactly.
     """
     asked = asked_codes(query)
     lines, lines_off = view.rounded_lines(asked)
     whole, cells_off = view.rounded_cells(asked)
     near = np.maximum.reduceat(lines, view.first)
     by_line, by_cell = _level(near, line), _level(whole, cell)
-    field = CoarseField(
+    return CoarseField(
         question=by_line.of(near) + by_cell.of(whole) + rest,
         options=np.zeros((0, len(rest))),
         support=np.zeros((0, len(rest))),
@@ -111,12 +113,8 @@ def coarse_field(
         whole=by_cell,
         sharp=np.zeros(len(rest), dtype=np.bool_),
         off=by_line.weight * lines_off + by_cell.weight * cells_off,
+        lines_off=lines_off,
     )
-    best = _within(field.question, SURE, field.margin) | _within(near, NEAREST, 2 * lines_off)
-    if best.sum() > MOST_SHARE * len(rest):
-        return None
-    field.sharpen(np.flatnonzero(best))
-    return field
 
 
 def _within(scores: NDArray[np.floating], count: int, margin: float) -> NDArray[np.bool_]:

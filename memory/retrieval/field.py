@@ -53,6 +53,9 @@ class Field:
         """
         return False
 
+    def sharpen_best(self) -> None:
+        """Make the scores of the best cells and the cosines of the nearest lines exact."""
+
     @property
     def cells(self) -> Scores:
         """The relevance of every cell, by the option it fits best where there are any, (N,)."""

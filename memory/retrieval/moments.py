@@ -64,6 +64,7 @@ def best_moments(
     With a ``reranker`` the nearest lines are read again: that finds the line with the answer to an
     open question in it. Where options tell, it was measured to add nothing.
     """
+    field.sharpen_best()
     cells = np.argsort(-field.cells, kind="stable")[:CELLS]
     lines = lines_of(view, cells)
     if not len(lines):

@@ -121,13 +121,11 @@ def relevance(
     """Score every cell of a view that has at least one."""
     weights = weights or Weights()
     if not asked.options and view.line_count >= MANY:
-        field = _coarse(view, asked, vectors, weights)
-        if field is not None:
-            return field
+        return _coarse(view, asked, vectors, weights)
     return _exact(view, asked, vectors, weights)
 
 
-def _coarse(view: Panorama, asked: Asked, vectors: Vectors, weights: Weights) -> CoarseField | None:
+def _coarse(view: Panorama, asked: Asked, vectors: Vectors, weights: Weights) -> CoarseField:
     rest = _order(view, asked, weights) + weights.question_time * _question_fit(view, asked)
     for said in _question_words(view, asked, weights):
         rest += said

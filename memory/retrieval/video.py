@@ -76,6 +76,8 @@ def _unseen(sought: Sought, cells: Ints, seen: Collection[str], settings: AskSet
         return cells[:0]
     if len(cells) <= MOST_SHARPENED:
         sought.field.sharpen(cells)
+    else:
+        sought.field.sharpen_best()
     near = _near(sought, sought.field, settings.video_cosine)[cells]
     order = cells[np.lexsort((-sought.field.cells[cells], ~near))]
     shown = _shown_cells(sought, seen)

@@ -73,6 +73,8 @@ def test_the_best_are_those_of_a_full_pass(
 ) -> None:
     view = view_at(CLIPS, index)
     coarse, exact = fields(view, monkeypatch, seed)
+    assert not coarse.sharp.any()
+    coarse.sharpen_best()
     best, first = (np.argsort(-field.cells, kind="stable")[:SURE] for field in (exact, coarse))
     assert coarse.sharp[best].all()
     assert exact.cells[first] == pytest.approx(exact.cells[best], abs=SAME)
@@ -88,6 +90,7 @@ def test_few_are_looked_at_twice_and_the_rest_is_off_by_less_than_said(
     index: VideoIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     coarse, exact = fields(view_at(CLIPS, index), monkeypatch)
+    coarse.sharpen_best()
     assert SURE <= coarse.sharp.sum() < CLIPS / 4
     away = np.abs(coarse.cells - exact.cells)
     assert away.max() <= coarse.off
@@ -121,14 +124,9 @@ def test_a_view_as_of_then_is_what_was_seen_then(
         assert np.array_equal(seen.lines, then.lines)
 
 
-def test_all_are_scored_exactly_where_rounding_tells_too_little(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """A view of which the sure ones are most needs no first pass."""
-    monkeypatch.setattr(ranking, "MANY", 0)
-    view = view_at(CLIPS, library(150))
+def test_few_lines_in_view_are_all_scored_exactly(index: VideoIndex) -> None:
     vectors = Vectors(units(1, 5)[0], units(0, 0), units(0, 0), units(1, 5)[0])
-    assert type(relevance(view, QUESTION, vectors)) is Field
+    assert type(relevance(view_at(CLIPS, index), QUESTION, vectors)) is Field
 
 
 @settings(max_examples=15, deadline=None)
