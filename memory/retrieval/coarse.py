@@ -57,6 +57,10 @@ class CoarseField(Field):
     off: float
     lines_off: float
 
+    def exact(self, cells: Ints) -> NDArray[np.bool_]:
+        """See ``Field``."""
+        return np.asarray(self.sharp[cells])
+
     def sharpen(self, cells: Ints) -> bool:
         """See ``Field``."""
         blurred = np.unique(cells[~self.sharp[cells]])

@@ -45,6 +45,10 @@ class Field:
         """How far scores of two cells may be off that were not sharpened; 0: all are exact."""
         return 0.0
 
+    def exact(self, cells: Ints) -> NDArray[np.bool_]:
+        """Which of these cells have exact scores, (K,)."""
+        return np.ones(len(cells), dtype=np.bool_)
+
     def sharpen(self, cells: Ints) -> bool:  # noqa: ARG002
         """Make the scores of these cells, and the cosines of their lines, exact.
 

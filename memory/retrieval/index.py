@@ -184,7 +184,7 @@ def _sums(vectors: Matrix, first: NDArray[np.integer]) -> Matrix:
     for place in range(1, int((ends - first).max())):
         total[longer] += vectors[first[longer] + place]
         longer = longer[(ends - first)[longer] > place + 1]
-    return total
+    return np.asarray(total, dtype=np.float32)
 
 
 def grown(index: VideoIndex, more: VideoIndex, superseded: dict[int, int]) -> VideoIndex:

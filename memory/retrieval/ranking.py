@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -74,7 +75,7 @@ class Asked:
         """Whether its options are times."""
         return bool(self.options) and are_times(self.options, now(self, view))
 
-    @property
+    @cached_property
     def words(self) -> list[str]:
         """The search terms of what it asks for, with the tags of whom it names.
 

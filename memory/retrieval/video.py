@@ -25,8 +25,8 @@ LINES = 40
 MOST_SHARPENED = 1_000
 """Cells, and lines of a person, looked into exactly; of more it is the best so many."""
 
-MentionsOf = Callable[[Person, Collection[int] | None], set[int]]
-"""Ids of the memories that mention a person, within clips or (None) anywhere in view."""
+MentionsOf = Callable[[Collection[Person], Collection[int] | None], set[int]]
+"""Ids of the memories that mention one of these people, in clips or (None) anywhere in view."""
 
 
 def video(
@@ -104,6 +104,8 @@ def _shown_cells(sought: Sought, seen: Collection[str]) -> frozenset[int]:
 
 def _shown_lines(sought: Sought, seen: Collection[str]) -> Ints:
     ids = sorted(int(ref[1:]) for ref in seen if ref.startswith("m"))
+    if not ids:
+        return np.zeros(0, dtype=np.int64)
     return np.flatnonzero(np.isin(sought.panorama.ids, ids))
 
 
@@ -147,7 +149,7 @@ def _mentioning(
     sought: Sought, focus: Segment | None, people: Collection[Person], mentions_of: MentionsOf
 ) -> Ints:
     cells = _all_cells(sought) if focus is None else sought.cells_of(focus)
-    ids = set[int]().union(*(mentions_of(p, focus.clips if focus else None) for p in people))
+    ids = mentions_of(people, focus.clips if focus else None)
     lines = lines_of(sought.panorama, cells)
     return np.asarray(lines[np.isin(sought.panorama.ids[lines], sorted(ids))], dtype=np.int64)
 

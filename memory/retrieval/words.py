@@ -55,7 +55,7 @@ class Terms:
     """Search terms of many texts: each word is stemmed once."""
 
     def __init__(self) -> None:
-        self._stems: dict[str, list[str]] = {word: [] for word in STOP}
+        self._stems: dict[str, list[str]] = {}
 
     def of(self, text: str) -> list[str]:
         """See ``terms``."""
@@ -64,6 +64,7 @@ class Terms:
         for word in plain_words(plain):
             stems = self._stems.get(word)
             if stems is None:
-                stems = self._stems[word] = [stem(piece) for piece in pieces(word)]
+                parts = () if word in STOP else pieces(word)
+                stems = self._stems[word] = [stem(piece) for piece in parts]
             tags += stems
         return tags
