@@ -131,6 +131,9 @@ def measured(bench: Bench) -> Iterator[Line]:
         for mode in MODES:
             yield searched(bench, searching, part, mode)
         yield recalled(bench, searching, part)
+        yield looked_into(bench, searching, part)
+        yield processor(bench, searching, part)
+        yield beside_faiss(bench, searching, part)
     yield as_of(bench, searching, asked[0])
 
 
@@ -215,6 +218,7 @@ def recalled(bench: Bench, searching: Retrievers, part: Asked) -> Line:
     for asked in part.questions:
         sought = searching.sought(part.view, asked)
         assert sought.field is not None
+        sought.field.sharpen_best()
         assert len(sought.field.lines[0]) == len(part.exact)
         ours = np.argsort(-sought.field.lines[0], kind="stable")[:NEAREST]
         exact = nearest(part.exact, sought.vectors.question)
@@ -222,6 +226,58 @@ def recalled(bench: Bench, searching: Retrievers, part: Asked) -> Line:
     mean, whole = (Taken((one,), "of 1") for one in (float(np.mean(shares)), 1.0))
     name = f"recall of the ten nearest over {part.what}"
     return Line(name, mean, whole, "exact", mean.median, RECALL, True, bench.memories)
+
+
+def looked_into(bench: Bench, searching: Retrievers, part: Asked) -> Line:
+    """Of how many lines the scores were exact, beside all: a first pass tells which."""
+    counts = []
+    for asked in part.questions:
+        found = searching.sought(part.view, asked)
+        assert found.field is not None
+        found.field.sharpen_best()
+        cells = np.flatnonzero(found.field.exact(np.arange(found.panorama.cell_count)))
+        counts.append(float(len(found.panorama.all_lines_of(cells)[0])))
+    ours, every = Taken(tuple(counts), "lines"), Taken((float(len(part.exact)),), "lines")
+    return costs(f"lines scored exactly over {part.what}", ours, every, "all", size=bench.memories)
+
+
+def processor(bench: Bench, searching: Retrievers, part: Asked) -> Line:
+    """EVENT by processor time of this process alone, whatever else the machine does."""
+    vectors = unit(bench.tools.text.embed(part.questions))
+    ours, exact = [], []
+    for asked, vector in zip(part.questions, vectors, strict=True):
+        searching.search(part.view, Mode.EVENT, asked)
+        for _ in range(ROUNDS):
+            ours.append(_worked(partial(searching.search, part.view, Mode.EVENT, asked)))
+            exact.append(_worked(partial(nearest, part.exact, vector)))
+    name = f"EVENT over {part.what} (processor time, p95)"
+    return costs(name, _tail(ours), _tail(exact), "numpy, ten nearest", size=bench.memories)
+
+
+def _worked(work: Callable[[], object]) -> float:
+    """Milliseconds of processor time that one call takes, in all threads."""
+    started = time.process_time()
+    work()
+    return (time.process_time() - started) * 1000
+
+
+def beside_faiss(bench: Bench, searching: Retrievers, part: Asked) -> Line:
+    """EVENT beside faiss, which finds the ten nearest exactly in one thread."""
+    import faiss
+
+    faiss.omp_set_num_threads(1)
+    index = faiss.IndexFlatIP(part.exact.shape[1])
+    index.add(part.exact)
+    vectors = unit(bench.tools.text.embed(part.questions))
+    times: list[list[float]] = [[], []]
+    for asked, vector in zip(part.questions, vectors, strict=True):
+        for _ in range(ROUNDS):
+            search = partial(searching.search, part.view, Mode.EVENT, asked)
+            times[0].append(milliseconds(search))
+            times[1].append(milliseconds(partial(index.search, vector[None], NEAREST)))
+    ours, other = map(_tail, times)
+    name = f"EVENT over {part.what} (p95)"
+    return costs(name, ours, other, "faiss, ten nearest", size=bench.memories)
 
 
 def on_disk(bench: Bench) -> Line:

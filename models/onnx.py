@@ -34,12 +34,12 @@ def threads_allowed() -> int:
 
 
 def open_session(
-    path: Path, threads: int = THREADS, *, repair: bool = False, arena: bool = True
+    path: Path | bytes, threads: int = THREADS, *, repair: bool = False, arena: bool = True
 ) -> InferenceSession:
     """A session on the model at ``path``; may be used from several threads at once.
 
     Args:
-        path: a checked ``.onnx`` file (see ``models.weights.verified``).
+        path: a checked ``.onnx`` file (see ``models.weights.verified``), or a model itself.
         threads: threads of one run, where this thread is allowed as many.
         repair: correct first what ONNX Runtime does not accept in the file.
         arena: keep the memory of a run for the next one; without it a model whose inputs are of
@@ -58,10 +58,17 @@ def open_session(
     # Waiting threads sleep instead of spinning: other stages want the same cores.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     try:
-        model = repaired(path) if repair else str(path)
+        model = _read(path, repair)
         return ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     except _refusals() as error:
-        raise WeightsMissing(f"{path} cannot be loaded as a model: {error}") from error
+        name = path if isinstance(path, Path) else "a model"
+        raise WeightsMissing(f"{name} cannot be loaded as a model: {error}") from error
+
+
+def _read(model: Path | bytes, repair: bool) -> str | bytes:
+    if isinstance(model, bytes):
+        return model
+    return repaired(model) if repair else str(model)
 
 
 def _refusals() -> tuple[type[Exception], ...]:

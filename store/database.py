@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Self
 
 import psycopg
-from sqlalchemy import URL, create_engine
+from sqlalchemy import URL, Connection, create_engine
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
@@ -75,6 +75,16 @@ class Store:
         ):
             session.connection(execution_options=options)
             yield session
+
+    @contextmanager
+    def glance(self) -> Iterator[Connection]:
+        """Single statements, each a transaction of its own: a question costs one round trip.
+
+        Raises:
+            DatabaseError: the server is gone, out of space, or gave up.
+        """
+        with self.failures_told(), self._engine.connect() as connection:
+            yield connection.execution_options(isolation_level="AUTOCOMMIT")
 
     @contextmanager
     def failures_told(self) -> Iterator[None]:

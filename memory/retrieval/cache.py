@@ -25,12 +25,14 @@ from memory.retrieval.people import Cast, Person
 from store.database import Store
 from store.queries.clips import view_of
 from store.queries.search import cells_between, lines_between, revisions, superseded
-from store.queries.stamps import PeopleKey, Stamp, stamps
+from store.queries.stamps import PeopleKey, Stamp, moment, stamps
 
 MOST_LINES = 400_000
 """Lines held at most, besides those of the videos in use: about 1 GB with 384 dimensions."""
 MOST_PEOPLE = 512
 """Scopes of which it is kept who is who in them."""
+MOST_VIEWS = 8
+"""Views kept whole while nothing is written."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,8 @@ class IndexCache:
         self._in_view: dict[str, EventsInView] = {}
         self._people: OrderedDict[Scope, tuple[PeopleKey, tuple[Person, ...]]] = OrderedDict()
         self._cast = Cast()
+        self._moment: str | None = None
+        self._looked: dict[tuple[Scope, ...], Looked] = {}
         self._lock = RLock()
 
     def look(self, scopes: Sequence[Scope]) -> Looked:
@@ -63,13 +67,38 @@ class IndexCache:
         Raises:
             NotFound: no such video.
         """
-        with self._lock, self._store.begin(snapshot=True) as session:
-            through = {scope.video: self._reach(scope) for scope in scopes}
-            now = stamps(session, through)
+        with self._lock:
+            return self._same(tuple(scopes)) or self._look(tuple(scopes))
+
+    def _same(self, scopes: tuple[Scope, ...]) -> Looked | None:
+        """What these scopes showed last, where nothing at all was written since."""
+        found = self._looked.get(scopes)
+        if found is None:
+            return None
+        with self._store.glance() as connection:
+            if moment(connection) != self._moment:
+                return None
+        for scope in scopes:
+            self._videos.move_to_end(scope.video)
+        return found
+
+    def _look(self, scopes: tuple[Scope, ...]) -> Looked:
+        with self._store.begin(snapshot=True) as session:
+            self._at(moment(session))
+            now = stamps(session, {scope.video: self._reach(scope) for scope in scopes})
             indexes = tuple(self._index(session, one, now[one.video]) for one in scopes)
             who = [self._who(session, one, now[one.video]) for one in scopes]
-            self._drop({scope.video for scope in scopes})
-            return Looked(indexes, self._cast_of(tuple(chain.from_iterable(who))), now)
+        self._drop({scope.video for scope in scopes})
+        found = Looked(indexes, self._cast_of(tuple(chain.from_iterable(who))), now)
+        if self._moment is not None:
+            self._looked[scopes] = found
+        return found
+
+    def _at(self, now: str | None) -> None:
+        """Views seen at another moment may have changed since; a few of one moment are kept."""
+        if now != self._moment or len(self._looked) == MOST_VIEWS:
+            self._looked.clear()
+        self._moment = now
 
     def lines(self, scope: Scope) -> VideoIndex:
         """The index of one video; see ``look``."""
@@ -144,6 +173,7 @@ class IndexCache:
         unused = [video for video in self._videos if video not in used]
         while unused and self._held() > self._most_lines:
             dropped = unused.pop(0)
+            self._looked.clear()
             del self._videos[dropped]
             self._events.pop(dropped, None)
             self._in_view.pop(dropped, None)

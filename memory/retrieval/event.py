@@ -11,9 +11,9 @@ from domain.asking import Evidence, Mode
 from domain.events import Edge, Segment
 from memory.retrieval.closeness import Yardstick, closeness, faded
 from memory.retrieval.events import EventsInView, Found, word_scores
+from memory.retrieval.field import Scores, standard
 from memory.retrieval.index import Floats
 from memory.retrieval.panorama import Part
-from memory.retrieval.ranking import Scores, standard
 from memory.retrieval.result import Retrieval
 from memory.retrieval.sought import Sought, nothing_close
 
@@ -25,7 +25,8 @@ EdgesOf = Callable[[Segment], Sequence[Edge]]
 class Ranked:
     """Segments in view with their scores (S,).
 
-    ``cosines`` (S,) with the query and the share of its ``words`` (S,) tell how close they are.
+    ``cosines`` (S,) with the query and the share of its ``words`` (S,) tell how close they are;
+    ``spread`` is the deviation of the scores of their best clips.
     """
 
     found: tuple[Found, ...]
@@ -33,6 +34,7 @@ class Ranked:
     scores: Scores
     cosines: Floats
     words: Floats
+    spread: float
 
     def best(self) -> int:
         """Number of the best segment, the earlier of equals."""
@@ -57,11 +59,34 @@ def rank_segments(sought: Sought) -> Ranked:
     views, found = sought.events, sought.segments
     if not found:
         nothing = np.zeros(0, dtype=np.float32)
-        return Ranked((), (), np.zeros(0), nothing, nothing)
+        return Ranked((), (), np.zeros(0), nothing, nothing, 0.0)
     cosines = np.concatenate([_cosines(view, sought.vectors.question) for view in views])
-    words = word_scores(views, sought.asked.words)
-    scores = standard(cosines) + standard(words) + standard(_best_clips(sought))
-    return Ranked(found, views, scores, cosines, words)
+    ranked = _scored(sought, cosines, word_scores(views, sought.asked.words))
+    if not _blurred(sought):
+        return ranked
+    behind = (ranked.scores.max() - ranked.scores) * ranked.spread
+    return _looked_into(sought, ranked, np.flatnonzero(behind <= _blurred(sought)).tolist())
+
+
+def _scored(sought: Sought, cosines: Floats, words: Floats) -> Ranked:
+    clips = _best_clips(sought)
+    scores = standard(cosines) + standard(words) + standard(clips)
+    spread = float(clips.std())
+    return Ranked(sought.segments, sought.events, scores, cosines, words, spread)
+
+
+def _blurred(sought: Sought) -> float:
+    """How far the scores of two clips may be off that were not looked into; 0: not at all."""
+    return 0.0 if sought.field is None else sought.field.margin
+
+
+def _looked_into(sought: Sought, ranked: Ranked, places: Sequence[int]) -> Ranked:
+    """The same with exact scores of the clips of these segments."""
+    if sought.field is None or not sought.field.margin or not places:
+        return ranked
+    cells = [sought.cells_of(ranked.found[place].segment) for place in places]
+    changed = sought.field.sharpen(np.concatenate(cells))
+    return _scored(sought, ranked.cosines, ranked.words) if changed else ranked
 
 
 def _cosines(view: EventsInView, query: Floats) -> Floats:
@@ -110,6 +135,7 @@ def around(
     """The focus and its neighbourhood as a retrieval; ``focus`` is a place in ``ranked``."""
     segment = ranked.found[focus].segment
     edges = [edge for edge in edges_of(segment) if _known(ranked, edge)]
+    ranked = _looked_into(sought, ranked, _ranked_neighbours(ranked, segment, edges))
     near = _ranked_neighbours(ranked, segment, edges)[:neighbours]
     kept = {segment.id, *(ranked.found[place].id for place in near)}
     evidence = _evidence(sought, ranked, [focus, *near])

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from domain.events import Segment
+from domain.events import Edge, Segment
 from domain.time import TimeSpan
 from memory.retrieval.index import STILL, Floats, Ints
 from memory.retrieval.lexical import rarity
-from memory.retrieval.words import terms
-from store.queries.search import Matrix, Revision, Revisions
+from memory.retrieval.words import Terms
+from store.queries.search import CellRow, Matrix, Revision, Revisions
 from store.queries.stamps import EventsKey
 
 
@@ -47,7 +47,7 @@ class Found:
     index: EventIndex
     place: int
     last_clip: int
-    spans: Mapping[int, TimeSpan]
+    spans: Mapping[int, CellRow]
 
     @property
     def id(self) -> int:
@@ -81,13 +81,13 @@ class Found:
 def build_events(video: str, key: EventsKey, found: Revisions) -> EventIndex:
     """Arrange revisions for searching; those without clips are left out."""
     kept = [i for i, row in enumerate(found.rows) if row.clips]
-    rows = [found.rows[i] for i in kept]
+    rows, known = [found.rows[i] for i in kept], Terms()
     return EventIndex(
         video=video,
         key=key,
         rows=tuple(rows),
         vectors=found.vectors[kept],
-        words=tuple(frozenset(terms(f"{row.label} {row.summary}")) for row in rows),
+        words=tuple(frozenset(known.of(f"{row.label} {row.summary}")) for row in rows),
         clips=tuple(np.array(row.clips, dtype=np.int64) for row in rows),
         since=np.array([row.from_clip for row in rows], dtype=np.int64),
         until=np.array([STILL if r.to_clip is None else r.to_clip for r in rows], dtype=np.int64),
@@ -100,18 +100,20 @@ class EventsInView:
 
     ``vectors`` is (S, D), ``holders`` the segments (ascending) that have each search term.
     ``clips`` (K,) are the clips in view of those segments that have any, one after the other;
-    ``owners`` are these segments and ``starts`` where the clips of each begin.
+    ``owners`` are these segments and ``starts`` where the clips of each begin. ``edges`` are those
+    looked up so far, by segment.
     """
 
     index: EventIndex
     last_clip: int
-    spans: Mapping[int, TimeSpan]
+    spans: Mapping[int, CellRow]
     found: tuple[Found, ...]
     vectors: Matrix
     holders: Mapping[str, Ints]
     clips: Ints
     owners: Ints
     starts: Ints
+    edges: dict[int, Sequence[Edge]] = field(default_factory=dict)
 
     @property
     def video(self) -> str:
@@ -123,7 +125,7 @@ class EventsInView:
         """Where each segment is, by id."""
         return {one.id: place for place, one in enumerate(self.found)}
 
-    def of(self, index: EventIndex, last_clip: int, spans: Mapping[int, TimeSpan]) -> bool:
+    def of(self, index: EventIndex, last_clip: int, spans: Mapping[int, CellRow]) -> bool:
         """Whether this is what a view sees of an index."""
         return self.index is index and self.spans is spans and self.last_clip == last_clip
 
@@ -135,7 +137,7 @@ class EventsInView:
         return best
 
 
-def segments_in(index: EventIndex, last_clip: int, spans: Mapping[int, TimeSpan]) -> EventsInView:
+def segments_in(index: EventIndex, last_clip: int, spans: Mapping[int, CellRow]) -> EventsInView:
     """The segments in view; ``spans`` are those of the video's clips."""
     places = index.holding(last_clip)
     clips = [one[one <= last_clip] for one in (index.clips[place] for place in places)]

@@ -6,7 +6,6 @@ computes never depends on what comes after it.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,9 +13,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from domain.time import TimeSpan
 from memory.retrieval.actors import ActorLines, actor_lines
-from memory.retrieval.words import terms
+from memory.retrieval.codes import RoundedRows, rounded
+from memory.retrieval.words import Terms
 from store.queries.search import CellRow, Line, Lines, Matrix
 from store.queries.stamps import LinesKey
 
@@ -58,20 +57,38 @@ class VideoIndex:
     sums: Matrix
     lengths: Floats
     postings: dict[str, Posting]
-    spans: dict[int, TimeSpan]
-    actors: ActorLines
+    spans: dict[int, CellRow]
+
+    @cached_property
+    def actors(self) -> ActorLines:
+        """Whose lines are whose; only questions with options ask for it."""
+        return actor_lines(self.lines)
 
     @cached_property
     def cell_vectors(self) -> Matrix:
-        """The mean direction of each cell's lines and those of the cell just before, (N, D).
+        """``directions`` of all cells, (N, D)."""
+        return self.directions(np.arange(len(self.cells)))
+
+    def directions(self, cells: Ints) -> Matrix:
+        """The mean direction of the lines of each cell and those of the cell just before, (K, D).
 
         What a line means hangs on what was going on; what comes after it has no say.
         """
-        with_last = self.sums.copy()
-        follows = np.flatnonzero(np.diff(self.keys) == 1) + 1
-        with_last[follows] += self.sums[follows - 1]
+        with_last = self.sums[cells]
+        follows = np.flatnonzero((cells > 0) & (self.keys[cells] - self.keys[cells - 1] == 1))
+        with_last[follows] += self.sums[cells[follows] - 1]
         norms = np.linalg.norm(with_last, axis=1, keepdims=True)
         return np.asarray(with_last / np.maximum(norms, 1e-9), dtype=np.float32)
+
+    @cached_property
+    def rounded_lines(self) -> RoundedRows:
+        """The lines for a first pass over very many."""
+        return rounded(self.vectors)
+
+    @cached_property
+    def rounded_cells(self) -> RoundedRows:
+        """The cells for a first pass over very many."""
+        return rounded(self.cell_vectors)
 
     @cached_property
     def clips(self) -> Ints:
@@ -126,8 +143,7 @@ def build_index(
         sums=_sums(lines.vectors, first),
         lengths=lengths,
         postings=postings,
-        spans={row.clip: TimeSpan.of(row.start_ms, row.end_ms) for row in cells},
-        actors=actor_lines(lines.rows),
+        spans={row.clip: row for row in cells},
     )
 
 
@@ -137,25 +153,38 @@ def _gone(lines: Sequence[Line]) -> Ints:
 
 
 def _postings(lines: Sequence[Line], groups: Sequence[Ints]) -> tuple[dict[str, Posting], Floats]:
-    found: dict[str, list[tuple[int, int]]] = {}
-    lengths = np.zeros(len(groups), dtype=np.float32)
-    for cell, group in enumerate(groups):
-        words = terms(" ".join(search_text(lines[i]) for i in group))
-        lengths[cell] = len(words)
-        for term, count in Counter(words).items():
-            found.setdefault(term, []).append((cell, count))
-    return {term: _posting(places) for term, places in found.items()}, lengths
+    texts = (" ".join(search_text(lines[i]) for i in group) for group in groups)
+    known = Terms()
+    words = [known.of(text) for text in texts]
+    lengths = np.fromiter(map(len, words), np.int64, len(words))
+    numbers: dict[str, int] = {}
+    flat = [numbers.setdefault(term, len(numbers)) for own in words for term in own]
+    found = _places(np.array(flat, dtype=np.int64), lengths)
+    return dict(zip(numbers, found, strict=True)), lengths.astype(np.float32)
 
 
-def _posting(places: Sequence[tuple[int, int]]) -> Posting:
-    cells, counts = zip(*places, strict=True)
-    return Posting(np.array(cells, dtype=np.int64), np.array(counts, dtype=np.float32))
+def _places(terms: Ints, lengths: Ints) -> list[Posting]:
+    """Where each term is, of terms by number, as many for each of N cells as ``lengths`` (N,)."""
+    if not len(terms):
+        return []
+    count = len(lengths)
+    cells = np.repeat(np.arange(count), lengths)
+    places, counts = np.unique(terms * count + cells, return_counts=True)
+    cuts = np.flatnonzero(np.diff(places // count)) + 1
+    of_term = np.split(places % count, cuts), np.split(counts.astype(np.float32), cuts)
+    return [Posting(one, held) for one, held in zip(*of_term, strict=True)]
 
 
 def _sums(vectors: Matrix, first: NDArray[np.integer]) -> Matrix:
+    """The sum of the rows of each cell, the first of which are given, one after the other."""
     if not len(first):
         return np.zeros((0, vectors.shape[1]), dtype=np.float32)
-    return np.asarray(np.add.reduceat(vectors, first, axis=0), dtype=np.float32)
+    total, ends = vectors[first], np.append(first[1:], len(vectors))
+    longer = np.flatnonzero(ends - first > 1)
+    for place in range(1, int((ends - first).max())):
+        total[longer] += vectors[first[longer] + place]
+        longer = longer[(ends - first)[longer] > place + 1]
+    return np.asarray(total, dtype=np.float32)
 
 
 def grown(index: VideoIndex, more: VideoIndex, superseded: dict[int, int]) -> VideoIndex:
@@ -163,7 +192,7 @@ def grown(index: VideoIndex, more: VideoIndex, superseded: dict[int, int]) -> Vi
     cells, lines = len(index.cells), len(index.lines)
     rows = index.lines + more.lines
     gone = np.fromiter((superseded.get(r.id, STILL) for r in rows), np.int64, len(rows))
-    return VideoIndex(
+    both = VideoIndex(
         video=index.video,
         since=more.since,
         through=more.through,
@@ -177,8 +206,22 @@ def grown(index: VideoIndex, more: VideoIndex, superseded: dict[int, int]) -> Vi
         lengths=np.concatenate([index.lengths, more.lengths]),
         postings=_merged(index.postings, more.postings, cells),
         spans=index.spans | more.spans,
-        actors=index.actors.followed_by(more.actors, lines),
     )
+    if cells:
+        _carry_on(index, more, both)
+    return both
+
+
+def _carry_on(index: VideoIndex, more: VideoIndex, both: VideoIndex) -> None:
+    """What was worked out of the first lines and cells is not worked out again for the next."""
+    cells, lines = len(index.cells), len(index.lines)
+    if "actors" in vars(index):
+        vars(both)["actors"] = index.actors.followed_by(more.actors, lines)
+    if "rounded_lines" in vars(index):
+        vars(both)["rounded_lines"] = index.rounded_lines.followed_by(both.vectors[lines:])
+    if "rounded_cells" in vars(index):
+        new = both.directions(np.arange(cells, len(both.cells)))
+        vars(both)["rounded_cells"] = index.rounded_cells.followed_by(new)
 
 
 def _stacked(above: Matrix, below: Matrix) -> Matrix:

@@ -12,6 +12,7 @@ from domain.events import Segment
 from domain.media import SeenObject
 from domain.time import TimeSpan
 from memory.retrieval.closeness import faded
+from memory.retrieval.field import Field
 from memory.retrieval.index import Floats, Ints
 from memory.retrieval.moments import line_scores, lines_of
 from memory.retrieval.people import told, with_names
@@ -91,6 +92,8 @@ def keyframe(
         images: how many at most.
         eyes: the image-text model that likeness comes from, where there is one.
     """
+    if sought.field is not None:
+        _look_into(sought, sought.field, focus)
     scored = [_scored(sought, album, frame) for album in albums for frame in album.frames]
     if any(album.likeness for album in albums):
         scored = [
@@ -112,6 +115,13 @@ def keyframe(
         nothing_close=_nothing_close(sought, albums, evidence, eyes),
         searched=sought.searched(f"the keyframes of {clips} clips {how(albums, eyes)}"),
     )
+
+
+def _look_into(sought: Sought, field: Field, focus: Segment | None) -> None:
+    if focus is None:
+        field.sharpen_best()
+    else:
+        field.sharpen(sought.cells_of(focus))
 
 
 def how(albums: Sequence[Album], eyes: Eyes | None) -> str:

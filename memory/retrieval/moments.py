@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from memory.retrieval.index import Floats, Ints
+from memory.retrieval.field import Field, Scores
+from memory.retrieval.index import Ints
 from memory.retrieval.panorama import Panorama
-from memory.retrieval.ranking import Asked, Field, Scores
+from memory.retrieval.ranking import Asked
 from memory.retrieval.reread import NEAREST, WORST, bonus
 from models.ports import Reranker
 
@@ -33,10 +33,7 @@ def lines_of(view: Panorama, cells: Ints) -> Ints:
     """The numbers of the lines of these cells that are in force, in the order of the cells."""
     if not len(cells):
         return np.zeros(0, dtype=np.int64)
-    starts = view.first[cells]
-    counts = np.append(view.first[1:], view.line_count)[cells] - starts
-    skipped = np.repeat(starts - np.cumsum(counts) + counts, counts)
-    lines = np.arange(counts.sum()) + skipped
+    lines, _ = view.all_lines_of(cells)
     return np.asarray(lines[~view.hidden[lines]], dtype=np.int64)
 
 
@@ -48,16 +45,11 @@ def line_scores(view: Panorama, asked: Asked, field: Field, lines: Ints) -> Scor
     cells = view.cell_of_line[lines]
     count = len(asked.options)
     wide = field.options[:, cells] if count else field.question[None, cells]
-    own = _standing(field.lines[:1], lines)
+    own = field.standing(slice(0, 1), lines)
     if len(field.lines) > 1:
-        statements = _standing(field.lines[1 : 1 + count], lines)
-        own = own + statements + _standing(field.lines[1 + count :], lines)
+        statements = field.standing(slice(1, 1 + count), lines)
+        own = own + statements + field.standing(slice(1 + count, None), lines)
     return np.asarray(wide + LINE * own, dtype=np.float64)
-
-
-def _standing(cosines: Floats, lines: Ints) -> NDArray[np.floating]:
-    """Cosines of some lines in standard deviations from the mean of all, rows together."""
-    return np.asarray((cosines[:, lines] - cosines.mean()) / (cosines.std() + 1e-6))
 
 
 def best_moments(
@@ -72,6 +64,7 @@ def best_moments(
     With a ``reranker`` the nearest lines are read again: that finds the line with the answer to an
     open question in it. Where options tell, it was measured to add nothing.
     """
+    field.sharpen_best()
     cells = np.argsort(-field.cells, kind="stable")[:CELLS]
     lines = lines_of(view, cells)
     if not len(lines):

@@ -8,9 +8,10 @@ from string import ascii_uppercase
 import numpy as np
 
 from domain.ranking import OptionSupport
+from memory.retrieval.field import Field, Scores
 from memory.retrieval.moments import line_scores, lines_of
 from memory.retrieval.panorama import Panorama
-from memory.retrieval.ranking import Asked, Field, Scores
+from memory.retrieval.ranking import Asked
 
 TOP_CELLS = 50
 """Cells that have a say: repeated support counts, a long tail does not."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from domain.view import MemoryView, Scope
 from memory.retrieval.actors import ActorLines
+from memory.retrieval.codes import AskedCodes
 from memory.retrieval.index import Floats, Ints, Posting, VideoIndex
 from store.queries.search import CellRow, Line, Matrix
 
@@ -47,18 +49,30 @@ def reach_of(keys: Ints, half: int) -> Reach:
     return Reach(before, np.searchsorted(keys, keys + half, side="right"))
 
 
+def _reach(view: Panorama, half: int) -> Reach:
+    return reach_of(view.keys, half)
+
+
+Kept = TypeVar("Kept")
+
+
 @dataclass(frozen=True, eq=False)
 class Panorama:
     """N cells and M lines in view, part after part. Serves many questions; copies no vectors."""
 
     parts: tuple[Part, ...]
-    _reach: dict[int, Reach] = field(default_factory=dict)
+    _kept: dict[tuple[object, int], Any] = field(default_factory=dict)
 
     def reach(self, half: int) -> Reach:
         """Which cells are near which."""
-        if half not in self._reach:
-            self._reach[half] = reach_of(self.keys, half)
-        return self._reach[half]
+        return self.kept(_reach, half)
+
+    def kept(self, work: Callable[[Panorama, int], Kept], half: int) -> Kept:
+        """What ``work`` makes of this view and a width of windows, worked out once."""
+        if (work, half) not in self._kept:
+            self._kept[work, half] = work(self, half)
+        found: Kept = self._kept[work, half]
+        return found
 
     @cached_property
     def cell_offsets(self) -> Ints:
@@ -110,8 +124,10 @@ class Panorama:
         """The numbers of those cells of these clips that are in view, ascending."""
         wanted = np.unique(np.fromiter(clips, np.int64))
         for part, offset in self._with(self.cell_offsets):
-            if part.scope.video == video:
-                return np.flatnonzero(np.isin(part.index.clips[: part.cells], wanted)) + offset
+            if part.scope.video == video and part.cells:
+                held = part.index.clips[: part.cells]
+                places = np.minimum(np.searchsorted(held, wanted), part.cells - 1)
+                return np.asarray(places[held[places] == wanted] + offset, dtype=np.int64)
         return np.zeros(0, dtype=np.int64)
 
     @cached_property
@@ -151,6 +167,13 @@ class Panorama:
         last = cell + 1 == self.cell_count
         return range(int(self.first[cell]), self.line_count if last else int(self.first[cell + 1]))
 
+    def all_lines_of(self, cells: Ints) -> tuple[Ints, Ints]:
+        """The numbers of the lines of these cells, in their order, and where each cell's begin."""
+        starts = self.first[cells]
+        counts = np.append(self.first[1:], self.line_count)[cells] - starts
+        places = np.cumsum(counts) - counts
+        return np.arange(counts.sum()) + np.repeat(starts - places, counts), places
+
     def line(self, number: int) -> tuple[str, Line]:
         """The video and row of a line."""
         place = int(np.searchsorted(self.line_offsets, number, side="right")) - 1
@@ -184,12 +207,49 @@ class Panorama:
     def line_cosines(self, queries: Matrix) -> Floats:
         """Cosines of Q unit vectors (Q, D) with every line, shape (Q, M); hidden lines have -1."""
         cosines = self._per_part(lambda part: _cosines(queries, part.index.vectors[: part.lines]))
-        cosines[:, self.hidden] = -1.0
+        cosines[:, self._hidden] = -1.0
         return cosines
 
     def cell_cosines(self, queries: Matrix) -> Floats:
         """Cosines of Q unit vectors (Q, D) with every cell, shape (Q, N)."""
         return self._per_part(lambda part: _cosines(queries, part.index.cell_vectors[: part.cells]))
+
+    def rounded_lines(self, query: AskedCodes) -> tuple[Floats, float]:
+        """Cosines with every line, nearly, (M,); hidden lines have -1. And how far off at most."""
+        parts = [(part.index.rounded_lines, part.lines) for part in self.parts]
+        found = np.concatenate([rows.cosines(query, count) for rows, count in parts])
+        found[self._hidden] = -1.0
+        return found, max(rows.off(query, count) for rows, count in parts)
+
+    def rounded_cells(self, query: AskedCodes) -> tuple[Floats, float]:
+        """Cosines with every cell, nearly, (N,). And how far off at most."""
+        parts = [(part.index.rounded_cells, part.cells) for part in self.parts]
+        found = np.concatenate([rows.cosines(query, count) for rows, count in parts])
+        return found, max(rows.off(query, count) for rows, count in parts)
+
+    @cached_property
+    def _hidden(self) -> Ints:
+        return np.flatnonzero(self.hidden)
+
+    def vectors_of(self, lines: Ints) -> Matrix:
+        """The vectors of some lines (ascending), shape (K, D)."""
+        return self._gathered(lines, self.line_offsets, lambda index, own: index.vectors[own])
+
+    def directions_of(self, cells: Ints) -> Matrix:
+        """The vectors of some cells (ascending), shape (K, D)."""
+        return self._gathered(cells, self.cell_offsets, lambda index, own: index.directions(own))
+
+    def _gathered(
+        self, numbers: Ints, offsets: Ints, take: Callable[[VideoIndex, Ints], Matrix]
+    ) -> Matrix:
+        cuts = np.searchsorted(numbers, offsets)
+        return np.concatenate(
+            [
+                take(part.index, numbers[cuts[i] : cuts[i + 1]] - offsets[i])
+                for i, part in enumerate(self.parts)
+                if cuts[i] < cuts[i + 1]
+            ]
+        )
 
     def _per_part(self, product: Callable[[Part], Floats]) -> Floats:
         return np.concatenate([product(part) for part in self.parts], axis=1)

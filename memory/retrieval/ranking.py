@@ -6,13 +6,16 @@ from the view alone: what comes later changes nothing.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from memory.retrieval.actors import are_people, people_of
 from memory.retrieval.clock import HOUR, LAST, PLAN, Times, are_times, said_time
+from memory.retrieval.coarse import CoarseField, coarse_field
+from memory.retrieval.field import Field, Scores, standard
 from memory.retrieval.index import Floats
 from memory.retrieval.lexical import bm25
 from memory.retrieval.panorama import Panorama
@@ -21,14 +24,12 @@ from memory.retrieval.restate import bare, statement
 from memory.retrieval.tongue import small_words
 from store.queries.search import Matrix
 
-Scores = NDArray[np.float64]
-
 WINDOWS = 4
 """A view must be so many windows long for words to be counted in windows of that width."""
 
 
-NOISE = 1e-5
-"""Values that differ by less are equal: the last bits of a matrix product say nothing."""
+MANY = 20_000
+"""From so many lines in view on, a first pass over rounded vectors tells what to score exactly."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ class Asked:
         """Whether its options are times."""
         return bool(self.options) and are_times(self.options, now(self, view))
 
-    @property
+    @cached_property
     def words(self) -> list[str]:
         """The search terms of what it asks for, with the tags of whom it names.
 
@@ -108,35 +109,6 @@ class Vectors:
     somebody: Floats
 
 
-@dataclass(frozen=True, eq=False)
-class Field:
-    """How relevant every cell is, in standard deviations added up.
-
-    ``question`` (N,) is relevance to the question alone, ``options`` (O, N) with what each option
-    says; ``support`` (O, N) is what the choice among options rests on. ``lines`` (1 + 2 O or 1, M)
-    are the cosines of every line with the question, then the statements, then the options (the
-    latter two not where the options are times).
-    """
-
-    question: Scores
-    options: Scores
-    support: Scores
-    lines: Floats
-
-    @property
-    def cells(self) -> Scores:
-        """The relevance of every cell, by the option it fits best where there are any, (N,)."""
-        return np.asarray(self.options.max(axis=0)) if len(self.options) else self.question
-
-
-def standard(values: NDArray[np.floating]) -> Scores:
-    """``values`` as standard deviations from their mean, over all axes; 0 where all are alike."""
-    spread = float(values.std())
-    if spread < NOISE:
-        return np.zeros(values.shape, dtype=np.float64)
-    return np.asarray((values - values.mean()) / (spread + 1e-6), dtype=np.float64)
-
-
 def now(asked: Asked, view: Panorama) -> float:
     """When the question is asked, in seconds of video time: as of, or at the end of the view."""
     if asked.as_of_s is not None:
@@ -149,6 +121,20 @@ def relevance(
 ) -> Field:
     """Score every cell of a view that has at least one."""
     weights = weights or Weights()
+    if not asked.options and view.line_count >= MANY:
+        return _coarse(view, asked, vectors, weights)
+    return _exact(view, asked, vectors, weights)
+
+
+def _coarse(view: Panorama, asked: Asked, vectors: Vectors, weights: Weights) -> CoarseField:
+    rest = _order(view, asked, weights) + weights.question_time * _question_fit(view, asked)
+    for said in _question_words(view, asked, weights):
+        rest += said
+    line, cell = weights.question_line, weights.question_cell
+    return coarse_field(view, vectors.question, rest, line, cell)
+
+
+def _exact(view: Panorama, asked: Asked, vectors: Vectors, weights: Weights) -> Field:
     timed = asked.timed(view)
     stacked = np.concatenate([vectors.question[None], vectors.statements, vectors.options])
     lines = view.line_cosines(stacked)
@@ -167,12 +153,18 @@ def relevance(
 def _question_score(
     view: Panorama, asked: Asked, weights: Weights, near: Floats, whole: Floats
 ) -> Scores:
-    words = asked.words
     score = weights.question_line * standard(near) + weights.question_cell * standard(whole)
-    for half, weight in weights.question_windows:
-        if fits(half, view):
-            score += weight * standard(bm25(view, words, half))
+    for said in _question_words(view, asked, weights):
+        score += said
     return score + _order(view, asked, weights)
+
+
+def _question_words(view: Panorama, asked: Asked, weights: Weights) -> Iterator[Scores]:
+    """What the words of the question add to every cell, (N,), a width of windows after another."""
+    windows = [(half, weight) for half, weight in weights.question_windows if fits(half, view)]
+    told = bm25(view, asked.words, [half for half, _ in windows])
+    for (_, weight), said in zip(windows, told, strict=True):
+        yield weight * standard(said)
 
 
 def fits(half: int, view: Panorama) -> bool:
@@ -229,9 +221,10 @@ def _option_words(view: Panorama, asked: Asked, weights: Weights) -> Scores:
     known = set(asked.words)
     own = [set(asked.cast.terms_of(option)) - known for option in asked.options]
     score = np.zeros((len(own), view.cell_count))
-    for half, weight in weights.option_windows:
-        if fits(half, view):
-            score += weight * np.stack([bm25(view, words, half) for words in own])
+    windows = [(half, weight) for half, weight in weights.option_windows if fits(half, view)]
+    told = [bm25(view, words, [half for half, _ in windows]) for words in own]
+    for number, (_, weight) in enumerate(windows):
+        score += weight * np.stack([of_option[number] for of_option in told])
     return score
 
 

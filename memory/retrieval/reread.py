@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from memory.retrieval.field import Scores
 from memory.retrieval.index import Ints
 from memory.retrieval.panorama import Panorama
 from memory.retrieval.people import readable
-from memory.retrieval.ranking import Asked, Scores
+from memory.retrieval.ranking import Asked
 from models.ports import Reranker
 
 NEAREST = 12

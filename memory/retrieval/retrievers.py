@@ -242,7 +242,8 @@ class Retrievers:
         self, session: Session, video: str, frames: Sequence[Frame]
     ) -> dict[int, Matrix]:
         """Vectors of keyframes that the very model of this search has made."""
-        encoder, state = self._tools.images, video_state(session, video)
+        encoder = self._tools.images
+        state = None if encoder is None else video_state(session, video)
         if encoder is None or state is None or state.models.get("images") != encoder.name:
             return {}
         return frame_vectors(session, [frame.id for frame in frames])
@@ -260,20 +261,29 @@ class _EdgesOf:
     def __init__(self, store: Store, sought: Sought) -> None:
         self._store, self._sought = store, sought
 
-    def __call__(self, segment: Segment) -> list[Edge]:
-        with self._store.begin() as session:
-            return edges_at(session, self._sought.scope(segment.video), segment.id)
+    def __call__(self, segment: Segment) -> Sequence[Edge]:
+        known = next(one.edges for one in self._sought.events if one.video == segment.video)
+        if segment.id not in known:
+            with self._store.begin() as session:
+                scope = self._sought.scope(segment.video)
+                known[segment.id] = edges_at(session, scope, segment.id)
+        return known[segment.id]
 
 
 class _MentionsOf:
-    """Reads what mentions a person, as of the search's view."""
+    """Reads what mentions people, as of the search's view."""
 
     def __init__(self, store: Store, sought: Sought) -> None:
         self._store, self._sought = store, sought
 
-    def __call__(self, person: Person, clips: Collection[int] | None) -> set[int]:
+    def __call__(self, people: Collection[Person], clips: Collection[int] | None) -> set[int]:
+        tags: dict[str, list[str]] = {}
+        for person in people:
+            tags.setdefault(person.video, []).extend(person.tags)
         with self._store.begin() as session:
-            return mentions(session, self._sought.scope(person.video), person.tags, clips)
+            scopes = [(self._sought.scope(video), theirs) for video, theirs in tags.items()]
+            found = (mentions(session, scope, theirs, clips) for scope, theirs in scopes)
+            return set[int]().union(*found)
 
 
 def _by_reading(question: str, reranker: Reranker) -> Score:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 
+import numpy as np
+
 from domain.asking import Evidence
 from domain.events import Segment
 from domain.time import TimeSpan
@@ -19,11 +21,12 @@ from memory.retrieval.closeness import (
     least,
 )
 from memory.retrieval.events import EventsInView, Found
+from memory.retrieval.field import Field
 from memory.retrieval.index import Ints
 from memory.retrieval.moments import Moment
 from memory.retrieval.panorama import Panorama
 from memory.retrieval.people import Cast, retold, told
-from memory.retrieval.ranking import Asked, Field, Vectors
+from memory.retrieval.ranking import Asked, Vectors
 from memory.retrieval.tongue import uncovered
 
 CONTEXT = 2
@@ -87,7 +90,9 @@ class Sought:
         """How close a line, with what is said around it, is to the question."""
         if self.field is None:
             return 0.0
-        around = self.panorama.lines_of_cell(int(self.panorama.cell_of_line[line]))
+        cell = int(self.panorama.cell_of_line[line])
+        self.field.sharpen(np.array([cell]))
+        around = self.panorama.lines_of_cell(cell)
         near = [i for i in around if abs(i - line) <= CONTEXT]
         covered = coverage(self.panorama, self.words, near)
         return closeness(self.yardstick.nearness(float(self.field.lines[0, line])), covered)

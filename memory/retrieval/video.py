@@ -12,18 +12,21 @@ from numpy.typing import NDArray
 from domain.asking import Mode
 from domain.events import Segment
 from domain.settings import AskSettings
+from memory.retrieval.field import Field, Scores
 from memory.retrieval.index import Ints
 from memory.retrieval.moments import Moment, line_scores, lines_of
 from memory.retrieval.people import Person
-from memory.retrieval.ranking import Field
 from memory.retrieval.result import Retrieval
 from memory.retrieval.sought import Sought, nothing_close
 
 LINES = 40
 """Most lines shown of the chosen clips."""
 
-MentionsOf = Callable[[Person, Collection[int] | None], set[int]]
-"""Ids of the memories that mention a person, within clips or (None) anywhere in view."""
+MOST_SHARPENED = 1_000
+"""Cells, and lines of a person, looked into exactly; of more it is the best so many."""
+
+MentionsOf = Callable[[Collection[Person], Collection[int] | None], set[int]]
+"""Ids of the memories that mention one of these people, in clips or (None) anywhere in view."""
 
 
 def video(
@@ -71,6 +74,10 @@ def _unseen(sought: Sought, cells: Ints, seen: Collection[str], settings: AskSet
     """
     if sought.field is None:
         return cells[:0]
+    if len(cells) <= MOST_SHARPENED:
+        sought.field.sharpen(cells)
+    else:
+        sought.field.sharpen_best()
     near = _near(sought, sought.field, settings.video_cosine)[cells]
     order = cells[np.lexsort((-sought.field.cells[cells], ~near))]
     shown = _shown_cells(sought, seen)
@@ -97,6 +104,8 @@ def _shown_cells(sought: Sought, seen: Collection[str]) -> frozenset[int]:
 
 def _shown_lines(sought: Sought, seen: Collection[str]) -> Ints:
     ids = sorted(int(ref[1:]) for ref in seen if ref.startswith("m"))
+    if not ids:
+        return np.zeros(0, dtype=np.int64)
     return np.flatnonzero(np.isin(sought.panorama.ids, ids))
 
 
@@ -104,10 +113,20 @@ def _ranked_lines(sought: Sought, lines: Ints) -> list[Moment]:
     """Lines, best first."""
     if sought.field is None or not len(lines):
         return []
-    scores = line_scores(sought.panorama, sought.asked, sought.field, lines).max(axis=0)
-    order = np.argsort(-scores, kind="stable")
     cells = sought.panorama.cell_of_line
+    scores = _sharp_scores(sought, sought.field, lines)
+    order = np.argsort(-scores, kind="stable")
     return [Moment(int(lines[i]), int(cells[lines[i]]), float(scores[i])) for i in order]
+
+
+def _sharp_scores(sought: Sought, field: Field, lines: Ints) -> Scores:
+    """The scores of some lines; of very many, those of the best are exact, (L,)."""
+    view, asked = sought.panorama, sought.asked
+    scores = np.asarray(line_scores(view, asked, field, lines).max(axis=0))
+    best = lines[np.argsort(-scores, kind="stable")[:MOST_SHARPENED]] if field.margin else lines[:0]
+    if field.sharpen(view.cell_of_line[best]):
+        scores = np.asarray(line_scores(view, asked, field, lines).max(axis=0))
+    return scores
 
 
 def _about(
@@ -130,7 +149,7 @@ def _mentioning(
     sought: Sought, focus: Segment | None, people: Collection[Person], mentions_of: MentionsOf
 ) -> Ints:
     cells = _all_cells(sought) if focus is None else sought.cells_of(focus)
-    ids = set[int]().union(*(mentions_of(p, focus.clips if focus else None) for p in people))
+    ids = mentions_of(people, focus.clips if focus else None)
     lines = lines_of(sought.panorama, cells)
     return np.asarray(lines[np.isin(sought.panorama.ids[lines], sorted(ids))], dtype=np.int64)
 

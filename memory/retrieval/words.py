@@ -48,7 +48,23 @@ def content_words(text: str) -> list[str]:
 
 def terms(text: str) -> list[str]:
     """The search terms of ``text``, in order, with repetitions; ``<face_3>`` is one, ``face_3``."""
-    tags = _TAG.findall(text) if "<" in text else []
-    plain = _TAG.sub(" ", text) if tags else text
-    words = (word for word in plain_words(plain) if word not in STOP)
-    return tags + [stem(piece) for word in words for piece in pieces(word)]
+    return Terms().of(text)
+
+
+class Terms:
+    """Search terms of many texts: each word is stemmed once."""
+
+    def __init__(self) -> None:
+        self._stems: dict[str, list[str]] = {}
+
+    def of(self, text: str) -> list[str]:
+        """See ``terms``."""
+        tags = _TAG.findall(text) if "<" in text else []
+        plain = _TAG.sub(" ", text) if tags else text
+        for word in plain_words(plain):
+            stems = self._stems.get(word)
+            if stems is None:
+                parts = () if word in STOP else pieces(word)
+                stems = self._stems[word] = [stem(piece) for piece in parts]
+            tags += stems
+        return tags

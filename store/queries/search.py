@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from psycopg import Connection
 from sqlalchemy import ColumnElement, and_, func, or_, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
@@ -103,34 +104,48 @@ def _vectors(packed: Iterable[bytes | None]) -> Matrix:
     sent = list(packed)
     size = next((int.from_bytes(v[:2], "big") for v in sent if v is not None), 0)
     blank = bytes(4 + 2 * size)
-    layout = np.dtype([("head", ">u2", (2,)), ("vector", ">f2", (size,))])
-    rows = np.frombuffer(b"".join(blank if v is None else v for v in sent), dtype=layout)
-    return np.asarray(rows["vector"], dtype=np.float32)
+    joined = b"".join(blank if v is None else v for v in sent)
+    return widened(np.frombuffer(joined, dtype=">u2").reshape(-1, 2 + size)[:, 2:])
+
+
+_AT_ONCE = 256
+
+
+def widened(halves: NDArray[np.uint16]) -> Matrix:
+    """The numbers of finite 16-bit floats (N, D), given by their bits, in 32 bits.
+
+    By whole-number arithmetic over many: NumPy widens halves one by one, in ten times the time. The
+    exponent moves to its place and is off by 112 then, which a product puts right, also for numbers
+    too small to be normal (IEEE 754).
+    """
+    found = np.empty(halves.shape, dtype=np.uint32)
+    for start in range(0, len(halves), _AT_ONCE):
+        bits, rows = halves[start : start + _AT_ONCE].astype(np.uint32), found[start:]
+        size = ((bits & 0x7FFF) << 13).view(np.float32) * np.float32(2.0**112)
+        rows[: len(bits)] = size.view(np.uint32) | (bits & 0x8000) << 16
+    return found.view(np.float32)
 
 
 def _packed(column: InstrumentedAttribute[Any]) -> ColumnElement[bytes]:
     return func.halfvec_send(column)
 
 
+_LINES = """
+    SELECT id, clip, start_ms, end_ms, kind, text, source, speaker, superseded_at,
+           halfvec_send(embedding)
+    FROM memories WHERE video_id = %s AND clip > %s AND clip <= %s ORDER BY clip, start_ms, id
+"""
+
+
 def lines_between(session: Session, video: str, after_clip: int, last_clip: int) -> Lines:
-    """The memories of clips ``after_clip < clip <= last_clip``, by clip, time and id."""
-    row = MemoryRow
-    found = session.execute(
-        select(
-            row.id,
-            row.clip,
-            row.start_ms,
-            row.end_ms,
-            row.kind,
-            row.text,
-            row.source,
-            row.speaker,
-            row.superseded_at,
-            _packed(row.embedding),
-        )
-        .where(row.video_id == video, row.clip > after_clip, row.clip <= last_clip)
-        .order_by(row.clip, row.start_ms, row.id)
-    ).all()
+    """The memories of clips ``after_clip < clip <= last_clip``, by clip, time and id.
+
+    By the driver itself and in binary, since there may be very many.
+    """
+    connection = session.connection().connection.driver_connection
+    assert isinstance(connection, Connection)  # noqa: S101 - the engine's only driver
+    with connection.cursor(binary=True) as cursor:
+        found = cursor.execute(_LINES, (video, after_clip, last_clip)).fetchall()
     return Lines([Line._make(r[:-1]) for r in found], _vectors(r[-1] for r in found))
 
 

@@ -1,4 +1,7 @@
-"""Whether what is held of videos in memory is still so: one question for all of them."""
+"""Whether what is held of videos in memory is still so: one question for all of them.
+
+First whether anything was written at all, which costs nothing; else what hangs on each video.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import NamedTuple
 
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 from sqlalchemy.orm import Session
 
 from domain.errors import NotFound
@@ -59,22 +62,39 @@ class Stamp(NamedTuple):
 
 _STAMPS = text(
     """
+    WITH revised AS (SELECT segments.video_id AS id, count(*) AS every,
+            count(revision.to_clip) AS closed
+        FROM segments JOIN segment_revisions AS revision ON revision.segment_id = segments.id
+        WHERE segments.video_id = ANY(CAST(:videos AS text[])) GROUP BY segments.video_id)
     SELECT video.id, video.created_at, CAST(CAST(video.xmin AS text) AS bigint),
            greatest(video.created_at, marked.at), marked.done, coalesce(patched.id, 0),
-           revised.every, revised.closed, corrected.every, corrected.undone
+           coalesce(revised.every, 0), coalesce(revised.closed, 0),
+           corrected.every, corrected.undone
     FROM unnest(CAST(:videos AS text[]), CAST(:clips AS bigint[])) AS asked (id, clip)
     JOIN videos AS video ON video.id = asked.id
     CROSS JOIN LATERAL (SELECT max(updated_at) AS at,
         count(*) FILTER (WHERE state IN ('done', 'deleted')) AS done FROM clips
         WHERE video_id = asked.id AND clip <= asked.clip) AS marked
     CROSS JOIN LATERAL (SELECT max(id) AS id FROM patches WHERE video_id = asked.id) AS patched
-    CROSS JOIN LATERAL (SELECT count(*) AS every, count(revision.to_clip) AS closed
-        FROM segments JOIN segment_revisions AS revision ON revision.segment_id = segments.id
-        WHERE segments.video_id = asked.id) AS revised
+    LEFT JOIN revised ON revised.id = asked.id
     CROSS JOIN LATERAL (SELECT count(*) AS every, count(*) FILTER (WHERE undone) AS undone
         FROM corrections WHERE video_id = asked.id) AS corrected
     """
 )
+
+
+_MOMENT = text(
+    """SELECT CASE WHEN NOT pg_is_in_recovery() THEN CAST(pg_current_snapshot() AS text) END"""
+)
+
+
+def moment(connection: Connection | Session) -> str | None:
+    """Which transactions are seen now: where it is the same again, nothing was written since.
+
+    None on a standby server, whose snapshots do not name every transaction under way.
+    """
+    found: str | None = connection.execute(_MOMENT).scalar_one()
+    return found
 
 
 def stamps(session: Session, through: Mapping[str, int]) -> dict[str, Stamp]:

@@ -6,7 +6,17 @@ import numpy as np
 import pytest
 
 from benchmarks.grown import World, days, grow, unit, vectors_of, world
-from benchmarks.search import Bench, Known, Tools, most_ms, nearest, parts, recalled
+from benchmarks.search import (
+    Bench,
+    Known,
+    Tools,
+    looked_into,
+    most_ms,
+    nearest,
+    parts,
+    processor,
+    recalled,
+)
 from store.database import Store
 from tests.support.big_library import LINES
 from tests.support.memory import WordVectors
@@ -48,6 +58,8 @@ def test_every_part_of_a_library_is_searched_and_nothing_near_is_missed(
     assert vectors_of(made, bench.films[-1]) == pytest.approx(asked[1].exact)
     for part in asked:
         assert recalled(bench, searching, part).reached
+        assert looked_into(bench, searching, part).ratio == 1
+        assert processor(bench, searching, part).ours.median > 0
 
 
 def test_a_million_may_take_three_times_as_long() -> None:

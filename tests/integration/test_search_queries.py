@@ -6,13 +6,17 @@ import numpy as np
 import pytest
 from sqlalchemy import update
 
+from domain.asking import Mode
 from domain.errors import NotFound
+from domain.settings import Settings
 from domain.view import MemoryView, Scope
 from memory.corrected import people_in
 from memory.retrieval.cache import IndexCache
 from memory.retrieval.events import EventsInView
 from memory.retrieval.panorama import panorama
+from memory.retrieval.retrievers import Retrievers
 from store.database import Store
+from store.queries.forget import touch
 from store.queries.search import (
     cells_between,
     cited_frames,
@@ -30,6 +34,7 @@ from store.queries.search import (
 )
 from store.queries.stamps import stamps
 from store.schema import CharacterNameRow, CharacterRow, EdgeRow, KeyframeRow, MemoryRow
+from tests.support.asking import WordToolbox
 from tests.support.remembered import (
     CLIP_MS,
     SIZE,
@@ -38,6 +43,7 @@ from tests.support.remembered import (
     WordEmbedder,
     film,
     name,
+    patch_with_edge,
     see,
     watch,
     weave,
@@ -266,6 +272,37 @@ def test_segments_are_read_anew_when_they_change(watched: Store) -> None:
     assert [one.label for one in held.found] == ["one"]
     assert seen(3) is held
     assert seen(0).found == ()
+
+
+def test_nothing_is_asked_of_a_view_until_something_is_written(watched: Store) -> None:
+    cache, scopes = IndexCache(watched, CLIP_MS), [scope(3)]
+    with watched.begin() as writing:
+        touch(writing, V)
+        first = cache.look(scopes)
+        assert cache.look(scopes) is first
+        assert cache.look([scope(1)]).indexes == first.indexes
+    again = cache.look(scopes)
+    assert again.stamps != first.stamps
+    assert again.indexes[0] is not first.indexes[0]
+    assert cache.look(scopes) is again
+
+
+def test_a_view_is_read_anew_after_its_video_made_room(watched: Store) -> None:
+    cache = IndexCache(watched, CLIP_MS, most_lines=4)
+    cache.look([scope(3)])
+    other = cache.look([scope(0, W)])
+    assert cache.look([scope(0, W)]) is other
+    assert [line.text for line in cache.look([scope(3)]).indexes[0].lines]
+
+
+def test_an_edge_that_comes_is_seen_by_the_next_question(watched: Store) -> None:
+    searching = Retrievers(watched, WordToolbox(), Settings())
+    view = MemoryView(scopes=(scope(3),))
+    ids = weave(watched, V, [Event(0, "one", "soup", (0,), 1), Event(1, "two", "tent", (1,), 1)])
+    assert searching.search(view, Mode.EVENT, "soup").neighbours == ()
+    patch_with_edge(watched, V, ids[0], ids[1], at_clip=3)
+    (beside,) = searching.search(view, Mode.EVENT, "soup").neighbours
+    assert beside.label == "two"
 
 
 def test_many_threads_share_one_index(watched: Store) -> None:

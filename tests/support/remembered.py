@@ -199,19 +199,27 @@ def weave(
             session.add(_revision(ids[event.number], revision, event))
         for source, target, relation, clip in edges:
             session.add(_edge(video, ids[source], ids[target], relation, clip))
-        last = max(event.since for event in events)
-        session.add(
-            PatchRow(
-                video_id=video,
-                at_clip=last,
-                first_clip=0,
-                repairs=0,
-                applied={},
-                dropped=[],
-                pending=[],
-            )
-        )
+        session.add(_patch(video, max(event.since for event in events)))
     return ids
+
+
+def patch_with_edge(store: Store, video: str, source: int, target: int, at_clip: int) -> None:
+    """A patch that joins two segments, and does nothing else."""
+    with store.begin() as session:
+        session.add(_edge(video, source, target, "before", at_clip))
+        session.add(_patch(video, at_clip))
+
+
+def _patch(video: str, at_clip: int) -> PatchRow:
+    return PatchRow(
+        video_id=video,
+        at_clip=at_clip,
+        first_clip=0,
+        repairs=0,
+        applied={},
+        dropped=[],
+        pending=[],
+    )
 
 
 def _revision(segment: int, revision: int, event: Event) -> SegmentRevisionRow:

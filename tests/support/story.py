@@ -8,9 +8,10 @@ from datetime import UTC, datetime
 import numpy as np
 
 from domain.view import MemoryView, Scope
+from memory.retrieval.field import Field
 from memory.retrieval.index import VideoIndex, build_index
 from memory.retrieval.panorama import Panorama, panorama
-from memory.retrieval.ranking import Asked, Field, Vectors, relevance
+from memory.retrieval.ranking import Asked, Vectors, relevance
 from store.queries.search import CellRow, Line, Lines
 from tests.support.remembered import CLIP_MS, SIZE, WordEmbedder
 

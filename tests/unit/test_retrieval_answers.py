@@ -28,7 +28,7 @@ from memory.retrieval.people import cast, readable, told, with_names
 from memory.retrieval.ranking import Asked
 from memory.retrieval.reread import ALONE, IN_TALK, MOST, bonus, closest, logits, passage
 from memory.retrieval.words import terms
-from store.queries.search import Line, Revision, Revisions
+from store.queries.search import CellRow, Line, Revision, Revisions
 from tests.support.remembered import WordEmbedder
 from tests.support.story import SINCE, index_of, view_at, view_of
 
@@ -315,7 +315,7 @@ def test_segments_are_found_by_their_rarer_words() -> None:
     ]
     vectors = np.zeros((3, 4), dtype=np.float32)
     index = build_events("v", (SINCE, 0, 0, 3, 0), Revisions(rows, vectors))
-    spans = {clip: TimeSpan.of(clip, clip + 1) for clip in range(3)}
+    spans = {clip: CellRow(clip, clip, clip + 1) for clip in range(3)}
     segments = segments_in(index, 2, spans)
     assert [one.label for one in segments_in(index, 1, spans).found] == ["Tea", "Walk"]
     scores = word_scores([segments], terms("the dog and the zebra"))
@@ -337,7 +337,7 @@ def test_one_revision_of_a_segment_holds_at_a_time(last_clip: int, summaries: li
     index = build_events(
         "0" * 16, (SINCE, 0, 0, 3, 1), Revisions(rows, np.zeros((3, 4), np.float32))
     )
-    spans = {clip: TimeSpan.of(30 * clip, 30 * clip + 30) for clip in (0, 1, 3)}
+    spans = {clip: CellRow(clip, 30 * clip, 30 * clip + 30) for clip in (0, 1, 3)}
     found = [one.segment for one in segments_in(index, last_clip, spans).found]
     assert [one.summary for one in found] == summaries
     assert all(one.span == TimeSpan.of(0, 120 if last_clip >= 3 else 60) for one in found)

@@ -13,12 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.retrieval.closeness import Yardstick, closeness, coverage, faded, least
+from memory.retrieval.field import Field, standard
 from memory.retrieval.keyframe import Scored, spread_over_clips
 from memory.retrieval.lexical import K1, B, bm25, rarity, spread
 from memory.retrieval.moments import lines_of
 from memory.retrieval.options import TOP_CELLS, leaning, shares, soft_maximum
 from memory.retrieval.panorama import Panorama, reach_of
-from memory.retrieval.ranking import Asked, Field, fits, now, standard
+from memory.retrieval.ranking import Asked, fits, now
 from memory.retrieval.words import terms
 from store.queries.search import Frame
 from tests.support.remembered import CLIP_MS
@@ -115,7 +116,7 @@ def test_words_score_as_okapi_defines_it(
 ) -> None:
     view = view_of(story)
     known = {word for word in words if view.posting(word) is not None}
-    assert bm25(view, words, half).tolist() == pytest.approx(
+    assert bm25(view, words, [half])[0].tolist() == pytest.approx(
         slow_bm25(view, known, half), rel=1e-4, abs=1e-5
     )
 

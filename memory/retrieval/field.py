@@ -1,0 +1,74 @@
+"""How relevant every cell of a view is: what ranking makes, and the modes choose from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory.retrieval.index import Floats, Ints
+
+Scores = NDArray[np.float64]
+
+NOISE = 1e-5
+"""Values that differ by less are equal: the last bits of a matrix product say nothing."""
+
+
+@dataclass(frozen=True, eq=False)
+class Field:
+    """How relevant every cell is, in standard deviations added up.
+
+    ``question`` (N,) is relevance to the question alone, ``options`` (O, N) with what each option
+    says; ``support`` (O, N) is what the choice among options rests on. ``lines`` (1 + 2 O or 1, M)
+    are the cosines of every line with the question, then the statements, then the options (the
+    latter two not where the options are times).
+    """
+
+    question: Scores
+    options: Scores
+    support: Scores
+    lines: Floats
+    _levels: dict[tuple[int, int], tuple[np.float32, np.float32]] = field(default_factory=dict)
+
+    def standing(self, rows: slice, lines: Ints) -> Floats:
+        """Cosines of some lines in standard deviations from the mean of all, rows together."""
+        start, stop, _ = rows.indices(len(self.lines))
+        if (start, stop) not in self._levels:
+            every = self.lines[start:stop]
+            self._levels[start, stop] = every.mean(), every.std()
+        mean, spread = self._levels[start, stop]
+        return np.asarray((self.lines[start:stop, lines] - mean) / (spread + 1e-6))
+
+    @property
+    def margin(self) -> float:
+        """How far scores of two cells may be off that were not sharpened; 0: all are exact."""
+        return 0.0
+
+    def exact(self, cells: Ints) -> NDArray[np.bool_]:
+        """Which of these cells have exact scores, (K,)."""
+        return np.ones(len(cells), dtype=np.bool_)
+
+    def sharpen(self, cells: Ints) -> bool:  # noqa: ARG002
+        """Make the scores of these cells, and the cosines of their lines, exact.
+
+        Returns:
+            Whether any was not before.
+        """
+        return False
+
+    def sharpen_best(self) -> None:
+        """Make the scores of the best cells and the cosines of the nearest lines exact."""
+
+    @property
+    def cells(self) -> Scores:
+        """The relevance of every cell, by the option it fits best where there are any, (N,)."""
+        return np.asarray(self.options.max(axis=0)) if len(self.options) else self.question
+
+
+def standard(values: NDArray[np.floating]) -> Scores:
+    """``values`` as standard deviations from their mean, over all axes; 0 where all are alike."""
+    spread = float(values.std())
+    if spread < NOISE:
+        return np.zeros(values.shape, dtype=np.float64)
+    return np.asarray((values - values.mean()) / (spread + 1e-6), dtype=np.float64)
