@@ -18,9 +18,10 @@ def put_judgement(session: Session, judged: Judged) -> None:
     """Put on record whether an answer is right; one that changes is learned from again.
 
     Raises:
-        NotFound: there is no such trajectory.
+        NotFound: there is no such trajectory, or it was deleted meanwhile.
     """
-    if session.get(TrajectoryRow, judged.trajectory) is None:
+    locked = {"read": True, "key_share": True}
+    if session.get(TrajectoryRow, judged.trajectory, with_for_update=locked) is None:
         raise NotFound(
             f"there is no trajectory {judged.trajectory!r}: 'homer trajectory' lists them"
         )

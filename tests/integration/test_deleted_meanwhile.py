@@ -15,10 +15,12 @@ from sqlalchemy import text
 from domain.asking import Question
 from domain.errors import NotFound
 from domain.live import Told
+from domain.skills import Judged
 from domain.trajectory import Retrieved
 from graphs.asker import Asker
 from graphs.checkpoints import make_checkpoint_tables
 from memory.library import delete
+from skills.learn import judge
 from store.database import Store
 from store.queries import trajectories
 from store.queries.trajectories import claim_checkpoint_schema, list_trajectories
@@ -55,6 +57,18 @@ def test_a_question_that_begins_while_its_video_is_deleted_is_refused(store: Sto
         with pytest.raises(NotFound, match="no video goes by"):
             question.result(30)
     assert asked(store) == 0
+
+
+def test_an_answer_that_is_judged_while_its_video_is_deleted_is_not_there(store: Store) -> None:
+    remember_party(store)
+    with Asker(store, WordToolbox()) as asker, ThreadPoolExecutor(1) as other:
+        word = Judged(trajectory=asker.ask(GATE).trajectory_id, question_type="who", right=True)
+        with store.begin() as session:
+            delete_video(session, PARTY)
+            judging = other.submit(judge, store, word)
+            wait_for_a_lock(store)
+        with pytest.raises(NotFound, match="there is no trajectory"):
+            judging.result(30)
 
 
 def test_a_video_is_deleted_with_the_question_that_just_began(store: Store) -> None:
