@@ -1,8 +1,10 @@
 """Ingestion beside real time: how long watching a video takes, stage by stage.
 
     python -m benchmarks.ingest [VIDEO ...] [--heights 720 1080] [--seconds 60] [--profile local]
+    python -m benchmarks.ingest demo/v2d_test.mp4 --heights 720 --seconds 120 --minutes 30
 
-Each video is re-encoded to H.264 at 720p and 1080p, keeps its own sound and frame rate, and is
+Each video is re-encoded to H.264 at 720p and 1080p, keeps its own sound and frame rate, and with
+``--minutes`` is repeated for so long without encoding it anew. It is
 watched as ``homer ingest --direct`` does it: every stage on, the profile's models, an embedded
 Postgres of its own that is thrown away afterwards. Models are loaded beforehand, on five seconds
 of the first video; how long that took is printed too, since each ingestion pays it once.
@@ -14,6 +16,7 @@ next one is perceived, so on videos of several clips the stages may add up to mo
 from __future__ import annotations
 
 import argparse
+import os
 import tempfile
 import threading
 import time
@@ -31,6 +34,7 @@ from sqlalchemy import text
 
 from benchmarks.keyframes import DEFAULT, SHARED, encode
 from benchmarks.lines import RUNS, Line, Taken, costs, faster
+from benchmarks.stream import looped
 from domain.media import Video
 from flows.desk import Desk
 from flows.steps import PlainSteps, watch
@@ -46,6 +50,7 @@ from store.home import Home
 HEIGHTS = (720, 1080)
 DEMO = Path(__file__).parent.parent / "demo" / "v2d_test.mp4"
 SECONDS, BAR = 30.0, 3.0
+CORES = os.cpu_count() or 1
 TOOLS = {
     "activity": "voice activity",
     "speech": "speech recognition",
@@ -67,25 +72,31 @@ STAGES = (DECODING, STEPS["perceive"], *TOOLS.values(), STEPS["remember"], STEPS
 
 
 class Stages:
-    """Seconds by stage; those of a stage within another one count for the inner one alone."""
+    """Seconds by stage; those of a stage within another one count for the inner one alone.
+
+    ``cpu``: of all threads of the process meanwhile, whatever else they were at.
+    """
 
     def __init__(self) -> None:
         self.seconds: Counter[str] = Counter()
+        self.cpu: Counter[str] = Counter()
         self._open = threading.local()
 
     @contextmanager
     def on(self, stage: str) -> Iterator[None]:
         """Count the time within for ``stage``."""
         inner = self._open.__dict__.setdefault("inner", [])
-        inner.append(0.0)
-        start = time.perf_counter()
+        inner.append((0.0, 0.0))
+        wall, cpu = time.perf_counter(), time.process_time()
         try:
             yield
         finally:
-            took = time.perf_counter() - start
-            self.seconds[stage] += took - inner.pop()
+            wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+            inner_wall, inner_cpu = inner.pop()
+            self.seconds[stage] += wall - inner_wall
+            self.cpu[stage] += cpu - inner_cpu
             if inner:
-                inner[-1] += took
+                inner[-1] = inner[-1][0] + wall, inner[-1][1] + cpu
 
     def timed(self, stage: str, work: Callable[..., Any]) -> Callable[..., Any]:
         """``work``, whose time counts for ``stage``."""
@@ -154,6 +165,7 @@ class Took:
     wall: float
     cpu: float
     stages: Counter[str]
+    stages_cpu: Counter[str]
 
 
 def ingest(desk: Desk, path: Path) -> Took:
@@ -167,7 +179,8 @@ def ingest(desk: Desk, path: Path) -> Took:
         with open_video(timed, path) as work, PlainSteps() as steps:
             _count(work, stages)
             watch(work, steps, Silent())
-        return Took(time.perf_counter() - wall, time.process_time() - cpu, stages.seconds)
+        took = time.perf_counter() - wall, time.process_time() - cpu
+    return Took(*took, stages.seconds, stages.cpu)
 
 
 def _count(work: Watching, stages: Stages) -> None:
@@ -233,6 +246,7 @@ def main() -> None:
             for height in arguments.heights:
                 name = f"{source.stem}-{height}p.mkv"
                 video = with_sound(source, Path(folder) / name, height, arguments.seconds)
+                video = repeated(video, 60 * arguments.minutes)
                 _report(source, height, video, ingest(desk, video))
 
 
@@ -242,6 +256,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("videos", nargs="*", type=Path, default=shared)
     parser.add_argument("--heights", type=int, nargs="+", default=HEIGHTS)
     parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--minutes", type=float, default=0.0, help="repeat each for so long")
     parser.add_argument("--profile", default="local")
     arguments = parser.parse_args()
     if not arguments.videos:
@@ -267,11 +282,16 @@ def _report(source: Path, height: int, video: Path, took: Took) -> None:
     print(
         f"\n{source.name}, {height}p at {info.frame_rate:.0f} frames a second, {length:.0f} s: "
         f"watched in {took.wall:.1f} s ({took.cpu:.1f} s of CPU), "
-        f"{length / took.wall:.1f}x real time"
+        f"{length / took.wall:.1f}x real time; by its CPU alone on {CORES} idle cores "
+        f"{CORES * length / took.cpu:.1f}x"
     )
     for stage in STAGES:
-        seconds = took.stages[stage]
-        print(f"    {stage:30s} {seconds:6.2f} s  {seconds / length:6.1%} of real time", flush=True)
+        seconds, cpu = took.stages[stage], took.stages_cpu[stage]
+        print(
+            f"    {stage:30s} {seconds:6.2f} s  {seconds / length:6.1%} of real time, "
+            f"{cpu:6.2f} s of CPU",
+            flush=True,
+        )
 
 
 def with_sound(source: Path, target: Path, height: int, seconds: float) -> Path:
@@ -286,6 +306,16 @@ def with_sound(source: Path, target: Path, height: int, seconds: float) -> Path:
         for _, packet in sorted(packets, key=lambda timed: timed[0]):
             out.mux(packet)
     pictures.unlink()
+    return target
+
+
+def repeated(video: Path, seconds: float) -> Path:
+    """The same packets over and over until it is so long; the video itself where it is."""
+    if probe(video).duration_ms >= 1000 * seconds:
+        return video
+    target = video.with_suffix(".ts")
+    with target.open("wb") as file:
+        looped(video, file, seconds)
     return target
 
 

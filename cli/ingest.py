@@ -39,7 +39,7 @@ def ingest(
         typer.Option(min=1, help="Clips perceived at a time; the settings' default, 1."),
     ] = None,
     pool: Annotated[
-        Literal["threads", "processes", "dask"] | None,
+        Literal["threads", "processes", "dask", "ray"] | None,
         typer.Option(help="Where the workers are; the memory is the same."),
     ] = None,
     json: Json = False,

@@ -121,8 +121,11 @@ class AskSettings(Frozen):
     memory: Stage = Field(default=Stage.WHOLE, description="how much of the memory is searched")
 
 
-Pool = Literal["threads", "processes", "dask"]
-"""Where the workers that perceive are: in this process, beside it, or of Prefect's Dask runner."""
+Pool = Literal["threads", "processes", "dask", "ray"]
+"""Where the workers that perceive are: in this process, beside it, or of a runner of Prefect's."""
+
+CLUSTERS = ("dask", "ray")
+"""Pools that are Prefect's task runners, and need its server."""
 
 
 class WorkSettings(Frozen):
@@ -134,8 +137,8 @@ class WorkSettings(Frozen):
     )
     scheduler: str | None = Field(
         default=None,
-        pattern=r"^(tcp|tls)://.+$",
-        description="of a Dask cluster that runs already; None: one of this machine and run",
+        pattern=r"^(tcp|tls|ray)://.+$",
+        description="of a cluster that runs already; None: one of this machine and run",
     )
     at_once: PositiveInt | None = Field(
         default=None,

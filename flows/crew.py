@@ -58,7 +58,7 @@ class Crew:
         self._executor: Executor | None = None
         self._changing = threading.Lock()
         self._closed = False
-        self._places = Slots("perceive", settings.at_once)
+        self._places = places(settings.at_once)
 
     def perceive(self, work: Watching, clip: int) -> None:
         """Have a clip perceived, and wait for it; called from as many threads as workers.
@@ -126,6 +126,11 @@ class Crew:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def places(at_once: int | None) -> Slots:
+    """Where clips are perceived on this machine, at most so many at a time; None: no limit."""
+    return Slots("perceive", at_once)
 
 
 def threads_each(workers: int) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from domain.errors import HomerError, InputError
-from domain.settings import Subtitles
+from domain.settings import CLUSTERS, Subtitles
 from flows.crew import Crew
 from flows.desk import Desk
 from flows.reporting import connect, reporting
@@ -84,8 +84,10 @@ class _Conductor:
         return self._plainly(work) if self._api is None else self._in_flow(work, self._api)
 
     def _plainly(self, work: Watching) -> Watched:
-        if self._desk.settings.work.where == "dask":
-            self._listener.said("without Prefect's server processes take the place of Dask")
+        if (where := self._desk.settings.work.where) in CLUSTERS:
+            self._listener.said(
+                f"without Prefect's server processes take the place of {where.title()}"
+            )
         with PlainSteps(self._crew) as steps:
             return watch(work, steps, self._listener)
 

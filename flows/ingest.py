@@ -7,7 +7,7 @@ only after Prefect's environment is set (``flows.server.environment``).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, cast
 
@@ -19,10 +19,10 @@ from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
 from domain import observed
 from domain.media import Video
-from domain.settings import Subtitles, WorkSettings
+from domain.settings import CLUSTERS, Subtitles, WorkSettings
 from flows import at_hand
 from flows.at_hand import AtHand
-from flows.crew import Crew
+from flows.crew import Crew, places
 from flows.desk import Desk, open_desk
 from flows.interrupted import settle_streams
 from flows.liveness import claim_run, mark_gone, mark_killed
@@ -50,9 +50,10 @@ def perceive_clip(work: Watching, clip: int, crew: Crew) -> None:
 
 
 @task(name="perceive", task_run_name="perceive {order.clip}", **RETRIES)
-def perceive_order(order: Order) -> Delivery:
-    """The same in a Dask worker, which knows nothing of the store."""
-    return carry_out(order)
+def perceive_order(order: Order, at_once: int | None = None) -> Delivery:
+    """The same in a cluster's worker: it knows nothing of the store; its machine's places count."""
+    with places(at_once).one():
+        return carry_out(order)
 
 
 @task(name="remember", task_run_name="remember {clip}", **RETRIES)
@@ -92,12 +93,13 @@ class PrefectSteps:
         weave_events(work, final)
 
 
-class DaskSteps(PrefectSteps):
-    """The steps as Prefect's tasks; those that perceive run in Dask's workers."""
+class ClusterSteps(PrefectSteps):
+    """The steps as Prefect's tasks; those that perceive run in the workers of a cluster."""
 
     def perceive(self, work: Watching, clip: int) -> Waitable:
-        """Perceive in one of Dask's workers."""
-        given = {"order": work.order(clip, self._crew.threads)}
+        """Perceive in one of its workers."""
+        at_once = work.desk.settings.work.at_once
+        given = {"order": work.order(clip, self._crew.threads), "at_once": at_once}
         return _Beside(self._runner.submit(perceive_order, given), work.take)
 
 
@@ -120,7 +122,7 @@ class _Beside:
 def steps_of(desk: Desk, crew: Crew) -> Iterator[PrefectSteps]:
     """The steps, with the workers that the settings name."""
     settings = desk.settings.work
-    kind = DaskSteps if settings.where == "dask" else PrefectSteps
+    kind = ClusterSteps if settings.where in CLUSTERS else PrefectSteps
     with runner_of(settings, desk.home) as runner:
         try:
             yield kind(crew, runner)
@@ -130,16 +132,20 @@ def steps_of(desk: Desk, crew: Crew) -> Iterator[PrefectSteps]:
             raise
 
 
-def runner_of(settings: WorkSettings, home: Home) -> Runner:
+def runner_of(settings: WorkSettings, home: Home) -> AbstractContextManager[Runner]:
     """The task runner in which clips are perceived.
 
     Raises:
-        SetupError: it is to be Dask's, which is not installed.
+        SetupError: it is to be Dask's or Ray's, which is not installed.
     """
     if settings.where == "dask":
         from flows.dask_runner import dask_runner
 
         return dask_runner(settings, home)
+    if settings.where == "ray":
+        from flows.ray_runner import ray_runner
+
+        return ray_runner(settings)
     return cast("Runner", ThreadPoolTaskRunner[Any](max_workers=settings.workers))
 
 

@@ -9,7 +9,6 @@ from contextvars import ContextVar
 
 from prefect import flow, tags
 
-from domain.settings import WorkSettings
 from flows.crew import Crew
 from flows.ingest import PrefectSteps, runner_of
 from flows.interrupted import settle_streams
@@ -17,7 +16,7 @@ from flows.liveness import claim_run, mark_gone, mark_killed
 from flows.owning import library_id, tag_of
 from flows.steps import Listener
 from flows.streaming import Streaming
-from flows.streams import RUN_CLIPS, follow
+from flows.streams import RUN_CLIPS, follow, here
 
 _at_hand: ContextVar[tuple[Streaming, Listener] | None] = ContextVar("live", default=None)
 
@@ -35,8 +34,8 @@ def watch_clips(video: str, first_clip: int) -> bool:
     if found is None:
         raise RuntimeError("a stream is watched by the process that reads it: homer watch SOURCE")
     work, listener = found
-    here = WorkSettings()  # A clip of a stream is in this process, and perceived here.
-    with runner_of(here, work.desk.home) as runner, Crew(here) as crew:
+    settings = here(work)
+    with runner_of(settings, work.desk.home) as runner, Crew(settings) as crew:
         return follow(work, PrefectSteps(crew, runner), listener, RUN_CLIPS)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from domain.errors import ModelError
+from domain.settings import WorkSettings
+from flows.crew import Crew
 from flows.reporting import connect, reporting
 from flows.steps import Listener, PlainSteps, Steps, failure_of, remember_error
 from flows.streaming import Streaming
@@ -27,10 +29,18 @@ def watch_stream(work: Streaming, listener: Listener, *, direct: bool = False) -
     api = None if direct else connect(work.desk.home, listener.said)
     while api is not None and _in_flow(work, listener, api):
         continue
-    with PlainSteps() as steps:
+    with PlainSteps(Crew(here(work))) as steps:
         follow(work, steps, listener)
         steps.weave(work, final=True)
     return work.end()
+
+
+def here(work: Streaming) -> WorkSettings:
+    """A clip of a stream is in this process, and perceived here, where the machine has a place.
+
+    To wait for one is part of the clip's lag, so less is looked at afterwards.
+    """
+    return WorkSettings(at_once=work.desk.settings.work.at_once)
 
 
 def _in_flow(work: Streaming, listener: Listener, api: str) -> bool:

@@ -30,6 +30,9 @@ class Extra:
 DASK = Extra(("prefect_dask", "distributed"), ("prefect-dask", "distributed"), "dask")
 """What Prefect's Dask task runner needs."""
 
+RAY = Extra(("prefect_ray", "ray"), ("prefect-ray", "ray"), "ray")
+"""What Prefect's Ray task runner needs."""
+
 _OPENAI = ("langchain_openai",), ("langchain-openai",)
 _KNOWN = {
     "openai": Extra(*_OPENAI, "openai"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from models.openmp import sleep_while_waiting
 from models.ports import Samples
 
 SAMPLE_HZ = 16_000
@@ -23,6 +24,7 @@ class SileroActivity:
 
     def spans(self, samples: Samples) -> list[tuple[int, int]]:
         """Spans of speech in milliseconds of 16 kHz ``samples``, in order, disjoint."""
+        sleep_while_waiting()
         from faster_whisper.vad import VadOptions, get_speech_timestamps
 
         if not len(samples):

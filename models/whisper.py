@@ -15,6 +15,7 @@ import numpy as np
 
 from domain.errors import SetupError
 from models.onnx import threads_allowed
+from models.openmp import sleep_while_waiting
 from models.ports import Samples, Speech, Word
 from models.silero import SAMPLE_HZ, SileroActivity
 
@@ -80,6 +81,7 @@ class WhisperRecognizer:
 
     @cached_property
     def _model(self) -> WhisperModel:
+        sleep_while_waiting()
         from faster_whisper import WhisperModel
 
         model = WhisperModel(

@@ -13,13 +13,17 @@ import pytest
 
 from domain.errors import MediaError, ModelError, SetupError
 from domain.media import Video
+from domain.settings import Pool
 from flows import reporting, watching
+from flows.crew import Crew
 from flows.desk import Desk
 from flows.files import Outcome, watch_files
 from flows.owning import library_id, tag_of
 from flows.server import PrefectServer
 from flows.streaming import open_stream
 from flows.streams import watch_stream
+from models.extras import RAY
+from models.slots import Slots
 from models.toolbox import Toolbox
 from perception.perceive import perceive
 from perception.source import video_id
@@ -34,6 +38,7 @@ from tests.support.crew import (
     delivering,
     dump_of,
     eight_clips,
+    limited,
     watched_by,
 )
 from tests.support.light import light_toolbox, read_by
@@ -148,15 +153,22 @@ def test_a_flow_and_plain_calls_make_the_same_memory(
         assert dumped(plain_desk, plain) == dumped(desk, flowed)
 
 
-def test_two_workers_of_dask_share_eight_clips_and_make_the_same_memory(
-    home: Home, store: Store, tmp_path: Path, prefect: str, make_database: Any, monkeypatch: Any
+@pytest.mark.parametrize("pool", ["dask", "ray"])
+def test_two_workers_of_a_cluster_share_eight_clips_and_make_the_same_memory(
+    home: Home,
+    store: Store,
+    tmp_path: Path,
+    prefect: str,
+    make_database: Any,
+    monkeypatch: Any,
+    pool: Pool,
 ) -> None:
+    if pool == "ray" and not RAY.installed:
+        pytest.skip(f"Ray is not installed; {RAY.hint}")
     monkeypatch.setenv("PREFECT_API_URL", prefect)
     box, film = light_toolbox(tmp_path / "notes", meeting=2), eight_clips(tmp_path)
     delivered = delivering(monkeypatch)
-    flowed, failures = watched_by(
-        Desk(home, store, box.profile, box), 2, "dask", film, direct=False
-    )
+    flowed, failures = watched_by(Desk(home, store, box.profile, box), 2, pool, film, direct=False)
     assert failures == []
     assert sorted(clip for clip, _by in delivered) == list(range(CLIPS))
     assert len({by for _clip, by in delivered}) == 2
@@ -323,14 +335,23 @@ def test_a_stream_is_watched_in_flow_runs_of_a_few_clips_each(
 ) -> None:
     monkeypatch.setenv("PREFECT_API_URL", prefect)
     monkeypatch.setattr("flows.live.RUN_CLIPS", 1)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    place = Slots("perceive", 1).one()
+    place.__enter__()
     fed = Fed(tmp_path / "door", [segment(tmp_path, "three", 3.0)])
     heard = Heard()
+
+    def let_go(_crew: Crew, _seconds: float) -> None:
+        heard.said("waited for a place")
+        place.__exit__(None, None, None)
+
+    monkeypatch.setattr(Crew, "_wait", let_go)
     with (
         fed.feeding() as source,
-        open_stream(desk, source, stop=fed.stop, clock=fed.clock) as work,
+        open_stream(limited(desk, 1), source, stop=fed.stop, clock=fed.clock) as work,
     ):
         watch_stream(work, heard)
-    assert heard.notes[0] == "opened 0 0"
+    assert heard.notes[:2] == ["opened 0 0", "waited for a place"]
     assert heard.notes[-2:] == ["remembered 0", "remembered 1"]
     found = sorted(state for state, _message, _tasks in runs_of(prefect, work.video.id))
     assert found == ["Completed"] * 3

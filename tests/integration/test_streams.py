@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -17,19 +19,25 @@ from cli.main import app
 from cli.portrait import show_portrait
 from domain.errors import InputError, ModelError, SetupError
 from domain.media import Video
+from domain.settings import HOUR_MS
 from domain.streams import GapReason
 from flows import streams as flow
+from flows.crew import Crew
 from flows.desk import Desk
 from flows.streaming import Streaming, open_stream
 from flows.streams import watch_stream
 from memory.library import Portrait, delete, dump_lines, show_video
+from models.slots import Slots
 from models.toolbox import Toolbox
+from perception.live import live_source
 from perception.perceive import perceive
 from store.database import Store
 from store.home import Home
 from store.queries.clips import view_of
 from store.schema import StreamClipRow, StreamGapRow, StreamRow
-from tests.support.streams import Fed, segment
+from tests.support.crew import limited
+from tests.support.light import light_toolbox
+from tests.support.streams import Camera, Fed, Hands, segment
 
 
 class Heard:
@@ -231,8 +239,6 @@ def test_where_nobody_keeps_up_less_is_looked_at_and_each_clip_says_so(
     done = Streaming._done
 
     def impatient(work: Streaming, clip: int) -> None:
-        from dataclasses import replace
-
         work._arrived[clip] = replace(work._arrived[clip], waits=False)
         done(work, clip)
 
@@ -251,6 +257,47 @@ def test_where_nobody_keeps_up_less_is_looked_at_and_each_clip_says_so(
         + sum(gap.frames for gap in portrait.stream.gaps)
         == 90
     )
+
+
+def test_to_wait_for_a_place_on_the_machine_is_lag_and_what_that_leaves_out_is_a_gap(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another command perceives, on a machine for one; the camera goes on meanwhile."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    desk = replace(limited(desk, 1), toolbox=light_toolbox(tmp_path / "notes"))
+    clock, heard, place = Racing(), Heard(), ExitStack()
+    camera = Camera([segment(tmp_path, "long", 12.0)])
+    place.enter_context(Slots("perceive", 1).one())
+
+    def let_go(_crew: Crew, _seconds: float) -> None:
+        assert heard.notes == ["opened 0 0"]
+        while not any(gap.reason is GapReason.OVERRUN for gap in work._follower.owed):
+            Event().wait(0.01)
+        clock.ms += HOUR_MS
+        place.close()
+
+    monkeypatch.setattr(Crew, "_wait", let_go)
+    source = live_source(f"rtsp://{camera.place}/live")
+    with open_stream(desk, source, stop=Event(), clock=clock, away_s=0) as work:
+        watch_stream(work, heard, direct=True)
+    portrait = show_video(desk.store, work.video.id)
+    assert portrait.stream is not None
+    told = list(portrait.stream.clips.values())
+    assert [clip.state for clip in portrait.clips] == ["done"] * len(told)
+    assert told[0].lag_ms is not None
+    assert told[0].lag_ms >= HOUR_MS
+    # The second had been begun before the first was told to be late.
+    assert [one.level for one in told[:3]] == [0, 0, 1]
+    came = sum(one.tally.came for one in told) + sum(gap.frames for gap in portrait.stream.gaps)
+    assert 117 <= came <= 120
+
+
+class Racing(Hands):
+    """A clock with which nobody keeps up."""
+
+    def now_ms(self) -> int:
+        self.ms += 1000
+        return self.ms
 
 
 def test_a_stream_that_another_process_watches_is_refused(

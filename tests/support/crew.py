@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,13 @@ def watched_by(
     heard = Notes()
     (outcome,) = watch_files(desk.staffed(workers, pool), [video], heard, direct=direct)
     return outcome, heard.failures
+
+
+def limited(desk: Desk, at_once: int) -> Desk:
+    """A desk whose machine perceives no more clips at a time."""
+    work = desk.settings.work.model_copy(update={"at_once": at_once})
+    settings = desk.settings.model_copy(update={"work": work})
+    return replace(desk, profile=desk.profile.model_copy(update={"settings": settings}))
 
 
 def dump_of(store: Store, outcome: Outcome) -> list[str]:

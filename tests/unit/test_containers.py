@@ -16,8 +16,9 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import kubernetes_validate
 import prefect
@@ -259,6 +260,17 @@ def test_the_image_has_what_it_names_and_is_not_root() -> None:
     ignored = (ROOT / ".dockerignore").read_text().split()
     assert not {"docker", "flows", "alembic", "README.md", "requirements.lock"} & set(ignored)
     assert {"**/.env", ".git", ".venv"} <= set(ignored)
+
+
+def test_the_image_has_the_library_that_a_package_looks_for_and_the_base_lacks() -> None:
+    package = Path(cast("str", cast("Any", find_spec("xllamacpp")).origin)).parent
+    assert any(b"\0libgomp.so.1\0" in one.read_bytes() for one in package.glob("*.so"))
+    assert re.search(r"^RUN apt-get update .*install .*libgomp1", IMAGE, re.M)
+
+
+def test_what_the_image_holds_may_be_read_whatever_the_checkout_was_made_with() -> None:
+    copied = IMAGE.index("COPY . .")
+    assert copied < IMAGE.index("chmod -R a+rX .") < IMAGE.index("USER ")
 
 
 def test_nothing_that_runs_in_the_image_tells_anybody_of_itself() -> None:

@@ -11,7 +11,8 @@ from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, CancelledError, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from types import ModuleType, SimpleNamespace
+from typing import Any, ClassVar, cast
 
 import psutil
 import pytest
@@ -23,7 +24,7 @@ from domain.settings import Settings, WatchSettings, WorkSettings
 from domain.time import TimeSpan
 from flows.crew import Crew, WorkerGone, threads_each
 from flows.dask_runner import dask_runner
-from flows.ingest import runner_of
+from flows.ingest import ClusterSteps, runner_of
 from flows.processes import Processes
 from flows.steps import worth_retrying
 from flows.watching import Watching
@@ -46,8 +47,9 @@ INFO = SourceInfo(1000, 0, 0, False, True, 0.0, None, None, cast("Any", 0))
 class Work:
     """A video that only takes notes."""
 
-    def __init__(self) -> None:
+    def __init__(self, settings: WorkSettings | None = None) -> None:
         self.notes: list[str] = []
+        self.desk = SimpleNamespace(settings=Settings(work=settings or WorkSettings()))
 
     def perceive(self, clip: int) -> None:
         self.notes.append(f"perceived {clip} here")
@@ -115,7 +117,7 @@ def test_one_worker_is_a_thread_and_more_are_processes_unless_named(
 
 
 @pytest.mark.parametrize(
-    "odd", [{"workers": 0}, {"pool": "ray"}, {"scheduler": "http://a"}, {"workers": "many"}]
+    "odd", [{"workers": 0}, {"pool": "spark"}, {"scheduler": "http://a"}, {"workers": "many"}]
 )
 def test_odd_settings_are_refused(odd: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
@@ -148,6 +150,33 @@ def test_no_more_clips_at_a_time_than_the_machine_may_perceive() -> None:
     with Crew(WorkSettings(at_once=1)) as crew:
         perceive(crew, work)
     assert work.notes == ["perceived 3 here"]
+
+
+class OfItsOwn:
+    """A task runner whose tasks run in another thread."""
+
+    def __init__(self, pool: ThreadPoolExecutor) -> None:
+        self._pool = pool
+
+    def submit(self, task: Any, given: dict[str, Any]) -> Future[Delivery]:
+        return self._pool.submit(task.fn, **pickle.loads(pickle.dumps(given)))  # noqa: S301
+
+
+def test_a_worker_of_a_cluster_waits_for_a_place_on_its_machine(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr("flows.ingest.carry_out", lambda _order: DELIVERED)
+    settings = WorkSettings(workers=2, pool="dask", at_once=1)
+    work = Work(settings)
+    with ThreadPoolExecutor(1) as pool, Crew(settings) as crew:
+        steps = ClusterSteps(crew, cast("Any", OfItsOwn(pool)))
+        with Slots("perceive", 1).one():
+            waits = cast("Any", steps.perceive(cast("Watching", work), 3))
+            with pytest.raises(TimeoutError):
+                waits._future.result(0.2)
+        waits.result()
+    assert work.notes == ["ordered 3", "took 3 from somebody"]
 
 
 def test_workers_share_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -305,3 +334,47 @@ def test_dask_is_a_cluster_of_this_run_or_the_one_that_is_named(
     monkeypatch.setattr("models.extras.find_spec", lambda _module: None)
     with pytest.raises(SetupError, match=r'extra "dask".*prefect-dask distributed'):
         dask_runner(WorkSettings(pool="dask"), home)
+
+
+class OfRay:
+    """What Prefect's Ray runner is made with, and that it is left."""
+
+    made: ClassVar[list[Any]] = []
+
+    def __init__(self, address: str, init_kwargs: dict[str, Any]) -> None:
+        self.made.append((address, init_kwargs))
+
+    def __enter__(self) -> OfRay:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.made.append("left")
+
+
+def test_ray_is_a_cluster_of_this_run_or_the_one_that_is_named(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runners = ModuleType("prefect_ray.task_runners")
+    monkeypatch.setattr(runners, "RayTaskRunner", OfRay, raising=False)
+    monkeypatch.setitem(sys.modules, "prefect_ray", ModuleType("prefect_ray"))
+    monkeypatch.setitem(sys.modules, "prefect_ray.task_runners", runners)
+    monkeypatch.setattr("models.extras.find_spec", lambda module: module)
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "1")
+    monkeypatch.setenv("RAY_AUTH_TOKEN", "")
+    settings = WorkSettings(workers=3, pool="ray")
+    with runner_of(settings, home):
+        address, own = OfRay.made.pop()
+        assert (address, own["num_cpus"]) == ("local", 3)
+        assert os.environ["RAY_USAGE_STATS_ENABLED"] == "0"
+        folder = Path(own["_temp_dir"])
+        assert folder.stat().st_mode & 0o077 == 0
+    assert OfRay.made.pop() == "left"
+    assert not folder.exists()
+    with runner_of(WorkSettings(pool="ray", scheduler="ray://house:10001"), home):
+        assert OfRay.made == [("ray://house:10001", {})]
+    monkeypatch.setattr("models.extras.find_spec", lambda _module: None)
+    with (
+        pytest.raises(SetupError, match=r'extra "ray".*prefect-ray ray'),
+        runner_of(settings, home),
+    ):
+        pass

@@ -157,10 +157,11 @@ def test_all_files_have_the_same_workers_who_go_home_at_the_end(
         first._present()
 
 
-def test_without_a_server_dask_is_not_there_which_is_told(notes: Notes) -> None:
-    run(notes, "a", pool="dask")
+@pytest.mark.parametrize("pool", ["dask", "ray"])
+def test_without_a_server_there_is_no_cluster_which_is_told(notes: Notes, pool: Pool) -> None:
+    run(notes, "a", pool=pool)
     said = [told for told in notes.told if told.startswith("said ")]
-    assert said == ["said without Prefect's server processes take the place of Dask"]
+    assert said == [f"said without Prefect's server processes take the place of {pool.title()}"]
     assert "watch a PlainSteps" in notes.told
 
 
