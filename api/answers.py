@@ -120,10 +120,8 @@ def scored(moments: Sequence[Cited], found: Sequence[Evidence]) -> list[Retrieve
 
 def image_at(store: Store, one: Citation | Evidence, as_of_ms: int | None = None) -> str | None:
     """Where the keyframe of a moment is, if it has one that was there by then."""
-    frame = frame_at(store, one.video, one.span.start_ms, one.ref)
-    if frame is None or (as_of_ms is not None and frame.span.start_ms > as_of_ms):
-        return None
-    return keyframe_path(one.video, frame.id)
+    frame = frame_at(store, one.video, one.span.start_ms, one.ref, as_of_ms)
+    return None if frame is None else keyframe_path(one.video, frame.id)
 
 
 def keyframe_path(video: str, frame: int) -> str:

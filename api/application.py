@@ -16,6 +16,7 @@ from api.bounds import Bounds
 from api.desk import ApiDesk
 from api.door import Door, Ways
 from api.problems import DOCUMENTED, answer_with_problems
+from api.pulse import Pulse
 from api.routes import health, media, questions, search, videos, watching
 
 ABOUT = """Ask long videos questions over HTTP. Homer watched them into a memory; answers come with
@@ -41,6 +42,7 @@ def make_app(desk: ApiDesk, ways: Ways) -> FastAPI:
         version=version("homer-video"),
         docs_url=None,
         redoc_url=None,
+        redirect_slashes=False,
         lifespan=_lifespan,
         middleware=[Middleware(Bounds), Middleware(Door, ways=ways)],
         responses=DOCUMENTED,
@@ -64,6 +66,7 @@ class Hands(ThreadPoolExecutor):
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     desk: ApiDesk = app.state.desk
+    app.state.pulse = Pulse(desk.store)
     current_default_thread_limiter().total_tokens = THREADS
     hands = Hands(desk.questions.places + SPARE, thread_name_prefix="question")
     asyncio.get_running_loop().set_default_executor(hands)

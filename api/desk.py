@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from pathlib import Path
 from typing import Annotated
 
 from fastapi import Depends, Request
 
+from api.problems import Refused
 from api.room import Room
-from domain.errors import NotFound
 from graphs.machines import Machines
 from models.profile import profile_names
 
@@ -32,12 +33,14 @@ class ApiDesk(Machines):
         """The profile that a request names, else the configured one; never a file.
 
         Raises:
-            NotFound: there is none of that name.
+            Refused: there is none of that name.
         """
         known = profile_names(self.store.home.config)
         if profile is None or profile in known:
             return profile or self.profile
-        raise NotFound(f"no profile is called {profile!r}; there are: {', '.join(known)}")
+        detail = f"no profile is called {profile!r}"
+        told = f"leave `profile` out, or name one of: {', '.join(known)}"
+        raise Refused(HTTPStatus.NOT_FOUND, "not-found", detail, told)
 
 
 def _desk(request: Request) -> ApiDesk:

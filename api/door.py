@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -26,6 +27,10 @@ LEAST = 20
 """Characters of a key."""
 OPEN = ("/health", "/docs", "/openapi.json")
 """What tells nothing of the library, and needs no key."""
+
+_LABEL = re.compile(r"[A-Za-z0-9_.-]{1,32}")
+_PASSED_ON = re.compile(r"forwarded|via|x-forwarded-.*|x-real-ip")
+"""Headers that proxies add. Their clients are others, though they come from this machine."""
 
 
 @dataclass(frozen=True)
@@ -54,33 +59,47 @@ def ways_in(host: str) -> Ways:
     """
     keys = read_keys(key_in(VARIABLE) or "")
     os.environ.pop(VARIABLE, None)
-    others = tuple(name.strip() for name in os.environ.get(NAMES, "").split(",") if name.strip())
+    given = os.environ.get(NAMES, "").lower().split(",")
+    others = tuple(name.strip() for name in given if name.strip())
     if not keys and (others or not is_loopback(host)):
         raise SetupError(
             f"the API would be open to everybody who can reach {', '.join(others) or host}. Give "
             f"it a key first: set {VARIABLE} to {LEAST} characters or more, as `openssl rand -hex "
             f"24` prints them (docs/api.md, Keys)"
         )
-    return Ways(keys, (*LOOPBACK, *others) if is_loopback(host) else others)
+    return Ways(keys, (*_own(host), *others) if is_loopback(host) else others)
+
+
+def _own(host: str) -> tuple[str, ...]:
+    """The names of this machine, that of the very address among them."""
+    named = f"[{host}]" if ":" in host else host.lower()
+    return LOOPBACK if named in LOOPBACK else (*LOOPBACK, named)
 
 
 def read_keys(given: str) -> tuple[Key, ...]:
     """The keys of ``KEY`` or ``LABEL:KEY,LABEL:KEY``; one without a label is called ``key``.
 
     Raises:
-        SetupError: one is too short, or has what no header can carry.
+        SetupError: one is too short, or has what no header can carry, or its label is none. It
+            is named by its place only: what was meant as a label may be a secret.
     """
-    return tuple(_read(one.strip()) for one in given.split(",") if one.strip())
+    every = (one.strip() for one in given.split(","))
+    return tuple(_read(one, place) for place, one in enumerate(every, 1) if one)
 
 
-def _read(given: str) -> Key:
-    label, _, secret = given.rpartition(":")
+def _read(given: str, place: int) -> Key:
+    label, colon, secret = given.rpartition(":")
     if len(secret) < LEAST or not secret.isascii() or not secret.isprintable() or " " in secret:
-        named = f"the key of {label!r}" if label else "a key"
         raise SetupError(
-            f"{VARIABLE}: {named} is not {LEAST} or more letters, digits and signs without spaces"
+            f"{VARIABLE}: key {place} is not {LEAST} or more letters, digits and signs without "
+            "spaces; a comma ends a key, and a colon its label"
         )
-    return Key(label.strip() or "key", _digest(secret))
+    if colon and not _LABEL.fullmatch(label):
+        raise SetupError(
+            f"{VARIABLE}: the label of key {place} is not 1 to 32 letters, digits, '_', '.' and "
+            "'-'; a key has no colon in it"
+        )
+    return Key(label or "key", _digest(secret))
 
 
 def _digest(secret: str) -> bytes:
@@ -123,12 +142,14 @@ class Door:
                 HTTPStatus.MISDIRECTED_REQUEST,
                 "host",
                 "this server does not answer to that name",
-                f"ask 127.0.0.1, or have the operator name the host in {NAMES}",
+                f"ask {', '.join(self._ways.names)}, or have the operator name the host in {NAMES}",
             )
         if not from_here(headers):
             told = "ask from a program, or from a page of this very server"
             raise Refused(HTTPStatus.FORBIDDEN, "origin", "asked by a page of another site", told)
-        return _client(scope) if open_to_all or not self._ways.keys else self._bearer(headers)
+        if open_to_all:
+            return _client(scope)
+        return self._bearer(headers) if self._ways.keys else _nobody_between(scope, headers)
 
     def _bearer(self, headers: Headers) -> str:
         kind, _, given = headers.get("authorization", "").partition(" ")
@@ -140,6 +161,15 @@ class Door:
         refused = Refused(HTTPStatus.UNAUTHORIZED, "key", wrong, told)
         refused.headers = {"WWW-Authenticate": 'Bearer realm="homer"'}
         raise refused
+
+
+def _nobody_between(scope: Scope, headers: Headers) -> str:
+    """The client of a server without keys, which is one of this machine only if no proxy asks."""
+    if any(_PASSED_ON.fullmatch(name) for name in headers):
+        detail = "passed on by a proxy, for anybody who can reach that: this server has no key"
+        told = f"have the operator set {VARIABLE} (docs/api.md, Keys)"
+        raise Refused(HTTPStatus.FORBIDDEN, "proxy", detail, told)
+    return _client(scope)
 
 
 def _host_in(header: str) -> str:

@@ -23,7 +23,7 @@ class Outside(Refused):
 
     def __init__(self, folders: Sequence[Path]) -> None:
         told = "have the operator begin the server with `homer serve --videos FOLDER`"
-        named = f"give a path under one of: {', '.join(map(str, folders))}" if folders else told
+        named = "give the path from a folder that the operator allowed" if folders else told
         detail = "that is not under a folder from which videos may be added"
         super().__init__(HTTPStatus.FORBIDDEN, "outside", detail, named)
 

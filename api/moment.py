@@ -23,6 +23,9 @@ Limit = Annotated[int, Query(ge=1, le=MOST, description="How many at most.")]
 Words = Annotated[
     str, Query(max_length=200, description="Only those that have these words in their title.")
 ]
+Asked = Annotated[
+    str, Query(max_length=200, description="Only those that have these words in the question.")
+]
 AsOf = Annotated[
     str | None,
     Query(

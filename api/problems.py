@@ -68,11 +68,25 @@ class Problem(BaseModel):
     errors: tuple[Fault, ...] = Field(default=(), description="what the request has wrong, if so")
 
 
+_AWAY = "the database, or an image that belongs to it, cannot be had at the moment"
+"""All that clients are told: what the driver says may name hosts, users and folders."""
+_CODES = {
+    HTTPStatus.BAD_REQUEST: "bad-request",
+    HTTPStatus.NOT_FOUND: "not-found",
+    HTTPStatus.METHOD_NOT_ALLOWED: "method-not-allowed",
+    HTTPStatus.REQUEST_TIMEOUT: "request-timeout",
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "too-large",
+}
 _BUSY = "wait until it is done, and ask again"
 _DATABASE = "wait until the database is back; the operator of the server sees more in its log"
 _KNOWN: tuple[tuple[type[HomerError], HTTPStatus, str, str], ...] = (
-    (NotFound, HTTPStatus.NOT_FOUND, "not-found", "GET /videos and GET /questions list what is"),
-    (Ambiguous, HTTPStatus.CONFLICT, "ambiguous", "give the whole id: GET /videos lists them"),
+    (NotFound, HTTPStatus.NOT_FOUND, "not-found", "GET /videos, /questions and /jobs list them"),
+    (
+        Ambiguous,
+        HTTPStatus.CONFLICT,
+        "ambiguous",
+        "give the whole id: GET /videos and /questions list them",
+    ),
     (Busy, HTTPStatus.CONFLICT, "busy", _BUSY),
     (InputError, HTTPStatus.UNPROCESSABLE_ENTITY, "input", "change the request; /docs has each"),
     (DatabaseError, HTTPStatus.SERVICE_UNAVAILABLE, "database", _DATABASE),
@@ -88,7 +102,8 @@ def problem_of(error: BaseException) -> Problem:
         return _problem(error.status, str(error), error.code, error.help)
     for kind, status, code, told in _KNOWN:
         if isinstance(error, kind):
-            return _problem(status, str(error), code, told)
+            detail = _AWAY if kind is DatabaseError else str(error)
+            return _problem(status, detail, code, told)
     return _problem(HTTPStatus.INTERNAL_SERVER_ERROR, FAULT, "fault", "report it if it comes again")
 
 
@@ -100,11 +115,17 @@ def _problem(status: int, detail: str, code: str, told: str, *faults: Fault) -> 
     )
 
 
-def answered(error: BaseException) -> Response:
-    """The response to a request that failed with ``error``; faults of the server are logged."""
+def noted(error: BaseException) -> Problem:
+    """An error as a problem; faults of the server are logged, and not what it only will not do."""
     problem = problem_of(error)
-    if problem.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+    if problem.status >= HTTPStatus.INTERNAL_SERVER_ERROR and not isinstance(error, Refused):
         log_error(error)
+    return problem
+
+
+def answered(error: BaseException) -> Response:
+    """The response to a request that failed with ``error``."""
+    problem = noted(error)
     headers = dict(error.headers) if isinstance(error, Refused) else {}
     if problem.status == HTTPStatus.SERVICE_UNAVAILABLE:
         headers.setdefault("Retry-After", "5")
@@ -133,7 +154,7 @@ def answer_with_problems(app: FastAPI) -> None:
 async def _of_http(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101 - it is registered for no other
     known = HTTPStatus(error.status_code)
-    code = known.phrase.lower().replace(" ", "-")
+    code = _CODES.get(known, "http")
     problem = _problem(known, str(error.detail), code, "/docs has what can be asked, and how")
     return respond(problem, error.headers)
 

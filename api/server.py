@@ -10,6 +10,7 @@ from pathlib import Path
 import uvicorn
 
 from api.application import make_app
+from api.bounds import MOST_REQUESTS
 from api.desk import QUESTIONS, ApiDesk
 from api.door import Ways, ways_in
 from api.room import Room
@@ -19,6 +20,8 @@ from store.database import open_store
 from store.home import Home
 
 HOST, PORT = "127.0.0.1", 8600
+MOST_CONNECTIONS = 4 * MOST_REQUESTS
+"""Connections that are open at a time, most of them idle."""
 GRACE_S = 10.0
 """How long questions may take to end with the best answer so far, once the server is to stop."""
 
@@ -45,6 +48,7 @@ def serve(home: Home, serving: Serving, said: Callable[[str], None]) -> None:
             cannot be opened.
         InputError: a folder or the profile is not there.
         KeyboardInterrupt: it was stopped; questions that were searched are kept as far as they got.
+        Unfinished: so it was, and the process would wait for its threads.
     """
     ways = ways_in(serving.host)
     folders = _folders(serving.folders)
@@ -52,7 +56,20 @@ def serve(home: Home, serving: Serving, said: Callable[[str], None]) -> None:
     with listening(serving.host, serving.port) as listener, open_store(home) as store:
         desk = ApiDesk(store, profile, folders=folders, questions=Room(serving.questions))
         said(address_of(listener))
-        _Server(_config(desk, ways), desk.questions).run([listener])
+        _run(_Server(_config(desk, ways), desk.questions), desk, listener)
+
+
+class Unfinished(KeyboardInterrupt):
+    """It is to stop, and a silent model holds a question: only the end of the process ends that."""
+
+
+def _run(server: uvicorn.Server, desk: ApiDesk, listener: socket.socket) -> None:
+    try:
+        server.run([listener])
+    finally:
+        if desk.questions.taken:
+            raise Unfinished
+        desk.close()
 
 
 def _config(desk: ApiDesk, ways: Ways) -> uvicorn.Config:
@@ -62,6 +79,8 @@ def _config(desk: ApiDesk, ways: Ways) -> uvicorn.Config:
         log_config=None,
         access_log=False,
         server_header=False,
+        proxy_headers=False,
+        limit_concurrency=MOST_CONNECTIONS,
         ws="none",
         lifespan="on",
         timeout_graceful_shutdown=int(GRACE_S),

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Any
 
 from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from api.asking import Coming, Search
 from api.following import Gone, Silence
-from api.problems import problem_of
+from api.problems import noted
 from domain.live import Said, Told
 from domain.people import in_words
 from domain.texts import storable
-from flows.logs import log_error
 from graphs.ask import Asked
 from models.said import said_so_far
 
 MEDIA_TYPE = "text/event-stream"
 HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 """Nobody keeps it, and no proxy holds it back."""
+UNREAD_S = 60.0
+"""A client that takes nothing for so long is gone."""
 STILL_HERE = b": still searching\n\n"
 
 
@@ -50,10 +52,12 @@ class EventStream(Response):
         del scope, receive
         start = {"type": "http.response.start", "status": 200, "headers": self.raw_headers}
         async with aclosing(self._rest), aclosing(self._lines()) as lines:
-            await send(start)
-            async for line in lines:
-                await send({"type": "http.response.body", "body": line, "more_body": True})
-            await send({"type": "http.response.body", "body": b""})
+            with suppress(Gone):
+                await _taken(send, start)
+                async for line in lines:
+                    body = {"type": "http.response.body", "body": line, "more_body": True}
+                    await _taken(send, body)
+                await _taken(send, {"type": "http.response.body", "body": b""})
 
     async def _lines(self) -> AsyncGenerator[bytes, None]:
         try:
@@ -63,10 +67,7 @@ class EventStream(Response):
         except Gone:
             return
         except Exception as error:  # noqa: BLE001 - an edge: the status is sent, so it is told as an event
-            problem = problem_of(error)
-            if problem.status >= 500:
-                log_error(error)
-            yield event("problem", problem.model_dump(mode="json"))
+            yield event("problem", noted(error).model_dump(mode="json"))
 
     async def _line(self, told: Coming) -> bytes:
         match told:
@@ -83,6 +84,15 @@ class EventStream(Response):
     def _payload(self, told: Told) -> dict[str, Any]:
         payload = told.model_dump(mode="json")
         return {"id": self._search.id, **payload} if told.kind == "question" else payload
+
+
+async def _taken(send: Send, message: Message) -> None:
+    """Sends, and waits until the client takes it; Gone where it does not."""
+    try:
+        async with asyncio.timeout(UNREAD_S):
+            await send(message)
+    except TimeoutError as error:
+        raise Gone from error
 
 
 def words_of(said: Said) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -41,7 +42,7 @@ def serve(
 
     Examples:  homer serve   homer serve --videos ~/Videos --port 9000
     """
-    from api.server import Serving
+    from api.server import Serving, Unfinished
     from api.server import serve as run
     from store.home import Home
     from ui.door.ways import is_loopback
@@ -53,6 +54,9 @@ def serve(
 
     try:
         run(Home.default(), Serving(address, port, tuple(videos or ()), questions, profile), told)
+    except Unfinished:
+        note(STOPPED)
+        os._exit(130)
     except KeyboardInterrupt as stop:
         raise KeyboardInterrupt(STOPPED) from stop
 

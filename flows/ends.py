@@ -14,13 +14,17 @@ STOPPED = 130
 
 
 class Stage(StrEnum):
-    """How far a job is. ``killed``: its process is gone and did not say how it ended."""
+    """How far a job is. ``killed``: its process is gone and did not say how it ended.
+
+    ``unknown``: it was begun elsewhere, and nothing here tells whether it still runs.
+    """
 
     WATCHING = "watching"
     DONE = "done"
     PAUSED = "paused"
     FAILED = "failed"
     KILLED = "killed"
+    UNKNOWN = "unknown"
 
 
 def tell_end(path: Path, code: int) -> None:

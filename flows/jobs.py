@@ -1,19 +1,22 @@
 """Watching that goes on beside whoever began it: a process of its own, found again by a file.
 
-``HOMER_HOME/run/ingest-ID.json`` says what is watched by which process; its words are in the log.
-How it ended it says itself (``flows.ends``): one that says nothing and is gone was killed.
+``HOMER_HOME/run/ingest-ID.json`` says what is watched by which process, and where that runs; its
+words are in the log. How it ended it says itself (``flows.ends``): one that says nothing and is
+gone was killed. Containers share the data directory but no process ids: of one in another container
+the lock tells that it holds as long as it lives, of one on another machine nothing does.
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import secrets
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -23,6 +26,7 @@ from domain.errors import InputError
 from flows.daemon import Running, alive, log_file
 from flows.ends import END, Stage, stage_at_end, tell_asked
 from flows.retrying import Retry
+from flows.whereabouts import Whereabouts
 from perception.source import find_media
 from store.home import Home
 
@@ -32,7 +36,10 @@ TAIL = 8_000
 
 @dataclass(frozen=True)
 class Job:
-    """A process that watches ``sources``, and the last that it said; ``arguments`` begin it."""
+    """A process that watches ``sources``, and the last that it said; ``arguments`` begin it.
+
+    ``here``: its id means something where we are, so that it can be asked to stop.
+    """
 
     id: str
     pid: int
@@ -41,11 +48,12 @@ class Job:
     arguments: tuple[str, ...]
     stage: Stage
     said: tuple[str, ...]
+    here: bool = True
 
     @property
     def running(self) -> bool:
-        """Whether it watches at this moment."""
-        return self.stage is Stage.WATCHING
+        """Whether it watches at this moment, as far as is known."""
+        return self.stage in (Stage.WATCHING, Stage.UNKNOWN)
 
     @property
     def unfinished(self) -> bool:
@@ -111,6 +119,13 @@ class Jobs:
         if found is not None and not found.running:
             self._launch(found.arguments, found.sources)
 
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """One at a time looks what runs, and begins more."""
+        with (self._home.make().run / "jobs.lock").open("w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
     def every(self) -> list[Job]:
         """All jobs that are not dismissed, the latest first."""
         found = [self._read(path) for path in self._home.run.glob(f"{PREFIX}*.json")]
@@ -124,7 +139,7 @@ class Jobs:
     def pause(self, job: str) -> None:
         """Ask a job that runs to stop: nothing is lost, and it can be gone on with."""
         found = self._find(job)
-        if found is not None and found.running:
+        if found is not None and found.running and found.here:
             tell_asked(self._end(job))
             with suppress(ProcessLookupError):
                 os.kill(found.pid, _stop())
@@ -133,7 +148,7 @@ class Jobs:
         """Forget a job that has ended."""
         found = self._find(job)
         if found is not None and not found.running:
-            for path in (self._file(job), self._log(job), self._end(job)):
+            for path in (self._file(job), self._log(job), self._end(job), self._held(job)):
                 path.unlink(missing_ok=True)
 
     def forget(self, path: str) -> None:
@@ -155,7 +170,8 @@ class Jobs:
         job = secrets.token_hex(4)
         self._home.make()
         told = {"HOMER_HOME": str(self._home.root), END: str(self._end(job))}
-        with log_file(self._log(job)) as log:
+        with log_file(self._log(job)) as log, self._held(job).open("w") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
             process = subprocess.Popen(
                 [*self.command, *arguments],
                 stdin=subprocess.DEVNULL,
@@ -164,9 +180,11 @@ class Jobs:
                 env={**os.environ, **told},
                 cwd=self._home.root,
                 start_new_session=True,
+                pass_fds=[held.fileno()],
             )
         running = Running(process.pid, psutil.Process(process.pid).create_time(), 0)
         row = {**asdict(running), "sources": [*sources], "arguments": [*arguments]}
+        row["where"] = str(Whereabouts.here())
         self._file(job).write_text(json.dumps(row))
         for one in before:
             self.dismiss(one)
@@ -178,13 +196,39 @@ class Jobs:
             told = json.loads(path.read_text())
             running = Running(int(told["pid"]), float(told["began"]), 0)
             sources, arguments = (tuple(map(str, told[of])) for of in ("sources", "arguments"))
+            there = Whereabouts.of(str(told.get("where")))
         except (OSError, ValueError, TypeError, KeyError, OverflowError):
             return None
+        here = there in (None, Whereabouts.here())
         # Looked at first: a process that ends in between has then said how.
-        lives = alive(running)
-        stage = Stage.WATCHING if lives else stage_at_end(self._end(job))
+        lives = alive(running) if here or there is None else self._lives(job, there)
+        stage = self._stage(job, lives)
         said = tuple(_tail(self._log(job)))
-        return Job(job, running.pid, running.began, sources, arguments, stage, said)
+        return Job(job, running.pid, running.began, sources, arguments, stage, said, here)
+
+    def _lives(self, job: str, there: Whereabouts) -> bool | None:
+        """Whether a job lives that was begun elsewhere; None where nothing tells."""
+        here = Whereabouts.here()
+        if there.ended_before(here):
+            return False
+        if not here.boot or there.boot != here.boot:
+            return None
+        with suppress(FileNotFoundError), self._held(job).open() as held:
+            try:
+                fcntl.flock(held, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return True
+            return False
+        return None
+
+    def _stage(self, job: str, lives: bool | None) -> Stage:
+        if lives:
+            return Stage.WATCHING
+        end = stage_at_end(self._end(job))
+        return Stage.UNKNOWN if lives is None and end is Stage.KILLED else end
+
+    def _held(self, job: str) -> Path:
+        return self._home.run / f"{PREFIX}{job}.lock"
 
     def _file(self, job: str) -> Path:
         return self._home.run / f"{PREFIX}{job}.json"

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import re
+from contextlib import suppress
+
+from sqlalchemy.orm import Session
 
 from domain.base import Frozen
+from domain.errors import NotFound
 from domain.time import TimeSpan
 from store.database import Store
-from store.queries.clips import clip_at
+from store.queries.clips import clip_at, view_of
 from store.queries.frames import Frame, frame_near, frame_of
 
 NEAR_MS = 20_000
@@ -24,22 +29,36 @@ class ShownFrame(Frozen):
     span: TimeSpan
 
 
-def frame_at(store: Store, video: str, at_ms: int, ref: str = "") -> ShownFrame | None:
+def frame_at(
+    store: Store, video: str, at_ms: int, ref: str = "", as_of_ms: int | None = None
+) -> ShownFrame | None:
     """The keyframe that ``ref`` (``k7``) names, else the one nearest to the moment, if one is.
 
-    None where the video has none near, and where ``video`` is no video.
+    None where the video has none near, and where ``video`` is no video. With ``as_of_ms`` only
+    frames count that a question as of then may see.
     """
     named = _FRAME.fullmatch(ref)
     with store.begin() as session:
+        last = _last(session, video, as_of_ms)
         if named:
             found = frame_of(session, video, int(named[1]))
         else:
             clip = clip_at(session, video, at_ms)
             around = [] if clip is None else [clip - 1, clip, clip + 1]
-            found = _near(frame_near(session, video, at_ms, around), at_ms)
-    if found is None:
+            seen = [one for one in around if one <= last]
+            found = _near(frame_near(session, video, at_ms, seen), at_ms)
+    if found is None or found.clip > last:
         return None
     return ShownFrame(id=found.id, blob=found.blob, span=TimeSpan.of(found.time_ms, found.time_ms))
+
+
+def _last(session: Session, video: str, as_of_ms: int | None) -> float:
+    """The last clip that may be seen; -1 where none may."""
+    if as_of_ms is None:
+        return math.inf
+    with suppress(NotFound):
+        return view_of(session, [video], as_of_ms).scopes[0].last_clip
+    return -1
 
 
 def _near(found: Frame | None, at_ms: int) -> Frame | None:

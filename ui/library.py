@@ -98,7 +98,8 @@ def _buttons(desk: PageDesk, jobs: Jobs, one: Shelved, every: Sequence[Job]) -> 
     mine = next((job for job in every if job.running and job.watches(one.path)), None)
     with st.container(horizontal=True, key=f"do_{one.id}"):
         if mine is not None and one.state == WATCHING:
-            st.button("Pause", key=f"stop_{one.id}", on_click=jobs.pause, args=(mine.id,))
+            key, far = f"stop_{one.id}", not mine.here
+            st.button("Pause", key=key, on_click=jobs.pause, args=(mine.id,), disabled=far)
         elif one.path and not busy and one.state == WATCHING:
             _resume(jobs, one)
         elif one.path and one.failed:

@@ -37,6 +37,7 @@ STAGES = {
     Stage.PAUSED: "paused",
     Stage.FAILED: "ended with errors",
     Stage.KILLED: "stopped before its end",
+    Stage.UNKNOWN: "begun in another container or on another machine",
 }
 
 
@@ -123,6 +124,8 @@ def _job(desk: PageDesk, jobs: Jobs, job: Job, moving: Sequence[Shelved]) -> Non
                 "Watching stopped: its process is gone. It was killed, or the machine was started "
                 "anew. Nothing that was done is lost; it goes on from the clip it was at."
             )
+        if job.stage is Stage.UNKNOWN:
+            st.caption("Whether it still runs cannot be told from here. `homer ingest` can go on.")
         for one in moving if job.running else ():
             _progress(desk.store, one)
         if job.running and not moving:
@@ -135,7 +138,8 @@ def _presses(jobs: Jobs, job: Job) -> None:
     with st.container(horizontal=True, key=f"press_{job.id}"):
         if job.running:
             told, act = f"Pause: {names}", jobs.pause
-            st.button("Pause", key=f"pause_{job.id}", help=told, on_click=act, args=(job.id,))
+            key, far = f"pause_{job.id}", not job.here
+            st.button("Pause", key=key, help=told, on_click=act, args=(job.id,), disabled=far)
             return
         if job.unfinished:
             told = f"Go on with {names}"

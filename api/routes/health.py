@@ -7,13 +7,11 @@ from pydantic import BaseModel
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
-from api.desk import Desk
 from api.manual import SAFE, manual
-from domain.errors import DatabaseError, HomerError
-from flows.logs import log_error
+from api.pulse import Pulse
 
 router = APIRouter(tags=["this server"])
-GONE = "the database does not answer; it is tried again with every request\n"
+GONE = "the database does not answer; it is tried again when it is asked for\n"
 
 
 class Health(BaseModel):
@@ -28,17 +26,12 @@ class Health(BaseModel):
     response_model=Health,
     responses={503: {"description": "The database is gone.", "content": {"text/plain": {}}}},
 )
-def health(desk: Desk) -> Response | Health:
+async def health(request: Request) -> Response | Health:
     """For whoever watches over the server: 200, or 503 while the database is gone. Needs no key."""
-    try:
-        with desk.store.begin() as session:
-            session.connection()
-    except HomerError as error:
-        if not isinstance(error, DatabaseError):
-            raise
-        log_error(error)
-        return PlainTextResponse(GONE, 503, {"Retry-After": "5"})
-    return Health()
+    pulse: Pulse = request.app.state.pulse
+    if await pulse.answers():
+        return Health()
+    return PlainTextResponse(GONE, 503, {"Retry-After": "5"})
 
 
 @router.get("/docs", include_in_schema=False)

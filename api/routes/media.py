@@ -9,6 +9,7 @@ from starlette.responses import Response
 
 from api.desk import Desk
 from domain.errors import BlobGone, NotFound
+from flows.logs import log_error
 from store.queries.frames import frame_of
 
 router = APIRouter(tags=["images"])
@@ -37,6 +38,7 @@ def keyframe(
     try:
         data = desk.store.blobs.get(found.blob)
     except (BlobGone, OSError) as error:
+        log_error(error)
         raise NotFound(f"the image of keyframe {frame} is lost or damaged") from error
-    headers = {"Cache-Control": "private, max-age=31536000", "ETag": f'"{found.blob}"'}
+    headers = {"Cache-Control": "private, max-age=31536000"}
     return Response(data, media_type="image/jpeg", headers=headers)

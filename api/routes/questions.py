@@ -13,7 +13,7 @@ from api.answers import AnswerTold, QuestionTold, answer_of, question_of
 from api.asking import Search
 from api.desk import ApiDesk, Desk
 from api.following import Gone
-from api.moment import PAGE, Limit, Offset, Page, Words, after, as_of_ms
+from api.moment import PAGE, Asked, Limit, Offset, Page, after, as_of_ms
 from api.sse import MEDIA_TYPE, EventStream, wants_events
 from domain.asking import Question, told_apart
 from domain.errors import InputError
@@ -161,7 +161,7 @@ def _prepared(desk: ApiDesk, body: Ask) -> tuple[Asker, Question]:
 
 
 @router.get("/questions", summary="What was asked")
-def questions(desk: Desk, offset: Offset = 0, limit: Limit = PAGE, q: Words = "") -> Questions:
+def questions(desk: Desk, offset: Offset = 0, limit: Limit = PAGE, q: Asked = "") -> Questions:
     """The latest questions first, without their steps."""
     found, total = page_of_trajectories(desk.store, limit, offset, q)
     rows = [question_of(one) for one in found]

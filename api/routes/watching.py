@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Response
+from fastapi import APIRouter, Response
+from fastapi import Path as InPath
 from pydantic import BaseModel, ConfigDict, Field
 
 from api.desk import ApiDesk, Desk
 from api.folders import allowed_file, refuse_address
 from api.problems import Crowded
 from domain.errors import Busy, InputError, NotFound
+from flows.ends import Stage
 from flows.jobs import Job, Jobs
 from flows.server import PrefectServer
 
@@ -47,8 +50,10 @@ class JobTold(BaseModel):
     """A process that watches files. GET /videos has the video, from its first clip on."""
 
     id: str
-    state: str = Field(description="watching, done, paused, failed or killed")
-    files: list[str]
+    state: str = Field(
+        description="watching, done, paused, failed, killed, or unknown: begun elsewhere"
+    )
+    files: list[str] = Field(description="from the folders that the operator allowed")
     errors: list[str] = Field(description="what it complained of")
     said: str = Field(description="the last that it said")
 
@@ -67,11 +72,12 @@ def add(desk: Desk, body: Add, response: Response) -> JobTold:
     if body.url is not None or not body.path.strip():
         raise InputError("give the `path` of a file under a folder that the operator allowed")
     path, profile = allowed_file(desk.folders, body.path), desk.named(body.profile)
-    jobs = Jobs(desk.store.home)
-    _refuse_more(jobs, str(path))
-    job = jobs.start([path], profile, again=body.again, direct=not _has_prefect(desk))
+    jobs, direct = Jobs(desk.store.home), not _has_prefect(desk)
+    with jobs.alone():
+        _refuse_more(jobs, str(path))
+        job = jobs.start([path], profile, again=body.again, direct=direct)
     response.headers["Location"] = f"/jobs/{job}"
-    return _told(_job(desk, job))
+    return _told(desk, _job(desk, job))
 
 
 def _refuse_more(jobs: Jobs, path: str) -> None:
@@ -79,7 +85,7 @@ def _refuse_more(jobs: Jobs, path: str) -> None:
     mine = next((one for one in running if one.watches(path)), None)
     if mine is not None:
         raise Busy(f"this file is being watched already: GET /jobs/{mine.id}")
-    if len(running) >= MOST_JOBS:
+    if sum(one.stage is Stage.WATCHING for one in running) >= MOST_JOBS:
         raise Crowded(f"{MOST_JOBS} processes are watching, and no more go at a time", WAIT_S)
 
 
@@ -93,13 +99,13 @@ def _has_prefect(desk: ApiDesk) -> bool:
 @router.get("/jobs", summary="What is being watched")
 def jobs(desk: Desk) -> list[JobTold]:
     """What the API and the app have watched, and how it ended; the latest first."""
-    return [_told(one) for one in Jobs(desk.store.home).every()]
+    return [_told(desk, one) for one in Jobs(desk.store.home).every()]
 
 
 @router.get("/jobs/{name}", summary="How far one is")
-def job(desk: Desk, name: Annotated[str, Path(max_length=64, description="Its id.")]) -> JobTold:
+def job(desk: Desk, name: Annotated[str, InPath(max_length=64, description="Its id.")]) -> JobTold:
     """One process that watches, and what it complained of."""
-    return _told(_job(desk, name))
+    return _told(desk, _job(desk, name))
 
 
 def _job(desk: ApiDesk, name: str) -> Job:
@@ -109,11 +115,19 @@ def _job(desk: ApiDesk, name: str) -> Job:
     return found
 
 
-def _told(one: Job) -> JobTold:
+def _told(desk: ApiDesk, one: Job) -> JobTold:
+    tops = [*(folder.resolve() for folder in desk.folders), *(Path(f).parent for f in one.sources)]
+
+    def told(text: str) -> str:
+        """The same, with paths from the folders on: where those lie is nobody's business."""
+        for top in tops:
+            text = text.replace(f"{top}/", "")
+        return text
+
     return JobTold(
         id=one.id,
         state=one.stage.value,
-        files=list(one.sources),
-        errors=list(one.errors[-10:]),
-        said=one.said[-1] if one.said else "",
+        files=[told(file) for file in one.sources],
+        errors=[told(error) for error in one.errors[-10:]],
+        said=told(one.said[-1]) if one.said else "",
     )

@@ -171,8 +171,12 @@ def test_no_image_of_a_later_moment_is_named(library: Store) -> None:
     said = Citation(ref="m1", video=PARTY, span=TimeSpan.of(50_000, 52_000), text="x")
     later = image_at(library, said)
     assert later is not None
-    assert image_at(library, said, 65_000) == later
-    assert image_at(library, said, 60_000) is None
+    assert image_at(library, said, 90_000) == later
+    # At 1:05 the clip from 1:00 on is not watched to its end.
+    assert [image_at(library, said, at) for at in (60_000, 65_000)] == [None, None]
+    named = said.model_copy(update={"ref": f"k{later.rpartition('/')[2]}"})
+    assert image_at(library, named) == later
+    assert image_at(library, named, 60_000) is None
 
 
 def test_from_an_event_one_moves_to_its_neighbour(client: TestClient) -> None:
@@ -202,7 +206,7 @@ def test_a_search_without_words_or_of_unknown_models_is_refused(client: TestClie
     assert client.get("/search", params={"q": "x", "mode": "all"}).status_code == 422
     for name in ("/etc/passwd", "nothing", "../local"):
         told = problem(client.get("/search", params={"q": "x", "profile": name}), 404, "not-found")
-        assert "there are: " in told["detail"]
+        assert "name one of: " in told["help"]
 
 
 def test_deleting_leaves_nothing_but_a_line_in_the_audit_log(store: Store) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -62,8 +63,10 @@ def test_a_file_is_given_to_the_command_that_watches(
         told = ended(client, where)
         assert client.get("/jobs").json() == [told]
     file = str(folder / "talk.mp4")
-    assert told["files"] == [file]
-    arguments = json.loads(str(told["said"]).removeprefix("homer: odd "))
+    assert told["files"] == ["talk.mp4"]
+    assert str(folder) not in str(told)
+    (job,) = Jobs(store.home).every()
+    arguments = json.loads(job.said[-1].removeprefix("homer: odd "))
     direct = [] if server else ["--direct"]
     assert arguments == ["ingest", "--profile", "small", "--again", *direct, "--", file]
 
@@ -115,3 +118,15 @@ def test_what_may_not_be_added_is_refused_with_the_reason(store: Store, folder: 
     with client_of(desk_of(store)) as client:
         told = problem(client.post("/videos", json={"path": "talk.mp4"}), 403, "outside")
         assert "homer serve --videos" in told["help"]
+
+
+def test_two_that_add_the_same_file_at_once_begin_one_job(
+    store: Store, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pretend(monkeypatch, WAITS)
+    with client_of(desk_of(store, folder)) as client, ThreadPoolExecutor(4) as pool:
+        asked = [pool.submit(client.post, "/videos", json={"path": "talk.mp4"}) for _ in range(4)]
+        assert sorted(one.result().status_code for one in asked) == [202, 409, 409, 409]
+        (job,) = Jobs(store.home).every()
+        Jobs(store.home).pause(job.id)
+        ended(client, f"/jobs/{job.id}")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import httpx
 import pytest
@@ -13,17 +15,21 @@ from pydantic import BaseModel
 from starlette.middleware import Middleware
 from starlette.testclient import TestClient
 
-from api import bounds
+from api import bounds, problems, sse
+from api.asking import Stopping
 from api.bounds import MOST_BYTES, Bounds
 from api.following import SILENT, Gone, followed
 from api.moment import after, as_of_ms
 from api.problems import Crowded, answer_with_problems, problem_of
+from api.pulse import Pulse
 from api.room import Room
+from api.server import Unfinished, _run
 from domain.errors import (
     Ambiguous,
     BlobGone,
     BudgetExceeded,
     Busy,
+    DatabaseError,
     Diverged,
     InputError,
     MediaError,
@@ -79,12 +85,24 @@ def test_nor_is_one_that_does_not_say_how_long_it_is(client: TestClient) -> None
             yield b" " * 1024
 
     answer = client.post("/word", content=pieces(), headers={"Content-Type": "application/json"})
-    assert answer.status_code == 413
-    assert answer.headers["content-type"] == "application/problem+json"
+    problem(answer, 413, "too-large")
 
 
-def test_a_body_that_does_not_come_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bounds, "BODY_S", 0.01)
+async def silence() -> Any:
+    await asyncio.Event().wait()
+
+
+async def drip() -> Any:
+    """Pieces that each come in time, the whole body too late."""
+    await asyncio.sleep(0.04)
+    return {"type": "http.request", "body": b" " * 4096, "more_body": True}
+
+
+@pytest.mark.parametrize("receive", [silence, drip])
+def test_a_body_that_does_not_come_is_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch, receive: Callable[[], Any]
+) -> None:
+    monkeypatch.setattr(bounds, "BODY_S", 0.1)
     sent: list[Any] = []
     headers = [(b"content-type", b"application/json"), (b"host", b"127.0.0.1")]
     scope = {
@@ -105,9 +123,9 @@ def test_a_body_that_does_not_come_is_not_waited_for(monkeypatch: pytest.MonkeyP
         async def send(message: Any) -> None:
             sent.append(message)
 
-        await app_of()(scope, asyncio.Event().wait, send)  # type: ignore[arg-type]
+        await app_of()(scope, receive, send)
 
-    asyncio.run(ask())
+    asyncio.run(asyncio.wait_for(ask(), 10))
     assert sent[0]["status"] == 408
 
 
@@ -122,14 +140,89 @@ def test_more_requests_than_the_server_takes_are_refused_and_health_is_still_tol
     async def crowd() -> list[httpx.Response]:
         transport = httpx.ASGITransport(app_of(most=2))
         async with httpx.AsyncClient(transport=transport, base_url=HERE) as client:
-            paths = ["/wait", "/wait", "/wait", "/health"]
+            paths = ["/health", "/health", "/wait", "/wait", "/wait", "/health"]
             every = list(await asyncio.gather(*(client.get(path) for path in paths)))
             return [*every, await client.get("/wait")]
 
-    first, second, third, health, later = asyncio.run(crowd())
+    *well, third, health, later = asyncio.run(crowd())
     problem(third, 503, "crowded")
     assert third.headers["retry-after"] == "5"
-    assert all(one.is_success for one in (first, second, health, later))
+    assert all(one.is_success for one in (*well, health, later))
+
+
+class Counting:
+    """A store that counts how often it is looked at, and is gone."""
+
+    looks = 0
+
+    def begin(self) -> Any:
+        self.looks += 1
+        time.sleep(0.02)
+        raise DatabaseError("gone")
+
+
+def test_however_many_ask_for_health_the_database_is_looked_at_once() -> None:
+    store: Any = Counting()
+
+    async def crowd() -> list[bool]:
+        pulse = Pulse(store)
+        return await asyncio.gather(*(pulse.answers() for _ in range(20)))
+
+    assert asyncio.run(crowd()) == [False] * 20
+    assert store.looks == 1
+
+
+def test_who_takes_nothing_of_a_stream_is_gone_and_ends_the_search(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sse, "UNREAD_S", 0.01)
+    ended: list[str] = []
+
+    async def rest() -> Any:
+        try:
+            while True:
+                yield SILENT
+        finally:
+            ended.append("search")
+
+    async def send(message: Any) -> None:
+        if message["type"] == "http.response.body":
+            await asyncio.Event().wait()
+
+    async def run() -> None:
+        unread: Any = None
+        events = rest()
+        response = sse.EventStream(unread, await anext(events), events)
+        await asyncio.wait_for(response({}, unread, send), 10)
+
+    asyncio.run(run())
+    assert ended == ["search"]
+
+
+@pytest.mark.parametrize("silent", [True, False])
+def test_a_server_that_ends_while_a_model_is_silent_says_so(silent: bool) -> None:
+    room, closed = Room(1), []
+    if silent:
+        room.take()
+
+    def stopped(_sockets: object) -> None:
+        raise KeyboardInterrupt
+
+    desk: Any = SimpleNamespace(questions=room, close=lambda: closed.append(True))
+    server: Any = SimpleNamespace(run=stopped)
+    with pytest.raises(Unfinished if silent else KeyboardInterrupt) as told:
+        _run(server, desk, cast("Any", None))
+    assert isinstance(told.value, Unfinished) == silent
+    assert bool(closed) != silent
+
+
+def test_what_the_server_will_not_do_is_no_error_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    logged: list[BaseException] = []
+    monkeypatch.setattr(problems, "log_error", logged.append)
+    gone = DatabaseError("postgresql://me:secret@host/")
+    for error in (Stopping("3f2a"), gone):
+        assert "secret" not in problems.noted(error).detail
+    assert logged == [gone]
 
 
 def test_a_wrong_field_is_named_and_what_was_given_is_not_told_back(client: TestClient) -> None:

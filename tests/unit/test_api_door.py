@@ -109,6 +109,28 @@ def test_a_weak_key_is_refused_without_being_told(given: str) -> None:
     assert given.rpartition(":")[2] not in str(told.value)
 
 
+@pytest.mark.parametrize(
+    "given", ["{}:ann", "ok:{0},{0}{0}:{0}", "{0}{0}:{0}", "a b:{}", ":{}", "é:{}"]
+)
+def test_keys_are_named_by_their_place_for_what_is_a_name_may_be_a_secret(given: str) -> None:
+    with pytest.raises(SetupError, match=r"key [12]\b") as told:
+        read_keys(given.format("s3cret" * 4))
+    assert "s3cret" not in str(told.value)
+
+
+@pytest.mark.parametrize(
+    "name", ["Forwarded", "X-Forwarded-For", "x-forwarded-x", "X-Real-IP", "Via"]
+)
+def test_what_a_proxy_passes_on_needs_a_key(name: str) -> None:
+    passed = {name: "127.0.0.1"}
+    there = client_of(ways_in("127.0.0.1"))
+    told = problem(there.get("/videos", headers=passed), 403, "proxy")
+    assert "HOMER_API_KEY" in told["help"]
+    assert there.get("/health", headers=passed).is_success
+    keyed = client_of(Ways(read_keys(ANN)))
+    assert keyed.get("/videos", headers={**passed, **bearer(ANN)}).is_success
+
+
 def test_every_key_is_compared_whole_whichever_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     """As many comparisons for the first key as for none: time tells nothing."""
     compared: list[bytes] = []
@@ -131,7 +153,7 @@ def test_every_key_is_compared_whole_whichever_it_is(monkeypatch: pytest.MonkeyP
 
 def test_a_page_of_another_site_asks_in_vain() -> None:
     there = client_of(ways_in("127.0.0.1"))
-    for origin in ("https://evil.example", "null", "http://127.0.0.1:9"):
+    for origin in ("https://evil.example", "null", "http://127.0.0.1:9", "http://["):
         problem(there.post("/questions", headers={"Origin": origin}), 403, "origin")
     assert there.get("/videos", headers={"Origin": HERE}).is_success
 
@@ -143,3 +165,14 @@ def test_a_name_that_is_not_this_machines_is_not_answered_to() -> None:
         problem(there.get("/videos", headers={"Host": host}), 421, "host")
     for host in ("localhost:8600", "127.0.0.1", "[::1]:8600", "LOCALHOST"):
         assert there.get("/videos", headers={"Host": host}).is_success
+
+
+def test_every_name_that_it_has_is_answered_to_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert client_of(ways_in("127.0.0.2")).get("/a", headers={"Host": "127.0.0.2"}).is_success
+    monkeypatch.setenv("HOMER_API_NAMES", "Homer.Example")
+    monkeypatch.setenv("HOMER_API_KEY", ANN)
+    there = client_of(ways_in(EVERYWHERE))
+    assert there.get("/a", headers={"Host": "homer.example", **bearer(ANN)}).is_success
+    told = problem(there.get("/a", headers={"Host": "127.0.0.1"}), 421, "host")
+    assert "ask homer.example" in told["help"]
+    assert "127.0.0.1" not in told["help"]

@@ -173,7 +173,7 @@ def test_the_page_holds_no_script_and_what_is_wanted_is_no_markup(client: TestCl
 
 
 @pytest.mark.parametrize(
-    "origin", [EVIL, "null", "http://testserver.evil.example", "http://testserver:81"]
+    "origin", [EVIL, "null", "http://testserver.evil.example", "http://testserver:81", "http://["]
 )
 def test_a_page_of_another_site_begins_nothing(client: TestClient, origin: str) -> None:
     sign_in(client)

@@ -84,7 +84,10 @@ class SameOrigin:
 def from_here(headers: Headers) -> bool:
     """Whether the page that asks is of the host that is asked."""
     origin = headers.get("origin")
-    return origin is None or urlsplit(origin).netloc.lower() == headers.get("host", "").lower()
+    try:
+        return origin is None or urlsplit(origin).netloc.lower() == headers.get("host", "").lower()
+    except ValueError:  # http://[
+        return False
 
 
 async def _refuse(scope: Scope, receive: Receive, send: Send) -> None:

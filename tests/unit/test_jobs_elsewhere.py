@@ -1,0 +1,106 @@
+"""Jobs of other containers and machines that share the data directory, but no process ids."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from flows.ends import Stage, tell_end
+from flows.jobs import Job, Jobs
+from flows.whereabouts import Whereabouts
+from store.home import Home
+
+WAITS = "import time; time.sleep(60)"
+
+
+@pytest.fixture
+def jobs(tmp_path: Path) -> Iterator[Jobs]:
+    """One that runs for as long as the test."""
+    every = Jobs(Home(tmp_path))
+    every.command = (sys.executable, "-c", WAITS)
+    film = tmp_path / "film.mp4"
+    film.write_bytes(b"film")
+    begun: list[subprocess.Popen[bytes]] = []
+    real = subprocess.Popen
+
+    def popen(*given: object, **options: object) -> subprocess.Popen[bytes]:
+        begun.append(real(*given, **options))  # type: ignore[call-overload]
+        return begun[-1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(subprocess, "Popen", popen)
+        every.start([film])
+    yield every
+    for one in begun:
+        one.kill()
+        one.wait()
+
+
+def move(jobs: Jobs, tmp_path: Path, **told: object) -> None:
+    """Has the job file say that it was begun elsewhere, and of which process."""
+    (path,) = (Home(tmp_path).run).glob("ingest-*.json")
+    path.write_text(json.dumps({**json.loads(path.read_text()), **told}))
+
+
+def only(jobs: Jobs) -> Job:
+    (found,) = jobs.every()
+    return found
+
+
+def container() -> str:
+    """Another pid namespace of the same kernel."""
+    return str(Whereabouts.here()._replace(machine="other", pids="1"))
+
+
+def test_one_of_another_container_is_known_by_the_lock_that_it_holds(
+    jobs: Jobs, tmp_path: Path
+) -> None:
+    assert only(jobs).here
+    pid = only(jobs).pid
+    move(jobs, tmp_path, where=container(), pid=2**22 + 1)
+    job = only(jobs)
+    assert (job.stage, job.here) == (Stage.WATCHING, False)
+    jobs.pause(job.id)
+    jobs.dismiss(job.id)
+    jobs.forget(job.sources[0])
+    assert only(jobs).stage is Stage.WATCHING
+    subprocess.run(["kill", "-9", str(pid)], check=True)
+    wait_gone(jobs)
+    assert only(jobs).stage is Stage.KILLED
+
+
+def wait_gone(jobs: Jobs) -> None:
+    end = time.monotonic() + 10
+    while only(jobs).running and time.monotonic() < end:
+        time.sleep(0.01)
+
+
+def test_of_one_on_another_machine_nothing_is_known_until_it_says_how_it_ended(
+    jobs: Jobs, tmp_path: Path
+) -> None:
+    move(jobs, tmp_path, where="far/other-boot/1", pid=2**22 + 1)
+    job = only(jobs)
+    assert (job.stage, job.running, job.here) == (Stage.UNKNOWN, True, False)
+    assert job.watches(job.sources[0])
+    jobs.dismiss(job.id)
+    jobs.go_on(job.id)
+    assert only(jobs).id == job.id
+    tell_end(Home(tmp_path).run / f"ingest-{job.id}.end", 0)
+    assert only(jobs).stage is Stage.DONE
+    jobs.dismiss(job.id)
+    assert jobs.every() == []
+    assert not list(Home(tmp_path).run.glob("ingest-*"))
+
+
+def test_files_of_before_are_of_here(jobs: Jobs, tmp_path: Path) -> None:
+    (path,) = Home(tmp_path).run.glob("ingest-*.json")
+    told = json.loads(path.read_text())
+    del told["where"]
+    path.write_text(json.dumps(told))
+    assert (only(jobs).stage, only(jobs).here) == (Stage.WATCHING, True)
