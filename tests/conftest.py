@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import logging
 import os
@@ -24,10 +25,11 @@ from store.home import Home
 from store.migrations import migrate
 from store.postmaster import PORT
 from store.urls import parse_url
+from tests.support import compiled
 from tests.support.scratch import MEMORY, has_room, scratch
 
 if TYPE_CHECKING:
-    from models.toolbox import Toolbox
+    from tests.support.asked_once import AskedOnce
 
 TEMPLATE = "homer_template"
 SHARED_MEDIA = Path(__file__).parents[1] / ".." / "shared" / "media"
@@ -51,6 +53,17 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """What is imported with the tests stays to the end, so garbage is never looked for in it."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[EmbeddedPostgres]:
     """One server for the whole run, unsafe and fast, with a migrated template database."""
@@ -62,6 +75,14 @@ def postgres() -> Iterator[EmbeddedPostgres]:
             yield server
         finally:
             server.stop(fast=False)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compiled_once() -> Iterator[None]:
+    """All engines of a run share what they compile."""
+    with pytest.MonkeyPatch.context() as patch:
+        compiled.share(patch, "store.database", "store.migrations")
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -125,12 +146,16 @@ def store(home: Home, database: str, request: pytest.FixtureRequest) -> Iterator
 
 
 @pytest.fixture(scope="session")
-def toolbox() -> Toolbox:
+def toolbox(tmp_path_factory: pytest.TempPathFactory) -> AskedOnce:
     """The real local models; skips where their weights were not pulled."""
     from models.profile import load_profile
-    from models.toolbox import Toolbox
+    from tests.support.asked_once import AskedOnce
 
-    found = Toolbox(load_profile("local", None), WEIGHTS)
+    base = tmp_path_factory.getbasetemp()
+    # The folder above a worker's own is that of all workers of the run.
+    answers = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "answers"
+    answers.mkdir(exist_ok=True)
+    found = AskedOnce(load_profile("local", None), WEIGHTS, answers)
     try:
         _ = found.text, found.speech, found.faces, found.speaker
     except WeightsMissing as exc:
