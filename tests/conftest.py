@@ -9,11 +9,13 @@ import os
 import signal
 import warnings
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import psycopg
 import pytest
+import typer.testing
 from hypothesis import HealthCheck, settings
 from psycopg import sql
 
@@ -78,10 +80,11 @@ def postgres() -> Iterator[EmbeddedPostgres]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def compiled_once() -> Iterator[None]:
-    """All engines of a run share what they compile."""
+def made_once() -> Iterator[None]:
+    """All engines of a run share what they compile; the command line is built once."""
     with pytest.MonkeyPatch.context() as patch:
         compiled.share(patch, "store.database", "store.migrations")
+        patch.setattr(typer.testing, "_get_command", cache(typer.main.get_command))
         yield
 
 

@@ -268,6 +268,18 @@ def looped(source: Path, path: Path, times: int) -> Path:
     return path
 
 
+def beginning(source: Path, path: Path, seconds: float) -> Path:
+    """The first seconds of ``source``, without encoding anew."""
+    with av.open(str(source)) as whole, av.open(str(path), "w") as out:
+        to = {s.index: out.add_stream_from_template(s) for s in whole.streams}
+        for packet in whole.demux():
+            time = packet.pts
+            if packet.dts is not None and time is not None and time * packet.time_base < seconds:
+                packet.stream = to[packet.stream.index]
+                out.mux(packet)
+    return path
+
+
 def _shifted(again: Any, out: OutputContainer, to: dict[int, Any], turn: int) -> None:
     start = Fraction(turn * (again.duration + 1), 1_000_000)
     for packet in again.demux():
