@@ -7,6 +7,7 @@ import itertools
 import logging
 import os
 import signal
+import ssl
 import warnings
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -46,6 +47,7 @@ settings.register_profile("explore", settings.get_profile("homer"), derandomize=
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "homer"))
 
 _numbers = itertools.count()
+_replayed: set[str] = set()
 
 if has_room():
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
@@ -81,9 +83,13 @@ def postgres() -> Iterator[EmbeddedPostgres]:
 
 @pytest.fixture(scope="session", autouse=True)
 def made_once() -> Iterator[None]:
-    """All engines of a run share what they compile; the command line is built once."""
+    """All engines of a run share what they compile; the command line is built once.
+
+    So are TLS contexts, of which each client of each test's model server has four.
+    """
     with pytest.MonkeyPatch.context() as patch:
         compiled.share(patch, "store.database", "store.migrations")
+        patch.setattr(ssl, "create_default_context", cache(ssl.create_default_context))
         patch.setattr(typer.testing, "_get_command", cache(typer.main.get_command))
         yield
 
@@ -138,14 +144,15 @@ def tampered() -> None:
 def store(home: Home, database: str, request: pytest.FixtureRequest) -> Iterator[Store]:
     """A store on a fresh migrated database of the shared server.
 
-    Every trajectory that the test leaves in it is replayed: the same events, and no model asked.
+    Every trajectory that the test leaves in it is replayed, unless one with the same record was:
+    the same events, and no model asked.
     """
     with open_store(home, database) as opened:
         yield opened
         if "tampered" not in request.fixturenames:
             from tests.support.replaying import replay_all
 
-            replay_all(opened)
+            replay_all(opened, _replayed)
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,9 @@ import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import av
@@ -58,17 +60,19 @@ class Recipe:
 
 
 def make_video(path: Path, recipe: Recipe | None = None, **changes: Any) -> Path:
-    """Write a real file to ``path`` and return it."""
-    made = replace(recipe or Recipe(), **changes)
-    if made.seekable:
-        with av.open(str(path), "w", format=made.format, options=dict(made.options)) as out:
-            _fill(out, made)
-        return path
-    sink = _Pipe()
-    with av.open(sink, "w", format=made.format, options=dict(made.options)) as out:
-        _fill(out, made)
-    path.write_bytes(sink.data.getvalue())
+    """Write a real file to ``path`` and return it; what was made before is not encoded anew."""
+    path.write_bytes(_file(replace(recipe or Recipe(), **changes), path.suffix))
     return path
+
+
+@lru_cache(maxsize=100)
+def _file(made: Recipe, suffix: str) -> bytes:
+    with TemporaryDirectory() as folder:
+        path, sink = Path(folder) / f"video{suffix}", _Pipe()
+        where = str(path) if made.seekable else sink
+        with av.open(where, "w", format=made.format, options=dict(made.options)) as out:
+            _fill(out, made)
+        return path.read_bytes() if made.seekable else sink.data.getvalue()
 
 
 class _Pipe:
