@@ -47,10 +47,6 @@ def place(tmp_path_factory: pytest.TempPathFactory, toolbox: Toolbox) -> Iterato
         patch.setenv("HOMER_WEIGHTS", str(toolbox.weights))
         # The app and what it starts are of this checkout, wherever they run.
         patch.setenv("PYTHONPATH", str(ROOT))
-        # Reading a picture's text takes most of the time that watching takes.
-        quick = folder / "quick.toml"
-        quick.write_text("[settings.watch]\nkeyframes = 1\n")
-        patch.setenv("HOMER_PROFILE", str(quick))
         captions = folder / "lecture.jsonl"
         captions.write_text("".join(json.dumps(line) + "\n" for line in CAPTIONS))
         done = CliRunner().invoke(app, ["import", "lecture", "--captions", str(captions)])
