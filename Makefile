@@ -11,13 +11,15 @@ MAKEFLAGS += --no-print-directory
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-deps --retries 10
 export PYTHONNOUSERSITE := 1
+# Tests start Python some hundred times: what was compiled once is kept.
+export PYTHONDONTWRITEBYTECODE :=
 
 # What Homer is made of, compiled once: where the environment forbids Python to write bytecode, as
 # many images do, each of the hundreds of processes of a test run would compile it anew.
 OURS := domain models store perception memory skills nodes graphs flows evals cli ui api benchmarks tests
 COMPILE := $(BIN)/python -m compileall -q $(OURS)
 
-.PHONY: help setup dev models demo test check chaos storm fuzz bench eval-local eval-egolife eval-perception lock clean
+.PHONY: help setup dev models demo test check style chaos storm fuzz bench eval-local eval-egolife eval-perception lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -32,13 +34,17 @@ demo: setup ## watch the demo clips and ask two questions
 	@demo/run.sh
 
 # A file's tests share servers and watched clips, so a file goes to one worker, long ones first.
-test: check models ## every check and every test
-	@$(COMPILE)
-	@nice $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+# Tests wait for servers and pages a third of their time, so there are more of them at a time than
+# processors; the types are checked beside them.
+test: style models ## every check and every test
+	@told=$$(mktemp); $(BIN)/mypy >$$told 2>&1 & types=$$!; code=0; \
+	nice $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder || code=$$?; \
+	wait $$types || code=$$?; cat $$told; rm $$told; exit $$code
 
-chaos: .venv/.dev ## every fault at every fault point, and a table of what became of it
+chaos: .venv/.dev ## every fault at every fault point, with a table; every older library
 	@CHAOS=all nice $(BIN)/python -m pytest -q -n 2 tests/chaos/test_fault_points.py \
-	    tests/chaos/test_evaluating_killed.py
+	    tests/chaos/test_evaluating_killed.py tests/integration/test_older_libraries.py \
+	    tests/integration/test_backup.py
 
 storm: .venv/.dev ## anything in any order by four workers, all killed now and then: SEEDS=20 RAGE=120
 	@STORM_SEEDS=$(or $(SEEDS),20) STORM_SECONDS=$(or $(RAGE),120) \
@@ -48,10 +54,12 @@ models: .venv/.dev
 	@$(BIN)/homer models pull
 	@$(BIN)/homer models pull yunet_sface bge-small
 
-check: .venv/.dev ## ruff, mypy --strict, import-linter
+check: style ## ruff, mypy --strict, import-linter
+	@$(BIN)/mypy
+
+style: .venv/.dev
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
-	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
 fuzz: .venv/.dev ## mutated files and replies through every parser, and a table of what became of them

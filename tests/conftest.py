@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import logging
 import os
 import signal
+import ssl
 import warnings
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import psycopg
 import pytest
+import typer.testing
 from hypothesis import HealthCheck, settings
 from psycopg import sql
 
@@ -24,10 +28,11 @@ from store.home import Home
 from store.migrations import migrate
 from store.postmaster import PORT
 from store.urls import parse_url
+from tests.support import compiled
 from tests.support.scratch import MEMORY, has_room, scratch
 
 if TYPE_CHECKING:
-    from models.toolbox import Toolbox
+    from tests.support.asked_once import AskedOnce
 
 TEMPLATE = "homer_template"
 SHARED_MEDIA = Path(__file__).parents[1] / ".." / "shared" / "media"
@@ -42,6 +47,7 @@ settings.register_profile("explore", settings.get_profile("homer"), derandomize=
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "homer"))
 
 _numbers = itertools.count()
+_replayed: set[str] = set()
 
 if has_room():
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
@@ -49,6 +55,17 @@ if has_room():
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A run in the background: the commands that tests start must still hear Ctrl-C.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """What is imported with the tests stays to the end, so garbage is never looked for in it."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture(scope="session")
@@ -62,6 +79,19 @@ def postgres() -> Iterator[EmbeddedPostgres]:
             yield server
         finally:
             server.stop(fast=False)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def made_once() -> Iterator[None]:
+    """All engines of a run share what they compile; the command line is built once.
+
+    So are TLS contexts, of which each client of each test's model server has four.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        compiled.share(patch, "store.database", "store.migrations")
+        patch.setattr(ssl, "create_default_context", cache(ssl.create_default_context))
+        patch.setattr(typer.testing, "_get_command", cache(typer.main.get_command))
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -114,23 +144,28 @@ def tampered() -> None:
 def store(home: Home, database: str, request: pytest.FixtureRequest) -> Iterator[Store]:
     """A store on a fresh migrated database of the shared server.
 
-    Every trajectory that the test leaves in it is replayed: the same events, and no model asked.
+    Every trajectory that the test leaves in it is replayed, unless one with the same record was:
+    the same events, and no model asked.
     """
     with open_store(home, database) as opened:
         yield opened
         if "tampered" not in request.fixturenames:
             from tests.support.replaying import replay_all
 
-            replay_all(opened)
+            replay_all(opened, _replayed)
 
 
 @pytest.fixture(scope="session")
-def toolbox() -> Toolbox:
+def toolbox(tmp_path_factory: pytest.TempPathFactory) -> AskedOnce:
     """The real local models; skips where their weights were not pulled."""
     from models.profile import load_profile
-    from models.toolbox import Toolbox
+    from tests.support.asked_once import AskedOnce
 
-    found = Toolbox(load_profile("local", None), WEIGHTS)
+    base = tmp_path_factory.getbasetemp()
+    # The folder above a worker's own is that of all workers of the run.
+    answers = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "answers"
+    answers.mkdir(exist_ok=True)
+    found = AskedOnce(load_profile("local", None), WEIGHTS, answers)
     try:
         _ = found.text, found.speech, found.faces, found.speaker
     except WeightsMissing as exc:

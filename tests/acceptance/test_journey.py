@@ -14,15 +14,22 @@ from typing import Any
 
 import psutil
 import pytest
+from typer.testing import CliRunner
 
+from cli.main import app
 from models.toolbox import Toolbox
 from store.embedded import EmbeddedPostgres
 from store.home import Home
-from tests.support.media import BAD, GOOD
+from tests.support.media import BAD, GOOD, beginning
 
 ROOT = Path(__file__).parents[2]
 DEMO = ROOT / "demo" / "googlework_short.mp4"
-TALK = ROOT / "demo" / "v2d_test.mp4"
+SECONDS, CLIPS = 11.5, 3
+PROFILE = """
+[settings.watch]
+clip_ms = 4000
+keyframes = 1
+"""
 HOMER = [sys.executable, "-m", "cli"]
 WEIGHTS = str(Home.default().weights)
 
@@ -58,6 +65,15 @@ def must(home: Home, *arguments: str) -> str:
     return done.stdout
 
 
+def told(home: Home, *arguments: str) -> str:
+    """The same in this process, of a command that only looks on."""
+    outer: dict[str, str | None] = dict.fromkeys(one for one in os.environ if "HOMER_" in one)
+    inner = {"HOMER_HOME": str(home.root), "HOMER_WEIGHTS": WEIGHTS}
+    done = CliRunner().invoke(app, list(arguments), env={**outer, **inner})
+    assert done.exit_code == 0, done.stderr
+    return done.stdout
+
+
 @pytest.fixture(scope="module")
 def watched(
     tmp_path_factory: pytest.TempPathFactory, toolbox: Toolbox
@@ -66,7 +82,8 @@ def watched(
     home = Home(tmp_path_factory.mktemp("journey")).make()
     try:
         must(home, "ingest", str(DEMO), "--direct")
-        yield lambda: (home, must(home, "dump", "googlework_short"))
+        must(home, "dump", "googlework_short")
+        yield lambda: (home, told(home, "dump", "googlework_short"))
     finally:
         EmbeddedPostgres(home).stop(fast=False)
 
@@ -98,6 +115,23 @@ def test_watching_it_again_does_nothing(watched: Callable[[], tuple[Home, str]])
     assert watched()[1] == before
 
 
+@pytest.fixture(scope="module")
+def little(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """What to watch where a break is what counts: three short clips, a keyframe in each."""
+    folder = tmp_path_factory.mktemp("little")
+    profile = folder / "little.toml"
+    profile.write_text(PROFILE)
+    return [str(beginning(DEMO, folder / "beginning.mp4", SECONDS)), "--profile", str(profile)]
+
+
+@pytest.fixture(scope="module")
+def undisturbed(watched: Callable[[], tuple[Home, str]], little: list[str]) -> str:
+    """The dump of the little clip where nothing breaks."""
+    home, _dump = watched()
+    must(home, "ingest", *little, "--direct")
+    return told(home, "dump", "beginning")
+
+
 @pytest.fixture
 def other(tmp_path: Path) -> Iterator[Home]:
     """A second data directory; whatever was started in it is ended."""
@@ -105,14 +139,14 @@ def other(tmp_path: Path) -> Iterator[Home]:
     try:
         yield home
     finally:
-        must(home, "down")
+        told(home, "down")
 
 
 def test_a_second_database_holds_the_same_bytes(
-    watched: Callable[[], tuple[Home, str]], other: Home
+    undisturbed: str, little: list[str], other: Home
 ) -> None:
-    must(other, "ingest", str(DEMO), "--direct")
-    assert must(other, "dump", "googlework_short") == watched()[1]
+    must(other, "ingest", *little, "--direct")
+    assert told(other, "dump", "beginning") == undisturbed
 
 
 def interrupted(home: Home, how: signal.Signals, *arguments: str) -> tuple[int, str]:
@@ -121,46 +155,48 @@ def interrupted(home: Home, how: signal.Signals, *arguments: str) -> tuple[int, 
         assert running.stderr is not None
         assert any(": 1/" in line for line in running.stderr)
         running.send_signal(how)
-        told = running.stderr.read()
-    return running.returncode, told
+        last = running.stderr.read()
+    return running.returncode, last
 
 
 @pytest.mark.parametrize("way", [["--direct"], []], ids=["plain", "prefect"])
 def test_killed_in_the_middle_it_goes_on_and_ends_as_if_nothing_had_been(
-    watched: Callable[[], tuple[Home, str]], other: Home, way: list[str]
+    undisturbed: str, little: list[str], other: Home, way: list[str]
 ) -> None:
-    interrupted(other, signal.SIGKILL, str(DEMO), *way)
-    (entry,) = json.loads(must(other, "videos", "--json"))
+    interrupted(other, signal.SIGKILL, *little, *way)
+    (entry,) = json.loads(told(other, "videos", "--json"))
     assert (entry["state"], entry["done"]) == ("paused", 1)
-    again = homer(other, "ingest", str(DEMO), *way, "--json")
+    again = homer(other, "ingest", *little, *way, "--json")
     assert again.returncode == 0, again.stderr
-    assert json.loads(again.stdout)[0]["fresh"] == 1
-    assert "going on after 1 of 2 clips" in again.stderr
-    assert must(other, "dump", "googlework_short") == watched()[1]
+    assert json.loads(again.stdout)[0]["fresh"] == CLIPS - 1
+    assert f"going on after 1 of {CLIPS} clips" in again.stderr
+    assert told(other, "dump", "beginning") == undisturbed
 
 
 def test_a_database_that_dies_is_said_and_the_next_command_goes_on(
-    watched: Callable[[], tuple[Home, str]], other: Home
+    undisturbed: str, little: list[str], other: Home
 ) -> None:
-    with started(other, "ingest", str(DEMO), "--direct") as running:
+    with started(other, "ingest", *little, "--direct") as running:
         assert running.stderr is not None
-        assert any(": 1/2" in line for line in running.stderr)
+        assert any(f": 1/{CLIPS}" in line for line in running.stderr)
         EmbeddedPostgres(other).stop(fast=False)
-        told = running.stderr.read()
+        last = running.stderr.read()
     assert running.returncode not in (0, 2)
-    assert "database" in told.lower()
-    assert "Traceback" not in told
-    must(other, "ingest", str(DEMO), "--direct")
-    assert must(other, "dump", "googlework_short") == watched()[1]
+    assert "database" in last.lower()
+    assert "Traceback" not in last
+    must(other, "ingest", *little, "--direct")
+    assert told(other, "dump", "beginning") == undisturbed
 
 
 @pytest.mark.parametrize("way", [["--direct"], []], ids=["plain", "prefect"])
-def test_ctrl_c_says_how_to_go_on_and_loses_nothing(other: Home, way: list[str]) -> None:
-    code, told = interrupted(other, signal.SIGINT, str(TALK), *way)
+def test_ctrl_c_says_how_to_go_on_and_loses_nothing(
+    little: list[str], other: Home, way: list[str]
+) -> None:
+    code, last = interrupted(other, signal.SIGINT, *little, *way)
     assert code == 130
-    assert "nothing is lost" in told
-    assert "Traceback" not in told
-    (entry,) = json.loads(must(other, "videos", "--json"))
+    assert "nothing is lost" in last
+    assert "Traceback" not in last
+    (entry,) = json.loads(told(other, "videos", "--json"))
     assert entry["done"] >= 1
 
 
@@ -168,7 +204,7 @@ def test_bad_input_is_one_line_each_and_leaves_nothing(
     watched: Callable[[], tuple[Home, str]], tmp_path: Path
 ) -> None:
     home, _dump = watched()
-    before = must(home, "videos", "--json")
+    before = told(home, "videos", "--json")
     paths = [
         BAD[kind](tmp_path / kind) for kind in BAD if _folder(tmp_path / kind) and kind != MISSING
     ]
@@ -179,7 +215,7 @@ def test_bad_input_is_one_line_each_and_leaves_nothing(
     for path, line in zip(paths, lines, strict=True):
         assert line.startswith("homer: ")
         assert path.name in line
-    assert must(home, "videos", "--json") == before
+    assert told(home, "videos", "--json") == before
 
 
 MISSING = "missing"
@@ -198,17 +234,19 @@ def test_a_missing_path_is_said_before_anything_is_done(tmp_path: Path) -> None:
 
 
 def test_every_kind_of_media_in_a_folder_is_watched(
-    watched: Callable[[], tuple[Home, str]], tmp_path: Path
+    watched: Callable[[], tuple[Home, str]], little: list[str], tmp_path: Path
 ) -> None:
     home, _dump = watched()
+    before = len(json.loads(told(home, "videos", "--json")))
     for make in GOOD.values():
         make(tmp_path)
-    outcomes = json.loads(must(home, "ingest", str(tmp_path), "--direct", "--json"))
+    quick = ["--profile", little[-1]]
+    outcomes = json.loads(must(home, "ingest", str(tmp_path), *quick, "--direct", "--json"))
     assert len(outcomes) == len(GOOD)
     assert [one for one in outcomes if one.get("error") or one["failed"]] == []
     assert all(one["fresh"] == one["clips"] == 1 for one in outcomes)
     must(home, "delete", outcomes[0]["video"], "--yes")
-    assert len(json.loads(must(home, "videos", "--json"))) == len(GOOD)
+    assert len(json.loads(told(home, "videos", "--json"))) == before + len(GOOD) - 1
 
 
 def test_up_serves_and_down_stops(tmp_path: Path) -> None:
@@ -216,13 +254,13 @@ def test_up_serves_and_down_stops(tmp_path: Path) -> None:
 
     home = Home(tmp_path / "home").make()
     try:
-        told = json.loads(must(home, "up", "--port", "0", "--json"))
+        given = json.loads(must(home, "up", "--port", "0", "--json"))
         paths = {"prefect": "/api/health", "app": "/_stcore/health", "schedules": "/health"}
         for name, path in paths.items():
-            with urllib.request.urlopen(told[name] + path) as reply:  # noqa: S310
+            with urllib.request.urlopen(given[name] + path) as reply:  # noqa: S310
                 assert reply.status == 200
         again = json.loads(must(home, "up", "--port", "0", "--json"))
-        assert again == told
+        assert again == given
         _runs_a_schedule(home)
     finally:
         stopped = json.loads(must(home, "down", "--json"))

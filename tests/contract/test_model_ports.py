@@ -28,6 +28,7 @@ from models.ports import (
 from models.profile import load_profile
 from models.toolbox import Toolbox
 from store.home import Home
+from tests.support.asked_once import AskedOnce
 from tests.support.signals import frame_at, noise, samples_of, silence, slide
 
 Shared = Callable[[str], Path]
@@ -42,6 +43,12 @@ SENTENCES = [
     "Zwölf Boxkämpfer jagen Viktor quer über den großen Sylter Deich 🚲",
     "word " * 600,
 ]
+
+
+@pytest.fixture(scope="module")
+def toolbox(toolbox: AskedOnce) -> Toolbox:
+    """The models themselves, whatever they were asked before."""
+    return toolbox.anew
 
 
 def toolbox_with(**changes: Any) -> Toolbox:

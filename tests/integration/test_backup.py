@@ -43,12 +43,13 @@ from tests.support.library import (
     all_dumps,
     all_images,
     all_rows,
+    corners,
     fill_library,
     next_id,
     revisions,
 )
 
-OLDER = revisions()[1:-1]
+OLDER = corners(revisions()[1:-1])
 
 
 @pytest.fixture(scope="module")

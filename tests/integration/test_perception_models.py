@@ -17,6 +17,7 @@ from perception.decode import read_clips
 from perception.faces import overlap
 from perception.perceive import Perceived, perceive
 from perception.source import probe
+from tests.support.asked_once import AskedOnce
 
 SETTINGS = WatchSettings()
 DEMO = Path(__file__).parents[2] / "demo"
@@ -173,8 +174,8 @@ def test_everything_lies_within_its_clip(
 
 
 def test_a_second_look_perceives_the_same(
-    watch: Callable[[str], list[Perceived]], toolbox: Toolbox, shared_media: Callable[[str], Path]
+    watch: Callable[[str], list[Perceived]], toolbox: AskedOnce, shared_media: Callable[[str], Path]
 ) -> None:
     path = clip_finder(shared_media)("googlework_short.mp4")
     again = next(read_clips(path, probe(path), SETTINGS, first_clip=1))
-    assert perceive(again, toolbox, SETTINGS) == watch("googlework_short.mp4")[1]
+    assert perceive(again, toolbox.anew, SETTINGS) == watch("googlework_short.mp4")[1]

@@ -16,11 +16,9 @@ import sys
 import traceback
 from collections.abc import Callable, Set
 from contextlib import suppress
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NoReturn
 
-import langchain_openai
 import psutil
 import psycopg
 
@@ -52,14 +50,13 @@ from store.queries.trajectories import events_of, list_trajectories
 from store.restore import check_archive, refuse_filled, restore
 from tests.support import cuttable, full_video, machine
 from tests.support.asking import PARTY, WordToolbox, remember_party
+from tests.support.forks import forked
 from tests.support.judged import answered
 from tests.support.library import FULL, OTHER, Quiet, all_dumps, all_images
 from tests.support.media import make_video
 from tests.support.memory import VIDEO
 from tests.support.obedient import obedient, texts_of
 
-LOADED = (langchain_openai.ChatOpenAI,)
-"""Loaded once, in the server that the processes are forks of."""
 GATE = Question(text="Who opens the gate?", videos=(PARTY,), options=("Bob", "Ann", "a dog"))
 NEW_CLIPS = re.compile(r"New clips: ([\d, ]+)")
 FULL_DISK = "full disk"
@@ -348,11 +345,7 @@ def broken_off(
     Returns:
         Its exit code: -9 where it was killed; else ``ENDED`` or ``TOLD``.
     """
-    context = get_context("forkserver")
-    context.set_forkserver_preload([__name__])
-    arguments = (scenario, url, root, base_url, fault, point, at)
-    child = context.Process(target=_broken_off, args=arguments)
-    child.start()
+    child = forked(_broken_off, scenario, url, root, base_url, fault, point, at)
     child.join(120)
     code = child.exitcode
     if code is None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from store.database import open_store
 from store.home import Home
 from store.queries import evaluations
 from tests.support.evaluating import evaluate, houses
+from tests.support.forks import forked
 from tests.support.obedient import LlmToolbox
 from tests.support.terminal import Served
 
@@ -44,10 +44,7 @@ def killed_evaluating(
     Returns:
         Its exit code: -9 where it was killed, 0 where the point was not reached so often.
     """
-    context = get_context("forkserver")
-    context.set_forkserver_preload([__name__])
-    child = context.Process(target=_evaluate, args=(url, root, base_url, folder, point, at))
-    child.start()
+    child = forked(_evaluate, url, root, base_url, folder, point, at)
     child.join(200)
     code = child.exitcode
     assert code is not None, "the child hangs"

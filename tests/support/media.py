@@ -13,7 +13,9 @@ import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import av
@@ -58,17 +60,19 @@ class Recipe:
 
 
 def make_video(path: Path, recipe: Recipe | None = None, **changes: Any) -> Path:
-    """Write a real file to ``path`` and return it."""
-    made = replace(recipe or Recipe(), **changes)
-    if made.seekable:
-        with av.open(str(path), "w", format=made.format, options=dict(made.options)) as out:
-            _fill(out, made)
-        return path
-    sink = _Pipe()
-    with av.open(sink, "w", format=made.format, options=dict(made.options)) as out:
-        _fill(out, made)
-    path.write_bytes(sink.data.getvalue())
+    """Write a real file to ``path`` and return it; what was made before is not encoded anew."""
+    path.write_bytes(_file(replace(recipe or Recipe(), **changes), path.suffix))
     return path
+
+
+@lru_cache(maxsize=100)
+def _file(made: Recipe, suffix: str) -> bytes:
+    with TemporaryDirectory() as folder:
+        path, sink = Path(folder) / f"video{suffix}", _Pipe()
+        where = str(path) if made.seekable else sink
+        with av.open(where, "w", format=made.format, options=dict(made.options)) as out:
+            _fill(out, made)
+        return path.read_bytes() if made.seekable else sink.data.getvalue()
 
 
 class _Pipe:
@@ -265,6 +269,18 @@ def looped(source: Path, path: Path, times: int) -> Path:
         for turn in range(times):
             with av.open(str(source)) as again:
                 _shifted(again, out, to, turn)
+    return path
+
+
+def beginning(source: Path, path: Path, seconds: float) -> Path:
+    """The first seconds of ``source``, without encoding anew."""
+    with av.open(str(source)) as whole, av.open(str(path), "w") as out:
+        to = {s.index: out.add_stream_from_template(s) for s in whole.streams}
+        for packet in whole.demux():
+            time = packet.pts
+            if packet.dts is not None and time is not None and time * packet.time_base < seconds:
+                packet.stream = to[packet.stream.index]
+                out.mux(packet)
     return path
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from domain.trajectory import QuestionAsked
+import hashlib
+
+from domain.trajectory import Event, QuestionAsked
 from graphs.replay import replay
 from store.database import Store
 from store.queries.trajectories import events_of, list_trajectories
@@ -11,16 +13,31 @@ KINDS = ("local", "llm")
 """Reasoners whose decisions come from the record; a scripted one is replayed by its own tests."""
 
 
-def replay_all(store: Store) -> int:
-    """Replay what is on record; returns how many trajectories that were."""
+def replay_all(store: Store, known: set[str] | None = None) -> int:
+    """Replay what is on record; returns how many trajectories that were.
+
+    Args:
+        store: the library.
+        known: what was replayed before, byte for byte; it is not replayed again.
+    """
     with store.begin() as session:
         rows = [(row.id, events_of(session, row.id)) for row in list_trajectories(session, 1000)]
-    ran = [
-        name
-        for name, events in rows
-        if events and isinstance(events[0], QuestionAsked) and events[0].reasoner in KINDS
-    ]
-    for name in ran:
-        made = replay(store, name)
-        assert made.divergence is None, f"{name} does not replay: {made.divergence}"
+    ran = [(name, events) for name, events in rows if _is_replayed(events)]
+    before = set() if known is None else known
+    for name, events in ran:
+        record = _record(events)
+        if record not in before:
+            made = replay(store, name)
+            assert made.divergence is None, f"{name} does not replay: {made.divergence}"
+            before.add(record)
     return len(ran)
+
+
+def _is_replayed(events: list[Event]) -> bool:
+    return bool(events) and isinstance(events[0], QuestionAsked) and events[0].reasoner in KINDS
+
+
+def _record(events: list[Event]) -> str:
+    """Two runs with the same have the same events, and were asked the same of the same memory."""
+    told = "\n".join(event.model_dump_json() for event in events)
+    return hashlib.sha256(told.encode()).hexdigest()

@@ -17,7 +17,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from multiprocessing import get_context
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any, NoReturn
@@ -50,6 +49,7 @@ from store.queries.blobs import blobs_in_use
 from store.queries.trajectories import list_trajectories
 from store.sweep import sweep_blobs
 from tests.support.chaos import ChaosToolbox, kill_postgres
+from tests.support.forks import forked
 from tests.support.library import Quiet
 from tests.support.media import COLOURS, make_video
 from tests.support.replaying import replay_all
@@ -288,13 +288,9 @@ class Storm:
                 _kill(one)
 
     def _start(self, number: int) -> BaseProcess:
-        context = get_context("forkserver")
-        context.set_forkserver_preload([__name__])
         seed = f"{self.seed} {number} {self.told.kills}"
         where = (self.url, self.root, self.base_url, self.root / "videos", seed, self._log(number))
-        process = context.Process(target=work, args=where, daemon=True)
-        process.start()
-        return process
+        return forked(work, *where, daemon=True)
 
     def _log(self, number: int) -> Path:
         return self.root / f"worker-{number}.log"
