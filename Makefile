@@ -41,10 +41,10 @@ test: style models ## every check and every test
 	nice $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder || code=$$?; \
 	wait $$types || code=$$?; cat $$told; rm $$told; exit $$code
 
-chaos: .venv/.dev ## every fault at every fault point, with a table; every older library
+chaos: .venv/.dev ## every fault at every fault point, with a table; every older library, Ray
 	@CHAOS=all nice $(BIN)/python -m pytest -q -n 2 tests/chaos/test_fault_points.py \
 	    tests/chaos/test_evaluating_killed.py tests/integration/test_older_libraries.py \
-	    tests/integration/test_backup.py
+	    tests/integration/test_backup.py tests/integration/test_ingest_flow.py
 
 storm: .venv/.dev ## anything in any order by four workers, all killed now and then: SEEDS=20 RAGE=120
 	@STORM_SEEDS=$(or $(SEEDS),20) STORM_SECONDS=$(or $(RAGE),120) \
