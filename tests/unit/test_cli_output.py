@@ -15,13 +15,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 from rich.progress import Progress as RichProgress
+from typer import Typer
 from typer.testing import CliRunner
 
 from cli import models
 from cli.captions import Moved
 from cli.console import clean, say, say_json, say_table, short
 from cli.ingest import Reporter, _as_json, _line
-from cli.main import app
 from cli.progress import BarMeter, Meter, PlainMeter
 from cli.search import SearchMode
 from domain.asking import Mode
@@ -74,14 +74,9 @@ def test_names_that_are_no_text_are_told_all_the_same(capsys: pytest.CaptureFixt
 @settings(max_examples=10)
 @given(st.recursive(st.none() | st.integers() | st.text(), st.lists, max_leaves=5))
 def test_json_for_other_programs_is_one_line_that_reads_back(data: Any) -> None:
-    @app.command("say-for-test", hidden=True)
-    def _command() -> None:
-        say_json(data)
-
-    try:
-        shown = CliRunner().invoke(app, ["say-for-test"]).stdout
-    finally:
-        app.registered_commands.pop()
+    told = Typer()
+    told.command()(lambda: say_json(data))
+    shown = CliRunner().invoke(told).stdout
     assert shown.count("\n") == 1
     assert json.loads(shown) == data
 
