@@ -394,8 +394,9 @@ def kill_postgres(url: str) -> None:
     with psycopg.connect(url.replace("+psycopg", "")) as connection:
         server = psutil.Process(connection.info.backend_pid).parent()
     assert server is not None
+    family = [server, *server.children()]
     server.kill()
-    psutil.wait_procs([server, *server.children()], timeout=10)
+    psutil.wait_procs(family, timeout=10)
 
 
 def _drop(url: str) -> None:
