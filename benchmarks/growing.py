@@ -1,6 +1,6 @@
 """What three worlds would need, worked out from the figures of a run.
 
-    python -m benchmarks search ingest --json run.json
+    python -m benchmarks search ingest workers writes --json run.json
     python -m benchmarks.growing run.json [MORE.json ...] [--model openai:gpt-5.4-mini]
 
 A city's cameras, a year of a person's life, a film archive: rows, bytes, how fast they are searched
@@ -43,12 +43,18 @@ SCENES = (
 
 @dataclass(frozen=True)
 class Figures:
-    """What was measured: bytes of a memory, ms of a search a line in view, times real time."""
+    """What was measured: bytes of a memory, ms of a search a line in view, times real time.
+
+    Where a run has them too: how many times as much two workers of a machine watch as one, and the
+    ms that Postgres takes to write what one clip may have at most.
+    """
 
     memory_bytes: float
     line_ms: float
     cold_line_ms: float
     real_time: float
+    two_workers: float | None = None
+    write_ms: float | None = None
 
 
 @dataclass(frozen=True)
@@ -74,11 +80,15 @@ def figures(lines: Sequence[dict[str, Any]]) -> Figures:
     search = _largest(lines, "event over all videos")
     cold = _largest(lines, "the first search")
     watched = _largest(lines, "watching 720p, speech and all")
+    two = [line["ratio"] for line in lines if line["what"].startswith("eight clips by two workers")]
+    written = [_median(line) for line in lines if line["what"].endswith("memories of a clip")]
     return Figures(
         memory_bytes=1e6 * _median(memory) / memory["size"],
         line_ms=_median(search) / search["size"],
         cold_line_ms=_median(cold) / cold["size"],
         real_time=watched["ratio"],
+        two_workers=max(two, default=None),
+        write_ms=max(written, default=None),
     )
 
 
@@ -107,6 +117,12 @@ def needs(scene: Scene, known: Figures, use: Use) -> Iterator[tuple[str, str]]:
     yield "the first search of a video", f"{of_video * known.cold_line_ms / 1000:,.1f} s"
     yield "a search over everything", f"{memories * known.line_ms / 1000:,.1f} s"
     yield "machines that watch", f"{math.ceil(scene.incoming / known.real_time):,}"
+    if known.two_workers is not None:
+        pace = known.real_time * max(1.0, known.two_workers)
+        yield "the same, two workers each", f"{math.ceil(scene.incoming / pace):,}"
+    if known.write_ms is not None:
+        busy = scene.incoming * CLIPS_HOUR * known.write_ms / 3_600_000
+        yield "share of one connection's time that writing takes", f"{busy:.2%}"
     yield "model, all clips once", f"{scene.hours * CLIPS_HOUR * use.usd(use.clip):,.0f} USD"
     yield "model, a thousand questions", f"{1000 * use.usd(use.question):,.0f} USD"
 
@@ -134,7 +150,10 @@ def main() -> int:
     try:
         known = figures(lines)
     except KeyError as missing:
-        print(f"not measured in these runs: {missing}; run `search ingest`", file=sys.stderr)
+        print(
+            f"not measured in these runs: {missing}; run `search ingest workers writes`",
+            file=sys.stderr,
+        )
         return 2
     print(f"with {told.model}; {told.clip_tokens} tokens a clip, {told.question_tokens} a question")
     print("\n".join(table(known, use)))

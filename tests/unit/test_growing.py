@@ -48,6 +48,15 @@ def test_a_day_is_worked_out() -> None:
     assert told["model, a thousand questions"] == "20 USD"
 
 
+def test_what_a_second_worker_adds_and_how_busy_writing_is_are_told_where_measured() -> None:
+    more = [_line("eight clips by two workers, processes", 1.0, None, ratio=1.5)]
+    more.append(_line("100 memories of a clip", 30.0, None))
+    told = dict(needs(DAY, figures(_rows(RUN + more)), USE))
+    assert told["the same, two workers each"] == "2"
+    assert told["share of one connection's time that writing takes"] == "1.00%"
+    assert "the same, two workers each" not in dict(needs(DAY, figures(_rows(RUN)), USE))
+
+
 def test_a_table_is_printed_or_what_is_missing_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
