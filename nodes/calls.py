@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import BaseModel
 
-from domain.errors import BudgetExceeded, ModelError, ReplayMiss
+from domain.errors import BudgetExceeded, ModelError, NotFound, ReplayMiss
 from domain.trajectory import ModelCalled, Prompted
 from models.chat import CallRecord, Recorded, Replay, Sink, StructuredChat
 from models.messages import Message
@@ -16,6 +16,7 @@ from nodes.meter import Meter
 from nodes.reasoners.port import Unreadable
 from nodes.recorder import Recorder
 from store.queries.calls import NewCall, add_call, calls_of
+from store.queries.trajectories import is_known
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
@@ -120,9 +121,21 @@ class Calls:
         self._recorder.add(prompted)
         call = self._recorder.past.call(request, self._purpose)
         if call is None:
+            self._see_that_it_counts()
             return None
         self._count(call)
         return Recorded(call.reply, call.error, call.tokens_in, call.tokens_out, call.cost_usd)
+
+    def _see_that_it_counts(self) -> None:
+        """Pay for no call whose reply could not be put on record.
+
+        Raises:
+            NotFound: the question was deleted meanwhile.
+            DatabaseError: the database is gone.
+        """
+        with self._store.begin() as session:
+            if not is_known(session, self._recorder.trajectory):
+                raise NotFound(f"question {self._recorder.trajectory} was deleted meanwhile")
 
     def _count(self, call: CallRecord) -> None:
         self._last = call

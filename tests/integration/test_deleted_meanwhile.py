@@ -26,6 +26,8 @@ from store.queries import trajectories
 from store.queries.trajectories import claim_checkpoint_schema, list_trajectories
 from store.queries.videos import delete_video
 from tests.support.asking import PARTY, WordToolbox, remember_party
+from tests.support.obedient import LlmToolbox, obedient
+from tests.support.openai_server import OpenAIServer
 
 GATE = Question(text="Who opens the gate?", videos=(PARTY,))
 
@@ -69,6 +71,17 @@ def test_an_answer_that_is_judged_while_its_video_is_deleted_is_not_there(store:
             wait_for_a_lock(store)
         with pytest.raises(NotFound, match="there is no trajectory"):
             judging.result(30)
+
+
+def test_no_model_is_paid_for_a_question_that_was_deleted(store: Store) -> None:
+    remember_party(store)
+    with OpenAIServer(obedient) as model, Asker(store, LlmToolbox(model)) as asker:
+        begun = asker.begin(GATE)
+        with store.begin() as session:
+            delete_video(session, PARTY)
+        with pytest.raises(NotFound, match="was deleted"):
+            asker.run(*begun)
+        assert model.requests == []
 
 
 def test_a_video_is_deleted_with_the_question_that_just_began(store: Store) -> None:
