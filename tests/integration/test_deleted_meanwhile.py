@@ -20,6 +20,7 @@ from domain.trajectory import Retrieved
 from graphs.asker import Asker
 from graphs.checkpoints import make_checkpoint_tables
 from memory.library import delete
+from nodes.turns import turn_of
 from skills.learn import judge
 from store.database import Store
 from store.queries import trajectories
@@ -76,11 +77,11 @@ def test_an_answer_that_is_judged_while_its_video_is_deleted_is_not_there(store:
 def test_no_model_is_paid_for_a_question_that_was_deleted(store: Store) -> None:
     remember_party(store)
     with OpenAIServer(obedient) as model, Asker(store, LlmToolbox(model)) as asker:
-        begun = asker.begin(GATE)
+        state, desk = asker.begin(GATE)
         with store.begin() as session:
             delete_video(session, PARTY)
         with pytest.raises(NotFound, match="was deleted"):
-            asker.run(*begun)
+            desk.reasoner.plan(turn_of(state, desk))
         assert model.requests == []
 
 
