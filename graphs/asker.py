@@ -254,6 +254,7 @@ class Asker:
     def desk_at(self, state: State) -> Desk:
         """What a run works with that goes on from ``state``; later events are forgotten."""
         recorder = self._recorder(state["trajectory"], None)
+        # Its claim may have been lost with a connection; what is on record is read anew after it.
         self._claims.give_back(recorder.trajectory)
         self._claim(recorder.trajectory)
         recorder.rewind(state["seq"])

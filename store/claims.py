@@ -18,6 +18,7 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from store.database import Store
+from store.locks import HASH, HELD
 
 WATCHING = 7_202
 """The class of advisory locks that are claims on videos."""
@@ -66,10 +67,6 @@ def _take(connection: psycopg.Connection[Any], video: str, grace_s: float) -> bo
 
 def claimed_videos(session: Session) -> frozenset[str]:
     """The ids of the videos that some process of some machine claims."""
-    query = """
-        SELECT id FROM videos WHERE (CAST(hashtext(id) AS bigint) & 4294967295) IN (
-            SELECT CAST(objid AS bigint) FROM pg_locks
-            WHERE locktype = 'advisory' AND granted AND objsubid = 2 AND classid = :class
-            AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))
-    """
+    locked = f"SELECT CAST(objid AS bigint) FROM {HELD} AND classid = :class"  # noqa: S608
+    query = f"SELECT id FROM videos WHERE {HASH.format('id')} IN ({locked})"  # noqa: S608
     return frozenset(session.execute(text(query), {"class": WATCHING}).scalars())

@@ -12,18 +12,14 @@ from contextlib import contextmanager, suppress
 
 import psycopg
 
+from store.locks import HELD
+
 _KIND = 0x484F5455
 """Tells these locks from all others of the database."""
 
 _PERSON = 1
 
-# objsubid 2: a lock of two keys. One of a single key has its halves in the same columns.
-_PEOPLE = """
-SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 2
-AND classid = %s AND objid = %s
-AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))
-"""
-
+_PEOPLE = f"SELECT EXISTS (SELECT FROM {HELD} AND classid = %s AND objid = %s)"  # noqa: S608
 _TAKE = "SELECT pg_advisory_lock_shared(%s, %s)"
 _GIVE = "SELECT pg_advisory_unlock_shared(%s, %s)"
 _STILL = "SELECT 1"

@@ -18,6 +18,7 @@ from domain.errors import Ambiguous, NotFound
 from domain.texts import storable
 from domain.trajectory import EVENT, Event
 from domain.view import MemoryView, Scope
+from store.locks import HASH, HELD
 from store.queries.videos import share_videos
 from store.schema import QuestionRow, TrajectoryEventRow, TrajectoryRow, TrajectoryVideoRow
 
@@ -227,19 +228,13 @@ def _asked_with(words: str) -> list[ColumnElement[bool]]:
 def is_claimed(session: Session, trajectory: str) -> bool:
     """Whether some process works on a trajectory at this moment."""
     query = f"SELECT {_CLAIMED.format('CAST(:trajectory AS text)')}"
-    return bool(session.scalar(text(query), {"class": CLAIMS, "trajectory": trajectory}))
+    return bool(session.scalar(text(query), {"trajectory": trajectory}))
 
 
 def is_claimed_by(connection: Connection[Any] | Cursor[Any], trajectory: str, backend: int) -> bool:
     """Whether the connection with that backend's process id still has its claim."""
-    return bool(connection.execute(_HELD, (backend, CLAIMS, trajectory)).fetchall())
-
-
-_HELD = """
-SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 2 AND pid = %s
-    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-    AND classid = %s::bigint AND objid = (hashtext(%s)::bigint & 4294967295)
-"""
+    query = f"SELECT pid FROM {_CLAIM.format('%s::text')} AND pid = %s"  # noqa: S608
+    return bool(connection.execute(query, (trajectory, backend)).fetchall())
 
 
 def stop_broken_off(session: Session) -> int:
@@ -251,15 +246,11 @@ def stop_broken_off(session: Session) -> int:
         UPDATE trajectories SET state = 'stopped'
         WHERE state = 'running' AND NOT {_CLAIMED.format("trajectories.id")} RETURNING id
     """  # noqa: S608
-    return len(session.execute(text(query), {"class": CLAIMS}).all())
+    return len(session.execute(text(query)).all())
 
 
-_CLAIMED = """
-EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 2
-    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-    AND classid = CAST(:class AS bigint)
-    AND objid = (CAST(hashtext({}) AS bigint) & 4294967295))
-"""
+_CLAIM = f"{HELD} AND classid = {CLAIMS} AND objid = {HASH}"
+_CLAIMED = f"EXISTS (SELECT FROM {_CLAIM})"
 
 
 def _trajectories() -> Select[TrajectoryRow, QuestionRow]:

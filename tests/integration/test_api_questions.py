@@ -25,12 +25,11 @@ from store.queries.trajectories import StoredTrajectory, list_trajectories
 from tests.support.api import CLIENT, HERE, WordDesk, client_of, events_in, problem
 from tests.support.asking import PARTY, remember_party
 from tests.support.machine import (
+    FINDS,
     VIDEO,
     ScriptedDesks,
     ScriptedMemory,
     ScriptedReasoner,
-    evidence,
-    found,
     varied,
 )
 from tests.support.machine import watched as watch_garden
@@ -41,7 +40,6 @@ from tests.support.remembered import film
 GATE = {"question": "Who opens the gate?", "videos": [PARTY]}
 GARDEN = {"question": "What does Ann open?", "videos": [VIDEO]}
 EVENTS = {"Accept": "text/event-stream"}
-FINDS = [found(evidence(i, f"alpha{i} beta{i} gamma{i}"), focus=i) for i in range(1, 15)]
 WAIT_S = 60
 
 

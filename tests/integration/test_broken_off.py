@@ -24,20 +24,18 @@ from store.queries.trajectories import (
 )
 from tests.support.asking import PARTY, WordToolbox, remember_party
 from tests.support.machine import (
+    FINDS,
     VIDEO,
     ScriptedDesks,
     ScriptedMemory,
     ScriptedReasoner,
     asker_for,
-    evidence,
-    found,
     varied,
     watched,
 )
 
 GATE = Question(text="Who opens the gate?", videos=(PARTY,))
 GONE = "0" * 16
-FINDS = [found(evidence(i, f"alpha{i} beta{i} gamma{i}"), focus=i) for i in range(1, 15)]
 
 
 @pytest.fixture

@@ -38,6 +38,7 @@ from store.queries.trajectories import (
     list_trajectories,
 )
 from tests.support.machine import (
+    FINDS,
     VIDEO,
     Ran,
     ScriptedDesks,
@@ -60,7 +61,7 @@ ONE = found(evidence(1), evidence(2))
 WITH_NEIGHBOUR = found(evidence(1), evidence(2), neighbours=(segment(2),), edges=(edge(1, 2),))
 NEW = [
     found(evidence(1), evidence(2), focus=1),
-    *(found(evidence(i, f"alpha{i} beta{i} gamma{i}"), focus=i) for i in range(3, 15)),
+    *FINDS[2:],
 ]
 
 

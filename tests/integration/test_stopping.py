@@ -23,14 +23,13 @@ from store.database import Store
 from store.queries.trajectories import events_of, find_trajectory, list_trajectories
 from tests.support.asking import PARTY, remember_party
 from tests.support.machine import (
+    FINDS,
     VIDEO,
     DecidedReasoner,
     ScriptedDesks,
     ScriptedMemory,
     ScriptedReasoner,
     asker_for,
-    evidence,
-    found,
     varied,
     watched,
 )
@@ -40,7 +39,6 @@ from tests.support.terminal import homer
 
 GATE = Question(text="Who opens the gate?", videos=(PARTY,), options=("Bob", "Ann", "a dog"))
 OPEN = Question(text="What does Ann open?", videos=(VIDEO,))
-FINDS = [found(evidence(i, f"alpha{i} beta{i} gamma{i}"), focus=i) for i in range(1, 15)]
 PLAN = (Draft(text="one"), Draft(text="two"))
 
 

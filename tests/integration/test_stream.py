@@ -28,19 +28,17 @@ from store.queries.trajectories import (
     list_trajectories,
 )
 from tests.support.machine import (
+    FINDS,
     VIDEO,
     ScriptedDesks,
     ScriptedMemory,
     ScriptedReasoner,
     asker_for,
-    evidence,
-    found,
     varied,
     watched,
 )
 
 QUESTION = Question(text="What does Ann open?", videos=(VIDEO,))
-FINDS = [found(evidence(i, f"alpha{i} beta{i} gamma{i}"), focus=i) for i in range(1, 15)]
 PLAN = (Draft(text="one"), Draft(text="two"))
 WAIT_S = 60
 

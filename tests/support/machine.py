@@ -230,6 +230,10 @@ def fresh(count: int) -> list[Callable[[Mode, str], Retrieval]]:
     ]
 
 
+FINDS = [found(evidence(i, f"alpha{i} beta{i} gamma{i}"), focus=i) for i in range(1, 15)]
+"""Searches that find something new, a memory each."""
+
+
 def _first(turn: Turn) -> Conclusion:
     if not turn.evidence:
         return Conclusion(text="", not_in_memory=True, option="A")
