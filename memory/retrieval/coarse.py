@@ -1,58 +1,110 @@
 """Relevance over very many lines: a first pass over rounded vectors, then exact scores of the best.
 
-Every cell is scored from rounded vectors, which are off by no more than is known. What that could
-put among the best is scored again from the vectors themselves, and so is whatever else a mode looks
-into (``sharpen``). Of a full pass only means and deviations differ, in their last digits.
+Every cell is scored from rounded vectors, of which it is known how far they may be off. What that
+could put among the best is scored again from the vectors themselves, and so is whatever else a mode
+looks into (``sharpen``). Of a full pass only means and deviations differ, in their last digits.
 """
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memory.retrieval.codes import asked_codes
-from memory.retrieval.field import NOISE, Field, Scores
+from memory.retrieval.field import Field, Level, Scores, level
 from memory.retrieval.index import Floats, Ints
-from memory.retrieval.panorama import Panorama
+from memory.retrieval.panorama import Panorama, Part
+from models.onnx import threads_allowed
 
 SURE = 100
 """So many of the best cells are exactly the best."""
 NEAREST = 10
 """So many of the nearest lines are exactly the nearest."""
+BESIDE = 50_000
+"""From so many lines in view on, videos are read beside each other: less is not worth threads."""
 
 
-@dataclass(frozen=True)
-class Level:
-    """A signal's mean over the view, and what one of it adds to the score of a cell."""
+@dataclass(frozen=True, eq=False)
+class FirstPass:
+    """Cosines with every line (M,), the closest of each cell and the cell as a whole (N,), nearly.
 
-    mean: float
-    weight: float
+    ``lines_off`` and ``whole_off`` are how far they are off at most, nearly always.
+    """
 
-    def of(self, values: Floats) -> Scores:
-        """What values add to the score of their cells."""
-        return np.asarray((values.astype(np.float64) - self.mean) * self.weight)
+    lines: Floats
+    near: Floats
+    whole: Floats
+    lines_off: float
+    whole_off: float
 
 
-def _level(values: Floats, weight: float) -> Level:
-    spread = float(values.std())
-    return Level(float(values.mean()), 0.0 if spread < NOISE else weight / (spread + 1e-6))
+@contextmanager
+def first_pass(view: Panorama, query: Floats) -> Iterator[Callable[[], FirstPass]]:
+    """Read rounded vectors beside what goes on meanwhile; what it gives waits for the end of it.
+
+    Args:
+        view: at least one cell.
+        query: the question's unit vector (D,).
+    """
+    lines = np.empty(view.line_count, dtype=np.float32)
+    near, whole = (np.empty(view.cell_count, dtype=np.float32) for _ in range(2))
+    passed = FirstPass(lines, near, whole, *view.kept(_off))
+    left = deque(range(len(view.parts)))
+
+    def read() -> None:
+        with suppress(IndexError):
+            while True:
+                _read(view, left.popleft(), query, passed)
+
+    beside = threads_allowed() - 1 if len(lines) >= BESIDE else 0
+    with ThreadPoolExecutor(max(1, beside), thread_name_prefix="search") as pool:
+        begun = [pool.submit(read) for _ in range(beside)]
+
+        def ended() -> FirstPass:
+            read()
+            for one in begun:
+                one.result()
+            return passed
+
+        yield ended
+
+
+def _off(view: Panorama) -> tuple[float, float]:
+    lines = max(part.index.rounded_lines.off(part.lines) for part in view.parts)
+    return lines, max(part.index.rounded_cells.off(part.cells) for part in view.parts)
+
+
+def _read(view: Panorama, number: int, query: Floats, passed: FirstPass) -> None:
+    """Fill in what is of one part."""
+    part: Part = view.parts[number]
+    line, cell = int(view.line_offsets[number]), int(view.cell_offsets[number])
+    lines = passed.lines[line : line + part.lines]
+    cells = slice(cell, cell + part.cells)
+    part.index.rounded_lines.cosines(query, lines)
+    lines[part.hidden] = -1.0
+    np.maximum.reduceat(lines, part.index.first[: part.cells], out=passed.near[cells])
+    part.index.rounded_cells.cosines(query, passed.whole[cells])
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CoarseField(Field):
     """A field whose cells are exact where they were sharpened, (N,) flags in ``sharp``.
 
-    ``rest`` (N,) is what words and time add, ``near`` and ``whole`` what cosines do. ``off`` is how
-    far the score of another cell is from the exact one at most, ``lines_off`` the cosine of a line.
+    ``rest`` (N,) is what words and time add, ``by_line`` and ``by_cell`` what cosines do. ``off``
+    is how far the score of another cell is from the exact one at most, nearly always;
+    ``lines_off`` the cosine of a line.
     """
 
     view: Panorama
     query: Floats
     rest: Scores
-    near: Level
-    whole: Level
+    by_line: Level
+    by_cell: Level
     sharp: NDArray[np.bool_]
     off: float
     lines_off: float
@@ -71,16 +123,23 @@ class CoarseField(Field):
         cosines[self.view.hidden[lines]] = -1.0
         self.lines[0, lines] = cosines
         near = np.maximum.reduceat(cosines, starts)
+        self.near[0, blurred] = near
         whole = np.vecdot(self.view.directions_of(blurred), self.query)
-        self.question[blurred] = self.near.of(near) + self.whole.of(whole) + self.rest[blurred]
+        self.question[blurred] = self.by_line.of(near) + self.by_cell.of(whole) + self.rest[blurred]
         self.sharp[blurred] = True
         return True
 
     def sharpen_best(self) -> None:
         """See ``Field``: ``SURE`` cells, ``NEAREST`` lines, and all that might be among them."""
-        near = np.maximum.reduceat(self.lines[0], self.view.first)
-        best = _within(self.question, SURE, self.margin)
-        self.sharpen(np.flatnonzero(best | _within(near, NEAREST, 2 * self.lines_off)))
+        for scores, count, off in (
+            (self.question, SURE, self.off),
+            (self.near[0], NEAREST, self.lines_off),
+        ):
+            # The best of those that seem so are known exactly: nothing that is certainly behind
+            # the last of them can be among the best.
+            seeming = best_of(scores, count)
+            self.sharpen(seeming)
+            self.sharpen(np.flatnonzero(scores >= scores[seeming].min() - off))
 
     @property
     def margin(self) -> float:
@@ -89,7 +148,7 @@ class CoarseField(Field):
 
 
 def coarse_field(
-    view: Panorama, query: Floats, rest: Scores, line: float, cell: float
+    view: Panorama, query: Floats, rest: Scores, passed: FirstPass, line: float, cell: float
 ) -> CoarseField:
     """Score every cell of a view by its closest line and as a whole, and by ``rest`` (N,).
 
@@ -97,31 +156,29 @@ def coarse_field(
         view: at least one cell.
         query: the question's unit vector (D,).
         rest: what else adds to the score of each cell.
+        passed: a first pass over the view.
         line: weight of the closest line.
         cell: weight of the cell as a whole.
     """
-    asked = asked_codes(query)
-    lines, lines_off = view.rounded_lines(asked)
-    whole, cells_off = view.rounded_cells(asked)
-    near = np.maximum.reduceat(lines, view.first)
-    by_line, by_cell = _level(near, line), _level(whole, cell)
+    by_line, by_cell = level(passed.near, line), level(passed.whole, cell)
+    off = np.hypot(by_line.weight * passed.lines_off, by_cell.weight * passed.whole_off)
     return CoarseField(
-        question=by_line.of(near) + by_cell.of(whole) + rest,
+        question=by_line.of(passed.near) + by_cell.of(passed.whole) + rest,
         options=np.zeros((0, len(rest))),
         support=np.zeros((0, len(rest))),
-        lines=lines[None],
+        lines=passed.lines[None],
+        near=passed.near[None],
         view=view,
         query=query,
         rest=rest,
-        near=by_line,
-        whole=by_cell,
+        by_line=by_line,
+        by_cell=by_cell,
         sharp=np.zeros(len(rest), dtype=np.bool_),
-        off=by_line.weight * lines_off + by_cell.weight * cells_off,
-        lines_off=lines_off,
+        off=float(off),
+        lines_off=passed.lines_off,
     )
 
 
-def _within(scores: NDArray[np.floating], count: int, margin: float) -> NDArray[np.bool_]:
-    """Which scores are among the ``count`` highest, or behind them by no more than ``margin``."""
-    place = max(0, len(scores) - count)
-    return np.asarray(scores >= np.partition(scores, place)[place] - margin)
+def best_of(scores: NDArray[np.floating], count: int) -> Ints:
+    """The numbers of the ``count`` highest scores, or of all; in no order."""
+    return np.asarray(np.argpartition(-scores, min(count, len(scores)) - 1)[:count])

@@ -10,12 +10,12 @@ import numpy as np
 from domain.asking import Evidence, Mode
 from domain.events import Edge, Segment
 from memory.retrieval.closeness import Yardstick, closeness, faded
-from memory.retrieval.events import EventsInView, Found, word_scores
-from memory.retrieval.field import Scores, standard
-from memory.retrieval.index import Floats
-from memory.retrieval.panorama import Part
+from memory.retrieval.events import Found
+from memory.retrieval.field import Level, Scores, level, standard
+from memory.retrieval.index import Floats, Ints
 from memory.retrieval.result import Retrieval
 from memory.retrieval.sought import Sought, nothing_close
+from memory.retrieval.woven import Woven
 
 EdgesOf = Callable[[Segment], Sequence[Edge]]
 """The edges of a segment that hold in the view, both directions."""
@@ -25,16 +25,29 @@ EdgesOf = Callable[[Segment], Sequence[Edge]]
 class Ranked:
     """Segments in view with their scores (S,).
 
-    ``cosines`` (S,) with the query and the share of its ``words`` (S,) tell how close they are;
-    ``spread`` is the deviation of the scores of their best clips.
+    ``cosines`` (S,) with the query and the share of its ``words`` (S,) tell how close they are.
+    ``clips`` (S,) are the scores of their best clips. Scores further apart than ``margin`` are
+    truly apart; 0: all are exact.
     """
 
-    found: tuple[Found, ...]
-    views: tuple[EventsInView, ...]
+    woven: Woven
     scores: Scores
     cosines: Floats
     words: Floats
-    spread: float
+    clips: Scores
+    by_cosine: Level
+    by_clip: Level
+    margin: float
+
+    def of_vectors(self, places: Ints) -> Scores:
+        """What cosines add to the scores of some, their own and those of their clips."""
+        cosines, clips = self.cosines[places], self.clips[places]
+        return self.by_cosine.of(cosines) + self.by_clip.of(clips)
+
+    @property
+    def found(self) -> tuple[Found, ...]:
+        """The segments."""
+        return self.woven.found
 
     def best(self) -> int:
         """Number of the best segment, the earlier of equals."""
@@ -46,74 +59,45 @@ class Ranked:
 
     def place(self, segment: int) -> int | None:
         """Where the segment with this id is."""
-        offset = 0
-        for view in self.views:
-            if segment in view.places:
-                return view.places[segment] + offset
-            offset += len(view.found)
-        return None
+        return self.woven.places.get(segment)
 
 
 def rank_segments(sought: Sought) -> Ranked:
     """Segments by label and summary (vector and words) and by the best of their clips."""
-    views, found = sought.events, sought.segments
-    if not found:
-        nothing = np.zeros(0, dtype=np.float32)
-        return Ranked((), (), np.zeros(0), nothing, nothing, 0.0)
-    cosines = np.concatenate([_cosines(view, sought.vectors.question) for view in views])
-    ranked = _scored(sought, cosines, word_scores(views, sought.asked.words))
-    if not _blurred(sought):
-        return ranked
-    behind = (ranked.scores.max() - ranked.scores) * ranked.spread
-    return _looked_into(sought, ranked, np.flatnonzero(behind <= _blurred(sought)).tolist())
+    woven, field = sought.woven, sought.field
+    cosines, off = woven.cosines(sought.vectors.question)
+    words = woven.words(sought.asked.words)
+    clips = np.zeros(len(cosines)) if field is None else woven.best(field.cells)
+    by_cosine, by_clip = level(cosines), level(clips)
+    blurred = 0.0 if field is None else field.margin
+    ranked = Ranked(
+        woven=woven,
+        scores=by_cosine.of(cosines) + standard(words) + by_clip.of(clips),
+        cosines=cosines,
+        words=words,
+        clips=clips,
+        by_cosine=by_cosine,
+        by_clip=by_clip,
+        margin=2 * off * by_cosine.weight + blurred * by_clip.weight,
+    )
+    best = ranked.scores.max(initial=-np.inf)
+    _look_into(sought, ranked, np.flatnonzero(ranked.scores >= best - ranked.margin))
+    return ranked
 
 
-def _scored(sought: Sought, cosines: Floats, words: Floats) -> Ranked:
-    clips = _best_clips(sought)
-    scores = standard(cosines) + standard(words) + standard(clips)
-    spread = float(clips.std())
-    return Ranked(sought.segments, sought.events, scores, cosines, words, spread)
-
-
-def _blurred(sought: Sought) -> float:
-    """How far the scores of two clips may be off that were not looked into; 0: not at all."""
-    return 0.0 if sought.field is None else sought.field.margin
-
-
-def _looked_into(sought: Sought, ranked: Ranked, places: Sequence[int]) -> Ranked:
-    """The same with exact scores of the clips of these segments."""
-    if sought.field is None or not sought.field.margin or not places:
-        return ranked
-    cells = [sought.cells_of(ranked.found[place].segment) for place in places]
-    changed = sought.field.sharpen(np.concatenate(cells))
-    return _scored(sought, ranked.cosines, ranked.words) if changed else ranked
-
-
-def _cosines(view: EventsInView, query: Floats) -> Floats:
-    """Of each segment with the query, (S,); zeros where another model embedded them."""
-    if view.vectors.shape[1] != len(query):
-        return np.zeros(len(view.found), dtype=np.float32)
-    return np.asarray(np.vecdot(view.vectors, query), dtype=np.float32)
-
-
-def _best_clips(sought: Sought) -> Scores:
-    """The score of the best clip of each segment; the lowest of all where none is in view."""
-    if sought.field is None:
-        return np.zeros(len(sought.segments))
-    scores = sought.field.cells
-    low = float(scores.min())
-    by_clip = {
-        part.scope.video: _by_clip(part, scores[offset : offset + part.cells], low)
-        for part, offset in sought.panorama.placed
-    }
-    return np.concatenate([view.best(by_clip[view.video], low) for view in sought.events])
-
-
-def _by_clip(part: Part, scores: Scores, low: float) -> Scores:
-    """Scores by clip number; ``low`` for clips without lines."""
-    found = np.full(part.scope.last_clip + 1, low)
-    found[part.index.clips[: part.cells]] = scores
-    return found
+def _look_into(sought: Sought, ranked: Ranked, places: Ints) -> None:
+    """Make the scores of these segments exact."""
+    if not ranked.margin or not len(places):
+        return
+    ranked.scores[places] -= ranked.of_vectors(places)
+    ranked.cosines[places] = ranked.woven.exact_cosines(places, sought.vectors.question)
+    if sought.field is not None:
+        cells = [ranked.woven.cells_of(place) for place in places]
+        sought.field.sharpen(np.concatenate(cells))
+        for place, own in zip(places, cells, strict=True):
+            if len(own):
+                ranked.clips[place] = sought.field.cells[own].max()
+    ranked.scores[places] += ranked.of_vectors(places)
 
 
 def event(sought: Sought, edges_of: EdgesOf, neighbours: int) -> Retrieval:
@@ -135,7 +119,8 @@ def around(
     """The focus and its neighbourhood as a retrieval; ``focus`` is a place in ``ranked``."""
     segment = ranked.found[focus].segment
     edges = [edge for edge in edges_of(segment) if _known(ranked, edge)]
-    ranked = _looked_into(sought, ranked, _ranked_neighbours(ranked, segment, edges))
+    beside = np.array(_ranked_neighbours(ranked, segment, edges), dtype=np.int64)
+    _look_into(sought, ranked, beside)
     near = _ranked_neighbours(ranked, segment, edges)[:neighbours]
     kept = {segment.id, *(ranked.found[place].id for place in near)}
     evidence = _evidence(sought, ranked, [focus, *near])

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from domain.events import Edge, Segment
 from domain.time import TimeSpan
+from memory.retrieval.codes import RoundedRows, rounded
 from memory.retrieval.index import STILL, Floats, Ints
 from memory.retrieval.lexical import rarity
 from memory.retrieval.words import Terms
@@ -121,20 +121,13 @@ class EventsInView:
         return self.index.video
 
     @cached_property
-    def places(self) -> dict[int, int]:
-        """Where each segment is, by id."""
-        return {one.id: place for place, one in enumerate(self.found)}
+    def rounded(self) -> RoundedRows:
+        """The vectors for a first pass over very many."""
+        return rounded(self.vectors)
 
     def of(self, index: EventIndex, last_clip: int, spans: Mapping[int, CellRow]) -> bool:
         """Whether this is what a view sees of an index."""
         return self.index is index and self.spans is spans and self.last_clip == last_clip
-
-    def best(self, by_clip: NDArray[np.float64], low: float) -> NDArray[np.float64]:
-        """The best of its clips' scores for each segment, shape (S,); ``low`` where it has none."""
-        best = np.full(len(self.found), low)
-        if len(self.owners):
-            best[self.owners] = np.maximum.reduceat(by_clip[self.clips], self.starts)
-        return best
 
 
 def segments_in(index: EventIndex, last_clip: int, spans: Mapping[int, CellRow]) -> EventsInView:

@@ -22,21 +22,21 @@ class Field:
     ``question`` (N,) is relevance to the question alone, ``options`` (O, N) with what each option
     says; ``support`` (O, N) is what the choice among options rests on. ``lines`` (1 + 2 O or 1, M)
     are the cosines of every line with the question, then the statements, then the options (the
-    latter two not where the options are times).
+    latter two not where the options are times); ``near`` are those of each cell's closest.
     """
 
     question: Scores
     options: Scores
     support: Scores
     lines: Floats
+    near: Floats
     _levels: dict[tuple[int, int], tuple[np.float32, np.float32]] = field(default_factory=dict)
 
     def standing(self, rows: slice, lines: Ints) -> Floats:
         """Cosines of some lines in standard deviations from the mean of all, rows together."""
         start, stop, _ = rows.indices(len(self.lines))
         if (start, stop) not in self._levels:
-            every = self.lines[start:stop]
-            self._levels[start, stop] = every.mean(), every.std()
+            self._levels[start, stop] = _mean_and_spread(self.lines[start:stop].ravel())
         mean, spread = self._levels[start, stop]
         return np.asarray((self.lines[start:stop, lines] - mean) / (spread + 1e-6))
 
@@ -66,9 +66,31 @@ class Field:
         return np.asarray(self.options.max(axis=0)) if len(self.options) else self.question
 
 
+def _mean_and_spread(values: Floats) -> tuple[np.float32, np.float32]:
+    """Of (K,) values not far from each other, read twice and not copied."""
+    mean = values.mean()
+    return mean, np.sqrt(max(np.dot(values, values) / np.float32(len(values)) - mean * mean, 0.0))
+
+
+@dataclass(frozen=True)
+class Level:
+    """A signal's mean over the view, and what one of it adds to a score."""
+
+    mean: float
+    weight: float
+
+    def of(self, values: NDArray[np.floating]) -> Scores:
+        """What values add to scores."""
+        return np.asarray((values.astype(np.float64) - self.mean) * self.weight)
+
+
+def level(values: NDArray[np.floating], weight: float = 1.0) -> Level:
+    """Of a signal that counts so much a standard deviation; nothing where all are alike."""
+    spread = float(values.std()) if len(values) else 0.0
+    mean = float(values.mean()) if len(values) else 0.0
+    return Level(mean, 0.0 if spread < NOISE else weight / (spread + 1e-6))
+
+
 def standard(values: NDArray[np.floating]) -> Scores:
     """``values`` as standard deviations from their mean, over all axes; 0 where all are alike."""
-    spread = float(values.std())
-    if spread < NOISE:
-        return np.zeros(values.shape, dtype=np.float64)
-    return np.asarray((values - values.mean()) / (spread + 1e-6), dtype=np.float64)
+    return level(values).of(values)

@@ -6,47 +6,50 @@ score never depends on what comes later.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memory.retrieval.index import Floats, Posting
-from memory.retrieval.panorama import Panorama, Reach
-
-Counts = NDArray[np.float64]
+from memory.retrieval.grid import Counts, Grid
+from memory.retrieval.index import Floats, Ints
+from memory.retrieval.panorama import Panorama, PlacedPosting
 
 K1, B = 1.2, 0.6
 """Saturation of repeated words, and how much long cells are held back."""
 
 
-def spread(counts: NDArray[np.floating], reach: Reach, half: int) -> Floats:
-    """Sum ``counts`` over the cells within ``reach``, at most ``half`` steps away, shape (N,).
+def spread(counts: NDArray[np.floating], grid: Grid, half: int) -> Floats:
+    """Sum whole numbers over the cells at most ``half`` steps away, shape (N,).
 
     At ``half`` 1 a neighbour counts half: it is beside the cell, not in it.
     """
-    exact = counts.astype(np.float64)
-    return _around(exact, _sums_up_to(exact), reach, half).astype(np.float32)
+    return np.asarray(grid.of_cells(next(_windows(grid, counts, [half]))[1]))
 
 
-def _sums_up_to(counts: Counts) -> Counts:
-    """What all cells before each have together, and all of them at the end, (N + 1,)."""
-    total = np.zeros(len(counts) + 1, dtype=counts.dtype)
-    np.cumsum(counts, out=total[1:])
-    return total
+def _windows(
+    grid: Grid, counts: NDArray[np.number], halves: Sequence[int], places: Ints | None = None
+) -> Iterator[tuple[Counts, Floats]]:
+    """Sums over windows of each width, whole and as they are weighed, at all places (P,)."""
+    around = grid.windows(counts, [0, *halves], places)
+    own = next(around)
+    for half, whole in zip(halves, around, strict=True):
+        yield whole, _weighed(own, whole, half)
 
 
-def _around(counts: Counts, total: Counts, reach: Reach, half: int) -> Counts:
-    if half == 0:
-        return counts
-    around = total[reach.after] - total[reach.before]
-    return 0.5 * (around + counts) if half == 1 else around
+def _weighed(own: Counts, around: Counts, half: int) -> Floats:
+    if half != 1:
+        return around.astype(np.float32)
+    held = (around + own).astype(np.float32)
+    held *= 0.5
+    return held
 
 
 def norms(view: Panorama, half: int) -> Floats:
-    """How far repeated words are held back in the window around every cell, shape (N,)."""
-    lengths = spread(view.lengths, view.reach(half), half)
-    return np.asarray(K1 * (1 - B + B * lengths / max(float(lengths.mean()), 1e-6)))
+    """How far repeated words are held back in the window around every place of the grid, (P,)."""
+    ((_, lengths),) = _windows(view.grid, view.lengths, [half])
+    mean = max(float(view.grid.of_cells(lengths).mean()), 1e-6)
+    return np.asarray(K1 * (1 - B + B * lengths / mean))
 
 
 def bm25(view: Panorama, words: Collection[str], halves: Sequence[int]) -> list[Floats]:
@@ -54,28 +57,23 @@ def bm25(view: Panorama, words: Collection[str], halves: Sequence[int]) -> list[
 
     ``halves`` are how many steps the windows reach to both sides.
     """
-    scores = [np.zeros(view.cell_count, dtype=np.float32) for _ in halves]
+    scores = [np.zeros(view.grid.size, dtype=np.float32) for _ in halves]
     for word in sorted(set(words)):
         posting = view.posting(word)
         if posting is not None:
             _add_word(view, posting, halves, scores)
-    return scores
+    return [view.grid.of_cells(score) for score in scores]
 
 
 def _add_word(
-    view: Panorama, posting: Posting, halves: Sequence[int], scores: Sequence[Floats]
+    view: Panorama, posting: PlacedPosting, halves: Sequence[int], scores: Sequence[Floats]
 ) -> None:
-    counts = np.zeros(view.cell_count, dtype=np.float64)
-    counts[posting.cells] = posting.counts
-    total = _sums_up_to(counts)
-    for half, score in zip(halves, scores, strict=True):
-        held = _around(counts, total, view.reach(half), half).astype(np.float32)
-        weight = rarity(view.cell_count, int(np.count_nonzero(held)))
+    windows = _windows(view.grid, posting.times, halves, posting.places)
+    for half, score, (whole, held) in zip(halves, scores, windows, strict=True):
         below = held + view.kept(norms, half)
-        held *= weight
-        held *= K1 + 1
-        held /= below
-        score += held
+        np.divide(held, below, out=below)
+        below *= (K1 + 1) * rarity(view.cell_count, view.grid.holding(whole))
+        score += below
 
 
 def rarity(cells: int, holding: int) -> float:

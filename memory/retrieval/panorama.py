@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, TypeVar, TypeVarTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from domain.view import MemoryView, Scope
 from memory.retrieval.actors import ActorLines
-from memory.retrieval.codes import AskedCodes
+from memory.retrieval.grid import Grid, grid_of
 from memory.retrieval.index import Floats, Ints, Posting, VideoIndex
 from store.queries.search import CellRow, Line, Matrix
 
@@ -34,26 +34,25 @@ class Part:
         """The end of the last cell in view."""
         return self.index.cells[self.cells - 1].end_ms if self.cells else 0
 
+    @cached_property
+    def hidden(self) -> Ints:
+        """The lines that are superseded as of the view."""
+        return np.flatnonzero(self.index.gone[: self.lines] <= self.scope.last_clip)
+
 
 @dataclass(frozen=True, eq=False)
-class Reach:
-    """Of each of N cells the first cell near it, and the first one past those near, (N,)."""
+class PlacedPosting(Posting):
+    """Where a term is, where its cells are on the view's grid, and whole counts, (K,)."""
 
-    before: Ints
-    after: Ints
-
-
-def reach_of(keys: Ints, half: int) -> Reach:
-    """Which cells are at most ``half`` steps of the grid away."""
-    before = np.searchsorted(keys, keys - half, side="left")
-    return Reach(before, np.searchsorted(keys, keys + half, side="right"))
-
-
-def _reach(view: Panorama, half: int) -> Reach:
-    return reach_of(view.keys, half)
+    places: Ints
+    times: NDArray[np.int32]
 
 
 Kept = TypeVar("Kept")
+Given = TypeVarTuple("Given")
+
+_POSTINGS = 64
+"""Terms of which it is kept where they are."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,17 +60,14 @@ class Panorama:
     """N cells and M lines in view, part after part. Serves many questions; copies no vectors."""
 
     parts: tuple[Part, ...]
-    _kept: dict[tuple[object, int], Any] = field(default_factory=dict)
+    _kept: dict[tuple[object, tuple[object, ...]], Any] = field(default_factory=dict)
+    _postings: dict[str, PlacedPosting] = field(default_factory=dict)
 
-    def reach(self, half: int) -> Reach:
-        """Which cells are near which."""
-        return self.kept(_reach, half)
-
-    def kept(self, work: Callable[[Panorama, int], Kept], half: int) -> Kept:
-        """What ``work`` makes of this view and a width of windows, worked out once."""
-        if (work, half) not in self._kept:
-            self._kept[work, half] = work(self, half)
-        found: Kept = self._kept[work, half]
+    def kept(self, work: Callable[[Panorama, *Given], Kept], *given: *Given) -> Kept:
+        """What ``work`` makes of this view, worked out once."""
+        if (work, given) not in self._kept:
+            self._kept[work, given] = work(self, *given)
+        found: Kept = self._kept[work, given]
         return found
 
     @cached_property
@@ -114,6 +110,11 @@ class Panorama:
             keys.append(part.index.keys[: part.cells] + base)
             base = int(keys[-1][-1]) + APART if part.cells else base
         return self._joined(keys)
+
+    @cached_property
+    def grid(self) -> Grid:
+        """Where each cell is in time."""
+        return grid_of(self.keys)
 
     @cached_property
     def ids(self) -> Ints:
@@ -186,15 +187,21 @@ class Panorama:
         part = self.parts[place]
         return part.scope.video, part.index.cells[number - int(self.cell_offsets[place])]
 
-    def posting(self, term: str) -> Posting | None:
+    def posting(self, term: str) -> PlacedPosting | None:
         """Where a term is, within the view."""
-        found = [self._cut(part, term, offset) for part, offset in self._with(self.cell_offsets)]
-        held = [posting for posting in found if posting is not None]
-        if not held:
-            return None
-        return Posting(
-            np.concatenate([p.cells for p in held]), np.concatenate([p.counts for p in held])
-        )
+        found = self._postings.get(term)
+        if found is None:
+            if len(self._postings) >= _POSTINGS:
+                self._postings.clear()
+            found = self._postings[term] = self._joined_posting(term)
+        return found if len(found.cells) else None
+
+    def _joined_posting(self, term: str) -> PlacedPosting:
+        cuts = [self._cut(part, term, offset) for part, offset in self._with(self.cell_offsets)]
+        found = [posting for posting in cuts if posting is not None]
+        cells = self._joined([posting.cells for posting in found])
+        counts = np.concatenate([np.zeros(0, np.float32), *(one.counts for one in found)])
+        return PlacedPosting(cells, counts, self.grid.places[cells], counts.astype(np.int32))
 
     @staticmethod
     def _cut(part: Part, term: str, offset: int) -> Posting | None:
@@ -213,19 +220,6 @@ class Panorama:
     def cell_cosines(self, queries: Matrix) -> Floats:
         """Cosines of Q unit vectors (Q, D) with every cell, shape (Q, N)."""
         return self._per_part(lambda part: _cosines(queries, part.index.cell_vectors[: part.cells]))
-
-    def rounded_lines(self, query: AskedCodes) -> tuple[Floats, float]:
-        """Cosines with every line, nearly, (M,); hidden lines have -1. And how far off at most."""
-        parts = [(part.index.rounded_lines, part.lines) for part in self.parts]
-        found = np.concatenate([rows.cosines(query, count) for rows, count in parts])
-        found[self._hidden] = -1.0
-        return found, max(rows.off(query, count) for rows, count in parts)
-
-    def rounded_cells(self, query: AskedCodes) -> tuple[Floats, float]:
-        """Cosines with every cell, nearly, (N,). And how far off at most."""
-        parts = [(part.index.rounded_cells, part.cells) for part in self.parts]
-        found = np.concatenate([rows.cosines(query, count) for rows, count in parts])
-        return found, max(rows.off(query, count) for rows, count in parts)
 
     @cached_property
     def _hidden(self) -> Ints:

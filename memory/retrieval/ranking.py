@@ -6,7 +6,7 @@ from the view alone: what comes later changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,8 +14,8 @@ import numpy as np
 
 from memory.retrieval.actors import are_people, people_of
 from memory.retrieval.clock import HOUR, LAST, PLAN, Times, are_times, said_time
-from memory.retrieval.coarse import CoarseField, coarse_field
-from memory.retrieval.field import Field, Scores, standard
+from memory.retrieval.coarse import CoarseField, coarse_field, first_pass
+from memory.retrieval.field import NOISE, Field, Scores, standard
 from memory.retrieval.index import Floats
 from memory.retrieval.lexical import bm25
 from memory.retrieval.panorama import Panorama
@@ -127,11 +127,11 @@ def relevance(
 
 
 def _coarse(view: Panorama, asked: Asked, vectors: Vectors, weights: Weights) -> CoarseField:
-    rest = _order(view, asked, weights) + weights.question_time * _question_fit(view, asked)
-    for said in _question_words(view, asked, weights):
-        rest += said
-    line, cell = weights.question_line, weights.question_cell
-    return coarse_field(view, vectors.question, rest, line, cell)
+    with first_pass(view, vectors.question) as passed:
+        rest = _order(view, asked, weights) + weights.question_time * _question_fit(view, asked)
+        rest += _question_words(view, asked, weights)
+        line, cell = weights.question_line, weights.question_cell
+        return coarse_field(view, vectors.question, rest, passed(), line, cell)
 
 
 def _exact(view: Panorama, asked: Asked, vectors: Vectors, weights: Weights) -> Field:
@@ -147,24 +147,28 @@ def _exact(view: Panorama, asked: Asked, vectors: Vectors, weights: Weights) -> 
         question = question + weights.question_time * _question_fit(view, asked)
         options = question + _option_evidence(view, asked, weights, near[1:], whole[1:])
         support = options + weights.actor * _actor_evidence(view, asked, vectors)
-    return Field(question=question, options=options, support=support, lines=lines)
+    return Field(question=question, options=options, support=support, lines=lines, near=near)
 
 
 def _question_score(
     view: Panorama, asked: Asked, weights: Weights, near: Floats, whole: Floats
 ) -> Scores:
     score = weights.question_line * standard(near) + weights.question_cell * standard(whole)
-    for said in _question_words(view, asked, weights):
-        score += said
-    return score + _order(view, asked, weights)
+    return score + _question_words(view, asked, weights) + _order(view, asked, weights)
 
 
-def _question_words(view: Panorama, asked: Asked, weights: Weights) -> Iterator[Scores]:
-    """What the words of the question add to every cell, (N,), a width of windows after another."""
+def _question_words(view: Panorama, asked: Asked, weights: Weights) -> Scores:
+    """What the words of the question add to every cell, over windows of several widths, (N,)."""
     windows = [(half, weight) for half, weight in weights.question_windows if fits(half, view)]
+    added = np.zeros(view.cell_count)
     told = bm25(view, asked.words, [half for half, _ in windows])
     for (_, weight), said in zip(windows, told, strict=True):
-        yield weight * standard(said)
+        said -= said.mean()
+        spread = math.sqrt(np.dot(said, said) / len(said))
+        if spread >= NOISE:
+            said *= weight / (spread + NOISE)
+            added += said
+    return added
 
 
 def fits(half: int, view: Panorama) -> bool:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from copy import copy
-from operator import is_
+from operator import is_, is_not
 
 import numpy as np
 from sqlalchemy.orm import Session
@@ -34,6 +34,7 @@ from memory.retrieval.result import Retrieval
 from memory.retrieval.sought import Sought, nothing_close
 from memory.retrieval.tools import SearchTools
 from memory.retrieval.video import video
+from memory.retrieval.woven import Woven, woven
 from models.ports import Reranker
 from store.database import Store
 from store.queries.search import (
@@ -47,6 +48,7 @@ from store.queries.search import (
     sightings_in,
     texts_on,
 )
+from store.queries.stamps import Stamp
 from store.queries.videos import video_state
 
 _Seen = tuple[tuple[Scope, ...], Sequence[VideoIndex], Panorama]
@@ -67,6 +69,7 @@ class Retrievers:
         self._cache = IndexCache(store, settings.watch.clip_ms)
         self._yardstick: Yardstick | None = None
         self._last_seen: _Seen = ((), (), Panorama(()))
+        self._last_woven = (self._last_seen[2], woven(self._last_seen[2], ()))
         self._stage = Stage.WHOLE
 
     def within(self, stage: Stage) -> Retrievers:
@@ -169,7 +172,7 @@ class Retrievers:
             asked=asked,
             vectors=vectors,
             field=relevance(seen, asked, vectors) if seen.cell_count else None,
-            look_up=lambda seen: self._cache.events(seen.parts, looked.stamps),
+            look_up=lambda seen: self._woven(seen, looked.stamps),
             yardstick=self._measure(),
             languages=self._tools.text.languages,
         )
@@ -189,6 +192,19 @@ class Retrievers:
         self._last_seen = view.scopes, indexes, seen
         return seen
 
+    def _woven(self, seen: Panorama, now: Mapping[str, Stamp]) -> Woven:
+        """The last one where the same segments are in the same view again."""
+        views = self._cache.events(seen.parts, now)
+        last, found = self._last_woven
+        if (
+            last is not seen
+            or len(views) != len(found.views)
+            or any(map(is_not, views, found.views))
+        ):
+            found = woven(seen, views)
+            self._last_woven = seen, found
+        return found
+
     def _measure(self) -> Yardstick:
         if self._yardstick is None:
             self._yardstick = yardstick(self._tools.text)
@@ -198,9 +214,9 @@ class Retrievers:
         """The segment in focus; the best one for the query where there is none."""
         if self._stage is Stage.ENTITY:
             return None
-        known = next((one for one in sought.segments if one.id == focus), None)
+        known = None if focus is None else sought.woven.places.get(focus)
         if known is not None:
-            return known.segment
+            return sought.woven.found[known].segment
         ranked = rank_segments(sought)
         return ranked.found[ranked.best()].segment if ranked.found else None
 
@@ -262,7 +278,7 @@ class _EdgesOf:
         self._store, self._sought = store, sought
 
     def __call__(self, segment: Segment) -> Sequence[Edge]:
-        known = next(one.edges for one in self._sought.events if one.video == segment.video)
+        known = next(one.edges for one in self._sought.woven.views if one.video == segment.video)
         if segment.id not in known:
             with self._store.begin() as session:
                 scope = self._sought.scope(segment.video)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
 
 import numpy as np
 
@@ -20,7 +19,6 @@ from memory.retrieval.closeness import (
     faded,
     least,
 )
-from memory.retrieval.events import EventsInView, Found
 from memory.retrieval.field import Field
 from memory.retrieval.index import Ints
 from memory.retrieval.moments import Moment
@@ -28,6 +26,7 @@ from memory.retrieval.panorama import Panorama
 from memory.retrieval.people import Cast, retold, told
 from memory.retrieval.ranking import Asked, Vectors
 from memory.retrieval.tongue import uncovered
+from memory.retrieval.woven import Woven
 
 CONTEXT = 2
 """Lines before and after one whose words are counted as said around it."""
@@ -46,19 +45,14 @@ class Sought:
     asked: Asked
     vectors: Vectors
     field: Field | None
-    look_up: Callable[[Panorama], tuple[EventsInView, ...]]
+    look_up: Callable[[Panorama], Woven]
     yardstick: Yardstick
     languages: tuple[str, ...] = ()
 
     @cached_property
-    def events(self) -> tuple[EventsInView, ...]:
-        """The segments in view, video by video; looked up when first needed."""
+    def woven(self) -> Woven:
+        """The segments in view; looked up when first needed."""
         return self.look_up(self.panorama)
-
-    @cached_property
-    def segments(self) -> tuple[Found, ...]:
-        """The segments in view."""
-        return tuple(chain.from_iterable(view.found for view in self.events))
 
     @cached_property
     def words(self) -> frozenset[str]:

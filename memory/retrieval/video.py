@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from domain.asking import Mode
 from domain.events import Segment
 from domain.settings import AskSettings
+from memory.retrieval.coarse import best_of
 from memory.retrieval.field import Field, Scores
 from memory.retrieval.index import Ints
 from memory.retrieval.moments import Moment, line_scores, lines_of
@@ -23,7 +24,7 @@ LINES = 40
 """Most lines shown of the chosen clips."""
 
 MOST_SHARPENED = 1_000
-"""Cells, and lines of a person, looked into exactly; of more it is the best so many."""
+"""Cells that are all looked into exactly; of more it is those that may be among the best."""
 
 MentionsOf = Callable[[Collection[Person], Collection[int] | None], set[int]]
 """Ids of the memories that mention one of these people, in clips or (None) anywhere in view."""
@@ -47,14 +48,15 @@ def video(
     """
     people = sought.cast.named_in(sought.asked.text)
     if people and sought.field is not None:
-        moments = _about(sought, focus, people, mentions_of, seen)[: settings.character_memories]
+        wanted = settings.character_memories
+        moments = _about(sought, focus, people, mentions_of, seen, wanted)
         if moments:
             names = ", ".join(person.character.label for person in people)
             return _result(sought, focus, moments, f"what mentions {names}")
     cells = _all_cells(sought) if focus is None else sought.cells_of(focus)
     chosen = _unseen(sought, cells, seen, settings)
     lines = np.setdiff1d(lines_of(sought.panorama, chosen), _shown_lines(sought, seen))
-    moments = _ranked_lines(sought, lines)[:LINES]
+    moments = _ranked_lines(sought, lines, LINES)
     return _result(sought, focus, moments, _where(focus, len(cells)))
 
 
@@ -87,7 +89,7 @@ def _unseen(sought: Sought, cells: Ints, seen: Collection[str], settings: AskSet
 
 def _near(sought: Sought, field: Field, cosine: float) -> NDArray[np.bool_]:
     """Which cells have a line near the query, or a word of it, shape (N,)."""
-    near = np.maximum.reduceat(field.lines[0], sought.panorama.first) >= cosine
+    near = np.asarray(field.near[0] >= cosine)
     for word in sought.words:
         posting = sought.panorama.posting(word)
         if posting is not None:
@@ -109,24 +111,28 @@ def _shown_lines(sought: Sought, seen: Collection[str]) -> Ints:
     return np.flatnonzero(np.isin(sought.panorama.ids, ids))
 
 
-def _ranked_lines(sought: Sought, lines: Ints) -> list[Moment]:
-    """Lines, best first."""
+def _ranked_lines(sought: Sought, lines: Ints, wanted: int) -> list[Moment]:
+    """The best so many lines, best first."""
     if sought.field is None or not len(lines):
         return []
     cells = sought.panorama.cell_of_line
-    scores = _sharp_scores(sought, sought.field, lines)
-    order = np.argsort(-scores, kind="stable")
+    scores = _sharp_scores(sought, sought.field, lines, wanted)
+    order = np.argsort(-scores, kind="stable")[:wanted]
     return [Moment(int(lines[i]), int(cells[lines[i]]), float(scores[i])) for i in order]
 
 
-def _sharp_scores(sought: Sought, field: Field, lines: Ints) -> Scores:
-    """The scores of some lines; of very many, those of the best are exact, (L,)."""
+def _sharp_scores(sought: Sought, field: Field, lines: Ints, wanted: int) -> Scores:
+    """The scores of some lines, (L,): exact of those that may be among the best so many."""
     view, asked = sought.panorama, sought.asked
     scores = np.asarray(line_scores(view, asked, field, lines).max(axis=0))
-    best = lines[np.argsort(-scores, kind="stable")[:MOST_SHARPENED]] if field.margin else lines[:0]
-    if field.sharpen(view.cell_of_line[best]):
-        scores = np.asarray(line_scores(view, asked, field, lines).max(axis=0))
-    return scores
+    if field.exact(view.cell_of_line[lines]).all():
+        return scores
+    seeming = best_of(scores, wanted)
+    field.sharpen(view.cell_of_line[lines[seeming]])
+    scores = np.asarray(line_scores(view, asked, field, lines).max(axis=0))
+    close = np.flatnonzero(scores >= scores[seeming].min() - field.margin)
+    field.sharpen(view.cell_of_line[lines[close]])
+    return np.asarray(line_scores(view, asked, field, lines).max(axis=0))
 
 
 def _about(
@@ -135,13 +141,14 @@ def _about(
     people: Collection[Person],
     mentions_of: MentionsOf,
     seen: Collection[str],
+    wanted: int,
 ) -> list[Moment]:
     """Memories about these people not shown yet, best first: in the focus, else anywhere."""
     for where in (focus, None) if focus else (None,):
         lines = _mentioning(sought, where, people, mentions_of)
         fresh = np.setdiff1d(lines, _shown_lines(sought, seen))
         if len(fresh):
-            return _ranked_lines(sought, fresh)
+            return _ranked_lines(sought, fresh, wanted)
     return []
 
 

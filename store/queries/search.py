@@ -13,7 +13,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from psycopg import Connection
-from sqlalchemy import ColumnElement, and_, func, or_, select
+from sqlalchemy import (
+    ARRAY,
+    ColumnElement,
+    Integer,
+    Select,
+    and_,
+    bindparam,
+    func,
+    or_,
+    select,
+)
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from domain.events import Edge, Relation
@@ -223,19 +233,37 @@ def edges_at(session: Session, scope: Scope, segment: int) -> list[Edge]:
     ]
 
 
-def frames_of(session: Session, scope: Scope, clips: Collection[int]) -> list[Frame]:
-    """The keyframes of those of ``clips`` that are in ``scope``, in time."""
-    row = KeyframeRow
-    found = session.execute(
-        select(row.id, row.clip, row.time_ms, row.quality, row.blob, row.description)
-        .where(
-            row.video_id == scope.video,
-            row.clip.in_(sorted(clips)),
-            row.clip <= scope.last_clip,
-        )
+def _seen_on(row: Any, *columns: Any) -> Select[Any]:
+    """Columns of what is on clips, in time. Made once: making it takes as long as asking."""
+    clips = bindparam("clips", type_=ARRAY(Integer))
+    return (
+        select(*columns)
+        .where(row.video_id == bindparam("video"), row.clip == func.any(clips))
         .order_by(row.time_ms, row.id)
     )
-    return [Frame._make(r) for r in found]
+
+
+def _in_scope(scope: Scope, clips: Collection[int]) -> dict[str, Any]:
+    seen = sorted(clip for clip in clips if clip <= scope.last_clip)
+    return {"video": scope.video, "clips": seen}
+
+
+_FRAME = (
+    KeyframeRow.id,
+    KeyframeRow.clip,
+    KeyframeRow.time_ms,
+    KeyframeRow.quality,
+    KeyframeRow.blob,
+    KeyframeRow.description,
+)
+_FRAMES = _seen_on(KeyframeRow, *_FRAME)
+_TEXTS = _seen_on(ScreenTextRow, ScreenTextRow.time_ms, ScreenTextRow.text)
+_OBJECTS = _seen_on(ObjectRow, ObjectRow.time_ms, ObjectRow.label, ObjectRow.score, ObjectRow.box)
+
+
+def frames_of(session: Session, scope: Scope, clips: Collection[int]) -> list[Frame]:
+    """The keyframes of those of ``clips`` that are in ``scope``, in time."""
+    return [Frame._make(row) for row in session.execute(_FRAMES, _in_scope(scope, clips))]
 
 
 def frame_vectors(session: Session, frames: Iterable[int]) -> dict[int, Matrix]:
@@ -250,34 +278,14 @@ def frame_vectors(session: Session, frames: Iterable[int]) -> dict[int, Matrix]:
 
 def texts_on(session: Session, scope: Scope, clips: Collection[int]) -> list[tuple[int, str]]:
     """(time in ms, line read) on the keyframes of ``clips``, in reading order."""
-    row = ScreenTextRow
-    found = session.execute(
-        select(row.time_ms, row.text)
-        .where(
-            row.video_id == scope.video,
-            row.clip.in_(sorted(clips)),
-            row.clip <= scope.last_clip,
-        )
-        .order_by(row.time_ms, row.id)
-    )
-    return [(time, text) for time, text in found]
+    return [(time, text) for time, text in session.execute(_TEXTS, _in_scope(scope, clips))]
 
 
 def objects_on(session: Session, scope: Scope, clips: Collection[int]) -> list[SeenObject]:
     """The things seen on the keyframes of those of ``clips`` that are in ``scope``, in time."""
-    row = ObjectRow
-    found = session.scalars(
-        select(row)
-        .where(
-            row.video_id == scope.video,
-            row.clip.in_(sorted(clips)),
-            row.clip <= scope.last_clip,
-        )
-        .order_by(row.time_ms, row.id)
-    )
     return [
-        SeenObject(time_ms=one.time_ms, label=one.label, score=one.score, box=box_of(one.box))
-        for one in found
+        SeenObject(time_ms=time, label=label, score=score, box=box_of(box))
+        for time, label, score, box in session.execute(_OBJECTS, _in_scope(scope, clips))
     ]
 
 
@@ -287,21 +295,22 @@ def box_of(corners: Sequence[int]) -> Box:
     return Box(x0=x0, y0=y0, x1=x1, y1=y1)
 
 
+_SIGHTINGS = (
+    select(SightingRow.start_ms, SightingRow.end_ms, IdentityRow.kind, IdentityRow.number)
+    .join(IdentityRow, IdentityRow.id == SightingRow.identity_id)
+    .where(
+        SightingRow.video_id == bindparam("video"),
+        SightingRow.clip == func.any(bindparam("clips", type_=ARRAY(Integer))),
+    )
+    .order_by(SightingRow.start_ms, SightingRow.id)
+)
+
+
 def sightings_in(
     session: Session, scope: Scope, clips: Collection[int]
 ) -> list[tuple[int, int, str, int]]:
     """(start, end in ms, kind, number) of every identity seen or heard in ``clips``."""
-    row = SightingRow
-    found = session.execute(
-        select(row.start_ms, row.end_ms, IdentityRow.kind, IdentityRow.number)
-        .join(IdentityRow, IdentityRow.id == row.identity_id)
-        .where(
-            row.video_id == scope.video,
-            row.clip.in_(sorted(clips)),
-            row.clip <= scope.last_clip,
-        )
-        .order_by(row.start_ms, row.id)
-    )
+    found = session.execute(_SIGHTINGS, _in_scope(scope, clips))
     return [(start, end, kind, number) for start, end, kind, number in found]
 
 
@@ -385,7 +394,7 @@ def cited_frames(session: Session, scope: Scope, ids: Collection[int]) -> list[F
     """Those of these keyframes that ``scope`` sees."""
     row = KeyframeRow
     found = session.execute(
-        select(row.id, row.clip, row.time_ms, row.quality, row.blob, row.description).where(
+        select(*_FRAME).where(
             row.video_id == scope.video,
             row.id.in_(sorted(ids)),
             row.clip <= scope.last_clip,

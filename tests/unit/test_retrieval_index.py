@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from memory.retrieval.grid import grid_of
 from memory.retrieval.index import VideoIndex, grown
 from memory.retrieval.lexical import bm25, rarity, spread
-from memory.retrieval.panorama import reach_of
 from memory.retrieval.words import terms
 from tests.support.remembered import WordEmbedder
 from tests.support.story import Story, index_of, view_at
@@ -125,7 +125,7 @@ def test_a_cell_is_read_with_the_one_just_before_it_only() -> None:
 )
 def test_counts_spread_over_neighbours_in_time(half: int, sums: list[float]) -> None:
     counts = np.array([1, 0, 2, 0, 5], dtype=np.float32)
-    assert list(spread(counts, reach_of(np.array([0, 1, 2, 3, 7]), half), half)) == sums
+    assert list(spread(counts, grid_of(np.array([0, 1, 2, 3, 7])), half)) == sums
 
 
 def test_rare_words_count_more_and_repetition_saturates() -> None:
