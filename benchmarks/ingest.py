@@ -296,7 +296,7 @@ def _report(source: Path, height: int, video: Path, took: Took) -> None:
 
 def with_sound(source: Path, target: Path, height: int, seconds: float) -> Path:
     """The first seconds of ``source`` in H.264 at ``height`` rows, with its sound as it is."""
-    pictures = encode(source, target.with_suffix(".silent.mp4"), height, seconds)
+    pictures = encode(source, target.with_suffix(".silent.mp4"), "H.264", height, seconds)
     with (
         av.open(str(pictures)) as seen,
         av.open(str(source)) as heard,

@@ -2,7 +2,8 @@
 
     python -m benchmarks.keyframes [VIDEO ...] [--runs 5] [--seconds 60]
 
-Each video is re-encoded to H.264 at 360p, 720p and 1080p. Three ways are then timed on each:
+A minute of each video is re-encoded to H.264, and of one of them to HEVC, at 360p, 720p and 1080p.
+Three ways are then timed on each:
 
 * plain: cv2.VideoCapture reads every frame at full resolution; every fifth one is scored.
 * reference: the same arithmetic on the frames that Homer samples (by time, 5 a second). It says
@@ -23,6 +24,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -34,19 +36,25 @@ import cv2
 import numpy as np
 
 from benchmarks.lines import RUNS, Line, Taken
+from domain.media import Clip
 from domain.settings import WatchSettings
-from perception.decode import read_clips
+from perception.decode import LANES, read_clips
 from perception.keyframes import Candidate, candidates, choose
+from perception.lanes import Stopped, in_lanes
 from perception.media import Clock
 from perception.pictures import Pictures
 from perception.quality import layout_likeness
 from perception.sampling import Grid
 from perception.shots import number_shots
-from perception.source import SourceInfo, probe
+from perception.source import SourceInfo, clips_of, probe
 
 HEIGHTS = (360, 720, 1080)
 SHARED = Path(__file__).resolve().parents[1] / ".." / "shared" / "media"
-DEFAULT = ("msdwild_00001.mp4", "of_meeting.mp4", "jackson_hole_speech.mp4", "agent327_360p.mp4")
+DEFAULT = ("of_meeting.mp4", "jackson_hole_speech.mp4", "agent327_360p.mp4", "v2d_test.mp4")
+IN_HEVC = ("agent327_360p.mp4",)
+CODECS = {"H.264": ("libx264", "fast"), "HEVC": ("libx265", "ultrafast")}
+"""Encoders and how carefully they work: decoding is what is timed."""
+QUIET = {"x265-params": "log-level=none"}
 SETTINGS = WatchSettings()
 STEP_MS = int(1000 / SETTINGS.sample_fps)
 
@@ -70,6 +78,7 @@ class Row:
     """One video at one height: milliseconds and CPU of each way, and clips with the same picks."""
 
     name: str
+    codec: str
     height: int
     plain: Ways
     homer: Ways
@@ -86,16 +95,17 @@ class Ways:
     cpu: Taken
 
 
-def lines(seconds: float = 30.0) -> Iterator[Line]:
-    """A height: beside the plain loop and beside decoding alone, each the median over videos."""
-    rows = list(_rows([SHARED / name for name in DEFAULT], HEIGHTS, seconds, RUNS))
-    for height in HEIGHTS:
-        yield from _lines_of(height, [row for row in rows if row.height == height])
+def lines(seconds: float = 60.0) -> Iterator[Line]:
+    """A codec and height beside the plain loop and beside decoding; medians over videos."""
+    for codec, names in (("H.264", DEFAULT), ("HEVC", IN_HEVC)):
+        rows = list(_rows([SHARED / name for name in names], codec, HEIGHTS, seconds, RUNS))
+        for height in HEIGHTS:
+            yield from _lines_of(codec, height, [row for row in rows if row.height == height])
 
 
-def _lines_of(height: int, rows: Sequence[Row]) -> Iterator[Line]:
+def _lines_of(codec: str, height: int, rows: Sequence[Row]) -> Iterator[Line]:
     agreed, clips = sum(row.agreed for row in rows), sum(row.clips for row in rows)
-    what = f"keyframes at {height}p, the same on {agreed} of {clips} clips"
+    what = f"keyframes of {codec} at {height}p, the same on {agreed} of {clips} clips"
     bar = BARS[height] if agreed >= SAME * clips else math.inf
     ours = Taken(tuple(row.homer.clock.median for row in rows))
     loop = Taken(tuple(row.plain.clock.median for row in rows))
@@ -110,7 +120,8 @@ def _lines_of(height: int, rows: Sequence[Row]) -> Iterator[Line]:
 def main() -> None:
     """Print one line a video and height, and the medians over all."""
     arguments = _arguments()
-    rows = list(_rows(arguments.videos, arguments.heights, arguments.seconds, arguments.runs))
+    told = arguments.codec, arguments.heights, arguments.seconds, arguments.runs
+    rows = list(_rows(arguments.videos, *told))
     for height in arguments.heights:
         ratios = [r.plain.clock.median / r.homer.clock.median for r in rows if r.height == height]
         print(f"{height}p: {statistics.median(ratios):.1f}x (median of {len(ratios)} videos)")
@@ -119,13 +130,13 @@ def main() -> None:
 
 
 def _rows(
-    videos: Sequence[Path], heights: Sequence[int], seconds: float, runs: int
+    videos: Sequence[Path], codec: str, heights: Sequence[int], seconds: float, runs: int
 ) -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as folder:
         for source in videos:
             for height in heights:
-                video = encode(source, Path(folder) / "video.mp4", height, seconds)
-                row = _row(source.name, video, height, runs)
+                video = encode(source, Path(folder) / "video.mp4", codec, height, seconds)
+                row = _row(source.name, video, codec, height, runs)
                 print(_told(row, probe(video).duration_ms / 1000), flush=True)
                 yield row
 
@@ -136,6 +147,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("videos", nargs="*", type=Path, default=shared)
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--codec", choices=CODECS, default="H.264")
     parser.add_argument("--heights", type=int, nargs="+", default=HEIGHTS)
     arguments = parser.parse_args()
     if not arguments.videos:
@@ -143,7 +155,7 @@ def _arguments() -> argparse.Namespace:
     return arguments
 
 
-def _row(name: str, video: Path, height: int, runs: int) -> Row:
+def _row(name: str, video: Path, codec: str, height: int, runs: int) -> Row:
     info = replace(probe(video), has_audio=False)
     ways: list[Callable[[Path], object]] = [plain, partial(homer, info=info), decoding(info)]
     taken: list[list[tuple[float, float]]] = [[] for _ in ways]
@@ -153,13 +165,14 @@ def _row(name: str, video: Path, height: int, runs: int) -> Row:
             times.append(_timed(partial(way, video)))
     agreed = [agrees(a, b) for a, b in zip(homer(video, info), reference(video, info), strict=True)]
     loop, ours, least = map(_ways, taken)
-    return Row(name, height, loop, ours, least, sum(agreed), len(agreed))
+    return Row(name, codec, height, loop, ours, least, sum(agreed), len(agreed))
 
 
 def _told(row: Row, seconds: float) -> str:
     plain, homer, least = row.plain, row.homer, row.decoding
     return (
-        f"{row.name:34s} {row.height:4d}p {seconds:5.0f} s: plain {plain.clock.median:6.0f} ms, "
+        f"{row.name:34s} {row.codec} {row.height:4d}p {seconds:5.0f} s: "
+        f"plain {plain.clock.median:6.0f} ms, "
         f"Homer {homer.clock.median:6.0f} ms, {plain.clock.median / homer.clock.median:4.1f}x, "
         f"same picks on {row.agreed} of {row.clips} clips; CPU {plain.cpu.median:.0f}, "
         f"{homer.cpu.median:.0f} ({plain.cpu.median / homer.cpu.median:.1f}x), decoding alone "
@@ -186,15 +199,23 @@ def homer(video: Path, info: SourceInfo) -> list[Picks]:
 
 
 def decoding(info: SourceInfo) -> Callable[[Path], None]:
-    """Homer's decoding alone: each picture is let go as soon as it is there."""
+    """Homer's decoding alone, clips beside each other too: each picture is let go at once."""
 
     def decode(video: Path) -> None:
-        pictures = Pictures(video, info, SETTINGS)
-        for _ in pictures:
+        for _ in in_lanes(
+            partial(_decoded, video, info), clips_of(info.duration_ms, SETTINGS), LANES
+        ):
             pass
-        pictures.close()
 
     return decode
+
+
+def _decoded(video: Path, info: SourceInfo, clip: Clip, _: Stopped) -> None:
+    span = clip.span
+    with closing(Pictures(video, info, SETTINGS, span.start_ms, alone=True)) as pictures:
+        for shown in pictures:
+            if shown.instant_ms >= span.end_ms:
+                return
 
 
 def plain(video: Path) -> list[Picks]:
@@ -293,15 +314,20 @@ def _near(ours: tuple[int, ...], theirs: tuple[int, ...]) -> bool:
     return len(ours) == len(theirs) and all(abs(a - b) <= STEP_MS for a, b in pairs)
 
 
-def encode(source: Path, target: Path, height: int, seconds: float) -> Path:
-    """The first seconds of ``source`` in H.264 at ``height`` rows, as its frame rate is."""
+def encode(source: Path, target: Path, codec: str, height: int, seconds: float) -> Path:
+    """The first seconds of ``source`` at ``height`` rows, as its frame rate is."""
+    encoder, preset = CODECS[codec]
     with av.open(str(source)) as read, av.open(str(target), "w") as write:
         stream = read.streams.video[0]
         stream.thread_type = "AUTO"
         rate = Fraction(stream.average_rate or 25).limit_denominator(1001)
-        out = write.add_stream("libx264", rate=rate)
+        out = write.add_stream(encoder, rate=rate)
+        assert isinstance(out, av.VideoStream)
         out.width, out.height = round(stream.width * height / stream.height / 2) * 2, height
-        out.pix_fmt, out.options = "yuv420p", {"preset": "fast", "crf": "23"}
+        out.pix_fmt, out.options = (
+            "yuv420p",
+            {"preset": preset, "crf": "23", "x265-params": "log-level=none"},
+        )
         for index, frame in enumerate(read.decode(stream)):
             if index >= seconds * rate:
                 break

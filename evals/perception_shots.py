@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -37,7 +37,8 @@ def judge_shots(
 def find_cuts(path: Path, settings: WatchSettings, told: Callable[[], None]) -> list[int]:
     """Where an ingestion sees cuts, in milliseconds. The border of two clips is none."""
     cuts = []
-    for raw in read_clips(path, probe(path), settings):
+    silent = replace(probe(path), has_audio=False)
+    for raw in read_clips(path, silent, settings):
         found = candidates(raw.frames, settings)
         cuts += [now.time_ms for before, now in pairwise(found) if now.shot != before.shot]
         told()

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
-from itertools import chain
+from functools import partial
+from itertools import chain, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,9 +15,12 @@ import numpy as np
 
 from domain.media import Clip
 from domain.time import TimeSpan
+from models.onnx import threads_allowed
+from perception.lanes import Stopped, in_lanes
 from perception.measuring import Measurer
 from perception.pictures import Pictures, Shown
 from perception.sampling import Grid
+from perception.seeking import lead_ms
 from perception.sound import Sound, hear
 from perception.source import clips_of
 
@@ -28,6 +34,11 @@ if TYPE_CHECKING:
 
 
 _STILL_MS = 1_000
+LANES = 2
+"""Clips decoded at a time, each of which may take as much memory as the one that is waited for."""
+_MOST_LEAD = 1 / 3
+"""Clips are decoded by themselves where what is decoded in vain before them is no longer, as a
+part of a clip's length."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,10 +63,56 @@ def read_clips(
 ) -> Generator[RawClip]:
     """Decode clip after clip from ``first_clip`` on; a clip is the same wherever reading began.
 
+    Where the file has key pictures often enough, the next clip is decoded beside the one that is
+    waited for, each in one thread.
+
     Raises:
         MediaError: the file went away or is no longer what was probed.
     """
-    clips = clips_of(info.duration_ms, settings)[first_clip:]
+    clips = deque(clips_of(info.duration_ms, settings)[first_clip:])
+    yield from _beside(path, info, settings, clips)
+    yield from _in_turn(path, info, settings, clips)
+
+
+def _beside(
+    path: Path, info: SourceInfo, settings: WatchSettings, clips: deque[Clip]
+) -> Iterator[RawClip]:
+    """Takes clips off as long as it pays to decode each from the key picture before it."""
+    lanes = min(LANES, threads_allowed())
+    if lanes < 2 or len(clips) < 2 or not _keys_are_near(path, info, clips[1]):
+        return
+    work = partial(_alone, path, info, settings)
+    with closing(in_lanes(work, tuple(clips), lanes)) as read:
+        for raw, lead_ms in read:
+            clips.popleft()
+            yield raw
+            if lead_ms > _MOST_LEAD * settings.clip_ms:
+                return
+
+
+def _keys_are_near(path: Path, info: SourceInfo, clip: Clip) -> bool:
+    """Whether decoding a clip by itself begins near it; not so in files that cannot be searched."""
+    if not info.has_video:
+        return False
+    length = clip.span.end_ms - clip.span.start_ms
+    return lead_ms(path, info, clip.span.start_ms) <= _MOST_LEAD * length
+
+
+def _alone(
+    path: Path, info: SourceInfo, settings: WatchSettings, clip: Clip, stopped: Stopped
+) -> tuple[RawClip, int]:
+    """A clip decoded by itself, and how long before it that had to begin, in milliseconds."""
+    pictures = Pictures(path, info, settings, clip.span.start_ms, alone=True)
+    measurer = Measurer(info.rotation, settings, beside=False)
+    with closing(pictures), closing(measurer):
+        views = _Views(takewhile(lambda _: not stopped(), pictures), measurer, settings)
+        sound = hear(path, info, clip, settings.audio_hz) if info.has_audio else None
+        return _assemble(clip, views.of(clip), sound), pictures.lead_ms
+
+
+def _in_turn(
+    path: Path, info: SourceInfo, settings: WatchSettings, clips: Sequence[Clip]
+) -> Iterator[RawClip]:
     if not clips:
         return
     pictures = Pictures(path, info, settings, clips[0].span.start_ms) if info.has_video else None

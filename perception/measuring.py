@@ -1,4 +1,4 @@
-"""Sampled pictures become frames in a thread beside the one that decodes."""
+"""Sampled pictures become frames, where it pays in a thread beside the one that decodes."""
 
 from __future__ import annotations
 
@@ -18,19 +18,27 @@ _BEHIND = 8
 
 
 class Measurer:
-    """Measures and shrinks pictures one after the other, while the caller decodes the next ones.
+    """Measures and shrinks pictures one after the other, each compared with the one before it.
 
-    There is one thread, so that each picture is compared with the one taken before it.
+    Args:
+        rotation: degrees by which pictures are turned to stand upright.
+        settings: how they are measured and shrunk.
+        beside: in a thread of its own, while the caller decodes the next ones.
     """
 
-    def __init__(self, rotation: int, settings: WatchSettings) -> None:
+    def __init__(self, rotation: int, settings: WatchSettings, *, beside: bool = True) -> None:
         self._rotation, self._height = rotation, settings.frame_height
         self._meter = Meter(settings.hue_bins)
         self._taken: list[Future[Frame]] = []
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="measure")
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="measure") if beside else None
 
     def take(self, picture: av.VideoFrame, time_ms: int) -> None:
         """The next picture of the clip; waits where too many are not measured yet."""
+        if self._thread is None:
+            done: Future[Frame] = Future()
+            done.set_result(self._frame(picture, time_ms))
+            self._taken.append(done)
+            return
         self._taken.append(self._thread.submit(self._frame, picture, time_ms))
         if len(self._taken) > _BEHIND:
             self._taken[-1 - _BEHIND].result()
@@ -44,7 +52,8 @@ class Measurer:
 
     def close(self) -> None:
         """End the thread, after the picture that it is at."""
-        self._thread.shutdown(cancel_futures=True)
+        if self._thread is not None:
+            self._thread.shutdown(cancel_futures=True)
 
     def _frame(self, picture: av.VideoFrame, time_ms: int) -> Frame:
         marks = self._meter.measure(picture)

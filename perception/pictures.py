@@ -44,10 +44,24 @@ class Shown:
 
 
 class Pictures:
-    """Reads the pictures of a source from a moment on; iterate it once, in order of instants."""
+    """Reads the pictures of a source from a moment on; iterate it once, in order of instants.
+
+    Args:
+        path: a media file.
+        info: what was probed of it.
+        settings: how often it is sampled.
+        from_ms: instants before it are left out.
+        alone: decode in the caller's thread alone, which takes less of the processor.
+    """
 
     def __init__(
-        self, path: Path, info: SourceInfo, settings: WatchSettings, from_ms: int = 0
+        self,
+        path: Path,
+        info: SourceInfo,
+        settings: WatchSettings,
+        from_ms: int = 0,
+        *,
+        alone: bool = False,
     ) -> None:
         keep_freed_memory()
         self._info, self._from = info, from_ms
@@ -58,9 +72,13 @@ class Pictures:
         self._clock = Clock(base, info.origin)
         self._stream.thread_type = "AUTO"
         self._context = self._stream.codec_context
+        if alone:
+            self._context.thread_count = 1
         self._skips = names_unneeded(self._context) and not info.interlaced
         self._due: dict[int, int] = {}
         self._end_ms = 0
+        self.lead_ms = 0
+        """How long before the first instant decoding had to begin, once it has begun."""
 
     def close(self) -> None:
         """Let go of the file and the decoder."""
@@ -104,6 +122,8 @@ class Pictures:
         """Packets to decode, with the decoder told which it may skip; None at the end."""
         timed = ((packet, self._time_of(packet)) for packet in self._packets())
         for packet, time, until in _with_end(timed):
+            if time is not None:
+                self.lead_ms = max(self.lead_ms, self._from - time)
             wanted = time is None or self._plan(time, until)
             if self._skips:
                 self._context.skip_frame = "DEFAULT" if wanted else "NONREF"

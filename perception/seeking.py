@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import av
 
-from perception.media import Clock, demuxed, open_media, picture_stream, sound_stream
+from perception.media import Clock, demuxed, open_media, packets_of, picture_stream, sound_stream
 
 if TYPE_CHECKING:
     from av.audio.stream import AudioStream
@@ -37,6 +37,21 @@ def open_before(path: Path, info: SourceInfo, kind: str, ms: int) -> InputContai
             return container
     container.close()
     return open_media(path)
+
+
+def lead_ms(path: Path, info: SourceInfo, ms: int) -> int:
+    """How long before a moment the pictures that it needs begin, in milliseconds.
+
+    Raises:
+        MediaError: the file went away or is no longer what was probed.
+    """
+    with open_before(path, info, "video", ms) as container:
+        stream, base = picture_stream(container, path)
+        clock = Clock(base, info.origin)
+        for packet in packets_of(container, stream):
+            if packet.pts is not None and packet.is_keyframe:
+                return max(0, ms - clock.ms(packet.pts))
+    return ms
 
 
 def _lands_before(

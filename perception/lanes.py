@@ -1,0 +1,44 @@
+"""Work on one thing after the other, a few at a time, with results in order."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Generator, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from threading import Event
+from typing import TypeVar
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+Stopped = Callable[[], bool]
+
+
+def in_lanes(
+    work: Callable[[T, Stopped], R], items: Iterable[T], lanes: int
+) -> Generator[R, None, None]:
+    """``work`` of every item, in order; so many are under way while the first is waited for.
+
+    No more is begun than that until a result is taken. Where nobody takes them any more, what is
+    under way is told to stop and waited for.
+
+    Args:
+        work: is given an item, and may ask now and then whether it is to stop.
+        items: looked at as their turn comes.
+        lanes: how many at a time, at least 1.
+    """
+    stop, left = Event(), iter(items)
+    begun: deque[Future[R]] = deque()
+    pool = ThreadPoolExecutor(lanes, thread_name_prefix="lane")
+    try:
+        while True:
+            for item in left:
+                begun.append(pool.submit(work, item, stop.is_set))
+                if len(begun) == lanes:
+                    break
+            if not begun:
+                return
+            yield begun.popleft().result()
+    finally:
+        stop.set()
+        pool.shutdown(cancel_futures=True)

@@ -1,0 +1,72 @@
+"""A few things at a time, with results in order, and nothing left behind."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from contextlib import closing
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from perception.lanes import in_lanes
+
+
+def slowly(item: int, _stopped: Callable[[], bool]) -> int:
+    time.sleep(0.001 * (item % 3))
+    return item
+
+
+@given(st.lists(st.integers(0, 9), max_size=12), st.integers(1, 4))
+@settings(max_examples=30, deadline=None)
+def test_results_come_in_the_order_of_items(items: list[int], lanes: int) -> None:
+    assert list(in_lanes(slowly, items, lanes)) == items
+
+
+@pytest.mark.parametrize("lanes", [1, 2, 3])
+def test_no_more_is_begun_than_there_are_lanes_until_a_result_is_taken(lanes: int) -> None:
+    begun: list[int] = []
+
+    def work(item: int, _stopped: Callable[[], bool]) -> int:
+        begun.append(item)
+        return item
+
+    with closing(in_lanes(work, range(10), lanes)) as results:
+        for taken in range(5):
+            assert next(results) == taken
+            time.sleep(0.01)
+            assert max(begun) < taken + lanes
+
+
+def test_what_is_under_way_is_told_to_stop_and_waited_for() -> None:
+    begun, ended = threading.Event(), threading.Event()
+
+    def work(item: int, stopped: Callable[[], bool]) -> int:
+        if item:
+            begun.set()
+        while item and not stopped():
+            time.sleep(0.001)
+        if item:
+            ended.set()
+        return item
+
+    results = in_lanes(work, range(3), 2)
+    assert next(results) == 0
+    assert begun.wait(10)
+    results.close()
+    assert ended.is_set()
+    assert not [t for t in threading.enumerate() if t.name.startswith("lane")]
+
+
+def test_an_error_comes_in_its_turn() -> None:
+    def work(item: int, _stopped: Callable[[], bool]) -> int:
+        if item == 1:
+            raise ValueError("broken")
+        return item
+
+    results = in_lanes(work, range(3), 3)
+    assert next(results) == 0
+    with pytest.raises(ValueError, match="broken"):
+        next(results)
