@@ -16,8 +16,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from api.problems import Refused, answered
 from domain.audit import acting
 from domain.errors import SetupError
+from domain.origins import same_site
 from models.secrets import key_in
-from ui.door.gate import from_here
 from ui.door.ways import LOOPBACK, is_loopback
 
 VARIABLE = "HOMER_API_KEY"
@@ -144,7 +144,7 @@ class Door:
                 "this server does not answer to that name",
                 f"ask {', '.join(self._ways.names)}, or have the operator name the host in {NAMES}",
             )
-        if not from_here(headers):
+        if not same_site(headers.get("origin"), headers.get("host", "")):
             told = "ask from a program, or from a page of this very server"
             raise Refused(HTTPStatus.FORBIDDEN, "origin", "asked by a page of another site", told)
         if open_to_all:

@@ -50,7 +50,7 @@ from perception.source import SourceInfo, clips_of, probe
 
 HEIGHTS = (360, 720, 1080)
 SHARED = Path(__file__).resolve().parents[1] / ".." / "shared" / "media"
-DEFAULT = ("of_meeting.mp4", "jackson_hole_speech.mp4", "agent327_360p.mp4", "v2d_test.mp4")
+DEFAULT = ("of_meeting.mp4", "jackson_hole_speech.mp4", "agent327_360p.mp4")
 IN_HEVC = ("agent327_360p.mp4",)
 CODECS = {"H.264": ("libx264", "fast"), "HEVC": ("libx265", "ultrafast")}
 """Encoders and how carefully they work: decoding is what is timed."""

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from memory.retrieval.field import Field, Level, Scores, level
 from memory.retrieval.index import Floats, Ints
 from memory.retrieval.panorama import Panorama, Part
-from models.onnx import threads_allowed
+from models.onnx import in_threads, threads_allowed
 
 SURE = 100
 """So many of the best cells are exactly the best."""
@@ -75,8 +75,14 @@ def first_pass(view: Panorama, query: Floats) -> Iterator[Callable[[], FirstPass
 
 
 def _off(view: Panorama) -> tuple[float, float]:
-    lines = max(part.index.rounded_lines.off(part.lines) for part in view.parts)
-    return lines, max(part.index.rounded_cells.off(part.cells) for part in view.parts)
+    """How far rounded lines and cells of a view are off; they are rounded here the first time."""
+    lines, cells = zip(*in_threads(_off_of, view.parts), strict=True)
+    return max(lines), max(cells)
+
+
+def _off_of(part: Part) -> tuple[float, float]:
+    index = part.index
+    return index.rounded_lines.off(part.lines), index.rounded_cells.off(part.cells)
 
 
 def _read(view: Panorama, number: int, query: Floats, passed: FirstPass) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
 from starlette.responses import PlainTextResponse, RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from domain.origins import same_site
 from store.home import Home
 from ui.door.oidc import user_of
 from ui.door.password import kept
@@ -75,19 +76,13 @@ class SameOrigin:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Passes on what comes from a page of the app, or from no page at all."""
-        asked = scope["type"] in ("http", "websocket")
-        if asked and not from_here(Headers(scope=scope)):
+        if scope["type"] in ("http", "websocket") and not _from_here(Headers(scope=scope)):
             return await _close(scope, receive, send, "asked by a page of another site")
         return await self._app(scope, receive, send)
 
 
-def from_here(headers: Headers) -> bool:
-    """Whether the page that asks is of the host that is asked."""
-    origin = headers.get("origin")
-    try:
-        return origin is None or urlsplit(origin).netloc.lower() == headers.get("host", "").lower()
-    except ValueError:  # http://[
-        return False
+def _from_here(headers: Headers) -> bool:
+    return same_site(headers.get("origin"), headers.get("host", ""))
 
 
 async def _refuse(scope: Scope, receive: Receive, send: Send) -> None:
