@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.console import note, say_json
-from cli.importing import importing, ready_to_ask
+from cli.importing import ready_to_ask
 from cli.options import AsOf, Json, Profile, Videos, parse_as_of
 from cli.progress import Meter, meter
+from domain.garbage import all_kept
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
@@ -83,7 +84,7 @@ def _refuse(complaint: str, *given: object) -> None:
 
 def _resume(name: str, profile: str | None, json: bool) -> None:
     """Goes on with a question; one that is answered shows its answer again."""
-    with importing():
+    with all_kept():
         from cli.answers import shown
         from cli.live import teller
         from flows.desk import open_desk_of
@@ -106,7 +107,7 @@ def _ask_one(
     profile: str | None,
     json: bool,
 ) -> None:
-    with importing():
+    with all_kept():
         from cli.answers import shown
         from cli.live import teller
         from flows.desk import open_desk

@@ -2,30 +2,15 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from domain.garbage import all_kept
+
 if TYPE_CHECKING:
     from models.ahead import Name
     from models.toolbox import Toolbox
-
-
-@contextmanager
-def importing() -> Iterator[None]:
-    """In here is nothing but imports.
-
-    They make hundreds of thousands of objects that all stay, and Python would look through them
-    again and again for circles to free: a tenth of the time and more.
-    """
-    was = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was:
-            gc.enable()
 
 
 @contextmanager
@@ -35,7 +20,7 @@ def ready_to_ask(toolbox: Toolbox) -> Iterator[None]:
     They begin after the imports, which would wait for processors that others use too: the question
     is put on record and planned meanwhile. Without a language model a second model is needed last.
     """
-    with importing():
+    with all_kept():
         from graphs.ask import import_machine
         from models.ahead import loading
 

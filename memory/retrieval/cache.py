@@ -16,6 +16,7 @@ from threading import RLock
 
 from sqlalchemy.orm import Session
 
+from domain.garbage import all_kept
 from domain.view import Scope
 from memory.corrected import people_in
 from memory.retrieval.events import EventIndex, EventsInView, build_events, segments_in
@@ -127,14 +128,15 @@ class IndexCache:
     def _read(self, session: Session, scope: Scope, after: int) -> VideoIndex:
         settled = view_of(session, [scope.video]).scopes[0].last_clip
         through = max(settled, scope.last_clip)
-        return build_index(
-            scope.video,
-            stamps(session, {scope.video: through})[scope.video].lines,
-            through,
-            lines_between(session, scope.video, after, through),
-            cells_between(session, scope.video, after, through),
-            self._step_ms,
-        )
+        with all_kept():
+            return build_index(
+                scope.video,
+                stamps(session, {scope.video: through})[scope.video].lines,
+                through,
+                lines_between(session, scope.video, after, through),
+                cells_between(session, scope.video, after, through),
+                self._step_ms,
+            )
 
     def _seen(self, part: Part, now: Stamp) -> EventsInView:
         video, last_clip, spans = part.scope.video, part.scope.last_clip, part.index.spans
@@ -149,7 +151,7 @@ class IndexCache:
         return seen
 
     def _read_events(self, video: str) -> EventIndex:
-        with self._store.begin(snapshot=True) as session:
+        with self._store.begin(snapshot=True) as session, all_kept():
             key = stamps(session, {video: -1})[video].events
             return build_events(video, key, revisions(session, video))
 

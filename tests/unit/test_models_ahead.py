@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import gc
 import threading
 from functools import cached_property
 from typing import Any, cast
 
 import pytest
 
-from cli.importing import importing
 from domain.errors import WeightsMissing
 from models.ahead import loading
 from models.toolbox import Toolbox
@@ -67,9 +65,3 @@ def test_a_model_that_is_missing_is_told_to_who_wants_it(capsys: Any) -> None:
     ):
         _ = slow.text
     assert capsys.readouterr().err == ""
-
-
-def test_garbage_is_looked_for_again_after_imports() -> None:
-    with importing():
-        assert not gc.isenabled()
-    assert gc.isenabled()
