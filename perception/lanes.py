@@ -24,21 +24,21 @@ def in_lanes(
 
     Args:
         work: is given an item, and may ask now and then whether it is to stop.
-        items: looked at as their turn comes.
+        items: what is worked on.
         lanes: how many at a time, at least 1.
     """
-    stop, left = Event(), iter(items)
+    stop, left = Event(), deque(items)
     begun: deque[Future[R]] = deque()
     pool = ThreadPoolExecutor(lanes, thread_name_prefix="lane")
     try:
-        while True:
-            for item in left:
-                begun.append(pool.submit(work, item, stop.is_set))
-                if len(begun) == lanes:
-                    break
-            if not begun:
-                return
-            yield begun.popleft().result()
+        while begun or left:
+            while left and len(begun) < lanes:
+                begun.append(pool.submit(work, left.popleft(), stop.is_set))
+            result = begun.popleft().result()
+            if not begun and not left:
+                # Whoever takes the last result may never ask for the end.
+                pool.shutdown()
+            yield result
     finally:
         stop.set()
         pool.shutdown(cancel_futures=True)

@@ -52,12 +52,20 @@ def test_what_is_under_way_is_told_to_stop_and_waited_for() -> None:
             ended.set()
         return item
 
+    before = set(threading.enumerate())
     results = in_lanes(work, range(3), 2)
     assert next(results) == 0
     assert begun.wait(10)
     results.close()
     assert ended.is_set()
-    assert not [t for t in threading.enumerate() if t.name.startswith("lane")]
+    assert set(threading.enumerate()) <= before
+
+
+def test_no_thread_waits_for_whoever_has_the_last_result() -> None:
+    before = set(threading.enumerate())
+    results = in_lanes(slowly, range(3), 2)
+    assert [next(results) for _ in range(3)] == [0, 1, 2]
+    assert set(threading.enumerate()) <= before
 
 
 def test_an_error_comes_in_its_turn() -> None:
