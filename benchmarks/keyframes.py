@@ -54,7 +54,7 @@ DEFAULT = ("of_meeting.mp4", "jackson_hole_speech.mp4", "agent327_360p.mp4")
 IN_HEVC = ("agent327_360p.mp4",)
 CODECS = {"H.264": ("libx264", "fast"), "HEVC": ("libx265", "ultrafast")}
 """Encoders and how carefully they work: decoding is what is timed."""
-QUIET = {"x265-params": "log-level=none"}
+QUIET: dict[str, object] = {"x265-params": "log-level=none"}
 SETTINGS = WatchSettings()
 STEP_MS = int(1000 / SETTINGS.sample_fps)
 
@@ -324,10 +324,7 @@ def encode(source: Path, target: Path, codec: str, height: int, seconds: float) 
         out = write.add_stream(encoder, rate=rate)
         assert isinstance(out, av.VideoStream)
         out.width, out.height = round(stream.width * height / stream.height / 2) * 2, height
-        out.pix_fmt, out.options = (
-            "yuv420p",
-            {"preset": preset, "crf": "23", "x265-params": "log-level=none"},
-        )
+        out.pix_fmt, out.options = "yuv420p", {"preset": preset, "crf": "23", **QUIET}
         for index, frame in enumerate(read.decode(stream)):
             if index >= seconds * rate:
                 break

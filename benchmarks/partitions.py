@@ -21,24 +21,27 @@ import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import psycopg
-from numpy.typing import NDArray
 from psycopg.sql import SQL, Composed, Identifier, Literal
 
+from benchmarks.grown import Vectors, unit
 from benchmarks.lines import RUNS, Line, Taken, costs, in_turn, milliseconds
+from benchmarks.search import NEAREST, nearest
+from store.copying import HALFVEC, pack_halfvec
 from store.embedded import EmbeddedPostgres
 from store.home import Home
 from store.urls import libpq_url, parse_url
+from tests.support.big_library import LINES
 
-SIZE, LINES, NEAREST, CENTRES = 384, 8, 10, 2_000
+SIZE, CENTRES = 384, 2_000
 NOISE = 0.6
 COLUMNS = "id, video_id, clip, start_ms, end_ms, kind, text, source, embedding"
-_TYPES = ["int8", "text", "int4", "int8", "int8", "text", "text", "text", "bytea"]
+_TYPES = ["int8", "text", "int4", "int8", "int8", "text", "text", "text", HALFVEC]
 _READ = (
     "SELECT id, clip, start_ms, end_ms, kind, text, source, halfvec_send(embedding) FROM {} "
     "WHERE video_id = %s AND clip > %s AND clip <= %s ORDER BY clip, start_ms, id"
@@ -47,8 +50,6 @@ _NEAR = "SELECT id FROM {} WHERE video_id = %s ORDER BY embedding <=> %s::halfve
 
 _HELD = "SELECT sum(pg_total_relation_size(relid)) FROM pg_partition_tree('grown') AS {}"
 _INDEX = "CREATE INDEX ON {} USING hnsw (embedding halfvec_cosine_ops)"
-
-Vectors = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -74,13 +75,12 @@ class Grown:
         dice = np.random.default_rng(video)
         own = _centres()[dice.integers(0, CENTRES, self.of_video)]
         noise = dice.standard_normal((self.of_video, SIZE), dtype=np.float32)
-        rows = own + np.float32(NOISE / np.sqrt(SIZE)) * noise
-        return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), dtype=np.float32)
+        return unit(own + np.float32(NOISE / np.sqrt(SIZE)) * noise)
 
 
+@cache
 def _centres() -> Vectors:
-    rows = np.random.default_rng(1).standard_normal((CENTRES, SIZE), dtype=np.float32)
-    return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), dtype=np.float32)
+    return unit(np.random.default_rng(1).standard_normal((CENTRES, SIZE), dtype=np.float32))
 
 
 def main() -> None:
@@ -157,16 +157,13 @@ def _filled(grown: Grown) -> Line:
 
 
 def _fill(grown: Grown, table: str, video: int) -> None:
-    halves = grown.vectors(video).astype(">f2")
-    head = SIZE.to_bytes(2, "big") + b"\0\0"
     first = video * grown.of_video
     into = SQL("COPY {} ({}) FROM STDIN (FORMAT BINARY)").format(Identifier(table), SQL(COLUMNS))
     with grown.connection.cursor() as cursor, cursor.copy(into) as copy:
         copy.set_types(_TYPES)
-        for n in range(grown.of_video):
+        for n, vector in enumerate(grown.vectors(video)):
             clip, at = n // LINES, n * 3_750
             said = f"<face_{n % 7}> carries the lamp of clip {clip} into the hall."
-            vector = head + halves[n].tobytes()
             copy.write_row(
                 (
                     first + n,
@@ -177,7 +174,7 @@ def _fill(grown: Grown, table: str, video: int) -> None:
                     "episodic",
                     said,
                     "seen",
-                    vector,
+                    pack_halfvec(vector),
                 )
             )
 
@@ -209,7 +206,7 @@ def _nearest(grown: Grown, video: int) -> Line:
     query = rows[5].copy()
     ours, numpy = in_turn(
         partial(_asked, grown, _NEAR, "grown", values),
-        lambda: np.argpartition(-(rows @ query), NEAREST)[:NEAREST],
+        partial(nearest, rows, query),
     )
     what = f"the ten nearest of a video of {grown.memories:,}, by the database"
     return costs(what, ours, numpy, "numpy over the video's rows", size=grown.memories)
@@ -218,7 +215,7 @@ def _nearest(grown: Grown, video: int) -> Line:
 def _indexed(grown: Grown, video: int) -> Iterator[Line]:
     """An approximate index of the partition that a video is in."""
     partition = _partition_of(grown, video)
-    count = len(_asked(grown, "SELECT id FROM {}", partition, ()))
+    (count,) = _asked(grown, "SELECT count(*) FROM {}", partition, ())
     near = _NEAR.replace("WHERE video_id = %s ", "")
     questions = [_sought(grown, video, 100 * n)[1] for n in range(20)]
     exact = [_asked(grown, near, partition, (one,)) for one in questions]
@@ -241,10 +238,7 @@ def _indexed(grown: Grown, video: int) -> Iterator[Line]:
     ]
     rows = np.concatenate([grown.vectors(n) for n in range(max(1, count // grown.of_video))])
     query = rows[5].copy()
-    plain = [
-        milliseconds(lambda: np.argpartition(-np.vecdot(rows, query), NEAREST)[:NEAREST])
-        for _ in range(RUNS)
-    ]
+    plain = [milliseconds(partial(nearest, rows, query)) for _ in range(RUNS)]
     what = f"the ten nearest of {count:,} by an approximate index"
     yield costs(what, Taken(tuple(times)), Taken(tuple(plain)), "numpy over as many rows")
 

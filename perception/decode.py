@@ -78,24 +78,18 @@ def _beside(
     path: Path, info: SourceInfo, settings: WatchSettings, clips: deque[Clip]
 ) -> Iterator[RawClip]:
     """Takes clips off as long as it pays to decode each from the key picture before it."""
-    lanes = min(LANES, threads_allowed())
-    if lanes < 2 or len(clips) < 2 or not _keys_are_near(path, info, clips[1]):
+    lanes, most_ms = min(LANES, threads_allowed()), _MOST_LEAD * settings.clip_ms
+    if lanes < 2 or len(clips) < 2 or not info.has_video:
+        return
+    if lead_ms(path, info, clips[1].span.start_ms) > most_ms:
         return
     work = partial(_alone, path, info, settings)
     with closing(in_lanes(work, tuple(clips), lanes)) as read:
-        for raw, lead_ms in read:
+        for raw, lead in read:
             clips.popleft()
             yield raw
-            if lead_ms > _MOST_LEAD * settings.clip_ms:
+            if lead > most_ms:
                 return
-
-
-def _keys_are_near(path: Path, info: SourceInfo, clip: Clip) -> bool:
-    """Whether decoding a clip by itself begins near it; not so in files that cannot be searched."""
-    if not info.has_video:
-        return False
-    length = clip.span.end_ms - clip.span.start_ms
-    return lead_ms(path, info, clip.span.start_ms) <= _MOST_LEAD * length
 
 
 def _alone(

@@ -62,7 +62,7 @@ def first_pass(view: Panorama, query: Floats) -> Iterator[Callable[[], FirstPass
                 _read(view, left.popleft(), query, passed)
 
     beside = threads_allowed() - 1 if len(lines) >= BESIDE else 0
-    with ThreadPoolExecutor(max(1, beside), thread_name_prefix="search") as pool:
+    with ThreadPoolExecutor(threads_allowed(), thread_name_prefix="search") as pool:
         begun = [pool.submit(read) for _ in range(beside)]
 
         def ended() -> FirstPass:
@@ -87,12 +87,12 @@ def _off_of(part: Part) -> tuple[float, float]:
 
 def _read(view: Panorama, number: int, query: Floats, passed: FirstPass) -> None:
     """Fill in what is of one part."""
-    part: Part = view.parts[number]
+    part = view.parts[number]
     line, cell = int(view.line_offsets[number]), int(view.cell_offsets[number])
     lines = passed.lines[line : line + part.lines]
     cells = slice(cell, cell + part.cells)
     part.index.rounded_lines.cosines(query, lines)
-    lines[part.hidden] = -1.0
+    part.hide(lines)
     np.maximum.reduceat(lines, part.index.first[: part.cells], out=passed.near[cells])
     part.index.rounded_cells.cosines(query, passed.whole[cells])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -30,15 +31,14 @@ class Field:
     support: Scores
     lines: Floats
     near: Floats
-    _levels: dict[tuple[int, int], tuple[np.float32, np.float32]] = field(default_factory=dict)
+    _levels: dict[tuple[int, int], Level] = field(default_factory=dict)
 
-    def standing(self, rows: slice, lines: Ints) -> Floats:
+    def standing(self, rows: slice, lines: Ints) -> Scores:
         """Cosines of some lines in standard deviations from the mean of all, rows together."""
         start, stop, _ = rows.indices(len(self.lines))
         if (start, stop) not in self._levels:
-            self._levels[start, stop] = _mean_and_spread(self.lines[start:stop].ravel())
-        mean, spread = self._levels[start, stop]
-        return np.asarray((self.lines[start:stop, lines] - mean) / (spread + 1e-6))
+            self._levels[start, stop] = level(self.lines[start:stop])
+        return self._levels[start, stop].of(self.lines[start:stop, lines])
 
     @property
     def margin(self) -> float:
@@ -66,12 +66,6 @@ class Field:
         return np.asarray(self.options.max(axis=0)) if len(self.options) else self.question
 
 
-def _mean_and_spread(values: Floats) -> tuple[np.float32, np.float32]:
-    """Of (K,) values not far from each other, read twice and not copied."""
-    mean = values.mean()
-    return mean, np.sqrt(max(np.dot(values, values) / np.float32(len(values)) - mean * mean, 0.0))
-
-
 @dataclass(frozen=True)
 class Level:
     """A signal's mean over the view, and what one of it adds to a score."""
@@ -86,8 +80,11 @@ class Level:
 
 def level(values: NDArray[np.floating], weight: float = 1.0) -> Level:
     """Of a signal that counts so much a standard deviation; nothing where all are alike."""
-    spread = float(values.std()) if len(values) else 0.0
-    mean = float(values.mean()) if len(values) else 0.0
+    if not values.size:
+        return Level(0.0, 0.0)
+    mean = float(values.mean())
+    away = (values - mean).ravel()
+    spread = math.sqrt(np.dot(away, away) / values.size)
     return Level(mean, 0.0 if spread < NOISE else weight / (spread + 1e-6))
 
 

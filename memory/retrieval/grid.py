@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
+from memory.retrieval.index import Ints
+
 Counts = NDArray[np.int32]
 
 FAR = 16

@@ -31,7 +31,7 @@ class Posting:
     """The cells that hold a term, ascending, and how often each does. Shapes (K,)."""
 
     cells: Ints
-    counts: Floats
+    counts: NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,7 +171,7 @@ def _places(terms: Ints, lengths: Ints) -> list[Posting]:
     cells = np.repeat(np.arange(count), lengths)
     places, counts = np.unique(terms * count + cells, return_counts=True)
     cuts = np.flatnonzero(np.diff(places // count)) + 1
-    of_term = np.split(places % count, cuts), np.split(counts.astype(np.float32), cuts)
+    of_term = np.split(places % count, cuts), np.split(counts.astype(np.int32), cuts)
     return [Posting(one, held) for one, held in zip(*of_term, strict=True)]
 
 

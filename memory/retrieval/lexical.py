@@ -68,7 +68,7 @@ def bm25(view: Panorama, words: Collection[str], halves: Sequence[int]) -> list[
 def _add_word(
     view: Panorama, posting: PlacedPosting, halves: Sequence[int], scores: Sequence[Floats]
 ) -> None:
-    windows = _windows(view.grid, posting.times, halves, posting.places)
+    windows = _windows(view.grid, posting.counts, halves, posting.places)
     for half, score, (whole, held) in zip(halves, scores, windows, strict=True):
         below = held + view.kept(norms, half)
         np.divide(held, below, out=below)

@@ -35,17 +35,24 @@ class Part:
         return self.index.cells[self.cells - 1].end_ms if self.cells else 0
 
     @cached_property
-    def hidden(self) -> Ints:
-        """The lines that are superseded as of the view."""
-        return np.flatnonzero(self.index.gone[: self.lines] <= self.scope.last_clip)
+    def hidden(self) -> NDArray[np.bool_]:
+        """Lines that are superseded as of the view, shape (lines,)."""
+        return np.asarray(self.index.gone[: self.lines] <= self.scope.last_clip)
+
+    def hide(self, cosines: Floats) -> None:
+        """Give hidden lines -1, of cosines (..., lines)."""
+        cosines[..., self._hidden] = -1.0
+
+    @cached_property
+    def _hidden(self) -> Ints:
+        return np.flatnonzero(self.hidden)
 
 
 @dataclass(frozen=True, eq=False)
 class PlacedPosting(Posting):
-    """Where a term is, where its cells are on the view's grid, and whole counts, (K,)."""
+    """Where a term is, and where its cells are on the view's grid, (K,)."""
 
     places: Ints
-    times: NDArray[np.int32]
 
 
 Kept = TypeVar("Kept")
@@ -79,11 +86,6 @@ class Panorama:
     def line_offsets(self) -> Ints:
         """The first line of each part, and M at the end."""
         return np.cumsum([0, *(part.lines for part in self.parts)])
-
-    @property
-    def placed(self) -> list[tuple[Part, int]]:
-        """Each part with its first cell."""
-        return self._with(self.cell_offsets)
 
     @property
     def cell_count(self) -> int:
@@ -139,9 +141,7 @@ class Panorama:
     @cached_property
     def hidden(self) -> NDArray[np.bool_]:
         """Lines that are superseded as of the view, shape (M,)."""
-        return np.concatenate(
-            [part.index.gone[: part.lines] <= part.scope.last_clip for part in self.parts]
-        )
+        return np.concatenate([part.hidden for part in self.parts])
 
     @cached_property
     def cell_of_line(self) -> Ints:
@@ -200,8 +200,8 @@ class Panorama:
         cuts = [self._cut(part, term, offset) for part, offset in self._with(self.cell_offsets)]
         found = [posting for posting in cuts if posting is not None]
         cells = self._joined([posting.cells for posting in found])
-        counts = np.concatenate([np.zeros(0, np.float32), *(one.counts for one in found)])
-        return PlacedPosting(cells, counts, self.grid.places[cells], counts.astype(np.int32))
+        counts = np.concatenate([np.zeros(0, np.int32), *(one.counts for one in found)])
+        return PlacedPosting(cells, counts, self.grid.places[cells])
 
     @staticmethod
     def _cut(part: Part, term: str, offset: int) -> Posting | None:
@@ -213,17 +213,11 @@ class Panorama:
 
     def line_cosines(self, queries: Matrix) -> Floats:
         """Cosines of Q unit vectors (Q, D) with every line, shape (Q, M); hidden lines have -1."""
-        cosines = self._per_part(lambda part: _cosines(queries, part.index.vectors[: part.lines]))
-        cosines[:, self._hidden] = -1.0
-        return cosines
+        return self._per_part(lambda part: _line_cosines(queries, part))
 
     def cell_cosines(self, queries: Matrix) -> Floats:
         """Cosines of Q unit vectors (Q, D) with every cell, shape (Q, N)."""
         return self._per_part(lambda part: _cosines(queries, part.index.cell_vectors[: part.cells]))
-
-    @cached_property
-    def _hidden(self) -> Ints:
-        return np.flatnonzero(self.hidden)
 
     def vectors_of(self, lines: Ints) -> Matrix:
         """The vectors of some lines (ascending), shape (K, D)."""
@@ -269,6 +263,12 @@ def _cosines(queries: Matrix, rows: Matrix) -> Floats:
     if len(queries) > FEW:
         return np.asarray(queries @ rows.T)
     return np.stack([np.vecdot(rows, query) for query in queries])
+
+
+def _line_cosines(queries: Matrix, part: Part) -> Floats:
+    cosines = _cosines(queries, part.index.vectors[: part.lines])
+    part.hide(cosines)
+    return cosines
 
 
 def panorama(view: MemoryView, indexes: Sequence[VideoIndex]) -> Panorama:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from copy import copy
-from operator import is_, is_not
+from operator import is_
 
 import numpy as np
 from sqlalchemy.orm import Session
@@ -196,13 +196,10 @@ class Retrievers:
         """The last one where the same segments are in the same view again."""
         views = self._cache.events(seen.parts, now)
         last, found = self._last_woven
-        if (
-            last is not seen
-            or len(views) != len(found.views)
-            or any(map(is_not, views, found.views))
-        ):
-            found = woven(seen, views)
-            self._last_woven = seen, found
+        if last is seen and all(map(is_, views, found.views)):
+            return found
+        found = woven(seen, views)
+        self._last_woven = seen, found
         return found
 
     def _measure(self) -> Yardstick:

@@ -9,10 +9,10 @@ from itertools import chain
 
 import numpy as np
 
-from memory.retrieval.events import EventsInView, Found, word_scores
+from memory.retrieval.events import EventsInView, Found
 from memory.retrieval.field import Scores
 from memory.retrieval.index import Floats, Ints
-from memory.retrieval.panorama import Panorama, Part
+from memory.retrieval.panorama import Panorama
 
 MANY = 5_000
 """From so many segments in view on, their cosines are looked into only where it matters."""
@@ -55,10 +55,6 @@ class Woven:
         ends = self.starts[number + 1 : number + 2]
         cells = self.cells[self.starts[number] : int(ends[0]) if len(ends) else None]
         return np.asarray(cells[cells < self.cell_count])
-
-    def words(self, asked: Sequence[str]) -> Floats:
-        """The share of rarer words that each segment has, in [0, 1], (S,)."""
-        return word_scores(self.views, asked)
 
     def cosines(self, query: Floats) -> tuple[Floats, float]:
         """Of each segment with a query (D,), (S,), and how far they are off at most, nearly always.
@@ -112,7 +108,7 @@ def woven(view: Panorama, views: Sequence[EventsInView]) -> Woven:
 
 def _cells(view: Panorama, number: int, clips: Ints) -> Ints:
     """The cells of clips of one part; the number of all cells for clips without lines."""
-    part: Part = view.parts[number]
+    part = view.parts[number]
     held = part.index.clips[: part.cells]
     places = np.minimum(np.searchsorted(held, clips), part.cells - 1)
     own = int(view.cell_offsets[number]) + places

@@ -233,13 +233,13 @@ def edges_at(session: Session, scope: Scope, segment: int) -> list[Edge]:
     ]
 
 
-def _seen_on(row: Any, *columns: Any) -> Select[Any]:
-    """Columns of what is on clips, in time. Made once: making it takes as long as asking."""
+def _on_clips(row: Any, time: Any, *columns: Any) -> Select[Any]:
+    """Columns of what is on clips, by ``time``. Made once: making it takes as long as asking."""
     clips = bindparam("clips", type_=ARRAY(Integer))
     return (
         select(*columns)
         .where(row.video_id == bindparam("video"), row.clip == func.any(clips))
-        .order_by(row.time_ms, row.id)
+        .order_by(time, row.id)
     )
 
 
@@ -256,9 +256,11 @@ _FRAME = (
     KeyframeRow.blob,
     KeyframeRow.description,
 )
-_FRAMES = _seen_on(KeyframeRow, *_FRAME)
-_TEXTS = _seen_on(ScreenTextRow, ScreenTextRow.time_ms, ScreenTextRow.text)
-_OBJECTS = _seen_on(ObjectRow, ObjectRow.time_ms, ObjectRow.label, ObjectRow.score, ObjectRow.box)
+_FRAMES = _on_clips(KeyframeRow, KeyframeRow.time_ms, *_FRAME)
+_TEXTS = _on_clips(ScreenTextRow, ScreenTextRow.time_ms, ScreenTextRow.time_ms, ScreenTextRow.text)
+_OBJECTS = _on_clips(
+    ObjectRow, ObjectRow.time_ms, ObjectRow.time_ms, ObjectRow.label, ObjectRow.score, ObjectRow.box
+)
 
 
 def frames_of(session: Session, scope: Scope, clips: Collection[int]) -> list[Frame]:
@@ -295,15 +297,14 @@ def box_of(corners: Sequence[int]) -> Box:
     return Box(x0=x0, y0=y0, x1=x1, y1=y1)
 
 
-_SIGHTINGS = (
-    select(SightingRow.start_ms, SightingRow.end_ms, IdentityRow.kind, IdentityRow.number)
-    .join(IdentityRow, IdentityRow.id == SightingRow.identity_id)
-    .where(
-        SightingRow.video_id == bindparam("video"),
-        SightingRow.clip == func.any(bindparam("clips", type_=ARRAY(Integer))),
-    )
-    .order_by(SightingRow.start_ms, SightingRow.id)
-)
+_SIGHTINGS = _on_clips(
+    SightingRow,
+    SightingRow.start_ms,
+    SightingRow.start_ms,
+    SightingRow.end_ms,
+    IdentityRow.kind,
+    IdentityRow.number,
+).join(IdentityRow, IdentityRow.id == SightingRow.identity_id)
 
 
 def sightings_in(
