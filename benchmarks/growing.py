@@ -78,7 +78,7 @@ def figures(lines: Sequence[dict[str, Any]]) -> Figures:
     """
     memory = _largest(lines, "memories on disk")
     search = _largest(lines, "event over all videos")
-    cold = _largest(lines, "the first search")
+    cold = _largest(lines, "the first search of a process")
     watched = _largest(lines, "watching 720p, speech and all")
     two = [line["ratio"] for line in lines if line["what"].startswith("eight clips by two workers")]
     written = [_median(line) for line in lines if line["what"].endswith("memories of a clip")]

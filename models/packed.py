@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from onnx import ModelProto
 
 Codes = NDArray[np.uint8]
+Pairs = NDArray[np.uint8]
 Floats = NDArray[np.float32]
 
 ZERO, LAST = 8, 15
@@ -30,11 +31,12 @@ class PackedRows:
     It reads half a byte a number, where a product of floats reads four.
     """
 
-    def __init__(self, codes: Codes, steps: Floats) -> None:
-        self._count = len(codes)
+    def __init__(self, pairs: Pairs, steps: Floats, size: int) -> None:
+        """``pairs`` are those of N rows of ``size`` codes."""
+        self._count = len(pairs)
         filled = -self._count % TOGETHER
-        codes = np.pad(codes, ((0, filled), (0, 0)), constant_values=ZERO)
-        model = _product(codes, np.pad(steps, (0, filled)))
+        pairs = np.pad(pairs, ((0, filled), (0, 0), (0, 0)), constant_values=ZERO | ZERO << 4)
+        model = _product(pairs, np.pad(steps, (0, filled)), size)
         self._session = open_session(model.SerializeToString(), threads=1, arena=False)
 
     def __len__(self) -> int:
@@ -46,17 +48,28 @@ class PackedRows:
         return np.asarray(found[0, : self._count], dtype=np.float32)
 
 
-def _product(codes: Codes, steps: Floats) -> ModelProto:
+def paired(codes: Codes) -> Pairs:
+    """Rows of codes (N, D), two to a byte, in blocks of those that share a step, (N, B, S / 2)."""
+    count, size = codes.shape
+    block = min(_MOST, max(_LEAST, 1 << (size - 1).bit_length()))
+    filled = np.pad(codes, ((0, 0), (0, -size % block)), constant_values=ZERO)
+    pairs = filled[:, 0::2] | filled[:, 1::2] << 4
+    return np.asarray(pairs.reshape(count, -(-size // block), block // 2))
+
+
+def unpaired(pairs: Pairs, size: int) -> Codes:
+    """The codes (N, D) of ``paired``."""
+    count, blocks, half = pairs.shape
+    codes = np.stack([pairs & LAST, pairs >> 4], axis=-1)
+    return np.asarray(codes.reshape(count, blocks * 2 * half)[:, :size])
+
+
+def _product(pairs: Pairs, steps: Floats, size: int) -> ModelProto:
     """The product of a vector that is to come with these rows, as a model of one step."""
     from onnx import TensorProto, helper
 
-    count, size = codes.shape
-    block = min(_MOST, max(_LEAST, 1 << (size - 1).bit_length()))
-    blocks = -(-size // block)
-    filled = np.pad(codes, ((0, 0), (0, blocks * block - size)), constant_values=ZERO)
-    pairs = filled[:, 0::2] | filled[:, 1::2] << 4
-    shape = [count, blocks, block // 2]
-    rows = helper.make_tensor("rows", TensorProto.UINT8, shape, pairs.tobytes(), raw=True)
+    count, blocks, half = pairs.shape
+    rows = helper.make_tensor("rows", TensorProto.UINT8, pairs.shape, pairs.tobytes(), raw=True)
     each = np.repeat(steps.astype(np.float32), blocks)
     scales = helper.make_tensor("steps", TensorProto.FLOAT, [len(each)], each.tobytes(), raw=True)
     asked = helper.make_tensor_value_info("query", TensorProto.FLOAT, [1, size])
@@ -69,7 +82,7 @@ def _product(codes: Codes, steps: Floats) -> ModelProto:
         K=size,
         N=count,
         bits=4,
-        block_size=block,
+        block_size=2 * half,
         accuracy_level=4,
     )
     graph = helper.make_graph([step], "rows", [asked], [given], [rows, scales])

@@ -37,6 +37,7 @@ from store.asked_tables import (
 )
 from store.audit_tables import AuditRow
 from store.eval_tables import EvalBatchRow, EvalResultRow, EvalRunRow
+from store.index_tables import SearchIndexRow
 from store.stream_tables import StreamClipRow, StreamGapRow, StreamRow
 from store.tables import Base, now, pk, ref, video
 from store.taken_tables import TakenRow
@@ -70,6 +71,7 @@ __all__ = [
     "PatchRow",
     "QuestionRow",
     "ScreenTextRow",
+    "SearchIndexRow",
     "SegmentRevisionRow",
     "SegmentRow",
     "SightingRow",

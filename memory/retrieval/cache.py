@@ -8,7 +8,7 @@ a clip came late is read anew. Whether anything changed is asked once for all vi
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from operator import is_
@@ -23,10 +23,11 @@ from memory.retrieval.events import EventIndex, EventsInView, build_events, segm
 from memory.retrieval.index import VideoIndex, build_index, grown
 from memory.retrieval.panorama import Part
 from memory.retrieval.people import Cast, Person
+from memory.retrieval.shelf import Shelf
 from store.database import Store
 from store.queries.clips import view_of
 from store.queries.search import cells_between, lines_between, revisions, superseded
-from store.queries.stamps import PeopleKey, Stamp, moment, stamps
+from store.queries.stamps import PeopleKey, Stamp, moment, stamps, still_there
 
 MOST_LINES = 400_000
 """Lines held at most, besides those of the videos in use: about 1 GB with 384 dimensions."""
@@ -60,6 +61,7 @@ class IndexCache:
         self._cast = Cast()
         self._moment: str | None = None
         self._looked: dict[tuple[Scope, ...], Looked] = {}
+        self._shelf = Shelf(store, step_ms)
         self._lock = RLock()
 
     def look(self, scopes: Sequence[Scope]) -> Looked:
@@ -86,9 +88,12 @@ class IndexCache:
     def _look(self, scopes: tuple[Scope, ...]) -> Looked:
         with self._store.begin(snapshot=True) as session:
             self._at(moment(session))
+            self._forget(self._videos.keys() - still_there(session, self._videos))
             now = stamps(session, {scope.video: self._reach(scope) for scope in scopes})
             indexes = tuple(self._index(session, one, now[one.video]) for one in scopes)
             who = [self._who(session, one, now[one.video]) for one in scopes]
+        if self._moment is not None:
+            self._shelf.put(indexes)
         self._drop({scope.video for scope in scopes})
         found = Looked(indexes, self._cast_of(tuple(chain.from_iterable(who))), now)
         if self._moment is not None:
@@ -117,6 +122,8 @@ class IndexCache:
     def _index(self, session: Session, scope: Scope, now: Stamp) -> VideoIndex:
         held = self._videos.get(scope.video)
         if held is None or held.since != now.lines:
+            held = self._shelf.taken(session, scope.video)
+        if held is None:
             held = self._read(session, scope, after=-1)
         elif held.through < scope.last_clip:
             more = self._read(session, scope, after=held.through)
@@ -174,17 +181,19 @@ class IndexCache:
         """Forget what is least used while there is too much, but nothing that is in use."""
         unused = [video for video in self._videos if video not in used]
         while unused and self._held() > self._most_lines:
-            dropped = unused.pop(0)
+            self._forget({unused.pop(0)})
+        while len(self._people) > max(MOST_PEOPLE, len(used)):
+            self._people.popitem(last=False)
+
+    def _forget(self, videos: Collection[str]) -> None:
+        if videos:
             self._looked.clear()
-            del self._videos[dropped]
-            self._events.pop(dropped, None)
-            self._in_view.pop(dropped, None)
-        # A search that was under way may have put back what was dropped meanwhile.
+        for video in videos:
+            del self._videos[video]
+        # A search that was under way may have put back what was forgotten meanwhile.
         for kept in (self._events, self._in_view):
             for video in kept.keys() - self._videos.keys():
                 del kept[video]
-        while len(self._people) > max(MOST_PEOPLE, len(used)):
-            self._people.popitem(last=False)
 
     def _held(self) -> int:
         return sum(len(index.lines) for index in self._videos.values())

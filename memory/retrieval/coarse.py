@@ -124,6 +124,7 @@ class CoarseField(Field):
         blurred = np.unique(cells[~self.sharp[cells]])
         if not len(blurred):
             return False
+        self.view.fetch(blurred)
         lines, starts = self.view.all_lines_of(blurred)
         cosines = np.vecdot(self.view.vectors_of(lines), self.query)
         cosines[self.view.hidden[lines]] = -1.0

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from models.packed import LAST, TOGETHER, ZERO, Codes, PackedRows
+from models.packed import LAST, TOGETHER, ZERO, Codes, PackedRows, Pairs, paired, unpaired
 from store.queries.search import Matrix
 
 Floats = NDArray[np.float32]
@@ -47,7 +48,8 @@ class RoundedRows:
     def _blocks(self) -> tuple[PackedRows, ...]:
         if not len(self.tail):
             return self.packed
-        return (*self.packed, PackedRows(self.tail, self.steps[len(self.steps) - len(self.tail) :]))
+        first = len(self.steps) - len(self.tail)
+        return *self.packed, *_packed(paired(self.tail), self.steps[first:], self.tail.shape[1])
 
     def cosines(self, query: Floats, out: Floats) -> None:
         """Of a vector (D,) with the first rows, nearly, as many as ``out`` (K,) has room for."""
@@ -69,15 +71,43 @@ class RoundedRows:
         codes = np.concatenate([self.tail, codes])
         steps, lost = np.concatenate([self.steps, steps]), np.concatenate([self.lost, lost])
         first = len(steps) - len(codes)
-        # A row lies at the same place among those worked on at once, however rows came together.
-        whole = len(codes) // TOGETHER * TOGETHER if len(codes) >= TAIL else 0
-        cuts = range(0, whole, BLOCK)
-        more = tuple(_pack(codes[:whole], steps[first : first + whole], cut) for cut in cuts)
+        whole = _whole(len(codes))
+        more = _packed(paired(codes[:whole]), steps[first:], codes.shape[1])
         return RoundedRows(self.packed + more, codes[whole:], steps, lost)
 
 
-def _pack(codes: Codes, steps: Floats, start: int) -> PackedRows:
-    return PackedRows(codes[start : start + BLOCK], steps[start : start + BLOCK])
+def _whole(count: int) -> int:
+    """How many of so many rows are packed.
+
+    A row lies at the same place among those worked on at once, however rows came together.
+    """
+    return count // TOGETHER * TOGETHER if count >= TAIL else 0
+
+
+def _packed(pairs: Pairs, steps: Floats, size: int) -> tuple[PackedRows, ...]:
+    cuts = (slice(start, min(start + BLOCK, len(pairs))) for start in range(0, len(pairs), BLOCK))
+    return tuple(PackedRows(pairs[cut], steps[cut], size) for cut in cuts)
+
+
+class Coded(NamedTuple):
+    """Rounded rows as they are kept: ``paired`` codes, steps (N,), and what is lost (N,)."""
+
+    pairs: Pairs
+    steps: Floats
+    lost: Floats
+
+
+def coded(vectors: Matrix) -> Coded:
+    """Round vectors (N, D), to be kept."""
+    codes, steps, lost = _rounded(vectors)
+    return Coded(paired(codes), steps, lost)
+
+
+def of_coded(kept: Coded, size: int) -> RoundedRows:
+    """What ``rounded`` makes of the same vectors, of ``size`` numbers."""
+    whole = _whole(len(kept.pairs))
+    packed = _packed(kept.pairs[:whole], kept.steps, size)
+    return RoundedRows(packed, unpaired(kept.pairs[whole:], size), kept.steps, kept.lost)
 
 
 def rounded(vectors: Matrix) -> RoundedRows:

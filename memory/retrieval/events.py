@@ -11,7 +11,8 @@ import numpy as np
 from domain.events import Edge, Segment
 from domain.time import TimeSpan
 from memory.retrieval.codes import RoundedRows, rounded
-from memory.retrieval.index import STILL, Floats, Ints
+from memory.retrieval.index import Floats, Ints
+from memory.retrieval.kept_lines import STILL
 from memory.retrieval.lexical import rarity
 from memory.retrieval.words import Terms
 from store.queries.search import CellRow, Matrix, Revision, Revisions

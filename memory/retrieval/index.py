@@ -15,23 +15,15 @@ from numpy.typing import NDArray
 
 from memory.retrieval.actors import ActorLines, actor_lines
 from memory.retrieval.codes import RoundedRows, rounded
+from memory.retrieval.kept_lines import STILL
+from memory.retrieval.line_vectors import LineVectors
+from memory.retrieval.postings import Postings, postings_of
 from memory.retrieval.words import Terms
 from store.queries.search import CellRow, Line, Lines, Matrix
 from store.queries.stamps import LinesKey
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float32]
-
-STILL = np.iinfo(np.int64).max
-"""``gone`` of a line that was never superseded."""
-
-
-@dataclass(frozen=True, eq=False)
-class Posting:
-    """The cells that hold a term, ascending, and how often each does. Shapes (K,)."""
-
-    cells: Ints
-    counts: NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,28 +33,37 @@ class VideoIndex:
     ``first`` (N,) is each cell's first line, ``keys`` (N,) its number on a grid of equal steps,
     ``gone`` (M,) the clip after which a line is superseded, ``lengths`` (N,) terms in a cell.
     ``since`` tells how the clips up to ``through`` were when they were read.
-    ``vectors`` is (M, D), ``sums`` (N, D) the sum of each cell's, float32. ``through`` is the last
-    clip read, ``spans`` the start and end of every clip read, also of those without lines.
+    ``kept`` are the lines' vectors. ``through`` is the last clip read, ``spans`` the start and end
+    of every clip read, also of those without lines.
     """
 
     video: str
     since: LinesKey
     through: int
-    lines: tuple[Line, ...]
-    vectors: Matrix
+    lines: Sequence[Line]
+    kept: LineVectors
     gone: Ints
     cells: tuple[CellRow, ...]
     first: Ints
     keys: Ints
-    sums: Matrix
     lengths: Floats
-    postings: dict[str, Posting]
+    postings: Postings
     spans: dict[int, CellRow]
 
     @cached_property
     def actors(self) -> ActorLines:
         """Whose lines are whose; only questions with options ask for it."""
         return actor_lines(self.lines)
+
+    @property
+    def vectors(self) -> Matrix:
+        """The lines' vectors, (M, D)."""
+        return self.kept.whole
+
+    @cached_property
+    def sums(self) -> Matrix:
+        """The sum of each cell's vectors, (N, D)."""
+        return _sums(self.vectors, self.first)
 
     @cached_property
     def cell_vectors(self) -> Matrix:
@@ -74,11 +75,29 @@ class VideoIndex:
 
         What a line means hangs on what was going on; what comes after it has no say.
         """
-        with_last = self.sums[cells]
-        follows = np.flatnonzero((cells > 0) & (self.keys[cells] - self.keys[cells - 1] == 1))
-        with_last[follows] += self.sums[cells[follows] - 1]
+        with_last = self._sums_of(cells)
+        follows = np.flatnonzero(self._follows(cells))
+        with_last[follows] += self._sums_of(cells[follows] - 1)
         norms = np.linalg.norm(with_last, axis=1, keepdims=True)
         return np.asarray(with_last / np.maximum(norms, 1e-9), dtype=np.float32)
+
+    def _follows(self, cells: Ints) -> NDArray[np.bool_]:
+        """Which cells have one just before them, (K,)."""
+        return np.asarray((cells > 0) & (self.keys[cells] - self.keys[cells - 1] == 1))
+
+    def _sums_of(self, cells: Ints) -> Matrix:
+        if self.kept.held:
+            return np.asarray(self.sums[cells])
+        lines, starts = self.lines_of(cells)
+        return _sums(self.kept.of(lines), starts)
+
+    def lines_of(self, cells: Ints) -> tuple[Ints, Ints]:
+        """The numbers of the lines of these cells, in their order, and where each cell's begin."""
+        return run_of(np.append(self.first, len(self.lines)), cells)
+
+    def needed(self, cells: Ints) -> Ints:
+        """The lines that ``directions`` of these cells looks into."""
+        return self.lines_of(np.union1d(cells, cells[self._follows(cells)] - 1))[0]
 
     @cached_property
     def rounded_lines(self) -> RoundedRows:
@@ -129,20 +148,19 @@ def build_index(
     place = {cell.clip: i for i, cell in enumerate(cells)}
     rows = [cells[place[int(clip)]] for clip in held]
     groups = np.split(np.arange(len(clips)), first[1:]) if len(held) else []
-    postings, lengths = _postings(lines.rows, groups)
+    words = _words(lines.rows, groups)
     return VideoIndex(
         video=video,
         since=since,
         through=through,
         lines=tuple(lines.rows),
-        vectors=lines.vectors,
+        kept=LineVectors(lines.vectors),
         gone=_gone(lines.rows),
         cells=tuple(rows),
         first=first.astype(np.int64),
         keys=np.array([row.start_ms // step_ms for row in rows], dtype=np.int64),
-        sums=_sums(lines.vectors, first),
-        lengths=lengths,
-        postings=postings,
+        lengths=np.fromiter(map(len, words), np.float32, len(words)),
+        postings=postings_of(words),
         spans={row.clip: row for row in cells},
     )
 
@@ -152,27 +170,21 @@ def _gone(lines: Sequence[Line]) -> Ints:
     return np.fromiter(at, np.int64, len(lines))
 
 
-def _postings(lines: Sequence[Line], groups: Sequence[Ints]) -> tuple[dict[str, Posting], Floats]:
-    texts = (" ".join(search_text(lines[i]) for i in group) for group in groups)
+def _words(lines: Sequence[Line], groups: Sequence[Ints]) -> list[list[str]]:
+    """The search terms of each cell."""
     known = Terms()
-    words = [known.of(text) for text in texts]
-    lengths = np.fromiter(map(len, words), np.int64, len(words))
-    numbers: dict[str, int] = {}
-    flat = [numbers.setdefault(term, len(numbers)) for own in words for term in own]
-    found = _places(np.array(flat, dtype=np.int64), lengths)
-    return dict(zip(numbers, found, strict=True)), lengths.astype(np.float32)
+    return [known.of(" ".join(search_text(lines[i]) for i in group)) for group in groups]
 
 
-def _places(terms: Ints, lengths: Ints) -> list[Posting]:
-    """Where each term is, of terms by number, as many for each of N cells as ``lengths`` (N,)."""
-    if not len(terms):
-        return []
-    count = len(lengths)
-    cells = np.repeat(np.arange(count), lengths)
-    places, counts = np.unique(terms * count + cells, return_counts=True)
-    cuts = np.flatnonzero(np.diff(places // count)) + 1
-    of_term = np.split(places % count, cuts), np.split(counts.astype(np.int32), cuts)
-    return [Posting(one, held) for one, held in zip(*of_term, strict=True)]
+def run_of(bounds: Ints, which: Ints) -> tuple[Ints, Ints]:
+    """All numbers of some stretches, one after the other, and where each begins among them.
+
+    Stretch n goes from ``bounds[n]`` to before ``bounds[n + 1]``.
+    """
+    starts = bounds[which]
+    counts = bounds[which + 1] - starts
+    places = np.cumsum(counts) - counts
+    return np.arange(counts.sum()) + np.repeat(starts - places, counts), places
 
 
 def _sums(vectors: Matrix, first: NDArray[np.integer]) -> Matrix:
@@ -190,21 +202,20 @@ def _sums(vectors: Matrix, first: NDArray[np.integer]) -> Matrix:
 def grown(index: VideoIndex, more: VideoIndex, superseded: dict[int, int]) -> VideoIndex:
     """``index`` followed by ``more``; ``superseded`` maps memory id to clip, for all of both."""
     cells, lines = len(index.cells), len(index.lines)
-    rows = index.lines + more.lines
+    rows = (*index.lines, *more.lines)
     gone = np.fromiter((superseded.get(r.id, STILL) for r in rows), np.int64, len(rows))
     both = VideoIndex(
         video=index.video,
         since=more.since,
         through=more.through,
         lines=rows,
-        vectors=_stacked(index.vectors, more.vectors),
+        kept=LineVectors(_stacked(index.vectors, more.vectors)),
         gone=gone,
         cells=index.cells + more.cells,
         first=np.concatenate([index.first, more.first + lines]),
         keys=np.concatenate([index.keys, more.keys]),
-        sums=_stacked(index.sums, more.sums),
         lengths=np.concatenate([index.lengths, more.lengths]),
-        postings=_merged(index.postings, more.postings, cells),
+        postings=index.postings.followed_by(more.postings, cells),
         spans=index.spans | more.spans,
     )
     if cells:
@@ -215,6 +226,8 @@ def grown(index: VideoIndex, more: VideoIndex, superseded: dict[int, int]) -> Vi
 def _carry_on(index: VideoIndex, more: VideoIndex, both: VideoIndex) -> None:
     """What was worked out of the first lines and cells is not worked out again for the next."""
     cells, lines = len(index.cells), len(index.lines)
+    if "sums" in vars(index):
+        vars(both)["sums"] = _stacked(index.sums, more.sums)
     if "actors" in vars(index):
         vars(both)["actors"] = index.actors.followed_by(more.actors, lines)
     if "rounded_lines" in vars(index):
@@ -229,20 +242,3 @@ def _stacked(above: Matrix, below: Matrix) -> Matrix:
     if not len(above):
         return below
     return np.concatenate([above, below]) if len(below) else above
-
-
-def _merged(
-    before: dict[str, Posting], after: dict[str, Posting], offset: int
-) -> dict[str, Posting]:
-    merged = dict(before)
-    for term, late in after.items():
-        early = before.get(term)
-        cells = late.cells + offset
-        merged[term] = (
-            Posting(cells, late.counts)
-            if early is None
-            else Posting(
-                np.concatenate([early.cells, cells]), np.concatenate([early.counts, late.counts])
-            )
-        )
-    return merged

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar, TypeVarTuple
@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 from domain.view import MemoryView, Scope
 from memory.retrieval.actors import ActorLines
 from memory.retrieval.grid import Grid, grid_of
-from memory.retrieval.index import Floats, Ints, Posting, VideoIndex
+from memory.retrieval.index import Floats, Ints, VideoIndex, run_of
+from memory.retrieval.line_vectors import fetch_together
+from memory.retrieval.postings import Posting
 from store.queries.search import CellRow, Line, Matrix
 
 APART = 1_000
@@ -170,10 +172,7 @@ class Panorama:
 
     def all_lines_of(self, cells: Ints) -> tuple[Ints, Ints]:
         """The numbers of the lines of these cells, in their order, and where each cell's begin."""
-        starts = self.first[cells]
-        counts = np.append(self.first[1:], self.line_count)[cells] - starts
-        places = np.cumsum(counts) - counts
-        return np.arange(counts.sum()) + np.repeat(starts - places, counts), places
+        return run_of(np.append(self.first, self.line_count), cells)
 
     def line(self, number: int) -> tuple[str, Line]:
         """The video and row of a line."""
@@ -219,25 +218,27 @@ class Panorama:
         """Cosines of Q unit vectors (Q, D) with every cell, shape (Q, N)."""
         return self._per_part(lambda part: _cosines(queries, part.index.cell_vectors[: part.cells]))
 
+    def fetch(self, cells: Ints) -> None:
+        """Have in memory what ``vectors_of`` and ``directions_of`` want of these cells."""
+        own = self._own(cells, self.cell_offsets)
+        fetch_together((i.kept, i.needed(of_it)) for i, of_it in own if not i.kept.held)
+
     def vectors_of(self, lines: Ints) -> Matrix:
         """The vectors of some lines (ascending), shape (K, D)."""
-        return self._gathered(lines, self.line_offsets, lambda index, own: index.vectors[own])
+        own = self._own(lines, self.line_offsets)
+        return np.concatenate([index.kept.of(of_it) for index, of_it in own])
 
     def directions_of(self, cells: Ints) -> Matrix:
         """The vectors of some cells (ascending), shape (K, D)."""
-        return self._gathered(cells, self.cell_offsets, lambda index, own: index.directions(own))
+        own = self._own(cells, self.cell_offsets)
+        return np.concatenate([index.directions(of_it) for index, of_it in own])
 
-    def _gathered(
-        self, numbers: Ints, offsets: Ints, take: Callable[[VideoIndex, Ints], Matrix]
-    ) -> Matrix:
+    def _own(self, numbers: Ints, offsets: Ints) -> Iterator[tuple[VideoIndex, Ints]]:
+        """What each index has of numbers, ascending, as it numbers it itself."""
         cuts = np.searchsorted(numbers, offsets)
-        return np.concatenate(
-            [
-                take(part.index, numbers[cuts[i] : cuts[i + 1]] - offsets[i])
-                for i, part in enumerate(self.parts)
-                if cuts[i] < cuts[i + 1]
-            ]
-        )
+        for i, part in enumerate(self.parts):
+            if cuts[i] < cuts[i + 1]:
+                yield part.index, numbers[cuts[i] : cuts[i + 1]] - offsets[i]
 
     def _per_part(self, product: Callable[[Part], Floats]) -> Floats:
         return np.concatenate([product(part) for part in self.parts], axis=1)
@@ -286,4 +287,4 @@ def panorama(view: MemoryView, indexes: Sequence[VideoIndex]) -> Panorama:
 
 
 def _width(index: VideoIndex) -> int:
-    return int(index.vectors.shape[1])
+    return index.kept.width

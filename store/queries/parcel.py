@@ -23,6 +23,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import Session
 
 from store.driver import driver_of
+from store.index_tables import is_worked_out
 from store.queries.forget import Copy
 from store.queries.trajectories import CHECKPOINTS, has_checkpoints
 from store.queries.videos import CHECKPOINT_TABLES
@@ -45,7 +46,11 @@ CHECKPOINT_NAMES = tuple(f"{CHECKPOINTS}.{name}" for name in CHECKPOINT_TABLES)
 def parcel_tables() -> list[str]:
     """The tables that hold rows of a video, those first that others refer to."""
     found = _conditions("")
-    return [table.name for table in Base.metadata.sorted_tables if table.name in found]
+    return [
+        table.name
+        for table in Base.metadata.sorted_tables
+        if table.name in found and not is_worked_out(table)
+    ]
 
 
 def rows_of_video(session: Session, video: str) -> Iterator[Copy]:

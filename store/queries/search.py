@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from psycopg import Connection
 from sqlalchemy import (
     ARRAY,
     ColumnElement,
@@ -29,6 +28,7 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 from domain.events import Edge, Relation
 from domain.media import Box, SeenObject
 from domain.view import Scope
+from store.driver import driver_of
 from store.queries.holding import holds
 from store.schema import (
     ClipRow,
@@ -152,11 +152,18 @@ def lines_between(session: Session, video: str, after_clip: int, last_clip: int)
 
     By the driver itself and in binary, since there may be very many.
     """
-    connection = session.connection().connection.driver_connection
-    assert isinstance(connection, Connection)  # noqa: S101 - the engine's only driver
-    with connection.cursor(binary=True) as cursor:
+    with driver_of(session.connection()).cursor(binary=True) as cursor:
         found = cursor.execute(_LINES, (video, after_clip, last_clip)).fetchall()
     return Lines([Line._make(r[:-1]) for r in found], _vectors(r[-1] for r in found))
+
+
+def vectors_of(session: Session, ids: Sequence[int]) -> tuple[NDArray[np.int64], Matrix]:
+    """Which of these memories (K,) there are that have a vector, in no order, and the vectors."""
+    query = """SELECT id, halfvec_send(embedding) FROM memories
+               WHERE id = ANY(%s) AND embedding IS NOT NULL"""
+    with driver_of(session.connection()).cursor(binary=True) as cursor:
+        found = cursor.execute(query, (list(ids),)).fetchall()
+    return np.array([row[0] for row in found], np.int64), _vectors(row[1] for row in found)
 
 
 def superseded(session: Session, video: str) -> dict[int, int]:

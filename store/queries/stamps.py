@@ -5,14 +5,15 @@ First whether anything was written at all, which costs nothing; else what hangs 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import NamedTuple
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, select, text
 from sqlalchemy.orm import Session
 
 from domain.errors import NotFound
+from store.schema import VideoRow
 
 LinesKey = tuple[datetime, int, datetime, int]
 """Changes whenever the lines of the clips so far do."""
@@ -20,6 +21,11 @@ EventsKey = tuple[datetime, int, int, int, int]
 """Changes whenever the segments of a video do."""
 PeopleKey = tuple[datetime, int, datetime, int, int, int, int]
 """Changes whenever it may be known otherwise who is who in a video."""
+
+
+def version_of(key: LinesKey) -> int:
+    """``Stamp.version`` of when these lines were read."""
+    return key[1]
 
 
 class Stamp(NamedTuple):
@@ -109,3 +115,8 @@ def stamps(session: Session, through: Mapping[str, int]) -> dict[str, Stamp]:
         if video not in found:
             raise NotFound(f"no video has the id {video!r}; `homer videos` lists what there is")
     return found
+
+
+def still_there(session: Session, videos: Collection[str]) -> set[str]:
+    """Those of these videos that were not deleted."""
+    return set(session.scalars(select(VideoRow.id).where(VideoRow.id.in_(videos))))

@@ -16,10 +16,16 @@ from sqlalchemy import Connection, inspect, text
 from sqlalchemy.orm import Session
 
 from store.driver import driver_of
+from store.index_tables import is_worked_out
 from store.queries.trajectories import CHECKPOINTS
 from store.schema import AuditRow, Base, LibraryRow
 
-OWN = [t.name for t in Base.metadata.sorted_tables if t.name != LibraryRow.__tablename__]
+_LEFT_OUT = (LibraryRow.__tablename__,)
+OWN = [
+    one.name
+    for one in Base.metadata.sorted_tables
+    if one.name not in _LEFT_OUT and not is_worked_out(one)
+]
 """Homer's tables, those first that others refer to. The library's name is not copied as a row."""
 Driver = psycopg.Connection[Any]
 _MIGRATIONS = "checkpoint_migrations"

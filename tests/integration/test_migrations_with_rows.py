@@ -92,6 +92,7 @@ VALUES: dict[str, Callable[[int], Any]] = {
     "BOOLEAN": bool,
     "JSONB": lambda n: [] if n else {},
     "TIMESTAMP": lambda n: f"2026-01-0{n + 1}T00:00:00.123456+00:00",
+    "BYTEA": lambda n: f"\\x0{n}ff",
     "HALFVEC": lambda n: f"[{n},0.5,0.25]",
     "VECTOR": lambda n: f"[{n},0.5,0.25]",
 }

@@ -29,7 +29,7 @@ from tests.support import full_video
 from tests.support.asking import PARTY, WordToolbox
 from tests.support.library import FULL, OTHER, Quiet, all_images, all_rows, fill_library
 
-LIBRARY_WIDE = {"audit", "library", "skills", "taken"}
+LIBRARY_WIDE = {"audit", "library", "search_indexes", "skills", "taken"}
 
 
 @pytest.fixture(scope="module")

@@ -43,7 +43,7 @@ STRUCTURE = {
         model_calls.video_id model_calls.trajectory_id eval_results.video_id
         eval_results.trajectory_id eval_results.run eval_runs.name eval_batches.run skills.name
         eval_results.question observations.skill streams.video_id stream_clips.video_id
-        stream_gaps.video_id""",
+        stream_gaps.video_id search_indexes.video_id""",
     "digests of content, whose files and rows are looked for": """
         blobs.sha256 keyframes.blob sightings.blob messages.hash model_calls.messages
         model_calls.request_hash""",
@@ -55,7 +55,7 @@ STRUCTURE = {
         model_calls.profile model_calls.model judgements.question_type observations.signal
         observations.question_type eval_results.arm eval_results.part eval_runs.state
         eval_runs.profile stream_gaps.reason""",
-    "names of models, and times": "videos.models clips.gaps",
+    "names of models, and times": "videos.models clips.gaps search_indexes.key",
     "who did what to which id, by ids alone": "audit.id audit.who audit.deed audit.subject",
     "of no video: a digest of what a schedule found, and why it could not be watched":
         "taken.key taken.told",
@@ -146,7 +146,8 @@ def beside(store: Store, video: str) -> str:
 
 
 def _type(column: Column[Any]) -> str:
-    return str(column.type.compile()) if not isinstance(column.type, JSONB) else "jsonb"
+    special = {JSONB: "jsonb", LargeBinary: "bytea"}
+    return special.get(type(column.type)) or str(column.type.compile())
 
 
 def _value(name: str, column: Column[Any]) -> Any:
@@ -154,6 +155,8 @@ def _value(name: str, column: Column[Any]) -> Any:
         return f"[{NUMBER},1,1]"
     if isinstance(column.type, JSONB):
         return json.dumps(SHAPED.get(name, {"said": MARK}))
+    if isinstance(column.type, LargeBinary):
+        return MARK.encode()
     return [MARK] if isinstance(column.type, ARRAY) else f"{MARK} is here"
 
 

@@ -15,10 +15,11 @@ from memory.retrieval.coarse import NEAREST, SURE, CoarseField
 from memory.retrieval.codes import TAIL, RoundedRows, rounded
 from memory.retrieval.field import Field
 from memory.retrieval.index import Floats, VideoIndex, grown
+from memory.retrieval.line_vectors import LineVectors
 from memory.retrieval.moments import best_moments
 from memory.retrieval.panorama import Panorama, panorama
 from memory.retrieval.ranking import Asked, Vectors, relevance
-from models.packed import LAST, ZERO, PackedRows
+from models.packed import LAST, ZERO, PackedRows, paired
 from store.queries.search import Matrix
 from tests.support.story import index_of, view_at
 
@@ -45,8 +46,7 @@ def library(clips: int = CLIPS, first: int = 0) -> VideoIndex:
     ]
     index = index_of(story, first=first, gone={3: 40, 1001: 900})
     vectors = units(CLIPS * LINES, seed=2)[first * LINES : (first + clips) * LINES]
-    sums = np.add.reduceat(vectors, index.first, axis=0)
-    return replace(index, vectors=vectors, sums=sums)
+    return replace(index, kept=LineVectors(vectors))
 
 
 @pytest.fixture(scope="module")
@@ -160,7 +160,7 @@ def test_products_with_codes_are_those_of_the_numbers_they_stand_for(size: int) 
     dice = np.random.default_rng(size)
     codes = dice.integers(0, LAST + 1, (37, size)).astype(np.uint8)
     steps = dice.random(37, dtype=np.float32)
-    rows, query = PackedRows(codes, steps), units(1, 3, size)[0]
+    rows, query = PackedRows(paired(codes), steps, codes.shape[1]), units(1, 3, size)[0]
     true = (codes.astype(np.float32) - ZERO) * steps[:, None] @ query
     assert len(rows) == 37
     assert rows.products(query) == pytest.approx(true, abs=0.02 * float(np.abs(true).max()))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memory.retrieval.grid import grid_of
-from memory.retrieval.index import VideoIndex, grown
+from memory.retrieval.index import grown
 from memory.retrieval.lexical import bm25, rarity, spread
+from memory.retrieval.line_vectors import LineVectors
 from memory.retrieval.words import terms
 from tests.support.remembered import WordEmbedder
 from tests.support.story import Story, index_of, view_at
@@ -68,9 +69,7 @@ def test_several_videos_lie_side_by_side_without_touching() -> None:
 
 def test_a_video_embedded_otherwise_is_left_out() -> None:
     one, other = index_of(STORY, "a"), index_of(STORY, "b")
-    narrow = VideoIndex(
-        **{f.name: getattr(other, f.name) for f in fields(other)} | {"vectors": np.zeros((6, 3))}
-    )
+    narrow = replace(other, kept=LineVectors(np.zeros((6, 3), dtype=np.float32)))
     assert [part.index.video for part in view_at(9, one, narrow).parts] == ["a"]
 
 

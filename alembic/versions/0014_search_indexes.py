@@ -1,0 +1,30 @@
+"""Indexes that searching worked out of videos."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0014"
+down_revision = "0013"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    op.create_table(
+        "search_indexes",
+        sa.Column("video_id", sa.Text(), nullable=False),
+        sa.Column("key", sa.Text(), nullable=False),
+        sa.Column("through", sa.Integer(), nullable=False),
+        sa.Column("body", sa.LargeBinary(), nullable=False),
+        sa.ForeignKeyConstraint(["video_id"], ["videos.id"], ondelete="CASCADE"),
+        sa.PrimaryKeyConstraint("video_id"),
+        prefixes=["UNLOGGED"],
+    )
+    # Numbers do not compress: pressing them would only cost time.
+    op.execute("ALTER TABLE search_indexes ALTER COLUMN body SET STORAGE EXTERNAL")
+
+
+def downgrade() -> None:
+    op.drop_table("search_indexes")

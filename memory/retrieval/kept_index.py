@@ -1,0 +1,110 @@
+"""An index of a video as bytes, so that the next process need not work it out again.
+
+The lines' vectors are left in their table: what a search looks into is fetched from there.
+"""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from memory.retrieval.codes import Coded, coded, of_coded
+from memory.retrieval.index import VideoIndex
+from memory.retrieval.kept_lines import STILL, Arrays, KeptLines, arrays_of, texts_as, texts_of
+from memory.retrieval.line_vectors import Fetch, LineVectors
+from memory.retrieval.postings import Postings
+from store.queries.search import CellRow
+from store.queries.stamps import LinesKey
+
+FORMAT = 1
+"""Raised whenever an index is worked out or laid out otherwise: what was kept is done anew then."""
+_CODED = ("lines", "cells")
+
+
+def key_of(since: LinesKey, step_ms: int) -> str:
+    """Tells which lines an index is of, and how it was made of them."""
+    added, version, marked, done = since
+    return f"{FORMAT} {step_ms} {added.isoformat()} {version} {marked.isoformat()} {done}"
+
+
+def as_bytes(index: VideoIndex) -> bytes:
+    """An index, without its vectors and without what is superseded later."""
+    spans = np.array(list(index.spans.values()), dtype=np.int64).reshape(-1, 3)
+    terms = index.postings
+    arrays: Arrays = {
+        "width": np.array(index.kept.width),
+        "spans": spans,
+        "first": index.first,
+        "keys": index.keys,
+        "held": np.searchsorted(spans[:, 0], index.clips),
+        "lengths": index.lengths,
+        "term_starts": terms.starts,
+        "term_cells": terms.cells.astype(np.int32),
+        "term_counts": terms.counts,
+        **texts_as("terms", terms.numbers),
+        **arrays_of(index.lines),
+    }
+    for name, vectors in zip(_CODED, (index.vectors, index.cell_vectors), strict=True):
+        arrays |= {f"{name}_{k}": v for k, v in coded(vectors)._asdict().items()}
+    body = io.BytesIO()
+    np.savez(body, allow_pickle=False, **arrays)
+    return body.getvalue()
+
+
+class Basis(NamedTuple):
+    """What an index is of: see ``VideoIndex``.
+
+    ``superseded`` maps ids of memories to clips; ``fetch`` reads vectors.
+    """
+
+    video: str
+    since: LinesKey
+    through: int
+    superseded: Mapping[int, int]
+    fetch: Fetch
+
+
+def from_bytes(body: bytes, basis: Basis) -> VideoIndex | None:
+    """The index again; None where ``body`` is damaged."""
+    try:
+        with np.load(io.BytesIO(body), allow_pickle=False) as found:
+            return _index({name: found[name] for name in found.files}, basis)
+    except (ValueError, KeyError, EOFError, zipfile.BadZipFile):
+        return None
+
+
+def _index(arrays: Arrays, basis: Basis) -> VideoIndex:
+    ids, width = arrays["id"], int(arrays["width"])
+    gone = np.array([basis.superseded.get(one, STILL) for one in ids.tolist()], dtype=np.int64)
+    rows = [CellRow(*row) for row in arrays["spans"].tolist()]
+    terms = {term: number for number, term in enumerate(texts_of(arrays, "terms"))}
+    room = np.zeros((len(ids), width), dtype=np.float32)
+    index = VideoIndex(
+        video=basis.video,
+        since=basis.since,
+        through=basis.through,
+        lines=KeptLines(arrays, gone),
+        kept=LineVectors(room, ids, basis.fetch),
+        gone=gone,
+        cells=tuple(rows[place] for place in arrays["held"].tolist()),
+        first=arrays["first"],
+        keys=arrays["keys"],
+        lengths=arrays["lengths"],
+        postings=Postings(
+            terms,
+            arrays["term_starts"],
+            arrays["term_cells"].astype(np.int64),
+            arrays["term_counts"],
+        ),
+        spans={row.clip: row for row in rows},
+    )
+    # Worked out from vectors elsewhere, which are not here yet.
+    for name in _CODED:
+        kept = Coded(*(arrays[f"{name}_{field}"] for field in Coded._fields))
+        vars(index)[f"rounded_{name}"] = of_coded(kept, width)
+    vars(index)["ids"] = ids
+    return index

@@ -1,0 +1,91 @@
+"""The vectors of lines: held in memory, or fetched from the database where they are looked into.
+
+The first search of a process looks into a few lines of very many: it fetches those alone. Where
+many have been looked into, all are fetched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from store.queries.search import Matrix
+
+Ints = NDArray[np.int64]
+Fetch = Callable[[Sequence[int]], tuple[Ints, Matrix]]
+"""Gives those of some memories (by id) that have a vector, in no order, and the vectors."""
+
+WHOLE = 8
+"""Where more than one in so many lines of a video is wanted, all of them are fetched."""
+
+
+class LineVectors:
+    """M vectors of D numbers, (M, D)."""
+
+    def __init__(self, rows: Matrix, ids: Ints | None = None, fetch: Fetch | None = None) -> None:
+        """``rows`` are the vectors; with ``ids`` (M,) and ``fetch``, room for them."""
+        self._rows, self.fetch = rows, fetch
+        self._ids = np.zeros(0, dtype=np.int64) if ids is None else ids
+        self._known = np.full(len(rows), fetch is None)
+
+    @property
+    def held(self) -> bool:
+        """Whether nothing has to be fetched any more."""
+        return self.fetch is None
+
+    @property
+    def width(self) -> int:
+        """D."""
+        return int(self._rows.shape[1])
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @property
+    def whole(self) -> Matrix:
+        """All of them, shape (M, D)."""
+        fetch_together([(self, np.arange(len(self)))])
+        return self._rows
+
+    def of(self, lines: Ints) -> Matrix:
+        """Those of some lines, shape (K, D)."""
+        fetch_together([(self, lines)])
+        return np.asarray(self._rows[lines])
+
+    def missing(self, lines: Ints) -> Ints:
+        """The ids of what is to be fetched for some lines: all of them, where many are wanted."""
+        if self.held:
+            return lines[:0]
+        missing = np.unique(lines[~self._known[lines]])
+        many = (np.count_nonzero(self._known) + len(missing)) * WHOLE > len(self)
+        return self._ids[np.flatnonzero(~self._known) if len(missing) and many else missing]
+
+    def fill(self, asked: Ints, found: Ints, vectors: Matrix) -> None:
+        """Put in what was found for these ids; what was not has been deleted meanwhile."""
+        own = np.isin(found, asked)
+        self._rows[self._lines(found[own])] = vectors[own]
+        self._known[self._lines(asked)] = True
+        if self._known.all():
+            self.fetch = None
+
+    def _lines(self, ids: Ints) -> Ints:
+        return self._by_id[np.searchsorted(self._ids, ids, sorter=self._by_id)]
+
+    @cached_property
+    def _by_id(self) -> Ints:
+        return np.argsort(self._ids)
+
+
+def fetch_together(wanted: Iterable[tuple[LineVectors, Ints]]) -> None:
+    """Have some lines of videos of one database in memory, by one statement."""
+    asked = [(one, ids) for one, lines in wanted if len(ids := one.missing(lines))]
+    if not asked:
+        return
+    fetch = asked[0][0].fetch
+    assert fetch is not None  # noqa: S101 - else nothing would be missing
+    found, vectors = fetch(np.concatenate([ids for _, ids in asked]).tolist())
+    for one, ids in asked:
+        one.fill(ids, found, vectors)

@@ -1,0 +1,52 @@
+"""Indexes that searching worked out of videos, kept for the next process."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from sqlalchemy import BigInteger, Text, cast, literal_column, select
+from sqlalchemy.orm import Session
+
+from store.driver import driver_of
+from store.schema import VideoRow
+
+
+class Kept(NamedTuple):
+    """``body`` is of the lines up to clip ``through``, as they were when ``key`` told of them."""
+
+    key: str
+    through: int
+    body: bytes
+
+
+def kept_index(session: Session, video: str) -> Kept | None:
+    """What is kept of a video; past SQLAlchemy, which would have it sent as text."""
+    query = "SELECT key, through, body FROM search_indexes WHERE video_id = %s"
+    with driver_of(session.connection()).cursor(binary=True) as cursor:
+        found = cursor.execute(query, (video,)).fetchone()
+    return None if found is None else Kept._make(found)
+
+
+_KEEP = """
+    INSERT INTO search_indexes (video_id, key, through, body) VALUES (%s, %s, %s, %b)
+    ON CONFLICT (video_id) DO UPDATE
+    SET key = EXCLUDED.key, through = EXCLUDED.through, body = EXCLUDED.body
+"""
+
+
+def keep_index(session: Session, video: str, version: int, kept: Kept) -> bool:
+    """Keep an index, unless anything was deleted or said anew of the video meanwhile.
+
+    Args:
+        session: a transaction that sees what others commit, to be ended soon: whoever deletes of
+            the video waits for it.
+        video: its id.
+        version: ``Stamp.version`` of what the index was made from.
+        kept: what to keep.
+    """
+    now = cast(cast(literal_column("videos.xmin"), Text), BigInteger)
+    row = select(VideoRow.id).where(VideoRow.id == video, now == version)
+    if session.scalar(row.with_for_update(read=True)) is None:
+        return False
+    driver_of(session.connection()).execute(_KEEP, (video, *kept))
+    return True

@@ -1,0 +1,204 @@
+"""A second process takes the index that the first worked out, as long as it is still true."""
+
+from __future__ import annotations
+
+from threading import Thread
+
+import numpy as np
+import pytest
+from sqlalchemy import delete, select, text, update
+from sqlalchemy.orm import Session
+
+from domain.media import ClipState
+from domain.view import Scope
+from memory.library import delete as delete_video
+from memory.retrieval import shelf
+from memory.retrieval.cache import IndexCache
+from memory.retrieval.index import VideoIndex
+from memory.retrieval.kept_index import as_bytes, key_of
+from store.database import Store
+from store.queries.clips import mark_clip
+from store.queries.forget import touch
+from store.queries.kept_indexes import Kept, keep_index
+from store.queries.memories import supersede
+from store.queries.search import Lines, lines_between
+from store.queries.stamps import version_of
+from store.schema import MemoryRow, SearchIndexRow
+from tests.support.remembered import CLIP_MS, Said, watch
+
+VIDEO, OTHER = "a" * 16, "b" * 16
+FIRST = [[Said("Ann bakes a cake"), Said("Bob sings", 5)], [], [Said("The cake burns")]]
+
+
+@pytest.fixture(autouse=True)
+def _any_length(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shelf, "LEAST", 1)
+
+
+@pytest.fixture
+def watched(store: Store) -> Store:
+    watch(store, VIDEO, FIRST)
+    return store
+
+
+@pytest.fixture
+def unread(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """After which clips lines were read to work an index out."""
+    read: list[int] = []
+
+    def told(session: Session, video: str, after: int, through: int) -> Lines:
+        read.append(after)
+        return lines_between(session, video, after, through)
+
+    monkeypatch.setattr("memory.retrieval.cache.lines_between", told)
+    return read
+
+
+def look(store: Store, video: str = VIDEO, last_clip: int = 2) -> VideoIndex:
+    """By a process that has read nothing yet."""
+    return IndexCache(store, CLIP_MS).lines(Scope(video=video, last_clip=last_clip))
+
+
+def kept(store: Store) -> dict[str, int]:
+    with store.begin() as session:
+        rows = session.execute(select(SearchIndexRow.video_id, SearchIndexRow.through))
+        return {row.video_id: row.through for row in rows}
+
+
+def texts(index: VideoIndex) -> list[str]:
+    return [line.text for line in index.lines]
+
+
+def test_the_second_process_reads_no_lines(watched: Store, unread: list[int]) -> None:
+    first = look(watched)
+    assert (kept(watched), unread) == ({VIDEO: 2}, [-1])
+    second = look(watched)
+    assert unread == [-1]
+    assert list(second.lines) == list(first.lines)
+    assert np.array_equal(second.vectors, first.vectors)
+
+
+def test_short_videos_are_not_kept(watched: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shelf, "LEAST", 4)
+    look(watched)
+    assert kept(watched) == {}
+
+
+def test_clips_that_came_since_are_read_and_added(watched: Store, unread: list[int]) -> None:
+    look(watched)
+    watch(watched, VIDEO, [[Said("They eat the cake")]], first=3)
+    found = look(watched, last_clip=3)
+    assert unread == [-1, 2]
+    assert texts(found)[-1] == "They eat the cake"
+    assert kept(watched) == {VIDEO: 3}
+
+
+def test_it_is_kept_again_only_once_it_has_grown_by_a_quarter(watched: Store) -> None:
+    watch(watched, VIDEO, [[Said(f"line {n}", n) for n in range(6)]], first=3)
+    cache = IndexCache(watched, CLIP_MS)
+    for clip in (3, 4, 5, 6):
+        cache.lines(Scope(video=VIDEO, last_clip=clip))
+        watch(watched, VIDEO, [[Said(f"at {clip + 1}")]], first=clip + 1)
+    # Nine lines at first, twelve with the third of those that came.
+    assert kept(watched) == {VIDEO: 6}
+
+
+def test_what_is_superseded_later_is_known_of_a_kept_index(watched: Store) -> None:
+    look(watched)
+    watch(watched, VIDEO, [[Said("The cake is fine")]], first=3)
+    with watched.begin() as session:
+        burns = select(MemoryRow.id).where(MemoryRow.text == "The cake burns")
+        supersede(session, VIDEO, list(session.scalars(burns)), 3)
+    assert look(watched, last_clip=3).gone.tolist()[2] == 3
+
+
+def test_a_clip_that_is_told_anew_makes_the_kept_index_untrue(
+    watched: Store, unread: list[int]
+) -> None:
+    look(watched)
+    with watched.begin() as session:
+        told = update(MemoryRow).where(MemoryRow.text == "Bob sings").values(text="Bob shouts")
+        session.execute(told)
+        mark_clip(session, VIDEO, 0, ClipState.DONE, text="Bob shouts")
+    assert "Bob shouts" in texts(look(watched))
+    look(watched)
+    assert unread == [-1, -1]
+
+
+def test_what_is_forgotten_is_in_no_kept_index(watched: Store) -> None:
+    look(watched)
+    with watched.begin() as session:
+        session.execute(delete(MemoryRow).where(MemoryRow.text == "Bob sings"))
+        touch(session, VIDEO)
+    assert kept(watched) == {}
+    assert texts(look(watched)) == ["Ann bakes a cake", "The cake burns"]
+    assert kept(watched) == {VIDEO: 2}
+
+
+def test_with_the_video_goes_its_index(watched: Store) -> None:
+    look(watched)
+    delete_video(watched, VIDEO)
+    assert kept(watched) == {}
+
+
+def test_an_open_process_lets_go_of_a_deleted_video(watched: Store) -> None:
+    watch(watched, OTHER, [[Said("A dog runs")]])
+    cache = IndexCache(watched, CLIP_MS)
+    scopes = [Scope(video=VIDEO, last_clip=2), Scope(video=OTHER, last_clip=0)]
+    cache.look(scopes)
+    delete_video(watched, VIDEO)
+    cache.look(scopes[1:])
+    assert list(cache._videos) == [OTHER]
+
+
+def test_what_was_read_before_something_was_forgotten_is_not_kept(watched: Store) -> None:
+    index = look(watched)
+    with watched.begin() as session:
+        touch(session, VIDEO)
+    late = Kept(key_of(index.since, CLIP_MS), index.through, as_bytes(index))
+    with watched.begin() as session:
+        assert not keep_index(session, VIDEO, version_of(index.since), late)
+    assert kept(watched) == {}
+
+
+def test_whoever_keeps_an_index_waits_for_who_is_forgetting(watched: Store) -> None:
+    index = look(watched)
+    late = Kept(key_of(index.since, CLIP_MS), index.through, as_bytes(index))
+    done: list[bool] = []
+
+    def keep() -> None:
+        with watched.begin() as session:
+            done.append(keep_index(session, VIDEO, version_of(index.since), late))
+
+    keeping = Thread(target=keep)
+    with watched.begin() as session:
+        touch(session, VIDEO)
+        keeping.start()
+        keeping.join(0.3)
+        assert done == []
+    keeping.join(10)
+    assert (done, kept(watched)) == ([False], {})
+
+
+def test_a_damaged_index_is_worked_out_anew(watched: Store, unread: list[int]) -> None:
+    expected = texts(look(watched))
+    with watched.begin() as session:
+        session.execute(update(SearchIndexRow).values(body=b"no index"))
+    assert texts(look(watched)) == expected
+    assert texts(look(watched)) == expected
+    assert unread == [-1, -1]
+
+
+def test_an_index_of_another_length_of_clips_is_not_taken(
+    watched: Store, unread: list[int]
+) -> None:
+    look(watched)
+    IndexCache(watched, CLIP_MS // 2).lines(Scope(video=VIDEO, last_clip=2))
+    assert unread == [-1, -1]
+
+
+def test_where_nothing_can_be_written_searching_goes_on(watched: Store) -> None:
+    with watched.begin() as session:
+        session.execute(text("ALTER TABLE search_indexes ADD CHECK (through < 0)"))
+    assert len(look(watched).lines) == 3
+    assert kept(watched) == {}
