@@ -336,6 +336,9 @@ class MemoryRow(_OfClip, Base):
         _clip_fk(),
         Index("memories_of_clip", "video_id", "clip"),
         Index("memories_words", "words", postgresql_using="gin"),
+        Index(
+            "memories_superseded", "video_id", postgresql_where=text("superseded_at IS NOT NULL")
+        ),
     )
     id: Mapped[int] = pk()
     kind: Mapped[str]

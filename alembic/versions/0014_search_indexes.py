@@ -1,4 +1,4 @@
-"""Indexes that searching worked out of videos."""
+"""Indexes that searching worked out of videos, and one of what was superseded."""
 
 from __future__ import annotations
 
@@ -24,7 +24,14 @@ def upgrade() -> None:
     )
     # Numbers do not compress: pressing them would only cost time.
     op.execute("ALTER TABLE search_indexes ALTER COLUMN body SET STORAGE EXTERNAL")
+    op.create_index(
+        "memories_superseded",
+        "memories",
+        ["video_id"],
+        postgresql_where=sa.text("superseded_at IS NOT NULL"),
+    )
 
 
 def downgrade() -> None:
+    op.drop_index("memories_superseded", "memories")
     op.drop_table("search_indexes")

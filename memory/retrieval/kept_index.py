@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from memory.retrieval.codes import Coded, coded, of_coded
-from memory.retrieval.index import VideoIndex
+from memory.retrieval.index import Ints, VideoIndex
 from memory.retrieval.kept_lines import STILL, Arrays, KeptLines, arrays_of, texts_as, texts_of
 from memory.retrieval.line_vectors import Fetch, LineVectors
 from memory.retrieval.postings import Postings
@@ -79,7 +79,7 @@ def from_bytes(body: bytes, basis: Basis) -> VideoIndex | None:
 
 def _index(arrays: Arrays, basis: Basis) -> VideoIndex:
     ids, width = arrays["id"], int(arrays["width"])
-    gone = np.array([basis.superseded.get(one, STILL) for one in ids.tolist()], dtype=np.int64)
+    gone = _gone(ids, basis.superseded)
     rows = [CellRow(*row) for row in arrays["spans"].tolist()]
     terms = {term: number for number, term in enumerate(texts_of(arrays, "terms"))}
     room = np.zeros((len(ids), width), dtype=np.float32)
@@ -108,3 +108,11 @@ def _index(arrays: Arrays, basis: Basis) -> VideoIndex:
         vars(index)[f"rounded_{name}"] = of_coded(kept, width)
     vars(index)["ids"] = ids
     return index
+
+
+def _gone(ids: Ints, superseded: Mapping[int, int]) -> Ints:
+    gone = np.full(len(ids), STILL, dtype=np.int64)
+    order, later = np.argsort(ids), np.array([*superseded.items()], dtype=np.int64).reshape(-1, 2)
+    known = later[np.isin(later[:, 0], ids)]
+    gone[order[np.searchsorted(ids[order], known[:, 0])]] = known[:, 1]
+    return gone
