@@ -18,12 +18,11 @@ def is_worked_out(table: Table) -> bool:
 class SearchIndexRow(Base):
     """One video's. ``key`` tells of which lines, ``through`` up to which clip.
 
-    Not written ahead, so a server that crashes empties it. Whatever is deleted or said anew of a
-    video takes it away (``store.queries.forget.touch``).
+    Whatever is deleted or said anew of a video takes it away (``store.queries.forget.touch``).
     """
 
     __tablename__ = "search_indexes"
-    __table_args__ = ({"prefixes": ["UNLOGGED"], "info": {WORKED_OUT: True}},)
+    __table_args__ = ({"info": {WORKED_OUT: True}},)
     video_id: Mapped[str] = video(primary_key=True)
     key: Mapped[str]
     through: Mapped[int]

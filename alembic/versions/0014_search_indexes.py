@@ -20,7 +20,6 @@ def upgrade() -> None:
         sa.Column("body", sa.LargeBinary(), nullable=False),
         sa.ForeignKeyConstraint(["video_id"], ["videos.id"], ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("video_id"),
-        prefixes=["UNLOGGED"],
     )
     # Numbers do not compress: pressing them would only cost time.
     op.execute("ALTER TABLE search_indexes ALTER COLUMN body SET STORAGE EXTERNAL")
