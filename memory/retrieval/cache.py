@@ -90,7 +90,8 @@ class IndexCache:
             self._at(moment(session))
             self._forget(self._videos.keys() - still_there(session, self._videos))
             now = stamps(session, {scope.video: self._reach(scope) for scope in scopes})
-            indexes = tuple(self._index(session, one, now[one.video]) for one in scopes)
+            self._take(session, now)
+            indexes = tuple(self._index(session, one) for one in scopes)
             who = [self._who(session, one, now[one.video]) for one in scopes]
         if self._moment is not None:
             self._shelf.put(indexes)
@@ -119,10 +120,16 @@ class IndexCache:
         held = self._videos.get(scope.video)
         return scope.last_clip if held is None else held.through
 
-    def _index(self, session: Session, scope: Scope, now: Stamp) -> VideoIndex:
+    def _take(self, session: Session, now: Mapping[str, Stamp]) -> None:
+        """Have what another process kept of videos, where nothing is held that is still true."""
+        held = self._videos
+        stale = [v for v, one in now.items() if v not in held or held[v].since != one.lines]
+        for video in stale:
+            held.pop(video, None)
+        held |= self._shelf.taken(session, stale)
+
+    def _index(self, session: Session, scope: Scope) -> VideoIndex:
         held = self._videos.get(scope.video)
-        if held is None or held.since != now.lines:
-            held = self._shelf.taken(session, scope.video)
         if held is None:
             held = self._read(session, scope, after=-1)
         elif held.through < scope.last_clip:

@@ -6,7 +6,8 @@ was deleted or said anew of the lines that it is of; what came since is added to
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 import psycopg
@@ -14,10 +15,11 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
 from domain.errors import DatabaseError
+from domain.garbage import all_kept
 from memory.retrieval.index import Ints, VideoIndex
 from memory.retrieval.kept_index import Basis, as_bytes, from_bytes, key_of
 from store.database import Store
-from store.queries.kept_indexes import Kept, keep_index, kept_index
+from store.queries.kept_indexes import Kept, keep_index, kept_body, kept_keys
 from store.queries.search import Matrix, superseded, vectors_of
 from store.queries.stamps import stamps, version_of
 
@@ -35,19 +37,30 @@ class Shelf:
         self._store, self._step_ms = store, step_ms
         self._there: dict[str, int] = {}
 
-    def taken(self, session: Session, video: str) -> VideoIndex | None:
-        """What is kept of a video, where it is still as its lines are."""
-        self._there.pop(video, None)
-        found = kept_index(session, video)
-        if found is None:
-            return None
-        since = stamps(session, {video: found.through})[video].lines
-        if found.key != key_of(since, self._step_ms):
-            return None
-        basis = Basis(video, since, found.through, superseded(session, video), self._fetch)
-        index = from_bytes(found.body, basis)
-        self._there[video] = 0 if index is None else len(index.lines)
-        return index
+    def taken(self, session: Session, videos: Collection[str]) -> dict[str, VideoIndex]:
+        """What is kept of some videos, where it is still as their lines are.
+
+        One is made of its bytes while the database sends the next.
+        """
+        for video in videos:
+            self._there.pop(video, None)
+        with all_kept(), ThreadPoolExecutor(1, thread_name_prefix="shelf") as pool:
+            begun = {
+                basis.video: pool.submit(from_bytes, kept_body(session, basis.video), basis)
+                for basis in self._still_true(session, videos)
+            }
+        found = {video: one.result() for video, one in begun.items()}
+        whole = {video: index for video, index in found.items() if index is not None}
+        self._there |= {video: len(index.lines) for video, index in whole.items()}
+        return whole
+
+    def _still_true(self, session: Session, videos: Collection[str]) -> Iterator[Basis]:
+        keys = kept_keys(session, videos) if videos else {}
+        now = stamps(session, {video: through for video, (_, through) in keys.items()})
+        for video, (key, through) in keys.items():
+            since = now[video].lines
+            if key == key_of(since, self._step_ms):
+                yield Basis(video, since, through, superseded(session, video), self._fetch)
 
     def put(self, indexes: Iterable[VideoIndex]) -> None:
         """Keep what is not kept yet or has grown by much."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import NamedTuple
 
 from sqlalchemy import BigInteger, Text, cast, literal_column, select
 from sqlalchemy.orm import Session
 
 from store.driver import driver_of
-from store.schema import VideoRow
+from store.schema import SearchIndexRow, VideoRow
 
 
 class Kept(NamedTuple):
@@ -19,12 +20,19 @@ class Kept(NamedTuple):
     body: bytes
 
 
-def kept_index(session: Session, video: str) -> Kept | None:
+def kept_keys(session: Session, videos: Collection[str]) -> dict[str, tuple[str, int]]:
+    """``key`` and ``through`` of what is kept of these videos."""
+    row = SearchIndexRow
+    query = select(row.video_id, row.key, row.through).where(row.video_id.in_(videos))
+    return {video: (key, through) for video, key, through in session.execute(query)}
+
+
+def kept_body(session: Session, video: str) -> bytes:
     """What is kept of a video; past SQLAlchemy, which would have it sent as text."""
-    query = "SELECT key, through, body FROM search_indexes WHERE video_id = %s"
+    query = "SELECT body FROM search_indexes WHERE video_id = %s"
     with driver_of(session.connection()).cursor(binary=True) as cursor:
         found = cursor.execute(query, (video,)).fetchone()
-    return None if found is None else Kept._make(found)
+    return found[0] if found else b""
 
 
 _KEEP = """

@@ -106,7 +106,7 @@ class Searching(RuleBasedStateMachine):
             view = view_of(session, [video], as_of)
         (scope,) = view.scopes
         held, other = self.kept.lines(scope), IndexCache(self.store, CLIP_MS).lines(scope)
-        with patch.object(shelf, "kept_index", return_value=None):
+        with patch.object(shelf, "kept_keys", return_value={}):
             fresh = IndexCache(self.store, CLIP_MS).lines(scope)
         for index in (held, other):
             self.are_the_same(view, index, fresh, query)
