@@ -22,19 +22,22 @@ WHOLE = 8
 """Where more than one in so many lines of a video is wanted, all of them are fetched."""
 
 
+def _nothing(_: Sequence[int]) -> tuple[Ints, Matrix]:
+    raise AssertionError("of what is held, nothing is fetched")
+
+
 class LineVectors:
-    """M vectors of D numbers, (M, D)."""
+    """M vectors of D numbers, (M, D). Any number of threads may look and fetch at once.
+
+    Which of them is first does not matter: what they put in is the same.
+    """
 
     def __init__(self, rows: Matrix, ids: Ints | None = None, fetch: Fetch | None = None) -> None:
         """``rows`` are the vectors; with ``ids`` (M,) and ``fetch``, room for them."""
-        self._rows, self.fetch = rows, fetch
+        self._rows, self.fetch = rows, fetch or _nothing
         self._ids = np.zeros(0, dtype=np.int64) if ids is None else ids
         self._known = np.full(len(rows), fetch is None)
-
-    @property
-    def held(self) -> bool:
-        """Whether nothing has to be fetched any more."""
-        return self.fetch is None
+        self.held = fetch is None
 
     @property
     def width(self) -> int:
@@ -66,10 +69,10 @@ class LineVectors:
     def fill(self, asked: Ints, found: Ints, vectors: Matrix) -> None:
         """Put in what was found for these ids; what was not has been deleted meanwhile."""
         own = np.isin(found, asked)
-        self._rows[self._lines(found[own])] = vectors[own]
+        if own.any():
+            self._rows[self._lines(found[own])] = vectors[own]
         self._known[self._lines(asked)] = True
-        if self._known.all():
-            self.fetch = None
+        self.held = bool(self._known.all())
 
     def _lines(self, ids: Ints) -> Ints:
         return self._by_id[np.searchsorted(self._ids, ids, sorter=self._by_id)]
@@ -84,8 +87,6 @@ def fetch_together(wanted: Iterable[tuple[LineVectors, Ints]]) -> None:
     asked = [(one, ids) for one, lines in wanted if len(ids := one.missing(lines))]
     if not asked:
         return
-    fetch = asked[0][0].fetch
-    assert fetch is not None  # noqa: S101 - else nothing would be missing
-    found, vectors = fetch(np.concatenate([ids for _, ids in asked]).tolist())
+    found, vectors = asked[0][0].fetch(np.concatenate([ids for _, ids in asked]).tolist())
     for one, ids in asked:
         one.fill(ids, found, vectors)

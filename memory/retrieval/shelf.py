@@ -64,7 +64,7 @@ class Shelf:
 
     def put(self, indexes: Iterable[VideoIndex]) -> None:
         """Keep what is not kept yet or has grown by much."""
-        for one in indexes:
+        for one in (index for index in indexes if index.kept.width):
             if len(one.lines) >= max(LEAST, MORE * self._there.get(one.video, 0)):
                 self._there[one.video] = len(one.lines)
                 kept = Kept(key_of(one.since, self._step_ms), one.through, as_bytes(one))

@@ -84,6 +84,13 @@ def test_short_videos_are_not_kept(watched: Store, monkeypatch: pytest.MonkeyPat
     assert kept(watched) == {}
 
 
+def test_lines_without_vectors_are_not_kept(watched: Store) -> None:
+    with watched.begin() as session:
+        session.execute(update(MemoryRow).values(embedding=None))
+    assert len(look(watched).lines) == 3
+    assert kept(watched) == {}
+
+
 def test_clips_that_came_since_are_read_and_added(watched: Store, unread: list[int]) -> None:
     look(watched)
     watch(watched, VIDEO, [[Said("They eat the cake")]], first=3)

@@ -159,6 +159,16 @@ def test_of_a_line_that_was_deleted_meanwhile_there_is_no_vector() -> None:
     assert table.asked == [3]
 
 
+def test_lines_that_were_all_deleted_meanwhile_have_no_vectors() -> None:
+    index = many()
+    found = from_bytes(as_bytes(index), Basis("v", index.since, 9, {}, lambda _: NOBODY))
+    assert found is not None
+    assert not found.kept.of(np.array([1, 2])).any()
+
+
+NOBODY = np.zeros(0, dtype=np.int64), np.zeros((0, 0), dtype=np.float32)
+
+
 def test_nothing_is_asked_for_where_everything_is_there() -> None:
     held = LineVectors(np.ones((2, 3), dtype=np.float32))
     fetch_together([(held, np.array([0, 1]))])
