@@ -42,6 +42,8 @@ class Shelf:
 
         One is made of its bytes while the database sends the next.
         """
+        if not videos:
+            return {}
         for video in videos:
             self._there.pop(video, None)
         with all_kept(), ThreadPoolExecutor(1, thread_name_prefix="shelf") as pool:
@@ -55,7 +57,7 @@ class Shelf:
         return whole
 
     def _still_true(self, session: Session, videos: Collection[str]) -> Iterator[Basis]:
-        keys = kept_keys(session, videos) if videos else {}
+        keys = kept_keys(session, videos)
         now = stamps(session, {video: through for video, (_, through) in keys.items()})
         for video, (key, through) in keys.items():
             since = now[video].lines
