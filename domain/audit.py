@@ -16,6 +16,7 @@ class Deed(StrEnum):
     """What is written down."""
 
     ASKED = "asked"
+    ADDED = "added"
     DELETED = "deleted"
     FORGOT = "forgot"
     BROUGHT_BACK = "brought back"
@@ -29,7 +30,7 @@ class Deed(StrEnum):
 
 
 class Entry(Frozen):
-    """One deed. ``subject`` is an id, such as a video's or a trajectory's, "" for the library."""
+    """One deed. ``subject`` is an id (a video's, trajectory's, job's ...), "" for the library."""
 
     at: datetime
     who: str

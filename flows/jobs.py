@@ -73,6 +73,11 @@ class Job:
         return own is not None and any(own.is_relative_to(source) for source in self.sources)
 
 
+def new_id() -> str:
+    """An id that no job has."""
+    return secrets.token_hex(4)
+
+
 class Jobs:
     """The watching processes of a data directory."""
 
@@ -88,6 +93,7 @@ class Jobs:
         *,
         again: bool = False,
         direct: bool = False,
+        job: str | None = None,
     ) -> str:
         """Watch files and folders in a process of its own; returns the job's id.
 
@@ -96,6 +102,7 @@ class Jobs:
             profile: the models; None is the configured one.
             again: try clips too that failed for good.
             direct: without Prefect's server.
+            job: a ``new_id``, where it is to be known before anything runs.
 
         Raises:
             InputError: one is not there, or there is no video or audio in them.
@@ -105,7 +112,7 @@ class Jobs:
             raise InputError("there is no video or audio file in there")
         options = [*(("--profile", profile) if profile else ()), *(("--again",) if again else ())]
         options += ["--direct"] if direct else []
-        return self._launch(["ingest", *options, "--", *files], files)
+        return self._launch(["ingest", *options, "--", *files], files, job)
 
     def retry(self, wanted: Retry, *, direct: bool = False) -> str:
         """Try clips again in a process of its own; returns the job's id."""
@@ -164,10 +171,12 @@ class Jobs:
     def _find(self, job: str) -> Job | None:
         return next((one for one in self.every() if one.id == job), None)
 
-    def _launch(self, arguments: Sequence[str], sources: Sequence[str]) -> str:
+    def _launch(
+        self, arguments: Sequence[str], sources: Sequence[str], job: str | None = None
+    ) -> str:
         """Begins a job, in whose place those go that had the same to watch and have ended."""
         before = [one.id for one in self.every() if one.sources == tuple(sources)]
-        job = secrets.token_hex(4)
+        job = job or new_id()
         self._home.make()
         told = {"HOMER_HOME": str(self._home.root), END: str(self._end(job))}
         with log_file(self._log(job)) as log, self._held(job).open("w") as held:

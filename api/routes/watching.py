@@ -13,10 +13,12 @@ from pydantic import BaseModel, ConfigDict, Field
 from api.desk import ApiDesk, Desk
 from api.folders import allowed_file, refuse_address
 from api.problems import Crowded
+from domain.audit import Deed
 from domain.errors import Busy, InputError, NotFound
 from flows.ends import Stage
-from flows.jobs import Job, Jobs
+from flows.jobs import Job, Jobs, new_id
 from flows.server import PrefectServer
+from store.queries.audit import note
 
 router = APIRouter(tags=["watching"])
 
@@ -66,6 +68,7 @@ def add(desk: Desk, body: Add, response: Response) -> JobTold:
     see how far it is. What is in memory already is passed over. With a Prefect server
     (`PREFECT_API_URL`, or `homer up`) it is a flow run there, else it is watched directly. Only
     files under the folders of `homer serve --videos FOLDER` may be added; addresses are refused.
+    `homer audit` says who added it, by the id of the job.
     """
     for given in (body.url or "", body.path):
         refuse_address(given)
@@ -73,9 +76,12 @@ def add(desk: Desk, body: Add, response: Response) -> JobTold:
         raise InputError("give the `path` of a file under a folder that the operator allowed")
     path, profile = allowed_file(desk.folders, body.path), desk.named(body.profile)
     jobs, direct = Jobs(desk.store.home), not _has_prefect(desk)
-    with jobs.alone():
+    with jobs.alone(), desk.store.begin() as session:
         _refuse_more(jobs, str(path))
-        job = jobs.start([path], profile, again=body.again, direct=direct)
+        job = new_id()
+        # Before it begins: where the database is away, nothing runs that is not on record.
+        note(session, Deed.ADDED, job)
+        jobs.start([path], profile, again=body.again, direct=direct, job=job)
     response.headers["Location"] = f"/jobs/{job}"
     return _told(desk, _job(desk, job))
 

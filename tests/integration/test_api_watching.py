@@ -10,8 +10,12 @@ from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
+from typer.testing import CliRunner
 
+from api.door import LEAST, Ways, read_keys
 from api.routes import watching
+from cli.main import app
+from domain.errors import DatabaseError
 from flows.jobs import Jobs
 from flows.server import PrefectServer
 from store.database import Store
@@ -20,6 +24,7 @@ from tests.support.media import make_video
 
 NOTES = "import json, sys; print('homer: odd', json.dumps(sys.argv[1:]), flush=True)"
 WAITS = "import time; time.sleep(60)"
+KEY = "a" * LEAST
 
 
 @pytest.fixture
@@ -46,6 +51,13 @@ def ended(client: TestClient, where: str) -> dict[str, object]:
             return told
         time.sleep(0.05)
     raise AssertionError("the job did not end")
+
+
+def on_record(store: Store, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
+    """What ``homer audit`` tells: who, which deed, of what."""
+    monkeypatch.setenv("HOMER_DATABASE_URL", store.url)
+    told = json.loads(CliRunner().invoke(app, ["audit", "--json"]).stdout)
+    return [(one["who"], one["deed"], one["subject"]) for one in told]
 
 
 @pytest.mark.parametrize("server", ["", "http://prefect:4200/api"])
@@ -130,3 +142,32 @@ def test_two_that_add_the_same_file_at_once_begin_one_job(
         (job,) = Jobs(store.home).every()
         Jobs(store.home).pause(job.id)
         ended(client, f"/jobs/{job.id}")
+
+
+def test_who_added_a_video_is_on_record_by_the_id_of_the_job(
+    store: Store, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pretend(monkeypatch, NOTES)
+    ways = Ways(read_keys(f"ann:{KEY}"))
+    with client_of(desk_of(store, folder), ways) as client:
+        client.headers["Authorization"] = f"Bearer {KEY}"
+        where = client.post("/videos", json={"path": "talk.mp4"}).headers["location"]
+        ended(client, where)
+        problem(client.post("/videos", json={"path": "nothing.mp4"}), 404, "not-found")
+        monkeypatch.setattr(Jobs, "command", (str(folder / "no program"),))
+        problem(client.post("/videos", json={"path": "talk.mp4"}), 500, "fault")
+    job = where.removeprefix("/jobs/")
+    assert on_record(store, monkeypatch) == [("api (ann)", "added", job)]
+
+
+def test_nothing_is_begun_that_cannot_be_put_on_record(
+    store: Store, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(*_: object) -> None:
+        raise DatabaseError("the database is away")
+
+    pretend(monkeypatch, WAITS)
+    monkeypatch.setattr(watching, "note", away)
+    with client_of(desk_of(store, folder)) as client:
+        problem(client.post("/videos", json={"path": "talk.mp4"}), 503, "database")
+        assert client.get("/jobs").json() == []
