@@ -27,8 +27,10 @@ def read_plan(text: str, was: Sequence[PlanLine]) -> tuple[PlanLine, ...]:
         InputError: a line has no words, or the id of no subtask.
     """
     known = {line.id: line for line in was}
+    # Words may look like an id or like what a line waits for: untouched, they are only words.
+    untouched = {_written(line): line for line in was if line.id}
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return tuple(_read(line, known) for line in lines)
+    return tuple(untouched.get(line) or _read(line, known) for line in lines)
 
 
 def _written(line: PlanLine) -> str:
