@@ -61,5 +61,6 @@ def tail(told: Said, room: int) -> str:
     """The end of what is being said, on one line."""
     from models.said import said_so_far
 
-    words = clean(said_so_far(told.text))
-    return f"{told.purpose}: {words if len(words) <= room else '…' + words[-room:]}"
+    words, room = clean(said_so_far(told.text)), max(0, room)
+    shown = words if len(words) <= room else f"…{words[len(words) - room :]}"
+    return f"{told.purpose}: {shown}"

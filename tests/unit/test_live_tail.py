@@ -1,0 +1,69 @@
+"""What the last line of a terminal shows of a reply that is still being written."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cli.live import tail, tell, teller
+from domain.asking import Subtask
+from domain.live import Said
+from domain.trajectory import Interrupted, Planned
+
+WORDS = "Ann opens the wooden gate"
+
+
+def said(text: str) -> Said:
+    return Said(round=1, purpose="act", text=text)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (WORDS, WORDS),
+        (f"first line\n{WORDS}\n\n", WORDS),
+        (json.dumps({"reason": "because", "query": WORDS}), WORDS),
+        ('{"reason": "because", "query": "Ann opens', "Ann opens"),
+        ('{"steps": ["one", "two', "two"),
+        ('{"action": {"query": "Ann', "Ann"),
+        ("{", ""),
+        ("{}", ""),
+        ('{"count": 3', ""),
+        ("", ""),
+    ],
+)
+def test_it_is_what_comes_at_this_moment(text: str, shown: str) -> None:
+    assert tail(said(text), 80) == f"act: {shown}"
+
+
+def test_what_does_not_fit_loses_its_beginning() -> None:
+    assert tail(said(WORDS), 4) == "act: …gate"
+    assert tail(said(WORDS), len(WORDS)) == f"act: {WORDS}"
+
+
+@given(st.text(max_size=60), st.integers(-10, 40))
+def test_it_is_one_line_and_never_longer_than_its_room(text: str, room: int) -> None:
+    shown = tail(said(text), room).removeprefix("act: ")
+    assert len(shown.removeprefix("…")) <= max(0, room)
+    assert shown.isprintable()
+
+
+def test_a_terminal_is_told_nothing_that_would_move_its_cursor() -> None:
+    assert "\x1b" not in tail(said("red \x1b[31mcar\x1b[2J\r"), 80)
+
+
+def test_events_without_words_say_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    tell(Interrupted())
+    assert capsys.readouterr().err == ""
+    tell(Planned(subtasks=(Subtask(id="t1", text="what Ann opens"),)))
+    assert capsys.readouterr().err == "plan t1: what Ann opens\n"
+
+
+def test_without_a_terminal_there_are_lines_and_where_silent_nothing() -> None:
+    with teller(silent=True) as nobody:
+        assert nobody is None
+    with teller() as lines:
+        assert lines is tell
