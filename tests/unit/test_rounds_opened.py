@@ -1,0 +1,256 @@
+"""A round opened up: what the harness did in it, what changed in the ledger, and its headline."""
+
+from __future__ import annotations
+
+import pytest
+
+from domain.asking import Action, Mode, Subtask, SubtaskState
+from domain.forks import ForkEdit
+from domain.trajectory import (
+    Acted,
+    AnswerProposed,
+    Assessed,
+    Bound,
+    Event,
+    Failed,
+    Forced,
+    Forked,
+    Guarded,
+    Interrupted,
+    ModelCalled,
+    Planned,
+    Progressed,
+    Replanned,
+    Resolution,
+    Retrieved,
+    RoundClosed,
+    RoundOpened,
+    SkillsRouted,
+    TimeUp,
+)
+from graphs.inspect import Inspected, Part, headline, remarks_on, text_of
+from nodes.history import history_of
+from nodes.state import plain
+from tests.support.machine import VIDEO, evidence
+from tests.unit.test_history import ROW, TASK
+
+OTHER = Subtask(id="t2", text="where it leads", depends=("t1",))
+SEARCH = Action(kind="search", mode=Mode.VIDEO, query="a gate")
+ANSWER = Action(kind="answer", answer="a gate")
+
+
+def found(number: int = 1, **more: object) -> Retrieved:
+    told = {"mode": Mode.VIDEO, "query": "a gate", "evidence": (evidence(1, score=0.625),), **more}
+    return Retrieved.model_validate({"round": number, **told})
+
+
+def opened(*events: Event) -> Inspected:
+    return Inspected(ROW, history_of(ROW, events), at_work=False)
+
+
+@pytest.mark.parametrize(
+    ("event", "part", "text"),
+    [
+        (found(), Part.INFORM, "1 things shown; best 0.62"),
+        (found(images=("a" * 64, "b" * 64)), Part.INFORM, "1 things shown and 2 images; best 0.62"),
+        (found(nothing_close=True), Part.INFORM, "nothing close to 'a gate'"),
+        (found(evidence=()), Part.INFORM, "nothing close to 'a gate'"),
+        (found(evidence=(), refused="no such label"), Part.INFORM, "no such label"),
+        (
+            Bound(subtask="t1", refs=("m1", "m2"), best_score=0.5),
+            Part.INFORM,
+            "2 pieces of evidence tied to t1",
+        ),
+        (Guarded(accepted=True), Part.CONSTRAIN, "accepted"),
+        (
+            Guarded(accepted=False, rule="repeat", complaint="asked before"),
+            Part.CONSTRAIN,
+            "refused by the rule 'repeat': asked before",
+        ),
+        (AnswerProposed(action=ANSWER, accepted=True), Part.VERIFY, "the answer was accepted"),
+        (
+            AnswerProposed(action=ANSWER, accepted=False, complaint="cites nothing"),
+            Part.VERIFY,
+            "the answer was sent back: cites nothing",
+        ),
+        (
+            Planned(subtasks=(TASK,), dropped=("t9", "t8")),
+            Part.CORRECT,
+            "dropped from the plan: t9; t8",
+        ),
+        (
+            Progressed(verdict="finish", reasons=("all is known",)),
+            Part.CORRECT,
+            "finish: all is known",
+        ),
+        (
+            Replanned(subtasks=(TASK,), reasons=("t1 stalled",), refused=("no t7",)),
+            Part.CORRECT,
+            "the plan was repaired; t1 stalled; no t7",
+        ),
+        (Replanned(subtasks=(TASK,), empty=True), Part.CORRECT, "the plan stayed as it was"),
+        (Forced(mode=Mode.EVENT, reason="stuck"), Part.CORRECT, "the next mode is event: stuck"),
+        (RoundClosed(subtasks=(), tokens=1, warning="last round"), Part.CORRECT, "last round"),
+        (Failed(where="cite", message="no m9"), Part.CORRECT, "cite failed: no m9"),
+        (TimeUp(look=1), Part.CORRECT, "the time is up"),
+    ],
+)
+def test_each_part_of_the_harness_says_what_it_did(event: Event, part: Part, text: str) -> None:
+    (one,) = remarks_on(event)
+    assert (one.part, one.text) == (part, text)
+
+
+def test_a_stop_says_that_what_follows_is_only_the_best_so_far() -> None:
+    (one,) = remarks_on(Interrupted())
+    assert "best answer so far" in one.text
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        SkillsRouted(),
+        Planned(subtasks=(TASK,)),
+        Progressed(verdict="go", reasons=("fine",)),
+        RoundOpened(subtask="t1", text="x", attempt=1),
+        RoundClosed(subtasks=(), tokens=1),
+        Acted(action=SEARCH),
+        ModelCalled(purpose="act", model="m", request="h"),
+    ],
+)
+def test_where_the_harness_did_nothing_it_says_nothing(event: Event) -> None:
+    assert list(remarks_on(event)) == []
+
+
+def test_an_assessment_tells_what_is_new_what_it_settles_and_what_it_does_not() -> None:
+    told = Assessed(
+        increment=0.125,
+        low=True,
+        saturated=True,
+        resolved=(Resolution(subtask="t1", answer="a gate", refs=("m1", "m2")),),
+        refused=("t2 has no support",),
+    )
+    assert [(one.part, one.text) for one in remarks_on(told)] == [
+        (Part.VERIFY, "12% of what was found is new, which is low"),
+        (Part.VERIFY, "saturated: two rounds in a row with little new"),
+        (Part.VERIFY, "t1 is resolved with m1, m2"),
+        (Part.VERIFY, "t2 has no support"),
+    ]
+    (only,) = remarks_on(Assessed(increment=1, low=False, saturated=False))
+    assert only.text == "100% of what was found is new"
+
+
+def test_remarks_are_those_of_the_round_and_0_is_before_the_first() -> None:
+    shown = opened(
+        Planned(subtasks=(TASK,), dropped=("t9",)),
+        Guarded(round=1, accepted=True),
+        found(1),
+        Guarded(round=2, accepted=False, rule="format", complaint="no action"),
+    )
+    assert [one.part for one in shown.remarks(0)] == [Part.CORRECT]
+    assert [one.part for one in shown.remarks(1)] == [Part.CONSTRAIN, Part.INFORM]
+    assert [one.text for one in shown.remarks(2)] == ["refused by the rule 'format': no action"]
+    assert shown.remarks(3) == []
+
+
+def test_a_round_saw_only_what_it_found_in_that_video() -> None:
+    other = evidence(2).model_copy(update={"video": "f" * 16})
+    shown = opened(found(1, evidence=(evidence(1), other)), found(2, evidence=(evidence(3),)))
+    assert shown.seen(1, VIDEO) == [evidence(1).span]
+    assert shown.seen(1, "f" * 16) == [other.span]
+    assert shown.seen(2, VIDEO) == [evidence(3).span]
+    assert shown.seen(3, VIDEO) == []
+
+
+def closed(number: int, *subtasks: Subtask) -> RoundClosed:
+    return RoundClosed(round=number, subtasks=subtasks, tokens=1)
+
+
+def test_the_ledger_marks_all_that_is_new_since_the_round_before() -> None:
+    first = TASK.model_copy(
+        update={"state": SubtaskState.PARTIAL, "attempts": 1, "evidence": ("m1", "m2")}
+    )
+    second = first.model_copy(
+        update={"state": SubtaskState.RESOLVED, "evidence": ("m1", "m2", "m3"), "answer": "a gate"}
+    )
+    third = second.model_copy(update={"text": "what Ann shuts", "answer": None})
+    shown = opened(
+        Planned(subtasks=(TASK,)),
+        closed(1, first, OTHER),
+        closed(2, second, OTHER),
+        closed(3, third, OTHER),
+    )
+
+    def marks(number: int) -> list[tuple[str, ...]]:
+        return [one.marks for one in shown.ledger(number)]
+
+    assert marks(0) == [("new",)]
+    assert marks(1) == [("pending -> partial", "attempt 1", "+2 evidence"), ("new",)]
+    assert marks(2) == [("partial -> resolved", "+1 evidence", "answered"), ()]
+    assert marks(3) == [("reworded", "answer taken back"), ()]
+    assert [one.subtask for one in shown.ledger(3)] == [third, OTHER]
+
+
+def test_a_ledger_that_was_never_written_is_empty() -> None:
+    assert opened(RoundOpened(round=1, subtask="t1", text="x", attempt=1)).ledger(1) == []
+
+
+def test_a_fork_has_the_ledger_that_it_went_on_from() -> None:
+    start = {"ledger": {"subtasks": [plain(TASK), plain(OTHER)]}}
+    fork = Forked(round=1, parent="bb22", at=2, edit=ForkEdit(), start=start)
+    shown = opened(Planned(subtasks=(TASK,)), fork)
+    assert [one.subtask for one in shown.ledger(1)] == [TASK, OTHER]
+
+
+def rounds(*events: Event) -> str:
+    start = RoundOpened(round=1, subtask="t1", text=TASK.text, attempt=1)
+    return headline(history_of(ROW, [start, *events]), 1)
+
+
+@pytest.mark.parametrize(
+    ("events", "line"),
+    [
+        ((), "Round 1: t1"),
+        ((Acted(round=1, action=ANSWER),), "Round 1: t1 · answers"),
+        (
+            (Acted(round=1, action=SEARCH), found()),
+            "Round 1: t1 · video 'a gate' · 1 things shown; best 0.62",
+        ),
+        (
+            (Acted(round=1, action=SEARCH), found(nothing_close=True)),
+            "Round 1: t1 · video 'a gate' · nothing close",
+        ),
+        (
+            (Acted(round=1, action=SEARCH), found(evidence=(), refused="no such label")),
+            "Round 1: t1 · video 'a gate' · no such label",
+        ),
+        (
+            (found(), Assessed(round=1, increment=0.5, low=False, saturated=False)),
+            "Round 1: t1 · 1 things shown; best 0.62 · 50% new",
+        ),
+    ],
+)
+def test_a_round_in_one_line(events: tuple[Event, ...], line: str) -> None:
+    assert rounds(*events) == line
+
+
+def test_a_round_that_is_not_there_has_only_its_number() -> None:
+    assert headline(history_of(ROW, []), 4) == "Round 4"
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("plain words", "plain words"),
+        ([{"type": "text", "text": "one"}, {"type": "text", "text": "two"}], "one\ntwo"),
+        ([{"type": "image", "sha256": "0123456789abcdef" * 4}], "[image 0123456789ab]"),
+        ([{"text": "see"}, {"sha256": "ff"}], "see\n[image ff]"),
+        ([{"type": "image"}], "[image ]"),
+        ([], ""),
+    ],
+)
+def test_a_recorded_message_as_words(content: object, told: str) -> None:
+    assert text_of({"role": "user", "content": content}) == told
+
+
+def test_a_message_without_content_is_empty() -> None:
+    assert text_of({"role": "assistant"}) == ""

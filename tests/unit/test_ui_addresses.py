@@ -1,0 +1,178 @@
+"""An address of a page comes from anywhere: what fits is taken, all else is as if not there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+import streamlit
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ui import address, paging
+
+
+class Query(dict[str, str]):
+    """The parameters as Streamlit has them: the last of several, or all of them."""
+
+    every: dict[str, list[str]]
+
+    def get_all(self, name: str) -> list[str]:
+        return self.every.get(name, [])
+
+
+@pytest.fixture(autouse=True)
+def query(monkeypatch: pytest.MonkeyPatch) -> Iterator[Query]:
+    found = Query()
+    found.every = {}
+    monkeypatch.setattr(streamlit, "query_params", found)
+    return iter([found])
+
+
+@pytest.fixture
+def asked(query: Iterator[Query]) -> Query:
+    return next(query)
+
+
+def test_a_parameter_that_is_not_there_is_empty(asked: Query) -> None:
+    assert (address.told("video"), address.all_told("video")) == ("", [])
+    assert (address.number("round"), address.moment()) == (None, None)
+
+
+def test_only_so_much_of_a_value_is_looked_at(asked: Query) -> None:
+    asked["q"] = "x" * 5_000
+    asked.every["q"] = ["y" * 5_000] * 80
+    assert len(address.told("q")) == address.LIMIT
+    assert [len(one) for one in address.all_told("q")] == [address.LIMIT] * 50
+
+
+@pytest.mark.parametrize(
+    ("value", "number"),
+    [
+        ("0", 0),
+        ("7", 7),
+        ("007", 7),
+        ("999999999", 999_999_999),
+        ("1000000000", None),
+        ("-1", None),
+        ("+1", None),
+        ("1.0", None),
+        (" 1", None),
+        ("1_0", None),
+        ("٣", None),
+        ("²", None),
+        ("one", None),
+        ("", None),
+    ],
+)
+def test_a_number_is_a_plain_whole_one(asked: Query, value: str, number: int | None) -> None:
+    asked["round"] = value
+    assert address.number("round") == number
+
+
+@pytest.mark.parametrize(("value", "number"), [("1", None), ("2", 2), ("4", 4), ("5", None)])
+def test_a_number_lies_within_its_limits(asked: Query, value: str, number: int | None) -> None:
+    asked["round"] = value
+    assert address.number("round", 2, 4) == number
+
+
+@pytest.mark.parametrize(
+    ("value", "ms"),
+    [("125", 125_000), ("0:02:05", 125_000), ("d2 0:00:01", 86_401_000), ("soon", None)],
+)
+def test_a_moment_is_a_time_of_a_video(asked: Query, value: str, ms: int | None) -> None:
+    asked["t"] = value
+    assert address.moment() == ms
+
+
+def test_what_is_said_is_in_the_address_and_none_is_taken_out(asked: Query) -> None:
+    address.say(video="0123", t=5, person=None)
+    assert asked == {"video": "0123", "t": "5"}
+    address.say(t=None, clip=0)
+    assert asked == {"video": "0123", "clip": "0"}
+
+
+def test_what_is_said_already_is_not_said_again(
+    asked: Query, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked["clip"] = "3"
+
+    def again(*_: object) -> None:
+        raise AssertionError("the address was written again")
+
+    monkeypatch.setattr(Query, "__setitem__", again)
+    address.say(clip=3)
+
+
+@given(st.text(max_size=30), st.integers(0, 10**6))
+def test_a_link_carries_any_words_whole(title: str, clip: int) -> None:
+    title = title.encode("utf-8", "ignore").decode()
+    link = urlsplit(address.link("video", video=title, clip=clip, t=None))
+    assert link.path == "/video"
+    told = parse_qs(link.query, keep_blank_values=True)
+    assert told == {"video": [title], "clip": [str(clip)]}
+
+
+def test_a_link_without_words_is_the_page() -> None:
+    assert address.link("library") == address.link("library", video=None) == "/library"
+
+
+@pytest.mark.parametrize(
+    ("page", "offset"), [("", 0), ("1", 0), ("2", 25), ("4", 75), ("0", 0), ("-1", 0), ("x", 0)]
+)
+def test_a_page_begins_where_the_one_before_it_ended(asked: Query, page: str, offset: int) -> None:
+    asked["page"] = page
+    assert paging.wanted_offset() == offset
+
+
+class Pages:
+    """Streamlit's pages: the one that is wanted, unless another was chosen."""
+
+    def __init__(self, chosen: int | None = None) -> None:
+        self.chosen, self.captions = chosen, list[str]()
+
+    def pagination(self, pages: int, default: int, key: str) -> int:
+        assert 1 <= default <= pages
+        return self.chosen or default
+
+    def put(self, monkeypatch: pytest.MonkeyPatch) -> Pages:
+        monkeypatch.setattr(streamlit, "pagination", self.pagination, raising=False)
+        monkeypatch.setattr(streamlit, "caption", self.captions.append)
+        return self
+
+
+@pytest.mark.parametrize(
+    ("total", "page", "offset", "caption"),
+    [
+        (0, "3", 0, []),
+        (25, "2", 0, []),
+        (26, "", 0, ["1 to 25 of 26"]),
+        (26, "2", 25, ["26 to 26 of 26"]),
+        (26, "99", 25, ["26 to 26 of 26"]),
+        (75, "3", 50, ["51 to 75 of 75"]),
+    ],
+)
+def test_a_long_list_is_shown_by_pages_and_a_short_one_without(
+    asked: Query,
+    monkeypatch: pytest.MonkeyPatch,
+    total: int,
+    page: str,
+    offset: int,
+    caption: list[str],
+) -> None:
+    asked["page"] = page
+    shown = Pages().put(monkeypatch)
+    assert paging.offset_of(total) == offset
+    assert shown.captions == caption
+
+
+def test_a_page_that_is_chosen_is_in_the_address_but_not_the_first(
+    asked: Query, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Pages(3).put(monkeypatch)
+    assert paging.offset_of(100) == 50
+    assert asked == {"page": "3"}
+    Pages(1).put(monkeypatch)
+    assert paging.offset_of(100) == 0
+    assert asked == {}
