@@ -164,4 +164,4 @@ def citation_line(citation: Citation, titles: Mapping[str, str]) -> str:
     words = words if len(words) <= SHOWN else words[: SHOWN - 3].rstrip() + "..."
     clip = "" if citation.clip is None else f", clip {citation.clip}"
     title = clean(titles.get(citation.video, citation.video))
-    return f"{citation.span}  {words}  ({title}{clip}) [{citation.ref}]"
+    return f"{citation.span}  {words}  ({title}{clip}) [{clean(citation.ref)}]"

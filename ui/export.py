@@ -91,7 +91,7 @@ def _moment(store: Store, one: Citation | Evidence, videos: Mapping[str, Video])
     return (
         f'<div class="moment">{_image(store, one)}<strong dir="auto">{head}</strong>'
         f'<p dir="auto">{escape(in_words(one.text))}</p>'
-        f'<span class="small">{one.ref}{score}</span></div>'
+        f'<span class="small">{escape(one.ref)}{score}</span></div>'
     )
 
 
