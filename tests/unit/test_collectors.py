@@ -1,0 +1,225 @@
+"""What a collector of traces and metrics is told: by conventional names, and never content."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import SpanKind, StatusCode
+
+from domain import observed
+from domain.observed import Number, Work
+from flows.otel import CONTENT, Telemetry, attributes, wanted
+
+VIDEO = "0123456789abcdef"
+KINDS = ("TRACES", "METRICS")
+
+
+class Collected:
+    """What was sent, as it arrives."""
+
+    def __init__(self) -> None:
+        self._spans, self._reader = InMemorySpanExporter(), InMemoryMetricReader()
+        self.traces = TracerProvider(shutdown_on_exit=False)
+        self.traces.add_span_processor(SimpleSpanProcessor(self._spans))
+        self.metrics = MeterProvider([self._reader], shutdown_on_exit=False)
+
+    def spans(self) -> dict[str, ReadableSpan]:
+        return {one.name: one for one in self._spans.get_finished_spans()}
+
+    def points(self) -> dict[str, list[tuple[Any, dict[str, Any]]]]:
+        """By instrument: each value (of a histogram how many) with its attributes."""
+        found: dict[str, list[tuple[Any, dict[str, Any]]]] = {}
+        data: Any = self._reader.get_metrics_data()
+        for metric in data.resource_metrics[0].scope_metrics[0].metrics if data else ():
+            for point in metric.data.data_points:
+                value = getattr(point, "value", None)
+                told = (point.count if value is None else value, dict(point.attributes))
+                found.setdefault(metric.name, []).append(told)
+        return found
+
+
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> Iterator[Collected]:
+    monkeypatch.delenv(CONTENT, raising=False)
+    found = Collected()
+    observed.observers.append(Telemetry(found.traces, found.metrics))
+    yield found
+    observed.observers.clear()
+
+
+def call(**more: Any) -> None:
+    told = {"model": "openai:gpt", "provider": "openai", "purpose": "plan", "tokens_in": 7, **more}
+    with observed.span(Work.CALL, **told):
+        pass
+
+
+def test_what_happens_inside_is_a_child(sent: Collected) -> None:
+    with observed.span(Work.QUESTION, trajectory=VIDEO), observed.span(Work.ROUND, round=1):
+        call()
+    spans = sent.spans()
+    top, step, asked = spans["question"], spans["round"], spans["chat openai:gpt"]
+    assert top.parent is None
+    assert step.parent is not None
+    assert asked.parent is not None
+    assert step.parent.span_id == top.context.span_id
+    assert asked.parent.span_id == step.context.span_id
+    assert (asked.kind, step.kind) == (SpanKind.CLIENT, SpanKind.INTERNAL)
+
+
+def test_a_call_goes_by_the_names_of_the_conventions(sent: Collected) -> None:
+    with observed.within(trajectory=VIDEO):
+        call(tokens_out=3, temperature=0.5)
+    told = dict(sent.spans()["chat openai:gpt"].attributes or {})
+    assert told == {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.request.model": "openai:gpt",
+        "gen_ai.provider.name": "openai",
+        "gen_ai.request.temperature": 0.5,
+        "gen_ai.usage.input_tokens": 7,
+        "gen_ai.usage.output_tokens": 3,
+        "homer.purpose": "plan",
+        "homer.trajectory": VIDEO,
+    }
+
+
+def test_only_a_call_has_them(sent: Collected) -> None:
+    span = observed.begin(Work.STAGE, "perceive", model="whisper", video=VIDEO)
+    assert attributes(span) == {"homer.model": "whisper", "homer.video": VIDEO}
+    question = observed.begin(Work.QUESTION)
+    assert attributes(question)["gen_ai.agent.name"] == "homer"
+    search = observed.begin(Work.SEARCH, mode="event")
+    assert attributes(search) == {"gen_ai.operation.name": "retrieval", "homer.mode": "event"}
+
+
+def test_fields_that_come_later_are_told_too(sent: Collected) -> None:
+    with observed.span(Work.STAGE, "weave") as span:
+        span.fields["events"] = 4
+    assert (sent.spans()["weave"].attributes or {})["homer.events"] == 4
+
+
+def test_an_error_is_told_by_its_class_and_nothing_it_says(sent: Collected) -> None:
+    with pytest.raises(ValueError, match="Ann's secret"), observed.span(Work.CLIP):
+        raise ValueError("Ann's secret")
+    span = sent.spans()["clip"]
+    assert span.status.status_code is StatusCode.ERROR
+    assert (span.attributes or {})["error.type"] == "ValueError"
+    assert not span.events
+    assert "secret" not in span.to_json()
+
+
+def say() -> dict[str, str]:
+    return {"input": "what Ann said"}
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"), [("", False), ("false", False), ("true", True), (" SPAN_ONLY ", True)]
+)
+def test_words_go_along_only_where_they_are_asked_for(
+    monkeypatch: pytest.MonkeyPatch, asked: str, told: bool
+) -> None:
+    monkeypatch.setenv(CONTENT, asked)
+    found = Collected()
+    observed.observers.append(Telemetry(found.traces, None))
+    with observed.span(Work.CALL, model="m") as span:
+        span.words = say
+    shown = found.spans()["chat m"].attributes or {}
+    assert shown.get("gen_ai.input.messages") == ("what Ann said" if told else None)
+
+
+def test_calls_are_measured_in_seconds_and_tokens_by_model(sent: Collected) -> None:
+    with observed.within(trajectory=VIDEO, video=VIDEO):
+        call(tokens_out=3)
+        call()
+    points = sent.points()
+    ((count, about),) = points["gen_ai.client.operation.duration"]
+    assert count == 2
+    assert about == {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.request.model": "openai:gpt",
+        "gen_ai.provider.name": "openai",
+    }
+    tokens = {one["gen_ai.token.type"]: n for n, one in points["gen_ai.client.token.usage"]}
+    assert tokens == {"input": 2, "output": 1}
+
+
+def test_steps_are_told_apart_by_name_and_failures_by_class(sent: Collected) -> None:
+    for name in ("perceive", "weave"):
+        with observed.span(Work.STAGE, name, clip=3):
+            pass
+    with pytest.raises(OSError, match="x"), observed.span(Work.SEARCH, mode="video"):
+        raise OSError("x")
+    points = sent.points()
+    assert {one["homer.stage"] for _, one in points["homer.stage.duration"]} == {
+        "perceive",
+        "weave",
+    }
+    ((_, about),) = points["homer.search.duration"]
+    assert (about["error.type"], about["homer.mode"]) == ("OSError", "video")
+
+
+def test_a_clip_is_no_measured_time_of_its_own(sent: Collected) -> None:
+    with observed.span(Work.CLIP):
+        pass
+    assert not any("duration" in name for name in sent.points())
+
+
+def test_clips_and_failures_are_counted_and_the_lag_is_the_last_one(sent: Collected) -> None:
+    observed.tell(Number.CLIPS)
+    observed.tell(Number.CLIPS, 2)
+    observed.tell(Number.FAILURES, error="MediaError")
+    with observed.within(video=VIDEO):
+        observed.tell(Number.LAG_S, 9.5)
+        observed.tell(Number.LAG_S, 2.5)
+    points = sent.points()
+    assert points["homer.clips"] == [(3, {})]
+    assert points["homer.failures"] == [(1, {"error.type": "MediaError"})]
+    assert points["homer.lag"] == [(2.5, {"homer.video": VIDEO})]
+
+
+def test_without_traces_numbers_are_sent_and_without_metrics_spans() -> None:
+    numbers, spans = Collected(), Collected()
+    observed.observers += [Telemetry(None, numbers.metrics), Telemetry(spans.traces, None)]
+    call()
+    observed.tell(Number.CLIPS)
+    assert (list(numbers.spans()), list(spans.spans())) == ([], ["chat openai:gpt"])
+    assert set(numbers.points()) >= {"homer.clips", "gen_ai.client.token.usage"}
+    assert spans.points() == {}
+
+
+@pytest.mark.parametrize(
+    ("environment", "traces", "metrics"),
+    [
+        ({}, False, False),
+        ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c"}, True, True),
+        ({"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://c"}, True, False),
+        ({"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": "http://c"}, False, True),
+        ({"OTEL_TRACES_EXPORTER": "otlp"}, True, False),
+        ({"OTEL_METRICS_EXPORTER": " OTLP "}, False, True),
+        (
+            {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c", "OTEL_TRACES_EXPORTER": "none"},
+            False,
+            True,
+        ),
+        ({"OTEL_TRACES_EXPORTER": "console"}, False, False),
+        ({"OTEL_TRACES_EXPORTER": "otlp", "OTEL_SDK_DISABLED": "True"}, False, False),
+        ({"OTEL_TRACES_EXPORTER": "otlp", "OTEL_SDK_DISABLED": "no"}, True, False),
+    ],
+)
+def test_the_standard_variables_say_what_is_sent(
+    monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], traces: bool, metrics: bool
+) -> None:
+    for name in ("OTEL_SDK_DISABLED", "OTEL_EXPORTER_OTLP_ENDPOINT"):
+        monkeypatch.delenv(name, raising=False)
+    for kind in KINDS:
+        monkeypatch.delenv(f"OTEL_{kind}_EXPORTER", raising=False)
+        monkeypatch.delenv(f"OTEL_EXPORTER_OTLP_{kind}_ENDPOINT", raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert tuple(map(wanted, KINDS)) == (traces, metrics)

@@ -1,0 +1,237 @@
+"""Events of a search over HTTP: in their form, to whoever listens, and to nobody else."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator
+from typing import Any, cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from starlette.requests import Request
+
+from api import sse
+from api.asking import Search, Stopping
+from api.following import SILENT, Gone, Silence, followed
+from api.problems import Crowded
+from api.room import Room
+from api.sse import STILL_HERE, EventStream, event, wants_events, words_of
+from domain.errors import ModelError
+from domain.live import Said
+from domain.trajectory import Interrupted
+from tests.support.api import events_in
+
+
+@pytest.mark.parametrize(
+    ("accept", "wanted"),
+    [
+        ("text/event-stream", True),
+        ("Text/Event-Stream; q=0.5", True),
+        ("application/json, text/event-stream", True),
+        ("application/json", False),
+        ("*/*", False),
+        ("text/event-streams", False),
+        ("", False),
+    ],
+)
+def test_events_are_sent_to_whoever_asks_for_them_by_name(accept: str, wanted: bool) -> None:
+    assert wants_events(accept) is wanted
+
+
+@given(st.text(max_size=40), st.text(max_size=10))
+def test_no_words_end_an_event_or_begin_another(words: str, key: str) -> None:
+    sent = event("words", {"text": words, key: "x"})
+    head, data, *rest = sent.decode().split("\n")
+    assert (head, rest) == ("event: words", ["", ""])
+    assert data.isascii()
+    assert json.loads(data.removeprefix("data: "))[key] == "x" or key == "text"
+
+
+def test_words_are_those_of_this_moment_with_unnamed_people_in_words() -> None:
+    said = Said(round=2, purpose="act", text='{"reason": "so", "query": "what <face_3> do')
+    told = words_of(said)
+    assert (told["round"], told["purpose"]) == (2, "act")
+    assert told["text"].startswith("what an unnamed person")
+
+
+class Client:
+    """Who asked: goes away when told to, and takes what is sent."""
+
+    def __init__(self) -> None:
+        self.left, self.taken = asyncio.Event(), list[bytes]()
+        self.stuck = False
+
+    async def receive(self) -> dict[str, Any]:
+        await self.left.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(self, message: Any) -> None:
+        if self.stuck:
+            await asyncio.Event().wait()
+        self.taken.append(message.get("body", b""))
+
+    @property
+    def request(self) -> Request:
+        return Request({"type": "http"}, self.receive)
+
+    @property
+    def events(self) -> list[tuple[str, Any]]:
+        return events_in(b"".join(self.taken).decode())
+
+
+class Numbers:
+    """Events that know whether they were closed; after the last they wait, or end."""
+
+    def __init__(self, count: int, *, ends: bool = True) -> None:
+        self.count, self.ends, self.closed = count, ends, False
+
+    async def each(self) -> AsyncGenerator[int, None]:
+        try:
+            for number in range(self.count):
+                yield number
+            if not self.ends:
+                await asyncio.Event().wait()
+        finally:
+            self.closed = True
+
+
+async def heard(numbers: Numbers, client: Client, closing: asyncio.Event) -> list[int | Silence]:
+    return [one async for one in followed(numbers.each(), client.request, closing, 0.01)]
+
+
+def test_all_events_come_in_order_and_then_the_end() -> None:
+    numbers = Numbers(3)
+
+    async def follow() -> list[int | Silence]:
+        return await heard(numbers, Client(), asyncio.Event())
+
+    assert asyncio.run(follow()) == [0, 1, 2]
+    assert numbers.closed
+
+
+def test_who_hears_nothing_is_told_so_until_something_comes() -> None:
+    numbers = Numbers(1, ends=False)
+
+    async def follow() -> list[int | Silence]:
+        found = []
+        async for one in followed(numbers.each(), Client().request, asyncio.Event(), 0.01):
+            found.append(one)
+            if len(found) == 3:
+                break
+        return found
+
+    assert asyncio.run(follow()) == [0, SILENT, SILENT]
+
+
+def test_a_client_that_goes_away_ends_what_it_asked_for() -> None:
+    numbers = Numbers(1, ends=False)
+
+    async def follow() -> None:
+        client = Client()
+        asyncio.get_running_loop().call_later(0.03, client.left.set)
+        await heard(numbers, client, asyncio.Event())
+
+    with pytest.raises(Gone):
+        asyncio.run(follow())
+    assert numbers.closed
+
+
+def test_a_server_that_ends_ends_them_too() -> None:
+    numbers = Numbers(1, ends=False)
+
+    async def follow() -> list[int | Silence]:
+        closing = asyncio.Event()
+        asyncio.get_running_loop().call_later(0.03, closing.set)
+        return await heard(numbers, Client(), closing)
+
+    assert asyncio.run(follow())[0] == 0
+    assert numbers.closed
+
+
+class Searching:
+    """A search that has nothing to it but its id."""
+
+    id = "aa11"
+
+
+def sent(*rest: Any, client: Client | None = None, error: Exception | None = None) -> Client:
+    """What a client was sent of a question that goes on with ``rest``."""
+    client = client or Client()
+
+    async def coming() -> AsyncGenerator[Any, None]:
+        for one in rest:
+            yield one
+        if error is not None:
+            raise error
+
+    async def stream() -> None:
+        found = EventStream(cast(Search, Searching()), Interrupted(round=1), coming())
+        assert "content-length" not in found.headers
+        await found({"type": "http"}, client.receive, client.send)
+
+    asyncio.run(stream())
+    return client
+
+
+def test_each_event_goes_by_its_kind_and_silence_is_a_comment() -> None:
+    said = Said(round=1, purpose="act", text="a gate")
+    client = sent(SILENT, said)
+    assert [name for name, _ in client.events] == ["stop", "words"]
+    assert client.events[1][1]["text"] == "a gate"
+    assert STILL_HERE in client.taken
+    assert client.taken[-1] == b""
+
+
+def test_a_fault_after_the_beginning_is_told_as_the_last_event() -> None:
+    client = sent(error=ModelError("the model did not answer"))
+    name, problem = client.events[-1]
+    assert (name, problem["status"], problem["code"]) == ("problem", 502, "model")
+    assert "did not answer" in problem["detail"]
+
+
+def test_a_server_that_ends_says_where_the_answer_so_far_is() -> None:
+    _, problem = sent(error=Stopping("aa11")).events[-1]
+    assert (problem["code"], problem["status"]) == ("stopping", 503)
+    assert "GET /questions/aa11" in problem["help"]
+    _, early = sent(error=Stopping("")).events[-1]
+    assert "ask again later" in early["help"]
+
+
+def test_nothing_is_told_to_a_client_that_has_gone() -> None:
+    client = sent(error=Gone())
+    assert [name for name, _ in client.events] == ["stop"]
+
+
+def test_a_client_that_takes_nothing_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sse, "UNREAD_S", 0.02)
+    stuck = Client()
+    stuck.stuck = True
+    assert sent(SILENT, client=stuck).taken == []
+
+
+def test_places_are_taken_given_back_and_refused_when_there_is_none() -> None:
+    async def crowd() -> None:
+        room = Room(2)
+        room.take()
+        with room.place():
+            assert room.taken == 2
+            with pytest.raises(Crowded, match="2 of these are at work"):
+                room.take()
+        assert room.taken == 1
+        assert not await room.empty(0.01)
+        asyncio.get_running_loop().call_later(0.02, room.give_back)
+        assert await room.empty(5)
+
+    asyncio.run(crowd())
+
+
+def test_a_place_is_given_back_whatever_happens_in_it() -> None:
+    async def fail() -> int:
+        room = Room(1)
+        with pytest.raises(ZeroDivisionError), room.place():
+            raise ZeroDivisionError
+        return room.taken
+
+    assert asyncio.run(fail()) == 0

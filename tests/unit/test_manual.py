@@ -1,0 +1,88 @@
+"""The page that tells how the API is used has every way in it, and words are only words there."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+
+from api.application import make_app
+from api.door import Ways
+from api.manual import SAFE, manual
+from store.database import Store
+from tests.support.api import WordDesk
+
+EVIL = '<script>x()</script>&"'
+
+
+def schema(**told: Any) -> dict[str, Any]:
+    """A description with one way that does what is told."""
+    return {"info": {"title": "Homer"}, "paths": {"/things/{id}": {"get": told}}, "components": {}}
+
+
+def body_schema(model: dict[str, Any]) -> dict[str, Any]:
+    found = {"application/json": {"schema": {"$ref": "#/components/schemas/Thing"}}}
+    made = schema(requestBody={"content": found})
+    return made | {"components": {"schemas": {"Thing": model}}}
+
+
+def test_a_way_has_its_method_path_summary_and_what_it_says() -> None:
+    page = manual(schema(summary="A thing", description="First.\n\nSecond\nline.\n\n \n\n"))
+    assert "<h2>A thing</h2><p><code>GET /things/{id}</code></p>" in page
+    assert "<p>First.</p><p>Second\nline.</p><" in page
+
+
+def test_parameters_are_told_but_no_headers() -> None:
+    parameters = [
+        {"name": "limit", "in": "query", "description": "How many."},
+        {"name": "id", "in": "path"},
+        {"name": "accept", "in": "header", "description": "What form."},
+    ]
+    page = manual(schema(parameters=parameters))
+    assert "<dt>limit</dt><dd>How many.</dd>" in page
+    assert "<dt>id</dt><dd></dd>" in page
+    assert "accept" not in page
+
+
+def test_a_way_without_parameters_or_body_has_no_lists() -> None:
+    page = manual(schema(summary="A thing"))
+    assert "<dl>" not in page
+    assert "Body" not in page
+
+
+def test_a_body_has_its_fields_and_examples() -> None:
+    model = {"properties": {"path": {"description": "The file."}}, "examples": [{"path": "a.mp4"}]}
+    page = manual(body_schema(model))
+    assert "<h3>Body (JSON)</h3><dl><dt>path</dt><dd>The file.</dd></dl>" in page
+    assert "&quot;path&quot;: &quot;a.mp4&quot;" in page
+    assert "<pre>" not in manual(body_schema({"properties": {}}))
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"summary": EVIL},
+        {"description": EVIL},
+        {"parameters": [{"name": EVIL, "in": "query", "description": EVIL}]},
+    ],
+)
+def test_every_word_is_escaped(told: dict[str, Any]) -> None:
+    page = manual(schema(**told))
+    assert "<script>" not in page
+    assert "&lt;script&gt;" in page
+
+
+def test_examples_and_fields_are_escaped_too() -> None:
+    model = {"properties": {EVIL: {"description": EVIL}}, "examples": [{EVIL: EVIL}]}
+    assert "<script>" not in manual(body_schema(model))
+
+
+def test_the_real_page_has_every_way_and_fetches_nothing() -> None:
+    described = make_app(WordDesk(cast(Store, None), "local"), Ways()).openapi()
+    page = manual(described)
+    for path, ways in described["paths"].items():
+        for way in ways:
+            assert f"<code>{way.upper()} {path}</code>" in page
+    assert page.count("<section>") == sum(map(len, described["paths"].values()))
+    assert "<script" not in page
+    assert "default-src 'none'" in SAFE["Content-Security-Policy"]
