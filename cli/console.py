@@ -16,8 +16,17 @@ def say(text: str = "") -> None:
 
 
 def note(text: str) -> None:
-    """A line about the work, for the person watching."""
-    typer.echo(text, err=True)
+    """A line about the work, for the person watching; no word of it steers their terminal."""
+    typer.echo(_steady(text.encode("utf-8", "replace").decode("utf-8")), err=True)
+
+
+def sure(told: str) -> None:
+    """Asks whether to go on.
+
+    Raises:
+        typer.Abort: the answer is no.
+    """
+    typer.confirm(clean(told), abort=True, err=True)
 
 
 def is_terminal() -> bool:
@@ -52,7 +61,11 @@ def _cell(value: object) -> str:
 
 def clean(text: str) -> str:
     """``text`` on one line, without characters that could steer a terminal."""
-    return "".join(c if c.isprintable() else " " for c in text).strip()
+    return _steady(text).strip()
+
+
+def _steady(text: str) -> str:
+    return "".join(c if c.isprintable() else " " for c in text)
 
 
 def short(text: str, width: int = 120) -> str:

@@ -24,6 +24,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from cli.console import note
 from domain.errors import HomerError, InputError
 from flows.logs import log_error
 
@@ -55,7 +56,7 @@ class Edge(TyperGroup):
             where = _noted(error) or _hint(ctx)
             told = f"{type(error).__name__}: {_first_line(error)}{where}"
             code = _code(error, ctx)
-        typer.echo(f"homer: {told}", err=True)
+        note(f"homer: {told}")
         raise typer.Exit(code)
 
 

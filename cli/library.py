@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from cli.console import clean, note, say, say_json, say_table
+from cli.console import clean, note, say, say_json, say_table, sure
 from cli.options import AsOf, Json, OneVideo, Profile, parse_as_of, parse_span
 
 
@@ -119,11 +119,11 @@ def delete(
         found = leaving(store, video)
         if not yes:
             named = f"{clean(found.video.title)} ({found.video.id})"
-            typer.confirm(f"Delete {named} from memory? {found.file}", abort=True, err=True)
+            sure(f"Delete {named} from memory? {found.file}")
         done = delete_video(store, found.video.id)
     say(f"{clean(done.video.title)} is deleted")
     for path in done.uploads:
-        say(f"its upload is gone too: {path}")
+        say(f"its upload is gone too: {clean(str(path))}")
     return None
 
 
@@ -142,7 +142,7 @@ def _delete_span(
     if not yes:
         clips = f"{len(cut.clips)} clips, with every answer that was shown any of them"
         told = f"Delete {cut.span} of {named} ({clips})? It cannot be undone. {found.file}"
-        typer.confirm(told, abort=True, err=True)
+        sure(told)
     with open_desk(profile or cut.video.profile) as desk:
         gone = cut_video(desk, cut.video, span)
     say(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from cli.console import clean, note, say, say_json, say_table
+from cli.console import clean, note, say, say_json, say_table, sure
 from cli.options import Json, OneVideo, Profile
 
 if TYPE_CHECKING:
@@ -206,7 +206,7 @@ def forget(
     with open_desk(profile or found.profile) as desk:
         if not yes:
             undone = f"only {keep_undo} can undo it" if keep_undo else "it cannot be undone"
-            typer.confirm(f"Forget {person} in {found.title}? ({undone})", abort=True, err=True)
+            sure(f"Forget {person} in {found.title}? ({undone})")
         done = do(desk.store, video, person, desk.toolbox.text, keep_undo)
     if keep_undo:
         note(f"homer people undo {clean(video)} --from {keep_undo} brings them back")

@@ -89,7 +89,7 @@ class BarMeter:
 
     def say(self, text: str) -> None:
         """A line above the bar."""
-        self._progress.console.print(text, markup=False, highlight=False)
+        self._progress.console.print(clean(text), markup=False, highlight=False)
 
     def aside(self, text: str) -> None:
         """A few words after the label."""

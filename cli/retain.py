@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from cli.console import clean, note, say_json, say_table
+from cli.console import clean, note, say_json, say_table, sure
 from cli.options import Json, Profile
 
 
@@ -40,7 +40,7 @@ def retain(
             count = len(found.videos)
             if not yes:
                 told = f"Take {found.bytes / 1e6:.1f} MB from {count} videos? It cannot be undone"
-                typer.confirm(told, abort=True, err=True)
+                sure(told)
             found = run(desk, now)
     if json:
         return say_json([asdict(one) for one in found.videos])

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from contextlib import redirect_stderr
+from io import StringIO
 
 import pytest
+import typer
 from hypothesis import given
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
-from cli.console import clean, say_json, say_table
+from cli.console import clean, note, say_json, say_table, sure
 
 
 def test_a_table_aligns_its_columns(capsys: pytest.CaptureFixture[str]) -> None:
@@ -55,3 +59,38 @@ def test_json_is_one_line_that_reads_back(data: object) -> None:
 def test_json_keeps_letters_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
     say_json({"text": "Grüße, 世界"})
     assert capsys.readouterr().out == '{"text": "Grüße, 世界"}\n'
+
+
+STEERS = "a\x1b[2Jb\rc\x07d\x9be\u202ef\udcffg\nh"
+
+
+def test_what_a_person_is_told_does_not_steer_their_terminal(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    note(f"  {STEERS}")
+    told = capsys.readouterr().err
+    assert told.endswith("\n")
+    assert told[:-1].isprintable()
+    assert told.startswith("  a")
+    assert told.count("\n") == 1
+
+
+@given(st.text(max_size=20))
+def test_words_of_a_note_are_as_they_are_where_they_can_be_shown(text: str) -> None:
+    with redirect_stderr(StringIO()) as told:
+        note(text)
+    assert len(told.getvalue()) == len(text) + 1
+    if text.isprintable():
+        assert told.getvalue() == f"{text}\n"
+
+
+@pytest.mark.parametrize(("answer", "code"), [("y", 0), ("n", 1), ("", 1)])
+def test_a_question_is_one_clean_line_and_only_yes_goes_on(answer: str, code: int) -> None:
+    asking = typer.Typer()
+    asking.command()(lambda: sure(f"Delete {STEERS}?"))
+    done = CliRunner().invoke(asking, [], input=f"{answer}\n")
+    assert done.exit_code == code
+    assert "Delete" not in done.stdout
+    asked, _, _ = done.stderr.partition("? [y/N]")
+    assert asked.startswith("Delete a")
+    assert asked.isprintable()

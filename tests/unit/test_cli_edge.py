@@ -104,3 +104,12 @@ def test_a_wrong_command_line_shows_the_usage() -> None:
     assert code == 2
     assert "Usage:" in err
     assert "give one" in err
+
+
+@pytest.mark.parametrize(
+    "error", [NotFound("no video 'a\rb\x07c\x9bd'"), ValueError("a\x07b\x9bc"), OSError(2, "a\x07")]
+)
+def test_words_from_outside_in_an_error_do_not_steer_a_terminal(error: Exception) -> None:
+    _, _, err = run(raising(error))
+    assert err.startswith("homer: ")
+    assert err.rstrip("\n").isprintable()

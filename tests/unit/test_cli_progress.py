@@ -97,3 +97,16 @@ def test_a_terminal_gets_a_bar_with_the_time_left(monkeypatch: pytest.MonkeyPatc
     assert "[red]talk" in shown
     assert "[b]a word[/b]" in shown
     assert "2/2" in shown
+
+
+def test_what_is_said_beside_the_progress_does_not_steer_a_terminal(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    from rich.console import Console
+    from rich.progress import Progress
+
+    out = io.StringIO()
+    for one in (PlainMeter(), BarMeter(Progress(console=Console(file=out)))):
+        one.say("clip 3 failed: a\x07b\x9bc")
+    assert capsys.readouterr().err == "clip 3 failed: a b c\n"
+    assert out.getvalue() == "clip 3 failed: a b c\n"
