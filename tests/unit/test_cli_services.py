@@ -1,0 +1,207 @@
+"""``homer up``, ``down``, ``password``, ``serve``: what is started is told, and who may come in."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from api import server
+from cli.main import app
+from flows.schedules import door
+from flows.schedules.worker import ScheduleWorker
+from flows.server import PrefectServer
+from store import database
+from store.embedded import EmbeddedPostgres
+from store.home import Home
+from ui.door.password import kept
+from ui.server import AppServer
+
+
+class Opened:
+    """A store that only says what it is."""
+
+    def __enter__(self) -> Opened:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return
+
+    def __repr__(self) -> str:
+        return "the library"
+
+
+@pytest.fixture
+def begun(home: Home, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What was started and stopped, in order; the schedules did not run."""
+    every: list[str] = []
+
+    def start(name: str) -> Any:
+        def started(*_: object) -> str:
+            every.append(name)
+            return f"http://127.0.0.1/{name}"
+
+        return started
+
+    def stop(name: str, was: bool = True) -> Any:
+        def stopped(*_: object, **__: object) -> bool:
+            every.append(f"no {name}")
+            return was
+
+        return stopped
+
+    monkeypatch.delenv("PREFECT_API_URL", raising=False)
+    monkeypatch.setattr(database, "open_store", lambda _: Opened())
+    monkeypatch.setattr(PrefectServer, "start", start("prefect"))
+    monkeypatch.setattr(AppServer, "start", start("app"))
+    monkeypatch.setattr(door, "start_schedules", start("schedules"))
+    monkeypatch.setattr(AppServer, "stop", stop("app"))
+    monkeypatch.setattr(ScheduleWorker, "stop", stop("schedules", was=False))
+    monkeypatch.setattr(PrefectServer, "stop", stop("prefect"))
+    monkeypatch.setattr(EmbeddedPostgres, "stop", stop("database"))
+    return every
+
+
+def homer(*words: str, code: int = 0, typed: str = "") -> Result:
+    done = CliRunner().invoke(app, [*words], input=typed)
+    assert done.exit_code == code, done.output
+    return done
+
+
+def test_up_starts_each_service_once_and_says_where_it_is(begun: list[str]) -> None:
+    told = homer("up").stdout.splitlines()
+    assert [line.split()[0] for line in told] == [
+        *("service", "database", "prefect", "app", "schedules", "homer"),
+    ]
+    assert told[1].endswith("the library")
+    assert told[-1] == "homer down stops them"
+    assert [one for one in begun if one != "prefect"] == ["app", "schedules"]
+    assert begun[0] == "prefect"
+
+
+def test_schedules_may_be_left_out(begun: list[str]) -> None:
+    assert "schedules" not in homer("up", "--no-schedules").stdout
+    assert "schedules" not in begun
+
+
+def test_json_of_up_is_the_places_alone(begun: list[str]) -> None:
+    places = json.loads(homer("up", "--json").stdout)
+    assert list(places) == ["database", "prefect", "app", "schedules"]
+    assert places["app"] == "http://127.0.0.1/app"
+
+
+def test_the_app_opens_to_others_only_with_a_password(begun: list[str], home: Home) -> None:
+    refused = homer("up", "--address", "0.0.0.0", code=3)
+    assert "open to everybody who can reach 0.0.0.0" in refused.stderr
+    assert begun == []
+    homer("password", typed="a long one\na long one\n")
+    told = homer("up", "--address", "0.0.0.0").stderr
+    assert "listens on 0.0.0.0, unencrypted" in told
+    assert "one has to sign in" in told
+
+
+def test_on_this_machine_nothing_is_said_of_signing_in(begun: list[str]) -> None:
+    told = homer("up").stderr
+    assert "unencrypted" not in told
+    assert "sign in" not in told
+
+
+def test_down_stops_everything_the_database_last(begun: list[str]) -> None:
+    told = dict(line.split(maxsplit=1) for line in homer("down").stdout.splitlines()[1:])
+    assert told == {
+        "app": "stopped",
+        "schedules": "did not run",
+        "prefect": "stopped",
+        "database": "stopped",
+    }
+    assert begun == ["no app", "no schedules", "no prefect", "no database"]
+    assert json.loads(homer("down", "--json").stdout)["schedules"] == "did not run"
+
+
+def test_a_password_is_typed_twice_alike(home: Home) -> None:
+    wrong = homer("password", typed="a long one\nanother one\n", code=2)
+    assert "two different ones" in wrong.stderr
+    assert kept(home) is None
+    done = homer("password", typed="a long one\na long one\n")
+    assert "asks for this password" in done.stdout
+    assert "a long one" not in (kept(home) or "") + done.output
+
+
+def test_or_comes_from_a_file(home: Home, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("a long one\nand a note\n")
+    homer("password", "--file", str(tmp_path / "secret"))
+    first = kept(home)
+    assert first
+    homer("password", "--file", str(tmp_path / "nothing"), code=2)
+    assert kept(home) == first
+
+
+def test_a_short_one_is_refused(home: Home) -> None:
+    assert "use at least" in homer("password", typed="short\nshort\n", code=2).stderr
+    assert kept(home) is None
+
+
+def test_it_is_taken_away_again(home: Home) -> None:
+    assert "there was no password" in homer("password", "--remove").stdout
+    homer("password", typed="a long one\na long one\n")
+    assert "there is no password any more" in homer("password", "--remove").stdout
+    assert kept(home) is None
+
+
+def served(monkeypatch: pytest.MonkeyPatch, then: type[BaseException] | None = None) -> list[Any]:
+    """What the server is begun with; it ends as told."""
+    given: list[Any] = []
+
+    def run(home: Home, how: Any, told: Any) -> None:
+        given.append(how)
+        told("http://here:1")
+        if then is not None:
+            raise then
+
+    monkeypatch.setattr(server, "serve", run)
+    return given
+
+
+def test_the_api_says_where_it_is_and_how_it_is_used(
+    home: Home, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    given = served(monkeypatch)
+    done = homer("serve", "--videos", str(tmp_path), "--questions", "2", "--port", "0")
+    assert "http://here:1/docs" in done.stdout
+    assert done.stderr == ""
+    assert (given[0].port, given[0].folders, given[0].questions) == (0, (tmp_path,), 2)
+
+
+def test_beyond_this_machine_it_says_that_nothing_is_encrypted(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served(monkeypatch)
+    assert "0.0.0.0, unencrypted" in homer("serve", "--address", "0.0.0.0").stderr
+
+
+def test_after_ctrl_c_one_is_told_where_what_was_searched_is(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served(monkeypatch, KeyboardInterrupt)
+    assert "homer trajectory" in homer("serve", code=130).stderr
+
+
+def test_one_that_does_not_end_is_broken_off(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    ended: list[int] = []
+    monkeypatch.setattr(os, "_exit", ended.append)
+    served(monkeypatch, server.Unfinished)
+    assert "homer trajectory" in homer("serve").stderr
+    assert ended == [130]
+
+
+@pytest.mark.parametrize("words", [("--questions", "0"), ("--questions", "13"), ("--port", "-1")])
+def test_what_cannot_be_served_with_is_refused(
+    home: Home, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    given = served(monkeypatch)
+    homer("serve", *words, code=2)
+    assert given == []

@@ -1,0 +1,169 @@
+"""A report on what is seen and heard: its bars, its tables, and what is said of what is missing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from cli.main import app
+from domain.errors import InputError
+from evals import perception
+from evals.cuts import Cuts
+from evals.diarization import SpeakerErrors
+from evals.pairs import Pairs
+from evals.perception import PACKAGED, PerceptionReport, in_clips_of, total
+from evals.perception_faces import FaceReport
+from evals.perception_joins import JoinReport
+from evals.perception_shots import ShotReport
+from evals.perception_voices import VoiceReport, WordReport
+from evals.words import WordErrors
+from models.profile import load_profile
+from store.home import Home
+
+
+def faces(right: int = 9, twice: int = 0, engine: str = PACKAGED) -> FaceReport:
+    """``right`` of ten pairs."""
+    return FaceReport("marked", engine, 20, 3, 3, Pairs(right, 10, 10), 1, twice, 8, 2)
+
+
+def voices(speakers: int = 2, missed: int = 100) -> VoiceReport:
+    """A second of speech."""
+    errors = SpeakerErrors(1000, missed, 20, 30)
+    return VoiceReport("sample.flac", speakers, 2, errors, SpeakerErrors(1000, 400))
+
+
+SHOT = ShotReport("joined", Cuts(4, 5, 4), Cuts(4, 4, 4))
+ALONE = ShotReport("joined", Cuts(4, 4, 4), None)
+JOIN = JoinReport("company", ("Ann", "Bob"), ("Ann",), 1)
+WORDS = WordReport("talk.mp4", WordErrors(50, 5))
+WHOLE = PerceptionReport((faces(),), (voices(),), (WORDS,), (SHOT,), (JOIN,), ("gone\x07.mp4",))
+
+
+def met(report: PerceptionReport) -> dict[str, bool]:
+    return {bar.name: bar.met for bar in report.bars}
+
+
+@pytest.mark.parametrize(("right", "reached"), [(10, True), (9, True), (8, False)])
+def test_faces_must_be_told_apart_nine_times_in_ten(right: int, reached: bool) -> None:
+    found = met(PerceptionReport(faces=(faces(right),)))
+    assert found["face identities, marked: pairwise F1"] is reached
+
+
+def test_nobody_may_be_on_a_frame_twice() -> None:
+    assert met(PerceptionReport(faces=(faces(),)))["face identities, marked: twice"]
+    assert not met(PerceptionReport(faces=(faces(twice=1),)))["face identities, marked: twice"]
+
+
+def test_only_the_engine_that_comes_with_the_profile_must_reach_them() -> None:
+    assert PerceptionReport(faces=(faces(0, 5, "yunet_sface"),)).bars == []
+
+
+@pytest.mark.parametrize(("missed", "reached"), [(0, True), (200, True), (201, False)])
+def test_speakers_of_a_pair_are_told_wrongly_a_quarter_of_the_time_at_most(
+    missed: int, reached: bool
+) -> None:
+    (bar,) = PerceptionReport(voices=(voices(missed=missed), voices(speakers=5, missed=999))).bars
+    assert bar.met is reached
+
+
+def test_cuts_are_measured_by_the_other_detector_where_it_is_there() -> None:
+    assert met(PerceptionReport(shots=(SHOT,))) == {"cuts, joined: F1, percent": False}
+    assert PerceptionReport(shots=(ALONE,)).bars == []
+
+
+def test_no_voice_may_be_joined_to_a_wrong_face() -> None:
+    assert met(PerceptionReport(joins=(JOIN,))) == {"voices joined to a wrong face, company": False}
+
+
+def test_what_was_not_there_has_no_bars() -> None:
+    assert PerceptionReport(absent=("a.mp4",)).bars == []
+
+
+def test_errors_of_several_recordings_are_weighed_by_how_long_they_are() -> None:
+    short = VoiceReport("b", 2, 2, SpeakerErrors(1000, 1000), SpeakerErrors())
+    long = VoiceReport("a", 2, 2, SpeakerErrors(9000), SpeakerErrors())
+    assert total((long, short)).rate == 10.0
+    assert total(()).rate == 0.0
+
+
+def test_only_the_length_of_clips_is_another() -> None:
+    profile = load_profile("local")
+    other = in_clips_of(profile, 5_000)
+    assert other.settings.watch.clip_ms == 5_000
+    assert in_clips_of(other, profile.settings.watch.clip_ms) == profile
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch, home: Home) -> list[Any]:
+    """The report that the next evaluation has, at the front."""
+    reports: list[Any] = [WHOLE]
+
+    def evaluate(folder: Path, *_: object) -> PerceptionReport:
+        if isinstance(reports[0], Exception):
+            raise reports[0]
+        found: PerceptionReport = reports[0]
+        return found
+
+    monkeypatch.setattr(perception, "evaluate_perception", evaluate)
+    return reports
+
+
+def homer(*words: str, code: int) -> Result:
+    done = CliRunner().invoke(app, ["eval", "perception", "media", *words])
+    assert done.exit_code == code, done.output
+    return done
+
+
+def line(text: str, name: str) -> str:
+    """The words of the first line that begins with ``name``, a space between each."""
+    return next(" ".join(one.split()) for one in text.splitlines() if one.startswith(name))
+
+
+def test_everything_that_was_measured_has_its_table(told: list[Any]) -> None:
+    shown = homer(code=1).stdout
+    assert line(shown, "marked") == "marked insightface 90.0 90.0 90.0 3 3 20 1 2 of 8 0"
+    assert line(shown, "sample.flac") == "sample.flac 2 2 15.0 10.0 2.0 3.0 40.0"
+    assert line(shown, "all with") == "all with two speakers 15.0 10.0 2.0 3.0"
+    assert line(shown, "company") == "company 2 1 1"
+    assert line(shown, "talk.mp4") == "talk.mp4 50 10.0"
+    assert line(shown, "joined") == "joined 4 88.9 5 4 100.0 4 4"
+    assert "not there, not judged: gone .mp4" in shown
+
+
+def test_each_bar_says_what_was_reached_and_wanted(told: list[Any]) -> None:
+    shown = homer(code=1).stdout
+    reached = line(shown, "face identities, marked: pairwise")
+    assert reached.endswith("F1 90.0 at least 90 met")
+    assert line(shown, "voices joined").endswith("1.0 at most 0 MISSED")
+
+
+def test_what_was_not_measured_has_none(told: list[Any]) -> None:
+    told[0] = PerceptionReport(words=(WORDS,))
+    shown = homer(code=0).stdout
+    assert shown.startswith("Words: ")
+    for head in ("Faces", "Speakers", "Voices", "Cuts", "not there"):
+        assert head not in shown
+
+
+def test_a_detector_that_is_not_installed_is_named_with_how_to_get_it(told: list[Any]) -> None:
+    told[0] = PerceptionReport(shots=(ALONE,))
+    assert "pip install scenedetect" in homer(code=0).stdout
+    told[0] = PerceptionReport(shots=(SHOT,))
+    assert "pip install" not in homer(code=1).stdout
+
+
+def test_the_whole_report_is_printed_or_written_as_json(told: list[Any], tmp_path: Path) -> None:
+    printed = json.loads(homer("--json", code=1).stdout)
+    homer("--out", str(tmp_path / "report.json"), code=1)
+    assert json.loads((tmp_path / "report.json").read_text()) == printed
+    assert printed["faces"][0]["pairs"] == {"right": 9, "joined": 10, "same": 10}
+    assert [bar["met"] for bar in printed["bars"]] == [True, True, True, False, False]
+
+
+def test_where_nothing_can_be_judged_it_says_what_to_name(told: list[Any]) -> None:
+    told[0] = InputError("media: none of the clips that are judged is there")
+    assert "none of the clips" in homer(code=2).stderr
