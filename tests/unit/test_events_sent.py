@@ -18,9 +18,11 @@ from api.following import SILENT, Gone, Silence, followed
 from api.problems import Crowded
 from api.room import Room
 from api.sse import STILL_HERE, EventStream, event, wants_events, words_of
+from domain.asking import Question
 from domain.errors import ModelError
 from domain.live import Said
-from domain.trajectory import Interrupted
+from domain.trajectory import Interrupted, QuestionAsked
+from domain.view import MemoryView, Scope
 from tests.support.api import events_in
 
 
@@ -61,6 +63,7 @@ class Client:
 
     def __init__(self) -> None:
         self.left, self.taken = asyncio.Event(), list[bytes]()
+        self.messages = list[Any]()
         self.stuck = False
 
     async def receive(self) -> dict[str, Any]:
@@ -70,6 +73,7 @@ class Client:
     async def send(self, message: Any) -> None:
         if self.stuck:
             await asyncio.Event().wait()
+        self.messages.append(message)
         self.taken.append(message.get("body", b""))
 
     @property
@@ -182,6 +186,23 @@ def test_each_event_goes_by_its_kind_and_silence_is_a_comment() -> None:
     assert client.events[1][1]["text"] == "a gate"
     assert STILL_HERE in client.taken
     assert client.taken[-1] == b""
+
+
+def test_the_response_begins_once_and_ends_with_its_last_part() -> None:
+    begun, *parts = sent(SILENT).messages
+    assert (begun["type"], begun["status"]) == ("http.response.start", 200)
+    assert (b"cache-control", b"no-store") in begun["headers"]
+    assert [part.get("more_body", False) for part in parts] == [True, True, False]
+
+
+def test_the_first_event_has_the_id_of_the_question_and_no_other_has() -> None:
+    view = MemoryView(scopes=(Scope(video="0123456789abcdef", last_clip=0),))
+    question = Question(text="Who?", videos=("0123456789abcdef",))
+    asked = QuestionAsked(
+        question=question, machine="homer", profile="local", reasoner="local", view=view
+    )
+    ids = [told.get("id") for _, told in sent(asked, Interrupted()).events]
+    assert ids == [None, "aa11", None]
 
 
 def test_a_fault_after_the_beginning_is_told_as_the_last_event() -> None:

@@ -1,0 +1,195 @@
+"""The order in which clips of a stream are watched, what comes of failures, and how it is told."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from domain.errors import DatabaseError, HomerError, ModelError
+from domain.streams import LEVELS, Gap, GapReason, StreamClip, Tally
+from domain.time import TimeSpan
+from flows.steps import Listener, Steps
+from flows.streaming import Streaming
+from flows.streams import follow
+from memory.streams import gap_in_words, watched_in_words
+
+EVERY = 3
+"""Clips after which the event graph is brought up to date."""
+
+
+class Done:
+    """A step in a thread of its own, which is over."""
+
+    def __init__(self, error: HomerError | None = None) -> None:
+        self._error = error
+
+    def result(self) -> None:
+        if self._error is not None:
+            raise self._error
+
+
+class Source:
+    """A stream of so many clips. ``late`` ones are there only for whoever waits for them.
+
+    ``left`` are those that an earlier run left in hand; ``fails`` says which step of which fails.
+    """
+
+    def __init__(
+        self,
+        clips: int,
+        late: frozenset[int] = frozenset(),
+        left: int = 0,
+        fails: dict[str, HomerError] | None = None,
+    ) -> None:
+        self.coming, self.late, self.fails = list(range(left, clips)), late, fails or {}
+        self.left = list(range(left))
+        self.notes = list[str]()
+        self.given_up, self.told = list[int](), list[int]()
+        memory = SimpleNamespace(patch_every=EVERY)
+        self.desk = SimpleNamespace(settings=SimpleNamespace(memory=memory))
+        self.video = None
+
+    def taken(self) -> list[int]:
+        return self.left
+
+    def take_up(self, *, wait: bool) -> int | None:
+        if not self.coming or (self.coming[0] in self.late and not wait):
+            return None
+        return self.coming.pop(0)
+
+    def give_up(self, clip: int, _: ModelError) -> None:
+        self.given_up.append(clip)
+
+    def perceive(self, _: object, clip: int) -> Done:
+        self.notes.append(f"perceive {clip}")
+        return Done(self.fails.get(f"perceive {clip}"))
+
+    def remember(self, _: object, clip: int) -> None:
+        self.notes.append(f"remember {clip}")
+        if (error := self.fails.get(f"remember {clip}")) is not None:
+            raise error
+
+    def weave(self, _: object, *, final: bool) -> None:
+        assert not final
+        self.notes.append("weave")
+
+    def remembered(self, _: object, clip: int) -> None:
+        self.told.append(clip)
+
+    def failed(self, _: object, clip: int, error: ModelError) -> None:
+        self.told.append(-clip)
+
+    def follow(self, most: int | None = None) -> bool:
+        """Watches it by itself; whether more may come."""
+        work, steps, listener = cast(Streaming, self), cast(Steps, self), cast(Listener, self)
+        return follow(work, steps, listener, most)
+
+
+def test_the_next_clip_is_perceived_before_one_is_remembered_if_it_is_there() -> None:
+    source = Source(3)
+    assert not source.follow()
+    assert source.notes == [
+        *("perceive 0", "perceive 1", "remember 0", "perceive 2", "remember 1", "remember 2"),
+        "weave",
+    ]
+
+
+def test_nothing_waits_for_a_clip_that_has_yet_to_come() -> None:
+    source = Source(2, late=frozenset({1}))
+    source.follow()
+    assert source.notes == ["perceive 0", "remember 0", "perceive 1", "remember 1"]
+
+
+@given(st.integers(0, 9), st.frozensets(st.integers(0, 8)), st.integers(0, 3))
+def test_each_clip_is_watched_once_and_in_order(
+    clips: int, late: frozenset[int], left: int
+) -> None:
+    source = Source(max(clips, left), late, left)
+    assert not source.follow()
+    order = list(range(max(clips, left)))
+    for step in ("perceive", "remember"):
+        assert [int(n.split()[1]) for n in source.notes if n.startswith(step)] == order
+    assert source.told == order
+    assert source.notes.count("weave") == len(order) // EVERY
+
+
+@given(st.integers(0, 9), st.frozensets(st.integers(0, 8)), st.integers(1, 4))
+def test_runs_of_a_few_clips_do_together_what_one_run_does(
+    clips: int, late: frozenset[int], most: int
+) -> None:
+    source, runs = Source(clips, late), 0
+    while source.follow(most):
+        runs += 1
+    assert source.told == list(range(clips))
+    assert runs == clips // most
+
+
+def test_a_run_takes_no_clip_that_it_will_not_watch() -> None:
+    source = Source(5)
+    assert source.follow(2)
+    assert source.coming == [2, 3, 4]
+    assert source.notes[-1] == "remember 1"
+
+
+@pytest.mark.parametrize("step", ["perceive", "remember"])
+def test_a_clip_that_a_model_fails_on_is_given_up_and_the_stream_goes_on(step: str) -> None:
+    source = Source(4, fails={f"{step} 2": ModelError("the model did not answer")})
+    assert not source.follow()
+    assert source.given_up == [2]
+    assert source.told == [0, 1, -2, 3]
+    assert ("remember 2" in source.notes) is (step == "remember")
+    assert source.notes.count("weave") == 1
+
+
+def test_a_database_that_is_gone_ends_it() -> None:
+    source = Source(4, fails={"remember 1": DatabaseError("the database is away")})
+    with pytest.raises(DatabaseError):
+        source.follow()
+    assert source.given_up == []
+    assert source.told == [0]
+
+
+def test_a_stream_that_never_sent_anything_ends_at_once() -> None:
+    source = Source(0)
+    assert not source.follow()
+    assert source.notes == []
+
+
+def watched(level: int = 0, lag_ms: int | None = None, **tally: int) -> str:
+    return watched_in_words(StreamClip(clip=0, level=level, lag_ms=lag_ms, tally=Tally(**tally)))
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"came": 750, "sampled": 150}, "750 frames came, 150 looked at"),
+        ({"came": 5, "damaged": 2}, "5 frames came, 0 looked at, 2 did not decode"),
+        ({"lag_ms": 12_040}, "0 frames came, 0 looked at; lag 12.0 s"),
+        ({"lag_ms": 0}, "0 frames came, 0 looked at; lag 0.0 s"),
+        ({"level": 1}, "0 frames came, 0 looked at; level 1: 50% of the samples"),
+        (
+            {"level": 3, "lag_ms": 500},
+            "0 frames came, 0 looked at; level 3: 20% of the samples, without objects, screen; "
+            "lag 0.5 s",
+        ),
+    ],
+)
+def test_how_a_clip_was_watched_in_words(given: dict[str, Any], told: str) -> None:
+    assert watched(**given) == told
+
+
+@pytest.mark.parametrize("level", range(1, len(LEVELS)))
+def test_what_a_level_leaves_out_is_named(level: int) -> None:
+    for stage in LEVELS[level].without:
+        assert stage in watched(level)
+
+
+@pytest.mark.parametrize("reason", GapReason)
+def test_a_gap_has_its_reason_and_what_came_in_it(reason: GapReason) -> None:
+    gap = Gap(span=TimeSpan.of(0, 5), reason=reason)
+    assert gap_in_words(gap) == reason.value
+    assert gap_in_words(gap.model_copy(update={"frames": 7})) == f"{reason.value} (7 frames)"
