@@ -52,7 +52,8 @@ def read_questions(path: Path) -> list[BatchQuestion]:
         InputError: the file cannot be read, a line is not a question, or an id comes twice.
     """
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        # Words may hold what Python takes for the end of a line, and JSON does not.
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"the batch file {path} cannot be read: {error}") from error
     found = [_question(path, n, line) for n, line in enumerate(lines, start=1) if line.strip()]
@@ -100,7 +101,7 @@ def _split(data: bytes) -> tuple[list[bytes], bytes]:
 def _id_of(path: Path, number: int, line: bytes) -> str | int:
     try:
         found = json.loads(line)["id"]
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise InputError(f"{path}, line {number} is no answer: name another output") from error
     if not isinstance(found, str | int):
         raise InputError(f"{path}, line {number} is no answer: name another output")

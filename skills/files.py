@@ -23,7 +23,7 @@ def read_skills(file: Path) -> list[Skill]:
         InputError: it cannot be read, or what it holds are no skills; says where and why.
     """
     try:
-        text = file.read_text(encoding="utf-8")
+        text = file.read_text(encoding="utf-8-sig")
         found = tomllib.loads(text) if file.suffix == ".toml" else json.loads(text)
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{file} cannot be read as skills: {error}") from error

@@ -176,7 +176,7 @@ def _listed(file: Path | None) -> list[str]:
     if file is None:
         return []
     try:
-        lines = file.read_text(encoding="utf-8").splitlines()
+        lines = file.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeError) as error:
         raise InputError(f"{file} cannot be read: {error}") from error
     return [line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#")]

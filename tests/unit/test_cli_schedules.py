@@ -205,6 +205,7 @@ def test_kinds_tell_what_they_do_and_what_they_need(home: Home) -> None:
         for (name, one), line in zip(kind.options.model_fields.items(), options, strict=True):
             assert line.startswith(f"  {name}=")
             assert ("(needed)" in line) is one.is_required()
+            assert (one.description or "") in line
 
 
 def test_the_pool_is_one_word_for_scripts(book: Book) -> None:
