@@ -24,7 +24,7 @@ def from_to(span: TimeSpan) -> str:
 
 def lasting(seconds: float) -> str:
     """How long something takes or took: ``8.2 s``, ``4 min 10 s``, ``2 h 5 min``."""
-    if seconds < 60:
+    if round(seconds, 1) < 60:
         return f"{seconds:.1f} s"
     minutes, secs = divmod(round(seconds), 60)
     hours, rest = divmod(minutes, 60)
@@ -34,6 +34,8 @@ def lasting(seconds: float) -> str:
 def room(size: float) -> str:
     """Bytes in the unit that suits: ``512 bytes``, ``3.1 MB``."""
     power = min(4, max(0, math.floor(math.log10(max(1.0, size)) / 3)))
+    if power < 4 and round(size / 1000**power, min(power, 1)) >= 1000:
+        power += 1  # It would be told as 1000 of the smaller unit.
     unit = ("bytes", "kB", "MB", "GB", "TB")[power]
     told = size / 1000**power
     return f"{told:.1f} {unit}" if power else f"{told:.0f} {unit}"

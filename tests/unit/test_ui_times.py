@@ -29,7 +29,16 @@ def test_an_instant_is_one_time() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "told"), [(8.24, "8.2 s"), (250, "4 min 10 s"), (7_500, "2 h 5 min")]
+    ("seconds", "told"),
+    [
+        (0, "0.0 s"),
+        (8.24, "8.2 s"),
+        (59.94, "59.9 s"),
+        (59.96, "1 min 0 s"),
+        (250, "4 min 10 s"),
+        (3_599.6, "1 h 0 min"),
+        (7_500, "2 h 5 min"),
+    ],
 )
 def test_how_long_has_units(seconds: float, told: str) -> None:
     assert lasting(seconds) == told
@@ -37,7 +46,16 @@ def test_how_long_has_units(seconds: float, told: str) -> None:
 
 @pytest.mark.parametrize(
     ("size", "told"),
-    [(0, "0 bytes"), (999, "999 bytes"), (1_000, "1.0 kB"), (3.1e6, "3.1 MB"), (2e15, "2000.0 TB")],
+    [
+        (0, "0 bytes"),
+        (999, "999 bytes"),
+        (1_000, "1.0 kB"),
+        (999_940, "999.9 kB"),
+        (999_960, "1.0 MB"),
+        (3.1e6, "3.1 MB"),
+        (999.96e6, "1.0 GB"),
+        (2e15, "2000.0 TB"),
+    ],
 )
 def test_room_has_units(size: float, told: str) -> None:
     assert room(size) == told
