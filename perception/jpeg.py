@@ -36,7 +36,7 @@ def shrunk(data: bytes, side: int) -> tuple[bytes, int, int]:
     Raises:
         BlobGone: it cannot be read.
     """
-    image = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)
+    image = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR) if data else None
     if image is None:
         raise BlobGone("a stored image cannot be read: homer check says which")
     height, width = image.shape[:2]
