@@ -85,6 +85,19 @@ def test_a_line_that_is_no_question_is_named_with_what_is_wrong(
     assert str(file) in str(error.value)
 
 
+def test_what_is_just_within_bounds_is_a_question_and_what_is_just_not_is_named(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "batch.jsonl"
+    line = {"id": 1, "video": "v", "question": "q", "as_of_s": 0, "options": ["x"] * 26}
+    file.write_text(json.dumps(line))
+    (one,) = read_questions(file)
+    assert (one.as_of_s, len(one.options)) == (0, 26)
+    file.write_text(json.dumps(line | {"options": ["x"] * 27}))
+    with pytest.raises(InputError, match="line 1: options: "):
+        read_questions(file)
+
+
 def test_a_number_and_the_same_digits_as_a_word_are_two_ids(tmp_path: Path) -> None:
     file = tmp_path / "batch.jsonl"
     file.write_text(
@@ -124,7 +137,7 @@ def test_wherever_it_was_torn_the_whole_lines_stay_and_the_rest_can_be_done(
 
 
 def test_an_answer_is_there_as_soon_as_it_is_told_of(tmp_path: Path) -> None:
-    file = tmp_path / "deep" / "out.jsonl"
+    file = tmp_path / "deep" / "down" / "out.jsonl"
     for n, _ in enumerate(write_batch(file, results([1, 2, 3])), 1):
         assert len(file.read_text().splitlines()) == n
 

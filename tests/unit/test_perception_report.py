@@ -150,8 +150,9 @@ def test_what_was_not_measured_has_none(told: list[Any]) -> None:
 
 
 def test_a_detector_that_is_not_installed_is_named_with_how_to_get_it(told: list[Any]) -> None:
-    told[0] = PerceptionReport(shots=(ALONE,))
-    assert "pip install scenedetect" in homer(code=0).stdout
+    for shots in ((ALONE,), (SHOT, ALONE)):
+        told[0] = PerceptionReport(shots=shots)
+        assert "pip install scenedetect" in homer(code=len(shots) - 1).stdout
     told[0] = PerceptionReport(shots=(SHOT,))
     assert "pip install" not in homer(code=1).stdout
 
