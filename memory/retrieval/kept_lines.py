@@ -27,6 +27,7 @@ class KeptLines(Sequence[Line]):
         self._names = [texts_of(arrays, f"{name}s") for name in _NAMES]
         self._texts, self._starts = arrays["texts"].tobytes(), arrays["texts_at"]
         self._gone = gone
+        self._made: dict[int, Line] = {}
 
     def __len__(self) -> int:
         return len(self._gone)
@@ -39,6 +40,11 @@ class KeptLines(Sequence[Line]):
         if isinstance(place, slice):
             return [self[i] for i in range(*place.indices(len(self)))]
         place = range(len(self))[place]
+        if place not in self._made:
+            self._made[place] = self._line(place)
+        return self._made[place]
+
+    def _line(self, place: int) -> Line:
         memory, clip, start, end = (int(one[place]) for one in self._numbers)
         named = zip(self._names, self._which, strict=True)
         kind, source, speaker = (names[int(which[place])] for names, which in named)

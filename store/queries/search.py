@@ -17,6 +17,7 @@ from sqlalchemy import (
     ColumnElement,
     Integer,
     Select,
+    Text,
     and_,
     bindparam,
     func,
@@ -322,6 +323,20 @@ def sightings_in(
     return [(start, end, kind, number) for start, end, kind, number in found]
 
 
+_MENTIONS = (
+    select(MemoryLinkRow.memory_id)
+    .join(IdentityRow, IdentityRow.id == MemoryLinkRow.identity_id)
+    .join(MemoryRow, MemoryRow.id == MemoryLinkRow.memory_id)
+    .where(
+        IdentityRow.video_id == bindparam("video"),
+        MemoryRow.clip <= bindparam("last_clip"),
+        func.concat("<", IdentityRow.kind, "_", IdentityRow.number, ">")
+        == func.any(bindparam("tags", type_=ARRAY(Text))),
+    )
+)
+_MENTIONS_ON = _MENTIONS.where(MemoryRow.clip == func.any(bindparam("clips", type_=ARRAY(Integer))))
+
+
 def mentions(
     session: Session, scope: Scope, tags: Collection[str], clips: Collection[int] | None = None
 ) -> set[int]:
@@ -329,20 +344,10 @@ def mentions(
 
     ``clips`` limits them to these clips; None: all in scope.
     """
-    within = [] if clips is None else [MemoryRow.clip.in_(sorted(clips))]
-    tag = func.concat("<", IdentityRow.kind, "_", IdentityRow.number, ">")
-    found = session.scalars(
-        select(MemoryLinkRow.memory_id)
-        .join(IdentityRow, IdentityRow.id == MemoryLinkRow.identity_id)
-        .join(MemoryRow, MemoryRow.id == MemoryLinkRow.memory_id)
-        .where(
-            IdentityRow.video_id == scope.video,
-            MemoryRow.clip <= scope.last_clip,
-            tag.in_(sorted(tags)),
-            *within,
-        )
-    )
-    return set(found)
+    sought = {"video": scope.video, "last_clip": scope.last_clip, "tags": sorted(tags)}
+    if clips is None:
+        return set(session.scalars(_MENTIONS, sought))
+    return set(session.scalars(_MENTIONS_ON, sought | {"clips": sorted(clips)}))
 
 
 def cited_memories(session: Session, scope: Scope, ids: Collection[int]) -> list[Line]:
