@@ -18,7 +18,8 @@ def is_worked_out(table: Table) -> bool:
 class SearchIndexRow(Base):
     """One video's. ``key`` tells of which lines, ``through`` up to which clip.
 
-    Whatever is deleted or said anew of a video takes it away (``store.queries.forget.touch``).
+    A trigger takes it away whenever the video's row is written, as by all that deletes or says
+    anew what is remembered of it (``store.queries.forget.touch``).
     """
 
     __tablename__ = "search_indexes"

@@ -23,6 +23,16 @@ def upgrade() -> None:
     )
     # Numbers do not compress: pressing them would only cost time.
     op.execute("ALTER TABLE search_indexes ALTER COLUMN body SET STORAGE EXTERNAL")
+    # Whatever deletes or rewrites what is remembered of a video writes the video's row, in a
+    # transaction that reads what others have committed: so no index of before is left.
+    op.execute(
+        "CREATE FUNCTION search_index_goes() RETURNS trigger LANGUAGE plpgsql AS "
+        "$$ BEGIN DELETE FROM search_indexes WHERE video_id = OLD.id; RETURN NULL; END $$"
+    )
+    op.execute(
+        "CREATE TRIGGER search_index_goes AFTER UPDATE ON videos "
+        "FOR EACH ROW EXECUTE FUNCTION search_index_goes()"
+    )
     op.create_index(
         "memories_superseded",
         "memories",
@@ -33,4 +43,6 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     op.drop_index("memories_superseded", "memories")
+    op.execute("DROP TRIGGER search_index_goes ON videos")
+    op.execute("DROP FUNCTION search_index_goes()")
     op.drop_table("search_indexes")

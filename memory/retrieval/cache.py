@@ -21,9 +21,9 @@ from domain.view import Scope
 from memory.corrected import people_in
 from memory.retrieval.events import EventIndex, EventsInView, build_events, segments_in
 from memory.retrieval.index import VideoIndex, build_index, grown
+from memory.retrieval.keeper import Keeper
 from memory.retrieval.panorama import Part
 from memory.retrieval.people import Cast, Person
-from memory.retrieval.shelf import Shelf
 from store.database import Store
 from store.queries.clips import view_of
 from store.queries.search import cells_between, lines_between, revisions, superseded
@@ -61,7 +61,7 @@ class IndexCache:
         self._cast = Cast()
         self._moment: str | None = None
         self._looked: dict[tuple[Scope, ...], Looked] = {}
-        self._shelf = Shelf(store, step_ms)
+        self._keeper = Keeper(store, step_ms)
         self._lock = RLock()
 
     def look(self, scopes: Sequence[Scope]) -> Looked:
@@ -88,13 +88,14 @@ class IndexCache:
     def _look(self, scopes: tuple[Scope, ...]) -> Looked:
         with self._store.begin(snapshot=True) as session:
             self._at(moment(session))
-            self._forget(self._videos.keys() - still_there(session, self._videos))
+            held = {*self._videos, *(scope.video for scope in self._people)}
+            self._forget(held - still_there(session, held))
             now = stamps(session, {scope.video: self._reach(scope) for scope in scopes})
             self._take(session, now)
             indexes = tuple(self._index(session, one) for one in scopes)
             who = [self._who(session, one, now[one.video]) for one in scopes]
         if self._moment is not None:
-            self._shelf.put(indexes)
+            self._keeper.put(indexes)
         self._drop({scope.video for scope in scopes})
         found = Looked(indexes, self._cast_of(tuple(chain.from_iterable(who))), now)
         if self._moment is not None:
@@ -126,7 +127,7 @@ class IndexCache:
         stale = [v for v, one in now.items() if v not in held or held[v].since != one.lines]
         for video in stale:
             held.pop(video, None)
-        held |= self._shelf.taken(session, stale)
+        held |= self._keeper.taken(session, stale)
 
     def _index(self, session: Session, scope: Scope) -> VideoIndex:
         held = self._videos.get(scope.video)
@@ -196,7 +197,9 @@ class IndexCache:
         if videos:
             self._looked.clear()
         for video in videos:
-            del self._videos[video]
+            self._videos.pop(video, None)
+        for scope in [one for one in self._people if one.video in videos]:
+            del self._people[scope]
         # A search that was under way may have put back what was forgotten meanwhile.
         for kept in (self._events, self._in_view):
             for video in kept.keys() - self._videos.keys():

@@ -33,15 +33,15 @@ class VideoIndex:
     ``first`` (N,) is each cell's first line, ``keys`` (N,) its number on a grid of equal steps,
     ``gone`` (M,) the clip after which a line is superseded, ``lengths`` (N,) terms in a cell.
     ``since`` tells how the clips up to ``through`` were when they were read.
-    ``kept`` are the lines' vectors. ``through`` is the last clip read, ``spans`` the start and end
-    of every clip read, also of those without lines.
+    ``through`` is the last clip read, ``spans`` the start and end of every clip read, also of those
+    without lines.
     """
 
     video: str
     since: LinesKey
     through: int
     lines: Sequence[Line]
-    kept: LineVectors
+    line_vectors: LineVectors
     gone: Ints
     cells: tuple[CellRow, ...]
     first: Ints
@@ -58,7 +58,7 @@ class VideoIndex:
     @property
     def vectors(self) -> Matrix:
         """The lines' vectors, (M, D)."""
-        return self.kept.whole
+        return self.line_vectors.whole
 
     @cached_property
     def sums(self) -> Matrix:
@@ -86,10 +86,10 @@ class VideoIndex:
         return np.asarray((cells > 0) & (self.keys[cells] - self.keys[cells - 1] == 1))
 
     def _sums_of(self, cells: Ints) -> Matrix:
-        if self.kept.held:
+        if self.line_vectors.held:
             return np.asarray(self.sums[cells])
         lines, starts = self.lines_of(cells)
-        return _sums(self.kept.of(lines), starts)
+        return _sums(self.line_vectors.of(lines), starts)
 
     def lines_of(self, cells: Ints) -> tuple[Ints, Ints]:
         """The numbers of the lines of these cells, in their order, and where each cell's begin."""
@@ -154,7 +154,7 @@ def build_index(
         since=since,
         through=through,
         lines=tuple(lines.rows),
-        kept=LineVectors(lines.vectors),
+        line_vectors=LineVectors(lines.vectors),
         gone=_gone(lines.rows),
         cells=tuple(rows),
         first=first.astype(np.int64),
@@ -209,7 +209,7 @@ def grown(index: VideoIndex, more: VideoIndex, superseded: dict[int, int]) -> Vi
         since=more.since,
         through=more.through,
         lines=rows,
-        kept=LineVectors(_stacked(index.vectors, more.vectors)),
+        line_vectors=LineVectors(_stacked(index.vectors, more.vectors)),
         gone=gone,
         cells=index.cells + more.cells,
         first=np.concatenate([index.first, more.first + lines]),

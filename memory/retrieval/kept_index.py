@@ -36,7 +36,7 @@ def as_bytes(index: VideoIndex) -> bytes:
     spans = np.array(list(index.spans.values()), dtype=np.int64).reshape(-1, 3)
     terms = index.postings
     arrays: Arrays = {
-        "width": np.array(index.kept.width),
+        "width": np.array(index.line_vectors.width),
         "spans": spans,
         "first": index.first,
         "keys": index.keys,
@@ -73,7 +73,7 @@ def from_bytes(body: bytes, basis: Basis) -> VideoIndex | None:
     try:
         with np.load(io.BytesIO(body), allow_pickle=False) as found:
             return _index({name: found[name] for name in found.files}, basis)
-    except (ValueError, KeyError, EOFError, zipfile.BadZipFile):
+    except (ValueError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile):
         return None
 
 
@@ -88,7 +88,7 @@ def _index(arrays: Arrays, basis: Basis) -> VideoIndex:
         since=basis.since,
         through=basis.through,
         lines=KeptLines(arrays, gone),
-        kept=LineVectors(room, ids, basis.fetch),
+        line_vectors=LineVectors(room, ids, basis.fetch),
         gone=gone,
         cells=tuple(rows[place] for place in arrays["held"].tolist()),
         first=arrays["first"],

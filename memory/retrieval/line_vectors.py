@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
+from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,10 +59,12 @@ class LineVectors:
         fetch_together([(self, lines)])
         return np.asarray(self._rows[lines])
 
+    def has(self, lines: Ints) -> bool:
+        """Whether nothing is to be fetched for some lines."""
+        return self.held or bool(self._known[lines].all())
+
     def missing(self, lines: Ints) -> Ints:
         """The ids of what is to be fetched for some lines: all of them, where many are wanted."""
-        if self.held:
-            return lines[:0]
         missing = np.unique(lines[~self._known[lines]])
         many = (np.count_nonzero(self._known) + len(missing)) * WHOLE > len(self)
         return self._ids[np.flatnonzero(~self._known) if len(missing) and many else missing]
@@ -82,11 +85,21 @@ class LineVectors:
         return np.argsort(self._ids)
 
 
+_fetching = Lock()
+
+
 def fetch_together(wanted: Iterable[tuple[LineVectors, Ints]]) -> None:
-    """Have some lines of videos of one database in memory, by one statement."""
-    asked = [(one, ids) for one, lines in wanted if len(ids := one.missing(lines))]
-    if not asked:
+    """Have some lines of videos of one database in memory, by one statement.
+
+    One thread at a time: what one has fetched, the next need not.
+    """
+    looked = [(one, lines) for one, lines in wanted if not one.has(lines)]
+    if not looked:
         return
-    found, vectors = asked[0][0].fetch(np.concatenate([ids for _, ids in asked]).tolist())
-    for one, ids in asked:
-        one.fill(ids, found, vectors)
+    with _fetching:
+        asked = [(one, ids) for one, lines in looked if len(ids := one.missing(lines))]
+        if asked:
+            every = np.concatenate([ids for _, ids in asked])
+            found, vectors = asked[0][0].fetch(every.tolist())
+            for one, ids in asked:
+                one.fill(ids, found, vectors)

@@ -220,13 +220,16 @@ class Panorama:
 
     def fetch(self, cells: Ints) -> None:
         """Have in memory what ``vectors_of`` and ``directions_of`` want of these cells."""
-        own = self._own(cells, self.cell_offsets)
-        fetch_together((i.kept, i.needed(of_it)) for i, of_it in own if not i.kept.held)
+        fetch_together(
+            (index.line_vectors, index.needed(own))
+            for index, own in self._own(cells, self.cell_offsets)
+            if not index.line_vectors.held
+        )
 
     def vectors_of(self, lines: Ints) -> Matrix:
         """The vectors of some lines (ascending), shape (K, D)."""
         own = self._own(lines, self.line_offsets)
-        return np.concatenate([index.kept.of(of_it) for index, of_it in own])
+        return np.concatenate([index.line_vectors.of(of_it) for index, of_it in own])
 
     def directions_of(self, cells: Ints) -> Matrix:
         """The vectors of some cells (ascending), shape (K, D)."""
@@ -287,4 +290,4 @@ def panorama(view: MemoryView, indexes: Sequence[VideoIndex]) -> Panorama:
 
 
 def _width(index: VideoIndex) -> int:
-    return index.kept.width
+    return index.line_vectors.width

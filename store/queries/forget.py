@@ -55,7 +55,6 @@ from store.schema import (
     PatchRow,
     QuestionRow,
     ScreenTextRow,
-    SearchIndexRow,
     SegmentRevisionRow,
     SegmentRow,
     SightingRow,
@@ -261,11 +260,12 @@ def blobs_named(session: Session, traces: Traces) -> list[str]:
 
 
 def touch(session: Session, video_id: str) -> None:
-    """Whoever holds an index of the video reads it anew: its row has another version by this."""
+    """Whoever holds an index of the video reads it anew: its row has another version by this.
+
+    What searching kept of it goes, by a trigger. Not for transactions that see a snapshot.
+    """
     same = {"created_at": VideoRow.created_at}
     session.execute(update(VideoRow).where(VideoRow.id == video_id).values(same))
-    # Whoever was about to keep an index has done so by now, or sees the video's other version.
-    session.execute(delete(SearchIndexRow).where(SearchIndexRow.video_id == video_id))
 
 
 def texts_with(session: Session, video_id: str, needles: Sequence[str]) -> Iterator[Told]:

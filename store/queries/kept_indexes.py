@@ -43,7 +43,7 @@ _KEEP = """
 
 
 def keep_index(session: Session, video: str, version: int, kept: Kept) -> bool:
-    """Keep an index, unless anything was deleted or said anew of the video meanwhile.
+    """Keep an index, unless anything was deleted or said anew of the video, or is about to be.
 
     Args:
         session: a transaction that sees what others commit, to be ended soon: whoever deletes of
@@ -54,7 +54,7 @@ def keep_index(session: Session, video: str, version: int, kept: Kept) -> bool:
     """
     now = cast(cast(literal_column("videos.xmin"), Text), BigInteger)
     row = select(VideoRow.id).where(VideoRow.id == video, now == version)
-    if session.scalar(row.with_for_update(read=True)) is None:
+    if session.scalar(row.with_for_update(read=True, skip_locked=True)) is None:
         return False
     driver_of(session.connection()).execute(_KEEP, (video, *kept))
     return True

@@ -20,11 +20,10 @@ from store.index_tables import is_worked_out
 from store.queries.trajectories import CHECKPOINTS
 from store.schema import AuditRow, Base, LibraryRow
 
-_LEFT_OUT = (LibraryRow.__tablename__,)
 OWN = [
     one.name
     for one in Base.metadata.sorted_tables
-    if one.name not in _LEFT_OUT and not is_worked_out(one)
+    if one.name != LibraryRow.__tablename__ and not is_worked_out(one)
 ]
 """Homer's tables, those first that others refer to. The library's name is not copied as a row."""
 Driver = psycopg.Connection[Any]

@@ -20,7 +20,7 @@ from sqlalchemy import insert, select
 
 from domain.media import ClipState
 from domain.view import MemoryView, Scope
-from memory.retrieval import shelf
+from memory.retrieval import keeper
 from memory.retrieval.cache import IndexCache
 from memory.retrieval.index import VideoIndex
 from memory.retrieval.panorama import panorama
@@ -106,7 +106,7 @@ class Searching(RuleBasedStateMachine):
             view = view_of(session, [video], as_of)
         (scope,) = view.scopes
         held, other = self.kept.lines(scope), IndexCache(self.store, CLIP_MS).lines(scope)
-        with patch.object(shelf, "kept_keys", return_value={}):
+        with patch.object(keeper, "kept_keys", return_value={}):
             fresh = IndexCache(self.store, CLIP_MS).lines(scope)
         for index in (held, other):
             self.are_the_same(view, index, fresh, query)
@@ -138,7 +138,7 @@ def posted(index: VideoIndex, word: str, scope: Scope) -> list[tuple[int, float]
 def test_a_kept_index_is_the_one_that_would_be_read_anew(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shelf, "LEAST", 1)
+    monkeypatch.setattr(keeper, "LEAST", 1)
     run_state_machine_as_test(
         cast("Any", lambda: Searching(store)),
         settings=settings(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from threading import Thread
-
 import numpy as np
 import pytest
 from sqlalchemy import delete, select, text, update
@@ -12,7 +10,7 @@ from sqlalchemy.orm import Session
 from domain.media import ClipState
 from domain.view import Scope
 from memory.library import delete as delete_video
-from memory.retrieval import shelf
+from memory.retrieval import keeper
 from memory.retrieval.cache import IndexCache
 from memory.retrieval.index import VideoIndex
 from memory.retrieval.kept_index import as_bytes, key_of
@@ -32,7 +30,7 @@ FIRST = [[Said("Ann bakes a cake"), Said("Bob sings", 5)], [], [Said("The cake b
 
 @pytest.fixture(autouse=True)
 def _any_length(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shelf, "LEAST", 1)
+    monkeypatch.setattr(keeper, "LEAST", 1)
 
 
 @pytest.fixture
@@ -79,7 +77,7 @@ def test_the_second_process_reads_no_lines(watched: Store, unread: list[int]) ->
 
 
 def test_short_videos_are_not_kept(watched: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shelf, "LEAST", 4)
+    monkeypatch.setattr(keeper, "LEAST", 4)
     look(watched)
     assert kept(watched) == {}
 
@@ -168,23 +166,44 @@ def test_what_was_read_before_something_was_forgotten_is_not_kept(watched: Store
     assert kept(watched) == {}
 
 
-def test_whoever_keeps_an_index_waits_for_who_is_forgetting(watched: Store) -> None:
-    index = look(watched)
-    late = Kept(key_of(index.since, CLIP_MS), index.through, as_bytes(index))
-    done: list[bool] = []
-
-    def keep() -> None:
-        with watched.begin() as session:
-            done.append(keep_index(session, VIDEO, version_of(index.since), late))
-
-    keeping = Thread(target=keep)
+def test_nothing_is_kept_of_what_somebody_is_forgetting_and_nobody_waits(watched: Store) -> None:
     with watched.begin() as session:
         touch(session, VIDEO)
-        keeping.start()
-        keeping.join(0.3)
-        assert done == []
-    keeping.join(10)
-    assert (done, kept(watched)) == ([False], {})
+        assert texts(look(watched))[0] == "Ann bakes a cake"
+        assert kept(watched) == {}
+    look(watched)
+    assert kept(watched) == {VIDEO: 2}
+
+
+def test_any_writing_of_the_video_takes_the_index_away(watched: Store) -> None:
+    """As by a process of before there were kept indexes, which knows of none."""
+    look(watched)
+    with watched.begin() as session:
+        session.execute(text("UPDATE videos SET created_at = created_at"))
+    assert kept(watched) == {}
+
+
+def test_an_open_process_keeps_an_index_anew_after_lines_were_forgotten(watched: Store) -> None:
+    cache = IndexCache(watched, CLIP_MS)
+    cache.lines(Scope(video=VIDEO, last_clip=2))
+    with watched.begin() as session:
+        session.execute(delete(MemoryRow).where(MemoryRow.text == "Bob sings"))
+        touch(session, VIDEO)
+    cache.lines(Scope(video=VIDEO, last_clip=2))
+    assert kept(watched) == {VIDEO: 2}
+
+
+def test_of_a_live_stream_not_every_clip_writes_the_index_anew(watched: Store) -> None:
+    cache = IndexCache(watched, CLIP_MS)
+    watch(watched, VIDEO, [[Said(f"line {n}", n) for n in range(20)]], first=3)
+    written = []
+    for clip in range(4, 8):
+        cache.lines(Scope(video=VIDEO, last_clip=clip - 1))
+        written.append(bool(kept(watched)))
+        with watched.begin() as session:
+            touch(session, VIDEO)
+        watch(watched, VIDEO, [[Said(f"at {clip}")]], first=clip)
+    assert written == [True, False, False, False]
 
 
 def test_a_damaged_index_is_worked_out_anew(watched: Store, unread: list[int]) -> None:

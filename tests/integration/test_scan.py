@@ -116,7 +116,8 @@ def test_a_deleted_span_leaves_no_trace_and_later_exports_have_none(
     assert traces(marked) == {"logs", "run"}, "a log says what was watched, and nothing of it"
     held = exported(marked, tmp_path)
     assert MARK.encode() not in held
-    assert str(NUMBER).encode() not in held
+    # With the bracket of a vector: by itself it may be a part of any time or digest.
+    assert f"[{NUMBER},".encode() not in held
 
 
 def test_a_forgotten_person_leaves_no_trace_but_the_name_of_the_file(marked: Store) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory.retrieval.codes import TAIL
+from memory.retrieval.codes import TAIL, coded
 from memory.retrieval.index import Ints, VideoIndex, grown
-from memory.retrieval.kept_index import Basis, as_bytes, from_bytes, key_of
+from memory.retrieval.kept_index import FORMAT, Basis, as_bytes, from_bytes, key_of
 from memory.retrieval.line_vectors import LineVectors, fetch_together
 from models.packed import paired, unpaired
 from store.queries.search import Matrix
@@ -129,7 +131,7 @@ def test_what_is_looked_into_is_fetched_at_one_go_and_once() -> None:
     assert seen.directions_of(cells).tobytes() == plain.directions_of(cells).tobytes()
     # Three lines of each cell, and of each before it but one that is looked into anyway.
     assert table.asked == [3 * 9]
-    assert not kept.kept.held
+    assert not kept.line_vectors.held
 
 
 def test_where_many_are_wanted_all_are_fetched_and_none_any_more() -> None:
@@ -137,10 +139,10 @@ def test_where_many_are_wanted_all_are_fetched_and_none_any_more() -> None:
     table = Table(index)
     found = again(index, table)
     assert found is not None
-    found.kept.of(np.arange(10))
-    found.kept.of(np.arange(600))
+    found.line_vectors.of(np.arange(10))
+    found.line_vectors.of(np.arange(600))
     assert table.asked == [10, len(index.lines) - 10]
-    assert found.kept.held
+    assert found.line_vectors.held
     assert np.array_equal(found.vectors, index.vectors)
     assert len(table.asked) == 2
 
@@ -151,11 +153,11 @@ def test_of_a_line_that_was_deleted_meanwhile_there_is_no_vector() -> None:
     table.ids = np.where(table.ids == index.ids[7], -1, table.ids)
     found = again(index, table)
     assert found is not None
-    rows = found.kept.of(np.array([6, 7, 8]))
+    rows = found.line_vectors.of(np.array([6, 7, 8]))
     assert np.array_equal(rows[[0, 2]], index.vectors[[6, 8]])
     assert not rows[1].any()
     assert table.asked == [3]
-    found.kept.of(np.array([7]))
+    found.line_vectors.of(np.array([7]))
     assert table.asked == [3]
 
 
@@ -163,7 +165,7 @@ def test_lines_that_were_all_deleted_meanwhile_have_no_vectors() -> None:
     index = many()
     found = from_bytes(as_bytes(index), Basis("v", index.since, 9, {}, lambda _: NOBODY))
     assert found is not None
-    assert not found.kept.of(np.array([1, 2])).any()
+    assert not found.line_vectors.of(np.array([1, 2])).any()
 
 
 NOBODY = np.zeros(0, dtype=np.int64), np.zeros((0, 0), dtype=np.float32)
@@ -212,3 +214,26 @@ def test_codes_come_back_from_pairs(size: int) -> None:
     codes = np.random.default_rng(size).integers(0, 16, (5, size)).astype(np.uint8)
     assert np.array_equal(unpaired(paired(codes), size), codes)
     assert len(paired(codes[:0])) == 0
+
+
+def test_whoever_works_indexes_out_otherwise_raises_the_format() -> None:
+    """What this tells apart is what a kept index would be wrong about without anybody noticing."""
+    rows = np.random.default_rng(0).integers(-9, 10, (20, 40)).astype(np.float32)
+    with np.load(io.BytesIO(as_bytes(index_of(STORY, speakers={"Bob sings": "Bob"})))) as held:
+        arrays = {name: held[name] for name in held.files if held[name].dtype.kind in "iu"}
+        named = sorted((name, str(held[name].dtype)) for name in held.files)
+    whole = {n: a for n, a in arrays.items() if not n.endswith("_pairs")}
+    digest = hashlib.sha256(repr(named).encode())
+    for name in sorted(whole):
+        digest.update(name.encode() + np.ascontiguousarray(whole[name]).tobytes())
+    digest.update(coded(rows).pairs.tobytes())
+    assert (FORMAT, digest.hexdigest()[:16]) == (1, "1149c912ffd1514d")
+
+
+def test_some_damage_of_every_kind_is_noticed() -> None:
+    body = as_bytes(index_of(STORY))
+    basis = Basis("v", (SINCE, 0, SINCE, 0), 3, {}, lambda _: NOBODY)
+    places = np.random.default_rng(1).integers(0, len(body), 300).tolist()
+    for place in [*range(64), *range(len(body) - 200, len(body)), *places]:
+        found = from_bytes(body[:place] + bytes([body[place] ^ 1]) + body[place + 1 :], basis)
+        assert found is None or len(found.lines) == 7

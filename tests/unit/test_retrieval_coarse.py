@@ -46,7 +46,7 @@ def library(clips: int = CLIPS, first: int = 0) -> VideoIndex:
     ]
     index = index_of(story, first=first, gone={3: 40, 1001: 900})
     vectors = units(CLIPS * LINES, seed=2)[first * LINES : (first + clips) * LINES]
-    return replace(index, kept=LineVectors(vectors))
+    return replace(index, line_vectors=LineVectors(vectors))
 
 
 @pytest.fixture(scope="module")

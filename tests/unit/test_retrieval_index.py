@@ -69,7 +69,7 @@ def test_several_videos_lie_side_by_side_without_touching() -> None:
 
 def test_a_video_embedded_otherwise_is_left_out() -> None:
     one, other = index_of(STORY, "a"), index_of(STORY, "b")
-    narrow = replace(other, kept=LineVectors(np.zeros((6, 3), dtype=np.float32)))
+    narrow = replace(other, line_vectors=LineVectors(np.zeros((6, 3), dtype=np.float32)))
     assert [part.index.video for part in view_at(9, one, narrow).parts] == ["a"]
 
 

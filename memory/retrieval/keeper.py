@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 import psycopg
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from domain.errors import DatabaseError
@@ -27,10 +27,10 @@ LEAST = 1_000
 """Lines of a video whose index is kept: shorter ones are quickly worked out."""
 MORE = 1.25
 """It is kept again once it has so many times the lines."""
-FAILURES = DatabaseError, DBAPIError, psycopg.Error
+FAILURES = DatabaseError, SQLAlchemyError, psycopg.Error
 
 
-class Shelf:
+class Keeper:
     """Takes and keeps indexes of one store. ``step_ms`` is the length of a clip."""
 
     def __init__(self, store: Store, step_ms: int) -> None:
@@ -44,9 +44,7 @@ class Shelf:
         """
         if not videos:
             return {}
-        for video in videos:
-            self._there.pop(video, None)
-        with all_kept(), ThreadPoolExecutor(1, thread_name_prefix="shelf") as pool:
+        with all_kept(), ThreadPoolExecutor(1, thread_name_prefix="index") as pool:
             begun = {
                 basis.video: pool.submit(from_bytes, kept_body(session, basis.video), basis)
                 for basis in self._still_true(session, videos)
@@ -66,9 +64,10 @@ class Shelf:
 
     def put(self, indexes: Iterable[VideoIndex]) -> None:
         """Keep what is not kept yet or has grown by much."""
-        for one in (index for index in indexes if index.kept.width):
-            if len(one.lines) >= max(LEAST, MORE * self._there.get(one.video, 0)):
-                self._there[one.video] = len(one.lines)
+        for one in (index for index in indexes if index.line_vectors.width):
+            lines, there = len(one.lines), self._there.get(one.video, 0)
+            if lines < there or lines >= max(LEAST, MORE * there):
+                self._there[one.video] = lines
                 kept = Kept(key_of(one.since, self._step_ms), one.through, as_bytes(one))
                 # Where nothing can be written, searching goes on as it did.
                 with suppress(*FAILURES), self._store.begin() as session:
