@@ -61,7 +61,7 @@ def test_a_folder_without_one_has_no_server(tmp_path: Path) -> None:
     assert alive(tmp_path / "nothing") is None
 
 
-@pytest.mark.parametrize("pid", [DEAD, os.getpid(), 1])
+@pytest.mark.parametrize("pid", [DEAD, os.getpid(), 1], ids=["gone", "ours", "first"])
 def test_a_process_that_is_gone_or_another_program_is_no_server(tmp_path: Path, pid: int) -> None:
     pid_file(tmp_path, pid)
     assert alive(tmp_path) is None
@@ -96,7 +96,7 @@ def left_by(data: Path, pid: int | str) -> list[Path]:
     return [pid_file(data, pid), *sockets]
 
 
-@pytest.mark.parametrize("pid", [os.getpid(), "half"])
+@pytest.mark.parametrize("pid", [os.getpid(), "half"], ids=["ours", "half"])
 def test_what_a_killed_server_left_goes_where_postgres_would_not_see_to_it(
     tmp_path: Path, pid: int | str
 ) -> None:
