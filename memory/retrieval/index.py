@@ -125,6 +125,12 @@ class VideoIndex:
         """The id of each line, shape (M,)."""
         return np.fromiter((line.id for line in self.lines), np.int64, len(self.lines))
 
+    @cached_property
+    def sides(self) -> Ints:
+        """When each line starts and ends in milliseconds, shape (2, M)."""
+        pairs = [(line.start_ms, line.end_ms) for line in self.lines]
+        return np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+
     def visible(self, last_clip: int) -> int:
         """How many leading cells a view as of ``last_clip`` sees."""
         return int(np.searchsorted(self.clips, last_clip, side="right"))

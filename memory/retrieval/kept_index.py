@@ -106,7 +106,7 @@ def _index(arrays: Arrays, basis: Basis) -> VideoIndex:
     for name in _CODED:
         kept = Coded(*(arrays[f"{name}_{field}"] for field in Coded._fields))
         vars(index)[f"rounded_{name}"] = of_coded(kept, width)
-    vars(index)["ids"] = ids
+    vars(index).update(ids=ids, sides=np.stack([arrays["start_ms"], arrays["end_ms"]]))
     return index
 
 

@@ -199,9 +199,8 @@ def _line_at(sought: Sought, video: str, frame: Frame) -> tuple[int | None, floa
 
 
 def _away(sought: Sought, lines: Ints, time_ms: int) -> Floats:
-    rows = [sought.panorama.line(int(line))[1] for line in lines]
-    gaps = [max(row.start_ms - time_ms, time_ms - row.end_ms, 0) for row in rows]
-    return np.array(gaps, dtype=np.float32)
+    starts, ends = sought.panorama.sides_of(lines)
+    return np.maximum(np.maximum(starts - time_ms, time_ms - ends), 0).astype(np.float32)
 
 
 def _shown(sought: Sought, albums: Sequence[Album], chosen: Sequence[Scored]) -> tuple[Shown, ...]:

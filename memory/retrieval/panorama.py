@@ -180,6 +180,11 @@ class Panorama:
         part = self.parts[place]
         return part.scope.video, part.index.lines[number - int(self.line_offsets[place])]
 
+    def sides_of(self, lines: Ints) -> Ints:
+        """When some lines (ascending) start and end in milliseconds, shape (2, K)."""
+        own = self._own(lines, self.line_offsets)
+        return np.concatenate([index.sides[:, of_it] for index, of_it in own], axis=1)
+
     def cell(self, number: int) -> tuple[str, CellRow]:
         """The video and row of a cell."""
         place = int(np.searchsorted(self.cell_offsets, number, side="right")) - 1

@@ -54,6 +54,8 @@ def _read(session: Session, query: Select[Any], clip: int) -> list[CharacterAt]:
     rows = list(
         session.scalars(query.where(holds(CharacterRow, clip)).order_by(CharacterRow.number))
     )
+    if not rows:
+        return []
     ids = [row.id for row in rows]
     members, names = _members(session, ids, clip), _names(session, ids, clip)
     return [_character(row, members.get(row.id, []), names.get(row.id, [])) for row in rows]

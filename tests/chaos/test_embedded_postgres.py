@@ -203,8 +203,6 @@ def test_a_socket_folder_of_somebody_else_is_refused(
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     home = Home(tmp_path / ("deep/" * 30))
-    from store.sockets import socket_folder
-
     folder = socket_folder(home)
     folder.chmod(0o777)
     with pytest.raises(DatabaseError, match="not your own private folder"):

@@ -61,7 +61,7 @@ def many(clips: int = 1200, video: str = "v", first: int = 0) -> VideoIndex:
 def assert_same(one: VideoIndex, other: VideoIndex) -> None:
     assert list(one.lines) == list(other.lines)
     assert (one.cells, one.spans, one.through) == (other.cells, other.spans, other.through)
-    for name in ("gone", "first", "keys", "lengths", "clips", "ids", "vectors", "cell_vectors"):
+    for name in ("gone", "first", "keys", "lengths", "clips", "ids", "sides", "vectors", "cell_vectors"):
         assert np.array_equal(getattr(one, name), getattr(other, name)), name
     assert one.postings.numbers.keys() == other.postings.numbers.keys()
     for term in one.postings.numbers:
