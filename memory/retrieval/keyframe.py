@@ -200,7 +200,8 @@ def _line_at(sought: Sought, video: str, frame: Frame) -> tuple[int | None, floa
 
 def _away(sought: Sought, lines: Ints, time_ms: int) -> Floats:
     starts, ends = sought.panorama.sides_of(lines)
-    return np.maximum(np.maximum(starts - time_ms, time_ms - ends), 0).astype(np.float32)
+    gaps = np.maximum(starts - time_ms, time_ms - ends)
+    return np.asarray(np.maximum(gaps, 0), dtype=np.float32)
 
 
 def _shown(sought: Sought, albums: Sequence[Album], chosen: Sequence[Scored]) -> tuple[Shown, ...]:

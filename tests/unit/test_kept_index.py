@@ -61,8 +61,19 @@ def many(clips: int = 1200, video: str = "v", first: int = 0) -> VideoIndex:
 def assert_same(one: VideoIndex, other: VideoIndex) -> None:
     assert list(one.lines) == list(other.lines)
     assert (one.cells, one.spans, one.through) == (other.cells, other.spans, other.through)
-    for name in ("gone", "first", "keys", "lengths", "clips", "ids", "sides", "vectors", "cell_vectors"):
+    for name in (
+        "gone",
+        "first",
+        "keys",
+        "lengths",
+        "clips",
+        "ids",
+        "sides",
+        "vectors",
+        "cell_vectors",
+    ):
         assert np.array_equal(getattr(one, name), getattr(other, name)), name
+    assert np.array_equal(one.cell_vectors, other.cell_vectors)
     assert one.postings.numbers.keys() == other.postings.numbers.keys()
     for term in one.postings.numbers:
         here, there = one.postings.get(term), other.postings.get(term)
