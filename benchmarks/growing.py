@@ -45,8 +45,9 @@ SCENES = (
 class Figures:
     """What was measured: bytes of a memory, ms of a search a line in view, times real time.
 
-    Where a run has them too: how many times as much two workers of a machine watch as one, and the
-    ms that Postgres takes to write what one clip may have at most.
+    Where a run has them too: how many times as much two workers of a machine watch as one, the ms
+    that Postgres takes to write what one clip may have at most, and bytes of a memory in the indexes
+    that searching keeps.
     """
 
     memory_bytes: float
@@ -55,6 +56,7 @@ class Figures:
     real_time: float
     two_workers: float | None = None
     write_ms: float | None = None
+    kept_bytes: float | None = None
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,8 @@ def figures(lines: Sequence[dict[str, Any]]) -> Figures:
     watched = _largest(lines, "watching 720p, speech and all")
     two = [line["ratio"] for line in lines if line["what"].startswith("eight clips by two workers")]
     written = [_median(line) for line in lines if line["what"].endswith("memories of a clip")]
+    kept = [line for line in lines if line["what"].startswith("indexes kept on disk")]
+    indexes = max(kept, key=lambda line: line["size"], default=None)
     return Figures(
         memory_bytes=1e6 * _median(memory) / memory["size"],
         line_ms=_median(search) / search["size"],
@@ -89,6 +93,7 @@ def figures(lines: Sequence[dict[str, Any]]) -> Figures:
         real_time=watched["ratio"],
         two_workers=max(two, default=None),
         write_ms=max(written, default=None),
+        kept_bytes=1e6 * _median(indexes) / indexes["size"] if indexes else None,
     )
 
 
@@ -112,6 +117,8 @@ def needs(scene: Scene, known: Figures, use: Use) -> Iterator[tuple[str, str]]:
     yield "memories", f"{memories:,.0f}"
     yield "keyframes, at most", f"{scene.hours * KEYFRAMES_HOUR:,.0f}"
     yield "memories on disk", f"{memories * known.memory_bytes / 1e9:,.1f} GB"
+    if known.kept_bytes is not None:
+        yield "indexes kept of them on disk", f"{memories * known.kept_bytes / 1e9:,.1f} GB"
     yield "a search over one video", f"{of_video * known.line_ms:,.0f} ms"
     yield "searches a second and process, one video", f"{1000 / (of_video * known.line_ms):,.1f}"
     yield "the first search of a video", f"{of_video * known.cold_line_ms / 1000:,.1f} s"

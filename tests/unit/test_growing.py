@@ -57,6 +57,12 @@ def test_what_a_second_worker_adds_and_how_busy_writing_is_are_told_where_measur
     assert "the same, two workers each" not in dict(needs(DAY, figures(_rows(RUN)), USE))
 
 
+def test_indexes_kept_on_disk_are_told_where_measured() -> None:
+    more = [_line("indexes kept on disk", 2.0, 1_000), _line("indexes kept on disk", 500.0, 10_000)]
+    told = dict(needs(DAY, figures(_rows(RUN + more)), USE))
+    assert told["indexes kept of them on disk"] == "1.2 GB"
+
+
 def test_a_table_is_printed_or_what_is_missing_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
