@@ -46,8 +46,8 @@ class Figures:
     """What was measured: bytes of a memory, ms of a search a line in view, times real time.
 
     Where a run has them too: how many times as much two workers of a machine watch as one, the ms
-    that Postgres takes to write what one clip may have at most, and bytes of a memory in the indexes
-    that searching keeps.
+    that Postgres takes to write what one clip may have at most, and bytes of a memory in indexes
+    kept for searching.
     """
 
     memory_bytes: float
