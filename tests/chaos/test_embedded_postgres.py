@@ -201,12 +201,15 @@ def test_any_home_works_however_deep_or_odd_its_name(tmp_path: Path, name: str) 
 def test_a_socket_folder_of_somebody_else_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     home = Home(tmp_path / ("deep/" * 30))
-    folder = socket_folder(home)
-    folder.chmod(0o777)
-    with pytest.raises(DatabaseError, match="not your own private folder"):
-        socket_folder(home)
+    # Not in tmp_path, which may be too long for a socket too.
+    with tempfile.TemporaryDirectory(dir="/tmp") as short:
+        monkeypatch.setattr(tempfile, "tempdir", short)
+        folder = socket_folder(home)
+        assert folder.parent == Path(short)
+        folder.chmod(0o777)
+        with pytest.raises(DatabaseError, match="not your own private folder"):
+            socket_folder(home)
 
 
 def test_a_running_server_is_found_with_another_temporary_folder(
