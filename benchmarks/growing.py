@@ -84,24 +84,33 @@ def figures(lines: Sequence[dict[str, Any]]) -> Figures:
     watched = _largest(lines, "watching 720p, speech and all")
     two = [line["ratio"] for line in lines if line["what"].startswith("eight clips by two workers")]
     written = [_median(line) for line in lines if line["what"].endswith("memories of a clip")]
-    kept = [line for line in lines if line["what"].startswith("indexes kept on disk")]
-    indexes = max(kept, key=lambda line: line["size"], default=None)
+    kept = _at_most(lines, "indexes kept on disk")
     return Figures(
-        memory_bytes=1e6 * _median(memory) / memory["size"],
+        memory_bytes=_bytes(memory),
         line_ms=_median(search) / search["size"],
         cold_line_ms=_median(cold) / cold["size"],
         real_time=watched["ratio"],
         two_workers=max(two, default=None),
         write_ms=max(written, default=None),
-        kept_bytes=1e6 * _median(indexes) / indexes["size"] if indexes else None,
+        kept_bytes=_bytes(kept) if kept else None,
     )
 
 
 def _largest(lines: Sequence[dict[str, Any]], start: str) -> dict[str, Any]:
-    found = [line for line in lines if line["what"].startswith(start)]
-    if not found:
+    found = _at_most(lines, start)
+    if found is None:
         raise KeyError(start)
-    return max(found, key=lambda line: line["size"] or 0)
+    return found
+
+
+def _at_most(lines: Sequence[dict[str, Any]], start: str) -> dict[str, Any] | None:
+    found = (line for line in lines if line["what"].startswith(start))
+    return max(found, key=lambda line: line["size"] or 0, default=None)
+
+
+def _bytes(line: dict[str, Any]) -> float:
+    """Of one memory."""
+    return 1e6 * _median(line) / float(line["size"])
 
 
 def _median(line: dict[str, Any]) -> float:

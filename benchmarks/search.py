@@ -35,6 +35,7 @@ from models.ports import TextEmbedder
 from models.profile import load_profile
 from models.toolbox import Toolbox
 from store.database import Store, open_store
+from store.driver import driver_of
 from store.embedded import EmbeddedPostgres
 from store.home import Home
 from store.queries.clips import view_of
@@ -339,12 +340,9 @@ def settle(searching: Retrievers, part: Asked) -> None:
 
 
 def _vectors_alone(bench: Bench) -> None:
-    with bench.store.begin() as session:
-        connection = session.connection().connection.driver_connection
-        assert connection is not None
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT id, halfvec_send(embedding) FROM memories ORDER BY id")
-            cursor.fetchall()
+    with bench.store.begin() as session, driver_of(session.connection()).cursor() as cursor:
+        cursor.execute("SELECT id, halfvec_send(embedding) FROM memories ORDER BY id")
+        cursor.fetchall()
 
 
 def as_of(bench: Bench, searching: Retrievers, part: Asked) -> Line:

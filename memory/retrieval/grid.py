@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory.retrieval.index import Ints
-
-Counts = NDArray[np.int32]
+from memory.retrieval.postings import Counts
 
 FAR = 16
 """Windows reach less far. Cells further apart than that are put so far from each other."""

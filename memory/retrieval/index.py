@@ -6,7 +6,7 @@ computes never depends on what comes after it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -176,6 +176,15 @@ def _gone(lines: Sequence[Line]) -> Ints:
     return np.fromiter(at, np.int64, len(lines))
 
 
+def gone_of(ids: Ints, superseded: Mapping[int, int]) -> Ints:
+    """After which clip lines (M,) are no more so, of a map of memory ids to clips."""
+    gone = np.full(len(ids), STILL, dtype=np.int64)
+    order, later = np.argsort(ids), np.array([*superseded.items()], dtype=np.int64).reshape(-1, 2)
+    known = later[np.isin(later[:, 0], ids)]
+    gone[order[np.searchsorted(ids, known[:, 0], sorter=order)]] = known[:, 1]
+    return gone
+
+
 def _words(lines: Sequence[Line], groups: Sequence[Ints]) -> list[list[str]]:
     """The search terms of each cell."""
     known = Terms()
@@ -209,14 +218,14 @@ def grown(index: VideoIndex, more: VideoIndex, superseded: dict[int, int]) -> Vi
     """``index`` followed by ``more``; ``superseded`` maps memory id to clip, for all of both."""
     cells, lines = len(index.cells), len(index.lines)
     rows = (*index.lines, *more.lines)
-    gone = np.fromiter((superseded.get(r.id, STILL) for r in rows), np.int64, len(rows))
+    ids = np.concatenate([index.ids, more.ids])
     both = VideoIndex(
         video=index.video,
         since=more.since,
         through=more.through,
         lines=rows,
         line_vectors=LineVectors(_stacked(index.vectors, more.vectors)),
-        gone=gone,
+        gone=gone_of(ids, superseded),
         cells=index.cells + more.cells,
         first=np.concatenate([index.first, more.first + lines]),
         keys=np.concatenate([index.keys, more.keys]),
@@ -224,6 +233,7 @@ def grown(index: VideoIndex, more: VideoIndex, superseded: dict[int, int]) -> Vi
         postings=index.postings.followed_by(more.postings, cells),
         spans=index.spans | more.spans,
     )
+    vars(both)["ids"] = ids
     if cells:
         _carry_on(index, more, both)
     return both
@@ -234,6 +244,8 @@ def _carry_on(index: VideoIndex, more: VideoIndex, both: VideoIndex) -> None:
     cells, lines = len(index.cells), len(index.lines)
     if "sums" in vars(index):
         vars(both)["sums"] = _stacked(index.sums, more.sums)
+    if "sides" in vars(index):
+        vars(both)["sides"] = np.concatenate([index.sides, more.sides], axis=1)
     if "actors" in vars(index):
         vars(both)["actors"] = index.actors.followed_by(more.actors, lines)
     if "rounded_lines" in vars(index):

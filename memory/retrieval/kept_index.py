@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from memory.retrieval.codes import Coded, coded, of_coded
-from memory.retrieval.index import Ints, VideoIndex
-from memory.retrieval.kept_lines import STILL, Arrays, KeptLines, arrays_of, texts_as, texts_of
+from memory.retrieval.index import VideoIndex, gone_of
+from memory.retrieval.kept_lines import Arrays, KeptLines, arrays_of, texts_as, texts_of
 from memory.retrieval.line_vectors import Fetch, LineVectors
 from memory.retrieval.postings import Postings
 from store.queries.search import CellRow
@@ -32,7 +32,10 @@ def key_of(since: LinesKey, step_ms: int) -> str:
 
 
 def as_bytes(index: VideoIndex) -> bytes:
-    """An index, without its vectors and without what is superseded later."""
+    """An index, without its vectors and without what is superseded later.
+
+    What is rounded for that, the index has from then on.
+    """
     spans = np.array(list(index.spans.values()), dtype=np.int64).reshape(-1, 3)
     terms = index.postings
     arrays: Arrays = {
@@ -49,7 +52,9 @@ def as_bytes(index: VideoIndex) -> bytes:
         **arrays_of(index.lines),
     }
     for name, vectors in zip(_CODED, (index.vectors, index.cell_vectors), strict=True):
-        arrays |= {f"{name}_{k}": v for k, v in coded(vectors)._asdict().items()}
+        kept = coded(vectors)
+        arrays |= {f"{name}_{field}": rows for field, rows in kept._asdict().items()}
+        _have_rounded(index, name, kept)
     body = io.BytesIO()
     np.savez(body, allow_pickle=False, **arrays)
     return body.getvalue()
@@ -79,7 +84,7 @@ def from_bytes(body: bytes, basis: Basis) -> VideoIndex | None:
 
 def _index(arrays: Arrays, basis: Basis) -> VideoIndex:
     ids, width = arrays["id"], int(arrays["width"])
-    gone = _gone(ids, basis.superseded)
+    gone = gone_of(ids, basis.superseded)
     rows = [CellRow(*row) for row in arrays["spans"].tolist()]
     terms = {term: number for number, term in enumerate(texts_of(arrays, "terms"))}
     room = np.zeros((len(ids), width), dtype=np.float32)
@@ -105,14 +110,12 @@ def _index(arrays: Arrays, basis: Basis) -> VideoIndex:
     # Worked out from vectors elsewhere, which are not here yet.
     for name in _CODED:
         kept = Coded(*(arrays[f"{name}_{field}"] for field in Coded._fields))
-        vars(index)[f"rounded_{name}"] = of_coded(kept, width)
+        _have_rounded(index, name, kept)
     vars(index).update(ids=ids, sides=np.stack([arrays["start_ms"], arrays["end_ms"]]))
     return index
 
 
-def _gone(ids: Ints, superseded: Mapping[int, int]) -> Ints:
-    gone = np.full(len(ids), STILL, dtype=np.int64)
-    order, later = np.argsort(ids), np.array([*superseded.items()], dtype=np.int64).reshape(-1, 2)
-    known = later[np.isin(later[:, 0], ids)]
-    gone[order[np.searchsorted(ids[order], known[:, 0])]] = known[:, 1]
-    return gone
+def _have_rounded(index: VideoIndex, name: str, kept: Coded) -> None:
+    """Spare an index to round its lines or cells by itself."""
+    if f"rounded_{name}" not in vars(index):
+        vars(index)[f"rounded_{name}"] = of_coded(kept, index.line_vectors.width)

@@ -11,9 +11,10 @@ from collections.abc import Collection, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from memory.retrieval.grid import Counts, Grid
+from memory.retrieval.grid import Grid
 from memory.retrieval.index import Floats, Ints
 from memory.retrieval.panorama import Panorama, PlacedPosting
+from memory.retrieval.postings import Counts
 
 K1, B = 1.2, 0.6
 """Saturation of repeated words, and how much long cells are held back."""

@@ -45,11 +45,13 @@ class Postings:
         numbers = dict(self.numbers)
         renamed = [numbers.setdefault(term, len(numbers)) for term in more.numbers]
         late = np.array(renamed, dtype=np.int64)[more.terms]
-        return _by_term(
+        terms = np.concatenate([self.terms, late])
+        order = np.argsort(terms, kind="stable")
+        return Postings(
             numbers,
-            np.concatenate([self.terms, late]),
-            np.concatenate([self.cells, more.cells + cells]),
-            np.concatenate([self.counts, more.counts]),
+            _starts(terms, len(numbers)),
+            np.concatenate([self.cells, more.cells + cells])[order],
+            np.concatenate([self.counts, more.counts])[order],
         )
 
     @property
@@ -58,11 +60,9 @@ class Postings:
         return np.repeat(np.arange(len(self.numbers)), np.diff(self.starts))
 
 
-def _by_term(numbers: dict[str, int], terms: Ints, cells: Ints, counts: Counts) -> Postings:
-    """Sort by term what is in order of cells."""
-    order = np.argsort(terms, kind="stable")
-    held = np.bincount(terms, minlength=len(numbers))
-    return Postings(numbers, np.cumsum(np.append(0, held)), cells[order], counts[order])
+def _starts(terms: Ints, count: int) -> Ints:
+    """Where each of so many terms begins among ``terms`` (K,), once these are in order."""
+    return np.cumsum(np.append(0, np.bincount(terms, minlength=count)))
 
 
 def postings_of(cells: Sequence[Sequence[str]]) -> Postings:
@@ -72,5 +72,5 @@ def postings_of(cells: Sequence[Sequence[str]]) -> Postings:
     count = max(1, len(cells))
     at = np.repeat(np.arange(len(cells)), np.fromiter(map(len, cells), np.int64, len(cells)))
     places, counts = np.unique(np.array(flat, dtype=np.int64) * count + at, return_counts=True)
-    terms = places // count
-    return _by_term(numbers, terms, places % count, counts.astype(np.int32))
+    starts = _starts(places // count, len(numbers))
+    return Postings(numbers, starts, places % count, counts.astype(np.int32))

@@ -51,6 +51,9 @@ def keep_index(session: Session, video: str, version: int, kept: Kept) -> bool:
         video: its id.
         version: ``Stamp.version`` of what the index was made from.
         kept: what to keep.
+
+    Returns:
+        Whether it is kept.
     """
     now = cast(cast(literal_column("videos.xmin"), Text), BigInteger)
     row = select(VideoRow.id).where(VideoRow.id == video, now == version)

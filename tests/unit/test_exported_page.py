@@ -29,7 +29,7 @@ from nodes.history import history_of
 from store.database import Store
 from store.queries.trajectories import StoredTrajectory
 from tests.support.machine import VIDEO
-from tests.unit.test_history import ROW
+from tests.support.rounds import ROW
 from ui import export
 
 EVIL = "<script>x()</script>\"'&<b onclick=y>"

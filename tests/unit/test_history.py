@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
-from domain.asking import Action, Answer, Mode, Question, Subtask
+from domain.asking import Action, Mode
 from domain.forks import ForkEdit
 from domain.ranking import Ranking
 from domain.trajectory import (
@@ -33,17 +31,12 @@ from domain.trajectory import (
     SkillsRouted,
     TimeUp,
 )
-from domain.view import MemoryView, Scope
 from nodes.history import history_of, rounds_of
-from store.queries.trajectories import StoredTrajectory
-from tests.support.machine import VIDEO, evidence
+from tests.support.machine import evidence
+from tests.support.rounds import MADE, QUESTION, ROW, TASK, VIEW
 
-QUESTION = Question(text="What does Ann open?", videos=(VIDEO,))
-VIEW = MemoryView(scopes=(Scope(video=VIDEO, last_clip=5),))
-TASK = Subtask(id="t1", text="what Ann opens")
 SEARCH = Action(kind="search", mode=Mode.EVENT, query="Ann opens")
 ANSWER = Action(kind="answer", answer="a door", citations=("m1",))
-MADE = Answer(text="a door", confidence=0.6)
 
 EVENTS: list[Event] = [
     QuestionAsked(question=QUESTION, machine="homer", profile="local", reasoner="local", view=VIEW),
@@ -76,18 +69,6 @@ EVENTS: list[Event] = [
     Failed(round=2, where="cite", message="no row has m9"),
     Ended(round=2, state="done", why="answered", answer=MADE, rounds=2, tokens=5),
 ]
-ROW = StoredTrajectory(
-    id="aa11",
-    question=QUESTION,
-    view=VIEW,
-    machine="homer",
-    profile="local",
-    state="done",
-    answer=MADE,
-    tokens=5,
-    seconds=1.5,
-    started_at=datetime(2026, 1, 1, tzinfo=UTC),
-)
 
 
 def test_every_event_reads_back_from_json_as_it_was() -> None:

@@ -32,7 +32,7 @@ from graphs.inspect import Inspected, Part, headline, remarks_on, text_of
 from nodes.history import history_of
 from nodes.state import plain
 from tests.support.machine import VIDEO, evidence
-from tests.unit.test_history import ROW, TASK
+from tests.support.rounds import ROW, TASK
 
 OTHER = Subtask(id="t2", text="where it leads", depends=("t1",))
 SEARCH = Action(kind="search", mode=Mode.VIDEO, query="a gate")
