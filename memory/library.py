@@ -24,7 +24,17 @@ from memory.lines import line
 from memory.people import People
 from memory.streams import StreamTold, stream_told
 from store.database import Store
-from store.queries import calls, characters, clips, events, memories, search, shelf, texts, videos
+from store.queries import (
+    calls,
+    characters,
+    clips,
+    events,
+    memories,
+    on_clips,
+    shelf,
+    texts,
+    videos,
+)
 from store.queries.audit import note
 from store.queries.clips import StoredClip
 from store.queries.dump import dump
@@ -273,7 +283,7 @@ def shown_clips(
     lines: dict[int, list[ShownLine]] = {}
     for one in found:
         lines.setdefault(one.memory.clip, []).append(_line(one.memory, named))
-    things = search.objects_on(session, Scope(video=video_id, last_clip=last), every)
+    things = on_clips.objects_on(session, Scope(video=video_id, last_clip=last), every)
     costs = _costs(session, video_id, stored)
     for clip in stored:
         yield ShownClip(

@@ -14,14 +14,8 @@ from memory.corrected import people_in
 from memory.retrieval.keyframe import NEAR_MS, Album, describe
 from memory.retrieval.people import cast, retold, told
 from memory.retrieval.result import Cited
-from store.queries.search import (
-    cited_frames,
-    cited_memories,
-    cited_segments,
-    objects_on,
-    sightings_in,
-    texts_on,
-)
+from store.queries.on_clips import on_clips
+from store.queries.search import cited_frames, cited_memories, cited_segments
 
 Key = tuple[str, int]
 """Kind (m, s or k) and row id."""
@@ -68,8 +62,7 @@ def _frames(
 ) -> Iterator[Citation]:
     frames = cited_frames(session, scope, ids)
     clips = {frame.clip for frame in frames}
-    texts, sightings = texts_on(session, scope, clips), sightings_in(session, scope, clips)
-    album = Album(scope.video, frames, texts, objects_on(session, scope, clips), sightings, {})
+    album = Album(scope.video, on_clips(session, scope, clips)._replace(frames=frames), {})
     for frame in frames:
         span = TimeSpan.of(frame.time_ms, frame.time_ms + NEAR_MS)
         yield _citation(f"k{frame.id}", scope, span, describe(album, frame, names), frame.clip)

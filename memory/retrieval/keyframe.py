@@ -9,7 +9,6 @@ import numpy as np
 
 from domain.asking import Evidence, Mode
 from domain.events import Segment
-from domain.media import SeenObject
 from domain.time import TimeSpan
 from memory.retrieval.closeness import faded
 from memory.retrieval.field import Field
@@ -20,7 +19,7 @@ from memory.retrieval.result import Retrieval, Shown
 from memory.retrieval.sought import Sought, nothing_close
 from memory.retrieval.words import terms
 from memory.things import counted, listing, plural
-from store.queries.search import Frame
+from store.queries.on_clips import Frame, OnClips
 
 NEAR_MS = 1_000
 """Who was seen this close to a frame was on it; an image as evidence stands for this long."""
@@ -43,18 +42,13 @@ class Eyes:
 
 @dataclass(frozen=True)
 class Album:
-    """The keyframes of some clips of one video, with what is known to be on them.
+    """Keyframes of one video, with what is known to be ``on`` them.
 
-    ``texts``: (time, line read); ``objects``: things in view; ``sightings``: (start, end, kind,
-    number); ``likeness``: the cosine of each frame with the query where the profile has an
-    image-text model.
+    ``likeness``: the cosine of each frame with the query where the profile has an image-text model.
     """
 
     video: str
-    frames: Sequence[Frame]
-    texts: Sequence[tuple[int, str]]
-    objects: Sequence[SeenObject]
-    sightings: Sequence[tuple[int, int, str, int]]
+    on: OnClips
     likeness: Mapping[int, float]
 
 
@@ -62,12 +56,12 @@ def describe(album: Album, frame: Frame, names: Mapping[str, str], heard: str = 
     """What is known to be on a frame, for models without eyes."""
     tags = [
         f"<{kind}_{number}>"
-        for start, end, kind, number in album.sightings
+        for start, end, kind, number in album.on.sightings
         if kind == "face" and start - NEAR_MS <= frame.time_ms <= end + NEAR_MS
     ]
     who = dict.fromkeys(with_names(tag, names) for tag in tags)
-    read = [text for time, text in album.texts if time == frame.time_ms]
-    things = [thing for thing in album.objects if thing.time_ms == frame.time_ms]
+    read = [text for time, text in album.on.texts if time == frame.time_ms]
+    things = [thing for thing in album.on.objects if thing.time_ms == frame.time_ms]
     parts = [frame.description or ""]
     parts += [f"in view: {', '.join(who)}"] if who else []
     parts += [f"seen: {listing(counted(things))}"] if things else []
@@ -94,7 +88,7 @@ def keyframe(
     """
     if sought.field is not None:
         _look_into(sought, sought.field, focus)
-    scored = [_scored(sought, album, frame) for album in albums for frame in album.frames]
+    scored = [_scored(sought, album, frame) for album in albums for frame in album.on.frames]
     if any(album.likeness for album in albums):
         scored = [
             _by_likeness(album, one)
@@ -105,7 +99,7 @@ def keyframe(
     chosen = spread_over_clips(scored)[:images]
     shown = _shown(sought, albums, chosen)
     evidence = tuple(_evidence(one) for one in shown)
-    clips = sum(len({frame.clip for frame in album.frames}) for album in albums)
+    clips = sum(len({frame.clip for frame in album.on.frames}) for album in albums)
     return Retrieval(
         mode=Mode.KEYFRAME,
         query=sought.asked.text,
@@ -178,8 +172,8 @@ def _by_likeness(album: Album, one: Scored) -> Scored:
 
 def _on_it(sought: Sought, album: Album, frame: Frame) -> float:
     """The share of the query's words that stand on a frame or name a thing on it, in [0, 1]."""
-    shown = [text for time, text in album.texts if time == frame.time_ms]
-    labels = [thing.label for thing in album.objects if thing.time_ms == frame.time_ms]
+    shown = [text for time, text in album.on.texts if time == frame.time_ms]
+    labels = [thing.label for thing in album.on.objects if thing.time_ms == frame.time_ms]
     words = set(terms(" ".join([*shown, *labels, *map(plural, labels)])))
     return len(sought.words & words) / max(1, len(sought.words))
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
 from operator import is_
 
 import numpy as np
-from sqlalchemy.orm import Session
 
 from domain import observed
 from domain.asking import Evidence, Mode, Question
@@ -37,16 +36,11 @@ from memory.retrieval.video import video
 from memory.retrieval.woven import Woven, woven
 from models.ports import Reranker
 from store.database import Store
+from store.queries.on_clips import Frame, frame_vectors, on_clips
 from store.queries.search import (
-    Frame,
     Matrix,
     edges_at,
-    frame_vectors,
-    frames_of,
     mentions,
-    objects_on,
-    sightings_in,
-    texts_on,
 )
 from store.queries.stamps import Stamp
 from store.queries.videos import video_state
@@ -234,38 +228,26 @@ class Retrievers:
         ]
 
     def _album(self, sought: Sought, scope: Scope, clips: Sequence[int]) -> Album:
-        with self._store.begin() as session:
-            frames = frames_of(session, scope, clips)
-            vectors = self._vectors_of(session, scope.video, frames)
-            return Album(
-                video=scope.video,
-                frames=frames,
-                texts=texts_on(session, scope, clips),
-                objects=objects_on(session, scope, clips),
-                sightings=sightings_in(session, scope, clips),
-                likeness=self._likeness(sought, vectors),
-            )
+        with self._store.glance() as connection:
+            found = on_clips(connection, scope, clips)
+        return Album(scope.video, found, self._likeness(sought, scope.video, found.frames))
 
     @property
     def _eyes(self) -> Eyes | None:
         encoder = self._tools.images
         return None if encoder is None else Eyes(encoder.name, encoder.close)
 
-    def _vectors_of(
-        self, session: Session, video: str, frames: Sequence[Frame]
-    ) -> dict[int, Matrix]:
-        """Vectors of keyframes that the very model of this search has made."""
+    def _likeness(self, sought: Sought, video_id: str, frames: Sequence[Frame]) -> dict[int, float]:
+        """Cosines of the query with keyframes, where the very model of this search saw them."""
         encoder = self._tools.images
-        state = None if encoder is None else video_state(session, video)
-        if encoder is None or state is None or state.models.get("images") != encoder.name:
+        if encoder is None:
             return {}
-        return frame_vectors(session, [frame.id for frame in frames])
-
-    def _likeness(self, sought: Sought, vectors: dict[int, Matrix]) -> dict[int, float]:
-        if self._tools.images is None or not vectors:
-            return {}
-        query = self._tools.images.text(sought.asked.text)
-        return {frame: float(vector @ query) for frame, vector in vectors.items()}
+        with self._store.begin() as session:
+            state = video_state(session, video_id)
+            if state is None or state.models.get("images") != encoder.name:
+                return {}
+            vectors = frame_vectors(session, [one.id for one in frames])
+        return _cosines(vectors, lambda: encoder.text(sought.asked.text))
 
 
 class _EdgesOf:
@@ -304,6 +286,13 @@ def _by_reading(question: str, reranker: Reranker) -> Score:
         return [float(one) for one in reranker.scores(question, list(parts))]
 
     return score
+
+
+def _cosines(vectors: Mapping[int, Matrix], query: Callable[[], Matrix]) -> dict[int, float]:
+    if not vectors:
+        return {}
+    sought = query()
+    return {frame: float(vector @ sought) for frame, vector in vectors.items()}
 
 
 def _seconds(view: MemoryView) -> float | None:

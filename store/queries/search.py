@@ -1,4 +1,4 @@
-"""What searching reads: lines, segments, edges, keyframes and people. Exact, and as of a clip.
+"""What searching reads: lines, segments, edges and who is mentioned. Exact, and as of a clip.
 
 Inside a video everything is read in order and scored exactly: an approximate index that is
 filtered by video afterwards loses most of what it should find.
@@ -16,7 +16,6 @@ from sqlalchemy import (
     ARRAY,
     ColumnElement,
     Integer,
-    Select,
     Text,
     and_,
     bindparam,
@@ -27,10 +26,10 @@ from sqlalchemy import (
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from domain.events import Edge, Relation
-from domain.media import Box, SeenObject
 from domain.view import Scope
 from store.driver import driver_of
 from store.queries.holding import holds
+from store.queries.on_clips import FRAME, Frame
 from store.schema import (
     ClipRow,
     EdgeRow,
@@ -38,11 +37,8 @@ from store.schema import (
     KeyframeRow,
     MemoryLinkRow,
     MemoryRow,
-    ObjectRow,
-    ScreenTextRow,
     SegmentRevisionRow,
     SegmentRow,
-    SightingRow,
 )
 
 Matrix = NDArray[np.float32]
@@ -81,17 +77,6 @@ class Revision(NamedTuple):
     clips: tuple[int, ...]
     from_clip: int
     to_clip: int | None
-
-
-class Frame(NamedTuple):
-    """A stored keyframe."""
-
-    id: int
-    clip: int
-    time_ms: int
-    quality: float
-    blob: str
-    description: str | None
 
 
 @dataclass(frozen=True)
@@ -241,88 +226,6 @@ def edges_at(session: Session, scope: Scope, segment: int) -> list[Edge]:
     ]
 
 
-def _on_clips(row: Any, time: Any, *columns: Any) -> Select[Any]:
-    """Columns of what is on clips, by ``time``. Made once: making it takes as long as asking."""
-    clips = bindparam("clips", type_=ARRAY(Integer))
-    return (
-        select(*columns)
-        .where(row.video_id == bindparam("video"), row.clip == func.any(clips))
-        .order_by(time, row.id)
-    )
-
-
-def _in_scope(scope: Scope, clips: Collection[int]) -> dict[str, Any]:
-    seen = sorted(clip for clip in clips if clip <= scope.last_clip)
-    return {"video": scope.video, "clips": seen}
-
-
-_FRAME = (
-    KeyframeRow.id,
-    KeyframeRow.clip,
-    KeyframeRow.time_ms,
-    KeyframeRow.quality,
-    KeyframeRow.blob,
-    KeyframeRow.description,
-)
-_FRAMES = _on_clips(KeyframeRow, KeyframeRow.time_ms, *_FRAME)
-_TEXTS = _on_clips(ScreenTextRow, ScreenTextRow.time_ms, ScreenTextRow.time_ms, ScreenTextRow.text)
-_OBJECTS = _on_clips(
-    ObjectRow, ObjectRow.time_ms, ObjectRow.time_ms, ObjectRow.label, ObjectRow.score, ObjectRow.box
-)
-
-
-def frames_of(session: Session, scope: Scope, clips: Collection[int]) -> list[Frame]:
-    """The keyframes of those of ``clips`` that are in ``scope``, in time."""
-    return [Frame._make(row) for row in session.execute(_FRAMES, _in_scope(scope, clips))]
-
-
-def frame_vectors(session: Session, frames: Iterable[int]) -> dict[int, Matrix]:
-    """Image vectors of keyframes, where they were computed, shape (D,) each."""
-    found = session.execute(
-        select(KeyframeRow.id, KeyframeRow.embedding).where(
-            KeyframeRow.id.in_(sorted(frames)), KeyframeRow.embedding.is_not(None)
-        )
-    )
-    return {frame: np.asarray(vector, dtype=np.float32) for frame, vector in found}
-
-
-def texts_on(session: Session, scope: Scope, clips: Collection[int]) -> list[tuple[int, str]]:
-    """(time in ms, line read) on the keyframes of ``clips``, in reading order."""
-    return [(time, text) for time, text in session.execute(_TEXTS, _in_scope(scope, clips))]
-
-
-def objects_on(session: Session, scope: Scope, clips: Collection[int]) -> list[SeenObject]:
-    """The things seen on the keyframes of those of ``clips`` that are in ``scope``, in time."""
-    return [
-        SeenObject(time_ms=time, label=label, score=score, box=box_of(box))
-        for time, label, score, box in session.execute(_OBJECTS, _in_scope(scope, clips))
-    ]
-
-
-def box_of(corners: Sequence[int]) -> Box:
-    """A stored box."""
-    x0, y0, x1, y1 = corners
-    return Box(x0=x0, y0=y0, x1=x1, y1=y1)
-
-
-_SIGHTINGS = _on_clips(
-    SightingRow,
-    SightingRow.start_ms,
-    SightingRow.start_ms,
-    SightingRow.end_ms,
-    IdentityRow.kind,
-    IdentityRow.number,
-).join(IdentityRow, IdentityRow.id == SightingRow.identity_id)
-
-
-def sightings_in(
-    session: Session, scope: Scope, clips: Collection[int]
-) -> list[tuple[int, int, str, int]]:
-    """(start, end in ms, kind, number) of every identity seen or heard in ``clips``."""
-    found = session.execute(_SIGHTINGS, _in_scope(scope, clips))
-    return [(start, end, kind, number) for start, end, kind, number in found]
-
-
 _MENTIONS = (
     select(MemoryLinkRow.memory_id)
     .join(IdentityRow, IdentityRow.id == MemoryLinkRow.identity_id)
@@ -407,7 +310,7 @@ def cited_frames(session: Session, scope: Scope, ids: Collection[int]) -> list[F
     """Those of these keyframes that ``scope`` sees."""
     row = KeyframeRow
     found = session.execute(
-        select(*_FRAME).where(
+        select(*FRAME).where(
             row.video_id == scope.video,
             row.id.in_(sorted(ids)),
             row.clip <= scope.last_clip,

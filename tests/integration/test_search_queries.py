@@ -17,20 +17,17 @@ from memory.retrieval.panorama import panorama
 from memory.retrieval.retrievers import Retrievers
 from store.database import Store
 from store.queries.forget import touch
+from store.queries.on_clips import frame_vectors, on_clips
 from store.queries.search import (
     cells_between,
     cited_frames,
     cited_memories,
     cited_segments,
     edges_at,
-    frame_vectors,
-    frames_of,
     lines_between,
     mentions,
     revisions,
-    sightings_in,
     superseded,
-    texts_on,
 )
 from store.queries.stamps import stamps
 from store.schema import CharacterNameRow, CharacterRow, EdgeRow, KeyframeRow, MemoryRow
@@ -121,7 +118,7 @@ def test_what_is_not_there_reads_as_nothing(watched: Store) -> None:
         assert stamps(session, {V: 3})[V].events[2:] == (0, 0, 0)
         assert people_in(session, scope(3)) == []
         assert edges_at(session, scope(3), 1) == []
-        assert frames_of(session, scope(3), []) == []
+        assert on_clips(session, scope(3), []) == ([], [], [], [])
         with pytest.raises(NotFound, match="homer videos"):
             stamps(session, {"0" * 16: 0})
 
@@ -201,13 +198,14 @@ def test_frames_with_what_is_on_them(watched: Store) -> None:
     see(watched, V, "<face_0>", 60.5, 62.0)
     with watched.begin() as session:
         clips = [0, 2, 3]
-        assert [f.time_ms for f in frames_of(session, scope(3), clips)] == [1_000, 61_000, 91_000]
-        assert [f.clip for f in frames_of(session, scope(2), clips)] == [0, 2]
-        assert texts_on(session, scope(3), clips) == [(61_000, "EXIT")]
-        assert texts_on(session, scope(1), clips) == []
-        assert sightings_in(session, scope(3), clips) == [(60_500, 62_000, "face", 0)]
-        assert sightings_in(session, scope(3), [0]) == []
-        frame = frames_of(session, scope(3), [2])[0]
+        found = on_clips(session, scope(3), clips)
+        assert [f.time_ms for f in found.frames] == [1_000, 61_000, 91_000]
+        assert [f.clip for f in on_clips(session, scope(2), clips).frames] == [0, 2]
+        assert found.texts == [(61_000, "EXIT")]
+        assert on_clips(session, scope(1), clips).texts == []
+        assert found.sightings == [(60_500, 62_000, "face", 0)]
+        assert on_clips(session, scope(3), [0]).sightings == []
+        frame = on_clips(session, scope(3), [2]).frames[0]
         assert frame_vectors(session, [frame.id]) == {}
         session.execute(update(KeyframeRow).values(embedding=[0.5, 0.5]))
         assert list(frame_vectors(session, [frame.id])[frame.id]) == [0.5, 0.5]
@@ -232,7 +230,7 @@ def test_cited_rows_are_those_in_scope(watched: Store) -> None:
         assert cited_segments(session, scope(2), [ids[0]]) == [
             (ids[0], "all", "everything", 0, 3 * CLIP_MS)
         ]
-        frame = frames_of(session, scope(3), [2])[0]
+        frame = on_clips(session, scope(3), [2]).frames[0]
         assert cited_frames(session, scope(1), [frame.id]) == []
         assert cited_frames(session, scope(2), [frame.id]) == [frame]
 

@@ -22,7 +22,7 @@ from memory.retrieval.options import TOP_CELLS, leaning, shares, soft_maximum
 from memory.retrieval.panorama import Panorama
 from memory.retrieval.ranking import Asked, fits, now
 from memory.retrieval.words import terms
-from store.queries.search import Frame
+from store.queries.on_clips import Frame
 from tests.support.remembered import CLIP_MS
 from tests.support.story import Story, index_of, view_at, view_of
 

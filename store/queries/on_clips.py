@@ -1,0 +1,130 @@
+"""What is on clips: keyframes, text read on them, things and people seen. Exact, and as of a clip.
+
+All of it comes by one statement: a search waits once for the database, and sees one moment of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import ARRAY, JSON, Connection, Integer, Select, bindparam, func, select
+from sqlalchemy.orm import Session
+
+from domain.media import Box, SeenObject
+from domain.view import Scope
+from store.schema import IdentityRow, KeyframeRow, ObjectRow, ScreenTextRow, SightingRow
+
+
+class Frame(NamedTuple):
+    """A stored keyframe."""
+
+    id: int
+    clip: int
+    time_ms: int
+    quality: float
+    blob: str
+    description: str | None
+
+
+class OnClips(NamedTuple):
+    """What is on some clips, in time.
+
+    ``texts``: (time in ms, line read), in reading order; ``sightings``: (start, end in ms, kind,
+    number) of every identity seen or heard.
+    """
+
+    frames: Sequence[Frame]
+    texts: Sequence[tuple[int, str]]
+    objects: Sequence[SeenObject]
+    sightings: Sequence[tuple[int, int, str, int]]
+
+
+def _of_clips(row: Any, time: Any, *columns: Any) -> Select[Any]:
+    """Columns of what is on clips, by ``time``. Made once: making it takes as long as asking."""
+    clips = bindparam("clips", type_=ARRAY(Integer))
+    return (
+        select(*columns)
+        .where(row.video_id == bindparam("video"), row.clip == func.any(clips))
+        .order_by(time, row.id)
+    )
+
+
+FRAME = (
+    KeyframeRow.id,
+    KeyframeRow.clip,
+    KeyframeRow.time_ms,
+    KeyframeRow.quality,
+    KeyframeRow.blob,
+    KeyframeRow.description,
+)
+"""The columns of a ``Frame``."""
+_FRAMES = _of_clips(KeyframeRow, KeyframeRow.time_ms, *FRAME)
+_TEXTS = _of_clips(ScreenTextRow, ScreenTextRow.time_ms, ScreenTextRow.time_ms, ScreenTextRow.text)
+_OBJECTS = _of_clips(
+    ObjectRow, ObjectRow.time_ms, ObjectRow.time_ms, ObjectRow.label, ObjectRow.score, ObjectRow.box
+)
+_SIGHTINGS = _of_clips(
+    SightingRow,
+    SightingRow.start_ms,
+    SightingRow.start_ms,
+    SightingRow.end_ms,
+    IdentityRow.kind,
+    IdentityRow.number,
+).join(IdentityRow, IdentityRow.id == SightingRow.identity_id)
+
+
+def _together(queries: Iterable[Select[Any]]) -> Select[Any]:
+    """The rows of several queries as one row, a list of lists each."""
+    rows = [query.subquery() for query in queries]
+    lists = [func.json_agg(func.json_build_array(*one.c), type_=JSON) for one in rows]
+    return select(*(select(one).scalar_subquery() for one in lists))
+
+
+_ALL = _together((_FRAMES, _TEXTS, _OBJECTS, _SIGHTINGS))
+
+
+def _asked(scope: Scope, clips: Collection[int]) -> dict[str, Any]:
+    seen = sorted(clip for clip in clips if clip <= scope.last_clip)
+    return {"video": scope.video, "clips": seen}
+
+
+def on_clips(connection: Connection | Session, scope: Scope, clips: Collection[int]) -> OnClips:
+    """What is on those of ``clips`` that are in ``scope``."""
+    found = connection.execute(_ALL, _asked(scope, clips)).one()
+    frames, texts, objects, sightings = (rows or [] for rows in found)
+    return OnClips(
+        frames=[Frame(*row) for row in frames],
+        texts=[(time, text) for time, text in texts],
+        objects=[_object(*row) for row in objects],
+        sightings=[(start, end, kind, number) for start, end, kind, number in sightings],
+    )
+
+
+def objects_on(session: Session, scope: Scope, clips: Collection[int]) -> list[SeenObject]:
+    """The things seen on those of ``clips`` that are in ``scope``, in time."""
+    return [_object(*row) for row in session.execute(_OBJECTS, _asked(scope, clips))]
+
+
+def _object(time_ms: int, label: str, score: float, box: Sequence[int]) -> SeenObject:
+    return SeenObject(time_ms=time_ms, label=label, score=score, box=box_of(box))
+
+
+def box_of(corners: Sequence[int]) -> Box:
+    """A stored box."""
+    x0, y0, x1, y1 = corners
+    return Box(x0=x0, y0=y0, x1=x1, y1=y1)
+
+
+def frame_vectors(
+    connection: Connection | Session, frames: Iterable[int]
+) -> dict[int, NDArray[np.float32]]:
+    """Image vectors of keyframes, where they were computed, shape (D,) each."""
+    found = connection.execute(
+        select(KeyframeRow.id, KeyframeRow.embedding).where(
+            KeyframeRow.id.in_(sorted(frames)), KeyframeRow.embedding.is_not(None)
+        )
+    )
+    return {frame: np.asarray(vector, dtype=np.float32) for frame, vector in found}
