@@ -16,9 +16,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from memory.retrieval.codes import off_by
 from memory.retrieval.field import Field, Level, Scores, level
 from memory.retrieval.index import Floats, Ints
 from memory.retrieval.panorama import Panorama, Part
+from memory.retrieval.wholes import wholes
 from models.onnx import in_threads, threads_allowed
 
 SURE = 100
@@ -81,8 +83,10 @@ def _off(view: Panorama) -> tuple[float, float]:
 
 
 def _off_of(part: Part) -> tuple[float, float]:
-    index = part.index
-    return index.rounded_lines.off(part.lines), index.rounded_cells.off(part.cells)
+    lost, size = part.index.rounded_lines.lost[: part.lines], part.index.line_vectors.width
+    # What is lost of one line points elsewhere than what is lost of another.
+    of_cells = np.sqrt(part.wholes(lost * lost) / part.index.magnitudes[: part.cells])
+    return off_by(lost, size), off_by(of_cells, size)
 
 
 def _read(view: Panorama, number: int, query: Floats, passed: FirstPass) -> None:
@@ -92,9 +96,9 @@ def _read(view: Panorama, number: int, query: Floats, passed: FirstPass) -> None
     lines = passed.lines[line : line + part.lines]
     cells = slice(cell, cell + part.cells)
     part.index.rounded_lines.cosines(query, lines)
+    passed.whole[cells] = part.wholes(lines)
     part.hide(lines)
     np.maximum.reduceat(lines, part.index.first[: part.cells], out=passed.near[cells])
-    part.index.rounded_cells.cosines(query, passed.whole[cells])
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -124,17 +128,24 @@ class CoarseField(Field):
         blurred = np.unique(cells[~self.sharp[cells]])
         if not len(blurred):
             return False
-        self.view.fetch(blurred)
-        lines, starts = self.view.all_lines_of(blurred)
-        cosines = np.vecdot(self.view.vectors_of(lines), self.query)
-        cosines[self.view.hidden[lines]] = -1.0
-        self.lines[0, lines] = cosines
-        near = np.maximum.reduceat(cosines, starts)
+        near, whole = self._looked_into(blurred)
         self.near[0, blurred] = near
-        whole = np.vecdot(self.view.directions_of(blurred), self.query)
         self.question[blurred] = self.by_line.of(near) + self.by_cell.of(whole) + self.rest[blurred]
         self.sharp[blurred] = True
         return True
+
+    def _looked_into(self, blurred: Ints) -> tuple[Floats, Floats]:
+        """The closest line of these cells and the cells as a whole, exactly."""
+        view, cells = self.view, self.view.with_last(blurred)
+        view.fetch(cells)
+        lines, starts = view.all_lines_of(cells)
+        cosines = np.vecdot(view.vectors_of(lines), self.query)
+        own = np.isin(cells, blurred, assume_unique=True)
+        whole = wholes(cosines, starts, own & view.follows[cells], view.magnitudes[cells])
+        cosines[view.hidden[lines]] = -1.0
+        of_own = np.repeat(own, np.diff(starts, append=len(lines)))
+        self.lines[0, lines[of_own]] = cosines[of_own]
+        return np.maximum.reduceat(cosines, starts)[own], whole[own]
 
     def sharpen_best(self) -> None:
         """See ``Field``: ``SURE`` cells, ``NEAREST`` lines, and all that might be among them."""

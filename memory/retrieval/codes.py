@@ -62,8 +62,7 @@ class RoundedRows:
 
     def off(self, count: int) -> float:
         """How far ``cosines`` of the first ``count`` rows are off at most, nearly always."""
-        lost = float(self.lost[:count].max(initial=0.0))
-        return SIGMAS * lost / float(np.sqrt(self.tail.shape[1])) + _ARITHMETIC
+        return off_by(self.lost[:count], self.tail.shape[1])
 
     def followed_by(self, vectors: Matrix) -> RoundedRows:
         """These rows, then those of ``vectors`` (K, D)."""
@@ -74,6 +73,11 @@ class RoundedRows:
         whole = _whole(len(codes))
         more = _packed(paired(codes[:whole]), steps[first:], codes.shape[1])
         return RoundedRows(self.packed + more, codes[whole:], steps, lost)
+
+
+def off_by(lost: Floats, size: int) -> float:
+    """How far cosines of rows with ``size`` numbers are off at most, nearly always."""
+    return SIGMAS * float(lost.max(initial=0.0)) / float(np.sqrt(size)) + _ARITHMETIC
 
 
 def _whole(count: int) -> int:

@@ -83,9 +83,17 @@ def level(values: NDArray[np.floating], weight: float = 1.0) -> Level:
     if not values.size:
         return Level(0.0, 0.0)
     mean = float(values.mean())
-    away = (values - mean).ravel()
-    spread = math.sqrt(np.dot(away, away) / values.size)
-    return Level(mean, 0.0 if spread < NOISE else weight / (spread + 1e-6))
+    away = deviation(values - mean)
+    return Level(mean, 0.0 if away < NOISE else weight / (away + 1e-6))
+
+
+def deviation(away: NDArray[np.floating]) -> float:
+    """The standard deviation of values of which the mean was taken away; at least one.
+
+    Not by a product: that wakes threads, which go on waiting in a loop for more to do, on the
+    cores that the next search needs.
+    """
+    return math.sqrt(float(np.square(away).mean()))
 
 
 def standard(values: NDArray[np.floating]) -> Scores:

@@ -18,6 +18,7 @@ from memory.retrieval.codes import RoundedRows, rounded
 from memory.retrieval.kept_lines import STILL
 from memory.retrieval.line_vectors import LineVectors
 from memory.retrieval.postings import Postings, postings_of
+from memory.retrieval.wholes import magnitudes
 from memory.retrieval.words import Terms
 from store.queries.search import CellRow, Line, Lines, Matrix
 from store.queries.stamps import LinesKey
@@ -61,53 +62,23 @@ class VideoIndex:
         return self.line_vectors.whole
 
     @cached_property
-    def sums(self) -> Matrix:
-        """The sum of each cell's vectors, (N, D)."""
-        return _sums(self.vectors, self.first)
+    def follows(self) -> NDArray[np.bool_]:
+        """Which cells have one just before them, (N,)."""
+        return np.asarray(np.diff(self.keys, prepend=self.keys[:1]) == 1)
 
     @cached_property
-    def cell_vectors(self) -> Matrix:
-        """``directions`` of all cells, (N, D)."""
-        return self.directions(np.arange(len(self.cells)))
-
-    def directions(self, cells: Ints) -> Matrix:
-        """The mean direction of the lines of each cell and those of the cell just before, (K, D).
-
-        What a line means hangs on what was going on; what comes after it has no say.
-        """
-        with_last = self._sums_of(cells)
-        follows = np.flatnonzero(self._follows(cells))
-        with_last[follows] += self._sums_of(cells[follows] - 1)
-        norms = np.linalg.norm(with_last, axis=1, keepdims=True)
-        return np.asarray(with_last / np.maximum(norms, 1e-9), dtype=np.float32)
-
-    def _follows(self, cells: Ints) -> NDArray[np.bool_]:
-        """Which cells have one just before them, (K,)."""
-        return np.asarray((cells > 0) & (self.keys[cells] - self.keys[cells - 1] == 1))
-
-    def _sums_of(self, cells: Ints) -> Matrix:
-        if self.line_vectors.held:
-            return np.asarray(self.sums[cells])
-        lines, starts = self.lines_of(cells)
-        return _sums(self.line_vectors.of(lines), starts)
+    def magnitudes(self) -> Floats:
+        """See ``wholes``, (N,)."""
+        return magnitudes(self.vectors, self.first, self.follows)
 
     def lines_of(self, cells: Ints) -> tuple[Ints, Ints]:
         """The numbers of the lines of these cells, in their order, and where each cell's begin."""
         return run_of(np.append(self.first, len(self.lines)), cells)
 
-    def needed(self, cells: Ints) -> Ints:
-        """The lines that ``directions`` of these cells looks into."""
-        return self.lines_of(np.union1d(cells, cells[self._follows(cells)] - 1))[0]
-
     @cached_property
     def rounded_lines(self) -> RoundedRows:
         """The lines for a first pass over very many."""
         return rounded(self.vectors)
-
-    @cached_property
-    def rounded_cells(self) -> RoundedRows:
-        """The cells for a first pass over very many."""
-        return rounded(self.cell_vectors)
 
     @cached_property
     def clips(self) -> Ints:
@@ -202,18 +173,6 @@ def run_of(bounds: Ints, which: Ints) -> tuple[Ints, Ints]:
     return np.arange(counts.sum()) + np.repeat(starts - places, counts), places
 
 
-def _sums(vectors: Matrix, first: NDArray[np.integer]) -> Matrix:
-    """The sum of the rows of each cell, the first of which are given, one after the other."""
-    if not len(first):
-        return np.zeros((0, vectors.shape[1]), dtype=np.float32)
-    total, ends = vectors[first], np.append(first[1:], len(vectors))
-    longer = np.flatnonzero(ends - first > 1)
-    for place in range(1, int((ends - first).max())):
-        total[longer] += vectors[first[longer] + place]
-        longer = longer[(ends - first)[longer] > place + 1]
-    return np.asarray(total, dtype=np.float32)
-
-
 def grown(index: VideoIndex, more: VideoIndex, superseded: dict[int, int]) -> VideoIndex:
     """``index`` followed by ``more``; ``superseded`` maps memory id to clip, for all of both."""
     cells, lines = len(index.cells), len(index.lines)
@@ -242,17 +201,15 @@ def grown(index: VideoIndex, more: VideoIndex, superseded: dict[int, int]) -> Vi
 def _carry_on(index: VideoIndex, more: VideoIndex, both: VideoIndex) -> None:
     """What was worked out of the first lines and cells is not worked out again for the next."""
     cells, lines = len(index.cells), len(index.lines)
-    if "sums" in vars(index):
-        vars(both)["sums"] = _stacked(index.sums, more.sums)
+    if "magnitudes" in vars(index):
+        later = magnitudes(both.vectors, both.first, both.follows, cells)
+        vars(both)["magnitudes"] = np.concatenate([index.magnitudes, later])
     if "sides" in vars(index):
         vars(both)["sides"] = np.concatenate([index.sides, more.sides], axis=1)
     if "actors" in vars(index):
         vars(both)["actors"] = index.actors.followed_by(more.actors, lines)
     if "rounded_lines" in vars(index):
         vars(both)["rounded_lines"] = index.rounded_lines.followed_by(both.vectors[lines:])
-    if "rounded_cells" in vars(index):
-        new = both.directions(np.arange(cells, len(both.cells)))
-        vars(both)["rounded_cells"] = index.rounded_cells.followed_by(new)
 
 
 def _stacked(above: Matrix, below: Matrix) -> Matrix:

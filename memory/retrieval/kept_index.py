@@ -20,9 +20,8 @@ from memory.retrieval.postings import Postings
 from store.queries.search import CellRow
 from store.queries.stamps import LinesKey
 
-FORMAT = 1
+FORMAT = 2
 """Raised whenever an index is worked out or laid out otherwise: what was kept is done anew then."""
-_CODED = ("lines", "cells")
 
 
 def key_of(since: LinesKey, step_ms: int) -> str:
@@ -37,12 +36,13 @@ def as_bytes(index: VideoIndex) -> bytes:
     What is rounded for that, the index has from then on.
     """
     spans = np.array(list(index.spans.values()), dtype=np.int64).reshape(-1, 3)
-    terms = index.postings
+    terms, kept = index.postings, coded(index.vectors)
     arrays: Arrays = {
         "width": np.array(index.line_vectors.width),
         "spans": spans,
         "first": index.first,
         "keys": index.keys,
+        "magnitudes": index.magnitudes,
         "held": np.searchsorted(spans[:, 0], index.clips),
         "lengths": index.lengths,
         "term_starts": terms.starts,
@@ -50,11 +50,9 @@ def as_bytes(index: VideoIndex) -> bytes:
         "term_counts": terms.counts,
         **texts_as("terms", terms.numbers),
         **arrays_of(index.lines),
+        **kept._asdict(),
     }
-    for name, vectors in zip(_CODED, (index.vectors, index.cell_vectors), strict=True):
-        kept = coded(vectors)
-        arrays |= {f"{name}_{field}": rows for field, rows in kept._asdict().items()}
-        _have_rounded(index, name, kept)
+    _have_rounded(index, kept)
     body = io.BytesIO()
     np.savez(body, allow_pickle=False, **arrays)
     return body.getvalue()
@@ -108,14 +106,13 @@ def _index(arrays: Arrays, basis: Basis) -> VideoIndex:
         spans={row.clip: row for row in rows},
     )
     # Worked out from vectors elsewhere, which are not here yet.
-    for name in _CODED:
-        kept = Coded(*(arrays[f"{name}_{field}"] for field in Coded._fields))
-        _have_rounded(index, name, kept)
-    vars(index).update(ids=ids, sides=np.stack([arrays["start_ms"], arrays["end_ms"]]))
+    _have_rounded(index, Coded(*(arrays[field] for field in Coded._fields)))
+    sides = np.stack([arrays["start_ms"], arrays["end_ms"]])
+    vars(index).update(ids=ids, sides=sides, magnitudes=arrays["magnitudes"])
     return index
 
 
-def _have_rounded(index: VideoIndex, name: str, kept: Coded) -> None:
-    """Spare an index to round its lines or cells by itself."""
-    if f"rounded_{name}" not in vars(index):
-        vars(index)[f"rounded_{name}"] = of_coded(kept, index.line_vectors.width)
+def _have_rounded(index: VideoIndex, kept: Coded) -> None:
+    """Spare an index to round its lines by itself."""
+    if "rounded_lines" not in vars(index):
+        vars(index)["rounded_lines"] = of_coded(kept, index.line_vectors.width)

@@ -16,6 +16,7 @@ from memory.retrieval.grid import Grid, grid_of
 from memory.retrieval.index import Floats, Ints, VideoIndex, run_of
 from memory.retrieval.line_vectors import fetch_together
 from memory.retrieval.postings import Posting
+from memory.retrieval.wholes import wholes
 from store.queries.search import CellRow, Line, Matrix
 
 APART = 1_000
@@ -44,6 +45,11 @@ class Part:
     def hide(self, cosines: Floats) -> None:
         """Give hidden lines -1, of cosines (..., lines)."""
         cosines[..., self._hidden] = -1.0
+
+    def wholes(self, cosines: Floats) -> Floats:
+        """Cosines with cells as a whole, (..., cells), of those with lines, none hidden."""
+        index, own = self.index, slice(self.cells)
+        return wholes(cosines, index.first[own], index.follows[own], index.magnitudes[own])
 
     @cached_property
     def _hidden(self) -> Ints:
@@ -215,18 +221,32 @@ class Panorama:
         stop = int(np.searchsorted(posting.cells, part.cells))
         return Posting(posting.cells[:stop] + offset, posting.counts[:stop]) if stop else None
 
-    def line_cosines(self, queries: Matrix) -> Floats:
-        """Cosines of Q unit vectors (Q, D) with every line, shape (Q, M); hidden lines have -1."""
-        return self._per_part(lambda part: _line_cosines(queries, part))
+    def cosines(self, queries: Matrix) -> tuple[Floats, Floats]:
+        """Of Q unit vectors (Q, D) with every line (Q, M) and every cell as a whole (Q, N).
 
-    def cell_cosines(self, queries: Matrix) -> Floats:
-        """Cosines of Q unit vectors (Q, D) with every cell, shape (Q, N)."""
-        return self._per_part(lambda part: _cosines(queries, part.index.cell_vectors[: part.cells]))
+        Hidden lines have -1.
+        """
+        lines, cells = zip(*(_part_cosines(queries, part) for part in self.parts), strict=True)
+        return np.concatenate(lines, axis=1), np.concatenate(cells, axis=1)
+
+    @cached_property
+    def follows(self) -> NDArray[np.bool_]:
+        """Which cells have one just before them, (N,)."""
+        return np.concatenate([part.index.follows[: part.cells] for part in self.parts])
+
+    @cached_property
+    def magnitudes(self) -> Floats:
+        """See ``wholes``, (N,)."""
+        return np.concatenate([part.index.magnitudes[: part.cells] for part in self.parts])
+
+    def with_last(self, cells: Ints) -> Ints:
+        """These cells and those just before them, ascending."""
+        return np.union1d(cells, cells[self.follows[cells]] - 1)
 
     def fetch(self, cells: Ints) -> None:
-        """Have in memory what ``vectors_of`` and ``directions_of`` want of these cells."""
+        """Have in memory what ``vectors_of`` wants of the lines of these cells."""
         fetch_together(
-            (index.line_vectors, index.needed(own))
+            (index.line_vectors, index.lines_of(own)[0])
             for index, own in self._own(cells, self.cell_offsets)
             if not index.line_vectors.held
         )
@@ -236,20 +256,12 @@ class Panorama:
         own = self._own(lines, self.line_offsets)
         return np.concatenate([index.line_vectors.of(of_it) for index, of_it in own])
 
-    def directions_of(self, cells: Ints) -> Matrix:
-        """The vectors of some cells (ascending), shape (K, D)."""
-        own = self._own(cells, self.cell_offsets)
-        return np.concatenate([index.directions(of_it) for index, of_it in own])
-
     def _own(self, numbers: Ints, offsets: Ints) -> Iterator[tuple[VideoIndex, Ints]]:
         """What each index has of numbers, ascending, as it numbers it itself."""
         cuts = np.searchsorted(numbers, offsets)
         for i, part in enumerate(self.parts):
             if cuts[i] < cuts[i + 1]:
                 yield part.index, numbers[cuts[i] : cuts[i + 1]] - offsets[i]
-
-    def _per_part(self, product: Callable[[Part], Floats]) -> Floats:
-        return np.concatenate([product(part) for part in self.parts], axis=1)
 
     def _with(self, offsets: Ints) -> list[tuple[Part, int]]:
         return [(part, int(o)) for part, o in zip(self.parts, offsets, strict=False)]
@@ -274,10 +286,11 @@ def _cosines(queries: Matrix, rows: Matrix) -> Floats:
     return np.stack([np.vecdot(rows, query) for query in queries])
 
 
-def _line_cosines(queries: Matrix, part: Part) -> Floats:
-    cosines = _cosines(queries, part.index.vectors[: part.lines])
-    part.hide(cosines)
-    return cosines
+def _part_cosines(queries: Matrix, part: Part) -> tuple[Floats, Floats]:
+    lines = _cosines(queries, part.index.vectors[: part.lines])
+    cells = part.wholes(lines)
+    part.hide(lines)
+    return lines, cells
 
 
 def panorama(view: MemoryView, indexes: Sequence[VideoIndex]) -> Panorama:

@@ -6,7 +6,6 @@ from the view alone: what comes later changes nothing.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,7 +14,7 @@ import numpy as np
 from memory.retrieval.actors import are_people, people_of
 from memory.retrieval.clock import HOUR, LAST, PLAN, Times, are_times, said_time
 from memory.retrieval.coarse import CoarseField, coarse_field, first_pass
-from memory.retrieval.field import NOISE, Field, Scores, standard
+from memory.retrieval.field import NOISE, Field, Scores, deviation, standard
 from memory.retrieval.index import Floats
 from memory.retrieval.lexical import bm25
 from memory.retrieval.panorama import Panorama
@@ -137,9 +136,8 @@ def _coarse(view: Panorama, asked: Asked, vectors: Vectors, weights: Weights) ->
 def _exact(view: Panorama, asked: Asked, vectors: Vectors, weights: Weights) -> Field:
     timed = asked.timed(view)
     stacked = np.concatenate([vectors.question[None], vectors.statements, vectors.options])
-    lines = view.line_cosines(stacked)
+    lines, whole = view.cosines(stacked)
     near = np.maximum.reduceat(lines, view.first, axis=1)
-    whole = view.cell_cosines(stacked)
     question = _question_score(view, asked, weights, near[0], whole[0])
     if timed:
         options = support = question + weights.option_time * _option_fits(view, asked)
@@ -164,9 +162,9 @@ def _question_words(view: Panorama, asked: Asked, weights: Weights) -> Scores:
     told = bm25(view, asked.words, [half for half, _ in windows])
     for (_, weight), said in zip(windows, told, strict=True):
         said -= said.mean()
-        spread = math.sqrt(np.dot(said, said) / len(said))
-        if spread >= NOISE:
-            said *= weight / (spread + NOISE)
+        away = deviation(said)
+        if away >= NOISE:
+            said *= weight / (away + NOISE)
             added += said
     return added
 
@@ -244,7 +242,7 @@ def _actor_evidence(view: Panorama, asked: Asked, vectors: Vectors) -> Scores:
     people = [people_of(option, actors.speakers(), narrator) for option in options]
     if not are_people(people):
         return blank
-    cosines = view.line_cosines(vectors.somebody[None])[0]
+    cosines = view.cosines(vectors.somebody[None])[0][0]
     floor = float(cosines[~view.hidden].mean())
     best = {
         name: np.maximum.reduceat(
