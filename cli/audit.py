@@ -1,4 +1,4 @@
-"""``homer audit``: who asked, deleted, changed and took away what."""
+"""``homer audit``: who asked, added, deleted, changed and took away what."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def audit(
     limit: Annotated[int, typer.Option(min=1, help="At most so many, the latest.")] = 50,
     json: Json = False,
 ) -> None:
-    """List who asked, deleted, forgot, exported, backed up, signed in, and changed people.
+    """List who asked, added, deleted, forgot, exported, backed up, signed in, and changed people.
 
     It has ids and no content, and outlives what they were of. Nobody can take a line back.
 

@@ -34,7 +34,7 @@ from cli import (
     watch,
 )
 from cli.edge import STOPPED, Edge
-from flows.ends import END, tell_end
+from flows.ends import ACTING, END, tell_end
 from graphs.lazy_packages import put_off
 
 GUIDE = """Ask a long video a question and trust the answer.
@@ -120,9 +120,17 @@ for module in (
     module.register(app)
 
 
+def _act_for(who: str) -> None:
+    from domain.audit import acting
+
+    acting.set(who)
+
+
 def main() -> None:
     """The console script. After Ctrl-C nothing is waited for: what is done is stored."""
     job = os.environ.pop(END, "")
+    if who := os.environ.pop(ACTING, ""):
+        _act_for(who)
     put_off()
     try:
         app(prog_name="homer")

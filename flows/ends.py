@@ -9,6 +9,9 @@ from pathlib import Path
 END = "HOMER_JOB_END"
 """Names the file into which a job's process writes its exit code."""
 
+ACTING = "HOMER_ACTING"
+"""Names who had a job begun, for the audit log; else it is the user of the process."""
+
 STOPPED = 130
 """The exit code of whoever was asked to stop."""
 

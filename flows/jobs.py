@@ -22,9 +22,11 @@ from pathlib import Path
 
 import psutil
 
+from domain.audit import acting
 from domain.errors import InputError
+from domain.texts import storable
 from flows.daemon import Running, alive, log_file
-from flows.ends import END, Stage, stage_at_end, tell_asked
+from flows.ends import ACTING, END, Stage, stage_at_end, tell_asked
 from flows.retrying import Retry
 from flows.whereabouts import Whereabouts
 from perception.source import find_media
@@ -179,6 +181,7 @@ class Jobs:
         job = job or new_id()
         self._home.make()
         told = {"HOMER_HOME": str(self._home.root), END: str(self._end(job))}
+        told |= {ACTING: storable(who)} if (who := acting.get()) else {}
         with log_file(self._log(job)) as log, self._held(job).open("w") as held:
             fcntl.flock(held, fcntl.LOCK_EX)
             process = subprocess.Popen(

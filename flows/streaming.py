@@ -16,6 +16,7 @@ from pathlib import Path
 from threading import Event, Thread
 
 from domain import faults
+from domain.audit import Deed
 from domain.errors import ModelError
 from domain.media import Video
 from domain.streams import LEVELS, Stream, StreamClip
@@ -32,6 +33,7 @@ from perception.perceive import Perceived, perceive
 from perception.source import SourceInfo
 from store.queries import streams as stream_rows
 from store.queries import videos as video_rows
+from store.queries.audit import note
 
 
 class Streaming(Watching):
@@ -218,7 +220,8 @@ def _placed(
     with desk.store.begin() as session:
         if first is not None:
             video = _video(desk, source, first)
-            video_rows.add_video(session, video, (), models_used(desk.profile))
+            if video_rows.add_video(session, video, (), models_used(desk.profile)):
+                note(session, Deed.ADDED, video.id)
             stream = Stream(source=source.name, began_ms=clock.now_ms())
             stream_rows.add_stream(session, video.id, stream)
         stream_row = stream_rows.find_stream(session, source.id)

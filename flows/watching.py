@@ -14,6 +14,7 @@ from functools import cached_property
 from pathlib import Path
 
 from domain import faults
+from domain.audit import Deed
 from domain.errors import ModelError, NotFound
 from domain.media import ClipState, Video
 from domain.settings import Subtitles
@@ -33,6 +34,7 @@ from perception.source import SourceInfo, clips_of, probe, video_id
 from perception.worker import Delivery, Order
 from store.queries import clips as clip_rows
 from store.queries import videos as video_rows
+from store.queries.audit import note
 from store.queries.videos import VideoState
 
 
@@ -250,7 +252,9 @@ def open_video(
         video = _video(desk, name, path, info, beside)
         with desk.store.begin() as session:
             clips = clips_of(info.duration_ms, desk.settings.watch)
-            if not video_rows.add_video(session, video, clips, models_used(desk.profile)):
+            if video_rows.add_video(session, video, clips, models_used(desk.profile)):
+                note(session, Deed.ADDED, video.id)
+            else:
                 clip_rows.refuse_other_clips(session, video, clips)
             # A known video keeps its title, whatever the file is called by now.
             video = video_rows.find_video(session, video.id)

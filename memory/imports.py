@@ -11,6 +11,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from domain.audit import Deed
 from domain.errors import ModelError
 from domain.media import Percept, Video
 from domain.settings import Settings
@@ -24,6 +25,7 @@ from memory.writers.local_clip import LocalClipWriter
 from memory.writers.port import ClipContext, Writers
 from models.ports import TextEmbedder
 from store.database import Store
+from store.queries.audit import note
 from store.queries.clips import next_clips, refuse_other_clips
 from store.queries.videos import (
     DONE,
@@ -92,7 +94,9 @@ def _begin(
     """Clips that are still to be remembered."""
     with store.begin() as session:
         clips = [one.clip for one in percepts]
-        if not add_video(session, video, clips, models):
+        if add_video(session, video, clips, models):
+            note(session, Deed.ADDED, video.id)
+        else:
             refuse_other_clips(session, video, clips)
         todo = {one.index for one in next_clips(session, video.id, again=True)}
         if todo:

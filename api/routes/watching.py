@@ -68,7 +68,7 @@ def add(desk: Desk, body: Add, response: Response) -> JobTold:
     see how far it is. What is in memory already is passed over. With a Prefect server
     (`PREFECT_API_URL`, or `homer up`) it is a flow run there, else it is watched directly. Only
     files under the folders of `homer serve --videos FOLDER` may be added; addresses are refused.
-    `homer audit` says who added it, by the id of the job.
+    `homer audit` says who had it added, by the id of the job, and later by the id of the video.
     """
     for given in (body.url or "", body.path):
         refuse_address(given)

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from domain.errors import InputError
+from domain.audit import Deed
+from domain.errors import InputError, MediaError
 from flows.desk import Desk
 from flows.watching import open_video
 from memory.captions import read_captions
@@ -16,6 +17,7 @@ from memory.library import list_library, show_video
 from models.profile import load_profile
 from store.database import Store
 from store.home import Home
+from store.queries.audit import entries
 from tests.support.asking import WordToolbox
 from tests.support.media import make_video
 from tests.support.memory import SETTINGS, Tools, local_writers
@@ -41,7 +43,11 @@ def test_captions_that_are_imported_under_another_title_are_told_by_their_first(
     assert bring_in(store, path, "my week") == "my week"
     assert bring_in(store, path, "another") == "my week"
     assert bring_in(store, path.rename(tmp_path / "renamed.jsonl")) == "my week"
-    assert [one.title for one in list_library(store)] == ["my week"]
+    (entry,) = list_library(store)
+    assert entry.title == "my week"
+    with store.begin() as session:
+        added = [(one.deed, one.subject) for one in entries(session)]
+    assert added == [(Deed.ADDED, entry.id)]
     assert show_video(store, "my week").state == "done"
 
 
@@ -57,6 +63,22 @@ def test_a_file_that_was_renamed_is_found_where_it_is_now_under_its_first_title(
         assert work.path == moved
     (entry,) = list_library(desk.store)
     assert (entry.title, entry.path) == ("talk", str(moved))
+
+
+def test_who_added_a_video_is_on_record_once(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("getpass.getuser", lambda: "ann")
+    path, damaged = make_video(tmp_path / "talk.mp4"), tmp_path / "damaged.mp4"
+    damaged.write_bytes(b"no film")
+    with pytest.raises(MediaError), open_video(desk, damaged):
+        pass
+    for _ in range(2):
+        with open_video(desk, path) as work:
+            pass
+    with desk.store.begin() as session:
+        (entry,) = entries(session)
+    assert (entry.who, entry.deed, entry.subject) == ("ann", Deed.ADDED, work.video.id)
 
 
 def test_two_files_of_one_content_are_one_video_and_of_one_name_are_two(

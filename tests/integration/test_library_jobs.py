@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from domain.audit import acting
 from domain.errors import InputError
 from domain.media import ClipState, Video
 from flows.ends import Stage
@@ -152,6 +153,23 @@ def test_how_a_job_ended_is_told_by_its_exit_code(
     page = open_page("library")
     assert f"film.mp4** {told}" in words(page)
     assert ("Go on" in [button.label for button in page.button]) == (code == 130)
+
+
+def test_a_job_acts_for_whoever_began_it_and_tells_no_process_of_its_own(
+    shelf: Store, film: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asks = "import os; from store.queries.audit import actor"
+    tells = "print(actor(), 'HOMER_ACTING' in os.environ)"
+    pretend(monkeypatch, f"{asks}; import cli.main as m; m.app = lambda **_told: {tells}; m.main()")
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("LOGNAME", "bob")
+    jobs = Jobs(shelf.home)
+    for who, told in (("ann@example.org\0", "ann@example.org\ufffd False"), (None, "bob False")):
+        token = acting.set(who)
+        jobs.start([film])
+        acting.reset(token)
+        wait_until(lambda: not only(jobs).running)
+        assert told in "\n".join(only(jobs).said)
 
 
 def test_an_ended_job_makes_room_for_one_that_watches_the_same(jobs: Jobs, film: Path) -> None:

@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 
 from cli.main import app
 from cli.portrait import show_portrait
+from domain.audit import Deed
 from domain.errors import InputError, ModelError, SetupError
 from domain.media import Video
 from domain.settings import HOUR_MS
@@ -33,6 +34,7 @@ from perception.live import live_source
 from perception.perceive import perceive
 from store.database import Store
 from store.home import Home
+from store.queries.audit import entries
 from store.queries.clips import view_of
 from store.schema import StreamClipRow, StreamGapRow, StreamRow
 from tests.support.crew import limited
@@ -177,6 +179,9 @@ def test_started_again_it_is_the_same_video_and_goes_on_after_a_gap(
     fed.pieces.insert(0, three)
     again = watched(desk, fed, heard)
     assert again.video.id == first.video.id
+    with desk.store.begin() as session:
+        added = [(one.deed, one.subject) for one in entries(session)]
+    assert added == [(Deed.ADDED, first.video.id)]
     assert heard.notes[0] == "opened 2 2"
     assert spans(again)[:3] == [(0, 20), (20, 30), (1200, 1220)]
     assert gaps(again)[0] == (30, 1200, GapReason.STOPPED)
