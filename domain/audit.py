@@ -9,7 +9,7 @@ from enum import StrEnum
 from domain.base import Frozen
 
 acting: ContextVar[str | None] = ContextVar("acting", default=None)
-"""Who is signed in to the app where this runs; None: whoever runs the process."""
+"""Who is signed in to the app, asks the API, or had this job begun; None: the process's user."""
 
 
 class Deed(StrEnum):

@@ -18,7 +18,7 @@ def is_worked_out(table: Table) -> bool:
 class SearchIndexRow(Base):
     """One video's. ``key`` tells of which lines, ``through`` up to which clip.
 
-    A trigger takes it away whenever the video's row is written, as by all that deletes or says
+    A trigger takes it away whenever the video gets another version, as by all that deletes or says
     anew what is remembered of it (``store.queries.forget.touch``).
     """
 

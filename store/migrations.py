@@ -21,7 +21,7 @@ from store.urls import libpq_url, parse_url, shown
 if TYPE_CHECKING:
     from alembic.config import Config
 
-HEAD = "0014"
+HEAD = "0015"
 COMMAND = "homer db upgrade"
 PATIENCE_S = 10
 

@@ -118,6 +118,11 @@ class VideoRow(Base):
     error: Mapped[str | None]
     models: Mapped[dict[str, Any]] = mapped_column(JSONB, comment="port -> model name")
     created_at: Mapped[datetime] = now()
+    rewritten: Mapped[int] = mapped_column(
+        BigInteger,
+        server_default="0",
+        comment="set by a trigger: the transaction that last deleted or said anew what was learned",
+    )
 
 
 class ClipRow(Base):

@@ -18,6 +18,7 @@ from memory.shelf import Shelved, being_watched, pace, seconds_left
 from models.profile import profile_names
 from store.database import Store
 from ui.desk import PageDesk, page_desk
+from ui.door.signed import by_whoever_is_signed_in
 from ui.faults import complain, guarded
 from ui.paging import SIZE
 from ui.times import lasting
@@ -143,7 +144,8 @@ def _presses(jobs: Jobs, job: Job) -> None:
             return
         if job.unfinished:
             told = f"Go on with {names}"
-            st.button("Go on", key=f"on_{job.id}", help=told, on_click=jobs.go_on, args=(job.id,))
+            on = by_whoever_is_signed_in(jobs.go_on)
+            st.button("Go on", key=f"on_{job.id}", help=told, on_click=on, args=(job.id,))
         told = f"Take this off the page: {names}"
         st.button("Clear", key=f"clear_{job.id}", help=told, on_click=_clear, args=(jobs, job))
 

@@ -84,9 +84,11 @@ def _off(view: Panorama) -> tuple[float, float]:
 
 def _off_of(part: Part) -> tuple[float, float]:
     lost, size = part.index.rounded_lines.lost[: part.lines], part.index.line_vectors.width
-    # What is lost of one line points elsewhere than what is lost of another.
+    of_lines = off_by(lost, size)
+    # What is lost of one line points elsewhere than what is lost of another, but where they are
+    # alike: then a cell is off as its lines are.
     of_cells = np.sqrt(part.wholes(lost * lost) / part.index.magnitudes[: part.cells])
-    return off_by(lost, size), off_by(of_cells, size)
+    return of_lines, max(of_lines, off_by(of_cells, size))
 
 
 def _read(view: Panorama, number: int, query: Floats, passed: FirstPass) -> None:
@@ -179,7 +181,8 @@ def coarse_field(
         cell: weight of the cell as a whole.
     """
     by_line, by_cell = level(passed.near, line), level(passed.whole, cell)
-    off = np.hypot(by_line.weight * passed.lines_off, by_cell.weight * passed.whole_off)
+    # Of a cell with one line both are off by the same.
+    off = by_line.weight * passed.lines_off + by_cell.weight * passed.whole_off
     return CoarseField(
         question=by_line.of(passed.near) + by_cell.of(passed.whole) + rest,
         options=np.zeros((0, len(rest))),
@@ -192,7 +195,7 @@ def coarse_field(
         by_line=by_line,
         by_cell=by_cell,
         sharp=np.zeros(len(rest), dtype=np.bool_),
-        off=float(off),
+        off=off,
         lines_off=passed.lines_off,
     )
 

@@ -22,7 +22,7 @@ LONGEST = 200
 
 
 def actor() -> str:
-    """Who is signed in to the app, else the user of this process."""
+    """For whom this is done, else the user of this process."""
     named = acting.get()
     if named is not None:
         return storable(named)[:LONGEST]

@@ -260,7 +260,7 @@ def blobs_named(session: Session, traces: Traces) -> list[str]:
 
 
 def touch(session: Session, video_id: str) -> None:
-    """Whoever holds an index of the video reads it anew: its row has another version by this.
+    """Whoever holds an index of the video reads it anew: it has another version by this.
 
     What searching kept of it goes, by a trigger. Not for transactions that see a snapshot.
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import NamedTuple
 
-from sqlalchemy import BigInteger, Text, cast, literal_column, select
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from store.driver import driver_of
@@ -55,8 +55,7 @@ def keep_index(session: Session, video: str, version: int, kept: Kept) -> bool:
     Returns:
         Whether it is kept.
     """
-    now = cast(cast(literal_column("videos.xmin"), Text), BigInteger)
-    row = select(VideoRow.id).where(VideoRow.id == video, now == version)
+    row = select(VideoRow.id).where(VideoRow.id == video, VideoRow.rewritten == version)
     if session.scalar(row.with_for_update(read=True, skip_locked=True)) is None:
         return False
     driver_of(session.connection()).execute(_KEEP, (video, *kept))

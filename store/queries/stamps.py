@@ -32,7 +32,7 @@ class Stamp(NamedTuple):
     """How far a video has come.
 
     ``added``: another date is another watching, with other ids. ``version`` is the transaction that
-    last wrote the video's row: another one after whatever was deleted or imported, whatever a clock
+    last wrote the video anew: another one after whatever was deleted or imported, whatever a clock
     says (``forget.touch``). ``marked``: when a clip up to the one asked for was last marked, else
     when the video was added; ``done``: how many of them are in memory or deleted, since one that
     failed may be remembered long after those behind it. ``patch`` is the last one; of segment
@@ -72,7 +72,7 @@ _STAMPS = text(
             count(revision.to_clip) AS closed
         FROM segments JOIN segment_revisions AS revision ON revision.segment_id = segments.id
         WHERE segments.video_id = ANY(CAST(:videos AS text[])) GROUP BY segments.video_id)
-    SELECT video.id, video.created_at, CAST(CAST(video.xmin AS text) AS bigint),
+    SELECT video.id, video.created_at, video.rewritten,
            greatest(video.created_at, marked.at), marked.done, coalesce(patched.id, 0),
            coalesce(revised.every, 0), coalesce(revised.closed, 0),
            corrected.every, corrected.undone

@@ -12,7 +12,7 @@ from domain.media import Clip, ClipState
 from domain.streams import Gap, GapReason, Stream, StreamClip, Tally
 from domain.time import TimeSpan
 from store.queries.clips import ATTEMPTS
-from store.queries.videos import WATCHING
+from store.queries.videos import WATCHING, set_progress
 from store.schema import ClipRow, StreamClipRow, StreamGapRow, StreamRow, VideoRow
 
 
@@ -48,7 +48,7 @@ def take_up(session: Session, video_id: str) -> tuple[int, int]:
     last, end_ms = session.execute(query).one()
     beyond = (StreamGapRow.video_id == video_id, StreamGapRow.start_ms >= (end_ms or 0))
     session.execute(delete(StreamGapRow).where(*beyond))
-    _grow(session, video_id, end_ms or 0)
+    set_progress(session, video_id, duration_ms=end_ms or 0)
     return (0, 0) if last is None else (last + 1, end_ms)
 
 
@@ -71,7 +71,7 @@ def add_clip(
     query = insert(StreamClipRow).values(video_id=video_id, **counts)
     session.execute(query.on_conflict_do_nothing())
     add_gaps(session, video_id, gaps)
-    _grow(session, video_id, clip.span.end_ms)
+    set_progress(session, video_id, duration_ms=clip.span.end_ms)
 
 
 def add_gaps(session: Session, video_id: str, gaps: Iterable[Gap]) -> None:
@@ -88,11 +88,6 @@ def add_gaps(session: Session, video_id: str, gaps: Iterable[Gap]) -> None:
     ]
     if rows:
         session.execute(insert(StreamGapRow), rows)
-
-
-def _grow(session: Session, video_id: str, end_ms: int) -> None:
-    here = VideoRow.id == video_id
-    session.execute(update(VideoRow).where(here).values(duration_ms=end_ms))
 
 
 def set_watched(session: Session, video_id: str, told: StreamClip) -> None:

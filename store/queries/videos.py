@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, delete, func, select, text, update
+from sqlalchemy import ColumnElement, delete, func, or_, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
@@ -122,8 +122,18 @@ def set_video_state(session: Session, video_id: str, state: str, error: str | No
     """Sets how far a video is: watching, done, or failed with the reason."""
     if state not in (WATCHING, DONE, FAILED):
         raise ValueError(f"not a state of a video: {state!r}")
-    values = {"state": state, "error": error}
-    session.execute(update(VideoRow).where(VideoRow.id == video_id).values(values))
+    set_progress(session, video_id, state=state, error=error)
+
+
+def set_progress(session: Session, video_id: str, **values: object) -> None:
+    """Sets how far a video is, how long, or where its file is: what was learned stays as it is.
+
+    Nothing is written where nothing changes: a row that is written without a change says that what
+    was learned was said anew (``forget.touch``).
+    """
+    changes = (getattr(VideoRow, name).is_distinct_from(new) for name, new in values.items())
+    here = (VideoRow.id == video_id, or_(*changes))
+    session.execute(update(VideoRow).where(*here).values(values))
 
 
 def video_state(session: Session, video_id: str) -> VideoState | None:
@@ -171,13 +181,12 @@ def delete_video(session: Session, video_id: str) -> list[str]:
 
 def drop_path(session: Session, video_id: str) -> None:
     """The file of a video is no more."""
-    session.execute(update(VideoRow).where(VideoRow.id == video_id).values(path=None))
+    set_progress(session, video_id, path=None)
 
 
 def _moved(session: Session, video: Video) -> None:
     if video.path is not None:
-        here = VideoRow.id == video.id
-        session.execute(update(VideoRow).where(here).values(path=video.path))
+        set_progress(session, video.id, path=video.path)
 
 
 def close_video(session: Session, video_id: str) -> None:

@@ -44,7 +44,10 @@ def servers(place: Home) -> object:
 def add(page: Page, address: str, place: Home, name: str) -> None:
     opened(page, f"{address}/library", "Library")
     page.get_by_text("Add a video").click()
-    page.get_by_label("File or folder on this machine").fill(str(place.root.parent / name))
+    field = page.get_by_label("File or folder on this machine")
+    field.fill(str(place.root.parent / name))
+    field.press("Tab")
+    settled(page)
     page.get_by_role("button", name="Watch", exact=True).click()
 
 

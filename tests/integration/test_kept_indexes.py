@@ -21,6 +21,7 @@ from store.queries.kept_indexes import Kept, keep_index
 from store.queries.memories import supersede
 from store.queries.search import Lines, lines_between
 from store.queries.stamps import version_of
+from store.queries.videos import set_progress
 from store.schema import MemoryRow, SearchIndexRow
 from tests.support.remembered import CLIP_MS, Said, watch
 
@@ -175,12 +176,45 @@ def test_nothing_is_kept_of_what_somebody_is_forgetting_and_nobody_waits(watched
     assert kept(watched) == {VIDEO: 2}
 
 
-def test_any_writing_of_the_video_takes_the_index_away(watched: Store) -> None:
-    """As by a process of before there were kept indexes, which knows of none."""
-    look(watched)
+def test_a_touch_by_a_process_of_before_takes_the_index_away(watched: Store) -> None:
+    """One that knows of no versions writes the video's row as it is."""
+    cache = IndexCache(watched, CLIP_MS)
+    before = cache.lines(Scope(video=VIDEO, last_clip=2))
     with watched.begin() as session:
         session.execute(text("UPDATE videos SET created_at = created_at"))
     assert kept(watched) == {}
+    assert cache.lines(Scope(video=VIDEO, last_clip=2)) is not before
+
+
+def test_nobody_else_says_which_version_a_video_is(watched: Store) -> None:
+    before = look(watched).since
+    with watched.begin() as session:
+        session.execute(text("UPDATE videos SET rewritten = 1"))
+    assert kept(watched) == {}
+    assert version_of(look(watched).since) > version_of(before)
+
+
+@pytest.mark.parametrize(
+    "progress",
+    [
+        {"state": "failed", "error": "a clip was odd"},
+        {"state": "done", "error": None},
+        {"duration_ms": 90_001},
+        {"path": "/moved.mp4"},
+        {"path": None},
+    ],
+)
+def test_how_far_a_video_is_changes_nothing_that_was_learned(
+    watched: Store, unread: list[int], progress: dict[str, object]
+) -> None:
+    cache = IndexCache(watched, CLIP_MS)
+    held = cache.lines(Scope(video=VIDEO, last_clip=2))
+    for _ in range(2):  # The second time there is nothing to change.
+        with watched.begin() as session:
+            set_progress(session, VIDEO, **progress)
+    assert kept(watched) == {VIDEO: 2}
+    assert cache.lines(Scope(video=VIDEO, last_clip=2)) is held
+    assert unread == [-1]
 
 
 def test_an_open_process_keeps_an_index_anew_after_lines_were_forgotten(watched: Store) -> None:
@@ -193,7 +227,7 @@ def test_an_open_process_keeps_an_index_anew_after_lines_were_forgotten(watched:
     assert kept(watched) == {VIDEO: 2}
 
 
-def test_of_a_live_stream_not_every_clip_writes_the_index_anew(watched: Store) -> None:
+def test_where_each_clip_says_something_anew_not_each_writes_the_index(watched: Store) -> None:
     cache = IndexCache(watched, CLIP_MS)
     watch(watched, VIDEO, [[Said(f"line {n}", n) for n in range(20)]], first=3)
     written = []
@@ -204,6 +238,20 @@ def test_of_a_live_stream_not_every_clip_writes_the_index_anew(watched: Store) -
             touch(session, VIDEO)
         watch(watched, VIDEO, [[Said(f"at {clip}")]], first=clip)
     assert written == [True, False, False, False]
+
+
+def test_of_a_live_stream_only_what_is_new_is_read(watched: Store, unread: list[int]) -> None:
+    cache = IndexCache(watched, CLIP_MS)
+    for clip in range(3, 6):
+        cache.lines(Scope(video=VIDEO, last_clip=clip - 1))
+        with watched.begin() as session:
+            set_progress(session, VIDEO, duration_ms=CLIP_MS * (clip + 1))
+        watch(watched, VIDEO, [[Said(f"at {clip}")]], first=clip)
+    assert unread == [-1, 2, 3]
+    assert texts(cache.lines(Scope(video=VIDEO, last_clip=5)))[-3:] == ["at 3", "at 4", "at 5"]
+    unread.clear()
+    assert texts(look(watched, last_clip=5))[-3:] == ["at 3", "at 4", "at 5"]
+    assert -1 not in unread
 
 
 def test_a_damaged_index_is_worked_out_anew(watched: Store, unread: list[int]) -> None:

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -170,6 +171,25 @@ def test_a_job_acts_for_whoever_began_it_and_tells_no_process_of_its_own(
         acting.reset(token)
         wait_until(lambda: not only(jobs).running)
         assert told in "\n".join(only(jobs).said)
+
+
+def test_a_job_that_is_gone_on_with_acts_for_who_pressed(
+    shelf: Store, film: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Streamlit does what a press does before the page says whose it is."""
+    pretend(
+        monkeypatch, "import os, sys; print('for', os.environ.get('HOMER_ACTING')); sys.exit(3)"
+    )
+    jobs = Jobs(shelf.home)
+    jobs.start([film])
+    wait_until(lambda: not only(jobs).running)
+    page = open_page("library")
+    monkeypatch.setattr("ui.door.signed.HERE", SimpleNamespace(closed=True))
+    ann = {"is_logged_in": True, "email": "ann@example.org"}
+    monkeypatch.setattr("ui.door.signed.user_of", lambda _cookies: ann)
+    assert "for None" in only(jobs).said
+    press(page, "Go on")
+    wait_until(lambda: "for ann@example.org" in only(jobs).said)
 
 
 def test_an_ended_job_makes_room_for_one_that_watches_the_same(jobs: Jobs, film: Path) -> None:

@@ -17,7 +17,7 @@ from memory.retrieval.panorama import panorama
 from memory.retrieval.retrievers import Retrievers
 from store.database import Store
 from store.queries.forget import touch
-from store.queries.on_clips import frame_vectors, on_clips
+from store.queries.on_clips import box_of, frame_vectors, objects_on, on_clips
 from store.queries.search import (
     cells_between,
     cited_frames,
@@ -196,12 +196,24 @@ def test_revisions_change_the_stamp(watched: Store) -> None:
 def test_frames_with_what_is_on_them(watched: Store) -> None:
     film(watched, V, [61.0, 1.0, 91.0], {61.0: "EXIT"})
     see(watched, V, "<face_0>", 60.5, 62.0)
+    film(watched, V, [], {61.0: 'say "\n\\ü🎂"'}, {61.0: ["cup", "dog"], 1.0: ["tent"]})
     with watched.begin() as session:
         clips = [0, 2, 3]
         found = on_clips(session, scope(3), clips)
         assert [f.time_ms for f in found.frames] == [1_000, 61_000, 91_000]
         assert [f.clip for f in on_clips(session, scope(2), clips).frames] == [0, 2]
-        assert found.texts == [(61_000, "EXIT")]
+        assert found.texts == [(61_000, "EXIT"), (61_000, 'say "\n\\ü🎂"')]
+        assert [(one.time_ms, one.label) for one in found.objects] == [
+            (1_000, "tent"),
+            (61_000, "cup"),
+            (61_000, "dog"),
+        ]
+        assert found.objects == objects_on(session, scope(3), clips)
+        assert (found.objects[0].score, found.objects[0].box) == (0.8, box_of([1, 0, 3, 2]))
+        assert found.frames[0].description is None
+        session.execute(update(KeyframeRow).values(description="a tent", quality=0.1 + 0.2))
+        told = on_clips(session, scope(3), clips).frames[0]
+        assert (told.description, told.quality) == ("a tent", 0.1 + 0.2)
         assert on_clips(session, scope(1), clips).texts == []
         assert found.sightings == [(60_500, 62_000, "face", 0)]
         assert on_clips(session, scope(3), [0]).sightings == []

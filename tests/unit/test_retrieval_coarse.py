@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from domain.view import MemoryView, Scope
 from memory.retrieval import coarse, ranking
-from memory.retrieval.coarse import NEAREST, SURE, CoarseField
+from memory.retrieval.coarse import NEAREST, SURE, CoarseField, first_pass
 from memory.retrieval.codes import TAIL, RoundedRows, rounded
 from memory.retrieval.field import Field
 from memory.retrieval.index import Floats, VideoIndex, grown
@@ -179,3 +179,43 @@ def test_videos_are_read_beside_each_other_as_one_after_the_other(
     beside, _ = fields(view, monkeypatch)
     assert np.array_equal(alone.cells, beside.cells)
     assert np.array_equal(alone.lines, beside.lines)
+
+
+def some(kind: str, seed: int, size: int = 128) -> VideoIndex:
+    """Clips of two lines each, alike or not."""
+    rows = units(CLIPS * LINES, seed, size)
+    if kind == "the same lines":
+        rows = np.repeat(rows[::LINES], LINES, axis=0)
+    if kind == "the same for minutes":
+        rows = np.repeat(rows[:: 4 * LINES], 4 * LINES, axis=0)[: CLIPS * LINES]
+    return replace(library(), line_vectors=LineVectors(rows))
+
+
+@pytest.mark.parametrize("kind", ["other lines", "the same lines", "the same for minutes"])
+def test_cells_as_a_whole_are_off_by_no_more_than_they_say(kind: str) -> None:
+    videos = [some(kind, seed) for seed in (3, 4)]
+    view, away, said = view_at(CLIPS, *videos), [], []
+    for query in units(20, 9, 128):
+        with first_pass(view, query) as ended:
+            passed = ended()
+        _, exact = view.cosines(query[None])
+        away.append(np.abs(passed.whole - exact[0]))
+        said.append(passed.whole_off)
+    assert (np.array(away) <= said[0]).mean() > 0.9995
+    assert np.std(away) > said[0] / 20
+    assert said == said[:1] * 20
+
+
+def test_what_is_looked_into_in_several_videos_becomes_exact(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of a video's first cell none is just before, though another video's last one is."""
+    view = view_at(CLIPS, *(some("other lines", seed, SIZE) for seed in (3, 4, 5)))
+    quick, exact = fields(view, monkeypatch)
+    chosen = np.array([0, 7, CLIPS - 1, CLIPS, CLIPS + 1, 2 * CLIPS, 3 * CLIPS - 1])
+    before = quick.lines.copy()
+    near, whole = quick._looked_into(chosen)
+    assert near == pytest.approx(exact.near[0, chosen], abs=1e-6)
+    assert whole == pytest.approx(view.cosines(quick.query[None])[1][0, chosen], abs=1e-6)
+    looked = np.flatnonzero(quick.lines[0] != before[0])
+    assert set(view.cell_of_line[looked]) == set(chosen)

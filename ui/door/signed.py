@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import wraps
+from typing import ParamSpec
 
 import streamlit as st
 
@@ -16,6 +18,7 @@ from ui.door.signout import HERE
 from ui.files import shared_store
 
 BY_PASSWORD = "app (password)"  # noqa: S105 - a name, and no password
+Pressed = ParamSpec("Pressed")
 _met: set[str] = set()
 """Digests of the sign-ins by a provider that this process has met."""
 
@@ -28,6 +31,17 @@ def act_as_signed_in() -> None:
         acting.set(named or BY_PASSWORD)
         if named:
             _met_first(named, user)
+
+
+def by_whoever_is_signed_in(press: Callable[Pressed, None]) -> Callable[Pressed, None]:
+    """For what a press does: Streamlit does it before the page, which says whose it is."""
+
+    @wraps(press)
+    def pressed(*given: Pressed.args, **named: Pressed.kwargs) -> None:
+        act_as_signed_in()
+        press(*given, **named)
+
+    return pressed
 
 
 def name_of(user: Mapping[str, object]) -> str:
