@@ -25,7 +25,7 @@ from domain.errors import DatabaseError
 from store import postmaster
 from store.home import Home
 from store.privileges import Runner, find_runner
-from store.sockets import socket_folder
+from store.sockets import clear_folder, socket_folder
 
 USER = "homer"
 DATABASE = "homer"
@@ -96,7 +96,10 @@ class EmbeddedPostgres:
             found = postmaster.alive(self._data)
             if found is None:
                 return False
-            return self._end(found.pid, signal.SIGINT if fast else signal.SIGQUIT)
+            ended = self._end(found.pid, signal.SIGINT if fast else signal.SIGQUIT)
+            if found.sockets:
+                clear_folder(self.home, Path(found.sockets))
+            return ended
 
     def running(self) -> bool:
         """Whether the server takes connections."""

@@ -7,6 +7,7 @@ import os
 import re
 import stat
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 from domain.errors import DatabaseError
@@ -26,6 +27,13 @@ def socket_folder(home: Home) -> Path:
         DatabaseError: the private folder is another user's.
     """
     return home.run if _usable(home.run) else _private(home)
+
+
+def clear_folder(home: Home, folder: Path) -> None:
+    """Takes a server's private folder away once nothing lies in it."""
+    if folder != home.run:
+        with suppress(OSError):
+            folder.rmdir()
 
 
 def _usable(folder: Path) -> bool:

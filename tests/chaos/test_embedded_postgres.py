@@ -196,6 +196,7 @@ def test_any_home_works_however_deep_or_odd_its_name(tmp_path: Path, name: str) 
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     finally:
         server.stop(fast=False)
+    assert not folder.exists()
 
 
 def test_a_socket_folder_of_somebody_else_is_refused(
@@ -218,10 +219,13 @@ def test_a_running_server_is_found_with_another_temporary_folder(
     server = EmbeddedPostgres(Home(tmp_path / ("deep/" * 30)), fsync=False)
     try:
         url = server.start()
+        folder = Path(server.sockets)
         monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
         assert server.start() == url
     finally:
         server.stop(fast=False)
+    assert not folder.exists()
+    assert server.home.root.exists()
 
 
 def test_variables_of_the_users_own_postgres_do_not_reach_it(
