@@ -121,7 +121,7 @@ class VideoRow(Base):
     rewritten: Mapped[int] = mapped_column(
         BigInteger,
         server_default="0",
-        comment="set by a trigger: the transaction that last deleted or said anew what was learned",
+        comment="by a trigger: the transaction that last deleted or said anew what was learned",
     )
 
 

@@ -14,10 +14,10 @@ depends_on = None
 # versions did that know nothing of the column.
 _STAMP = """
 CREATE FUNCTION video_rewritten() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE progress text[] := '{duration_ms,state,error,path}';
 BEGIN
     IF TG_OP = 'INSERT' OR NEW IS NOT DISTINCT FROM OLD
-       OR (NEW.id, NEW.created_at, NEW.rewritten)
-          IS DISTINCT FROM (OLD.id, OLD.created_at, OLD.rewritten) THEN
+       OR to_jsonb(NEW) - progress IS DISTINCT FROM to_jsonb(OLD) - progress THEN
         NEW.rewritten := CAST(CAST(pg_current_xact_id() AS text) AS bigint);
     END IF;
     RETURN NEW;
@@ -31,7 +31,14 @@ _GOES = (
 
 def upgrade() -> None:
     op.add_column(
-        "videos", sa.Column("rewritten", sa.BigInteger(), server_default="0", nullable=False)
+        "videos",
+        sa.Column(
+            "rewritten",
+            sa.BigInteger(),
+            server_default="0",
+            nullable=False,
+            comment="by a trigger: the transaction that last deleted or said anew what was learned",
+        ),
     )
     op.execute(_STAMP)
     op.execute(

@@ -154,7 +154,7 @@ def writer_call() -> ModelCallRow:
     )
 
 
-_CLOCK = re.compile(r'"(?:created_at|updated_at)": "[^"]+"')
+_CLOCK = re.compile(r'"(?:(?:created_at|updated_at)": "[^"]+"|rewritten": \d+)')
 
 
 def everything(store: Store) -> Iterator[tuple[str, str]]:

@@ -186,6 +186,14 @@ def test_a_touch_by_a_process_of_before_takes_the_index_away(watched: Store) -> 
     assert cache.lines(Scope(video=VIDEO, last_clip=2)) is not before
 
 
+@pytest.mark.parametrize("anew", ["title = 'another'", "profile = 'other'", "subtitles = '[]'"])
+def test_whatever_else_is_said_of_a_video_takes_the_index_away(watched: Store, anew: str) -> None:
+    look(watched)
+    with watched.begin() as session:
+        session.execute(text(f"UPDATE videos SET {anew}"))  # noqa: S608
+    assert kept(watched) == {}
+
+
 def test_nobody_else_says_which_version_a_video_is(watched: Store) -> None:
     before = look(watched).since
     with watched.begin() as session:

@@ -86,7 +86,11 @@ def test_a_video_dumps_the_same_in_an_empty_library(
 
 def rows_of(path: Path) -> list[Any]:
     with ZipFile(path) as archive:
-        return [json.loads(line) for line in archive.read("rows.jsonl").splitlines()]
+        rows = [json.loads(line) for line in archive.read("rows.jsonl").splitlines()]
+    for row in rows[1:]:
+        if row[0] == "videos":
+            assert row[1].pop("rewritten") > 0  # A transaction of that database.
+    return rows
 
 
 def renumbered(rows: list[Any], table: str) -> list[Any]:

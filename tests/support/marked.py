@@ -104,8 +104,8 @@ def plant(store: Store, video: str) -> str:
             session.execute(text(statement.replace('": "', '"\\: "')))
     path = beside(store, video)
     with store.begin() as session:
-        # Last: whatever writes the video's row takes it away.
-        session.add(SearchIndexRow(video_id=video, key="", through=2, body=MARK.encode()))
+        # Last: whatever says the video anew takes it away.
+        session.merge(SearchIndexRow(video_id=video, key="", through=2, body=MARK.encode()))
     return path
 
 
