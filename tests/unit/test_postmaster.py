@@ -68,8 +68,12 @@ def test_a_process_that_is_gone_or_another_program_is_no_server(tmp_path: Path, 
 
 
 def test_a_process_that_serves_this_very_folder_is(tmp_path: Path) -> None:
-    waits = [sys.executable, "-c", "input()", "-D", str(tmp_path)]
-    with subprocess.Popen(waits, stdin=subprocess.PIPE) as server:
+    waits = [sys.executable, "-c", "input('here')", "-D", str(tmp_path)]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(waits, stdin=pipe, stdout=pipe) as server:
+        # Until a process has begun, the system does not tell with what.
+        assert server.stdout is not None
+        assert server.stdout.read(4) == b"here"
         pid_file(tmp_path, server.pid)
         found = alive(tmp_path)
         other = tmp_path / "other"
