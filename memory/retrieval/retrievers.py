@@ -275,9 +275,9 @@ class _MentionsOf:
         tags: dict[str, list[str]] = {}
         for person in people:
             tags.setdefault(person.video, []).extend(person.tags)
-        with self._store.begin() as session:
+        with self._store.glance() as connection:
             scopes = [(self._sought.scope(video), theirs) for video, theirs in tags.items()]
-            found = (mentions(session, scope, theirs, clips) for scope, theirs in scopes)
+            found = (mentions(connection, scope, theirs, clips) for scope, theirs in scopes)
             return set[int]().union(*found)
 
 

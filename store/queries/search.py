@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sqlalchemy import (
     ARRAY,
     ColumnElement,
+    Connection,
     Integer,
     Text,
     and_,
@@ -241,7 +242,10 @@ _MENTIONS_ON = _MENTIONS.where(MemoryRow.clip == func.any(bindparam("clips", typ
 
 
 def mentions(
-    session: Session, scope: Scope, tags: Collection[str], clips: Collection[int] | None = None
+    connection: Connection | Session,
+    scope: Scope,
+    tags: Collection[str],
+    clips: Collection[int] | None = None,
 ) -> set[int]:
     """Ids of the memories in ``scope`` that mention an identity with one of ``tags``.
 
@@ -249,8 +253,8 @@ def mentions(
     """
     sought = {"video": scope.video, "last_clip": scope.last_clip, "tags": sorted(tags)}
     if clips is None:
-        return set(session.scalars(_MENTIONS, sought))
-    return set(session.scalars(_MENTIONS_ON, sought | {"clips": sorted(clips)}))
+        return set(connection.execute(_MENTIONS, sought).scalars())
+    return set(connection.execute(_MENTIONS_ON, sought | {"clips": sorted(clips)}).scalars())
 
 
 def cited_memories(session: Session, scope: Scope, ids: Collection[int]) -> list[Line]:
