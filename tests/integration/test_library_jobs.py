@@ -8,7 +8,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -25,7 +24,7 @@ from store.queries.clips import mark_clip
 from store.queries.videos import DONE, FAILED, WATCHING, add_video, set_video_state
 from tests.support.media import make_video
 from tests.support.memory import VIDEO, clip
-from tests.support.pages import EVIL, app_over, open_page, press, words
+from tests.support.pages import EVIL, app_over, open_page, press, sign_in, words
 
 BUSY = "import time; print('homer: a clip was odd', flush=True); time.sleep(60)"
 ROOT = Path(__file__).parents[2]
@@ -184,9 +183,7 @@ def test_a_job_that_is_gone_on_with_acts_for_who_pressed(
     jobs.start([film])
     wait_until(lambda: not only(jobs).running)
     page = open_page("library")
-    monkeypatch.setattr("ui.door.signed.HERE", SimpleNamespace(closed=True))
-    ann = {"is_logged_in": True, "email": "ann@example.org"}
-    monkeypatch.setattr("ui.door.signed.user_of", lambda _cookies: ann)
+    sign_in(monkeypatch, "ann@example.org")
     assert "for None" in only(jobs).said
     press(page, "Go on")
     wait_until(lambda: "for ann@example.org" in only(jobs).said)

@@ -13,6 +13,7 @@ from memory.corrections import history, list_people
 from memory.stage import same_person, stage
 from memory.watch import remember
 from store.database import Store
+from store.queries.audit import entries
 from tests.support.memory import (
     SETTINGS,
     VIDEO,
@@ -35,6 +36,7 @@ from tests.support.pages import (
     forget_desk,
     open_page,
     press,
+    sign_in,
     told,
     words,
 )
@@ -179,11 +181,17 @@ def test_a_suggestion_is_taken_or_refused(film: Store, monkeypatch: pytest.Monke
     pairs = same_person(film, VIDEO)
     assert pairs
     before = len(list_people(film, VIDEO))
-    page = press(open_page("people", video=VIDEO), "No")
+    page = open_page("people", video=VIDEO)
+    sign_in(monkeypatch, "ann@example.org")
+    press(page, "No")
     assert "are two people" in words(page)
     assert same_person(film, VIDEO) == pairs[1:]
     press(page, "Yes, the same")
     assert len(list_people(film, VIDEO)) == before - 1
+    press(page, "Take back")
+    with film.begin() as session:
+        deeds = {(one.who, str(one.deed)) for one in entries(session, limit=3)}
+    assert deeds == {("ann@example.org", "changed people")}
 
 
 def test_a_suggestion_that_was_refused_stays_away_until_that_is_taken_back(

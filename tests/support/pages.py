@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -23,6 +24,13 @@ SCRIPT = str(Path(ui.__file__).with_name("app.py"))
 RTL = "مرحبا بكم في القصر الكبير"
 LONG = "Donaudampfschifffahrtsgesellschaft" * 12
 EVIL = "<img src=x onerror=alert(1)> **bold** [link](http://example.org) :red[x] $x$"
+
+
+def sign_in(monkeypatch: pytest.MonkeyPatch, who: str) -> None:
+    """From here on pages are somebody's who signed in by a provider."""
+    monkeypatch.setattr("ui.door.signed.HERE", SimpleNamespace(closed=True))
+    user = {"is_logged_in": True, "email": who}
+    monkeypatch.setattr("ui.door.signed.user_of", lambda _cookies: user)
 
 
 def forget_desk() -> None:
