@@ -16,7 +16,7 @@ from memory.stage import Figure, Listed, Stage
 from store.database import Store
 from ui import address
 from ui.desk import page_desk
-from ui.door.signed import by_whoever_is_signed_in
+from ui.door.signed import act_as_signed_in
 from ui.words import plain
 
 LAST = "told of a change"
@@ -39,19 +39,18 @@ def told_last() -> None:
 
 def _do(change: Callable[[], str]) -> None:
     """Makes a change; what came of it is told when the page is drawn again."""
+    act_as_signed_in()
     try:
         st.session_state[LAST] = (True, change())
     except HomerError as error:
         st.session_state[LAST] = (False, str(error))
 
 
-@by_whoever_is_signed_in
 def merged(store: Store, video: str, number: int, into: int) -> None:
     """Two are one person, who keeps the number ``into``."""
     _do(lambda: f"Merged: {merge(store, video, str(number), str(into)).told}.")
 
 
-@by_whoever_is_signed_in
 def told_apart(store: Store, video: str, number: int, other: int) -> None:
     """Two are two people, and suggested as one no more."""
     _do(lambda: f"Kept: {apart(store, video, str(number), str(other)).told}.")
@@ -173,7 +172,6 @@ def show_history(store: Store, video: Video) -> None:
             st.rerun()
 
 
-@by_whoever_is_signed_in
 def _undone(store: Store, video: str, number: int) -> None:
     _do(lambda: f"Taken back: {undo(store, video, number).told}.")
 

@@ -18,7 +18,7 @@ from memory.shelf import Shelved, being_watched, pace, seconds_left
 from models.profile import profile_names
 from store.database import Store
 from ui.desk import PageDesk, page_desk
-from ui.door.signed import by_whoever_is_signed_in
+from ui.door.signed import act_as_signed_in
 from ui.faults import complain, guarded
 from ui.paging import SIZE
 from ui.times import lasting
@@ -144,10 +144,14 @@ def _presses(jobs: Jobs, job: Job) -> None:
             return
         if job.unfinished:
             told = f"Go on with {names}"
-            on = by_whoever_is_signed_in(jobs.go_on)
-            st.button("Go on", key=f"on_{job.id}", help=told, on_click=on, args=(job.id,))
+            st.button("Go on", key=f"on_{job.id}", help=told, on_click=_go_on, args=(jobs, job))
         told = f"Take this off the page: {names}"
         st.button("Clear", key=f"clear_{job.id}", help=told, on_click=_clear, args=(jobs, job))
+
+
+def _go_on(jobs: Jobs, job: Job) -> None:
+    act_as_signed_in()
+    jobs.go_on(job.id)
 
 
 def _clear(jobs: Jobs, job: Job) -> None:

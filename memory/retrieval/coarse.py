@@ -83,12 +83,12 @@ def _off(view: Panorama) -> tuple[float, float]:
 
 
 def _off_of(part: Part) -> tuple[float, float]:
-    lost, size = part.index.rounded_lines.lost[: part.lines], part.index.line_vectors.width
-    of_lines = off_by(lost, size)
+    rows = part.index.rounded_lines
+    lost, of_lines = rows.lost[: part.lines], rows.off(part.lines)
     # What is lost of one line points elsewhere than what is lost of another, but where they are
     # alike: then a cell is off as its lines are.
     of_cells = np.sqrt(part.wholes(lost * lost) / part.index.magnitudes[: part.cells])
-    return of_lines, max(of_lines, off_by(of_cells, size))
+    return of_lines, max(of_lines, off_by(of_cells, part.index.line_vectors.width))
 
 
 def _read(view: Panorama, number: int, query: Floats, passed: FirstPass) -> None:
@@ -139,7 +139,6 @@ class CoarseField(Field):
     def _looked_into(self, blurred: Ints) -> tuple[Floats, Floats]:
         """The closest line of these cells and the cells as a whole, exactly."""
         view, cells = self.view, self.view.with_last(blurred)
-        view.fetch(cells)
         lines, starts = view.all_lines_of(cells)
         cosines = np.vecdot(view.vectors_of(lines), self.query)
         own = np.isin(cells, blurred, assume_unique=True)

@@ -243,18 +243,11 @@ class Panorama:
         """These cells and those just before them, ascending."""
         return np.union1d(cells, cells[self.follows[cells]] - 1)
 
-    def fetch(self, cells: Ints) -> None:
-        """Have in memory what ``vectors_of`` wants of the lines of these cells."""
-        fetch_together(
-            (index.line_vectors, index.lines_of(own)[0])
-            for index, own in self._own(cells, self.cell_offsets)
-            if not index.line_vectors.held
-        )
-
     def vectors_of(self, lines: Ints) -> Matrix:
-        """The vectors of some lines (ascending), shape (K, D)."""
-        own = self._own(lines, self.line_offsets)
-        return np.concatenate([index.line_vectors.of(of_it) for index, of_it in own])
+        """The vectors of some lines (ascending), shape (K, D), fetched together where need be."""
+        own = [(one.line_vectors, of_it) for one, of_it in self._own(lines, self.line_offsets)]
+        fetch_together(own)
+        return np.concatenate([vectors.of(of_it) for vectors, of_it in own])
 
     def _own(self, numbers: Ints, offsets: Ints) -> Iterator[tuple[VideoIndex, Ints]]:
         """What each index has of numbers, ascending, as it numbers it itself."""

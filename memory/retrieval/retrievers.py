@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from copy import copy
 from operator import is_
 
@@ -38,7 +38,6 @@ from models.ports import Reranker
 from store.database import Store
 from store.queries.on_clips import Frame, frame_vectors, on_clips
 from store.queries.search import (
-    Matrix,
     edges_at,
     mentions,
 )
@@ -247,7 +246,10 @@ class Retrievers:
             if state is None or state.models.get("images") != encoder.name:
                 return {}
             vectors = frame_vectors(session, [one.id for one in frames])
-        return _cosines(vectors, lambda: encoder.text(sought.asked.text))
+        if not vectors:
+            return {}
+        query = encoder.text(sought.asked.text)
+        return {frame: float(vector @ query) for frame, vector in vectors.items()}
 
 
 class _EdgesOf:
@@ -286,13 +288,6 @@ def _by_reading(question: str, reranker: Reranker) -> Score:
         return [float(one) for one in reranker.scores(question, list(parts))]
 
     return score
-
-
-def _cosines(vectors: Mapping[int, Matrix], query: Callable[[], Matrix]) -> dict[int, float]:
-    if not vectors:
-        return {}
-    sought = query()
-    return {frame: float(vector @ sought) for frame, vector in vectors.items()}
 
 
 def _seconds(view: MemoryView) -> float | None:

@@ -137,7 +137,6 @@ def test_what_is_looked_into_is_fetched_at_one_go_and_once() -> None:
     seen, plain = view_at(10**6, kept, beside), view_at(10**6, index, other)
     cells = np.array([3, 4, 500, 1300, 2399])
     cells = seen.with_last(cells)
-    seen.fetch(cells)
     lines, _ = seen.all_lines_of(cells)
     assert np.array_equal(seen.vectors_of(lines), plain.vectors_of(lines))
     # Three lines of each cell, and of each before it but one that is looked into anyway.

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
-from functools import wraps
-from typing import ParamSpec
 
 import streamlit as st
 
@@ -18,30 +16,21 @@ from ui.door.signout import HERE
 from ui.files import shared_store
 
 BY_PASSWORD = "app (password)"  # noqa: S105 - a name, and no password
-Pressed = ParamSpec("Pressed")
 _met: set[str] = set()
 """Digests of the sign-ins by a provider that this process has met."""
 
 
 def act_as_signed_in() -> None:
-    """What this page does from here on is done by whoever is signed in."""
+    """What this page does from here on is done by whoever is signed in.
+
+    Streamlit does what a press calls before it draws the page: that says it for itself.
+    """
     if HERE.closed:
         user = user_of(st.context.cookies)
         named = name_of(user)
         acting.set(named or BY_PASSWORD)
         if named:
             _met_first(named, user)
-
-
-def by_whoever_is_signed_in(press: Callable[Pressed, None]) -> Callable[Pressed, None]:
-    """For what a press does: Streamlit does it before the page, which says whose it is."""
-
-    @wraps(press)
-    def pressed(*given: Pressed.args, **named: Pressed.kwargs) -> None:
-        act_as_signed_in()
-        press(*given, **named)
-
-    return pressed
 
 
 def name_of(user: Mapping[str, object]) -> str:
