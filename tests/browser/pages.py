@@ -36,6 +36,12 @@ def seen(page: Page, text: str) -> None:
     page.get_by_text(text).filter(visible=True).first.wait_for()
 
 
+def done(page: Page, text: str) -> None:
+    """Waits for what came of a press, and for all below it: before, a press can miss."""
+    seen(page, text)
+    settled(page)
+
+
 def ask(page: Page, address: str, question: str, options: str = "") -> None:
     """Asks a question on the page Ask."""
     opened(page, address, "Ask")

@@ -11,7 +11,7 @@ import pytest
 
 from store.embedded import EmbeddedPostgres
 from store.home import Home
-from tests.browser.pages import Keep, ask, no_violations, opened, seen, settled, video_ids
+from tests.browser.pages import Keep, ask, done, no_violations, opened, seen, settled, video_ids
 from tests.support.pages import EVIL
 
 if TYPE_CHECKING:
@@ -135,26 +135,27 @@ def test_the_exported_page_opens_without_a_network(
 def test_somebody_is_named_merged_split_and_all_is_taken_back(
     page: Page, address: str, place: Home, keep: Keep
 ) -> None:
+    from playwright.sync_api import expect
+
     opened(page, f"{address}/people?video={video_ids(place)['lecture']}&person=0", "People")
     page.get_by_label("Name", exact=True).fill("Ada Lovelace")
     page.get_by_role("button", name="Give this name").click()
-    seen(page, "is Ada Lovelace")
+    done(page, "is Ada Lovelace")
     keep("people")
     page.get_by_role("button", name="Merge").click()
-    seen(page, "Merged:")
-    page.get_by_role("combobox", name="Faces and voices of somebody else").click()
+    done(page, "Merged:")
+    chosen = page.get_by_role("combobox", name="Faces and voices of somebody else")
+    chosen.click()
     page.get_by_role("option", name="voice_0").click()
+    page.locator("[data-tag]", has_text="voice_0").filter(visible=True).wait_for()
     page.keyboard.press("Escape")
+    expect(chosen).to_have_attribute("aria-expanded", "false")
     page.get_by_role("button", name="Split").click()
-    seen(page, "Split:")
-    from playwright.sync_api import expect
-
+    done(page, "Split:")
     left = page.get_by_role("button", name="Take back", disabled=False)
     for more in (2, 1, 0):
-        # The message stands before the list below it is drawn.
-        settled(page)
         left.first.click()
-        seen(page, "Taken back:")
+        done(page, "Taken back:")
         expect(left).to_have_count(more, timeout=60_000)
 
 
@@ -187,7 +188,7 @@ def test_a_video_is_added_watched_and_deleted(
     keep("library")
     card = page.locator("[class*=st-key-video_]", has_text="little film")
     card.get_by_role("button", name="Delete").click()
-    seen(page, "This goes: 1 clips")
+    done(page, "This goes: 1 clips")
     page.get_by_role("button", name="Yes, delete it").click()
     seen(page, "little film is deleted")
     assert set(video_ids(place)) == {"lecture"}

@@ -9,7 +9,7 @@ import pytest
 from skills.shelf import find_skill, put_in
 from store.database import open_store
 from store.home import Home
-from tests.browser.pages import Keep, ask, no_violations, opened, seen, settled, video_ids
+from tests.browser.pages import Keep, ask, done, no_violations, opened, seen, settled, video_ids
 from tests.browser.test_planted_words import EVIDENCE, UNFOLD
 from tests.support.many_answers import fill_answers
 from tests.support.many_runs import fill_run
@@ -50,14 +50,13 @@ def test_an_answer_is_judged_and_the_verdict_is_there_again(
     ask(page, address, "What colour was the lighthouse painted?")
     seen(page, "Is this answer right?")
     page.get_by_role("button", name="Right", exact=False).first.press("Enter")
-    seen(page, "Judged right.")
-    settled(page)
+    done(page, "Judged right.")
     page.reload()
-    seen(page, "Judged right.")
+    done(page, "Judged right.")
     keep("judged")
     page.get_by_role("link", name="See every step").last.click()
     page.get_by_role("heading", name="Rounds").wait_for()
-    seen(page, "Judged right.")
+    done(page, "Judged right.")
     page.get_by_role("button", name="Take the verdict back").click()
     seen(page, "Is this answer right?")
 
@@ -77,7 +76,7 @@ def test_skills_are_listed_and_one_is_opened_banned_and_used_again(
     ).wait_for()
     keep("skill")
     page.get_by_role("button", name="Ban it").click()
-    seen(page, "This skill is banned")
+    done(page, "This skill is banned")
     page.get_by_role("button", name="Use it again").click()
     seen(page, "Questions like its description")
     with open_store(place) as store:
