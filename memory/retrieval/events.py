@@ -10,7 +10,7 @@ import numpy as np
 
 from domain.events import Edge, Segment
 from domain.time import TimeSpan
-from memory.retrieval.codes import RoundedRows, rounded
+from memory.retrieval.codes import Coded, coded
 from memory.retrieval.index import Floats, Ints
 from memory.retrieval.kept_lines import STILL
 from memory.retrieval.lexical import rarity
@@ -122,9 +122,9 @@ class EventsInView:
         return self.index.video
 
     @cached_property
-    def rounded(self) -> RoundedRows:
+    def coded(self) -> Coded:
         """The vectors for a first pass over very many."""
-        return rounded(self.vectors)
+        return coded(self.vectors)
 
     def of(self, index: EventIndex, last_clip: int, spans: Mapping[int, CellRow]) -> bool:
         """Whether this is what a view sees of an index."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from memory.retrieval.grid import Grid
 from memory.retrieval.index import Floats, Ints
-from memory.retrieval.panorama import Panorama, PlacedPosting
+from memory.retrieval.panorama import Panorama
 from memory.retrieval.postings import Counts
 
 K1, B = 1.2, 0.6
@@ -53,28 +53,32 @@ def norms(view: Panorama, half: int) -> Floats:
     return np.asarray(K1 * (1 - B + B * lengths / mean))
 
 
-def bm25(view: Panorama, words: Collection[str], halves: Sequence[int]) -> list[Floats]:
-    """The BM25 scores of ``words`` in the windows around every cell, (N,) each, at least 0.
+def bm25(view: Panorama, words: Collection[str], halves: Sequence[int]) -> Floats:
+    """The BM25 scores of ``words`` in the windows around every cell, (W, N), at least 0.
 
-    ``halves`` are how many steps the windows reach to both sides.
+    ``halves`` (W,) are how many steps the windows reach to both sides.
     """
-    scores = [np.zeros(view.grid.size, dtype=np.float32) for _ in halves]
+    scores = np.zeros((len(halves), view.cell_count), dtype=np.float32)
     for word in sorted(set(words)):
-        posting = view.posting(word)
-        if posting is not None:
-            _add_word(view, posting, halves, scores)
-    return [view.grid.of_cells(score) for score in scores]
+        own = view.of_term(_of_word, word, tuple(halves))
+        if own is not None:
+            scores += own
+    return scores
 
 
-def _add_word(
-    view: Panorama, posting: PlacedPosting, halves: Sequence[int], scores: Sequence[Floats]
-) -> None:
+def _of_word(view: Panorama, word: str, halves: Sequence[int]) -> Floats | None:
+    """The scores of one word, (W, N)."""
+    posting = view.posting(word)
+    if posting is None:
+        return None
+    scores = np.empty((len(halves), view.cell_count), dtype=np.float32)
     windows = _windows(view.grid, posting.counts, halves, posting.places)
-    for half, score, (whole, held) in zip(halves, scores, windows, strict=True):
+    for half, own, (whole, held) in zip(halves, scores, windows, strict=True):
         below = held + view.kept(norms, half)
         np.divide(held, below, out=below)
         below *= (K1 + 1) * rarity(view.cell_count, view.grid.holding(whole))
-        score += below
+        own[:] = view.grid.of_cells(below)
+    return scores
 
 
 def rarity(cells: int, holding: int) -> float:

@@ -66,8 +66,8 @@ class PlacedPosting(Posting):
 Kept = TypeVar("Kept")
 Given = TypeVarTuple("Given")
 
-_POSTINGS = 64
-"""Terms of which it is kept where they are."""
+_OF_TERMS = 128
+"""So many things that were worked out of terms are kept."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,13 +76,27 @@ class Panorama:
 
     parts: tuple[Part, ...]
     _kept: dict[tuple[object, tuple[object, ...]], Any] = field(default_factory=dict)
-    _postings: dict[str, PlacedPosting] = field(default_factory=dict)
+    _of_terms: dict[tuple[object, ...], tuple[Any]] = field(default_factory=dict)
 
     def kept(self, work: Callable[[Panorama, *Given], Kept], *given: *Given) -> Kept:
         """What ``work`` makes of this view, worked out once."""
         if (work, given) not in self._kept:
             self._kept[work, given] = work(self, *given)
         found: Kept = self._kept[work, given]
+        return found
+
+    def of_term(
+        self, work: Callable[[Panorama, str, *Given], Kept], term: str, *given: *Given
+    ) -> Kept:
+        """What ``work`` makes of a term in this view; what it made of the last ones is kept."""
+        key = work, term, given
+        held = self._of_terms.get(key)
+        if held is None:
+            held = (work(self, term, *given),)
+            if len(self._of_terms) >= _OF_TERMS:
+                self._of_terms.clear()
+            self._of_terms[key] = held
+        found: Kept = held[0]
         return found
 
     @cached_property
@@ -154,9 +168,7 @@ class Panorama:
     @cached_property
     def cell_of_line(self) -> Ints:
         """The cell of each line, shape (M,)."""
-        return np.repeat(
-            np.arange(self.cell_count), np.diff(np.append(self.first, self.line_count))
-        )
+        return np.repeat(np.arange(self.cell_count), np.diff(self._bounds))
 
     @cached_property
     def actors(self) -> ActorLines:
@@ -173,12 +185,15 @@ class Panorama:
 
     def lines_of_cell(self, cell: int) -> range:
         """The numbers of a cell's lines."""
-        last = cell + 1 == self.cell_count
-        return range(int(self.first[cell]), self.line_count if last else int(self.first[cell + 1]))
+        return range(int(self._bounds[cell]), int(self._bounds[cell + 1]))
 
     def all_lines_of(self, cells: Ints) -> tuple[Ints, Ints]:
         """The numbers of the lines of these cells, in their order, and where each cell's begin."""
-        return run_of(np.append(self.first, self.line_count), cells)
+        return run_of(self._bounds, cells)
+
+    @cached_property
+    def _bounds(self) -> Ints:
+        return np.append(self.first, self.line_count)
 
     def line(self, number: int) -> tuple[str, Line]:
         """The video and row of a line."""
@@ -199,18 +214,15 @@ class Panorama:
 
     def posting(self, term: str) -> PlacedPosting | None:
         """Where a term is, within the view."""
-        found = self._postings.get(term)
-        if found is None:
-            if len(self._postings) >= _POSTINGS:
-                self._postings.clear()
-            found = self._postings[term] = self._joined_posting(term)
-        return found if len(found.cells) else None
+        return self.of_term(Panorama._posting, term)
 
-    def _joined_posting(self, term: str) -> PlacedPosting:
+    def _posting(self, term: str) -> PlacedPosting | None:
         cuts = [self._cut(part, term, offset) for part, offset in self._with(self.cell_offsets)]
         found = [posting for posting in cuts if posting is not None]
+        if not found:
+            return None
         cells = self._joined([posting.cells for posting in found])
-        counts = np.concatenate([np.zeros(0, np.int32), *(one.counts for one in found)])
+        counts = np.concatenate([one.counts for one in found])
         return PlacedPosting(cells, counts, self.grid.places[cells])
 
     @staticmethod

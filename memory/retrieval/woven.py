@@ -9,12 +9,13 @@ from itertools import chain
 
 import numpy as np
 
+from memory.retrieval.codes import Coded, RoundedRows, of_coded
 from memory.retrieval.events import EventsInView, Found
 from memory.retrieval.field import Scores
 from memory.retrieval.index import Floats, Ints
 from memory.retrieval.panorama import Panorama
 
-MANY = 5_000
+MANY = 1_000
 """From so many segments in view on, their cosines are looked into only where it matters."""
 
 
@@ -61,16 +62,20 @@ class Woven:
 
         Zeros where another model embedded them.
         """
-        if len(self.found) < MANY:
+        filled = [view.vectors.shape[1] for view in self.views if len(view.found)]
+        if len(self.found) < MANY or set(filled) != {len(query)}:
             every = [self._exact(view, slice(None), query) for view in self.views]
             return np.concatenate([np.zeros(0, dtype=np.float32), *every]), 0.0
-        found, offset, off = np.zeros(len(self.found), dtype=np.float32), 0, 0.0
-        for view in self.views:
-            if view.vectors.shape[1] == len(query):
-                view.rounded.cosines(query, found[offset : offset + len(view.found)])
-                off = max(off, view.rounded.off(len(view.found)))
-            offset += len(view.found)
-        return found, off
+        found = np.empty(len(self.found), dtype=np.float32)
+        self._rounded.cosines(query, found)
+        return found, self._rounded.off(len(found))
+
+    @cached_property
+    def _rounded(self) -> RoundedRows:
+        """The vectors of all, of the same size, for a first pass."""
+        filled = [view for view in self.views if len(view.found)]
+        every = zip(*(view.coded for view in filled), strict=True)
+        return of_coded(Coded(*map(np.concatenate, every)), filled[0].vectors.shape[1])
 
     def exact_cosines(self, places: Ints, query: Floats) -> Floats:
         """Of some segments with a query (D,), (P,)."""

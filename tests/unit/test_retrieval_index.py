@@ -126,6 +126,20 @@ def test_counts_spread_over_neighbours_in_time(half: int, sums: list[float]) -> 
     assert list(spread(counts, grid_of(np.array([0, 1, 2, 3, 7])), half)) == sums
 
 
+def test_words_score_the_same_however_many_others_were_asked_about() -> None:
+    view = view_at(9, index_of(STORY))
+    first = bm25(view, ["cake", "dog"], [0, 1])
+    kept = first.copy()
+    # Whoever scored them may go on with what he was given.
+    first -= first.mean()
+    assert np.array_equal(bm25(view, ["cake", "dog"], [0, 1]), kept)
+    for number in range(200):
+        assert not bm25(view, [f"word{number}"], [0]).any()
+    assert np.array_equal(bm25(view, ["cake", "dog"], [0, 1]), kept)
+    assert np.array_equal(bm25(view, ["cake", "dog"], [1])[0], kept[1])
+    assert len(view._of_terms) < 200
+
+
 def test_rare_words_count_more_and_repetition_saturates() -> None:
     story = [["cake cake cake cake"], ["cake dog"], ["cake"], ["cake"]]
     view = view_at(9, index_of(story))

@@ -1,0 +1,70 @@
+"""Segments of several videos: a first pass over very many is as close as it says."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import numpy as np
+import pytest
+
+from memory.retrieval import woven as weaving
+from memory.retrieval.events import EventsInView, build_events, segments_in
+from memory.retrieval.panorama import Panorama
+from memory.retrieval.woven import woven
+from store.queries.search import CellRow, Matrix, Revision, Revisions
+from tests.support.story import index_of, view_at
+
+SIZE = 48
+VIDEOS = 4
+
+
+def units(count: int, size: int = SIZE) -> Matrix:
+    """Vectors of length 1."""
+    rows = np.random.default_rng(count).standard_normal((count, size))
+    return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), dtype=np.float32)
+
+
+def segments(video: str, vectors: Matrix) -> EventsInView:
+    """A segment of one clip for each vector."""
+    rows = [Revision(n, n, 0, "Tea", "", (n,), n, None) for n in range(len(vectors))]
+    key = datetime(2026, 1, 1, tzinfo=UTC), 0, 0, len(rows), 0
+    spans = {n: CellRow(n, 30_000 * n, 30_000 * (n + 1)) for n in range(len(vectors))}
+    return segments_in(build_events(video, key, Revisions(rows, vectors)), len(vectors), spans)
+
+
+@pytest.fixture(autouse=True)
+def many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(weaving, "MANY", 0)
+
+
+def view() -> Panorama:
+    return view_at(99, *(index_of([["A dog runs"]], f"video {n}") for n in range(VIDEOS)))
+
+
+def test_cosines_of_segments_are_off_by_no_more_than_they_say() -> None:
+    # A video without events yet has vectors of no size at all.
+    vectors = [units(40), np.zeros((0, 0), np.float32), units(300), units(7)]
+    found = woven(view(), [segments(f"video {n}", own) for n, own in enumerate(vectors)])
+    query = units(1)[0]
+    exact = np.concatenate([own @ query for own in vectors if len(own)])
+    cosines, off = found.cosines(query)
+    assert 0 < off < 0.2
+    assert 1e-4 < np.abs(cosines - exact).max() <= off
+    places = np.array([3, 41, 345])
+    assert found.exact_cosines(places, query) == pytest.approx(exact[places], abs=1e-6)
+
+
+def test_segments_that_another_model_embedded_have_no_cosines() -> None:
+    vectors = [units(40), units(30, SIZE // 2), units(20), units(7)]
+    found = woven(view(), [segments(f"video {n}", own) for n, own in enumerate(vectors)])
+    query = units(1)[0]
+    cosines, off = found.cosines(query)
+    assert off == 0
+    assert cosines[:40] == pytest.approx(vectors[0] @ query, abs=1e-6)
+    assert not cosines[40:70].any()
+    assert cosines[70:90] == pytest.approx(vectors[2] @ query, abs=1e-6)
+
+
+def test_nothing_at_all_has_no_cosines() -> None:
+    cosines, off = woven(Panorama(()), []).cosines(units(1)[0])
+    assert (cosines.tolist(), off) == ([], 0)
