@@ -71,10 +71,6 @@ class VideoIndex:
         """See ``wholes``, (N,)."""
         return magnitudes(self.vectors, self.first, self.follows)
 
-    def lines_of(self, cells: Ints) -> tuple[Ints, Ints]:
-        """The numbers of the lines of these cells, in their order, and where each cell's begin."""
-        return run_of(np.append(self.first, len(self.lines)), cells)
-
     @cached_property
     def rounded_lines(self) -> RoundedRows:
         """The lines for a first pass over very many."""
@@ -160,17 +156,6 @@ def _words(lines: Sequence[Line], groups: Sequence[Ints]) -> list[list[str]]:
     """The search terms of each cell."""
     known = Terms()
     return [known.of(" ".join(search_text(lines[i]) for i in group)) for group in groups]
-
-
-def run_of(bounds: Ints, which: Ints) -> tuple[Ints, Ints]:
-    """All numbers of some stretches, one after the other, and where each begins among them.
-
-    Stretch n goes from ``bounds[n]`` to before ``bounds[n + 1]``.
-    """
-    starts = bounds[which]
-    counts = bounds[which + 1] - starts
-    places = np.cumsum(counts) - counts
-    return np.arange(counts.sum()) + np.repeat(starts - places, counts), places
 
 
 def grown(index: VideoIndex, more: VideoIndex, superseded: dict[int, int]) -> VideoIndex:

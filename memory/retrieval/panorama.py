@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from domain.view import MemoryView, Scope
 from memory.retrieval.actors import ActorLines
 from memory.retrieval.grid import Grid, grid_of
-from memory.retrieval.index import Floats, Ints, VideoIndex, run_of
+from memory.retrieval.index import Floats, Ints, VideoIndex
 from memory.retrieval.line_vectors import fetch_together
 from memory.retrieval.postings import Posting
 from memory.retrieval.wholes import wholes
@@ -120,11 +120,16 @@ class Panorama:
         return int(self.line_offsets[-1])
 
     @cached_property
+    def _bounds(self) -> Ints:
+        """The first line of each cell, and M at the end, shape (N + 1,)."""
+        parts = self._with(self.line_offsets)
+        first = (part.index.first[: part.cells] + offset for part, offset in parts)
+        return np.concatenate([*first, self.line_offsets[-1:]])
+
+    @property
     def first(self) -> Ints:
         """The first line of each cell, shape (N,)."""
-        return self._joined(
-            [part.index.first[: part.cells] + o for part, o in self._with(self.line_offsets)]
-        )
+        return self._bounds[:-1]
 
     @cached_property
     def keys(self) -> Ints:
@@ -189,11 +194,10 @@ class Panorama:
 
     def all_lines_of(self, cells: Ints) -> tuple[Ints, Ints]:
         """The numbers of the lines of these cells, in their order, and where each cell's begin."""
-        return run_of(self._bounds, cells)
-
-    @cached_property
-    def _bounds(self) -> Ints:
-        return np.append(self.first, self.line_count)
+        starts = self._bounds[cells]
+        counts = self._bounds[cells + 1] - starts
+        places = np.cumsum(counts) - counts
+        return np.arange(counts.sum()) + np.repeat(starts - places, counts), places
 
     def line(self, number: int) -> tuple[str, Line]:
         """The video and row of a line."""

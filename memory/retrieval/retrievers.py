@@ -37,10 +37,7 @@ from memory.retrieval.woven import Woven, woven
 from models.ports import Reranker
 from store.database import Store
 from store.queries.on_clips import Frame, frame_vectors, on_clips
-from store.queries.search import (
-    edges_at,
-    mentions,
-)
+from store.queries.search import edges_at, mentions
 from store.queries.stamps import Stamp
 from store.queries.videos import video_state
 

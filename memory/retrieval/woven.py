@@ -62,8 +62,8 @@ class Woven:
 
         Zeros where another model embedded them.
         """
-        filled = [view.vectors.shape[1] for view in self.views if len(view.found)]
-        if len(self.found) < MANY or set(filled) != {len(query)}:
+        sizes = {view.vectors.shape[1] for view in self._filled}
+        if len(self.found) < MANY or sizes != {len(query)}:
             every = [self._exact(view, slice(None), query) for view in self.views]
             return np.concatenate([np.zeros(0, dtype=np.float32), *every]), 0.0
         found = np.empty(len(self.found), dtype=np.float32)
@@ -73,9 +73,13 @@ class Woven:
     @cached_property
     def _rounded(self) -> RoundedRows:
         """The vectors of all, of the same size, for a first pass."""
-        filled = [view for view in self.views if len(view.found)]
-        every = zip(*(view.coded for view in filled), strict=True)
-        return of_coded(Coded(*map(np.concatenate, every)), filled[0].vectors.shape[1])
+        every = zip(*(view.coded for view in self._filled), strict=True)
+        return of_coded(Coded(*map(np.concatenate, every)), self._filled[0].vectors.shape[1])
+
+    @cached_property
+    def _filled(self) -> list[EventsInView]:
+        """Those that have segments: without any, vectors have no size."""
+        return [view for view in self.views if view.found]
 
     def exact_cosines(self, places: Ints, query: Floats) -> Floats:
         """Of some segments with a query (D,), (P,)."""

@@ -21,7 +21,7 @@ from store.database import open_store
 from store.home import Home
 from store.queries.clips import mark_clip
 from store.queries.videos import FAILED, set_video_state
-from tests.browser.pages import opened, seen, settled
+from tests.browser.pages import done, opened, seen, settled
 from tests.support.media import make_video
 
 if TYPE_CHECKING:
@@ -83,8 +83,7 @@ def test_a_watcher_that_is_killed_is_told_while_the_page_is_open(
     os.kill(found.pid, signal.SIGKILL)
     seen(page, "long film.mp4 stopped before its end")
     seen(page, "its process is gone")
-    seen(page, "long, paused,")
-    settled(page)
+    done(page, "long, paused,")
     assert page.get_by_role("button", name="Pause").count() == 0
     assert [one.running for one in Jobs(place).every()] == [False]
     keep("killed")

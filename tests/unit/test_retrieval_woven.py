@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
+from memory.matching import unit
 from memory.retrieval import woven as weaving
 from memory.retrieval.events import EventsInView, build_events, segments_in
 from memory.retrieval.panorama import Panorama
@@ -20,8 +21,7 @@ VIDEOS = 4
 
 def units(count: int, size: int = SIZE) -> Matrix:
     """Vectors of length 1."""
-    rows = np.random.default_rng(count).standard_normal((count, size))
-    return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), dtype=np.float32)
+    return unit(np.random.default_rng(count).standard_normal((count, size))).astype(np.float32)
 
 
 def segments(video: str, vectors: Matrix) -> EventsInView:
