@@ -53,15 +53,14 @@ def first_pass(view: Panorama, query: Floats) -> Iterator[Callable[[], FirstPass
         view: at least one cell.
         query: the question's unit vector (D,).
     """
-    lines = np.empty(view.line_count, dtype=np.float32)
-    near, whole = (np.empty(view.cell_count, dtype=np.float32) for _ in range(2))
-    passed = FirstPass(lines, near, whole, *view.kept(_off))
-    left = deque(range(len(view.parts)))
+    lines, off = np.empty(view.line_count, dtype=np.float32), view.kept(_off)
+    left = deque(zip(view.parts, np.split(lines, view.line_offsets[1:-1]), strict=True))
 
     def read() -> None:
         with suppress(IndexError):
             while True:
-                _read(view, left.popleft(), query, passed)
+                part, own = left.popleft()
+                part.index.rounded_lines.cosines(query, own)
 
     beside = threads_allowed() - 1 if len(lines) >= BESIDE else 0
     with ThreadPoolExecutor(threads_allowed(), thread_name_prefix="search") as pool:
@@ -71,7 +70,8 @@ def first_pass(view: Panorama, query: Floats) -> Iterator[Callable[[], FirstPass
             read()
             for one in begun:
                 one.result()
-            return passed
+            # Small steps on several threads at once would wait for each other most of the time.
+            return _passed(view, lines, *off)
 
         yield ended
 
@@ -91,16 +91,13 @@ def _off_of(part: Part) -> tuple[float, float]:
     return of_lines, max(of_lines, off_by(of_cells, part.index.line_vectors.width))
 
 
-def _read(view: Panorama, number: int, query: Floats, passed: FirstPass) -> None:
-    """Fill in what is of one part."""
-    part = view.parts[number]
-    line, cell = int(view.line_offsets[number]), int(view.cell_offsets[number])
-    lines = passed.lines[line : line + part.lines]
-    cells = slice(cell, cell + part.cells)
-    part.index.rounded_lines.cosines(query, lines)
-    passed.whole[cells] = part.wholes(lines)
-    part.hide(lines)
-    np.maximum.reduceat(lines, part.index.first[: part.cells], out=passed.near[cells])
+def _passed(view: Panorama, lines: Floats, lines_off: float, whole_off: float) -> FirstPass:
+    """What cosines with lines (M,) tell of the cells; hidden ones are told to be far in them."""
+    whole = wholes(lines, view.first, view.follows, view.magnitudes)
+    lines[view.hidden_lines] = -1.0
+    near = np.empty(view.cell_count, dtype=np.float32)
+    view.runs.largest(lines, near)
+    return FirstPass(lines, near, whole, lines_off, whole_off)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

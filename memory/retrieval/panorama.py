@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from domain.view import MemoryView, Scope
 from memory.retrieval.actors import ActorLines
+from memory.retrieval.closest import Runs
 from memory.retrieval.grid import Grid, grid_of
 from memory.retrieval.index import Floats, Ints, VideoIndex
 from memory.retrieval.line_vectors import fetch_together
@@ -132,6 +133,11 @@ class Panorama:
         return self._bounds[:-1]
 
     @cached_property
+    def runs(self) -> Runs:
+        """The lines of each cell, to find the closest of each."""
+        return Runs.of(self.first, self.line_count)
+
+    @cached_property
     def keys(self) -> Ints:
         """Grid numbers, ascending, the videos far apart, shape (N,)."""
         keys, base = [], 0
@@ -169,6 +175,11 @@ class Panorama:
     def hidden(self) -> NDArray[np.bool_]:
         """Lines that are superseded as of the view, shape (M,)."""
         return np.concatenate([part.hidden for part in self.parts])
+
+    @cached_property
+    def hidden_lines(self) -> Ints:
+        """The numbers of lines that are superseded as of the view."""
+        return np.flatnonzero(self.hidden)
 
     @cached_property
     def cell_of_line(self) -> Ints:
