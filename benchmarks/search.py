@@ -13,6 +13,7 @@ first must be those of the reference, which has the vectors unrounded.
 from __future__ import annotations
 
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -31,6 +32,7 @@ from domain.settings import Settings
 from domain.view import MemoryView, Scope
 from memory.retrieval.index import Ints
 from memory.retrieval.retrievers import Retrievers
+from models import large_pages
 from models.ports import TextEmbedder
 from models.profile import load_profile
 from models.toolbox import Toolbox
@@ -314,6 +316,7 @@ def first(bench: Bench, part: Asked, name: str, rounds: int = 1) -> Line:
     for _ in range(rounds):
         search = partial(bench.searching().search, part.view, Mode.EVENT, part.questions[0])
         ours.append(milliseconds(search))
+        rest()
         plain.append(milliseconds(partial(_vectors_alone, bench)))
     every = Taken(tuple(plain))
     return costs(name, Taken(tuple(ours)), every, "reading the vectors", size=bench.memories)
@@ -337,6 +340,14 @@ def settle(searching: Retrievers, part: Asked) -> None:
     """Have all vectors in memory, as after many questions."""
     for one in searching.sought(part.view, part.questions[0]).panorama.parts:
         assert len(one.index.vectors)
+    rest()
+
+
+def rest() -> None:
+    """Wait for what a search leaves to be done beside: the next process is not to pay for it."""
+    for thread in threading.enumerate():
+        if thread.name == large_pages.NAME:
+            thread.join()
 
 
 def _vectors_alone(bench: Bench) -> None:

@@ -18,8 +18,12 @@ ALLOWED = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 MAPS = Path("/proc/self/maps")
 LARGE = 1 << 21
 """Bytes of a large page."""
+NAME = "large pages"
+"""What the thread is called that asks for them."""
 GROWN = 1.25
 """So many times what was held before is worth to ask again."""
+_AT_ONCE = 32 * LARGE
+"""Bytes asked for at once: a process that is to end waits for them."""
 _COLLAPSE = 25
 """Linux, madvise(2): MADV_COLLAPSE, since 6.1. Memory stays as it is; what cannot be is left."""
 
@@ -40,7 +44,7 @@ class LargePages:
         if amount < max(self._least, GROWN * self._asked_at):
             return None
         self._asked_at = amount
-        self._under_way = Thread(target=ask_for_large_pages, name="large pages", daemon=True)
+        self._under_way = Thread(target=ask_for_large_pages, name=NAME, daemon=True)
         self._under_way.start()
         return self._under_way
 
@@ -59,7 +63,8 @@ def _collapse(spans: list[tuple[int, int]]) -> None:
     advise = ctypes.CDLL(None).madvise
     advise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
     for start, end in spans:
-        advise(start, end - start, _COLLAPSE)
+        for at in range(start, end, _AT_ONCE):
+            advise(at, min(_AT_ONCE, end - at), _COLLAPSE)
 
 
 def _own_memory() -> Iterator[tuple[int, int]]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
 import psycopg
 from sqlalchemy import URL, Connection, create_engine
@@ -24,6 +24,8 @@ from store.queries.blobs import library_of
 from store.turns import Turns
 from store.urls import libpq_url, parse_url, shown
 
+T = TypeVar("T")
+
 
 class Store:
     """Transactions on the database, and the blobs beside it. Safe to share between threads.
@@ -35,6 +37,8 @@ class Store:
         self.home = home
         self._url = url
         self._engine = create_engine(url, pool_pre_ping=True, pool_size=5, max_overflow=20)
+        # Its connections are not tried first, which would be a round trip more than the question.
+        self._glances = create_engine(url, isolation_level="AUTOCOMMIT", max_overflow=20)
 
     @property
     def url(self) -> str:
@@ -76,15 +80,25 @@ class Store:
             session.connection(execution_options=options)
             yield session
 
-    @contextmanager
-    def glance(self) -> Iterator[Connection]:
-        """Single statements, each a transaction of its own: a question costs one round trip.
+    def glance(self, read: Callable[[Connection], T]) -> T:
+        """What single statements find, each a transaction of its own: one round trip a statement.
+
+        ``read`` only reads: it is called once more where the connection had been lost before.
 
         Raises:
             DatabaseError: the server is gone, out of space, or gave up.
         """
-        with self.failures_told(), self._engine.connect() as connection:
-            yield connection.execution_options(isolation_level="AUTOCOMMIT")
+        with self.failures_told():
+            try:
+                return self._read(read)
+            except DBAPIError as exc:
+                if not exc.connection_invalidated:
+                    raise
+                return self._read(read)
+
+    def _read(self, read: Callable[[Connection], T]) -> T:
+        with self._glances.connect() as connection:
+            return read(connection)
 
     @contextmanager
     def failures_told(self) -> Iterator[None]:
@@ -103,6 +117,7 @@ class Store:
     def close(self) -> None:
         """Gives the connections back. The embedded server goes on, for the next command."""
         self._engine.dispose()
+        self._glances.dispose()
         if "turns" in self.__dict__:
             self.turns.close()
 

@@ -82,9 +82,8 @@ class IndexCache:
         found = self._looked.get(scopes)
         if found is None:
             return None
-        with self._store.glance() as connection:
-            if moment(connection) != self._moment:
-                return None
+        if self._store.glance(moment) != self._moment:
+            return None
         for scope in scopes:
             self._videos.move_to_end(scope.video)
         return found

@@ -12,39 +12,59 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float32]
+Numbers = NDArray[np.floating]
 Ints = NDArray[np.int64]
 
 
+_AT_ONCE = 4_096
+"""Runs looked at together: few enough for their numbers to stay near the processor."""
+
+
 @dataclass(frozen=True, eq=False)
-class Runs:
-    """Runs of M numbers, side by side: where each begins (N,); none is empty.
+class _Group:
+    """Runs side by side, and their numbers.
 
     ``levels`` tells of those that are made up of two stretches of 1, 2, 4, ... which they are, and
     where the two begin.
     """
 
+    runs: slice
+    numbers: slice
     levels: tuple[tuple[Ints, Ints, Ints], ...]
 
-    @classmethod
-    def of(cls, first: Ints, count: int) -> Runs:
-        """``first`` (N,) is ascending, from 0 on; ``count`` is M."""
-        lengths = np.diff(first, append=count)
-        steps = np.frexp(lengths)[1] - 1
-        return cls(
-            tuple(
-                (which, first[which], first[which] + lengths[which] - (1 << level))
-                for level in range(int(steps.max(initial=-1)) + 1)
-                for which in (np.flatnonzero(steps == level),)
-            )
-        )
-
-    def largest(self, numbers: Floats, out: Floats) -> None:
-        """The largest of each run of ``numbers`` (M,), into ``out`` (N,)."""
-        around = numbers
+    def largest(self, numbers: Numbers, out: Numbers) -> None:
+        around, own = numbers[self.numbers], out[self.runs]
         for level, (which, left, right) in enumerate(self.levels):
             if level:
                 step = 1 << (level - 1)
                 around = np.maximum(around[:-step], around[step:])
             if len(which):
-                out[which] = np.maximum(around[left], around[right])
+                own[which] = np.maximum(around[left], around[right])
+
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """N runs of M numbers, side by side; none is empty."""
+
+    groups: tuple[_Group, ...]
+
+    @classmethod
+    def of(cls, first: Ints, count: int) -> Runs:
+        """``first`` (N,) is where each begins, ascending from 0 on; ``count`` is M."""
+        ends = np.append(first[1:], count)
+        starts = range(0, len(first), _AT_ONCE)
+        return cls(tuple(_group(first, ends, slice(at, at + _AT_ONCE)) for at in starts))
+
+    def largest(self, numbers: Numbers, out: Numbers) -> None:
+        """The largest of each run of ``numbers`` (M,), into ``out`` (N,)."""
+        for group in self.groups:
+            group.largest(numbers, out)
+
+
+def _group(first: Ints, ends: Ints, runs: slice) -> _Group:
+    own = slice(int(first[runs][0]), int(ends[runs][-1]))
+    left, right = first[runs] - own.start, ends[runs] - own.start
+    steps = np.frexp(right - left)[1] - 1
+    every = (np.flatnonzero(steps == level) for level in range(int(steps.max()) + 1))
+    levels = ((which, left[which], right[which] - (1 << n)) for n, which in enumerate(every))
+    return _Group(runs, own, tuple(levels))

@@ -177,10 +177,12 @@ def coarse_field(
         cell: weight of the cell as a whole.
     """
     by_line, by_cell = level(passed.near, line), level(passed.whole, cell)
+    question = rest + by_line.of(passed.near)
+    question += by_cell.of(passed.whole)
     # Of a cell with one line both are off by the same.
     off = by_line.weight * passed.lines_off + by_cell.weight * passed.whole_off
     return CoarseField(
-        question=by_line.of(passed.near) + by_cell.of(passed.whole) + rest,
+        question=question,
         options=np.zeros((0, len(rest))),
         support=np.zeros((0, len(rest))),
         lines=passed.lines[None],

@@ -10,7 +10,7 @@ import numpy as np
 from domain.asking import Evidence, Mode
 from domain.events import Edge, Segment
 from memory.retrieval.closeness import Yardstick, closeness, faded
-from memory.retrieval.events import Found, word_scores
+from memory.retrieval.events import Found
 from memory.retrieval.field import Level, Scores, level, standard
 from memory.retrieval.index import Floats, Ints
 from memory.retrieval.result import Retrieval
@@ -66,7 +66,7 @@ def rank_segments(sought: Sought) -> Ranked:
     """Segments by label and summary (vector and words) and by the best of their clips."""
     woven, field = sought.woven, sought.field
     cosines, off = woven.cosines(sought.vectors.question)
-    words = word_scores(woven.views, sought.asked.words)
+    words = woven.words(sought.asked.words)
     clips = np.zeros(len(cosines)) if field is None else woven.best(field.cells)
     by_cosine, by_clip = level(cosines), level(clips)
     blurred = 0.0 if field is None else field.margin

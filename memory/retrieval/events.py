@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -158,18 +158,23 @@ def _holders(words: Sequence[frozenset[str]]) -> dict[str, Ints]:
     return {word: np.array(places, dtype=np.int64) for word, places in found.items()}
 
 
-def word_scores(views: Sequence[EventsInView], query: Sequence[str]) -> Floats:
-    """The share of the query's rarer words that each segment has, in [0, 1], shape (S,)."""
+def holding(views: Sequence[EventsInView], word: str) -> Ints:
+    """The segments of some videos, laid out one video after the other, that have a search term."""
     offsets = np.cumsum([0, *(len(view.found) for view in views)])
-    scores, total = np.zeros(offsets[-1]), 0.0
+    none = np.zeros(0, dtype=np.int64)
+    held = (view.holders.get(word, none) + o for view, o in zip(views, offsets, strict=False))
+    return np.concatenate([none, *held])
+
+
+def word_scores(count: int, query: Sequence[str], held: Callable[[str], Ints]) -> Floats:
+    """The share of the query's rarer words that each of so many segments has, in [0, 1], (S,).
+
+    ``held`` tells which segments have a word.
+    """
+    scores, total = np.zeros(count), 0.0
     for word in sorted(set(query)):
-        held = [
-            view.holders[word] + o
-            for view, o in zip(views, offsets, strict=False)
-            if word in view.holders
-        ]
-        weight = rarity(len(scores), sum(map(len, held)))
+        places = held(word)
+        weight = rarity(count, len(places))
+        scores[places] += weight
         total += weight
-        for places in held:
-            scores[places] += weight
     return np.asarray(scores / (total or 1.0), dtype=np.float32)

@@ -12,6 +12,8 @@ from memory.retrieval.index import Floats, Ints
 
 Scores = NDArray[np.float64]
 
+_AT_ONCE = 1 << 15
+"""Values looked at together: few enough to stay near the processor."""
 NOISE = 1e-5
 """Values that differ by less are equal: the last bits of a matrix product say nothing."""
 
@@ -82,8 +84,9 @@ def level(values: NDArray[np.floating], weight: float = 1.0) -> Level:
     """Of a signal that counts so much a standard deviation; nothing where all are alike."""
     if not values.size:
         return Level(0.0, 0.0)
-    mean = float(values.mean())
-    away = deviation(values - mean)
+    mean, every = float(values.mean()), values.ravel()
+    parts = (every[start : start + _AT_ONCE] - mean for start in range(0, len(every), _AT_ONCE))
+    away = math.sqrt(sum(float(np.square(part).sum()) for part in parts) / len(every))
     return Level(mean, 0.0 if away < NOISE else weight / (away + 1e-6))
 
 

@@ -158,13 +158,19 @@ class Panorama:
 
     def cells_of(self, video: str, clips: Iterable[int]) -> Ints:
         """The numbers of those cells of these clips that are in view, ascending."""
-        wanted = np.unique(np.fromiter(clips, np.int64))
-        for part, offset in self._with(self.cell_offsets):
-            if part.scope.video == video and part.cells:
-                held = part.index.clips[: part.cells]
-                places = np.minimum(np.searchsorted(held, wanted), part.cells - 1)
-                return np.asarray(places[held[places] == wanted] + offset, dtype=np.int64)
-        return np.zeros(0, dtype=np.int64)
+        number, wanted = self._numbers.get(video), np.unique(np.fromiter(clips, np.int64))
+        if number is None:
+            return wanted[:0]
+        part = self.parts[number]
+        held = part.index.clips[: part.cells]
+        places = np.minimum(np.searchsorted(held, wanted), part.cells - 1)
+        found = places[held[places] == wanted] + self.cell_offsets[number]
+        return np.asarray(found, dtype=np.int64)
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        """The number of each video's part that has cells."""
+        return {part.scope.video: number for number, part in enumerate(self.parts) if part.cells}
 
     @cached_property
     def lengths(self) -> Floats:
@@ -279,9 +285,8 @@ class Panorama:
     def _own(self, numbers: Ints, offsets: Ints) -> Iterator[tuple[VideoIndex, Ints]]:
         """What each index has of numbers, ascending, as it numbers it itself."""
         cuts = np.searchsorted(numbers, offsets)
-        for i, part in enumerate(self.parts):
-            if cuts[i] < cuts[i + 1]:
-                yield part.index, numbers[cuts[i] : cuts[i + 1]] - offsets[i]
+        for i in np.flatnonzero(np.diff(cuts)).tolist():
+            yield self.parts[i].index, numbers[cuts[i] : cuts[i + 1]] - offsets[i]
 
     def _with(self, offsets: Ints) -> list[tuple[Part, int]]:
         return [(part, int(o)) for part, o in zip(self.parts, offsets, strict=False)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from copy import copy
+from functools import partial
 from operator import is_
 
 import numpy as np
@@ -224,8 +225,7 @@ class Retrievers:
         ]
 
     def _album(self, sought: Sought, scope: Scope, clips: Sequence[int]) -> Album:
-        with self._store.glance() as connection:
-            found = on_clips(connection, scope, clips)
+        found = self._store.glance(partial(on_clips, scope=scope, clips=clips))
         return Album(scope.video, found, self._likeness(sought, scope.video, found.frames))
 
     @property
@@ -274,10 +274,12 @@ class _MentionsOf:
         tags: dict[str, list[str]] = {}
         for person in people:
             tags.setdefault(person.video, []).extend(person.tags)
-        with self._store.glance() as connection:
-            scopes = [(self._sought.scope(video), theirs) for video, theirs in tags.items()]
-            found = (mentions(connection, scope, theirs, clips) for scope, theirs in scopes)
-            return set[int]().union(*found)
+        scopes = [(self._sought.scope(video), theirs) for video, theirs in tags.items()]
+        return self._store.glance(
+            lambda asked: set[int]().union(
+                *(mentions(asked, scope, theirs, clips) for scope, theirs in scopes)
+            )
+        )
 
 
 def _by_reading(question: str, reranker: Reranker) -> Score:

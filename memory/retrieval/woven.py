@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 
 import numpy as np
 
+from memory.retrieval.closest import Runs
 from memory.retrieval.codes import Coded, RoundedRows, of_coded
-from memory.retrieval.events import EventsInView, Found
+from memory.retrieval.events import EventsInView, Found, holding, word_scores
 from memory.retrieval.field import Scores
 from memory.retrieval.index import Floats, Ints
 from memory.retrieval.panorama import Panorama
 
+OF_WORDS = 128
+"""Of so many words it is kept which segments have them."""
 MANY = 1_000
 """From so many segments in view on, their cosines are looked into only where it matters."""
 
@@ -34,6 +37,7 @@ class Woven:
     owners: Ints
     starts: Ints
     cell_count: int
+    _held: dict[str, Ints] = field(default_factory=dict)
 
     @cached_property
     def places(self) -> dict[int, int]:
@@ -43,10 +47,27 @@ class Woven:
     def best(self, scores: Scores) -> Scores:
         """The best of its clips' scores (N,) for each segment, (S,); the lowest for none."""
         every = np.append(scores, scores.min())
-        found = np.full(len(self.found), every[-1])
-        if len(self.owners):
-            found[self.owners] = np.maximum.reduceat(every[self.cells], self.starts)
+        found, best = np.full(len(self.found), every[-1]), np.empty(len(self.owners))
+        self._runs.largest(every[self.cells], best)
+        found[self.owners] = best
         return found
+
+    @cached_property
+    def _runs(self) -> Runs:
+        return Runs.of(self.starts, len(self.cells))
+
+    def words(self, query: Sequence[str]) -> Floats:
+        """The share of the query's rarer words that each segment has, in [0, 1], (S,)."""
+        return word_scores(len(self.found), query, self._holding)
+
+    def _holding(self, word: str) -> Ints:
+        held = self._held.get(word)
+        if held is None:
+            held = holding(self.views, word)
+            if len(self._held) >= OF_WORDS:
+                self._held.clear()
+            self._held[word] = held
+        return held
 
     def cells_of(self, place: int) -> Ints:
         """The cells of one segment."""

@@ -17,7 +17,8 @@ from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import create_engine, text
+from sqlalchemy import Connection, create_engine, text
+from sqlalchemy.exc import ProgrammingError
 
 from domain.errors import DatabaseError
 from store import migrations
@@ -258,6 +259,39 @@ def test_a_connection_lost_in_the_middle_is_told(store: Store) -> None:
     with pytest.raises(DatabaseError, match="run this again"):
         lose()
     assert count(store) == 0
+
+
+def own_number(connection: Connection) -> int:
+    """Which of the server's processes answers."""
+    return int(connection.execute(text("SELECT pg_backend_pid()")).scalar_one())
+
+
+def test_a_glance_asks_once_more_where_its_connection_was_lost_before(store: Store) -> None:
+    first = store.glance(own_number)
+    assert store.glance(own_number) == first
+    with store.begin() as session:
+        session.execute(text("SELECT pg_terminate_backend(:one, 5000)"), {"one": first})
+    assert store.glance(own_number) != first
+
+
+def test_a_glance_that_fails_is_not_repeated(store: Store) -> None:
+    asked: list[int] = []
+
+    def wrong(connection: Connection) -> None:
+        asked.append(1)
+        connection.execute(text("SELECT nothing FROM nowhere"))
+
+    with pytest.raises(ProgrammingError):
+        store.glance(wrong)
+    assert asked == [1]
+
+
+def test_a_glance_at_a_server_that_is_gone_is_told(home: Home) -> None:
+    with open_store(home) as store:
+        store.glance(own_number)
+        EmbeddedPostgres(home).stop()
+        with pytest.raises(DatabaseError, match="cannot be reached"):
+            store.glance(own_number)
 
 
 def test_threads_share_a_store(store: Store) -> None:

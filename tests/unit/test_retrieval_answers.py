@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ from memory.retrieval.closeness import (
     least,
     yardstick,
 )
-from memory.retrieval.events import build_events, segments_in, word_scores
+from memory.retrieval.events import build_events, holding, segments_in, word_scores
 from memory.retrieval.extract import answering, by_words, extract, whole
 from memory.retrieval.panorama import Panorama
 from memory.retrieval.people import cast, readable, told, with_names
@@ -318,10 +319,13 @@ def test_segments_are_found_by_their_rarer_words() -> None:
     spans = {clip: CellRow(clip, clip, clip + 1) for clip in range(3)}
     segments = segments_in(index, 2, spans)
     assert [one.label for one in segments_in(index, 1, spans).found] == ["Tea", "Walk"]
-    scores = word_scores([segments], terms("the dog and the zebra"))
+    held = partial(holding, [segments])
+    scores = word_scores(3, terms("the dog and the zebra"), held)
     assert scores[2] == pytest.approx(1)
     assert 0 < scores[0] == scores[1] < 0.5
-    assert list(word_scores([segments], [])) == [0, 0, 0]
+    assert list(word_scores(3, [], held)) == [0, 0, 0]
+    assert held("dog").tolist() == [0, 1, 2]
+    assert holding([segments, segments], "zebra").tolist() == [2, 5]
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memory.retrieval import closest
 from memory.retrieval.closest import Runs
+
+
+@pytest.fixture(autouse=True, scope="module")
+def few_at_once() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(closest, "_AT_ONCE", 16)
+        yield
 
 
 @given(st.lists(st.integers(1, 70), min_size=1, max_size=40), st.integers(0, 1_000))

@@ -293,6 +293,13 @@ def test_what_comes_later_changes_nothing(
     assert best_moments(then, asked, before, 9) == best_moments(after, asked, later, 9)
 
 
+def test_standard_scores_of_very_many_are_those_of_few() -> None:
+    values = np.random.default_rng(3).normal(5, 2, (2, 50_000)).astype(np.float32)
+    mean, away = values.mean(dtype=np.float64), values.std(dtype=np.float64)
+    assert standard(values) == pytest.approx((values - mean) / away, abs=1e-4)
+    assert standard(values[:, :9]).shape == (2, 9)
+
+
 def test_standard_scores_have_no_mean_and_unit_spread() -> None:
     found = standard(np.array([1.0, 2.0, 3.0, 10.0]))
     assert found.mean() == pytest.approx(0)

@@ -65,6 +65,27 @@ def test_segments_that_another_model_embedded_have_no_cosines() -> None:
     assert cosines[70:90] == pytest.approx(vectors[2] @ query, abs=1e-6)
 
 
+def test_words_tell_the_same_however_many_were_asked_about_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(weaving, "OF_WORDS", 2)
+    found = woven(view(), [segments(f"video {n}", units(3)) for n in range(VIDEOS)])
+    first = found.words(["tea", "zebra"]).copy()
+    assert 0 < first[0] < 0.5
+    assert len(set(first.tolist())) == 1
+    for word in ("walk", "dog", "tea", "cake"):
+        found.words([word])
+    assert found.words(["tea", "zebra"]).tolist() == first.tolist()
+    assert found.words(["tea"]).tolist() == [1.0] * len(found.found)
+
+
+def test_the_best_clip_of_a_segment_tells_and_the_lowest_score_where_none_is_in_view() -> None:
+    seen = view_at(99, *(index_of([["A dog runs"]] * 3, f"video {n}") for n in range(2)))
+    found = woven(seen, [segments(f"video {n}", units(4)) for n in range(2)])
+    scores = np.array([3.0, 9.0, 2.0, 5.0, 1.0, 7.0])
+    assert found.best(scores).tolist() == [3.0, 9.0, 2.0, 1.0, 5.0, 1.0, 7.0, 1.0]
+
+
 def test_nothing_at_all_has_no_cosines() -> None:
     cosines, off = woven(Panorama(()), []).cosines(units(1)[0])
     assert (cosines.tolist(), off) == ([], 0)
