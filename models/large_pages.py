@@ -1,56 +1,70 @@
 """Pages of 2 MB for what is read from end to end again and again.
 
-With pages of 4 kB a processor spends much of such a pass on finding where each of them is. NumPy
-asks the system for large pages for its own large arrays; what ONNX Runtime packs for its products
-is in memory of the C library, which does not. So it is asked for afterwards, and beside: the system
-has to copy what there is.
+With pages of 4 kB a processor spends a good part of such a pass on finding where each of them is.
+NumPy asks the system for large pages for its own large arrays; what ONNX Runtime packs for its
+products is in memory of the C library, which does not. So it is asked for afterwards, and beside:
+the system copies what there is, which keeps a processor busy for a while.
 """
 
 from __future__ import annotations
 
 import ctypes
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from threading import Thread
+from threading import Lock, Thread
 
 ALLOWED = Path("/sys/kernel/mm/transparent_hugepage/enabled")
-MAPS = Path("/proc/self/maps")
+MAPPED = Path("/proc/self/smaps")
 LARGE = 1 << 21
 """Bytes of a large page."""
 NAME = "large pages"
 """What the thread is called that asks for them."""
-GROWN = 1.25
-"""So many times what was held before is worth to ask again."""
+FULL = 0.75
+"""Of memory that less of is in use, nothing is asked: it would be in use afterwards."""
 _AT_ONCE = 32 * LARGE
 """Bytes asked for at once: a process that is to end waits for them."""
 _COLLAPSE = 25
-"""Linux, madvise(2): MADV_COLLAPSE, since 6.1. Memory stays as it is; what cannot be is left."""
+"""Linux, madvise(2): MADV_COLLAPSE, since 6.1. What is in memory stays; what cannot be is left."""
+_OWN = re.compile(
+    r"^([0-9a-f]+)-([0-9a-f]+) rw-p \S+ \S+ 0 *(?:\[heap\])?\n(?:[A-Z].*\n)*?Rss: *(\d+) kB",
+    re.MULTILINE,
+)
+"""Memory of no file, of this process alone, in ``MAPPED``: from, to, and how much is in use."""
 
 
 class LargePages:
-    """Asks for large pages, once there is enough to read and whenever it has grown by much."""
+    """Asks for large pages on a thread beside, one time after the other."""
 
-    def __init__(self, least: int) -> None:
-        """``least``: of less it is not worth it."""
-        self._least, self._asked_at = least, 0
-        self._under_way: Thread | None = None
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._wanted = self._under_way = False
 
-    def hold(self, amount: int) -> Thread | None:
-        """So much is held now, in units of one's own; the thread that asks, where one has begun."""
-        if self._under_way and self._under_way.is_alive():
-            return None
-        self._asked_at = min(self._asked_at, amount)
-        if amount < max(self._least, GROWN * self._asked_at):
-            return None
-        self._asked_at = amount
-        self._under_way = Thread(target=ask_for_large_pages, name=NAME, daemon=True)
-        self._under_way.start()
-        return self._under_way
+    def want(self) -> None:
+        """Ask for them, and once more where it was asked already but not yet done."""
+        with self._lock:
+            self._wanted = True
+            if not self._under_way:
+                self._under_way = True
+                Thread(target=self._ask, name=NAME, daemon=True).start()
+
+    def _ask(self) -> None:
+        while self._next():
+            ask_for_large_pages()
+
+    def _next(self) -> bool:
+        with self._lock:
+            self._wanted, self._under_way = False, self._wanted
+            return self._under_way
+
+
+OF_PROCESS = LargePages()
+"""Memory is that of the whole process."""
 
 
 def ask_for_large_pages() -> None:
-    """Have all of this process's own memory in large pages, as far as the system can and may.
+    """Have this process's own memory in large pages, as far as the system can and may.
 
     Does nothing where the system is not Linux, or large pages are switched off.
     """
@@ -68,10 +82,9 @@ def _collapse(spans: list[tuple[int, int]]) -> None:
 
 
 def _own_memory() -> Iterator[tuple[int, int]]:
-    """Where memory begins and ends that is of no file and of this process alone, in large pages."""
-    for line in MAPS.read_text("utf-8", "replace").splitlines():
-        span, rights, _, _, inode, *name = line.split(maxsplit=5)
-        start, end = (int(side, 16) for side in span.split("-"))
-        start, end = -(-start // LARGE) * LARGE, end // LARGE * LARGE
-        if rights == "rw-p" and inode == "0" and name in ([], ["[heap]"]) and start < end:
-            yield start, end
+    """From where to where it is of large pages that are in use, nearly all."""
+    for first, last, used in _OWN.findall(MAPPED.read_text("utf-8", "replace")):
+        start, end = int(first, 16), int(last, 16)
+        within = -(-start // LARGE) * LARGE, end // LARGE * LARGE
+        if within[0] < within[1] and int(used) * 1024 >= FULL * (end - start):
+            yield within

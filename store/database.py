@@ -38,7 +38,7 @@ class Store:
         self._url = url
         self._engine = create_engine(url, pool_pre_ping=True, pool_size=5, max_overflow=20)
         # Its connections are not tried first, which would be a round trip more than the question.
-        self._glances = create_engine(url, isolation_level="AUTOCOMMIT", max_overflow=20)
+        self._glances = create_engine(url, isolation_level="AUTOCOMMIT", max_overflow=0)
 
     @property
     def url(self) -> str:
@@ -83,7 +83,7 @@ class Store:
     def glance(self, read: Callable[[Connection], T]) -> T:
         """What single statements find, each a transaction of its own: one round trip a statement.
 
-        ``read`` only reads: it is called once more where the connection had been lost before.
+        ``read`` only reads: it is called once more where the connection turns out to be lost.
 
         Raises:
             DatabaseError: the server is gone, out of space, or gave up.

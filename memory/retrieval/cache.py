@@ -24,7 +24,6 @@ from memory.retrieval.index import VideoIndex, build_index, grown
 from memory.retrieval.keeper import Keeper
 from memory.retrieval.panorama import Part
 from memory.retrieval.people import Cast, Person
-from models.large_pages import LargePages
 from store.database import Store
 from store.queries.clips import view_of
 from store.queries.search import cells_between, lines_between, revisions, superseded
@@ -32,8 +31,6 @@ from store.queries.stamps import PeopleKey, Stamp, moment, stamps, still_there
 
 MOST_LINES = 400_000
 """Lines held at most, besides those of the videos in use: about 1 GB with 384 dimensions."""
-WORTH_PAGES = 50_000
-"""From so many lines held on, large pages are asked for: they save a tenth of a search or so."""
 MOST_PEOPLE = 512
 """Scopes of which it is kept who is who in them."""
 MOST_VIEWS = 8
@@ -65,7 +62,6 @@ class IndexCache:
         self._moment: str | None = None
         self._looked: dict[tuple[Scope, ...], Looked] = {}
         self._keeper = Keeper(store, step_ms)
-        self._pages = LargePages(WORTH_PAGES)
         self._lock = RLock()
 
     def look(self, scopes: Sequence[Scope]) -> Looked:
@@ -100,7 +96,6 @@ class IndexCache:
         if self._moment is not None:
             self._keeper.put(indexes)
         self._drop({scope.video for scope in scopes})
-        self._pages.hold(self._held())
         found = Looked(indexes, self._cast_of(tuple(chain.from_iterable(who))), now)
         if self._moment is not None:
             self._looked[scopes] = found

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ from memory.retrieval.field import Field, Level, Scores, level
 from memory.retrieval.index import Floats, Ints
 from memory.retrieval.panorama import Panorama, Part
 from memory.retrieval.wholes import wholes
+from models import large_pages
 from models.onnx import in_threads, threads_allowed
 
 SURE = 100
@@ -28,7 +30,10 @@ SURE = 100
 NEAREST = 10
 """So many of the nearest lines are exactly the nearest."""
 BESIDE = 50_000
-"""From so many lines in view on, videos are read beside each other: less is not worth threads."""
+"""From so many lines in view on, videos are read beside each other, and large pages are asked for:
+less is not worth threads."""
+
+Taken = TypeVar("Taken")
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,10 +62,8 @@ def first_pass(view: Panorama, query: Floats) -> Iterator[Callable[[], FirstPass
     left = deque(zip(view.parts, np.split(lines, view.line_offsets[1:-1]), strict=True))
 
     def read() -> None:
-        with suppress(IndexError):
-            while True:
-                part, own = left.popleft()
-                part.index.rounded_lines.cosines(query, own)
+        for part, own in _taken(left):
+            part.index.rounded_lines.cosines(query, own)
 
     beside = threads_allowed() - 1 if len(lines) >= BESIDE else 0
     with ThreadPoolExecutor(threads_allowed(), thread_name_prefix="search") as pool:
@@ -70,10 +73,24 @@ def first_pass(view: Panorama, query: Floats) -> Iterator[Callable[[], FirstPass
             read()
             for one in begun:
                 one.result()
+            if len(lines) >= BESIDE:
+                view.kept(_want_large_pages)
             # Small steps on several threads at once would wait for each other most of the time.
             return _passed(view, lines, *off)
 
         yield ended
+
+
+def _taken(left: deque[Taken]) -> Iterator[Taken]:
+    """What is left, one after the other; others may take of it meanwhile."""
+    with suppress(IndexError):
+        while True:
+            yield left.popleft()
+
+
+def _want_large_pages(_: Panorama) -> None:
+    """For the rows of a view, once all are packed: those of short videos are when first read."""
+    large_pages.OF_PROCESS.want()
 
 
 def _off(view: Panorama) -> tuple[float, float]:

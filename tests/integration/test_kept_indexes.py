@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from threading import Event
-
 import numpy as np
 import pytest
 from sqlalchemy import delete, select, text, update
@@ -16,7 +14,6 @@ from memory.retrieval import keeper
 from memory.retrieval.cache import IndexCache
 from memory.retrieval.index import VideoIndex
 from memory.retrieval.kept_index import as_bytes, key_of
-from models import large_pages
 from store.database import Store
 from store.queries.clips import mark_clip
 from store.queries.forget import touch
@@ -78,18 +75,6 @@ def test_the_second_process_reads_no_lines(watched: Store, unread: list[int]) ->
     assert unread == [-1]
     assert list(second.lines) == list(first.lines)
     assert np.array_equal(second.vectors, first.vectors)
-
-
-def test_large_pages_are_asked_for_once_much_is_held(
-    watched: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked = Event()
-    monkeypatch.setattr(large_pages, "ask_for_large_pages", asked.set)
-    look(watched)
-    assert not asked.wait(0.2)
-    monkeypatch.setattr("memory.retrieval.cache.WORTH_PAGES", 3)
-    look(watched)
-    assert asked.wait(30)
 
 
 def test_short_videos_are_not_kept(watched: Store, monkeypatch: pytest.MonkeyPatch) -> None:

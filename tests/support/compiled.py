@@ -24,7 +24,10 @@ def share(patch: pytest.MonkeyPatch, *modules: str) -> None:
 
     def create(url: Any, **options: Any) -> Engine:
         engine = sqlalchemy.create_engine(url, **options)
-        engine.dialect = first.setdefault(type(engine.dialect), engine.dialect)
+        own = engine.dialect
+        engine.dialect = first.get(type(own), own)
+        # Before it was connected a dialect does not know its server.
+        sqlalchemy.event.listen(engine, "connect", lambda *_: first.setdefault(type(own), own))
         engine.update_execution_options(compiled_cache=cache)
         return engine
 

@@ -19,6 +19,7 @@ from memory.retrieval.line_vectors import LineVectors
 from memory.retrieval.moments import best_moments
 from memory.retrieval.panorama import Panorama, panorama
 from memory.retrieval.ranking import Asked, Vectors, relevance
+from models import large_pages
 from models.packed import LAST, ZERO, PackedRows, paired
 from store.queries.search import Matrix
 from tests.support.story import index_of, view_at
@@ -204,6 +205,22 @@ def test_cells_as_a_whole_are_off_by_no_more_than_they_say(kind: str) -> None:
     assert (np.array(away) <= said[0]).mean() > 0.9995
     assert np.std(away) > said[0] / 20
     assert said == said[:1] * 20
+
+
+def test_large_pages_are_asked_for_once_a_view_of_many_lines_was_read(
+    index: VideoIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted: list[bool] = []
+    monkeypatch.setattr(large_pages.OF_PROCESS, "want", lambda: wanted.append(True))
+    fields(view_at(CLIPS, index), monkeypatch)
+    assert wanted == []
+    monkeypatch.setattr(coarse, "BESIDE", CLIPS)
+    view = view_at(CLIPS, index)
+    for seed in (5, 6, 7):
+        fields(view, monkeypatch, seed)
+    assert wanted == [True]
+    fields(view_at(CLIPS, index), monkeypatch)
+    assert wanted == [True] * 2
 
 
 def test_what_is_looked_into_in_several_videos_becomes_exact(
