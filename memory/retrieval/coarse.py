@@ -30,8 +30,9 @@ SURE = 100
 NEAREST = 10
 """So many of the nearest lines are exactly the nearest."""
 BESIDE = 50_000
-"""From so many lines in view on, videos are read beside each other, and large pages are asked for:
-less is not worth threads."""
+"""From so many lines in view on, videos are read beside each other: less is not worth threads."""
+LONG = 250_000
+"""From so many lines in view on, large pages are asked for: with less they save nothing."""
 
 Taken = TypeVar("Taken")
 
@@ -73,7 +74,7 @@ def first_pass(view: Panorama, query: Floats) -> Iterator[Callable[[], FirstPass
             read()
             for one in begun:
                 one.result()
-            if len(lines) >= BESIDE:
+            if len(lines) >= LONG:
                 view.kept(_want_large_pages)
             # Small steps on several threads at once would wait for each other most of the time.
             return _passed(view, lines, *off)

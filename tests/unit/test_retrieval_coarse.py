@@ -214,7 +214,7 @@ def test_large_pages_are_asked_for_once_a_view_of_many_lines_was_read(
     monkeypatch.setattr(large_pages.OF_PROCESS, "want", lambda: wanted.append(True))
     fields(view_at(CLIPS, index), monkeypatch)
     assert wanted == []
-    monkeypatch.setattr(coarse, "BESIDE", CLIPS)
+    monkeypatch.setattr(coarse, "LONG", CLIPS)
     view = view_at(CLIPS, index)
     for seed in (5, 6, 7):
         fields(view, monkeypatch, seed)
