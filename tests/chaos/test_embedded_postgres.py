@@ -245,7 +245,7 @@ from store.database import open_store
 from store.home import Home
 from store.sockets import socket_folder
 with open_store(Home(Path(sys.argv[1]))) as store, store.begin() as session:
-    print(session.execute(text("SELECT version_num FROM alembic_version")).scalar_one())
+    print(session.scalar(text("SELECT version_num FROM alembic_version")), flush=True)
 """
 
 
@@ -274,9 +274,10 @@ def test_the_server_outlives_the_process_that_started_it_and_its_interrupt(home:
         command, cwd=REPOSITORY, stdout=subprocess.PIPE, start_new_session=True
     ) as starter:
         assert starter.stdout is not None
-        starter.stdout.readline()
+        assert starter.stdout.readline().decode().strip() == HEAD
+        assert starter.poll() is None
         os.killpg(starter.pid, signal.SIGINT)
-        starter.wait(30)
+        assert starter.wait(30)
     time.sleep(0.2)
     assert EmbeddedPostgres(home).running()
 
