@@ -13,7 +13,6 @@ first must be those of the reference, which has the vectors unrounded.
 from __future__ import annotations
 
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -31,6 +30,7 @@ from domain.asking import Mode
 from domain.settings import Settings
 from domain.view import MemoryView, Scope
 from memory.retrieval.index import Ints
+from memory.retrieval.ranking import Asked as Question
 from memory.retrieval.retrievers import Retrievers
 from models import large_pages
 from models.ports import TextEmbedder
@@ -316,7 +316,8 @@ def first(bench: Bench, part: Asked, name: str, rounds: int = 1) -> Line:
     for _ in range(rounds):
         search = partial(bench.searching().search, part.view, Mode.EVENT, part.questions[0])
         ours.append(milliseconds(search))
-        rest()
+        # The next process is not to pay for what this one does beside.
+        large_pages.OF_PROCESS.wait()
         plain.append(milliseconds(partial(_vectors_alone, bench)))
     every = Taken(tuple(plain))
     return costs(name, Taken(tuple(ours)), every, "reading the vectors", size=bench.memories)
@@ -325,6 +326,8 @@ def first(bench: Bench, part: Asked, name: str, rounds: int = 1) -> Line:
 def new_questions(bench: Bench, part: Asked, searching: Retrievers) -> Line:
     """Questions that are new to a process, one after the other, beside exact search."""
     vectors = unit(bench.tools.text.embed(part.questions))
+    for question in map(Question, part.questions):
+        bench.tools.text.embed([question.bare, question.somebody])
     searching.search(part.view, Mode.EVENT, part.questions[-1])
     ours = [
         milliseconds(partial(searching.search, part.view, Mode.EVENT, asked))
@@ -332,22 +335,17 @@ def new_questions(bench: Bench, part: Asked, searching: Retrievers) -> Line:
     ]
     exact = [milliseconds(partial(nearest, part.exact, vector)) for vector in vectors]
     new, plain = (Taken((float(np.percentile(times, 95)),)) for times in (ours, exact))
-    name = "EVENT of a process that has just begun (p95)"
-    return costs(name, new, plain, "numpy, ten nearest", size=bench.memories)
+    bar = most_ms(bench.memories)
+    name = f"EVENT of a process that has just begun (p95, bar {bar:.0f} ms)"
+    share = new.median / bar
+    return Line(name, new, plain, "numpy, ten nearest", share, 1.0, False, bench.memories)
 
 
 def settle(searching: Retrievers, part: Asked) -> None:
     """Have all vectors in memory, as after many questions."""
     for one in searching.sought(part.view, part.questions[0]).panorama.parts:
         assert len(one.index.vectors)
-    rest()
-
-
-def rest() -> None:
-    """Wait for what a search leaves to be done beside: the next process is not to pay for it."""
-    for thread in threading.enumerate():
-        if thread.name == large_pages.NAME:
-            thread.join()
+    large_pages.OF_PROCESS.wait()
 
 
 def _vectors_alone(bench: Bench) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import re
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -19,12 +20,12 @@ ALLOWED = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 MAPPED = Path("/proc/self/smaps")
 LARGE = 1 << 21
 """Bytes of a large page."""
-NAME = "large pages"
-"""What the thread is called that asks for them."""
 FULL = 0.75
 """Of memory that less of is in use, nothing is asked: it would be in use afterwards."""
-_AT_ONCE = 32 * LARGE
+_AT_ONCE = LARGE
 """Bytes asked for at once: a process that is to end waits for them."""
+_REST = 9.0
+"""Others are left alone for so many times as long as each of these takes."""
 _COLLAPSE = 25
 """Linux, madvise(2): MADV_COLLAPSE, since 6.1. What is in memory stays; what cannot be is left."""
 _OWN = re.compile(
@@ -39,15 +40,23 @@ class LargePages:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._wanted = self._under_way = False
+        self._wanted = False
+        self._thread: Thread | None = None
 
     def want(self) -> None:
         """Ask for them, and once more where it was asked already but not yet done."""
         with self._lock:
             self._wanted = True
-            if not self._under_way:
-                self._under_way = True
-                Thread(target=self._ask, name=NAME, daemon=True).start()
+            if self._thread is None:
+                thread = Thread(target=self._ask, name="large pages", daemon=True)
+                thread.start()
+                self._thread = thread
+
+    def wait(self) -> None:
+        """Until nothing is asked any more."""
+        thread = self._thread
+        if thread is not None:
+            thread.join()
 
     def _ask(self) -> None:
         while self._next():
@@ -55,8 +64,9 @@ class LargePages:
 
     def _next(self) -> bool:
         with self._lock:
-            self._wanted, self._under_way = False, self._wanted
-            return self._under_way
+            goes_on, self._wanted = self._wanted, False
+            self._thread = self._thread if goes_on else None
+            return goes_on
 
 
 OF_PROCESS = LargePages()
@@ -78,7 +88,9 @@ def _collapse(spans: list[tuple[int, int]]) -> None:
     advise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
     for start, end in spans:
         for at in range(start, end, _AT_ONCE):
+            begun = time.perf_counter()
             advise(at, min(_AT_ONCE, end - at), _COLLAPSE)
+            time.sleep(_REST * (time.perf_counter() - begun))
 
 
 def _own_memory() -> Iterator[tuple[int, int]]:

@@ -16,6 +16,7 @@ from sqlalchemy.orm import Session
 
 from domain.errors import DatabaseError
 from store.blobs import BlobStore
+from store.driver import is_lost
 from store.embedded import EmbeddedPostgres
 from store.failures import explain, is_failure
 from store.home import Home
@@ -25,6 +26,9 @@ from store.turns import Turns
 from store.urls import libpq_url, parse_url, shown
 
 T = TypeVar("T")
+
+GLANCES = 5
+"""Connections kept for reading at a glance."""
 
 
 class Store:
@@ -38,7 +42,9 @@ class Store:
         self._url = url
         self._engine = create_engine(url, pool_pre_ping=True, pool_size=5, max_overflow=20)
         # Its connections are not tried first, which would be a round trip more than the question.
-        self._glances = create_engine(url, isolation_level="AUTOCOMMIT", max_overflow=0)
+        self._glances = create_engine(
+            url, isolation_level="AUTOCOMMIT", pool_size=GLANCES, max_overflow=0
+        )
 
     @property
     def url(self) -> str:
@@ -83,22 +89,23 @@ class Store:
     def glance(self, read: Callable[[Connection], T]) -> T:
         """What single statements find, each a transaction of its own: one round trip a statement.
 
-        ``read`` only reads: it is called once more where the connection turns out to be lost.
+        ``read`` only reads: it is called again where the connection turns out to be lost.
 
         Raises:
             DatabaseError: the server is gone, out of space, or gave up.
         """
         with self.failures_told():
-            try:
-                return self._read(read)
-            except DBAPIError as exc:
-                if not exc.connection_invalidated:
-                    raise
-                return self._read(read)
-
-    def _read(self, read: Callable[[Connection], T]) -> T:
-        with self._glances.connect() as connection:
-            return read(connection)
+            # All that lie ready may be lost.
+            left = GLANCES
+            while True:
+                with self._glances.connect() as connection:
+                    try:
+                        return read(connection)
+                    except (DBAPIError, psycopg.Error):
+                        if not left or not is_lost(connection):
+                            raise
+                        connection.invalidate()
+                left -= 1
 
     @contextmanager
     def failures_told(self) -> Iterator[None]:

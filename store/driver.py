@@ -8,6 +8,11 @@ import psycopg
 from sqlalchemy import Connection
 
 
+def is_lost(connection: Connection) -> bool:
+    """Whether there is no connection any more, also where SQLAlchemy does not know it yet."""
+    return connection.invalidated or bool(driver_of(connection).closed)
+
+
 def driver_of(connection: Connection) -> psycopg.Connection[Any]:
     """Psycopg's own connection."""
     driver = connection.connection.driver_connection

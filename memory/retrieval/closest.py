@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 Numbers = NDArray[np.floating]
 Ints = NDArray[np.int64]
 
-
 _AT_ONCE = 4_096
 """Runs looked at together: few enough for their numbers to stay near the processor."""
 

@@ -133,7 +133,6 @@ class CoarseField(Field):
     by_line: Level
     by_cell: Level
     sharp: NDArray[np.bool_]
-    off: float
     lines_off: float
 
     def exact(self, cells: Ints) -> NDArray[np.bool_]:
@@ -174,11 +173,6 @@ class CoarseField(Field):
             seeming = best_of(scores, count)
             self.sharpen(seeming)
             self.sharpen(np.flatnonzero(scores >= scores[seeming].min() - off))
-
-    @property
-    def margin(self) -> float:
-        """What is further behind than this is truly behind."""
-        return 2 * self.off
 
 
 def coarse_field(

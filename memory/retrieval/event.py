@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -10,12 +11,16 @@ import numpy as np
 from domain.asking import Evidence, Mode
 from domain.events import Edge, Segment
 from memory.retrieval.closeness import Yardstick, closeness, faded
+from memory.retrieval.coarse import best_of
 from memory.retrieval.events import Found
 from memory.retrieval.field import Level, Scores, level, standard
 from memory.retrieval.index import Floats, Ints
 from memory.retrieval.result import Retrieval
 from memory.retrieval.sought import Sought, nothing_close
 from memory.retrieval.woven import Woven
+
+SEEMING = 4
+"""So many of the events that seem best are looked into first."""
 
 EdgesOf = Callable[[Segment], Sequence[Edge]]
 """The edges of a segment that hold in the view, both directions."""
@@ -26,8 +31,8 @@ class Ranked:
     """Segments in view with their scores (S,).
 
     ``cosines`` (S,) with the query and the share of its ``words`` (S,) tell how close they are.
-    ``clips`` (S,) are the scores of their best clips. Scores further apart than ``margin`` are
-    truly apart; 0: all are exact.
+    ``clips`` (S,) are the scores of their best clips. ``margin`` is how far scores that were not
+    looked into may be off; 0: all are exact.
     """
 
     woven: Woven
@@ -69,7 +74,7 @@ def rank_segments(sought: Sought) -> Ranked:
     words = woven.words(sought.asked.words)
     clips = np.zeros(len(cosines)) if field is None else woven.best(field.cells)
     by_cosine, by_clip = level(cosines), level(clips)
-    blurred = 0.0 if field is None else field.margin
+    blurred = 0.0 if field is None else field.off
     ranked = Ranked(
         woven=woven,
         scores=by_cosine.of(cosines) + standard(words) + by_clip.of(clips),
@@ -78,10 +83,15 @@ def rank_segments(sought: Sought) -> Ranked:
         clips=clips,
         by_cosine=by_cosine,
         by_clip=by_clip,
-        margin=2 * off * by_cosine.weight + blurred * by_clip.weight,
+        margin=math.hypot(off * by_cosine.weight, blurred * by_clip.weight),
     )
-    best = ranked.scores.max(initial=-np.inf)
-    _look_into(sought, ranked, np.flatnonzero(ranked.scores >= best - ranked.margin))
+    if ranked.margin:
+        # One that is certainly behind the best of those that seem so cannot be the best.
+        seeming = best_of(ranked.scores, SEEMING)
+        _look_into(sought, ranked, seeming)
+        close = ranked.scores >= ranked.scores[seeming].max() - ranked.margin
+        close[seeming] = False
+        _look_into(sought, ranked, np.flatnonzero(close))
     return ranked
 
 

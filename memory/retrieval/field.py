@@ -25,7 +25,9 @@ class Field:
     ``question`` (N,) is relevance to the question alone, ``options`` (O, N) with what each option
     says; ``support`` (O, N) is what the choice among options rests on. ``lines`` (1 + 2 O or 1, M)
     are the cosines of every line with the question, then the statements, then the options (the
-    latter two not where the options are times); ``near`` are those of each cell's closest.
+    latter two not where the options are times); ``near`` are those of each cell's closest. ``off``
+    is how far the score of a cell that was not sharpened is off at most, nearly always; 0: all are
+    exact.
     """
 
     question: Scores
@@ -33,6 +35,7 @@ class Field:
     support: Scores
     lines: Floats
     near: Floats
+    off: float = 0.0
     _levels: dict[tuple[int, int], Level] = field(default_factory=dict)
 
     def standing(self, rows: slice, lines: Ints) -> Scores:
@@ -41,11 +44,6 @@ class Field:
         if (start, stop) not in self._levels:
             self._levels[start, stop] = level(self.lines[start:stop])
         return self._levels[start, stop].of(self.lines[start:stop, lines])
-
-    @property
-    def margin(self) -> float:
-        """How far scores of two cells may be off that were not sharpened; 0: all are exact."""
-        return 0.0
 
     def exact(self, cells: Ints) -> NDArray[np.bool_]:
         """Which of these cells have exact scores, (K,)."""
@@ -84,19 +82,20 @@ def level(values: NDArray[np.floating], weight: float = 1.0) -> Level:
     """Of a signal that counts so much a standard deviation; nothing where all are alike."""
     if not values.size:
         return Level(0.0, 0.0)
-    mean, every = float(values.mean()), values.ravel()
-    parts = (every[start : start + _AT_ONCE] - mean for start in range(0, len(every), _AT_ONCE))
-    away = math.sqrt(sum(float(np.square(part).sum()) for part in parts) / len(every))
+    mean = float(values.mean())
+    away = deviation(values, mean)
     return Level(mean, 0.0 if away < NOISE else weight / (away + 1e-6))
 
 
-def deviation(away: NDArray[np.floating]) -> float:
-    """The standard deviation of values of which the mean was taken away; at least one.
+def deviation(values: NDArray[np.floating], mean: float = 0.0) -> float:
+    """The standard deviation of values, at least one, of which this is the mean.
 
     Not by a product: that wakes threads, which go on waiting in a loop for more to do, on the
     cores that the next search needs.
     """
-    return math.sqrt(float(np.square(away).mean()))
+    every = values.ravel()
+    parts = (every[start : start + _AT_ONCE] - mean for start in range(0, len(every), _AT_ONCE))
+    return math.sqrt(sum(float(np.square(part).sum()) for part in parts) / len(every))
 
 
 def standard(values: NDArray[np.floating]) -> Scores:

@@ -13,13 +13,18 @@ from numpy.typing import NDArray
 from memory.retrieval.index import Ints
 from memory.retrieval.postings import Counts
 
+LONG = 64
+"""Where stretches of places without a gap are so long on average, each is copied as it is."""
 FAR = 16
 """Windows reach less far. Cells further apart than that are put so far from each other."""
 
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """P places, at some of which are the N cells: ``places`` (N,), ascending, from 0 to P - 1."""
+    """P places, at some of which are the N cells: ``places`` (N,), ascending, from 0 to P - 1.
+
+    Cells of a video that was watched in shorter clips than the steps of the grid share a place.
+    """
 
     places: Ints
 
@@ -32,12 +37,36 @@ class Grid:
     def _empty(self) -> Ints:
         return np.setdiff1d(np.arange(self.size), self.places, assume_unique=True)
 
+    @cached_property
+    def _cuts(self) -> Ints:
+        """The cells that are not one place after the one before, but the first."""
+        return np.flatnonzero(np.diff(self.places) != 1) + 1
+
+    @cached_property
+    def _shared(self) -> bool:
+        """Whether any two cells are at one place."""
+        return bool((np.diff(self.places) == 0).any())
+
+    @cached_property
+    def _stretches(self) -> list[slice]:
+        """Places of cells side by side."""
+        firsts = self.places[np.append(0, self._cuts)]
+        lasts = self.places[np.append(self._cuts, 0) - 1]
+        pairs = zip(firsts.tolist(), lasts.tolist(), strict=True)
+        return [slice(first, last + 1) for first, last in pairs]
+
     def of_cells(self, values: NDArray[Any]) -> NDArray[Any]:
         """What is at the places of cells, (N,), of values at all places (P,)."""
-        return values if self.size == len(self.places) else values[self.places]
+        if not len(self._cuts):
+            return values
+        if len(self._cuts) * LONG > self.size:
+            return values[self.places]
+        return np.concatenate([values[stretch] for stretch in self._stretches])
 
     def holding(self, values: NDArray[Any]) -> int:
         """At how many cells there is anything but 0, of values at all places (P,)."""
+        if self._shared:
+            return int(np.count_nonzero(self.of_cells(values)))
         return int(np.count_nonzero(values) - np.count_nonzero(values[self._empty]))
 
     def windows(
@@ -51,7 +80,11 @@ class Grid:
             places: those of all cells without them.
         """
         laid = np.zeros(self.size + 2 * FAR, dtype=np.int32)
-        laid[FAR : FAR + self.size][self.places if places is None else places] = counts
+        own, at = laid[FAR : FAR + self.size], self.places if places is None else places
+        if self._shared:
+            np.add.at(own, at, counts.astype(np.int32))
+        else:
+            own[at] = counts
         # Sums of 1, 2, 4, ... neighbouring places: any width is a few of them.
         doubled = [laid]
         for half in halves:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 
 import psycopg
 from sqlalchemy.exc import SQLAlchemyError
@@ -74,5 +75,4 @@ class Keeper:
                     keep_index(session, one.video, version_of(one.since), kept)
 
     def _fetch(self, ids: Sequence[int]) -> tuple[Ints, Matrix]:
-        with self._store.begin() as session:
-            return vectors_of(session, ids)
+        return self._store.glance(partial(vectors_of, ids=ids))

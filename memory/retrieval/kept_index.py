@@ -85,13 +85,13 @@ def _index(arrays: Arrays, basis: Basis) -> VideoIndex:
     gone = gone_of(ids, basis.superseded)
     rows = [CellRow(*row) for row in arrays["spans"].tolist()]
     terms = {term: number for number, term in enumerate(texts_of(arrays, "terms"))}
-    room = np.zeros((len(ids), width), dtype=np.float32)
+    none = np.zeros((0, width), dtype=np.float32)
     index = VideoIndex(
         video=basis.video,
         since=basis.since,
         through=basis.through,
         lines=KeptLines(arrays, gone),
-        line_vectors=LineVectors(room, ids, basis.fetch),
+        line_vectors=LineVectors(none, ids, basis.fetch),
         gone=gone,
         cells=tuple(rows[place] for place in arrays["held"].tolist()),
         first=arrays["first"],

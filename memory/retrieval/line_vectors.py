@@ -16,9 +16,12 @@ from numpy.typing import NDArray
 from store.queries.search import Matrix
 
 Ints = NDArray[np.int64]
+Places = NDArray[np.int32]
 Fetch = Callable[[Sequence[int]], tuple[Ints, Matrix]]
 """Gives those of some memories (by id) that have a vector, in no order, and the vectors."""
 
+_ABSENT = -1
+"""The place of a line whose vector was not fetched."""
 WHOLE = 8
 """Where more than one in so many lines of a video is wanted, all of them are fetched."""
 
@@ -30,59 +33,88 @@ def _nothing(_: Sequence[int]) -> tuple[Ints, Matrix]:
 class LineVectors:
     """M vectors of D numbers, (M, D). Any number of threads may look and fetch at once.
 
-    Which of them is first does not matter: what they put in is the same.
+    Which of them is first does not matter: what they put in is the same. Of a table there are only
+    those in memory that were fetched, until most are.
     """
 
     def __init__(self, rows: Matrix, ids: Ints | None = None, fetch: Fetch | None = None) -> None:
-        """``rows`` are the vectors; with ``ids`` (M,) and ``fetch``, room for them."""
-        self._rows, self.fetch = rows, fetch or _nothing
+        """``rows`` are the vectors; with ``ids`` (M,) and ``fetch`` there is none yet, (0, D)."""
+        self.fetch = fetch or _nothing
         self._ids = np.zeros(0, dtype=np.int64) if ids is None else ids
-        self._known = np.full(len(rows), fetch is None)
-        self.held = fetch is None
+        places = None if ids is None else np.full(len(ids), _ABSENT, dtype=np.int32)
+        self._here: tuple[Matrix, Places | None] = rows, places
+        self._count = 0
+
+    @property
+    def held(self) -> bool:
+        """Whether all are in memory."""
+        return self._here[1] is None
 
     @property
     def width(self) -> int:
         """D."""
-        return int(self._rows.shape[1])
+        return int(self._here[0].shape[1])
 
     def __len__(self) -> int:
-        return len(self._rows)
+        rows, places = self._here
+        return len(rows if places is None else places)
 
     @property
     def whole(self) -> Matrix:
         """All of them, shape (M, D)."""
         fetch_together([(self, np.arange(len(self)))])
-        return self._rows
+        return self._here[0]
 
     def of(self, lines: Ints) -> Matrix:
         """Those of some lines, shape (K, D)."""
         fetch_together([(self, lines)])
-        return np.asarray(self._rows[lines])
-
-    def has(self, lines: Ints) -> bool:
-        """Whether nothing is to be fetched for some lines."""
-        return self.held or bool(self._known[lines].all())
+        rows, places = self._here
+        return np.asarray(rows[lines if places is None else places[lines]])
 
     def missing(self, lines: Ints) -> Ints:
         """The ids of what is to be fetched for some lines: all of them, where many are wanted."""
-        missing = np.unique(lines[~self._known[lines]])
-        many = (np.count_nonzero(self._known) + len(missing)) * WHOLE > len(self)
-        return self._ids[np.flatnonzero(~self._known) if len(missing) and many else missing]
+        _, places = self._here
+        if places is None:
+            return self._ids[:0]
+        missing = np.unique(lines[places[lines] == _ABSENT])
+        if len(missing) and (self._count + len(missing)) * WHOLE > len(places):
+            missing = np.flatnonzero(places == _ABSENT)
+        return np.asarray(self._ids[missing])
 
-    def fill(self, asked: Ints, found: Ints, vectors: Matrix) -> None:
-        """Put in what was found for these ids; what was not has been deleted meanwhile."""
-        own = np.isin(found, asked)
-        if own.any():
-            self._rows[self._lines(found[own])] = vectors[own]
-        self._known[self._lines(asked)] = True
-        self.held = bool(self._known.all())
-
-    def _lines(self, ids: Ints) -> Ints:
-        return self._by_id[np.searchsorted(self._ids, ids, sorter=self._by_id)]
+    def fill(self, ids: Ints, vectors: Matrix) -> None:
+        """Put in the vectors (K, D) of what was missing; one thread at a time."""
+        rows, places = self._here
+        if places is None:
+            return
+        lines = self._by_id[np.searchsorted(self._ids, ids, sorter=self._by_id)]
+        new = places[lines] == _ABSENT
+        lines, vectors = lines[new], vectors[new]
+        stop = self._count + len(lines)
+        if stop == len(places):
+            whole = np.empty((stop, self.width), dtype=np.float32)
+            known = np.flatnonzero(places != _ABSENT)
+            whole[known], whole[lines] = rows[places[known]], vectors
+            self._here = whole, None
+            return
+        room = _with_room(rows, stop)
+        room[self._count : stop] = vectors
+        # Whoever sees that a line is there must find it there: places are told last.
+        self._here = room, places
+        places[lines] = np.arange(self._count, stop)
+        self._count = stop
 
     @cached_property
     def _by_id(self) -> Ints:
         return np.argsort(self._ids)
+
+
+def _with_room(rows: Matrix, count: int) -> Matrix:
+    """These rows, with room for so many."""
+    if count <= len(rows):
+        return rows
+    room = np.empty((max(count, 2 * len(rows)), rows.shape[1]), dtype=np.float32)
+    room[: len(rows)] = rows
+    return room
 
 
 _fetching = Lock()
@@ -93,7 +125,7 @@ def fetch_together(wanted: Iterable[tuple[LineVectors, Ints]]) -> None:
 
     One thread at a time: what one has fetched, the next need not.
     """
-    looked = [(one, lines) for one, lines in wanted if not one.has(lines)]
+    looked = [(one, lines) for one, lines in wanted if len(one.missing(lines))]
     if not looked:
         return
     with _fetching:
@@ -102,4 +134,13 @@ def fetch_together(wanted: Iterable[tuple[LineVectors, Ints]]) -> None:
             every = np.concatenate([ids for _, ids in asked])
             found, vectors = asked[0][0].fetch(every.tolist())
             for one, ids in asked:
-                one.fill(ids, found, vectors)
+                one.fill(ids, _of(ids, found, vectors, one.width))
+
+
+def _of(ids: Ints, found: Ints, vectors: Matrix, width: int) -> Matrix:
+    """The vectors found for these ids; zeros for what has been deleted meanwhile."""
+    rows = np.zeros((len(ids), width), dtype=np.float32)
+    _, own, theirs = np.intersect1d(ids, found, assume_unique=True, return_indices=True)
+    if len(own):
+        rows[own] = vectors[theirs]
+    return rows

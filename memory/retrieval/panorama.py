@@ -43,18 +43,10 @@ class Part:
         """Lines that are superseded as of the view, shape (lines,)."""
         return np.asarray(self.index.gone[: self.lines] <= self.scope.last_clip)
 
-    def hide(self, cosines: Floats) -> None:
-        """Give hidden lines -1, of cosines (..., lines)."""
-        cosines[..., self._hidden] = -1.0
-
     def wholes(self, cosines: Floats) -> Floats:
         """Cosines with cells as a whole, (..., cells), of those with lines, none hidden."""
         index, own = self.index, slice(self.cells)
         return wholes(cosines, index.first[own], index.follows[own], index.magnitudes[own])
-
-    @cached_property
-    def _hidden(self) -> Ints:
-        return np.flatnonzero(self.hidden)
 
 
 @dataclass(frozen=True, eq=False)
@@ -251,7 +243,8 @@ class Panorama:
         posting = part.index.postings.get(term)
         if posting is None:
             return None
-        stop = int(np.searchsorted(posting.cells, part.cells))
+        whole = part.cells == len(part.index.cells)
+        stop = len(posting.cells) if whole else int(np.searchsorted(posting.cells, part.cells))
         return Posting(posting.cells[:stop] + offset, posting.counts[:stop]) if stop else None
 
     def cosines(self, queries: Matrix) -> tuple[Floats, Floats]:
@@ -259,8 +252,11 @@ class Panorama:
 
         Hidden lines have -1.
         """
-        lines, cells = zip(*(_part_cosines(queries, part) for part in self.parts), strict=True)
-        return np.concatenate(lines, axis=1), np.concatenate(cells, axis=1)
+        every = [_cosines(queries, part.index.vectors[: part.lines]) for part in self.parts]
+        cells = [part.wholes(lines) for part, lines in zip(self.parts, every, strict=True)]
+        lines = np.concatenate(every, axis=1)
+        lines[:, self.hidden_lines] = -1.0
+        return lines, np.concatenate(cells, axis=1)
 
     @cached_property
     def follows(self) -> NDArray[np.bool_]:
@@ -309,13 +305,6 @@ def _cosines(queries: Matrix, rows: Matrix) -> Floats:
     if len(queries) > FEW:
         return np.asarray(queries @ rows.T)
     return np.stack([np.vecdot(rows, query) for query in queries])
-
-
-def _part_cosines(queries: Matrix, part: Part) -> tuple[Floats, Floats]:
-    lines = _cosines(queries, part.index.vectors[: part.lines])
-    cells = part.wholes(lines)
-    part.hide(lines)
-    return lines, cells
 
 
 def panorama(view: MemoryView, indexes: Sequence[VideoIndex]) -> Panorama:

@@ -258,9 +258,10 @@ class _EdgesOf:
     def __call__(self, segment: Segment) -> Sequence[Edge]:
         known = next(one.edges for one in self._sought.woven.views if one.video == segment.video)
         if segment.id not in known:
-            with self._store.begin() as session:
-                scope = self._sought.scope(segment.video)
-                known[segment.id] = edges_at(session, scope, segment.id)
+            scope = self._sought.scope(segment.video)
+            known[segment.id] = self._store.glance(
+                partial(edges_at, scope=scope, segment=segment.id)
+            )
         return known[segment.id]
 
 

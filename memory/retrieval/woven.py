@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache, partial
 from itertools import chain
 
 import numpy as np
@@ -37,7 +37,6 @@ class Woven:
     owners: Ints
     starts: Ints
     cell_count: int
-    _held: dict[str, Ints] = field(default_factory=dict)
 
     @cached_property
     def places(self) -> dict[int, int]:
@@ -60,14 +59,10 @@ class Woven:
         """The share of the query's rarer words that each segment has, in [0, 1], (S,)."""
         return word_scores(len(self.found), query, self._holding)
 
-    def _holding(self, word: str) -> Ints:
-        held = self._held.get(word)
-        if held is None:
-            held = holding(self.views, word)
-            if len(self._held) >= OF_WORDS:
-                self._held.clear()
-            self._held[word] = held
-        return held
+    @cached_property
+    def _holding(self) -> Callable[[str], Ints]:
+        """Which segments have a word."""
+        return lru_cache(OF_WORDS)(partial(holding, self.views))
 
     def cells_of(self, place: int) -> Ints:
         """The cells of one segment."""

@@ -144,11 +144,11 @@ def lines_between(session: Session, video: str, after_clip: int, last_clip: int)
     return Lines([Line._make(r[:-1]) for r in found], _vectors(r[-1] for r in found))
 
 
-def vectors_of(session: Session, ids: Sequence[int]) -> tuple[NDArray[np.int64], Matrix]:
+def vectors_of(connection: Connection, ids: Sequence[int]) -> tuple[NDArray[np.int64], Matrix]:
     """Which of these memories (K,) there are that have a vector, in no order, and the vectors."""
     query = """SELECT id, halfvec_send(embedding) FROM memories
                WHERE id = ANY(%s) AND embedding IS NOT NULL"""
-    with driver_of(session.connection()).cursor(binary=True) as cursor:
+    with driver_of(connection).cursor(binary=True) as cursor:
         found = cursor.execute(query, (list(ids),)).fetchall()
     return np.array([row[0] for row in found], np.int64), _vectors(row[1] for row in found)
 
@@ -200,18 +200,30 @@ def revisions(session: Session, video: str) -> Revisions:
     return Revisions(rows, _vectors(r[-1] for r in found))
 
 
-def edges_at(session: Session, scope: Scope, segment: int) -> list[Edge]:
-    """The edges of a segment that hold in ``scope``, in both directions."""
-    row = EdgeRow
-    found = session.scalars(
-        select(row)
-        .where(
-            row.video_id == scope.video,
-            or_(row.source_id == segment, row.target_id == segment),
-            holds(row, scope.last_clip),
-        )
-        .order_by(row.id)
+_EDGES = (
+    select(
+        EdgeRow.id,
+        EdgeRow.source_id,
+        EdgeRow.target_id,
+        EdgeRow.relation,
+        EdgeRow.explicit,
+        EdgeRow.confidence,
+        EdgeRow.rationale,
+        EdgeRow.evidence,
     )
+    .where(
+        EdgeRow.video_id == bindparam("video"),
+        or_(EdgeRow.source_id == bindparam("segment"), EdgeRow.target_id == bindparam("segment")),
+        holds(EdgeRow, bindparam("last_clip")),
+    )
+    .order_by(EdgeRow.id)
+)
+
+
+def edges_at(connection: Connection | Session, scope: Scope, segment: int) -> list[Edge]:
+    """The edges of a segment that hold in ``scope``, in both directions."""
+    sought = {"video": scope.video, "segment": segment, "last_clip": scope.last_clip}
+    found = connection.execute(_EDGES, sought)
     return [
         Edge(
             id=edge.id,

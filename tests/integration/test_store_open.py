@@ -6,10 +6,13 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 import traceback
 import uuid
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import psycopg
 import pytest
@@ -23,6 +26,7 @@ from sqlalchemy.exc import ProgrammingError
 from domain.errors import DatabaseError
 from store import migrations
 from store.database import Store, open_store
+from store.driver import driver_of
 from store.embedded import EmbeddedPostgres
 from store.home import Home
 from store.migrations import COMMAND, HEAD, migrate, script_folder
@@ -266,12 +270,49 @@ def own_number(connection: Connection) -> int:
     return int(connection.execute(text("SELECT pg_backend_pid()")).scalar_one())
 
 
-def test_a_glance_asks_once_more_where_its_connection_was_lost_before(store: Store) -> None:
-    first = store.glance(own_number)
-    assert store.glance(own_number) == first
+def number_past_it(connection: Connection) -> int:
+    """The same, past SQLAlchemy."""
+    found = driver_of(connection).execute("SELECT pg_backend_pid()").fetchone()
+    assert found is not None
+    return int(found[0])
+
+
+def at_once(store: Store, read: Callable[[Connection], int], count: int) -> set[int]:
+    """What so many threads read, each over a connection of its own."""
+    together = Barrier(count, timeout=30)
+
+    def waiting(connection: Connection) -> int:
+        found = read(connection)
+        together.wait()
+        return found
+
+    with ThreadPoolExecutor(count) as pool:
+        return {one.result() for one in [pool.submit(store.glance, waiting) for _ in range(count)]}
+
+
+@pytest.mark.parametrize("read", [own_number, number_past_it])
+def test_a_glance_asks_again_where_connections_were_lost_before(
+    store: Store, read: Callable[[Connection], int], caplog: pytest.LogCaptureFixture
+) -> None:
+    before = at_once(store, read, 3)
+    assert len(before) == 3
+    assert store.glance(read) in before
     with store.begin() as session:
-        session.execute(text("SELECT pg_terminate_backend(:one, 5000)"), {"one": first})
-    assert store.glance(own_number) != first
+        for one in before:
+            session.execute(text("SELECT pg_terminate_backend(:one, 5000)"), {"one": one})
+    assert store.glance(read) not in before
+    assert not at_once(store, read, 3) & before
+    assert not caplog.records
+
+
+@pytest.mark.parametrize("read", [own_number, number_past_it])
+def test_a_glance_asks_again_where_the_server_gave_its_connection_up(
+    store: Store, read: Callable[[Connection], int]
+) -> None:
+    first = store.glance(read)
+    store.glance(lambda asked: asked.execute(text("SET idle_session_timeout = '50ms'")))
+    time.sleep(0.5)
+    assert store.glance(read) != first
 
 
 def test_a_glance_that_fails_is_not_repeated(store: Store) -> None:

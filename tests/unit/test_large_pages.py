@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
+import mmap
 import re
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from threading import Event
 
@@ -27,32 +28,27 @@ MAPPED = [
 """What is mapped, and how many kB of it are in use."""
 
 
-def wait(done: Callable[[], bool]) -> None:
-    """For what a thread beside does."""
-    for _ in range(500):
-        if done():
-            return
-        Event().wait(0.01)
-    pytest.fail("waited in vain")
-
-
 def test_who_asks_while_it_is_asked_is_not_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    times, goes_on = [], Event()
+    times: list[int] = []
+    begun, goes_on = Event(), Event()
 
     def ask() -> None:
         times.append(1)
+        begun.set()
         assert goes_on.wait(30)
 
     monkeypatch.setattr(large_pages, "ask_for_large_pages", ask)
     pages = LargePages()
     pages.want()
-    wait(lambda: len(times) == 1)
+    assert begun.wait(30)
     pages.want()
     pages.want()
     goes_on.set()
-    wait(lambda: len(times) == 2 and not pages._under_way)
+    pages.wait()
+    assert len(times) == 2
     pages.want()
-    wait(lambda: len(times) == 3 and not pages._under_way)
+    pages.wait()
+    assert len(times) == 3
 
 
 def test_only_memory_of_the_process_itself_is_meant_that_is_in_use(
@@ -82,28 +78,43 @@ def test_where_they_are_switched_off_or_unknown_nothing_is_asked(
     ask_for_large_pages()
 
 
+@pytest.fixture
+def restless(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Here nobody else wants to get on."""
+    monkeypatch.setattr(large_pages, "_REST", 0.0)
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="large pages are asked for on Linux alone")
+@pytest.mark.usefixtures("restless")
 def test_memory_keeps_what_is_in_it() -> None:
     held = bytearray(range(256)) * (4 * LARGE // 256)
     ask_for_large_pages()
     assert held == bytearray(range(256)) * (4 * LARGE // 256)
 
 
-def large_kilobytes() -> int:
-    told = Path("/proc/self/smaps_rollup").read_text("ascii")
-    found = re.search(r"AnonHugePages:\s+(\d+)", told)
-    return int(found[1]) if found else 0
+def large_kilobytes(address: int) -> int:
+    """How much lies in large pages of the mapping that ``address`` is in."""
+    told = Path("/proc/self/smaps").read_bytes().decode("utf-8", "replace")
+    for one in re.finditer(r"^([0-9a-f]+)-([0-9a-f]+) (?s:.*?)^AnonHugePages:\s+(\d+)", told, re.M):
+        if int(one[1], 16) <= address < int(one[2], 16):
+            return int(one[3])
+    return pytest.fail("it is not mapped")
 
 
 @pytest.mark.skipif(
     not large_pages.ALLOWED.is_file() or "[madvise]" not in large_pages.ALLOWED.read_text("ascii"),
     reason="here the system gives large pages always, never, or not on request",
 )
+@pytest.mark.usefixtures("restless")
 def test_memory_in_small_pages_comes_into_large_ones() -> None:
-    before, held = large_kilobytes(), bytearray(b"x") * (8 * LARGE)
-    assert large_kilobytes() < before + 4 * LARGE // 1024
+    # Mapped by itself: what the C library hands out again may lie in large pages already.
+    held = mmap.mmap(-1, 8 * LARGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    address = ctypes.addressof(ctypes.c_char.from_buffer(held))
+    before = large_kilobytes(address)
+    held[:] = b"x" * len(held)
+    assert large_kilobytes(address) == before
     ask_for_large_pages()
-    if large_kilobytes() == before:
+    if large_kilobytes(address) == before:
         pytest.skip("the system is older than asking for what there is already, or has none left")
-    assert large_kilobytes() > before
-    assert len(held) == 8 * LARGE
+    assert large_kilobytes(address) > before
+    assert held[:] == b"x" * len(held)

@@ -110,7 +110,7 @@ def test_what_is_looked_into_becomes_exact(
     assert np.array_equal(quick.lines, exact.lines)
     assert quick.cells == pytest.approx(exact.cells, abs=SAME)
     assert not exact.sharpen(np.array([3]))
-    assert exact.margin == 0
+    assert exact.off == 0
 
 
 def test_a_view_as_of_then_is_what_was_seen_then(

@@ -81,17 +81,31 @@ def test_videos_lie_one_after_the_other_and_never_touch(
 
 
 @given(
-    st.lists(st.tuples(st.integers(1, 3), st.integers(0, 4)), min_size=1, max_size=12),
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 4)), min_size=1, max_size=12),
     st.sampled_from([0, 1, 2, 5]),
 )
 def test_counts_spread_as_far_as_the_window_reaches(made: list[tuple[int, int]], half: int) -> None:
     keys = np.cumsum([step for step, _ in made])
     counts = np.array([count for _, count in made], dtype=np.float32)
     near = [counts[np.abs(keys - key) <= half].sum() for key in keys]
-    weak = [0.5 * (around + own) for around, own in zip(near, counts, strict=True)]
+    own = [counts[keys == key].sum() for key in keys]
+    weak = [0.5 * (around + here) for around, here in zip(near, own, strict=True)]
     assert spread(counts, grid_of(keys), half).tolist() == pytest.approx(
         weak if half == 1 else near
     )
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 300), st.sampled_from([0, 1, 5, 99])), min_size=1, max_size=9)
+)
+def test_what_is_at_the_places_of_cells_is_found_in_stretches_and_one_by_one(
+    made: list[tuple[int, int]],
+) -> None:
+    steps = [step for length, gap in made for step in (gap, *[1] * (length - 1))]
+    grid = grid_of(np.cumsum(steps))
+    values = np.arange(grid.size) ** 2 % 3
+    assert grid.of_cells(values).tolist() == values[grid.places].tolist()
+    assert grid.holding(values) == np.count_nonzero(values[grid.places])
 
 
 def slow_bm25(view: Panorama, words: set[str], half: int) -> list[float]:
