@@ -38,15 +38,17 @@ import numpy as np
 from benchmarks.lines import RUNS, Line, Taken
 from domain.media import Clip
 from domain.settings import WatchSettings
-from perception.decode import LANES, read_clips
+from perception.decode import read_clips
 from perception.keyframes import Candidate, candidates, choose
 from perception.lanes import Stopped, in_lanes
 from perception.media import Clock
 from perception.pictures import Pictures
 from perception.quality import layout_likeness
 from perception.sampling import Grid
+from perception.seeking import lead_ms
 from perception.shots import number_shots
 from perception.source import SourceInfo, clips_of, probe
+from perception.stretches import LANES
 
 HEIGHTS = (360, 720, 1080)
 SHARED = Path(__file__).resolve().parents[1] / ".." / "shared" / "media"
@@ -211,10 +213,14 @@ def decoding(info: SourceInfo) -> Callable[[Path], None]:
 
 
 def _decoded(video: Path, info: SourceInfo, clip: Clip, _: Stopped) -> None:
+    """From the key picture before a clip to that before the next: no picture twice."""
     span = clip.span
-    with closing(Pictures(video, info, SETTINGS, span.start_ms, alone=True)) as pictures:
+    last = span.end_ms >= info.duration_ms
+    end = info.duration_ms if last else span.end_ms - lead_ms(video, info, span.end_ms)
+    wanted = video, info, SETTINGS, span.start_ms
+    with closing(Pictures(*wanted, from_key=clip.index > 0, alone=True)) as pictures:
         for shown in pictures:
-            if shown.instant_ms >= span.end_ms:
+            if shown.instant_ms >= end:
                 return
 
 

@@ -3,18 +3,39 @@
 from __future__ import annotations
 
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from perception.frames import Frame, shrink
-from perception.quality import Meter
+from perception.quality import Meter, compared
 
 if TYPE_CHECKING:
     import av
 
     from domain.settings import WatchSettings
+    from perception.quality import Grey
 
 _BEHIND = 8
 """Pictures that measuring may lag behind decoding, since each is held in full size until then."""
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """Frames side by side, with the grey (H, W) of the first and last; None where there is none."""
+
+    frames: list[Frame]
+    first: Grey | None = None
+    last: Grey | None = None
+
+    def followed_by(self, more: Measured) -> Measured:
+        """These frames, then those that were measured as if nothing had been before them."""
+        if self.last is None or more.first is None:
+            return more if self.last is None else self
+        change, alike = compared(self.last, more.first)
+        next_one, *rest = more.frames
+        marks = replace(next_one.marks, change=change, alike=alike)
+        frames = [*self.frames, replace(next_one, marks=marks), *rest]
+        return Measured(frames, self.first, more.last)
 
 
 class Measurer:
@@ -45,10 +66,15 @@ class Measurer:
 
     def frames(self) -> list[Frame]:
         """All that were taken, in order; the next picture is the first of a clip."""
+        return self.measured().frames
+
+    def measured(self) -> Measured:
+        """The same, so that what comes after it elsewhere can be compared with it."""
         frames = [one.result() for one in self._taken]
+        measured = Measured(frames, self._meter.first, self._meter.last)
         self._taken.clear()
         self._meter.forget()
-        return frames
+        return measured
 
     def close(self) -> None:
         """End the thread, after the picture that it is at."""

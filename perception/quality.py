@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     import av
     from numpy.typing import NDArray
 
+    Grey = NDArray[np.uint8]
+
 _HUE_SIDE = 180
 _HUES = 180
 _LAYOUT = (64, 36)
@@ -32,24 +34,32 @@ class Meter:
 
     def __init__(self, hue_bins: int) -> None:
         self._bins = hue_bins
-        self._before: NDArray[np.uint8] | None = None
+        self.first: Grey | None = None
+        """The grey of the first frame."""
+        self._before: Grey | None = None
         # Kept, since it is set up for one size of picture and then used again and again. So is the
         # room for the next grey and for edges: large arrays take longer to get than to fill.
         self._reformatter = VideoReformatter()
-        self._room: NDArray[np.uint8] | None = None
+        self._room: Grey | None = None
         self._edges: NDArray[np.int16] | None = None
 
     def forget(self) -> None:
         """Start anew: the next frame is the first."""
-        self._before = None
+        self.first = self._before = None
+
+    @property
+    def last(self) -> Grey | None:
+        """The grey of the last frame; it is not written to once all is forgotten."""
+        return self._before
 
     def measure(self, picture: av.VideoFrame) -> Marks:
         """Marks of ``picture``; its ``change`` is against the picture measured before."""
         bgr = _pixels(self._reformatter.reformat(picture, format="bgr24", threads=1))
         grey = np.asarray(cv2.cvtColor(bgr, cv2.COLOR_BGR2GRAY, dst=self._room), np.uint8)
         self._room, before, self._before = self._before, self._before, grey
-        change = 0.0 if before is None else grey_change(before, grey)
-        alike = layout_likeness(before, grey) if before is not None and change > _STILL else 0.0
+        if before is None:
+            self.first = grey.copy()
+        change, alike = (0.0, 0.0) if before is None else compared(before, grey)
         self._edges = edges_of(grey, self._edges)
         return Marks(change, variance(self._edges), hue_entropy(points(bgr), self._bins), alike)
 
@@ -61,14 +71,20 @@ def _pixels(picture: av.VideoFrame) -> NDArray[np.uint8]:
     return np.ndarray(shape, np.uint8, memoryview(plane), strides=(plane.line_size, 3, 1))
 
 
-def grey_change(before: NDArray[np.uint8], now: NDArray[np.uint8]) -> float:
+def compared(before: Grey, now: Grey) -> tuple[float, float]:
+    """The ``change`` and ``alike`` of marks, of two H x W planes."""
+    change = grey_change(before, now)
+    return change, layout_likeness(before, now) if change > _STILL else 0.0
+
+
+def grey_change(before: Grey, now: Grey) -> float:
     """Mean absolute difference (eq. 1) of two H x W planes; 255 where the size changed."""
     if before.shape != now.shape:
         return 255.0
     return cv2.norm(before, now, cv2.NORM_L1) / now.size
 
 
-def layout_likeness(before: NDArray[np.uint8], now: NDArray[np.uint8]) -> float:
+def layout_likeness(before: Grey, now: Grey) -> float:
     """Correlation of two H x W planes at a small size, -1 to 1; 0 where one of them is even."""
     small = [cv2.resize(grey, _LAYOUT, interpolation=cv2.INTER_AREA) for grey in (before, now)]
     one, other = (plane.astype(np.float64) - plane.mean() for plane in small)
@@ -76,12 +92,12 @@ def layout_likeness(before: NDArray[np.uint8], now: NDArray[np.uint8]) -> float:
     return float((one * other).sum()) / size if size else 0.0
 
 
-def sharpness(grey: NDArray[np.uint8]) -> float:
+def sharpness(grey: Grey) -> float:
     """Variance of the 4-neighbour Laplacian of an H x W plane."""
     return variance(edges_of(grey))
 
 
-def edges_of(grey: NDArray[np.uint8], room: NDArray[np.int16] | None = None) -> NDArray[np.int16]:
+def edges_of(grey: Grey, room: NDArray[np.int16] | None = None) -> NDArray[np.int16]:
     """The 4-neighbour Laplacian of an H x W plane, in ``room`` where it fits."""
     # 16 bits hold every value (-1020..1020), and sums of whole numbers are exact and fast.
     return np.asarray(cv2.Laplacian(grey, cv2.CV_16S, dst=room), np.int16)
