@@ -23,6 +23,7 @@ import math
 import statistics
 import tempfile
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -36,19 +37,17 @@ import cv2
 import numpy as np
 
 from benchmarks.lines import RUNS, Line, Taken
-from domain.media import Clip
 from domain.settings import WatchSettings
+from perception.beside import AHEAD, LANES
 from perception.decode import read_clips
 from perception.keyframes import Candidate, candidates, choose
 from perception.lanes import Stopped, in_lanes
 from perception.media import Clock
-from perception.pictures import Pictures
 from perception.quality import layout_likeness
 from perception.sampling import Grid
-from perception.seeking import lead_ms
 from perception.shots import number_shots
 from perception.source import SourceInfo, clips_of, probe
-from perception.stretches import LANES
+from perception.stretches import Stretches
 
 HEIGHTS = (360, 720, 1080)
 SHARED = Path(__file__).resolve().parents[1] / ".." / "shared" / "media"
@@ -201,27 +200,19 @@ def homer(video: Path, info: SourceInfo) -> list[Picks]:
 
 
 def decoding(info: SourceInfo) -> Callable[[Path], None]:
-    """Homer's decoding alone, clips beside each other too: each picture is let go at once."""
+    """Homer's decoding alone, stretches beside each other too: each picture is let go at once."""
 
     def decode(video: Path) -> None:
-        for _ in in_lanes(
-            partial(_decoded, video, info), clips_of(info.duration_ms, SETTINGS), LANES
-        ):
-            pass
+        clips = clips_of(info.duration_ms, SETTINGS)
+        with closing(Stretches(video, info, SETTINGS, clips)) as stretches:
+
+            def through(number: int, stopped: Stopped) -> None:
+                deque(stretches.shown(number, stopped), maxlen=0)
+
+            places = range(len(stretches.marks))
+            deque(in_lanes(through, places, LANES, AHEAD), maxlen=0)
 
     return decode
-
-
-def _decoded(video: Path, info: SourceInfo, clip: Clip, _: Stopped) -> None:
-    """From the key picture before a clip to that before the next: no picture twice."""
-    span = clip.span
-    last = span.end_ms >= info.duration_ms
-    end = info.duration_ms if last else span.end_ms - lead_ms(video, info, span.end_ms)
-    wanted = video, info, SETTINGS, span.start_ms
-    with closing(Pictures(*wanted, from_key=clip.index > 0, alone=True)) as pictures:
-        for shown in pictures:
-            if shown.instant_ms >= end:
-                return
 
 
 def plain(video: Path) -> list[Picks]:

@@ -207,7 +207,7 @@ class Capture:
         """The clip, with the gaps that are owed."""
         if one.sound is not None:
             one.sound.finish()
-        frames = one.measurer.frames()
+        frames = one.measurer.measured().frames
         heard = one.sound is not None and one.sound.heard
         error = None if frames or heard else "nothing of what came of this clip decodes"
         holes = tuple(gap.span for gap in self.owed if gap.span.start_ms >= span.start_ms)

@@ -12,11 +12,11 @@ import numpy as np
 
 from domain.media import Clip
 from domain.time import TimeSpan
+from perception.beside import read_beside
 from perception.measuring import Measurer
 from perception.pictures import Pictures
-from perception.sound import Sound, hear
+from perception.sound import Sound, heard_in
 from perception.source import clips_of
-from perception.stretches import Stretches
 from perception.views import View, Views
 
 if TYPE_CHECKING:
@@ -48,15 +48,15 @@ def read_clips(
 ) -> Generator[RawClip]:
     """Decode clip after clip from ``first_clip`` on; a clip is the same wherever reading began.
 
-    Where the file has key pictures often enough, the next clip is decoded beside the one that is
-    waited for, each in one thread.
+    Where the file has key pictures often enough, stretches are decoded beside each other, each in
+    one thread, about a clip ahead of the one that was taken.
 
     Raises:
         MediaError: the file went away or is no longer what was probed.
     """
     clips = clips_of(info.duration_ms, settings)[first_clip:]
     read = 0
-    with closing(iter(Stretches(path, info, settings, clips))) as beside:
+    with closing(read_beside(path, info, settings, clips)) as beside:
         for clip, view, sound in beside:
             yield _assemble(clip, view, sound)
             read += 1
@@ -73,7 +73,7 @@ def _in_turn(
     try:
         views = Views(pictures or (), measurer, settings)
         for clip in clips:
-            sound = hear(path, info, clip, settings.audio_hz) if info.has_audio else None
+            sound = heard_in(path, info, clip, settings.audio_hz)
             yield _assemble(clip, views.of(clip), sound)
     finally:
         measurer.close()

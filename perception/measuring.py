@@ -64,12 +64,8 @@ class Measurer:
         if len(self._taken) > _BEHIND:
             self._taken[-1 - _BEHIND].result()
 
-    def frames(self) -> list[Frame]:
-        """All that were taken, in order; the next picture is the first of a clip."""
-        return self.measured().frames
-
     def measured(self) -> Measured:
-        """The same, so that what comes after it elsewhere can be compared with it."""
+        """All that were taken, in order; the next picture is the first of a clip."""
         frames = [one.result() for one in self._taken]
         measured = Measured(frames, self._meter.first, self._meter.last)
         self._taken.clear()

@@ -51,7 +51,6 @@ class Pictures:
         info: what was probed of it.
         settings: how often it is sampled.
         from_ms: instants before it are left out.
-        from_key: but not those from the key picture on that decoding has to begin with.
         alone: decode in the caller's thread alone, which takes less of the processor.
     """
 
@@ -62,11 +61,10 @@ class Pictures:
         settings: WatchSettings,
         from_ms: int = 0,
         *,
-        from_key: bool = False,
         alone: bool = False,
     ) -> None:
         keep_freed_memory()
-        self._info, self._from, self._from_key = info, from_ms, from_key
+        self._info, self._from = info, from_ms
         self._grid = Grid.of(settings)
         self._tolerance_ms = int(1000 / settings.sample_fps)
         self._container = open_before(path, info, "video", from_ms)
@@ -122,8 +120,6 @@ class Pictures:
         """Packets to decode, with the decoder told which it may skip; None at the end."""
         timed = ((packet, self._time_of(packet)) for packet in self._packets())
         for packet, time, until in _with_end(timed):
-            if time is not None and self._from_key:
-                self._from, self._from_key = min(self._from, time), False
             wanted = time is None or self._plan(time, until)
             if self._skips:
                 self._context.skip_frame = "DEFAULT" if wanted else "NONREF"

@@ -8,9 +8,19 @@ from typing import TYPE_CHECKING
 
 import av
 
-from perception.media import Clock, demuxed, open_media, packets_of, picture_stream, sound_stream
+from perception.media import (
+    Clock,
+    Packet,
+    demuxed,
+    open_media,
+    packets_of,
+    picture_stream,
+    sound_stream,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from av.audio.stream import AudioStream
     from av.container import InputContainer
     from av.video.stream import VideoStream
@@ -32,45 +42,73 @@ def open_before(path: Path, info: SourceInfo, kind: str, ms: int) -> InputContai
     for margin in _MARGINS_MS:
         if ms - margin <= 0:
             break
-        if _lands_before(container, info, kind, ms, ms - margin):
+        landed = _landing(container, info, kind, ms - margin)
+        if landed is not None and landed <= ms:
             _seek(container, info, kind, ms - margin)
             return container
     container.close()
     return open_media(path)
 
 
-def lead_ms(path: Path, info: SourceInfo, ms: int) -> int:
-    """How long before a moment the pictures that it needs begin, in milliseconds.
+class KeyPictures:
+    """Tells where decoding has to begin, from one look at the file after the other; close it.
+
+    Args:
+        path: a media file.
+        info: what was probed of it, pictures among it.
 
     Raises:
         MediaError: the file went away or is no longer what was probed.
     """
-    with open_before(path, info, "video", ms) as container:
-        stream, base = picture_stream(container, path)
-        clock = Clock(base, info.origin)
-        for packet in packets_of(container, stream):
-            if packet.pts is not None and packet.is_keyframe:
-                return max(0, ms - clock.ms(packet.pts))
-    return ms
+
+    def __init__(self, path: Path, info: SourceInfo) -> None:
+        self._path, self._info = path, info
+        self._container = open_media(path)
+        picture_stream(self._container, path)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._container.close()
+
+    def before(self, ms: int) -> int:
+        """When the key picture that the pictures from ``ms`` on need is shown, at most ``ms``.
+
+        0 where decoding has to begin at the start of the file.
+        """
+        for margin in _MARGINS_MS:
+            if ms - margin <= 0:
+                break
+            landed = _landing(self._container, self._info, "video", ms - margin)
+            if landed is not None and landed <= ms:
+                return landed
+        return self._first(ms)
+
+    def _first(self, ms: int) -> int:
+        self.close()
+        self._container = open_media(self._path)
+        stream, base = picture_stream(self._container, self._path)
+        found = _first_key(packets_of(self._container, stream))
+        return 0 if found is None else min(ms, Clock(base, self._info.origin).ms(found))
 
 
-def _lands_before(
-    container: InputContainer, info: SourceInfo, kind: str, ms: int, target_ms: int
-) -> bool:
+def _landing(container: InputContainer, info: SourceInfo, kind: str, target_ms: int) -> int | None:
+    """The time of the first key packet after seeking; None where that leads nowhere."""
     try:
-        stream = _seek(container, info, kind, target_ms)
-        for packet in demuxed(container, stream):
-            if packet.pts is not None and packet.is_keyframe:
-                return Clock(packet.time_base, info.origin).ms(packet.pts) <= ms
+        stream, base = _seek(container, info, kind, target_ms)
+        found = _first_key(demuxed(container, stream))
     except av.FFmpegError:
-        return False
-    return False
+        return None
+    return None if found is None else Clock(base, info.origin).ms(found)
+
+
+def _first_key(packets: Iterable[Packet]) -> int | None:
+    return next((p.pts for p in packets if p.pts is not None and p.is_keyframe), None)
 
 
 def _seek(
     container: InputContainer, info: SourceInfo, kind: str, ms: int
-) -> VideoStream | AudioStream:
+) -> tuple[VideoStream | AudioStream, Fraction]:
     find = picture_stream if kind == "video" else sound_stream
     stream, base = find(container, Path(container.name))
     container.seek(int((info.origin + Fraction(ms, 1000)) / base), stream=stream)
-    return stream
+    return stream, base

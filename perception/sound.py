@@ -117,6 +117,11 @@ class Sound:
                 self.heard = True
 
 
+def heard_in(path: Path, info: SourceInfo, clip: Clip, hz: int) -> Sound | None:
+    """The sound of ``clip``; None where the source has none at all."""
+    return hear(path, info, clip, hz) if info.has_audio else None
+
+
 def hear(path: Path, info: SourceInfo, clip: Clip, hz: int) -> Sound:
     """Decode the sound of ``clip``: exactly its length of samples, silence where there is none."""
     sound = Sound(info.origin, clip, hz)

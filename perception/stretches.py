@@ -1,26 +1,19 @@
-"""Clips decoded beside each other, no picture twice: from key picture to key picture.
+"""A source in stretches from key picture to key picture: together they decode each picture once.
 
-What is shown between the key picture before a clip and the clip's start belongs to the clip before,
-but decoding has to begin there. So whoever decodes the clip decodes that too, and hands it over;
-the clip before is decoded only as far as that key picture.
+Decoding can begin at key pictures alone. So a stretch begins at the key picture before a moment,
+and ends where the next one begins. Moments are the starts of clips, and some in between, so that
+who decodes stretches beside each other does not wait long for one of them.
 """
 
 from __future__ import annotations
 
-from concurrent.futures import Future
 from contextlib import closing
-from dataclasses import dataclass
 from functools import cache
-from itertools import chain, takewhile
+from threading import RLock
 from typing import TYPE_CHECKING
 
-from models.onnx import threads_allowed
-from perception.lanes import in_lanes
-from perception.measuring import Measurer
 from perception.pictures import Pictures
-from perception.seeking import lead_ms
-from perception.sound import hear
-from perception.views import Views
+from perception.seeking import KeyPictures
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
@@ -29,109 +22,104 @@ if TYPE_CHECKING:
     from domain.media import Clip
     from domain.settings import WatchSettings
     from perception.lanes import Stopped
-    from perception.sound import Sound
+    from perception.pictures import Shown
     from perception.source import SourceInfo
-    from perception.views import View
 
-LANES = 2
-"""Clips decoded at a time, each of which may take as much memory as the one that is waited for."""
+A_CLIP = 3
+"""Stretches of a clip of full length."""
 _MOST_LEAD = 1 / 3
 """How long before a clip its key picture may be, as a part of a clip's length: with rarer ones,
-what is decoded beside each other would be of very different lengths."""
-
-
-@dataclass(frozen=True, eq=False)
-class _Stretch:
-    """What was decoded of a clip; ``open`` where the one after it has the rest."""
-
-    view: View
-    sound: Sound | None
-    open: bool
+stretches would be of very different lengths."""
 
 
 class Stretches:
-    """Reads clips that follow each other, as far as that is faster than one after the other.
+    """Where clips are cut, as far as there are key pictures enough; close it.
+
+    Attributes:
+        marks: of each stretch the clip that it was cut from, by number, and the moment before which
+            its key picture is, in milliseconds.
 
     Args:
         path: a media file.
-        info: what was probed of it.
+        info: what was probed of it, pictures among it.
         settings: how it is watched.
-        clips: what is to be read.
+        clips: what is to be read, one after the other.
+
+    Raises:
+        MediaError: the file went away or is no longer what was probed.
     """
 
     def __init__(
         self, path: Path, info: SourceInfo, settings: WatchSettings, clips: Sequence[Clip]
     ) -> None:
-        self._path, self._info, self._settings, self._clips = path, info, settings, clips
-        self._heads: list[Future[View | None]] = [Future() for _ in clips]
-        self._end_of = cache(self._found_end)
+        self._path, self._info, self._settings = path, info, settings
+        length = -(-settings.clip_ms // A_CLIP)
+        self.marks = [
+            (number, ms)
+            for number, clip in enumerate(clips)
+            for ms in range(clip.span.start_ms, clip.span.end_ms, length)
+        ]
+        self._keys = KeyPictures(path, info)
+        self._key = cache(self._keys.before)
+        self._start = cache(self._find)
+        self._lock = RLock()
 
-    def __iter__(self) -> Generator[tuple[Clip, View, Sound | None], None, None]:
-        """Clip after clip, with what is seen and heard in it; not always all of them.
+    def close(self) -> None:
+        """Let go of the file, once nobody asks any more."""
+        self._keys.close()
 
-        It ends early where key pictures are rare, or one does not decode: what is shown after it
-        can then be told by going on from before alone.
-        """
-        lanes = min(LANES, threads_allowed())
-        if lanes < 2 or len(self._clips) < 2 or not self._info.has_video or self._end_of(0) is None:
+    def opens(self, number: int) -> bool:
+        """Whether a stretch is the first of its clip."""
+        return number == 0 or self.marks[number - 1][0] < self.marks[number][0]
+
+    def is_near(self, ms: int) -> bool:
+        """Whether there is a key picture not long before a moment."""
+        with self._lock:
+            return ms - self._key(ms) <= _MOST_LEAD * self._settings.clip_ms
+
+    def start_ms(self, number: int) -> int | None:
+        """From when on a stretch is shown; None for those behind the last."""
+        with self._lock:
+            return self._start(number)
+
+    def _find(self, number: int) -> int | None:
+        if number in (0, len(self.marks)):
+            return None if number else self.marks[0][1]
+        before, ms = self.start_ms(number - 1), self.marks[number][1]
+        if before is None or (self.opens(number) and not self.is_near(ms)):
+            return None
+        return max(before, self._key(ms))
+
+    def is_empty(self, number: int) -> bool:
+        """Whether one before it begins at the same key picture."""
+        return number > 0 and self.start_ms(number - 1) == self.start_ms(number)
+
+    def following(self, number: int) -> int:
+        """The number of the stretch that begins where this one ends, be it behind the last."""
+        start = self.start_ms(number)
+        later = range(number + 1, len(self.marks))
+        return next((one for one in later if self.start_ms(one) != start), len(self.marks))
+
+    def clips(self, number: int) -> range:
+        """The numbers of the clips that a stretch shows something of."""
+        start, behind = self.start_ms(number), self.following(number)
+        if start is None or self.is_empty(number):
+            return range(0)
+        end = self.start_ms(behind)
+        last = self.marks[behind - 1][0] if end is None else self._clip_at(end - 1)
+        return range(self._clip_at(start), last + 1)
+
+    def _clip_at(self, ms: int) -> int:
+        return (ms - self.marks[0][1]) // self._settings.clip_ms
+
+    def shown(self, number: int, stopped: Stopped) -> Generator[Shown]:
+        """What the sample instants of a stretch show; the last goes on to the end of the file."""
+        start, end = self.start_ms(number), self.start_ms(self.following(number))
+        if start is None or self.is_empty(number):
             return
-        with closing(in_lanes(self._work, range(len(self._clips)), lanes)) as read:
-            for number, stretch in enumerate(read):
-                view = self._whole(number, stretch)
-                if stretch is None or view is None:
+        pictures = Pictures(self._path, self._info, self._settings, start, alone=True)
+        with closing(pictures):
+            for one in pictures:
+                if stopped() or (end is not None and one.instant_ms >= end):
                     return
-                yield self._clips[number], view, stretch.sound
-                if not stretch.open:
-                    return
-
-    def _whole(self, number: int, stretch: _Stretch | None) -> View | None:
-        """All that is seen in a clip, once the head of the next stretch is there."""
-        if stretch is None:
-            return None
-        if not stretch.open:
-            return stretch.view
-        head = self._heads[number + 1].result()
-        return None if head is None else stretch.view.followed_by(head)
-
-    def _found_end(self, number: int) -> int | None:
-        """When the key picture before the next clip is shown; None where that is none of ours."""
-        if number + 1 == len(self._clips):
-            return None
-        start = self._clips[number + 1].span.start_ms
-        lead = lead_ms(self._path, self._info, start)
-        return None if lead > _MOST_LEAD * self._settings.clip_ms else start - lead
-
-    def _work(self, number: int, stopped: Stopped) -> _Stretch | None:
-        try:
-            return self._decoded(number, stopped)
-        except BaseException as exc:
-            # Whoever waits for the head must not wait for ever.
-            if not self._heads[number].done():
-                self._heads[number].set_exception(exc)
-            raise
-
-    def _decoded(self, number: int, stopped: Stopped) -> _Stretch | None:
-        """A stretch; None where its key picture does not decode."""
-        clip, end = self._clips[number], self._end_of(number)
-        source = self._path, self._info, self._settings, clip.span.start_ms
-        pictures = Pictures(*source, from_key=number > 0, alone=True)
-        measurer = Measurer(self._info.rotation, self._settings, beside=False)
-        with closing(pictures), closing(measurer):
-            every = iter(pictures)
-            first = next(every, None)
-            if number and (first is None or first.picture is None):
-                self._heads[number].set_result(None)
-                return None
-            shown = takewhile(
-                lambda one: not stopped() and (end is None or one.instant_ms < end),
-                chain(() if first is None else (first,), every),
-            )
-            views = Views(shown, measurer, self._settings)
-            if number:
-                self._heads[number].set_result(views.of(self._clips[number - 1]))
-            return _Stretch(views.of(clip), self._heard(clip), end is not None)
-
-    def _heard(self, clip: Clip) -> Sound | None:
-        if not self._info.has_audio:
-            return None
-        return hear(self._path, self._info, clip, self._settings.audio_hz)
+                yield one

@@ -8,6 +8,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from domain.time import TimeSpan
+from perception.measuring import Measured
 from perception.sampling import Grid
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from domain.media import Clip
     from domain.settings import WatchSettings
-    from perception.measuring import Measured, Measurer
+    from perception.measuring import Measurer
     from perception.pictures import Shown
 
 _STILL_MS = 1_000
@@ -35,6 +36,9 @@ class View:
         """This, then the rest of the same clip."""
         measured = self.measured.followed_by(more.measured)
         return View(measured, self.dark + more.dark, self.still + more.still)
+
+
+NOTHING = View(Measured([]), [], [])
 
 
 class Views:

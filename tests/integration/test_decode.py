@@ -306,9 +306,9 @@ def test_clips_decoded_beside_each_other_are_those_of_one_decoding(
 ) -> None:
     """Also where key pictures are so rare that it does not pay, then or from some clip on."""
     path = make_video(tmp_path / "v.mp4", seconds=6.4, gop=gop, b_frames=2)
-    monkeypatch.setattr("perception.stretches.LANES", 1)
+    monkeypatch.setattr("perception.beside.LANES", 1)
     alone = [content(raw) for raw in read_clips(path, probe(path), SECONDS)]
-    monkeypatch.setattr("perception.stretches.LANES", lanes)
+    monkeypatch.setattr("perception.beside.LANES", lanes)
     assert [content(raw) for raw in read_clips(path, probe(path), SECONDS)] == alone
     assert [content(raw) for raw in read_clips(path, probe(path), SECONDS, 2)] == alone[2:]
 

@@ -78,3 +78,24 @@ def test_an_error_comes_in_its_turn() -> None:
     assert next(results) == 0
     with pytest.raises(ValueError, match="broken"):
         next(results)
+
+
+def test_more_may_be_begun_than_are_worked_on_at_a_time() -> None:
+    begun, first_may_end = [], threading.Event()
+    all_begun = threading.Event()
+
+    def work(item: int, _stopped: Callable[[], bool]) -> int:
+        begun.append(item)
+        if len(begun) == 4:
+            all_begun.set()
+        assert item or first_may_end.wait(10)
+        return item
+
+    with closing(in_lanes(work, range(10), 2, 4)) as results:
+        taken = threading.Thread(target=lambda: next(results))
+        taken.start()
+        assert all_begun.wait(10)
+        time.sleep(0.01)
+        assert begun == [0, 1, 2, 3]
+        first_may_end.set()
+        taken.join()

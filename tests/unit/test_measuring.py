@@ -43,17 +43,17 @@ def test_frames_are_what_measuring_one_after_the_other_gives(measurer: Measurer)
         Frame(index * 200, meter.measure(picture), shrink(picture, 0, 60))
         for index, picture in enumerate(shown)
     ]
-    assert content(measurer.frames()) == content(expected)
+    assert content(measurer.measured().frames) == content(expected)
 
 
 def test_each_clip_is_measured_by_itself(measurer: Measurer) -> None:
     for _ in range(2):
         for index, picture in enumerate(pictures(3)):
             measurer.take(picture, index * 200)
-        changes = [frame.marks.change for frame in measurer.frames()]
+        changes = [frame.marks.change for frame in measurer.measured().frames]
         assert changes[0] == 0.0
         assert min(changes[1:]) > 10
-    assert measurer.frames() == []
+    assert measurer.measured().frames == []
 
 
 def test_the_caller_waits_where_many_pictures_are_not_measured_yet(
@@ -73,7 +73,7 @@ def test_the_caller_waits_where_many_pictures_are_not_measured_yet(
     assert len(taken) < 12
     go.set()
     caller.join(10)
-    assert len(measurer.frames()) == len(taken) == 40
+    assert len(measurer.measured().frames) == len(taken) == 40
 
 
 def take_all(measurer: Measurer, shown: list[av.VideoFrame], taken: list[int]) -> None:
@@ -89,4 +89,4 @@ def test_an_error_reaches_the_caller(measurer: Measurer, monkeypatch: pytest.Mon
     monkeypatch.setattr(Meter, "measure", broken)
     measurer.take(pictures(1)[0], 0)
     with pytest.raises(ValueError, match="bad picture"):
-        measurer.frames()
+        measurer.measured()

@@ -1,0 +1,77 @@
+"""A video in stretches that each decode by themselves: all of it, and nothing twice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import av
+import pytest
+
+from domain.settings import WatchSettings
+from perception import beside
+from perception.decode import RawClip, read_clips
+from perception.source import clips_of, probe
+from perception.stretches import Stretches
+from tests.support.media import make_video
+
+SECONDS = WatchSettings(clip_ms=1_000)
+INSTANTS = range(0, 6_400, 200)
+
+
+def stretches_of(path: Path, first: int = 0) -> Stretches:
+    info = probe(path)
+    return Stretches(path, info, SECONDS, clips_of(info.duration_ms, SECONDS)[first:])
+
+
+@pytest.mark.parametrize("gop", [1, 5, 9])
+@pytest.mark.parametrize("first", [0, 2])
+def test_each_instant_is_in_one_stretch_and_in_its_clips(
+    gop: int, first: int, tmp_path: Path
+) -> None:
+    path = make_video(tmp_path / "v.mp4", seconds=6.4, gop=gop, b_frames=2, audio=None)
+    stretches = stretches_of(path, first)
+    found: list[int] = []
+    for number in range(len(stretches.marks)):
+        shown = [one.instant_ms for one in stretches.shown(number, lambda: False)]
+        clips = [first + clip for clip in stretches.clips(number)]
+        assert {ms // 1_000 for ms in shown} <= set(clips)
+        found += shown
+    assert found == [ms for ms in INSTANTS if ms >= 1_000 * first]
+
+
+def test_stretches_end_where_key_pictures_are_rare(tmp_path: Path) -> None:
+    path = make_video(tmp_path / "v.mp4", seconds=6.4, gop=60, audio=None)
+    stretches = stretches_of(path)
+    starts = [stretches.start_ms(number) for number in range(len(stretches.marks))]
+    # There is none in the third of a clip before the second: they are 2.4 s apart.
+    assert starts[:7] == [0, 0, 0, None, None, None, None]
+
+
+def keys_of(path: Path) -> list[tuple[int, int]]:
+    """Where in the file its key pictures are, and of how many bytes."""
+    with av.open(str(path)) as container:
+        keys = [packet for packet in container.demux(video=0) if packet.is_keyframe]
+        return [(key.pos, key.size) for key in keys if key.pos is not None]
+
+
+def content(clip: RawClip) -> tuple[object, ...]:
+    frames = [(f.time_ms, f.marks, f.image.tobytes()) for f in clip.frames]
+    return clip.clip, frames, clip.samples.tobytes(), clip.gaps, clip.error
+
+
+@pytest.mark.parametrize("number", [5, 8])
+def test_behind_a_key_picture_that_does_not_decode_one_decoding_goes_on(
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it shows is what one decoding of the whole shows, which goes on from before."""
+    path = make_video(tmp_path / "v.mp4", seconds=6.4, gop=9, b_frames=2, audio=None)
+    (at, size), data = keys_of(path)[number], bytearray(path.read_bytes())
+    # Its head is left, by which it is told to be a key picture.
+    data[at + 8 : at + size] = bytes(size - 8)
+    path.write_bytes(data)
+    info = probe(path)
+    apart = [content(raw) for raw in read_clips(path, info, SECONDS)]
+    whole = beside.read_beside(path, info, SECONDS, clips_of(info.duration_ms, SECONDS))
+    assert len(list(whole)) < len(apart)
+    monkeypatch.setattr(beside, "LANES", 1)
+    assert [content(raw) for raw in read_clips(path, info, SECONDS)] == apart
