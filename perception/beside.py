@@ -112,7 +112,7 @@ class _Reader:
         return _Part(
             views={one: views.of(self._clips[one]) for one in self._stretches.clips(place)},
             sound=self._sound(self._clips[number]) if self._stretches.opens(place) else None,
-            is_last=self._stretches.start_ms(self._stretches.following(place)) is None,
+            is_last=self._stretches.start_ms(place + 1) is None,
         )
 
     def _sound(self, clip: Clip) -> Sound | None:

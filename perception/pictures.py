@@ -51,6 +51,7 @@ class Pictures:
         info: what was probed of it.
         settings: how often it is sampled.
         from_ms: instants before it are left out.
+        until_ms: so are those from then on, and nothing is decoded for them.
         alone: decode in the caller's thread alone, which takes less of the processor.
     """
 
@@ -60,11 +61,13 @@ class Pictures:
         info: SourceInfo,
         settings: WatchSettings,
         from_ms: int = 0,
+        until_ms: int | None = None,
         *,
         alone: bool = False,
     ) -> None:
         keep_freed_memory()
-        self._info, self._from = info, from_ms
+        self._from = from_ms
+        self._until = info.duration_ms if until_ms is None else min(info.duration_ms, until_ms)
         self._grid = Grid.of(settings)
         self._tolerance_ms = int(1000 / settings.sample_fps)
         self._container = open_before(path, info, "video", from_ms)
@@ -87,14 +90,15 @@ class Pictures:
         since, picture = -1, None
         for time, frame in self._decoded():
             if time > since:
-                yield from self._until(time, since, picture)
+                yield from self._before(time, since, picture)
                 since, picture = time, frame
-        end = min(self._end_ms, self._info.duration_ms)
-        yield from self._until(end, since, picture)
+            if time >= self._until:
+                return
+        yield from self._before(self._end_ms, since, picture)
 
-    def _until(self, end: int, since: int, picture: av.VideoFrame | None) -> Iterator[Shown]:
+    def _before(self, end: int, since: int, picture: av.VideoFrame | None) -> Iterator[Shown]:
         """The instants before ``end``, all of which show the picture that appeared at ``since``."""
-        for instant in self._grid.within(max(since, self._from), end):
+        for instant in self._grid.within(max(since, self._from), min(end, self._until)):
             due = self._due.pop(instant, None)
             if since < 0 and due is None:
                 continue
@@ -129,7 +133,7 @@ class Pictures:
     def _plan(self, time: int, until: int) -> bool:
         """Note which picture is due at each instant of ``[time, until)``; is there an instant?"""
         self._end_ms = max(self._end_ms, until)
-        instants = list(self._grid.within(max(time, self._from), until))
+        instants = list(self._grid.within(max(time, self._from), min(until, self._until)))
         self._due.update(dict.fromkeys(instants, time))
         return bool(instants)
 

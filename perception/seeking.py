@@ -39,13 +39,10 @@ def open_before(path: Path, info: SourceInfo, kind: str, ms: int) -> InputContai
     container = open_media(path)
     if ms <= 0:
         return container
-    for margin in _MARGINS_MS:
-        if ms - margin <= 0:
-            break
-        landed = _landing(container, info, kind, ms - margin)
-        if landed is not None and landed <= ms:
-            _seek(container, info, kind, ms - margin)
-            return container
+    found = _found(container, info, kind, ms)
+    if found is not None:
+        _seek(container, info, kind, found[0])
+        return container
     container.close()
     return open_media(path)
 
@@ -71,17 +68,9 @@ class KeyPictures:
         self._container.close()
 
     def before(self, ms: int) -> int:
-        """When the key picture that the pictures from ``ms`` on need is shown, at most ``ms``.
-
-        0 where decoding has to begin at the start of the file.
-        """
-        for margin in _MARGINS_MS:
-            if ms - margin <= 0:
-                break
-            landed = _landing(self._container, self._info, "video", ms - margin)
-            if landed is not None and landed <= ms:
-                return landed
-        return self._first(ms)
+        """When the key picture before ``ms`` is shown; ``ms`` where the first one comes later."""
+        found = _found(self._container, self._info, "video", ms)
+        return self._first(ms) if found is None else found[1]
 
     def _first(self, ms: int) -> int:
         self.close()
@@ -89,6 +78,19 @@ class KeyPictures:
         stream, base = picture_stream(self._container, self._path)
         found = _first_key(packets_of(self._container, stream))
         return 0 if found is None else min(ms, Clock(base, self._info.origin).ms(found))
+
+
+def _found(
+    container: InputContainer, info: SourceInfo, kind: str, ms: int
+) -> tuple[int, int] | None:
+    """Where to seek to, so that a key packet at or before ``ms`` comes first, and its time."""
+    for margin in _MARGINS_MS:
+        if ms - margin <= 0:
+            return None
+        landed = _landing(container, info, kind, ms - margin)
+        if landed is not None and landed <= ms:
+            return ms - margin, landed
+    return None
 
 
 def _landing(container: InputContainer, info: SourceInfo, kind: str, target_ms: int) -> int | None:

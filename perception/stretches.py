@@ -1,4 +1,4 @@
-"""A source in stretches from key picture to key picture: together they decode each picture once.
+"""A source in stretches from key picture to key picture: hardly a picture is decoded by two.
 
 Decoding can begin at key pictures alone. So a stretch begins at the key picture before a moment,
 and ends where the next one begins. Moments are the starts of clips, and some in between, so that
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from contextlib import closing
 from functools import cache
+from itertools import takewhile
 from threading import RLock
 from typing import TYPE_CHECKING
 
@@ -27,9 +28,9 @@ if TYPE_CHECKING:
 
 A_CLIP = 3
 """Stretches of a clip of full length."""
-_MOST_LEAD = 1 / 3
+_MOST_LEAD = 1 / 2
 """How long before a clip its key picture may be, as a part of a clip's length: with rarer ones,
-stretches would be of very different lengths."""
+stretches would be of very different lengths, and much would be held ahead."""
 
 
 class Stretches:
@@ -90,10 +91,6 @@ class Stretches:
             return None
         return max(before, self._key(ms))
 
-    def is_empty(self, number: int) -> bool:
-        """Whether one before it begins at the same key picture."""
-        return number > 0 and self.start_ms(number - 1) == self.start_ms(number)
-
     def following(self, number: int) -> int:
         """The number of the stretch that begins where this one ends, be it behind the last."""
         start = self.start_ms(number)
@@ -102,24 +99,29 @@ class Stretches:
 
     def clips(self, number: int) -> range:
         """The numbers of the clips that a stretch shows something of."""
-        start, behind = self.start_ms(number), self.following(number)
-        if start is None or self.is_empty(number):
+        start = self._own_start(number)
+        if start is None:
             return range(0)
+        behind = self.following(number)
         end = self.start_ms(behind)
         last = self.marks[behind - 1][0] if end is None else self._clip_at(end - 1)
         return range(self._clip_at(start), last + 1)
 
+    def shown(self, number: int, stopped: Stopped) -> Generator[Shown]:
+        """What the sample instants of a stretch show; where none follows, to the file's end."""
+        start = self._own_start(number)
+        if start is None:
+            return
+        end = self.start_ms(self.following(number))
+        with closing(
+            Pictures(self._path, self._info, self._settings, start, end, alone=True)
+        ) as pictures:
+            yield from takewhile(lambda _: not stopped(), pictures)
+
+    def _own_start(self, number: int) -> int | None:
+        """None for an empty one too: one before it begins at the same key picture."""
+        start = self.start_ms(number)
+        return None if number and self.start_ms(number - 1) == start else start
+
     def _clip_at(self, ms: int) -> int:
         return (ms - self.marks[0][1]) // self._settings.clip_ms
-
-    def shown(self, number: int, stopped: Stopped) -> Generator[Shown]:
-        """What the sample instants of a stretch show; the last goes on to the end of the file."""
-        start, end = self.start_ms(number), self.start_ms(self.following(number))
-        if start is None or self.is_empty(number):
-            return
-        pictures = Pictures(self._path, self._info, self._settings, start, alone=True)
-        with closing(pictures):
-            for one in pictures:
-                if stopped() or (end is not None and one.instant_ms >= end):
-                    return
-                yield one

@@ -8,11 +8,13 @@ from datetime import UTC, datetime
 import numpy as np
 
 from domain.view import MemoryView, Scope
+from memory.matching import unit
+from memory.retrieval.events import EventsInView, build_events, segments_in
 from memory.retrieval.field import Field
 from memory.retrieval.index import VideoIndex, build_index
 from memory.retrieval.panorama import Panorama, panorama
 from memory.retrieval.ranking import Asked, Vectors, relevance
-from store.queries.search import CellRow, Line, Lines
+from store.queries.search import CellRow, Line, Lines, Matrix, Revision, Revisions
 from tests.support.remembered import CLIP_MS, SIZE, WordEmbedder
 
 SINCE = datetime(2026, 1, 1, tzinfo=UTC)
@@ -76,3 +78,19 @@ def vectors_of(asked: Asked, view: Panorama) -> Vectors:
 def field_of(view: Panorama, asked: Asked) -> Field:
     """How relevant every cell is."""
     return relevance(view, asked, vectors_of(asked, view))
+
+
+def units(count: int, size: int, seed: int) -> Matrix:
+    """Vectors of length 1 in any direction, of shape (count, size)."""
+    return unit(np.random.default_rng(seed).standard_normal((count, size))).astype(np.float32)
+
+
+def events_of(vectors: Matrix, clips: int = 1, video: str = "v") -> EventsInView:
+    """An event of so many clips for each vector, all of them known since the first clip."""
+    rows = [
+        Revision(n, n, 0, "Tea", "", tuple(range(clips * n, clips * (n + 1))), 0, None)
+        for n in range(len(vectors))
+    ]
+    spans = {n: CellRow(n, CLIP_MS * n, CLIP_MS * (n + 1)) for n in range(clips * len(vectors))}
+    built = build_events(video, (SINCE, 0, 0, len(rows), 0), Revisions(rows, vectors))
+    return segments_in(built, len(spans), spans)

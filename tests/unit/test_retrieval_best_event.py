@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
 
 import numpy as np
 import pytest
@@ -16,47 +15,30 @@ from memory.retrieval import woven as weaving
 from memory.retrieval.closeness import Yardstick
 from memory.retrieval.coarse import CoarseField
 from memory.retrieval.event import Ranked, rank_segments
-from memory.retrieval.events import EventsInView, build_events, segments_in
 from memory.retrieval.line_vectors import LineVectors
 from memory.retrieval.panorama import Panorama
 from memory.retrieval.ranking import Asked, Vectors, relevance
 from memory.retrieval.sought import Sought
 from memory.retrieval.woven import woven
-from store.queries.search import CellRow, Matrix, Revision, Revisions
-from tests.support.story import index_of, view_at
+from store.queries.search import Matrix
+from tests.support.story import events_of, index_of, units, view_at
 
 CLIPS, EACH, SIZE = 1_200, 2, 48
-
-
-def units(count: int, seed: int) -> Matrix:
-    """Vectors of length 1, SIZE numbers each."""
-    return unit(np.random.default_rng(seed).standard_normal((count, SIZE))).astype(np.float32)
 
 
 def near(query: Matrix, count: int, seed: int) -> Matrix:
     """Vectors of which many are about as close to a direction as the closest."""
     spread = np.random.default_rng(seed).uniform(0.9, 1.1, (count, 1))
-    return unit(query + spread * units(count, seed)).astype(np.float32)
-
-
-def segments(vectors: Matrix) -> EventsInView:
-    """One of ``EACH`` clips for each vector."""
-    rows = [
-        Revision(n, n, 0, "Tea", "", tuple(range(EACH * n, EACH * (n + 1))), 0, None)
-        for n in range(len(vectors))
-    ]
-    key = datetime(2026, 1, 1, tzinfo=UTC), 0, 0, len(rows), 0
-    spans = {n: CellRow(n, 30_000 * n, 30_000 * (n + 1)) for n in range(CLIPS)}
-    return segments_in(build_events("v", key, Revisions(rows, vectors)), CLIPS, spans)
+    return unit(query + spread * units(count, SIZE, seed)).astype(np.float32)
 
 
 def sought(seed: int) -> Sought:
     """A question that very many events are about."""
-    query = units(1, seed)[0]
+    query = units(1, SIZE, seed)[0]
     index = index_of([["dog"]] * CLIPS)
     index = replace(index, line_vectors=LineVectors(near(query, CLIPS, seed + 1)))
     seen = view_at(CLIPS, index)
-    own = segments(near(query, CLIPS // EACH, seed + 2))
+    own = events_of(near(query, CLIPS // EACH, seed + 2), EACH)
     none = np.zeros((0, SIZE), dtype=np.float32)
     vectors, asked = Vectors(query, none, none, query), Asked("Zebra")
     field = relevance(seen, asked, vectors)

@@ -2,34 +2,21 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 import numpy as np
 import pytest
 
-from memory.matching import unit
 from memory.retrieval import woven as weaving
-from memory.retrieval.events import EventsInView, build_events, segments_in
 from memory.retrieval.panorama import Panorama
 from memory.retrieval.woven import woven
-from store.queries.search import CellRow, Matrix, Revision, Revisions
-from tests.support.story import index_of, view_at
+from store.queries.search import Matrix
+from tests.support.story import events_of, index_of, units, view_at
 
 SIZE = 48
 VIDEOS = 4
 
 
-def units(count: int, size: int = SIZE) -> Matrix:
-    """Vectors of length 1."""
-    return unit(np.random.default_rng(count).standard_normal((count, size))).astype(np.float32)
-
-
-def segments(video: str, vectors: Matrix) -> EventsInView:
-    """A segment of one clip for each vector."""
-    rows = [Revision(n, n, 0, "Tea", "", (n,), n, None) for n in range(len(vectors))]
-    key = datetime(2026, 1, 1, tzinfo=UTC), 0, 0, len(rows), 0
-    spans = {n: CellRow(n, 30_000 * n, 30_000 * (n + 1)) for n in range(len(vectors))}
-    return segments_in(build_events(video, key, Revisions(rows, vectors)), len(vectors), spans)
+def some(count: int, size: int = SIZE) -> Matrix:
+    return units(count, size, seed=count)
 
 
 @pytest.fixture(autouse=True)
@@ -43,9 +30,14 @@ def view() -> Panorama:
 
 def test_cosines_of_segments_are_off_by_no_more_than_they_say() -> None:
     # A video without events yet has vectors of no size at all.
-    vectors = [units(40), np.zeros((0, 0), np.float32), units(300), units(7)]
-    found = woven(view(), [segments(f"video {n}", own) for n, own in enumerate(vectors)])
-    query = units(1)[0]
+    vectors = [
+        some(40),
+        np.zeros((0, 0), np.float32),
+        some(300),
+        some(7),
+    ]
+    found = woven(view(), [events_of(own, video=f"video {n}") for n, own in enumerate(vectors)])
+    query = some(1)[0]
     exact = np.concatenate([own @ query for own in vectors if len(own)])
     cosines, off = found.cosines(query)
     assert 0 < off < 0.2
@@ -55,9 +47,14 @@ def test_cosines_of_segments_are_off_by_no_more_than_they_say() -> None:
 
 
 def test_segments_that_another_model_embedded_have_no_cosines() -> None:
-    vectors = [units(40), units(30, SIZE // 2), units(20), units(7)]
-    found = woven(view(), [segments(f"video {n}", own) for n, own in enumerate(vectors)])
-    query = units(1)[0]
+    vectors = [
+        some(40),
+        some(30, SIZE // 2),
+        some(20),
+        some(7),
+    ]
+    found = woven(view(), [events_of(own, video=f"video {n}") for n, own in enumerate(vectors)])
+    query = some(1)[0]
     cosines, off = found.cosines(query)
     assert off == 0
     assert cosines[:40] == pytest.approx(vectors[0] @ query, abs=1e-6)
@@ -69,7 +66,7 @@ def test_words_tell_the_same_however_many_were_asked_about_before(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(weaving, "OF_WORDS", 2)
-    found = woven(view(), [segments(f"video {n}", units(3)) for n in range(VIDEOS)])
+    found = woven(view(), [events_of(some(3), video=f"video {n}") for n in range(VIDEOS)])
     first = found.words(["tea", "zebra"]).copy()
     assert 0 < first[0] < 0.5
     assert len(set(first.tolist())) == 1
@@ -81,11 +78,11 @@ def test_words_tell_the_same_however_many_were_asked_about_before(
 
 def test_the_best_clip_of_a_segment_tells_and_the_lowest_score_where_none_is_in_view() -> None:
     seen = view_at(99, *(index_of([["A dog runs"]] * 3, f"video {n}") for n in range(2)))
-    found = woven(seen, [segments(f"video {n}", units(4)) for n in range(2)])
+    found = woven(seen, [events_of(some(4), video=f"video {n}") for n in range(2)])
     scores = np.array([3.0, 9.0, 2.0, 5.0, 1.0, 7.0])
     assert found.best(scores).tolist() == [3.0, 9.0, 2.0, 1.0, 5.0, 1.0, 7.0, 1.0]
 
 
 def test_nothing_at_all_has_no_cosines() -> None:
-    cosines, off = woven(Panorama(()), []).cosines(units(1)[0])
+    cosines, off = woven(Panorama(()), []).cosines(some(1)[0])
     assert (cosines.tolist(), off) == ([], 0)
