@@ -183,9 +183,13 @@ def searched(bench: Bench, searching: Retrievers, part: Asked, mode: Mode) -> Li
     run = partial(searching.search, part.view, mode, focus=focus)
     words = [query] * QUESTIONS if mode is Mode.NEIGHBOR else part.questions
     ours, exact = _in_turn([partial(run, asked) for asked in words], bench, part)
-    name = f"{mode} over {part.what} (p95, bar {most_ms(bench.memories):.0f} ms)"
-    share = ours.median / most_ms(bench.memories)
-    return Line(name, ours, exact, "numpy, ten nearest", share, 1.0, False, bench.memories)
+    return _barred(f"{mode} over {part.what}", ours, exact, bench.memories)
+
+
+def _barred(what: str, ours: Taken, exact: Taken, memories: int) -> Line:
+    bar = most_ms(memories)
+    name = f"{what} (p95, bar {bar:.0f} ms)"
+    return Line(name, ours, exact, "numpy, ten nearest", ours.median / bar, 1.0, False, memories)
 
 
 def _start(searching: Retrievers, part: Asked) -> tuple[int | None, str]:
@@ -335,10 +339,7 @@ def new_questions(bench: Bench, part: Asked, searching: Retrievers) -> Line:
     ]
     exact = [milliseconds(partial(nearest, part.exact, vector)) for vector in vectors]
     new, plain = (Taken((float(np.percentile(times, 95)),)) for times in (ours, exact))
-    bar = most_ms(bench.memories)
-    name = f"EVENT of a process that has just begun (p95, bar {bar:.0f} ms)"
-    share = new.median / bar
-    return Line(name, new, plain, "numpy, ten nearest", share, 1.0, False, bench.memories)
+    return _barred("EVENT of a process that has just begun", new, plain, bench.memories)
 
 
 def settle(searching: Retrievers, part: Asked) -> None:

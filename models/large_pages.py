@@ -19,11 +19,9 @@ from threading import Lock, Thread
 ALLOWED = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 MAPPED = Path("/proc/self/smaps")
 LARGE = 1 << 21
-"""Bytes of a large page."""
+"""Bytes of a large page. One is asked for at a time: a process that is to end waits for it."""
 FULL = 0.75
 """Of memory that less of is in use, nothing is asked: it would be in use afterwards."""
-_AT_ONCE = LARGE
-"""Bytes asked for at once: a process that is to end waits for them."""
 _REST = 9.0
 """Others are left alone for so many times as long as each of these takes."""
 _COLLAPSE = 25
@@ -47,7 +45,7 @@ class LargePages:
         """Ask for them, and once more where it was asked already but not yet done."""
         with self._lock:
             self._wanted = True
-            if self._thread is None:
+            if self._thread is None or not self._thread.is_alive():
                 thread = Thread(target=self._ask, name="large pages", daemon=True)
                 thread.start()
                 self._thread = thread
@@ -87,9 +85,9 @@ def _collapse(spans: list[tuple[int, int]]) -> None:
     advise = ctypes.CDLL(None).madvise
     advise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
     for start, end in spans:
-        for at in range(start, end, _AT_ONCE):
+        for at in range(start, end, LARGE):
             begun = time.perf_counter()
-            advise(at, min(_AT_ONCE, end - at), _COLLAPSE)
+            advise(at, LARGE, _COLLAPSE)
             time.sleep(_REST * (time.perf_counter() - begun))
 
 

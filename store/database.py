@@ -12,6 +12,7 @@ from typing import Self, TypeVar
 import psycopg
 from sqlalchemy import URL, Connection, create_engine
 from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as NoneFree
 from sqlalchemy.orm import Session
 
 from domain.errors import DatabaseError
@@ -112,10 +113,13 @@ class Store:
         """Tells failures of the database in one line, for work past SQLAlchemy too.
 
         Raises:
-            DatabaseError: the server is gone, out of space, or gave up.
+            DatabaseError: the server is gone, out of space, gave up, or has no connection left.
         """
         try:
             yield
+        except NoneFree as exc:
+            told = f"all connections to the {shown(self._url)} are in use: do less at a time"
+            raise DatabaseError(told) from exc
         except (DBAPIError, psycopg.Error) as exc:
             if not is_failure(exc):
                 raise

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,8 +32,6 @@ BESIDE = 50_000
 """From so many lines in view on, videos are read beside each other: less is not worth threads."""
 LONG = 250_000
 """From so many lines in view on, large pages are asked for: with less they save nothing."""
-
-Taken = TypeVar("Taken")
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +79,7 @@ def first_pass(view: Panorama, query: Floats) -> Iterator[Callable[[], FirstPass
         yield ended
 
 
-def _taken(left: deque[Taken]) -> Iterator[Taken]:
+def _taken(left: deque[tuple[Part, Floats]]) -> Iterator[tuple[Part, Floats]]:
     """What is left, one after the other; others may take of it meanwhile."""
     with suppress(IndexError):
         while True:

@@ -7,7 +7,6 @@ many have been looked into, all are fetched.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
 from threading import Lock
 
 import numpy as np
@@ -21,7 +20,7 @@ Fetch = Callable[[Sequence[int]], tuple[Ints, Matrix]]
 """Gives those of some memories (by id) that have a vector, in no order, and the vectors."""
 
 _ABSENT = -1
-"""The place of a line whose vector was not fetched."""
+"""The place of what is not there."""
 WHOLE = 8
 """Where more than one in so many lines of a video is wanted, all of them are fetched."""
 
@@ -40,7 +39,7 @@ class LineVectors:
     def __init__(self, rows: Matrix, ids: Ints | None = None, fetch: Fetch | None = None) -> None:
         """``rows`` are the vectors; with ``ids`` (M,) and ``fetch`` there is none yet, (0, D)."""
         self.fetch = fetch or _nothing
-        self._ids = np.zeros(0, dtype=np.int64) if ids is None else ids
+        self.ids = np.zeros(0, dtype=np.int64) if ids is None else ids
         places = None if ids is None else np.full(len(ids), _ABSENT, dtype=np.int32)
         self._here: tuple[Matrix, Places | None] = rows, places
         self._count = 0
@@ -62,31 +61,35 @@ class LineVectors:
     @property
     def whole(self) -> Matrix:
         """All of them, shape (M, D)."""
-        fetch_together([(self, np.arange(len(self)))])
+        if not self.held:
+            fetch_together([(self, np.arange(len(self)))])
         return self._here[0]
 
     def of(self, lines: Ints) -> Matrix:
         """Those of some lines, shape (K, D)."""
         fetch_together([(self, lines)])
+        return self.there(lines)
+
+    def there(self, lines: Ints) -> Matrix:
+        """Those of some lines that are in memory, shape (K, D)."""
         rows, places = self._here
         return np.asarray(rows[lines if places is None else places[lines]])
 
     def missing(self, lines: Ints) -> Ints:
-        """The ids of what is to be fetched for some lines: all of them, where many are wanted."""
+        """Which lines are to be fetched for some: all of them, where many are wanted."""
         _, places = self._here
         if places is None:
-            return self._ids[:0]
+            return lines[:0]
         missing = np.unique(lines[places[lines] == _ABSENT])
         if len(missing) and (self._count + len(missing)) * WHOLE > len(places):
             missing = np.flatnonzero(places == _ABSENT)
-        return np.asarray(self._ids[missing])
+        return missing
 
-    def fill(self, ids: Ints, vectors: Matrix) -> None:
-        """Put in the vectors (K, D) of what was missing; one thread at a time."""
+    def fill(self, lines: Ints, vectors: Matrix) -> None:
+        """Put in the vectors (K, D) of lines that were missing; one thread at a time."""
         rows, places = self._here
         if places is None:
             return
-        lines = self._by_id[np.searchsorted(self._ids, ids, sorter=self._by_id)]
         new = places[lines] == _ABSENT
         lines, vectors = lines[new], vectors[new]
         stop = self._count + len(lines)
@@ -102,10 +105,6 @@ class LineVectors:
         self._here = room, places
         places[lines] = np.arange(self._count, stop)
         self._count = stop
-
-    @cached_property
-    def _by_id(self) -> Ints:
-        return np.argsort(self._ids)
 
 
 def _with_room(rows: Matrix, count: int) -> Matrix:
@@ -129,18 +128,27 @@ def fetch_together(wanted: Iterable[tuple[LineVectors, Ints]]) -> None:
     if not looked:
         return
     with _fetching:
-        asked = [(one, ids) for one, lines in looked if len(ids := one.missing(lines))]
+        asked = [(one, own) for one, lines in looked if len(own := one.missing(lines))]
         if asked:
-            every = np.concatenate([ids for _, ids in asked])
+            every = np.concatenate([one.ids[own] for one, own in asked])
             found, vectors = asked[0][0].fetch(every.tolist())
-            for one, ids in asked:
-                one.fill(ids, _of(ids, found, vectors, one.width))
+            parts = np.split(_places(every, found), np.cumsum([len(own) for _, own in asked])[:-1])
+            for (one, own), places in zip(asked, parts, strict=True):
+                one.fill(own, _rows(vectors, places, one.width))
 
 
-def _of(ids: Ints, found: Ints, vectors: Matrix, width: int) -> Matrix:
-    """The vectors found for these ids; zeros for what has been deleted meanwhile."""
-    rows = np.zeros((len(ids), width), dtype=np.float32)
-    _, own, theirs = np.intersect1d(ids, found, assume_unique=True, return_indices=True)
-    if len(own):
-        rows[own] = vectors[theirs]
+def _places(ids: Ints, found: Ints) -> Ints:
+    """Where each of some ids is among those found."""
+    if not len(found):
+        return np.full(len(ids), _ABSENT)
+    order = np.argsort(found)
+    places = order[np.minimum(np.searchsorted(found, ids, sorter=order), len(found) - 1)]
+    return np.where(found[places] == ids, places, _ABSENT)
+
+
+def _rows(vectors: Matrix, places: Ints, width: int) -> Matrix:
+    """The vectors at some places, (K, D); zeros for what has been deleted meanwhile."""
+    rows, there = np.zeros((len(places), width), dtype=np.float32), places != _ABSENT
+    if there.any():
+        rows[there] = vectors[places[there]]
     return rows

@@ -276,7 +276,7 @@ class Panorama:
         """The vectors of some lines (ascending), shape (K, D), fetched together where need be."""
         own = [(one.line_vectors, of_it) for one, of_it in self._own(lines, self.line_offsets)]
         fetch_together(own)
-        return np.concatenate([vectors.of(of_it) for vectors, of_it in own])
+        return np.concatenate([vectors.there(of_it) for vectors, of_it in own])
 
     def _own(self, numbers: Ints, offsets: Ints) -> Iterator[tuple[VideoIndex, Ints]]:
         """What each index has of numbers, ascending, as it numbers it itself."""

@@ -130,6 +130,7 @@ def _sharp_scores(sought: Sought, field: Field, lines: Ints, wanted: int) -> Sco
     seeming = best_of(scores, wanted)
     field.sharpen(view.cell_of_line[lines[seeming]])
     scores = np.asarray(line_scores(view, asked, field, lines).max(axis=0))
+    # A line's own cosine is off too, beside its cell's score.
     close = np.flatnonzero(scores >= scores[seeming].min() - 2 * field.off)
     field.sharpen(view.cell_of_line[lines[close]])
     return np.asarray(line_scores(view, asked, field, lines).max(axis=0))

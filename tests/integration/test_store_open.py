@@ -12,7 +12,7 @@ import uuid
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from threading import Barrier
+from threading import Barrier, Event
 
 import psycopg
 import pytest
@@ -25,7 +25,7 @@ from sqlalchemy.exc import ProgrammingError
 
 from domain.errors import DatabaseError
 from store import migrations
-from store.database import Store, open_store
+from store.database import GLANCES, Store, open_store
 from store.driver import driver_of
 from store.embedded import EmbeddedPostgres
 from store.home import Home
@@ -313,6 +313,24 @@ def test_a_glance_asks_again_where_the_server_gave_its_connection_up(
     store.glance(lambda asked: asked.execute(text("SET idle_session_timeout = '50ms'")))
     time.sleep(0.5)
     assert store.glance(read) != first
+
+
+def test_that_no_connection_is_free_is_told(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store._glances.pool, "_timeout", 0.05)
+    together, told = Barrier(GLANCES + 1, timeout=30), Event()
+
+    def waiting(_: Connection) -> None:
+        together.wait()
+        told.wait(30)
+
+    with ThreadPoolExecutor(GLANCES) as pool:
+        begun = [pool.submit(store.glance, waiting) for _ in range(GLANCES)]
+        together.wait()
+        with pytest.raises(DatabaseError, match="are in use: do less at a time"):
+            store.glance(own_number)
+        told.set()
+        assert [one.result() for one in begun] == [None] * GLANCES
+    assert store.glance(own_number)
 
 
 def test_a_glance_that_fails_is_not_repeated(store: Store) -> None:

@@ -51,6 +51,22 @@ def test_who_asks_while_it_is_asked_is_not_forgotten(monkeypatch: pytest.MonkeyP
     assert len(times) == 3
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_they_are_asked_for_again_after_that_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    times: list[int] = []
+
+    def ask() -> None:
+        times.append(1)
+        raise MemoryError
+
+    monkeypatch.setattr(large_pages, "ask_for_large_pages", ask)
+    pages = LargePages()
+    for _ in range(2):
+        pages.want()
+        pages.wait()
+    assert len(times) == 2
+
+
 def test_only_memory_of_the_process_itself_is_meant_that_is_in_use(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
