@@ -9,8 +9,9 @@ watched as ``homer ingest --direct`` does it: every stage on, the profile's mode
 Postgres of its own that is thrown away afterwards. Models are loaded beforehand, on five seconds
 of the first video; how long that took is printed too, since each ingestion pays it once.
 
-A stage's seconds are its own, without those of stages within it. Clips are remembered while the
-next one is perceived, so on videos of several clips the stages may add up to more than the whole.
+A stage's seconds are its own, without those of stages within it. What is heard is recognised beside
+what is seen, and clips are remembered while the next one is perceived, so the stages add up to more
+than the whole.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ import os
 import tempfile
 import threading
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
@@ -61,6 +62,12 @@ TOOLS = {
     "text": "text vectors",
 }
 STEPS = {"perceive": "keyframes, grouping", "remember": "memories, store", "weave": "events"}
+WITHIN = {
+    STEPS["perceive"]: [stage for tool, stage in TOOLS.items() if tool != "text"],
+    STEPS["remember"]: [TOOLS["text"]],
+    STEPS["weave"]: [TOOLS["text"]],
+}
+"""The stages that are within others."""
 DECODING = "decoding, eq. 1 and 2, sound"
 MOST_KEYFRAMES = 360
 PARTS = ("memories", "keyframes", "utterances", "screen_texts", "objects", "sightings", "exemplars")
@@ -72,31 +79,34 @@ STAGES = (DECODING, STEPS["perceive"], *TOOLS.values(), STEPS["remember"], STEPS
 
 
 class Stages:
-    """Seconds by stage; those of a stage within another one count for the inner one alone.
-
-    ``cpu``: of all threads of the process meanwhile, whatever else they were at.
-    """
+    """Seconds in which somebody was at a stage; those of a stage within another for that alone."""
 
     def __init__(self) -> None:
-        self.seconds: Counter[str] = Counter()
-        self.cpu: Counter[str] = Counter()
-        self._open = threading.local()
+        self.seconds: dict[str, float] = defaultdict(float)
+        self._open: Counter[str] = Counter()
+        self._since = time.perf_counter()
+        self._lock = threading.Lock()
 
     @contextmanager
     def on(self, stage: str) -> Iterator[None]:
-        """Count the time within for ``stage``."""
-        inner = self._open.__dict__.setdefault("inner", [])
-        inner.append((0.0, 0.0))
-        wall, cpu = time.perf_counter(), time.process_time()
+        """Count the time within for ``stage``; several threads may be at it."""
+        self._pass(stage, 1)
         try:
             yield
         finally:
-            wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-            inner_wall, inner_cpu = inner.pop()
-            self.seconds[stage] += wall - inner_wall
-            self.cpu[stage] += cpu - inner_cpu
-            if inner:
-                inner[-1] = inner[-1][0] + wall, inner[-1][1] + cpu
+            self._pass(stage, -1)
+
+    def _pass(self, stage: str, by: int) -> None:
+        with self._lock:
+            now = time.perf_counter()
+            for one in self._at_work():
+                self.seconds[one] += now - self._since
+            self._since = now
+            self._open[stage] += by
+
+    def _at_work(self) -> list[str]:
+        at = {stage for stage, count in self._open.items() if count}
+        return [stage for stage in at if not at.intersection(WITHIN.get(stage, ()))]
 
     def timed(self, stage: str, work: Callable[..., Any]) -> Callable[..., Any]:
         """``work``, whose time counts for ``stage``."""
@@ -164,8 +174,7 @@ class Took:
 
     wall: float
     cpu: float
-    stages: Counter[str]
-    stages_cpu: Counter[str]
+    stages: Mapping[str, float]
 
 
 def ingest(desk: Desk, path: Path) -> Took:
@@ -180,7 +189,7 @@ def ingest(desk: Desk, path: Path) -> Took:
             _count(work, stages)
             watch(work, steps, Silent())
         took = time.perf_counter() - wall, time.process_time() - cpu
-    return Took(*took, stages.seconds, stages.cpu)
+    return Took(*took, stages.seconds)
 
 
 def _count(work: Watching, stages: Stages) -> None:
@@ -286,12 +295,8 @@ def _report(source: Path, height: int, video: Path, took: Took) -> None:
         f"{CORES * length / took.cpu:.1f}x"
     )
     for stage in STAGES:
-        seconds, cpu = took.stages[stage], took.stages_cpu[stage]
-        print(
-            f"    {stage:30s} {seconds:6.2f} s  {seconds / length:6.1%} of real time, "
-            f"{cpu:6.2f} s of CPU",
-            flush=True,
-        )
+        seconds = took.stages[stage]
+        print(f"    {stage:30s} {seconds:6.2f} s  {seconds / length:6.1%} of real time", flush=True)
 
 
 def with_sound(source: Path, target: Path, height: int, seconds: float) -> Path:

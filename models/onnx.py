@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -89,7 +90,27 @@ def in_threads(run: Callable[[T], R], items: Sequence[T]) -> list[R]:
 
     For many small runs this uses the cores better than threads inside of each run do.
     """
-    if len(items) < 2:
+    threads = threads_allowed()
+    if min(len(items), threads) < 2:
         return [run(item) for item in items]
-    with ThreadPoolExecutor(threads_allowed(), thread_name_prefix="onnx") as pool:
+    with _pool(threads) as pool:
         return list(pool.map(run, items))
+
+
+def both(one: Callable[[], T], other: Callable[[], R]) -> tuple[T, R]:
+    """What two pieces of work give: the first is done in a thread beside, where there may be two.
+
+    It belongs to whatever is under way here, and makes models as this thread may.
+    """
+    threads = threads_allowed()
+    if threads < 2:
+        return one(), other()
+    with _pool(threads) as pool:
+        begun = pool.submit(copy_context().run, one)
+        done = other()
+        return begun.result(), done
+
+
+def _pool(threads: int) -> ThreadPoolExecutor:
+    """Threads in which models run in as many threads as in this one."""
+    return ThreadPoolExecutor(threads, "onnx", allow_threads, (threads,))

@@ -106,7 +106,10 @@ class FaceEngine(Protocol):
 
 
 class SpeakerEncoder(Protocol):
-    """Speaker embeddings. ``same_speaker`` is the model's own cosine threshold."""
+    """Speaker embeddings, for several threads at once.
+
+    ``same_speaker`` is the model's own cosine threshold.
+    """
 
     name: str
     same_speaker: float
@@ -116,7 +119,7 @@ class SpeakerEncoder(Protocol):
 
 
 class ScreenReader(Protocol):
-    """Text on images."""
+    """Text on images, for several threads at once."""
 
     name: str
 

@@ -1,7 +1,7 @@
 """Speech recognition by Whisper on CTranslate2 (faster-whisper), int8 on the CPU.
 
-Deterministic: one temperature (0, so nothing is sampled), a fixed beam, and no text carried over
-from one window to the next.
+Deterministic: one temperature (0, so nothing is sampled), a fixed number of beams, and no text
+carried over from one window to the next.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from functools import cached_property
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,14 +19,15 @@ from models.onnx import threads_allowed
 from models.openmp import sleep_while_waiting
 from models.ports import Samples, Speech, Word
 from models.silero import SAMPLE_HZ, SileroActivity
+from models.whisper_windows import REPETITIVE, Windows
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from faster_whisper import WhisperModel
 
 BEAM = 5
 SHORTEST_S = 0.2
-REPETITIVE = 2.4
-"""Text that gzip shrinks by more than this is a loop of the decoder, not speech (Whisper, 4.5)."""
 
 
 class WhisperRecognizer:
@@ -57,6 +59,7 @@ class WhisperRecognizer:
         self.languages = languages or known
         self._allowed = languages
         self._folder = folder
+        self._lock = Lock()
 
     def transcribe(self, samples: Samples) -> list[Speech]:
         """Recognise 16 kHz mono ``samples``; an empty list where nobody speaks."""
@@ -66,7 +69,17 @@ class WhisperRecognizer:
         if not SileroActivity().spans(audio):
             # Whisper would still spend a second on guessing the language of silence.
             return []
-        segments, info = self._model.transcribe(
+        end_ms = len(samples) * 1000 // SAMPLE_HZ
+        with self._lock:
+            segments, language = self._heard(audio)
+            speech = [_speech(segment, language, end_ms) for segment in segments]
+        return [part for part in speech if part is not None]
+
+    def _heard(self, audio: Samples) -> tuple[Iterable[Any], str]:
+        """Segments, which are recognised as they are asked for, and their language."""
+        model, windows = self._model
+        windows.begin()
+        segments, info = model.transcribe(
             audio,
             language=self._language(audio),
             beam_size=BEAM,
@@ -75,12 +88,10 @@ class WhisperRecognizer:
             word_timestamps=True,
             vad_filter=True,
         )
-        end_ms = len(samples) * 1000 // SAMPLE_HZ
-        speech = (_speech(segment, info.language, end_ms) for segment in segments)
-        return [part for part in speech if part is not None]
+        return segments, info.language
 
     @cached_property
-    def _model(self) -> WhisperModel:
+    def _model(self) -> tuple[WhisperModel, Windows]:
         sleep_while_waiting()
         from faster_whisper import WhisperModel
 
@@ -92,40 +103,15 @@ class WhisperRecognizer:
             num_workers=1,
             local_files_only=True,
         )
-        _encode_once(model)
-        return model
+        return model, Windows(model)
 
     def _language(self, audio: Samples) -> str | None:
         """The likeliest of the languages allowed; None lets Whisper choose among all."""
         if len(self._allowed) < 2:
             return self._allowed[0] if self._allowed else None
-        _, _, likely = self._model.detect_language(audio=audio, vad_filter=True)
+        _, _, likely = self._model[0].detect_language(audio=audio, vad_filter=True)
         allowed = [(chance, code) for code, chance in likely if code in self._allowed]
         return max(allowed)[1] if allowed else self._allowed[0]
-
-
-def _encode_once(model: Any) -> None:
-    """Let the model use what it encoded to guess the language for the words as well.
-
-    It encodes each window for the one and again for the other, a quarter of all its work. The two
-    differ in that words are looked for in all but the last 10 ms; so now is the language.
-    """
-    encode, guess = model.encode, model.detect_language
-    last: list[tuple[Any, Any]] = []
-
-    def encode_anew(features: Any) -> Any:
-        pair = last[0] if last else None
-        if pair is None or not np.array_equal(pair[0], features):
-            pair = np.array(features), encode(features)
-            last[:] = [pair]
-        return pair[1]
-
-    def guess_of_words(*args: Any, features: Any = None, **more: Any) -> Any:
-        if features is not None:
-            features = features[..., :-1]
-        return guess(*args, features=features, **more)
-
-    model.encode, model.detect_language = encode_anew, guess_of_words
 
 
 def _speech(segment: Any, language: str, end_ms: int) -> Speech | None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from domain.media import Group, Keyframe, Percept, Utterance
+from domain.media import Group, Keyframe, Percept, ScreenText, SeenObject, Utterance
+from models.onnx import both
 from perception.faces import find_faces, group_faces
 from perception.jpeg import Blobs
 from perception.keyframes import Candidate, Chosen, candidates, pick_keyframes
@@ -75,6 +77,7 @@ def perceive(
 ) -> Perceived:
     """Everything that can be told of one clip by itself; the same clip gives the same percept.
 
+    What is heard is recognised beside what is seen: neither keeps two processors busy by itself.
     Stages ``without`` are left out: their models are not even loaded.
 
     Raises:
@@ -82,24 +85,53 @@ def perceive(
         ModelError: a model failed.
     """
     blobs = Blobs()
-    found = candidates(raw.frames, settings)
-    chosen = pick_keyframes(raw.frames, found, settings, blobs)
-    said, voices = ((), ()) if "speech" in without else _listen(raw, tools, settings)
-    read = chosen if "screen" not in without else ()
-    things = chosen if "objects" not in without else ()
-    faces = () if "faces" in without else _look(raw, found, chosen, tools, settings, blobs)
+    (said, voices), seen = both(
+        partial(_heard, raw, tools, settings, without),
+        partial(_seen, raw, tools, settings, without, blobs),
+    )
     percept = Percept(
         clip=raw.clip,
-        keyframes=_with_vectors(chosen, tools.images) if chosen else (),
+        keyframes=seen.keyframes,
         utterances=said,
-        screen_texts=read_screen(read, tools.screen) if read else (),
-        objects=find_objects(things, tools.objects) if things else (),
-        faces=faces,
+        screen_texts=seen.screen_texts,
+        objects=seen.objects,
+        faces=seen.faces,
         voices=voices,
         gaps=raw.gaps,
         error=raw.error,
     )
     return Perceived(percept, dict(blobs))
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What a percept has of pictures."""
+
+    keyframes: tuple[Keyframe, ...]
+    screen_texts: tuple[ScreenText, ...]
+    objects: tuple[SeenObject, ...]
+    faces: tuple[Group, ...]
+
+
+def _seen(
+    raw: RawClip,
+    tools: Perceptors,
+    settings: WatchSettings,
+    without: Collection[Stage],
+    blobs: Blobs,
+) -> _Seen:
+    """What is seen; the JPEGs of it come into ``blobs``."""
+    found = candidates(raw.frames, settings)
+    chosen = pick_keyframes(raw.frames, found, settings, blobs)
+    read = chosen if "screen" not in without else ()
+    things = chosen if "objects" not in without else ()
+    faces = () if "faces" in without else _look(raw, found, chosen, tools, settings, blobs)
+    return _Seen(
+        keyframes=_with_vectors(chosen, tools.images) if chosen else (),
+        screen_texts=read_screen(read, tools.screen) if read else (),
+        objects=find_objects(things, tools.objects) if things else (),
+        faces=faces,
+    )
 
 
 def _with_vectors(chosen: Sequence[Chosen], encoder: ImageEncoder | None) -> tuple[Keyframe, ...]:
@@ -130,10 +162,12 @@ def _look(
     return group_faces(seen, tools.faces.same_person, raw.clip, settings, blobs)
 
 
-def _listen(
-    raw: RawClip, tools: Perceptors, settings: WatchSettings
+def _heard(
+    raw: RawClip, tools: Perceptors, settings: WatchSettings, without: Collection[Stage]
 ) -> tuple[tuple[Utterance, ...], tuple[Group, ...]]:
     """What is said, and the voices that say it."""
+    if "speech" in without:
+        return (), ()
     spans = tools.activity.spans(raw.samples) if raw.samples.any() else []
     if not spans:
         return (), ()

@@ -10,6 +10,7 @@ import cv2
 import numpy as np
 
 from domain.media import Box, ScreenText
+from models.onnx import in_threads
 
 if TYPE_CHECKING:
     from models.ports import Image, ScreenReader, TextLine
@@ -24,12 +25,10 @@ _SAME = 0.9
 def read_screen(chosen: Sequence[Chosen], reader: ScreenReader) -> tuple[ScreenText, ...]:
     """Lines of text, each at the first keyframe it is read on, in reading order."""
     kept: list[ScreenText] = []
-    for one in chosen:
+    for read in in_threads(lambda one: _texts(one, reader), chosen):
         before = tuple(kept)
         kept += [
-            text
-            for text in _texts(one, reader)
-            if not any(same_text(text.text, other.text) for other in before)
+            text for text in read if not any(same_text(text.text, other.text) for other in before)
         ]
     return tuple(kept)
 

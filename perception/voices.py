@@ -16,6 +16,7 @@ import numpy as np
 
 from domain.media import Group, IdentityKind, Sighting
 from domain.time import TimeSpan
+from models.onnx import in_threads
 from perception.clustering import cluster, renumber
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def find_turns(
     windows = [window for span in spans for window in cut_windows(*span)]
     if not windows:
         return []
-    vectors = np.stack([encoder.embed(_slice(samples, *w, hz)) for w in windows])
+    vectors = np.stack(in_threads(lambda w: encoder.embed(_slice(samples, *w, hz)), windows))
     voices = absorb_small(vectors, cluster(vectors, _ALIKE), _SMALL)
     return _join(windows, voices, spans)
 
@@ -154,13 +155,12 @@ def group_voices(
     settings: WatchSettings,
 ) -> tuple[Group, ...]:
     """A group for each voice with a turn long enough to know it by; sightings are those turns."""
-    groups = []
-    for voice in sorted({turn.voice for turn in turns}):
-        mine = [t for t in turns if t.voice == voice and t.length_ms >= settings.voice_turn_ms]
-        if mine:
-            vectors = [_embed(turn, samples, encoder, settings.audio_hz) for turn in mine]
-            groups.append(_group(voice, mine, vectors, clip))
-    return tuple(groups)
+    known = [turn for turn in turns if turn.length_ms >= settings.voice_turn_ms]
+    vectors = in_threads(lambda turn: _embed(turn, samples, encoder, settings.audio_hz), known)
+    of_voice: dict[int, list[tuple[Turn, Vector]]] = {}
+    for turn, vector in zip(known, vectors, strict=True):
+        of_voice.setdefault(turn.voice, []).append((turn, vector))
+    return tuple(_group(voice, of_voice[voice], clip) for voice in sorted(of_voice))
 
 
 def _embed(turn: Turn, samples: Samples, encoder: SpeakerEncoder, hz: int) -> Vector:
@@ -168,9 +168,9 @@ def _embed(turn: Turn, samples: Samples, encoder: SpeakerEncoder, hz: int) -> Ve
     return encoder.embed(_slice(samples, turn.start_ms, end_ms, hz))
 
 
-def _group(voice: int, turns: Sequence[Turn], vectors: Sequence[Vector], clip: Clip) -> Group:
+def _group(voice: int, turns: Sequence[tuple[Turn, Vector]], clip: Clip) -> Group:
     """Score: how like the voice's mean the turn is. Quality: how long it is, in seconds."""
-    mean = np.sum(vectors, axis=0)
+    mean = np.sum([vector for _, vector in turns], axis=0)
     mean = mean / max(float(np.linalg.norm(mean)), 1e-9)
     return Group(
         kind=IdentityKind.VOICE,
@@ -182,7 +182,7 @@ def _group(voice: int, turns: Sequence[Turn], vectors: Sequence[Vector], clip: C
                 quality=turn.length_ms / 1000,
                 vector=tuple(float(value) for value in vector),
             )
-            for turn, vector in zip(turns, vectors, strict=True)
+            for turn, vector in turns
         ),
     )
 

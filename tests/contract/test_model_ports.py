@@ -280,6 +280,12 @@ class TestSpeech:
         speech.transcribe(other)
         assert speech.transcribe(first) == heard
 
+    def test_a_decoder_that_repeats_itself_does_not_lose_what_was_said(
+        self, speech: SpeechRecognizer, shared_media: Shared
+    ) -> None:
+        heard = speech.transcribe(samples_of(shared_media("visualvoice_interview.mp4")))
+        assert "you want to interview me" in " ".join(part.text for part in heard)
+
     @pytest.mark.parametrize(
         "samples", [silence(5), noise(5), silence(0), silence(0.05), noise(0.1)]
     )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
-from benchmarks.ingest import Stages, repeated
+from benchmarks.ingest import STEPS, TOOLS, Stages, repeated
 from perception.source import probe
 from tests.support.media import make_video
 
@@ -18,8 +19,20 @@ def test_a_video_is_repeated_until_it_is_so_long(tmp_path: Path) -> None:
 
 
 def test_a_stage_within_another_counts_for_itself_alone() -> None:
-    stages = Stages()
-    with stages.on("outer"), stages.on("inner"):
-        sum(range(2_000_000))
-    for counted in (stages.seconds, stages.cpu):
-        assert 0 <= counted["outer"] < counted["inner"]
+    stages, whole = Stages(), STEPS["perceive"]
+    with stages.on(whole):
+        time.sleep(0.01)
+        with stages.on(TOOLS["screen"]):
+            time.sleep(0.1)
+    assert 0.01 <= stages.seconds[whole] < 0.1 <= stages.seconds[TOOLS["screen"]]
+
+
+def test_a_stage_that_several_threads_are_at_counts_once() -> None:
+    stages, speech = Stages(), TOOLS["speech"]
+    with stages.on(speech), stages.on(speech):
+        time.sleep(0.05)
+    time.sleep(0.05)
+    with stages.on(STEPS["weave"]), stages.on(speech):
+        time.sleep(0.05)
+    assert 0.1 <= stages.seconds[speech] < 0.15
+    assert stages.seconds[STEPS["weave"]] >= 0.05

@@ -28,7 +28,6 @@ from flows.ingest import ClusterSteps, runner_of
 from flows.processes import Processes
 from flows.steps import worth_retrying
 from flows.watching import Watching
-from models.onnx import allow_threads, in_threads, threads_allowed
 from models.profile import Profile
 from models.slots import Slots
 from models.toolbox import Toolbox
@@ -186,22 +185,6 @@ def test_workers_share_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     crew, _begun = crew_of(executor, workers=4)
     perceive(crew, Work())
     assert executor.threads == [2]
-
-
-def test_models_of_a_thread_run_in_as_many_threads_as_it_was_allowed() -> None:
-    def threads_seen(_item: int) -> int:
-        return threads_allowed()
-
-    assert threads_allowed() == 2
-    try:
-        allow_threads(1)
-        assert threads_allowed() == 1
-        # Another thread was allowed nothing else.
-        assert in_threads(threads_seen, [1, 2]) == [2, 2]
-        allow_threads(64)
-        assert threads_allowed() == 2
-    finally:
-        allow_threads(2)
 
 
 def test_processes_begin_once_and_bring_what_they_perceived() -> None:

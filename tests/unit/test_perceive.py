@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from threading import Barrier, current_thread
 
 import av
 import numpy as np
@@ -12,6 +13,7 @@ from domain.errors import ModelError
 from domain.media import Clip, Percept
 from domain.settings import WatchSettings
 from domain.time import TimeSpan
+from models.onnx import allow_threads
 from models.ports import Face, Image, Samples, Speech, TextLine, Thing, Vector, Word
 from perception.decode import RawClip
 from perception.frames import Frame, Marks
@@ -168,3 +170,56 @@ def test_a_model_that_fails_fails_the_clip() -> None:
 
     with pytest.raises(ModelError, match="recogniser"):
         perceived(senses=Broken())
+
+
+def test_what_is_heard_is_recognised_beside_what_is_seen() -> None:
+    met = Barrier(2, timeout=20)
+
+    class Slow(Senses):
+        def transcribe(self, samples: Samples) -> list[Speech]:
+            met.wait()
+            return super().transcribe(samples)
+
+        def read(self, image: Image) -> list[TextLine]:
+            if not met.broken and "screen" not in self.calls:
+                met.wait()
+            return super().read(image)
+
+    only = replace(RAW, frames=frames(1))
+    assert perceived(only, Slow()) == perceived(only)
+
+
+def test_whoever_watches_in_one_thread_does_one_after_the_other() -> None:
+    class Here(Senses):
+        def __post_init__(self) -> None:
+            super().__post_init__()
+            self.me = current_thread()
+
+        def transcribe(self, samples: Samples) -> list[Speech]:
+            assert current_thread() is self.me
+            return super().transcribe(samples)
+
+        def embed(self, samples: Samples) -> Vector:
+            assert current_thread() is self.me
+            return super().embed(samples)
+
+        def read(self, image: Image) -> list[TextLine]:
+            assert current_thread() is self.me
+            return super().read(image)
+
+    allow_threads(1)
+    try:
+        senses = Here()
+        assert perceived(senses=senses) == perceived()
+        assert senses.calls.index("speech") < senses.calls.index("screen")
+    finally:
+        allow_threads(2)
+
+
+def test_a_model_that_fails_fails_the_clip_whichever_it_is() -> None:
+    class Blind(Senses):
+        def read(self, image: Image) -> list[TextLine]:
+            raise ModelError("the reader stopped")
+
+    with pytest.raises(ModelError, match="reader"):
+        perceived(senses=Blind())
