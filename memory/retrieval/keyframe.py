@@ -11,8 +11,8 @@ from domain.asking import Evidence, Mode
 from domain.events import Segment
 from domain.time import TimeSpan
 from memory.retrieval.closeness import faded
-from memory.retrieval.field import Field
-from memory.retrieval.index import Floats, Ints
+from memory.retrieval.field import Field, Scores
+from memory.retrieval.index import Ints
 from memory.retrieval.moments import line_scores, lines_of
 from memory.retrieval.people import told, with_names
 from memory.retrieval.result import Retrieval, Shown
@@ -88,7 +88,7 @@ def keyframe(
     """
     if sought.field is not None:
         _look_into(sought, sought.field, focus)
-    scored = [_scored(sought, album, frame) for album in albums for frame in album.on.frames]
+    scored = [one for album in albums for one in _scored(sought, album)]
     if any(album.likeness for album in albums):
         scored = [
             _by_likeness(album, one)
@@ -159,10 +159,15 @@ def spread_over_clips(scored: Sequence[Scored]) -> list[Scored]:
     return [ranked[i] for i in sorted(range(len(ranked)), key=lambda i: (rounds[i], i))]
 
 
-def _scored(sought: Sought, album: Album, frame: Frame) -> Scored:
-    line, score = _line_at(sought, album.video, frame)
-    score += ON_IT * _on_it(sought, album, frame)
-    return Scored(album.video, frame, score, line)
+def _scored(sought: Sought, album: Album) -> list[Scored]:
+    clips = {frame.clip for frame in album.on.frames}
+    told = {clip: _told_of(sought, album.video, clip) for clip in clips}
+    found = []
+    for frame in album.on.frames:
+        line, score = told[frame.clip].at(frame.time_ms)
+        score += ON_IT * _on_it(sought, album, frame)
+        found.append(Scored(album.video, frame, score, line))
+    return found
 
 
 def _by_likeness(album: Album, one: Scored) -> Scored:
@@ -178,24 +183,42 @@ def _on_it(sought: Sought, album: Album, frame: Frame) -> float:
     return len(sought.words & words) / max(1, len(sought.words))
 
 
-def _line_at(sought: Sought, video: str, frame: Frame) -> tuple[int | None, float]:
-    """The best line of the frame's clip among those nearest in time, with its score."""
-    cells = sought.panorama.cells_of(video, [frame.clip])
-    if not len(cells) or sought.field is None:
-        return None, NEVER
-    lines = lines_of(sought.panorama, cells)
+@dataclass(frozen=True, eq=False)
+class _Told:
+    """What was remembered of a clip: L lines, when each starts and ends (2, L), and scores (L,).
+
+    ``blank`` is the score of an image of it where there are none.
+    """
+
+    lines: Ints
+    sides: Ints
+    scores: Scores
+    blank: float = NEVER
+
+    def at(self, time_ms: int) -> tuple[int | None, float]:
+        """The best line of those nearest in time, with its score."""
+        if not len(self.lines):
+            return None, self.blank
+        starts, ends = self.sides
+        away = np.maximum(np.maximum(starts - time_ms, time_ms - ends), 0)
+        near = np.flatnonzero(away == away.min())
+        best = int(near[self.scores[near].argmax()])
+        return int(self.lines[best]), float(self.scores[best]) - float(away[best]) / FAR_MS
+
+
+_UNTOLD = _Told(np.zeros(0, dtype=np.int64), np.zeros((2, 0), dtype=np.int64), np.zeros(0))
+
+
+def _told_of(sought: Sought, video: str, clip: int) -> _Told:
+    view, field = sought.panorama, sought.field
+    cells = view.cells_of(video, [clip])
+    if not len(cells) or field is None:
+        return _UNTOLD
+    lines = lines_of(view, cells)
     if not len(lines):
-        return None, float(sought.field.cells[cells[0]])
-    away = _away(sought, lines, frame.time_ms)
-    near = lines[away == away.min()]
-    scores = line_scores(sought.panorama, sought.asked, sought.field, near).max(axis=0)
-    return int(near[int(scores.argmax())]), float(scores.max()) - float(away.min()) / FAR_MS
-
-
-def _away(sought: Sought, lines: Ints, time_ms: int) -> Floats:
-    starts, ends = sought.panorama.sides_of(lines)
-    gaps = np.maximum(starts - time_ms, time_ms - ends)
-    return np.asarray(np.maximum(gaps, 0), dtype=np.float32)
+        return replace(_UNTOLD, blank=float(field.cells[cells[0]]))
+    scores = line_scores(view, sought.asked, field, lines).max(axis=0)
+    return _Told(lines, view.sides_of(lines), scores)
 
 
 def _shown(sought: Sought, albums: Sequence[Album], chosen: Sequence[Scored]) -> tuple[Shown, ...]:

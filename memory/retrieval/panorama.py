@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar, TypeVarTuple
@@ -158,6 +158,19 @@ class Panorama:
         places = np.minimum(np.searchsorted(held, wanted), part.cells - 1)
         found = places[held[places] == wanted] + self.cell_offsets[number]
         return np.asarray(found, dtype=np.int64)
+
+    def scope(self, video: str) -> Scope | None:
+        """What is in view of a video; None where that is nothing."""
+        number = self._numbers.get(video)
+        return None if number is None else self.parts[number].scope
+
+    def lines_with(self, video: str, ids: Collection[int]) -> Ints:
+        """The numbers of those lines of a video in view that have one of these ids, ascending."""
+        number = self._numbers[video]
+        part, offset = self.parts[number], int(self.line_offsets[number])
+        wanted = np.fromiter(ids, np.int64, len(ids))
+        own = np.flatnonzero(np.isin(part.index.ids[: part.lines], wanted) & ~part.hidden)
+        return np.asarray(own + offset, dtype=np.int64)
 
     @cached_property
     def _numbers(self) -> dict[str, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from functools import partial
 from operator import is_
@@ -21,19 +21,18 @@ from memory.retrieval.cache import IndexCache
 from memory.retrieval.closeness import Yardstick, yardstick
 from memory.retrieval.event import EdgesOf, event, rank_segments
 from memory.retrieval.extract import Score, by_words, extract
-from memory.retrieval.index import VideoIndex
+from memory.retrieval.index import Ints, VideoIndex
 from memory.retrieval.keyframe import Album, Eyes, keyframe
 from memory.retrieval.moments import Moment, best_moments
 from memory.retrieval.neighbor import neighbor
 from memory.retrieval.options import leaning, supports
 from memory.retrieval.panorama import Panorama, panorama
-from memory.retrieval.people import Person
 from memory.retrieval.ranking import Asked, Vectors, relevance
 from memory.retrieval.reread import closest
 from memory.retrieval.result import Retrieval
 from memory.retrieval.sought import Sought, nothing_close
 from memory.retrieval.tools import SearchTools
-from memory.retrieval.video import video
+from memory.retrieval.video import MentionsOf, video
 from memory.retrieval.woven import Woven, woven
 from models.ports import Reranker
 from store.database import Store
@@ -213,8 +212,17 @@ class Retrievers:
             return lambda _: ()
         return _EdgesOf(self._store, sought)
 
-    def _mentions_of(self, sought: Sought) -> _MentionsOf:
-        return _MentionsOf(self._store, sought)
+    def _mentions_of(self, sought: Sought) -> MentionsOf:
+        """Looked up once for each person in a view: as long as it stays, so do its lines."""
+        view = sought.panorama
+        return lambda person: view.of_term(self._mentions, person.video, person.tags)
+
+    def _mentions(self, seen: Panorama, video: str, tags: tuple[str, ...]) -> Ints:
+        scope = seen.scope(video)
+        if scope is None:
+            return np.zeros(0, dtype=np.int64)
+        ids = self._store.glance(partial(mentions, scope=scope, tags=tags))
+        return seen.lines_with(video, ids)
 
     def _albums(self, sought: Sought, focus: Segment | None) -> list[Album]:
         if focus is not None:
@@ -263,24 +271,6 @@ class _EdgesOf:
                 partial(edges_at, scope=scope, segment=segment.id)
             )
         return known[segment.id]
-
-
-class _MentionsOf:
-    """Reads what mentions people, as of the search's view."""
-
-    def __init__(self, store: Store, sought: Sought) -> None:
-        self._store, self._sought = store, sought
-
-    def __call__(self, people: Collection[Person], clips: Collection[int] | None) -> set[int]:
-        tags: dict[str, list[str]] = {}
-        for person in people:
-            tags.setdefault(person.video, []).extend(person.tags)
-        scopes = [(self._sought.scope(video), theirs) for video, theirs in tags.items()]
-        return self._store.glance(
-            lambda asked: set[int]().union(
-                *(mentions(asked, scope, theirs, clips) for scope, theirs in scopes)
-            )
-        )
 
 
 def _by_reading(question: str, reranker: Reranker) -> Score:

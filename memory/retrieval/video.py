@@ -26,8 +26,8 @@ LINES = 40
 MOST_SHARPENED = 1_000
 """Cells that are all looked into exactly; of more it is those that may be among the best."""
 
-MentionsOf = Callable[[Collection[Person], Collection[int] | None], set[int]]
-"""Ids of the memories that mention one of these people, in clips or (None) anywhere in view."""
+MentionsOf = Callable[[Person], Ints]
+"""The numbers of the lines in force that mention a person, anywhere in view, ascending."""
 
 
 def video(
@@ -53,7 +53,8 @@ def video(
         if moments:
             names = ", ".join(person.character.label for person in people)
             return _result(sought, focus, moments, f"what mentions {names}")
-    cells = _all_cells(sought) if focus is None else sought.cells_of(focus)
+    whole = np.arange(sought.panorama.cell_count)
+    cells = whole if focus is None else sought.cells_of(focus)
     chosen = _unseen(sought, cells, seen, settings)
     lines = np.setdiff1d(lines_of(sought.panorama, chosen), _shown_lines(sought, seen))
     moments = _ranked_lines(sought, lines, LINES)
@@ -62,10 +63,6 @@ def video(
 
 def _where(focus: Segment | None, clips: int) -> str:
     return f"{clips} clips" + (f" of the event {focus.label!r}" if focus else "")
-
-
-def _all_cells(sought: Sought) -> Ints:
-    return np.arange(sought.panorama.cell_count)
 
 
 def _unseen(sought: Sought, cells: Ints, seen: Collection[str], settings: AskSettings) -> Ints:
@@ -156,10 +153,11 @@ def _about(
 def _mentioning(
     sought: Sought, focus: Segment | None, people: Collection[Person], mentions_of: MentionsOf
 ) -> Ints:
-    cells = _all_cells(sought) if focus is None else sought.cells_of(focus)
-    ids = mentions_of(people, focus.clips if focus else None)
-    lines = lines_of(sought.panorama, cells)
-    return np.asarray(lines[np.isin(sought.panorama.ids[lines], sorted(ids))], dtype=np.int64)
+    lines = np.unique(np.concatenate([mentions_of(person) for person in people]))
+    if focus is not None:
+        inside = np.isin(sought.panorama.cell_of_line[lines], sought.cells_of(focus))
+        lines = lines[inside]
+    return np.asarray(lines, dtype=np.int64)
 
 
 def _result(sought: Sought, focus: Segment | None, moments: list[Moment], where: str) -> Retrieval:

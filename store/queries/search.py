@@ -16,7 +16,6 @@ from sqlalchemy import (
     ARRAY,
     ColumnElement,
     Connection,
-    Integer,
     Text,
     and_,
     bindparam,
@@ -250,23 +249,12 @@ _MENTIONS = (
         == func.any(bindparam("tags", type_=ARRAY(Text))),
     )
 )
-_MENTIONS_ON = _MENTIONS.where(MemoryRow.clip == func.any(bindparam("clips", type_=ARRAY(Integer))))
 
 
-def mentions(
-    connection: Connection | Session,
-    scope: Scope,
-    tags: Collection[str],
-    clips: Collection[int] | None = None,
-) -> set[int]:
-    """Ids of the memories in ``scope`` that mention an identity with one of ``tags``.
-
-    ``clips`` limits them to these clips; None: all in scope.
-    """
+def mentions(connection: Connection | Session, scope: Scope, tags: Collection[str]) -> set[int]:
+    """Ids of the memories in ``scope`` that mention an identity with one of ``tags``."""
     sought = {"video": scope.video, "last_clip": scope.last_clip, "tags": sorted(tags)}
-    if clips is None:
-        return set(connection.execute(_MENTIONS, sought).scalars())
-    return set(connection.execute(_MENTIONS_ON, sought | {"clips": sorted(clips)}).scalars())
+    return set(connection.execute(_MENTIONS, sought).scalars())
 
 
 def cited_memories(session: Session, scope: Scope, ids: Collection[int]) -> list[Line]:

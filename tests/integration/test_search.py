@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from sqlalchemy import Connection, select
 
 from domain.asking import Mode, Question
 from domain.errors import InputError, NotFound
@@ -17,8 +18,20 @@ from memory.retrieval.result import Retrieval, UnknownLabel
 from memory.retrieval.retrievers import Retrievers
 from models.ports import Image, Vector
 from store.database import Store
+from store.queries.search import mentions
 from store.queries.videos import delete_video
-from tests.support.remembered import Event, Said, Tools, film, name, see, watch, weave
+from store.schema import CharacterMemberRow, CharacterRow
+from tests.support.remembered import (
+    Event,
+    Said,
+    Tools,
+    film,
+    identity_of,
+    name,
+    see,
+    watch,
+    weave,
+)
 
 V = "0123456789abcdef"
 W = "fedcba9876543210"
@@ -210,6 +223,33 @@ def test_a_person_missing_in_the_focus_is_searched_everywhere(
     name(store, V, 0, "Ada", "<face_0>")
     found = retrievers.search(seen(1), Mode.VIDEO, "what does Ada do", focus=ids[1])
     assert texts(found) == ["Ada sings"]
+
+
+def test_what_mentions_a_person_is_looked_up_once_until_there_is_more(
+    store: Store, retrievers: Retrievers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, ...]] = []
+
+    def noted(connection: Connection, scope: Scope, tags: tuple[str, ...]) -> set[int]:
+        asked.append(tags)
+        return mentions(connection, scope, tags)
+
+    def what_ada_does(last_clip: int) -> list[str]:
+        return sorted(texts(retrievers.search(seen(last_clip), Mode.VIDEO, "what does Ada do")))
+
+    monkeypatch.setattr("memory.retrieval.retrievers.mentions", noted)
+    watch(store, V, [[Said("<face_0> sings", source="seen", who=("<face_0>",)), Said("It rains")]])
+    name(store, V, 0, "Ada", "<face_0>")
+    assert what_ada_does(0) == what_ada_does(0) == ["Ada sings"]
+    assert len(asked) == 1
+    more = [Said("I am cold", speaker="<voice_1>", who=("<voice_1>",)), Said("So it is")]
+    watch(store, V, [more], first=1)
+    with store.begin() as session:
+        ada = session.scalars(select(CharacterRow)).one()
+        voice = identity_of(session, V, "<voice_1>")
+        session.add(CharacterMemberRow(identity_id=voice, character_id=ada.id, from_clip=1))
+    assert what_ada_does(1) == ["Ada sings", "Ada: I am cold"]
+    assert what_ada_does(0) == ["Ada sings"]
 
 
 def test_at_most_ten_memories_of_a_person_are_shown(store: Store, retrievers: Retrievers) -> None:

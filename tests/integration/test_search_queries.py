@@ -142,7 +142,6 @@ def test_mentions_are_found_by_tag_within_scope_and_clips(watched: Store) -> Non
         assert mentions(session, scope(3), ["<face_1>"]) == {meeting}
         assert mentions(session, scope(3), ["<face_1>", "<face_0>"]) == {meeting}
         assert mentions(session, scope(2), ["<face_1>"]) == set()
-        assert mentions(session, scope(3), ["<face_1>"], clips=[0, 2]) == set()
         assert mentions(session, scope(3), ["<voice_1>"]) == set()
         assert mentions(session, scope(3, W), ["<face_1>"]) == set()
 
