@@ -14,7 +14,7 @@ from memory.retrieval.codes import Coded, coded
 from memory.retrieval.index import Floats, Ints
 from memory.retrieval.kept_lines import STILL
 from memory.retrieval.lexical import rarity
-from memory.retrieval.words import Terms
+from memory.retrieval.words import terms
 from store.queries.search import CellRow, Matrix, Revision, Revisions
 from store.queries.stamps import EventsKey
 
@@ -82,13 +82,13 @@ class Found:
 def build_events(video: str, key: EventsKey, found: Revisions) -> EventIndex:
     """Arrange revisions for searching; those without clips are left out."""
     kept = [i for i, row in enumerate(found.rows) if row.clips]
-    rows, known = [found.rows[i] for i in kept], Terms()
+    rows = [found.rows[i] for i in kept]
     return EventIndex(
         video=video,
         key=key,
         rows=tuple(rows),
         vectors=found.vectors[kept],
-        words=tuple(frozenset(known.of(f"{row.label} {row.summary}")) for row in rows),
+        words=tuple(frozenset(terms(f"{row.label} {row.summary}")) for row in rows),
         clips=tuple(np.array(row.clips, dtype=np.int64) for row in rows),
         since=np.array([row.from_clip for row in rows], dtype=np.int64),
         until=np.array([STILL if r.to_clip is None else r.to_clip for r in rows], dtype=np.int64),

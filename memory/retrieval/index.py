@@ -19,7 +19,7 @@ from memory.retrieval.kept_lines import STILL
 from memory.retrieval.line_vectors import LineVectors
 from memory.retrieval.postings import Postings, postings_of
 from memory.retrieval.wholes import magnitudes
-from memory.retrieval.words import Terms
+from memory.retrieval.words import terms
 from store.queries.search import CellRow, Line, Lines, Matrix
 from store.queries.stamps import LinesKey
 
@@ -154,8 +154,7 @@ def gone_of(ids: Ints, superseded: Mapping[int, int]) -> Ints:
 
 def _words(lines: Sequence[Line], groups: Sequence[Ints]) -> list[list[str]]:
     """The search terms of each cell."""
-    known = Terms()
-    return [known.of(" ".join(search_text(lines[i]) for i in group)) for group in groups]
+    return [terms(" ".join(search_text(lines[i]) for i in group)) for group in groups]
 
 
 def grown(index: VideoIndex, more: VideoIndex, superseded: dict[int, int]) -> VideoIndex:

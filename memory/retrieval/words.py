@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
+from itertools import chain
 
 _STOP = """a an the of to in on at for and or is are was were be been being do does did done has
 have had i me my mine we us our you your he she it its they them their this that these those
@@ -16,6 +18,8 @@ STOP = frozenset(_STOP.split())
 _TAG = re.compile(r"<((?:face|voice|character)_\d+)>")
 _WORD = re.compile(r"[^\W_]+")
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
+_KEPT = 1 << 16
+"""Of so many words the stems are kept: texts share most of their words."""
 _SUFFIXES = ("ing", "ied", "ies", "es", "ed", "s", "ly")
 
 
@@ -48,23 +52,12 @@ def content_words(text: str) -> list[str]:
 
 def terms(text: str) -> list[str]:
     """The search terms of ``text``, in order, with repetitions; ``<face_3>`` is one, ``face_3``."""
-    return Terms().of(text)
+    tags = _TAG.findall(text) if "<" in text else []
+    plain = _TAG.sub(" ", text) if tags else text
+    return [*tags, *chain.from_iterable(map(_stems, plain_words(plain)))]
 
 
-class Terms:
-    """Search terms of many texts: each word is stemmed once."""
-
-    def __init__(self) -> None:
-        self._stems: dict[str, list[str]] = {}
-
-    def of(self, text: str) -> list[str]:
-        """See ``terms``."""
-        tags = _TAG.findall(text) if "<" in text else []
-        plain = _TAG.sub(" ", text) if tags else text
-        for word in plain_words(plain):
-            stems = self._stems.get(word)
-            if stems is None:
-                parts = () if word in STOP else pieces(word)
-                stems = self._stems[word] = [stem(piece) for piece in parts]
-            tags += stems
-        return tags
+@lru_cache(_KEPT)
+def _stems(word: str) -> tuple[str, ...]:
+    """The terms that a word in lower case is searched by."""
+    return () if word in STOP else tuple(stem(piece) for piece in pieces(word))
