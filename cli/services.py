@@ -34,6 +34,7 @@ def up(
     They listen on this machine only and go on in the background until `homer down`. The app alone
     can listen elsewhere, where people have to sign in.
     """
+    from flows.prefect_login import login_file
     from flows.schedules.door import start_schedules
     from flows.server import PrefectServer, api_url
     from store.database import open_store
@@ -55,6 +56,7 @@ def up(
     if schedules:
         rows.append(("schedules", start_schedules(home, api_url(home))))
     _show(rows, json)
+    note(f"Prefect's pages ask for a password: the line in {login_file(home)}")
     if not is_loopback(address):
         note(f"the app listens on {address}, unencrypted: put a proxy with TLS before it")
     if ways.closed:

@@ -36,12 +36,16 @@ LOG_LIMIT = 10_000_000
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A process that was started: ``began`` tells it from a later one with the same id."""
+    """A process that was started: ``began`` tells it from a later one with the same id.
+
+    ``settings`` is what `Daemon` was given when it was started.
+    """
 
     pid: int
     began: float
     port: int
     host: str = HOST
+    settings: str = ""
 
     @property
     def address(self) -> str:
@@ -59,11 +63,22 @@ class Daemon:
         health: path that answers 200 when the server is ready.
         port: taken where it is free and none is remembered; 0 is any.
         host: what it listens on.
+        settings: a digest of what it has to be started with; one started with another digest
+            counts as not running, and is replaced by the next start.
     """
 
-    def __init__(self, home: Home, name: str, health: str, port: int = 0, host: str = HOST) -> None:
+    def __init__(
+        self,
+        home: Home,
+        name: str,
+        health: str,
+        port: int = 0,
+        host: str = HOST,
+        settings: str = "",
+    ) -> None:
         self.home, self.name, self.log = home, name, home.logs / f"{name}.log"
         self._health, self._port, self._host = health, port, host
+        self._settings = settings
         self._file = home.run / f"{name}.json"
 
     def address(self) -> str | None:
@@ -114,7 +129,7 @@ class Daemon:
                 start_new_session=True,
             )
         began = psutil.Process(process.pid).create_time()
-        running = Running(process.pid, began, port, self._host)
+        running = Running(process.pid, began, port, self._host, self._settings)
         aside = self._file.with_suffix(".new")
         aside.write_text(json.dumps(asdict(running)))
         aside.replace(self._file)
@@ -154,13 +169,15 @@ class Daemon:
 
     def _alive(self) -> Running | None:
         found = self._read()
-        return found if _process(found) is not None else None
+        same = found is not None and found.settings == self._settings
+        return found if same and _process(found) is not None else None
 
     def _read(self) -> Running | None:
         try:
             found = json.loads(self._file.read_text())
-            told = str(found.get("host", HOST))
-            return Running(int(found["pid"]), float(found["began"]), int(found["port"]), told)
+            where, settings = str(found.get("host", HOST)), str(found.get("settings", ""))
+            pid, began, port = int(found["pid"]), float(found["began"]), int(found["port"])
+            return Running(pid, began, port, where, settings)
         except (OSError, ValueError, TypeError, KeyError, OverflowError, AttributeError):
             return None
 

@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from queue import Empty
 
 from domain.errors import SetupError
+from flows.prefect_login import login_for
 from flows.server import api_url, environment
 from store.home import Home
 
@@ -25,16 +26,20 @@ def connect(home: Home, said: Callable[[str], None]) -> str | None:
 
 @contextmanager
 def reporting(home: Home, api: str) -> Iterator[None]:
-    """Flows that run in here report to ``api``."""
+    """Have flows that run in here report to ``api``."""
     os.environ.update(environment(home))
     from prefect.settings import (
+        PREFECT_API_AUTH_STRING,
         PREFECT_API_URL,
         PREFECT_FLOWS_HEARTBEAT_FREQUENCY,
         temporary_settings,
     )
 
     # With a heartbeat every flow waits up to a second for its thread to end.
-    with temporary_settings({PREFECT_API_URL: api, PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}):
+    login = {PREFECT_API_AUTH_STRING: login_for(home, api)}
+    with temporary_settings(
+        {PREFECT_API_URL: api, PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None} | login
+    ):
         try:
             yield
         finally:

@@ -1,14 +1,17 @@
-"""Prefect's server: one a data directory, on the embedded Postgres, on this machine only."""
+"""Prefect's server: one a data directory, on the embedded Postgres, which asks for a login."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sys
 from collections.abc import Sequence
 
 from flows.daemon import Daemon
+from flows.prefect_login import SERVER_VARIABLE, VARIABLE, known_login, login
 from store.embedded import EmbeddedPostgres
 from store.home import Home
+from store.usage import Hold
 
 DATABASE = "prefect"
 
@@ -30,33 +33,42 @@ class PrefectServer:
 
     def __init__(self, home: Home) -> None:
         self._home = home
-        self._daemon = Daemon(home, "prefect", "/api/health")
 
     def address(self) -> str | None:
-        """Where its pages are, or None where it does not run."""
-        return self._daemon.address()
+        """Where its pages are, or None where it does not run, or not with the present login."""
+        return self._daemon().address()
 
     def start(self) -> str:
-        """The address of the server; starts it, and its Postgres, where they do not run.
+        """Start the server and its Postgres where they do not run; return the server's address.
 
         Raises:
-            SetupError: one of them does not come up.
+            SetupError: one of them does not come up, or its login cannot be kept.
         """
-        found = self.address()
-        if found:
-            return found
+        with Hold(self._home):  # One that is about to stop since it is idle has stopped then.
+            return self.address() or self._start()
+
+    def _start(self) -> str:
+        secret = login(self._home)
         postgres = EmbeddedPostgres(self._home)
         postgres.start()
         url = _for_asyncpg(postgres.ensure_database(DATABASE))
         server = {
             "PREFECT_API_DATABASE_CONNECTION_URL": url,
             "PREFECT_SERVER_DATABASE_CONNECTION_URL": url,
+            "HOMER_HOME": str(self._home.root),
+            SERVER_VARIABLE: secret,
+            VARIABLE: secret,
         }
-        return self._daemon.start(_command, {**environment(self._home), **server})
+        return self._daemon().start(_command, {**environment(self._home), **server})
 
     def stop(self) -> bool:
-        """Ends the server; False where it did not run."""
-        return self._daemon.stop()
+        """End the server; False where it did not run."""
+        return self._daemon().stop()
+
+    def _daemon(self) -> Daemon:
+        """One that asks for another login, or, started by an older Homer, for none, is replaced."""
+        digest = hashlib.sha256((known_login(self._home) or "").encode()).hexdigest()
+        return Daemon(self._home, "prefect", "/api/health", settings=digest)
 
 
 def environment(home: Home) -> dict[str, str]:
@@ -79,7 +91,7 @@ def api_url(home: Home) -> str:
 
 
 def _command(port: int) -> Sequence[str]:
-    server = ["server", "start", "--host", "127.0.0.1", "--port", str(port)]
+    server = ["--stop-idle", "--host", "127.0.0.1", "--port", str(port)]
     return [sys.executable, "-m", "flows.prefect_server", *server]
 
 

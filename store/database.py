@@ -25,6 +25,7 @@ from store.migrations import migrate, require_current
 from store.queries.blobs import library_of
 from store.turns import Turns
 from store.urls import libpq_url, parse_url, shown
+from store.usage import Hold
 
 T = TypeVar("T")
 
@@ -41,6 +42,8 @@ class Store:
     def __init__(self, home: Home, url: URL) -> None:
         self.home = home
         self._url = url
+        # The servers of the data directory count as used while the store is open.
+        self._hold = Hold(home)
         self._engine = create_engine(url, pool_pre_ping=True, pool_size=5, max_overflow=20)
         # Its connections are not tried first, which would be a round trip more than the question.
         self._glances = create_engine(
@@ -126,11 +129,12 @@ class Store:
             raise DatabaseError(explain(exc, shown(self._url))) from exc
 
     def close(self) -> None:
-        """Gives the connections back. The embedded server goes on, for the next command."""
+        """Give the connections back. The embedded server goes on for a while."""
         self._engine.dispose()
         self._glances.dispose()
         if "turns" in self.__dict__:
             self.turns.close()
+        self._hold.release()
 
     def __enter__(self) -> Self:
         return self
@@ -157,9 +161,10 @@ def open_store(home: Home, url: str | None = None) -> Store:
     """
     named = url or os.environ.get("HOMER_DATABASE_URL")
     if not named:
-        own = EmbeddedPostgres(home).start()
-        migrate(own)
-        return Store(home, parse_url(own))
+        with Hold(home):
+            own = EmbeddedPostgres(home).start()
+            migrate(own)
+            return Store(home, parse_url(own))
     found = parse_url(named)
     require_current(found)
     return Store(home.make(), found)

@@ -1,7 +1,8 @@
 """The embedded Postgres: one server a data directory, shared by all processes that use it.
 
 The server comes from a package, but its programs are driven from here: started under a file lock,
-reached over a Unix socket only, and left running for the next command until it is stopped.
+reached over a Unix socket only, and left running for the next command until it is stopped, idle for
+long, or its directory is gone (``store.idle_watch``).
 """
 
 from __future__ import annotations
@@ -22,10 +23,11 @@ import psycopg
 from psycopg import sql
 
 from domain.errors import DatabaseError
-from store import postmaster
+from store import idle_watch, postmaster
 from store.home import Home
 from store.privileges import Runner, find_runner
 from store.sockets import clear_folder, socket_folder
+from store.usage import Hold
 
 USER = "homer"
 DATABASE = "homer"
@@ -76,6 +78,10 @@ class EmbeddedPostgres:
         Raises:
             DatabaseError: it cannot be made or started; the message gives the reason.
         """
+        with Hold(self.home):  # One that is about to stop since it is idle has stopped then.
+            return self._start_or_retry()
+
+    def _start_or_retry(self) -> str:
         try:
             return self._started()
         except DatabaseError:
@@ -228,6 +234,7 @@ class EmbeddedPostgres:
         )
         if done.returncode != 0:
             raise self._failed("does not start")
+        idle_watch.launch(self.home)
 
     def _run(self, runner: Runner, name: str, *args: str) -> subprocess.CompletedProcess[str]:
         """Runs a program of Postgres; variables of the user's own Postgres stay outside."""

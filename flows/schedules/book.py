@@ -14,6 +14,7 @@ from prefect.client.orchestration import SyncPrefectClient
 from prefect.client.schemas.actions import (
     DeploymentScheduleCreate,
     WorkPoolCreate,
+    WorkPoolUpdate,
 )
 from prefect.client.schemas.filters import (
     DeploymentFilter,
@@ -36,7 +37,6 @@ from prefect.client.schemas.schedules import CronSchedule, IntervalSchedule
 from prefect.client.schemas.sorting import FlowRunSort
 from prefect.exceptions import ObjectAlreadyExists
 from prefect.states import Cancelled
-from prefect.workers.process import ProcessWorker
 from tzlocal import get_localzone_name
 
 from domain.base import Frozen
@@ -44,6 +44,7 @@ from domain.errors import InputError, NotFound
 from domain.schedules import When
 from flows.owning import name_in, name_of, pool_of, tag_of
 from flows.schedules.declared import digest
+from flows.schedules.job_template import process_job
 from flows.schedules.kinds import KINDS, Planned, kind_named, planned
 
 AT_ONCE = 2
@@ -209,13 +210,16 @@ class Book:
         return missed
 
     def _make_pool(self) -> None:
-        template = ProcessWorker.get_default_base_job_template()
+        template = process_job()
         pool = WorkPoolCreate(
             name=self.pool, type="process", base_job_template=template, concurrency_limit=AT_ONCE
         )
         try:
             self._client.create_work_pool(pool)
         except ObjectAlreadyExists:
+            if self._client.read_work_pool(self.pool).base_job_template != template:
+                changed = WorkPoolUpdate(base_job_template=template)
+                self._client.update_work_pool(self.pool, changed)
             return
         self._client.create_work_queue(name=NOW, work_pool_name=self.pool, priority=1)
 

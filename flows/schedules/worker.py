@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from flows.daemon import HOST, Daemon
+from flows.prefect_login import VARIABLE, login_for
 from flows.server import environment
 from store.home import Home
 
@@ -32,10 +33,12 @@ class ScheduleWorker:
         Raises:
             SetupError: it does not come up.
         """
+        secret = login_for(self._home, api)
         told = {
             **environment(self._home),
             "HOMER_HOME": str(self._home.root),
             "PREFECT_API_URL": api,
+            **({VARIABLE: secret} if secret else {}),
             "PREFECT_WORKER_QUERY_SECONDS": str(LOOKS_EVERY_S),
             "PREFECT_WORKER_WEBSERVER_HOST": HOST,
             "PYTHONPATH": os.pathsep.join([str(_code()), os.environ.get("PYTHONPATH", "")]).strip(
@@ -55,7 +58,4 @@ def _code() -> Path:
 
 
 def _command(pool: str, port: int) -> Sequence[str]:
-    worker = ["worker", "start", "--pool", pool, "--type", "process", "--with-healthcheck"]
-    # Prefect reads this port from the environment only, and `env` becomes what it starts.
-    told = f"PREFECT_WORKER_WEBSERVER_PORT={port}"
-    return ["env", told, sys.executable, "-m", "prefect", *worker, "--install-policy", "never"]
+    return [sys.executable, "-m", "flows.schedules.worker_process", pool, str(port)]

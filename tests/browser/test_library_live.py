@@ -14,6 +14,7 @@ import pytest
 
 from domain.media import ClipState
 from flows.jobs import Job, Jobs
+from flows.reporting import reporting
 from flows.server import PrefectServer
 from memory.library import list_library
 from store import postmaster
@@ -103,12 +104,12 @@ def test_it_goes_on_to_the_end_by_one_press(page: Page, place: Home, keep: Keep)
 
 
 def states(place: Home) -> list[str]:
-    from prefect.client.orchestration import get_client
-    from prefect.settings import PREFECT_API_URL, temporary_settings
-
     api = f"{PrefectServer(place).address()}/api"
-    with temporary_settings({PREFECT_API_URL: api}), get_client(sync_client=True) as client:
-        return [run.state.name or "" for run in client.read_flow_runs() if run.state]
+    with reporting(place, api):
+        from prefect.client.orchestration import get_client
+
+        with get_client(sync_client=True) as client:
+            return [run.state.name or "" for run in client.read_flow_runs() if run.state]
 
 
 def test_a_failed_clip_is_tried_again_by_one_press(

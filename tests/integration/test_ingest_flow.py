@@ -6,6 +6,7 @@ import os
 import socket
 import time
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from flows.crew import Crew
 from flows.desk import Desk
 from flows.files import Outcome, watch_files
 from flows.owning import library_id, tag_of
+from flows.prefect_login import login
 from flows.server import PrefectServer
 from flows.streaming import open_stream
 from flows.streams import watch_stream
@@ -67,13 +69,23 @@ class Heard:
 
 @pytest.fixture(scope="module")
 def prefect(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The API of a real server on a Postgres of its own."""
+    """The API of a real server on a Postgres of its own, with its login in the environment."""
     home = Home(tmp_path_factory.mktemp("prefect")).make()
     try:
-        yield f"{PrefectServer(home).start()}/api"
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("PREFECT_API_AUTH_STRING", login(home))
+            yield f"{PrefectServer(home).start()}/api"
     finally:
         PrefectServer(home).stop()
         EmbeddedPostgres(home).stop(fast=False)
+
+
+def reached(api: str) -> AbstractContextManager[Any]:
+    """A client of this process asks this server, with its login."""
+    from prefect.settings import PREFECT_API_AUTH_STRING, PREFECT_API_URL, temporary_settings
+
+    login = os.environ["PREFECT_API_AUTH_STRING"]
+    return temporary_settings({PREFECT_API_URL: api, PREFECT_API_AUTH_STRING: login})
 
 
 @pytest.fixture
@@ -115,10 +127,9 @@ def runs_of(api: str, video: str) -> list[tuple[str, str, int]]:
     """State, message and number of task runs of each flow run of a video."""
     from prefect.client.orchestration import get_client
     from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId, FlowRunFilterTags
-    from prefect.settings import PREFECT_API_URL, temporary_settings
 
     tagged = FlowRunFilter(tags=FlowRunFilterTags(all_=[f"video:{video}"]))
-    with temporary_settings({PREFECT_API_URL: api}), get_client(sync_client=True) as client:
+    with reached(api), get_client(sync_client=True) as client:
         found = client.read_flow_runs(flow_run_filter=tagged)
         return [
             (
@@ -277,19 +288,18 @@ def test_a_run_that_was_killed_is_marked_by_the_next(
     monkeypatch.setenv("PREFECT_API_URL", prefect)
     video = make_video(tmp_path / "killed.mp4", seconds=1.5)
     from prefect.client.orchestration import get_client
-    from prefect.settings import PREFECT_API_URL, temporary_settings
     from prefect.states import Running
 
     from flows.ingest import ingest
 
     identifier = video_id(video)
-    with temporary_settings({PREFECT_API_URL: prefect}), get_client(sync_client=True) as client:
+    with reached(prefect), get_client(sync_client=True) as client:
         ours = [f"video:{identifier}", tag_of(library_id(desk.store))]
         client.create_flow_run(ingest, tags=ours, state=Running())
     run(desk, video)
     states = sorted(state for state, _message, _tasks in runs_of(prefect, identifier))
     assert states == ["Completed", "Crashed"]
-    with temporary_settings({PREFECT_API_URL: prefect}), get_client(sync_client=True) as client:
+    with reached(prefect), get_client(sync_client=True) as client:
         told = {run.infrastructure_pid for run in client.read_flow_runs(limit=200)}
     assert f"{socket.gethostname()}:{os.getpid()}" in told
 

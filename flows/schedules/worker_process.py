@@ -1,0 +1,26 @@
+"""``python -m flows.schedules.worker_process POOL PORT``: a Prefect worker of one work pool."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from flows.lifetime import stop_by_itself
+from store.home import Home
+
+
+def main() -> None:
+    """Run the worker until it is told to stop, or its data directory is gone."""
+    pool, port = sys.argv[1:]
+    stop_by_itself(Home.default())
+    # Prefect reads this port from the environment only, when it is imported.
+    os.environ["PREFECT_WORKER_WEBSERVER_PORT"] = port
+    from prefect.cli import app
+
+    worker = ["worker", "start", "--pool", pool, "--type", "process", "--with-healthcheck"]
+    sys.argv = ["prefect", *worker, "--install-policy", "never"]
+    app()
+
+
+if __name__ == "__main__":
+    main()
