@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from flows.daemon import Daemon
 from store.embedded import EmbeddedPostgres
 from store.home import Home
+from store.private import mend
 
 DATABASE = "prefect"
 
@@ -52,7 +53,10 @@ class PrefectServer:
             "PREFECT_API_DATABASE_CONNECTION_URL": url,
             "PREFECT_SERVER_DATABASE_CONNECTION_URL": url,
         }
-        return self._daemon.start(_command, {**environment(self._home), **server})
+        address = self._daemon.start(_command, {**environment(self._home), **server})
+        # Prefect copies its pages with the modes that they have in its package.
+        mend([self._home.root / "prefect"])
+        return address
 
     def stop(self) -> bool:
         """Ends the server; False where it did not run."""

@@ -8,6 +8,7 @@ from domain.errors import HomerError
 from flows.logs import log_error
 from flows.telling import begin_to_tell
 from store.home import Home
+from store.private import keep_private
 from ui.application import run
 from ui.server import PORT
 
@@ -18,6 +19,7 @@ def main() -> None:
     parser.add_argument("--host", default="127.0.0.1", help="default: this machine only")
     parser.add_argument("--port", type=int, default=PORT)
     chosen = parser.parse_args()
+    keep_private()
     try:
         begin_to_tell(Home.default())
         run(chosen.host, chosen.port)
