@@ -12,12 +12,13 @@ from anyio.to_thread import current_default_thread_limiter
 from fastapi import FastAPI
 from starlette.middleware import Middleware
 
-from api.bounds import Bounds
+from api.bounds import BODY_S, Bounds
 from api.desk import ApiDesk
 from api.door import Door, Ways
 from api.problems import DOCUMENTED, answer_with_problems
 from api.pulse import Pulse
 from api.routes import health, media, questions, search, videos, watching
+from ui.door.headers import SafeHeaders
 
 ABOUT = """Ask long videos questions over HTTP. Homer watched them into a memory; answers come with
 the moments that support them.
@@ -29,13 +30,20 @@ Times are seconds of video time; `as_of` asks as if nothing after that moment ha
 Lists come a page at a time: give `next` as `offset`. What goes wrong is told as problem details
 (RFC 9457): `detail` says what, `help` what to do, `code` the same for programs."""
 
+POLICY = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'"
+"""Of what is no page."""
+
 THREADS = 12
 """Requests that work in the store at a time: it has more connections than that."""
 SPARE = 4
 
 
-def make_app(desk: ApiDesk, ways: Ways) -> FastAPI:
-    """The API over a desk, for those who may come in."""
+def make_app(desk: ApiDesk, ways: Ways, body_s: float = BODY_S) -> FastAPI:
+    """The API over a desk, for those who may come in.
+
+    Whether somebody may is found out first; then their body is read, within ``body_s`` seconds, and
+    only then do they take one of the places.
+    """
     app = FastAPI(
         title="Homer",
         description=ABOUT,
@@ -44,7 +52,11 @@ def make_app(desk: ApiDesk, ways: Ways) -> FastAPI:
         redoc_url=None,
         redirect_slashes=False,
         lifespan=_lifespan,
-        middleware=[Middleware(Bounds), Middleware(Door, ways=ways)],
+        middleware=[
+            Middleware(SafeHeaders, policy=POLICY),
+            Middleware(Door, ways=ways),
+            Middleware(Bounds, body_s=body_s),
+        ],
         responses=DOCUMENTED,
     )
     app.state.desk = desk

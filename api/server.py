@@ -10,7 +10,7 @@ from pathlib import Path
 import uvicorn
 
 from api.application import make_app
-from api.bounds import MOST_REQUESTS
+from api.bounds import BODY_S
 from api.desk import QUESTIONS, ApiDesk
 from api.door import Ways, ways_in
 from api.room import Room
@@ -18,10 +18,9 @@ from domain.errors import InputError, SetupError
 from models.profile import load_profile
 from store.database import open_store
 from store.home import Home
+from ui.door.connections import Connection
 
 HOST, PORT = "127.0.0.1", 8600
-MOST_CONNECTIONS = 4 * MOST_REQUESTS
-"""Connections that are open at a time, most of them idle."""
 GRACE_S = 10.0
 """How long questions may take to end with the best answer so far, once the server is to stop."""
 
@@ -30,7 +29,8 @@ GRACE_S = 10.0
 class Serving:
     """What to serve, where, and for whom.
 
-    ``folders`` are those from which videos may be added; ``questions`` are searched at a time.
+    ``folders`` are those from which videos may be added; ``questions`` are searched at a time; a
+    request's body may take ``body_s`` seconds to come.
     """
 
     host: str = HOST
@@ -38,6 +38,7 @@ class Serving:
     folders: tuple[Path, ...] = ()
     questions: int = QUESTIONS
     profile: str | None = None
+    body_s: float = BODY_S
 
 
 def serve(home: Home, serving: Serving, said: Callable[[str], None]) -> None:
@@ -56,7 +57,8 @@ def serve(home: Home, serving: Serving, said: Callable[[str], None]) -> None:
     with listening(serving.host, serving.port) as listener, open_store(home) as store:
         desk = ApiDesk(store, profile, folders=folders, questions=Room(serving.questions))
         said(address_of(listener))
-        _run(_Server(_config(desk, ways), desk.questions), desk, listener)
+        server = _Server(_config(desk, ways, serving.body_s), desk.questions)
+        _run(server, desk, listener)
 
 
 class Unfinished(KeyboardInterrupt):
@@ -72,15 +74,15 @@ def _run(server: uvicorn.Server, desk: ApiDesk, listener: socket.socket) -> None
         desk.close()
 
 
-def _config(desk: ApiDesk, ways: Ways) -> uvicorn.Config:
+def _config(desk: ApiDesk, ways: Ways, body_s: float) -> uvicorn.Config:
     """Nothing of requests is logged, and nothing said of what answers them."""
     return uvicorn.Config(
-        make_app(desk, ways),
+        make_app(desk, ways, body_s),
+        http=Connection,
         log_config=None,
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        limit_concurrency=MOST_CONNECTIONS,
         ws="none",
         lifespan="on",
         timeout_graceful_shutdown=int(GRACE_S),

@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.console import note, say, say_json, say_table
+from cli.console import clean, note, say, say_json, say_table
 from cli.options import Json, Profile
 
 if TYPE_CHECKING:
     from flows.health import Check
     from models.profile import Profile as ProfileModel
     from store.home import Home
+
+LEFT_NAMED = 10
+"""Files that could not be changed are named, up to so many."""
 
 
 def doctor(
@@ -23,17 +26,24 @@ def doctor(
         Path | None,
         typer.Option(metavar="FILE", help="Write what a bug report needs, without content."),
     ] = None,
+    fix: Annotated[
+        bool, typer.Option("--fix", help="Close what others can read of the data directory.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Check the database, the profile's models, codecs and extras; say how to fix each.
 
     Exit code 3 where something that the profile needs is missing.
 
+    --fix takes the permissions of group and others off the data directory and what Homer wrote in
+    it. Links are not followed.
+
     --bundle packs versions, settings, findings, sizes, states, times and the log into a zip for
     a bug report. Titles, words, questions, answers, names, paths and keys are not in it, and it is
     sent nowhere.
 
-    Examples:  homer doctor --profile gemini   homer doctor --bundle report.zip
+    Examples:  homer doctor --profile gemini   homer doctor --fix
+    homer doctor --bundle report.zip
     """
     from flows.health import checks
     from models.profile import load_profile
@@ -41,6 +51,8 @@ def doctor(
 
     home = Home.default()
     chosen = load_profile(profile, home.config)
+    if fix:
+        _close(home)
     made = list(checks(home, chosen))
     if json:
         say_json([asdict(check) for check in made])
@@ -51,8 +63,33 @@ def doctor(
     raise typer.Exit(0 if all(check.ok for check in made) else 3)
 
 
+def _close(home: Home) -> None:
+    from cli.progress import meter
+    from store.private import exposed, mend
+
+    places = home.places()
+    total = sum(1 for _ in exposed(places))
+    if not total:
+        return note("others can read nothing of the data directory")
+    with meter() as bar:
+        bar.start("permissions", total)
+        done = mend(places, bar.step)
+    note(f"{done.closed} files and folders are for their owner only now")
+    for path in done.left[:LEFT_NAMED]:
+        note(f"homer: {clean(str(path))} stays as it is: another user's, a socket, or a hard link")
+    if len(done.left) > LEFT_NAMED:
+        note(f"homer: and {len(done.left) - LEFT_NAMED} more")
+    return None
+
+
+def _state(check: Check) -> str:
+    if check.warning:
+        return "WARNING"
+    return "ok" if check.ok else "MISSING"
+
+
 def _show(checks: list[Check]) -> None:
-    rows = [(c.what, "ok" if c.ok else "MISSING", c.found) for c in checks]
+    rows = [(c.what, _state(c), c.found) for c in checks]
     say_table(("what", "state", "found"), rows)
     for check in checks:
         if check.fix:

@@ -38,6 +38,7 @@ def perception(
 
     Example:  homer eval perception media --out perception.json
     """
+    from evals.export import write
     from evals.perception import evaluate_perception
     from models.profile import load_profile
     from store.home import Home
@@ -47,7 +48,7 @@ def perception(
         report = evaluate_perception(folder, load_profile(profile, home.config), home, bar)
     told = plain(report, report.bars)
     if out is not None:
-        out.write_text(json_module.dumps(told, indent=2) + "\n", encoding="utf-8")
+        write(out, json_module.dumps(told, indent=2) + "\n")
     say_json(told) if json else _show(report)
     raise typer.Exit(code_of(report.bars))
 

@@ -36,6 +36,7 @@ from cli import (
 from cli.edge import STOPPED, Edge
 from flows.ends import ACTING, END, tell_end
 from graphs.lazy_packages import put_off
+from store.private import keep_private
 
 GUIDE = """Ask a long video a question and trust the answer.
 
@@ -128,6 +129,7 @@ def _act_for(who: str) -> None:
 
 def main() -> None:
     """The console script. After Ctrl-C nothing is waited for: what is done is stored."""
+    keep_private()
     job = os.environ.pop(END, "")
     if who := os.environ.pop(ACTING, ""):
         _act_for(who)

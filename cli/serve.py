@@ -33,6 +33,9 @@ def serve(
     questions: Annotated[
         int, typer.Option(min=1, max=12, help="Questions searched at a time; more are refused.")
     ] = 4,
+    body_seconds: Annotated[
+        float, typer.Option(min=1, max=600, help="Seconds in which a request's body must come.")
+    ] = 30.0,
     profile: Profile = None,
 ) -> None:
     """Serve the HTTP API until Ctrl-C: videos, search, questions with their answers as they come.
@@ -53,7 +56,9 @@ def serve(
             note(f"it listens on {address}, unencrypted: put a proxy with TLS before it")
 
     try:
-        run(Home.default(), Serving(address, port, tuple(videos or ()), questions, profile), told)
+        folders = tuple(videos or ())
+        serving = Serving(address, port, folders, questions, profile, body_seconds)
+        run(Home.default(), serving, told)
     except Unfinished:
         note(STOPPED)
         os._exit(130)

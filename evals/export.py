@@ -12,6 +12,7 @@ from string import Template
 from domain.errors import InputError
 from evals.layout import Table, headline, questions_table, tables
 from evals.tables import Point, QuestionRow, RunReport
+from store.private import open_private
 
 PAGE = Path(__file__).with_name("page.html")
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -113,12 +114,13 @@ def _dot(place: str, colour: str) -> str:
 
 
 def write(path: Path, text: str) -> None:
-    """Write an export.
+    """Write an export, readable by its owner only.
 
     Raises:
         InputError: it cannot be written.
     """
     try:
-        path.write_text(text, encoding="utf-8", errors="replace")
+        with open_private(path, errors="replace") as file:
+            file.write(text)
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error.strerror or error}") from error

@@ -24,6 +24,7 @@ from flows.health import Check, versions
 from flows.logs import log_path
 from models.profile import bundled_profiles
 from store.home import Home
+from store.private import create_private
 
 if TYPE_CHECKING:
     from models.profile import ChatSpec, Profile
@@ -73,7 +74,8 @@ def write_bundle(home: Home, profile: Profile, checks: Iterable[Check], path: Pa
     at = datetime.now(UTC).isoformat(timespec="seconds")
     parts["README.txt"] = README.format(at=at, parts="\n".join(lines))
     try:
-        with ZipFile(path, "x", ZIP_DEFLATED) as bundle:
+        descriptor = create_private(path, new=True)
+        with os.fdopen(descriptor, "wb") as file, ZipFile(file, "w", ZIP_DEFLATED) as bundle:
             for name in ABOUT:
                 if name in parts:
                     bundle.writestr(name, parts[name])

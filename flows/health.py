@@ -24,17 +24,23 @@ DECODERS = ("h264", "hevc", "vp9", "av1", "mpeg4", "aac", "mp3", "opus", "vorbis
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that must be there; ``fix`` says how to get it."""
+    """One thing that must be there; ``fix`` says how to get it.
+
+    ``warning``: everything works, and yet it should be put right.
+    """
 
     what: str
     ok: bool
     found: str
     fix: str = ""
+    warning: bool = False
 
 
 def checks(home: Home, profile: ProfileModel) -> Iterator[Check]:
     """Everything that the profile needs."""
     yield Check("home", True, str(home.root))
+    # Looked at first: whatever opens the library closes the folders it uses.
+    yield _private(home)
     yield _database(home)
     yield Check("profile", True, profile.name)
     yield from _weights(home, profile)
@@ -43,6 +49,18 @@ def checks(home: Home, profile: ProfileModel) -> Iterator[Check]:
     yield from _chat(profile)
     yield _codecs()
     yield from _telemetry()
+
+
+def _private(home: Home) -> Check:
+    """Whether group or others can read the data directory, or anything that Homer wrote in it."""
+    from store.private import exposed
+
+    found = exposed(home.places())
+    first = next(found, None)
+    if first is None:
+        return Check("private", True, "its owner alone can read it")
+    told = f"others may read {sum(1 for _ in found) + 1} files or folders, such as {first}"
+    return Check("private", True, told, "homer doctor --fix", warning=True)
 
 
 def _database(home: Home) -> Check:

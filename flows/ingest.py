@@ -32,6 +32,7 @@ from flows.telling import begin_to_tell
 from flows.watching import Watched, Watching, open_video
 from perception.worker import Delivery, Order, carry_out
 from store.home import Home
+from store.private import keep_private
 
 Runner = TaskRunner[PrefectFuture[Any]]
 
@@ -165,6 +166,7 @@ def ingest(path: str, profile: str | None = None, subtitles: Subtitles | None = 
         if found is not None:
             with steps_of(found.work.desk, found.crew) as steps:
                 return watch(found.work, steps, found.listener)
+        keep_private()
         begin_to_tell(Home.default())
         with (
             open_desk(profile) as desk,

@@ -23,6 +23,7 @@ from typing import Any
 from domain import observed
 from domain.errors import InputError
 from store.home import Home
+from store.private import make_private
 
 FORM, LEVEL, PLACE = "HOMER_LOG", "HOMER_LOG_LEVEL", "HOMER_LOG_TO"
 FORMS = ("json", "text")
@@ -202,7 +203,7 @@ class _File(logging.Handler):
         """Writes a record. A log that cannot be written stops no work."""
         try:
             line = (self.format(record) + "\n").encode()
-            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private(self.path.parent)
             self._append(line)
             self.broken = False
         except OSError:

@@ -23,6 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from domain.origins import same_site
 from flows.prefect_login import SERVER_VARIABLE
+from store.private import keep_private
 
 OWN_NAMES = ("127.0.0.1", "localhost", "[::1]")
 HEALTH = "/api/health"
@@ -163,6 +164,7 @@ def main() -> None:
     chosen = found.parse_args()
     if not os.environ.get(SERVER_VARIABLE):
         found.error(f"set {SERVER_VARIABLE} to USER:SECRET: without it anybody could run commands")
+    keep_private()
     serve(chosen.host, chosen.port, [name.lower() for name in chosen.name], chosen.stop_idle)
 
 

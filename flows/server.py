@@ -11,6 +11,7 @@ from flows.daemon import Daemon
 from flows.prefect_login import SERVER_VARIABLE, VARIABLE, known_login, login
 from store.embedded import EmbeddedPostgres
 from store.home import Home
+from store.private import mend
 from store.usage import Hold
 
 DATABASE = "prefect"
@@ -59,7 +60,10 @@ class PrefectServer:
             SERVER_VARIABLE: secret,
             VARIABLE: secret,
         }
-        return self._daemon().start(_command, {**environment(self._home), **server})
+        address = self._daemon().start(_command, {**environment(self._home), **server})
+        # Prefect copies its pages with the modes that they have in its package.
+        mend([self._home.root / "prefect"])
+        return address
 
     def stop(self) -> bool:
         """End the server; False where it did not run."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from pathlib import Path
 
 from store.home import Home
+from store.private import create_private, make_private
 
 LONGEST = 100
 MOST_BYTES = 200
@@ -25,11 +27,12 @@ def keep_upload(home: Home, name: str, data: bytes) -> Path:
     stay, so that it chooses no place.
     """
     folder = home.uploads / hashlib.sha256(data).hexdigest()[:DIGITS]
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private(folder)
     path = folder / safe_name(name)
     if not path.exists():
         aside = path.with_name(f"{path.name}.new")
-        aside.write_bytes(data)
+        with os.fdopen(create_private(aside), "wb") as file:
+            file.write(data)
         aside.replace(path)
     return path
 

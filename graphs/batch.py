@@ -17,6 +17,7 @@ from domain.base import Frozen
 from domain.errors import HomerError, InputError
 from graphs.ask import Asked, answer_json
 from graphs.asker import Asker
+from store.private import make_private, open_private
 from store.queries.videos import find_video
 
 if TYPE_CHECKING:
@@ -166,9 +167,13 @@ def _result(name: str | int, future: Future[Asked], finished: int, total: int) -
 
 
 def write_batch(path: Path, results: Iterator[BatchResult]) -> Iterator[BatchResult]:
-    """Append each answer to ``path`` as it comes, flushed, and pass the result on."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a", encoding="utf-8") as file:
+    """Append each answer to ``path`` as it comes, flushed, and pass the result on.
+
+    Only its owner can read the file.
+    """
+    if not path.parent.is_dir():
+        make_private(path.parent)
+    with open_private(path, append=True) as file:
         for result in results:
             if result.line is not None:
                 file.write(json.dumps(result.line, ensure_ascii=False) + "\n")

@@ -12,6 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from domain.errors import InputError
 from domain.skills import Skill
+from store.private import open_private
 
 _SKILLS = TypeAdapter(list[Skill])
 
@@ -48,13 +49,14 @@ def _checked(file: Path, raw: list[Any]) -> list[Skill]:
 
 
 def write_skills(file: Path, skills: Sequence[Skill]) -> None:
-    """Write skills so that ``read_skills`` gives the same.
+    """Write skills so that ``read_skills`` gives the same, readable by the file's owner only.
 
     Raises:
         InputError: the file cannot be written.
     """
     data = {"skills": [skill.model_dump(mode="json") for skill in skills]}
     try:
-        file.write_text(json.dumps(data, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+        with open_private(file) as out:
+            out.write(json.dumps(data, ensure_ascii=False, indent=1) + "\n")
     except OSError as error:
         raise InputError(f"{file} cannot be written: {error.strerror}") from error

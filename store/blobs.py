@@ -9,10 +9,12 @@ import secrets
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from domain import faults
 from domain.errors import BlobGone, DatabaseError
+from store.private import make_private
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem  # type: ignore[import-untyped]
@@ -36,7 +38,7 @@ class BlobStore:
 
     def make(self) -> None:
         """Makes the folder, which else comes with the first blob."""
-        self._fs.makedirs(self._root, exist_ok=True)
+        self._make(self._root)
 
     def put(self, data: bytes) -> str:
         """Stores ``data`` and returns its SHA-256, 64 hex digits. What is there stays.
@@ -122,7 +124,7 @@ class BlobStore:
         return True
 
     def _write(self, path: str, data: bytes) -> None:
-        self._fs.makedirs(path.rsplit("/", 1)[0], exist_ok=True)
+        self._make(path.rsplit("/", 1)[0])
         aside = f"{path}{_TEMPORARY}{os.getpid()}-{threading.get_ident()}-{secrets.token_hex(4)}"
         try:
             self._write_flushed(aside, data)
@@ -135,12 +137,24 @@ class BlobStore:
 
     def _write_flushed(self, path: str, data: bytes) -> None:
         """On disk before the row that names it commits, so a power cut loses neither or both."""
+        local = self._is_local()
         with self._fs.open(path, "wb") as file:
+            if local:
+                os.fchmod(file.fileno(), 0o600)
             file.write(data)
             faults.fault_point(faults.FaultPoint.BLOB_WRITING)
             file.flush()
-            if "file" in _protocols(self._fs):
+            if local:
                 os.fsync(file.fileno())
+
+    def _make(self, folder: str) -> None:
+        if self._is_local():
+            make_private(Path(folder))
+        else:
+            self._fs.makedirs(folder, exist_ok=True)
+
+    def _is_local(self) -> bool:
+        return "file" in _protocols(self._fs)
 
 
 def _protocols(fs: AbstractFileSystem) -> tuple[str, ...]:

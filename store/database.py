@@ -159,6 +159,7 @@ def open_store(home: Home, url: str | None = None) -> Store:
     Raises:
         DatabaseError: it cannot be reached or started, or its tables are not this version's.
     """
+    home.make()
     named = url or os.environ.get("HOMER_DATABASE_URL")
     if not named:
         with Hold(home):
@@ -167,4 +168,4 @@ def open_store(home: Home, url: str | None = None) -> Store:
             return Store(home, parse_url(own))
     found = parse_url(named)
     require_current(found)
-    return Store(home.make(), found)
+    return Store(home, found)

@@ -9,6 +9,7 @@ from flows.lifetime import stop_by_itself
 from flows.logs import log_error
 from flows.telling import begin_to_tell
 from store.home import Home
+from store.private import keep_private
 from store.usage import Hold
 from ui.application import run
 from ui.server import PORT
@@ -20,6 +21,7 @@ def main() -> None:
     parser.add_argument("--host", default="127.0.0.1", help="default: this machine only")
     parser.add_argument("--port", type=int, default=PORT)
     chosen = parser.parse_args()
+    keep_private()
     try:
         home = Home.default()
         begin_to_tell(home)

@@ -55,6 +55,8 @@ def _checks(made: Sequence[Check]) -> None:
         st.error(f"{len(bad)} of {len(made)} things are missing.")
     else:
         st.success("Everything that the profile needs is in place.")
+    for one in (one for one in made if one.warning):
+        st.warning(plain(f"{one.what}: {one.found}: {one.fix}"))
     for one in bad:
         st.markdown(f"**{plain(one.what)}**: {plain(one.found)}")
         st.code(one.fix, language=None, wrap_lines=True)

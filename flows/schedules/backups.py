@@ -9,6 +9,7 @@ from pathlib import Path
 from domain.errors import InputError
 from store.backup import back_up
 from store.database import Store
+from store.private import make_private
 from store.progress import Progress
 
 FORM = "homer-%Y%m%d-%H%M%S.homer"
@@ -28,7 +29,8 @@ def back_up_into(
         DatabaseError: the database is gone.
     """
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not folder.is_dir():
+            make_private(folder)
     except OSError as error:
         raise InputError(f"{folder} cannot be made ({error.strerror})") from error
     out = folder / now.strftime(FORM)

@@ -14,6 +14,7 @@ from domain.errors import InputError, SetupError
 from models.extras import Extra
 from models.secrets import hidden, secrets_in, shown_url
 from store.database import Store
+from store.private import make_private
 from store.queries.taken import take, taken_of
 
 YT_DLP = Extra(("yt_dlp",), ("yt-dlp",), "fetch")
@@ -94,7 +95,8 @@ def fetch_all(store: Store, urls: Iterable[str], folder: Path, most: int, get: F
         InputError: the folder cannot be made.
     """
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not folder.is_dir():
+            make_private(folder)
     except OSError as error:
         raise InputError(f"{folder} cannot be made ({error.strerror})") from error
     known = Archive(store)

@@ -26,10 +26,12 @@ from flows.schedules.kinds import BackupOptions, FetchOptions, LearnOptions, Wat
 from flows.schedules.work import Told
 from flows.telling import begin_to_tell
 from store.home import Home
+from store.private import keep_private
 
 
 def as_state(job: Callable[[], Told]) -> State[None]:
     """What a job found as the state of its run; a fault of the input or the machine, in words."""
+    keep_private()
     claim_run()
     begin_to_tell(Home.default())
     try:

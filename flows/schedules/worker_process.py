@@ -7,11 +7,13 @@ import sys
 
 from flows.lifetime import stop_by_itself
 from store.home import Home
+from store.private import keep_private
 
 
 def main() -> None:
     """Run the worker until it is told to stop, or its data directory is gone."""
     pool, port = sys.argv[1:]
+    keep_private()
     stop_by_itself(Home.default())
     # Prefect reads this port from the environment only, when it is imported.
     os.environ["PREFECT_WORKER_WEBSERVER_PORT"] = port

@@ -13,6 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from domain.origins import same_site
 from store.home import Home
+from ui.door.connections import admit
 from ui.door.oidc import user_of
 from ui.door.password import kept
 from ui.door.sessions import Sessions
@@ -58,6 +59,7 @@ class Gate:
 
         if not still():
             return await _refuse(scope, receive, send)
+        admit(scope)
         if scope["type"] == "websocket":
             stream = _Stream(receive, send, still)
             receive, send = stream.receive, stream.send
@@ -69,15 +71,22 @@ class Gate:
 
 
 class SameOrigin:
-    """Refuses whatever a page of another site asks for, event streams above all."""
+    """Refuses whatever a page of another site asks for, event streams above all.
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
+    Args:
+        app: what answers.
+        admits: nobody has to sign in, so that all others may take their time.
+    """
+
+    def __init__(self, app: ASGIApp, *, admits: bool = False) -> None:
+        self._app, self._admits = app, admits
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Passes on what comes from a page of the app, or from no page at all."""
         if scope["type"] in ("http", "websocket") and not _from_here(Headers(scope=scope)):
             return await _close(scope, receive, send, "asked by a page of another site")
+        if self._admits:
+            admit(scope)
         return await self._app(scope, receive, send)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from html import escape
 from pathlib import Path
@@ -21,6 +22,8 @@ from ui.door.sessions import LASTS_S, Throttle
 PAGE = Path(__file__).parents[1] / "parts" / "signin.page"
 MOST = 8_192
 """Bytes of a form."""
+FORM_S = 10.0
+"""Seconds that a form may take to come."""
 
 SAFE = {
     "Cache-Control": "no-store",
@@ -80,6 +83,8 @@ class Door:
         """A password that may be the right one."""
         form = await _form(request)
         wanted, password = within(form.get("next", "/")), form.get("password", "")
+        if not password:  # Nor does a form that never came use up anybody's tries.
+            return self._page(wanted, "That is not the password.", 401)
         client = request.client.host if request.client else ""
         wait = self._throttle.wait(client)
         if wait:
@@ -141,12 +146,16 @@ class Door:
 
 
 async def _form(request: Request) -> dict[str, str]:
-    """The fields of a form; nothing of one that is too long."""
+    """The fields of a form; nothing of one that is too long, or does not come."""
     body = b""
-    async for piece in request.stream():
-        body += piece
-        if len(body) > MOST:
-            return {}
+    try:
+        async with asyncio.timeout(FORM_S):
+            async for piece in request.stream():
+                body += piece
+                if len(body) > MOST:
+                    return {}
+    except TimeoutError:
+        return {}
     found = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True)
     return {name: values[0] for name, values in found.items()}
 

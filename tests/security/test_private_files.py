@@ -1,0 +1,232 @@
+"""Whatever Homer writes is its owner's only, whatever the umask and the folder's mode before."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from cli.main import app
+from evals.export import write
+from flows.uploads import keep_upload
+from graphs.batch import BatchResult, write_batch
+from skills.files import write_skills
+from store.blobs import BlobStore
+from store.database import open_store
+from store.home import Home
+from store.private import exposed, mend
+from store.whole import whole_file
+from tests.support.asking import PARTY, remember_party
+from tests.support.skills import a_skill
+
+ROOT = Path(__file__).parents[2]
+NOBODY = 65534
+WIDE = ("blobs", "logs", "run", "uploads", "prefect", "backups", "fetched", ".streamlit")
+
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as another user")
+
+
+@pytest.fixture
+def careless() -> Iterator[None]:
+    """A umask that keeps nothing from anybody."""
+    before = os.umask(0)
+    yield
+    os.umask(before)
+
+
+@pytest.fixture
+def open_place() -> Iterator[Path]:
+    """A folder that every user can enter, unlike those that pytest makes."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+
+
+@pytest.fixture
+def wide(open_place: Path) -> Home:
+    """A data directory of an earlier version, or one that somebody made: open to all."""
+    home = Home(open_place / "home")
+    for name in ("", *WIDE):
+        (home.root / name).mkdir(mode=0o755)
+        (home.root / name).chmod(0o755)
+    return home
+
+
+def open_in(*places: Path) -> list[Path]:
+    return list(exposed(places))
+
+
+def homer(home: Home, database: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """A command as a user runs it, in a shell whose umask is 0."""
+    told = {"HOMER_HOME": str(home.root), "HOMER_DATABASE_URL": database, "PYTHONPATH": str(ROOT)}
+    return subprocess.run(
+        [sys.executable, "-m", "cli", *arguments],
+        cwd=home.root.parent,
+        env={**os.environ, **told},
+        umask=0,
+        capture_output=True,
+        text=True,
+    )
+
+
+def can_read(path: Path) -> bool:
+    """Whether another user of this machine can list or read it."""
+    command = ["ls", str(path)] if path.is_dir() else ["cat", str(path)]
+    return subprocess.run(command, user=NOBODY, group=NOBODY, capture_output=True).returncode == 0
+
+
+@pytest.fixture
+def written(wide: Home, database: str, careless: None) -> Home:
+    """A library in the wide folder, and what the commands write beside it."""
+    with open_store(wide, database) as store:
+        remember_party(store)
+        store.blobs.put(b"a face")
+    keep_upload(wide, "talk.mp4", b"a film")
+    (wide.root.parent / "word").write_text("correct horse\n")
+    out = wide.root.parent / "out"
+    out.mkdir(mode=0o755)
+    for arguments in (
+        ("export", PARTY, "--out", str(out / "party.zip")),
+        ("backup", str(out / "all.homer")),
+        ("skills", "export", "--out", str(out / "skills.json")),
+        ("password", "--file", str(wide.root.parent / "word")),
+        ("doctor", "--bundle", str(out / "report.zip")),
+    ):
+        done = homer(wide, database, *arguments)
+        assert done.returncode in (0, 3), done.stderr
+    return wide
+
+
+def test_nothing_that_the_commands_write_can_be_read_by_others(written: Home) -> None:
+    out = written.root.parent / "out"
+    assert {one.name for one in out.iterdir()} == {
+        *("party.zip", "all.homer", "skills.json", "report.zip")
+    }
+    assert open_in(written.root, *out.iterdir()) == []
+    assert (written.root / "app.password").exists()
+    assert list(written.blobs.rglob("*"))
+
+
+@as_root
+def test_another_user_reads_nothing_of_it(written: Home) -> None:
+    every = [written.root, *written.root.rglob("*"), *(written.root.parent / "out").iterdir()]
+    assert can_read(written.root.parent)
+    assert [path for path in every if can_read(path)] == []
+
+
+def test_what_is_written_by_a_library_call_is_private_without_a_umask(
+    tmp_path: Path, careless: None
+) -> None:
+    """As in a process of somebody else's, which never set Homer's umask."""
+    blobs = BlobStore(str(tmp_path / "some/where"))
+    blobs.make()
+    blobs.put(b"a face")
+    with whole_file(tmp_path / "whole") as aside:
+        aside.write_bytes(b"x")
+        assert open_in(aside) == []
+    write(tmp_path / "page.html", "<p>")
+    write_skills(tmp_path / "skills.json", [a_skill()])
+    results = iter([BatchResult("q", {"id": "q"}, None, 1, 1)])
+    assert list(write_batch(tmp_path / "new/answers.jsonl", results))
+    assert open_in(*tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["page.html", "answers.jsonl", "whole"])
+def test_a_file_that_was_open_is_closed_before_anything_is_written_to_it(
+    tmp_path: Path, name: str
+) -> None:
+    path = tmp_path / name
+    path.write_text('{"id": 1}\n')
+    path.chmod(0o666)
+    if name == "page.html":
+        write(path, "new")
+    elif name == "answers.jsonl":
+        assert list(write_batch(path, iter([BatchResult(2, {"id": 2}, None, 1, 1)])))
+        assert len(path.read_text().splitlines()) == 2
+    else:
+        with whole_file(path) as aside:
+            aside.write_bytes(b"new")
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_reports_still_go_to_a_pipe(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe, 0o666)
+    threading.Thread(target=write, args=(pipe, "all of it")).start()
+    assert pipe.read_text() == "all of it"
+
+
+def test_a_file_beside_the_one_to_write_is_not_guessed(tmp_path: Path) -> None:
+    """In a shared folder another user could have put a link where the file is written aside."""
+    mine = tmp_path / "mine"
+    mine.write_text("kept")
+    (tmp_path / f".out.{os.getpid()}.part").symlink_to(mine)
+    with whole_file(tmp_path / "out") as aside:
+        aside.write_bytes(b"theirs")
+    assert mine.read_text() == "kept"
+
+
+def test_a_home_directory_as_the_data_directory_keeps_its_mode(
+    wide: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (wide.root / "public.html").write_text("for all")
+    (wide.root / "public.html").chmod(0o644)
+    monkeypatch.setenv("HOME", str(wide.root))
+    wide.make()
+    mend(wide.places())
+    assert wide.root.stat().st_mode & 0o777 == 0o755
+    assert (wide.root / "public.html").stat().st_mode & 0o777 == 0o644
+    assert open_in(*(wide.root / name for name in WIDE)) == []
+
+
+@pytest.fixture
+def doctor(database: str, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
+    monkeypatch.setenv("HOMER_DATABASE_URL", database)
+
+    def run(home: Home, *options: str) -> str:
+        monkeypatch.setenv("HOMER_HOME", str(home.root))
+        done = CliRunner().invoke(app, ["doctor", *options])
+        assert done.exit_code in (0, 3), done.stderr
+        return done.stdout + done.stderr
+
+    return run
+
+
+def test_doctor_tells_what_others_can_read_and_mends_it(
+    home: Home, doctor: Callable[..., str], tmp_path: Path
+) -> None:
+    old = home.root / "blobs" / "old"
+    old.parent.mkdir(exist_ok=True)
+    old.write_bytes(b"a face")
+    old.chmod(0o644)
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "film.mp4").write_bytes(b"mine")
+    (outside / "film.mp4").chmod(0o644)
+    outside.chmod(0o755)
+    (home.root / "linked").symlink_to(outside)
+    (home.root / "film.mp4").symlink_to(outside / "film.mp4")
+    os.link(outside / "film.mp4", home.root / "hard")
+    assert "others may read" in doctor(home)
+    told = doctor(home, "--fix")
+    assert "for their owner only now" in told
+    assert "hard" in told, "what has a name elsewhere is named, and left"
+    assert old.stat().st_mode & 0o777 == 0o600
+    assert (outside / "film.mp4").stat().st_mode & 0o777 == 0o644
+    assert outside.stat().st_mode & 0o777 == 0o755
+    (home.root / "hard").unlink()
+    assert "others may read" not in doctor(home)
+    assert "nothing" in doctor(home, "--fix")
+
+
+def test_doctor_warns_of_the_data_directory_itself(wide: Home, doctor: Callable[..., str]) -> None:
+    told = doctor(wide)
+    assert "WARNING" in told
+    assert "homer doctor --fix" in told

@@ -1,0 +1,171 @@
+"""No page of another site shows one of Homer's within its own; no answer passes for another."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import httpx
+import pytest
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
+
+from api.door import Ways, read_keys
+from store.database import Store
+from tests.support.api import WordDesk, client_of
+from tests.support.raw import answer_of, held
+from tests.support.servers import homer_app, small_library
+
+WORD = "correct horse"
+KEY = "0123456789abcdef0123"
+CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
+PAGE = {"Accept": "text/html"}
+
+
+def assert_safe(headers: object) -> None:
+    found = httpx.Headers(headers)  # type: ignore[arg-type]
+    assert "frame-ancestors 'none'" in found["content-security-policy"]
+    assert found["x-frame-options"] == "DENY"
+    assert found["x-content-type-options"] == "nosniff"
+    assert found["referrer-policy"] == "same-origin"
+    assert len(found.get_list("content-security-policy")) == 1
+
+
+@pytest.fixture(scope="module")
+def app(
+    tmp_path_factory: pytest.TempPathFactory, make_database: Callable[[], str]
+) -> Iterator[str]:
+    """The app behind a password."""
+    env = small_library(tmp_path_factory.mktemp("library"), make_database())
+    with homer_app(env, WORD) as address:
+        yield address
+
+
+@pytest.fixture
+def inside(app: str) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=app, trust_env=False) as client:
+        assert client.post("/sign-in", data={"password": WORD}).status_code == 303
+        yield client
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        *(("/", 200), ("/library", 200), ("/index.html", 200), ("/static/nothing.js", 200)),
+        *(("/_stcore/health", 200), ("/_stcore/host-config", 200), ("/media/0.png", 404)),
+        *((f"/image/{'0' * 64}", 403), (f"/video/{'0' * 16}", 403), ("/component/x/y", 404)),
+        ("/sign-in", 303),
+    ],
+)
+def test_every_answer_of_the_app_says_that_nobody_frames_it(
+    inside: httpx.Client, path: str, status: int
+) -> None:
+    found = inside.get(path)
+    assert found.status_code == status
+    assert_safe(found.headers)
+
+
+def test_so_do_scripts_and_styles(inside: httpx.Client) -> None:
+    page = inside.get("/").text
+    names = {piece.split('"')[0] for piece in page.split("./static/")[1:]}
+    assert names
+    for name in names:
+        found = inside.get(f"/static/{name}")
+        assert found.status_code == 200
+        assert_safe(found.headers)
+
+
+def test_so_does_what_is_refused(app: str) -> None:
+    with httpx.Client(base_url=app, trust_env=False) as client:
+        for found, status in (
+            (client.get("/"), 401),
+            (client.get("/", headers=PAGE), 303),
+            (client.get("/sign-in"), 200),
+            (client.post("/sign-in", data={"password": "wrong horse"}), 401),
+            (client.post("/sign-in", headers={"Origin": "https://evil.example"}), 403),
+            (client.get("/", headers={"Host": "evil.example"}), 400),
+            (client.put("/_stcore/upload_file/x/y"), 401),
+        ):
+            assert found.status_code == status
+            assert_safe(found.headers)
+        assert client.get("/sign-in").headers["content-security-policy"].startswith("default-src")
+
+
+def test_so_do_refused_event_streams_and_what_is_no_request(app: str) -> None:
+    with pytest.raises(InvalidStatus) as refused:
+        connect(app.replace("http", "ws") + "/_stcore/stream", proxy=None)
+    assert_safe(list(refused.value.response.headers.raw_items()))
+    with held(app, 1, b"nonsense\r\n\r\n") as (one,):
+        head = answer_of(one).split(b"\r\n\r\n")[0].decode()
+    assert head.startswith("HTTP/1.1 400")
+    assert_safe([tuple(line.split(": ", 1)) for line in head.splitlines()[1:]])
+
+
+def test_every_answer_of_the_api_says_so_too(store: Store) -> None:
+    desk = WordDesk(store, "local")
+    with client_of(desk, Ways(read_keys(KEY))) as client:
+        bearer = {"Authorization": f"Bearer {KEY}"}
+        for found, status in (
+            (client.get("/health"), 200),
+            (client.get("/docs"), 200),
+            (client.get("/videos", headers=bearer), 200),
+            (client.get("/videos"), 401),
+            (client.get("/nowhere", headers=bearer), 404),
+            (client.get("/videos", headers={"Origin": "https://evil.example"}), 403),
+            (client.post("/questions", headers=bearer, content=b"x" * 100_000), 413),
+        ):
+            assert found.status_code == status
+            assert_safe(found.headers)
+            assert found.headers["content-security-policy"].startswith("default-src 'none'")
+
+
+class Framing(BaseHTTPRequestHandler):
+    """A page of another site that shows the app within its own."""
+
+    target = ""
+
+    def do_GET(self) -> None:
+        page = f'<iframe src="{self.target}/library"></iframe>'.encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.end_headers()
+        self.wfile.write(page)
+
+    def log_message(self, *_: object) -> None:
+        """Says nothing."""
+
+
+@pytest.fixture
+def framing(app: str) -> Iterator[str]:
+    Framing.target = app
+    with ThreadingHTTPServer(("127.0.0.1", 0), Framing) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.mark.skipif(not Path(CHROMIUM).exists(), reason="no chromium: apt install chromium")
+def test_a_browser_shows_the_app_but_not_within_another_page(app: str, framing: str) -> None:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        page = browser.new_page()
+        said: list[str] = []
+        page.on("console", lambda message: said.append(message.text))
+        page.goto(f"{app}/library")
+        page.get_by_label("Password").fill(WORD)
+        page.keyboard.press("Enter")
+        heading = page.get_by_role("heading", name="Library", exact=True)
+        heading.wait_for(timeout=60_000)
+        assert not any("Content Security Policy" in text for text in said)
+        # Another port of this machine is the same site: the browser sends the cookie along.
+        page.goto(framing)
+        page.wait_for_timeout(3000)
+        shown = [frame.get_by_role("heading", name="Library").count() for frame in page.frames]
+        assert shown == [0, 0]
+        assert any("frame-ancestors" in text for text in said)
+        browser.close()
