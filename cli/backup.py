@@ -52,17 +52,20 @@ def restore(
 
     Example:  HOMER_HOME=~/restored homer restore library.homer
     """
+    from models.profile import load_profile
     from store.home import Home
     from store.restore import check_archive
 
+    home = Home.default()
+    limits = load_profile(None, home.config).settings.imports
     try:
         with meter() as bar:
             if check:
-                found = check_archive(file, bar)
+                found = check_archive(file, bar, limits)
             else:
                 from flows.keeping import restore_library
 
-                found = restore_library(Home.default(), file, bar)
+                found = restore_library(home, file, bar, limits)
     except KeyboardInterrupt as stop:
         raise KeyboardInterrupt(UNCHANGED) from stop
     _tell(found, f"{file}: {'whole' if check else 'restored'}", as_json=json)

@@ -13,6 +13,7 @@ from cli.options import Json, Profile
 from cli.progress import Meter, meter
 
 if TYPE_CHECKING:
+    from domain.limits import ImportLimits
     from flows.desk import Desk
     from memory.captions import CaptionTrack
     from store.queries.videos import VideoState
@@ -42,12 +43,16 @@ def import_captions(
 
     Examples:  homer import talk.zip   homer import lecture --captions lecture.srt
     """
+    from models.profile import load_profile
+    from store.home import Home
+
+    limits = load_profile(profile, Home.default().config).settings.imports
     if captions is None:
-        return _import_export(Path(title), as_json=json)
+        return _import_export(Path(title), limits, as_json=json)
     from flows.desk import open_desk
     from memory.captions import read_captions
 
-    track = read_captions(captions)
+    track = read_captions(captions, limits)
     try:
         with open_desk(profile) as desk, meter() as bar:
             found = _remember(desk, track, title.strip() or track.title, bar)
@@ -62,14 +67,14 @@ def import_captions(
     raise typer.Exit(4 if found["failed"] else 0)
 
 
-def _import_export(file: Path, *, as_json: bool) -> None:
+def _import_export(file: Path, limits: ImportLimits, *, as_json: bool) -> None:
     from flows.keeping import import_export
     from store.database import open_store
     from store.home import Home
 
     try:
         with open_store(Home.default()) as store, meter() as bar:
-            found = import_export(store, file, bar)
+            found = import_export(store, file, bar, limits)
     except KeyboardInterrupt as stop:
         raise KeyboardInterrupt("stopped; nothing was changed") from stop
     if found.left:

@@ -1,4 +1,4 @@
-"""``homer check``: whether a video's event graph holds together."""
+"""``homer check``: whether a video's event graph holds together, and its images are whole."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import typer
 
 from cli.console import clean, say, say_json
 from cli.options import AsOf, Json, OneVideo, parse_as_of
+from cli.progress import meter
 
 if TYPE_CHECKING:
     from memory.library import Checked
@@ -16,11 +17,11 @@ FOUND = 1
 
 
 def check(video: OneVideo, as_of: AsOf = None, json: Json = False) -> None:
-    """Check the event graph of a video as a whole.
+    """Check the event graph of a video as a whole, and every stored image of it.
 
     Finds clips that no event covers, events without their clips, edges that lead nowhere or rest
-    on nothing, circles in time and edges that contradict each other. The exit code is 1 where
-    something is found.
+    on nothing, circles in time and edges that contradict each other, and images that are
+    missing or damaged. The exit code is 1 where something is found.
 
     Examples:  homer check talk   homer check talk --as-of 10:00 --json
     """
@@ -32,13 +33,15 @@ def check(video: OneVideo, as_of: AsOf = None, json: Json = False) -> None:
     as_of_ms = parse_as_of(as_of)
     with open_store(Home.default()) as store:
         settle_streams(store)
-        checked = check_video(store, video, as_of_ms)
+        with meter() as bar:
+            checked = check_video(store, video, as_of_ms, bar)
     say_json(checked.model_dump(mode="json")) if json else _show(checked)
     raise typer.Exit(FOUND if checked.findings else 0)
 
 
 def _show(checked: Checked) -> None:
     size = f"{checked.segments} segments, {checked.edges} edges over {checked.clips} clips"
+    size += f", {checked.images} images"
     if not checked.findings:
         return say(f"{clean(checked.title)}: consistent ({size})")
     say(f"{clean(checked.title)}: {len(checked.findings)} findings in {size}")

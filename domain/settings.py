@@ -11,6 +11,7 @@ from pydantic import Field, PositiveInt, model_validator
 
 from domain.base import Frozen
 from domain.choices import Stage
+from domain.limits import ImportLimits
 from domain.retention import RetainSettings
 from domain.streams import StreamSettings
 
@@ -165,6 +166,7 @@ class Settings(Frozen):
     stream: StreamSettings = StreamSettings()
     work: WorkSettings = WorkSettings()
     retain: RetainSettings = RetainSettings()
+    imports: ImportLimits = ImportLimits()
 
     @property
     def clip_budget(self) -> int:

@@ -22,6 +22,7 @@ from domain.observed import unnamed
 from flows import scrub
 from flows.health import Check, versions
 from flows.logs import log_path
+from flows.originals import original_of
 from models.profile import bundled_profiles
 from store.home import Home
 from store.private import create_private
@@ -181,19 +182,20 @@ def _of_store(home: Home) -> Iterator[tuple[str, str]]:
         return
     own = {"embedded": not os.environ.get("HOMER_DATABASE_URL")}
     yield "database.json", _json({**own, **facts, "tables": sizes})
-    yield "videos.json", _json([video(one) for one in videos])
+    yield "videos.json", _json([video(home, one) for one in videos])
     yield "trajectories.json", _json([trajectory(one) for one in runs])
 
 
-def video(one: VideoOutline) -> dict[str, Any]:
+def video(home: Home, one: VideoOutline) -> dict[str, Any]:
     """A video by its numbers, and its file's codecs where that can be opened."""
+    file = original_of(home, one.id, one.path)
     return {
         "id": unnamed(one.id),
         **one.facts,
         "clips": one.clips,
         "seconds": one.seconds,
         "failures": dict(Counter(map(scrub.kind_of, one.errors))),
-        "file": _codecs(Path(one.path)) if one.path else None,
+        "file": _codecs(file) if file else None,
     }
 
 

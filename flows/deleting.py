@@ -10,6 +10,7 @@ from domain.media import Video
 from domain.time import TimeSpan
 from flows.desk import Desk
 from flows.jobs import Jobs
+from flows.originals import forget_original
 from flows.uploads import drop_uploads, uploads_of
 from memory.cutting import Cut, Gone, cut_of, delete_span
 from memory.library import delete, resolve
@@ -66,6 +67,7 @@ def delete_video(store: Store, name: str) -> Deleted:
     with store.begin() as session:
         video = resolve(session, name)
     images = delete(store, video.id)
+    forget_original(store.home, video.id)
     if video.path:
         Jobs(store.home).forget(video.path)
     return Deleted(video, images, tuple(drop_uploads(store.home, video.id)))

@@ -65,7 +65,8 @@ def _file(video: Video, *, compare: bool) -> Path:
     """Where the video lies; the very file that was watched, where that is to be compared."""
     if video.path is None:
         raise InputError(
-            f"{video.title} has no file (captions, or a stream): nothing to watch again"
+            f"{video.title} has no file here (captions, a stream, or imported): "
+            "nothing to watch again"
         )
     path = Path(video.path)
     if not path.is_file():

@@ -19,6 +19,7 @@ from domain.errors import ModelError, NotFound
 from domain.media import ClipState, Video
 from domain.settings import Subtitles
 from flows.desk import Desk
+from flows.originals import note_original, stamp_of
 from flows.spans import stage
 from flows.who_watches import alone, claimed
 from memory.subtitles import Accompaniment, accompaniment, chosen, refuse_other_subtitles
@@ -239,7 +240,9 @@ def open_video(
             subtitles cannot be read.
     """
     info = probe(path)
+    stamp = stamp_of(path.absolute())
     name = video_id(path)
+    note_original(desk.home, name, stamp)
     with alone(desk.home, name, path.stem), claimed(desk.store, name, path.stem):
         with desk.store.begin() as session:
             known = video_rows.known_video(session, name)

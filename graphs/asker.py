@@ -28,7 +28,7 @@ from nodes.desk import Desk
 from nodes.meter import Meter
 from nodes.past import going_on
 from nodes.recorder import Recorder
-from nodes.state import State, plain, question_of
+from nodes.state import State, check_state, plain, question_of
 from nodes.state import view_of as scope_of
 from nodes.stop import stop
 from store.driver import driver_of
@@ -150,8 +150,8 @@ class Asker:
             return Asked(row.id, row.answer, _rounds(events), row.tokens, row.seconds)
         recorder = self._recorder(row.id, on_event)
         with self._store.failures_told():
-            saved = cast(State, self._graph.get_state(_config(row.id)).values)
-        state = saved or start_of(row, events)
+            saved = self._graph.get_state(_config(row.id)).values
+        state = check_state(saved or dict(start_of(row, events)), row.id)
         recorder.rewind(state["seq"])
         recorder.past = going_on(calls, recorder.events)
         return self.run(state, self._ready(state, recorder, row.view), saved=bool(saved))
@@ -182,7 +182,8 @@ class Asker:
             return self.begin_fork(begun[0].parent, number, edit, on_event)
         state = round_state(self._graph.get_state_history(_config(row.id)), row.id, number)
         trajectory = secrets.token_hex(8)
-        fork = forked(Parent(row.id, events, state), number, edit, trajectory)
+        parent = Parent(row.id, events, check_state(dict(state), row.id))
+        fork = forked(parent, number, edit, trajectory)
         with self._claimed(trajectory), self._store.begin() as session:
             profile = self._profile.name
             add_trajectory(session, trajectory, row.question, row.view, MACHINE, profile)

@@ -6,6 +6,7 @@ import codecs
 import gzip
 import hashlib
 import html
+import io
 import json
 import re
 import zlib
@@ -13,9 +14,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Literal
+from typing import IO, Any, Literal, cast
 
 from domain.errors import InputError, NotFound
+from domain.limits import LIMITS, MB, ImportLimits
 from domain.media import Clip, Percept, Utterance, Video
 from domain.people import untagged
 from domain.settings import WatchSettings
@@ -70,7 +72,7 @@ class CaptionTrack:
         )
 
 
-def read_captions(path: Path) -> CaptionTrack:
+def read_captions(path: Path, limits: ImportLimits = LIMITS) -> CaptionTrack:
     """Read timed lines from a JSONL (also gzipped), SubRip or WebVTT file.
 
     A JSONL line has ``start`` and ``end`` in seconds and ``text``; optional are ``day`` (from 1,
@@ -79,13 +81,14 @@ def read_captions(path: Path) -> CaptionTrack:
 
     Raises:
         NotFound: there is no such file.
-        InputError: the file is empty or cannot be read as what it is called; says which line.
+        InputError: the file is empty, too large, or cannot be read as what it is called; says
+            which line.
     """
     if not path.is_file():
         raise NotFound(f"there is no file {path}")
-    data = _read(path)
+    data = _read(path, limits)
     name = path.name.lower().removesuffix(".gz")
-    text = _decoded(path, data)
+    text = _decoded(path, data, limits)
     subtitles = name.endswith(SUBTITLES)
     lines = list(_subtitles(path, text) if subtitles else _jsonl(path, text))
     if not lines:
@@ -95,16 +98,29 @@ def read_captions(path: Path) -> CaptionTrack:
     return CaptionTrack(hashlib.sha256(data).hexdigest()[:16], title, tuple(lines))
 
 
-def _read(path: Path) -> bytes:
+def _read(path: Path, limits: ImportLimits) -> bytes:
     try:
-        return path.read_bytes()
+        with path.open("rb") as file:
+            return _within(path, file, limits)
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error
 
 
-def _decoded(path: Path, data: bytes) -> str:
+def _within(path: Path, file: IO[bytes], limits: ImportLimits) -> bytes:
+    data = file.read(limits.captions_mb * MB + 1)
+    if len(data) > limits.captions_mb * MB:
+        raise InputError(
+            f"{path} is refused: the limit imports.captions_mb is {limits.captions_mb} "
+            "(raise it in homer.toml if you trust the file)"
+        )
+    return data
+
+
+def _decoded(path: Path, data: bytes, limits: ImportLimits) -> str:
     try:
-        plain = gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
+        plain = data
+        if data[:2] == b"\x1f\x8b":
+            plain = _within(path, cast(IO[bytes], gzip.GzipFile(fileobj=io.BytesIO(data))), limits)
         return plain.decode(_BOMS.get(plain[:2], "utf-8-sig"))
     except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
         raise InputError(f"{path} is not text in UTF-8 or UTF-16: {error}") from error
@@ -176,7 +192,7 @@ def _subtitles(path: Path, text: str) -> Iterator[CaptionLine]:
             yield CaptionLine(span, plain, "speech", speaker)
 
 
-def read_cues(path: Path) -> tuple[str, list[tuple[TimeSpan, str]]]:
+def read_cues(path: Path, limits: ImportLimits = LIMITS) -> tuple[str, list[tuple[TimeSpan, str]]]:
     """The times and texts of a file of subtitles, in order of time, as ``spoken`` takes them.
 
     Returns:
@@ -185,8 +201,9 @@ def read_cues(path: Path) -> tuple[str, list[tuple[TimeSpan, str]]]:
     Raises:
         InputError: the file cannot be read, or has no cue.
     """
-    data = _read(path)
-    cues = sorted(_cues(path, _decoded(path, data)), key=lambda c: (c[0].start_ms, c[0].end_ms))
+    data = _read(path, limits)
+    text = _decoded(path, data, limits)
+    cues = sorted(_cues(path, text), key=lambda c: (c[0].start_ms, c[0].end_ms))
     if not cues:
         raise InputError(f"{path} holds no timed line of subtitles")
     return hashlib.sha256(data).hexdigest(), cues

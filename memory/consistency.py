@@ -16,17 +16,19 @@ from domain.events import Edge, Relation, Segment
 
 
 class Fault(StrEnum):
-    """What may be wrong with an event graph."""
+    """What may be wrong with an event graph, and with the stored images."""
 
     UNCOVERED = "uncovered"
     ORPHAN = "orphan"
     DANGLING = "dangling"
     CYCLE = "cycle"
     CONTRADICTION = "contradiction"
+    MISSING = "missing"
+    DAMAGED = "damaged"
 
 
 class Finding(Frozen):
-    """One fault: ``refs`` names the segments (``s3``) and clips (``clip 4``) it is about."""
+    """One fault: ``refs`` names the segments (``s3``), clips (``clip 4``) or images it is about."""
 
     fault: Fault
     text: str

@@ -12,19 +12,21 @@ from sqlalchemy.orm import Session
 from domain import faults
 from domain.audit import Deed
 from domain.base import Frozen
-from domain.errors import NotFound
+from domain.errors import BlobGone, NotFound
 from domain.events import Edge, Segment
 from domain.media import ClipState, SeenObject, Video
 from domain.memories import Memory
 from domain.time import TimeSpan
 from domain.view import Scope
-from memory.consistency import Finding, Whole, findings
+from memory.consistency import Fault, Finding, Whole, findings
 from memory.corrected import characters_at
 from memory.lines import line
 from memory.people import People
 from memory.streams import StreamTold, stream_told
 from store.database import Store
+from store.progress import Megabytes, Progress
 from store.queries import (
+    blobs,
     calls,
     characters,
     clips,
@@ -160,13 +162,14 @@ class Portrait(Frozen):
 
 
 class Checked(Frozen):
-    """What checking an event graph found; ``clips``, ``segments``, ``edges`` are counts."""
+    """What checking a video found; ``clips``, ``segments``, ``edges``, ``images`` are counts."""
 
     video: str
     title: str
     clips: int
     segments: int
     edges: int
+    images: int
     findings: tuple[Finding, ...]
 
 
@@ -346,8 +349,12 @@ def _pending(patches: Sequence[PatchAt]) -> tuple[int, ...]:
     return patches[-1].pending if patches else ()
 
 
-def check_video(store: Store, name: str, as_of_ms: int | None = None) -> Checked:
+def check_video(
+    store: Store, name: str, as_of_ms: int | None = None, progress: Progress | None = None
+) -> Checked:
     """Check the whole event graph of a video, as it was at a moment of video time (None: now).
+
+    All its images are read against their digests too, those of later moments among them.
 
     Raises:
         NotFound: none goes by that name.
@@ -357,14 +364,37 @@ def check_video(store: Store, name: str, as_of_ms: int | None = None) -> Checked
         video = resolve(session, name)
         view = clips.view_of(session, [video.id], as_of_ms)
         whole = _whole(session, video.id, view.scopes[0].last_clip)
+        images = blobs.blobs_of(session, video.id)
+    bad = list(_bad_images(store, video.id, images, progress))
     return Checked(
         video=video.id,
         title=video.title,
         clips=len(whole.done),
         segments=len(whole.segments),
         edges=len(whole.edges),
-        findings=tuple(findings(whole)),
+        images=len(images),
+        findings=(*findings(whole), *bad),
     )
+
+
+def _bad_images(
+    store: Store, video_id: str, images: Mapping[str, int], progress: Progress | None
+) -> Iterator[Finding]:
+    """Images that are missing or damaged; those that were deleted meanwhile are neither."""
+    told = Megabytes(progress, "images, MB", sum(images.values())) if progress else None
+    bad: dict[str, Fault] = {}
+    for sha, size in images.items():
+        try:
+            store.blobs.get(sha)
+        except BlobGone:
+            bad[sha] = Fault.DAMAGED if store.blobs.exists(sha) else Fault.MISSING
+        if told:
+            told.step(size)
+    with store.begin() as session:
+        still = blobs.blobs_of(session, video_id) if bad else {}
+    for sha in sorted(bad.keys() & still.keys()):
+        text = f"a stored image is {bad[sha]}: restore it from a back-up, or watch the video anew"
+        yield Finding(fault=bad[sha], text=text, refs=(sha,))
 
 
 def _whole(session: Session, video_id: str, last: int) -> Whole:
@@ -394,14 +424,14 @@ def delete(store: Store, name: str) -> int:
     try:
         with store.begin() as session:
             video = resolve(session, name).id
-            blobs = videos.delete_video(session, video)
+            unused = videos.delete_video(session, video)
             note(session, Deed.DELETED, video)
             faults.fault_point(faults.FaultPoint.DELETED_ROWS)
     except NotFound:
         sweep_blobs(store)  # of a deletion that was killed
         raise
     faults.fault_point(faults.FaultPoint.DELETED)
-    return drop_blobs(store, blobs) + sweep_blobs(store)
+    return drop_blobs(store, unused) + sweep_blobs(store)
 
 
 def dump_lines(store: Store, name: str) -> Iterator[str]:

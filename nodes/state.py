@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
 from domain.asking import Action, Ledger, Mode, Question, Subtask
 from domain.base import Frozen
+from domain.errors import InputError
 from domain.ledger import get
 from domain.view import MemoryView
 
@@ -92,6 +94,30 @@ class Outcome(Frozen):
     surveyed: bool = False
     share: float | None = None
     note: str = ""
+
+
+_STATE = TypeAdapter(State)
+
+
+def check_state(values: dict[str, Any], trajectory: str) -> State:
+    """The state that a checkpoint of a trajectory holds; it may have come with an import.
+
+    Raises:
+        InputError: it is no state of the machine's, or of another trajectory.
+    """
+    try:
+        state = _STATE.validate_python(values, strict=True)
+        for read in (ledger_of, progress_of, outcome_of, focus_of, action_of, question_of, view_of):
+            read(state)
+        same = state["trajectory"] == trajectory and state["seq"] >= 0
+    except (ValidationError, KeyError, TypeError):
+        same = False
+    if not same:
+        raise InputError(
+            f"trajectory {trajectory} has a checkpoint that Homer did not write: it came with an "
+            "import that was altered; ask the question again"
+        )
+    return state
 
 
 def question_of(state: State) -> Question:

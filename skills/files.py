@@ -15,6 +15,7 @@ from domain.skills import Skill
 from store.private import open_private
 
 _SKILLS = TypeAdapter(list[Skill])
+MOST_BYTES = 4 << 20
 
 
 def read_skills(file: Path) -> list[Skill]:
@@ -24,7 +25,11 @@ def read_skills(file: Path) -> list[Skill]:
         InputError: it cannot be read, or what it holds are no skills; says where and why.
     """
     try:
-        text = file.read_text(encoding="utf-8-sig")
+        with file.open("rb") as opened:
+            data = opened.read(MOST_BYTES + 1)
+        if len(data) > MOST_BYTES:
+            raise InputError(f"{file} is refused: skills take no more than {MOST_BYTES >> 20} MB")
+        text = data.decode("utf-8-sig")
         found = tomllib.loads(text) if file.suffix == ".toml" else json.loads(text)
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{file} cannot be read as skills: {error}") from error

@@ -10,25 +10,30 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import re
 import tarfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Literal
+from tarfile import BLOCKSIZE, REGTYPE, TarInfo
+from typing import IO, Annotated, Literal
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 from pydantic import Field, NonNegativeInt, ValidationError
 
 from domain.base import Frozen
 from domain.errors import InputError
+from domain.limits import LIMITS, MB, ImportLimits
 from store.whole import whole_file
-from store.zips import damage_told, open_zip
+from store.zips import damage_told, long_line, open_zip, too_large
 
 WHAT = "back-up"
 MANIFEST = "manifest.json"
 IMAGES = "images.tar"
 BLOCK = 1 << 20
 MANIFEST_LIMIT = 16 << 20
+HIGHEST_ID = 1 << 53
+"""Counting on from a higher number would leave none for later rows."""
 
 _NAME = r"^[a-z_][a-z0-9_]{0,62}$"
 _SHA = r"^[0-9a-f]{64}$"
@@ -48,7 +53,7 @@ class TablePart(Frozen):
     schema_name: Literal["", "checkpoints"]
     table: str = Field(pattern=_NAME)
     columns: tuple[str, ...]
-    counters: dict[str, NonNegativeInt]
+    counters: dict[str, Annotated[int, Field(ge=0, le=HIGHEST_ID)]]
     rows: NonNegativeInt
     part: Part
 
@@ -137,15 +142,15 @@ def new_archive(out: Path) -> Iterator[ArchiveWriter]:
 class Archive:
     """A back-up that is read. Its words are not trusted: only what the manifest says is there."""
 
-    def __init__(self, path: Path, archive: ZipFile) -> None:
-        self._path, self._zip = path, archive
+    def __init__(self, path: Path, archive: ZipFile, limits: ImportLimits = LIMITS) -> None:
+        self._path, self._zip, self._limits = path, archive, limits
         self.manifest = self._read_manifest()
 
     def verify(self, step: Callable[[int], None]) -> None:
         """Reads every part against its checksum; ``step`` is told of bytes.
 
         Raises:
-            InputError: the file is torn or altered.
+            InputError: the file is torn or altered, or beyond a limit.
         """
         with damage_told(self._path, WHAT):
             names = [MANIFEST, *(part.name for part in self.manifest.parts())]
@@ -154,6 +159,20 @@ class Archive:
             for part in self.manifest.parts():
                 self._verify(part, step)
 
+    def rows(self, part: Part) -> Iterator[bytes]:
+        """The rows of a part in blocks of at most ``BLOCK`` bytes.
+
+        Raises:
+            InputError: a row is longer than the limits allow; Postgres holds each in memory.
+        """
+        begun, most = 0, self._limits.line_mb * MB
+        for block in self.blocks(part):
+            first, _end, _more = block.partition(b"\n")
+            if begun + len(first) > most:
+                raise long_line(self._path, self._limits)
+            begun = len(block) - block.rfind(b"\n") - 1 if b"\n" in block else begun + len(block)
+            yield block
+
     def blocks(self, part: Part) -> Iterator[bytes]:
         """The bytes of a part, at most ``BLOCK`` at a time."""
         with damage_told(self._path, WHAT), self._zip.open(part.name) as file:
@@ -161,9 +180,18 @@ class Archive:
                 yield block
 
     def images(self) -> Iterator[tuple[str, bytes]]:
-        """The blobs with their SHA-256, one at a time."""
+        """The blobs with their SHA-256, one at a time.
+
+        Raises:
+            InputError: one is not what its name says, or too large.
+        """
         with damage_told(self._path, WHAT), self._zip.open(self.manifest.images.name) as file:
-            yield from read_images(file)
+            yield from read_images(file, self._check_image)
+
+    def _check_image(self, size: int) -> None:
+        if size > self._limits.blob_mb * MB:
+            told = f"an image has {size / MB:.0f} MB"
+            raise too_large(self._path, told, "blob_mb", self._limits.blob_mb)
 
     def _verify(self, part: Part, step: Callable[[int], None]) -> None:
         sha, size = hashlib.sha256(), 0
@@ -190,15 +218,15 @@ class Archive:
 
 
 @contextmanager
-def open_archive(path: Path) -> Iterator[Archive]:
+def open_archive(path: Path, limits: ImportLimits = LIMITS) -> Iterator[Archive]:
     """A back-up's file.
 
     Raises:
-        InputError: it cannot be read, is no back-up, or is damaged.
+        InputError: it cannot be read, is no back-up, is damaged, or is beyond a limit.
     """
-    with open_zip(path, WHAT) as file:
+    with open_zip(path, WHAT, limits) as file:
         with damage_told(path, WHAT):
-            archive = Archive(path, file)
+            archive = Archive(path, file, limits)
         yield archive
 
 
@@ -212,17 +240,33 @@ def write_images(file: PartWriter, images: Iterable[tuple[str, bytes]]) -> None:
             tar.members = []  # type: ignore[attr-defined] # it would remember every one
 
 
-def read_images(file: IO[bytes]) -> Iterator[tuple[str, bytes]]:
-    """The blobs of a tar stream.
+def read_images(
+    file: IO[bytes], check_size: Callable[[int], object] | None = None
+) -> Iterator[tuple[str, bytes]]:
+    """The blobs of a tar stream; ``check_size`` raises where one is too large to be read.
+
+    Plain files only, and by hand: ``tarfile`` reads whatever size an extended header names into
+    memory, and follows links.
 
     Raises:
-        ValueError: one is not what its name says.
+        ValueError: a member is no blob, or not what its name says.
+        EOFError: the stream was cut off.
     """
-    with tarfile.open(fileobj=file, mode="r|") as tar:
-        for info in tar:
-            found = tar.extractfile(info)
-            data = found.read() if found else b""
-            if hashlib.sha256(data).hexdigest() != info.name:
-                raise ValueError(f"{info.name} is not what it was")
-            yield info.name, data
-            tar.members = []  # type: ignore[attr-defined]
+    while any(head := _exactly(file, BLOCKSIZE)):
+        info = TarInfo.frombuf(head, "ascii", "strict")
+        if info.type != REGTYPE or not re.fullmatch(_SHA, info.name) or info.size < 0:
+            raise ValueError("a member that is no image")
+        if check_size is not None:
+            check_size(info.size)
+        data = _exactly(file, info.size)
+        _exactly(file, -info.size % BLOCKSIZE)
+        if hashlib.sha256(data).hexdigest() != info.name:
+            raise ValueError(f"{info.name} is not what it was")
+        yield info.name, data
+
+
+def _exactly(file: IO[bytes], size: int) -> bytes:
+    data = file.read(size)
+    if len(data) < size:
+        raise EOFError("the images end too soon")
+    return data

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from itertools import groupby, islice
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import psycopg
@@ -16,10 +16,11 @@ from sqlalchemy.orm import Session
 from domain import faults
 from domain.audit import Deed
 from domain.errors import DatabaseError, InputError
+from store.checkpoint_values import WRITES
 from store.copying import take_ids
 from store.database import Store
 from store.failures import is_failure
-from store.parcel import Contents, Parcel, Row
+from store.parcel import Contents, Line, Parcel, Row
 from store.progress import Progress
 from store.queries.audit import note
 from store.queries.blobs import hold_blobs
@@ -33,9 +34,10 @@ from store.queries.parcel import (
     taken,
 )
 from store.queries.videos import known_video
+from store.schema import VideoRow
 from store.sweep import sweep_blobs
 
-BATCH = 500
+BATCH, BATCH_BYTES = 500, 4 << 20
 UNCITED = ("questions", "model_calls")
 """Tables whose numbers nobody cites: their rows are numbered anew in any case."""
 
@@ -55,7 +57,8 @@ def import_video(store: Store, parcel: Parcel, contents: Contents, progress: Pro
 
     Rows keep their numbers where all of them are free, and answers come along, since they cite by
     number. Otherwise rows are numbered anew and answers are left out, as are those that looked at
-    other videos too.
+    other videos too. Where the video's file lies is never taken over: that is for this machine to
+    know.
 
     Raises:
         InputError: the video is here already; or the file is torn or altered.
@@ -78,7 +81,7 @@ def _add(
     if known_video(session, parcel.video) is not None:
         raise InputError(f"{parcel.video} is in this library already: delete it here first")
     hold_blobs(session)
-    for data in parcel.blobs():
+    for _sha, data in parcel.blobs():
         store.blobs.put(data)
     faults.fault_point(faults.FaultPoint.IMPORTED_IMAGES)
     sorting = Sorting(session, parcel.video, contents)
@@ -89,6 +92,8 @@ def _add(
         if is_failure(exc):
             raise
         raise _altered("its rows do not fit their tables") from exc
+    except (KeyError, TypeError, ValueError) as exc:
+        raise _altered("a row is not of the kind that its table has") from exc
     faults.fault_point(faults.FaultPoint.IMPORTED_ROWS)
     video = known_video(session, parcel.video)
     if video is None:
@@ -101,12 +106,25 @@ def _add(
 def _add_rows(
     session: Session, parcel: Parcel, sorting: Sorting, step: Callable[[int], None]
 ) -> None:
-    for table, rows in groupby(parcel.rows(), key=lambda one: one[0]):
+    for table, rows in groupby(parcel.rows(), key=lambda one: one.table):
         known = known_columns(session, table)
-        while batch := [row for _table, row in islice(rows, BATCH)]:
+        for batch in _batches(rows):
             kept = [sorting.changed(table, row) for row in batch if sorting.keeps(table, row)]
             _add_batch(session, table, known, kept)
             step(len(batch))
+
+
+def _batches(rows: Iterable[Line]) -> Iterator[list[Row]]:
+    """The rows in lists that are neither long nor large."""
+    batch, size = list[Row](), 0
+    for one in rows:
+        batch.append(one.row)
+        size += one.size
+        if len(batch) >= BATCH or size >= BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
 
 
 def _add_batch(session: Session, table: str, known: frozenset[str], rows: list[Row]) -> None:
@@ -148,6 +166,8 @@ class Sorting:
             return row["id"] in self._questions
         if table == "messages":
             return row["hash"] in self._said
+        if table in CHECKPOINT_NAMES and table.endswith(WRITES):
+            return False  # Homer writes none, and reads none.
         owner = row.get("id" if table == "trajectories" else _owner(table))
         return owner is None or owner in self.answers
 
@@ -161,6 +181,8 @@ class Sorting:
         if table not in TABLES:
             return row
         new = dict(row)
+        if table == VideoRow.__tablename__:
+            new["path"] = None
         if table in self._numbers:
             new["id"] = self._numbers[table][row["id"]]
         for column in TABLES[table].columns:

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
+from zipfile import ZIP_DEFLATED, ZipFile
 
 from domain.errors import InputError
+from domain.limits import LIMITS, ImportLimits
+from store.checkpoint_values import check_row
 from store.queries.forget import Copy
 from store.schema import Base
 from store.whole import whole_file
+from store.zips import damage_told, open_zip, read_lines, read_member
 
 VERSION = 2
 _CHECKPOINTS = ("checkpoints", "checkpoint_blobs", "checkpoint_writes")
-_TABLES = {*Base.metadata.tables, *(f"checkpoints.{name}" for name in _CHECKPOINTS)}
+_OF_THE_LIBRARY = {"audit", "library", "search_indexes", "taken"}
+_TABLES = {
+    *(Base.metadata.tables.keys() - _OF_THE_LIBRARY),
+    *(f"checkpoints.{name}" for name in _CHECKPOINTS),
+}
+BLOBS = "blobs/"
+WHAT = "file of --keep-undo"
 
 
 @dataclass(frozen=True)
@@ -56,25 +66,34 @@ def _lines(head: Mapping[str, object], rows: Iterable[Copy]) -> Iterable[str]:
         yield json.dumps([one.table, one.row], ensure_ascii=False)
 
 
-def read_keepsake(path: Path) -> Keepsake:
+def read_keepsake(path: Path, limits: ImportLimits = LIMITS) -> Keepsake:
     """What `write_keepsake` wrote.
 
     Raises:
-        InputError: the file cannot be read, or is something else.
+        InputError: the file cannot be read, is something else or altered, or is beyond a limit.
     """
-    try:
-        with ZipFile(path) as archive:
-            # Not splitlines: a text may hold what other readers take for the end of a line.
-            first, *rest = archive.read("rows.jsonl").decode().split("\n")
-            head = json.loads(first)
-            rows = tuple(Copy(*json.loads(line)) for line in rest)
-            names = [name for name in archive.namelist() if name.startswith("blobs/")]
-            blobs = {name.removeprefix("blobs/"): archive.read(name) for name in names}
-        if head["keepsake"] != VERSION or not {one.table for one in rows} <= _TABLES:
-            raise ValueError("of another version")
+    with open_zip(path, WHAT, limits) as archive, damage_told(path, WHAT):
+        names = [name for name in archive.namelist() if name.startswith(BLOBS)]
+        blobs = {
+            name.removeprefix(BLOBS): read_member(path, archive, name, limits) for name in names
+        }
+        if any(hashlib.sha256(data).hexdigest() != sha for sha, data in blobs.items()):
+            raise ValueError("an image that is not what it was")
+        with archive.open("rows.jsonl") as file:
+            lines = read_lines(path, file, limits)
+            head = json.loads(next(lines, b""))
+            if head["keepsake"] != VERSION:
+                raise ValueError("of another version")
+            rows = tuple(_row(line) for line in lines)
         at = datetime.fromisoformat(head["at"])
         return Keepsake(head["video"], head["library"], at, rows, blobs)
-    except OSError as exc:
-        raise InputError(f"{path} cannot be read: {exc.strerror or exc}") from exc
-    except (BadZipFile, KeyError, ValueError, TypeError) as exc:
-        raise InputError(f"{path} is no file of --keep-undo, or is damaged") from exc
+
+
+def _row(line: bytes) -> Copy:
+    """A row of a table that a video's people may be in."""
+    table, text = json.loads(line)
+    row = json.loads(text)
+    if table not in _TABLES:
+        raise ValueError("a table that nothing is forgotten of")
+    check_row(table, row)
+    return Copy(table, text)

@@ -13,16 +13,19 @@ from sqlalchemy.orm import Session
 from domain import faults
 from domain.audit import Deed
 from domain.errors import DatabaseError, InputError
+from domain.limits import LIMITS, ImportLimits
 from store.archive import Archive, Manifest, open_archive
 from store.audit_tables import AuditRow
+from store.checkpoint_values import check_value
 from store.database import Store
 from store.failures import is_failure
 from store.migrations import HEAD, move
 from store.progress import Megabytes, Progress
 from store.queries.audit import kept_lines, note, put_back
-from store.queries.blobs import hold_blobs, library_of
+from store.queries.blobs import blobs_in_use, hold_blobs, library_of
 from store.queries.whole import (
     Table,
+    checkpoint_values,
     close_to_others,
     copy_in,
     filled,
@@ -36,13 +39,13 @@ from store.queries.whole import (
 from store.sweep import sweep_blobs
 
 
-def check_archive(path: Path, progress: Progress) -> Manifest:
+def check_archive(path: Path, progress: Progress, limits: ImportLimits = LIMITS) -> Manifest:
     """Read a back-up to its end against its checksums; nothing is changed.
 
     Raises:
-        InputError: it is none, is torn or altered, or is a newer Homer's.
+        InputError: it is none, is torn or altered, is a newer Homer's, or is beyond a limit.
     """
-    with open_archive(path) as archive:
+    with open_archive(path, limits) as archive:
         found = archive.manifest
         told = Megabytes(progress, "checking, MB", sum(part.size for part in found.parts()))
         archive.verify(told.step)
@@ -54,7 +57,9 @@ def check_archive(path: Path, progress: Progress) -> Manifest:
     return found
 
 
-def restore(store: Store, path: Path, progress: Progress) -> Manifest:
+def restore(
+    store: Store, path: Path, progress: Progress, limits: ImportLimits = LIMITS
+) -> Manifest:
     """Fill an empty library from a back-up that `check_archive` found whole.
 
     One transaction: all of it or nothing. An older back-up is filled into the tables of its time,
@@ -64,7 +69,7 @@ def restore(store: Store, path: Path, progress: Progress) -> Manifest:
         InputError: the library is not empty, or the file is not what it was.
         DatabaseError: the database is gone, or refuses a row.
     """
-    with open_archive(path) as archive:
+    with open_archive(path, limits) as archive:
         refuse_filled(store)
         _take_name(store, archive.manifest.library)
         sweep_blobs(store)  # of a restoring that was killed
@@ -117,6 +122,8 @@ def _fill(store: Store, session: Session, archive: Archive, progress: Progress) 
         _fill_tables(connection, archive, progress)
         move(connection, HEAD)
         put_back(session, log)
+        for kind, value in checkpoint_values(connection):
+            check_value(kind, value)
     except (DBAPIError, psycopg.Error) as exc:
         if is_failure(exc):
             raise
@@ -125,11 +132,22 @@ def _fill(store: Store, session: Session, archive: Archive, progress: Progress) 
     name_library(session, own)
     note(session, Deed.RESTORED)
     measure(connection)
-    images = Megabytes(progress, "images, MB", told.images.size)
-    for _sha, data in archive.images():
-        store.blobs.put(data)
-        images.step(len(data))
+    _fill_images(store, session, archive, progress)
     faults.fault_point(faults.FaultPoint.RESTORED_IMAGES)
+
+
+def _fill_images(store: Store, session: Session, archive: Archive, progress: Progress) -> None:
+    """Stores the images: those that rows name, but for what was missing from the library."""
+    images = Megabytes(progress, "images, MB", archive.manifest.images.size)
+    named = set(blobs_in_use(session)) - set(archive.manifest.missing)
+    for sha, data in archive.images():
+        if sha not in named:
+            raise InputError("the back-up was altered: it has an image that no row names")
+        store.blobs.put(data)
+        named.remove(sha)
+        images.step(len(data))
+    if named:
+        raise InputError("the back-up was altered: an image that its rows name is not in it")
 
 
 def _fill_tables(connection: Connection, archive: Archive, progress: Progress) -> None:
@@ -142,6 +160,7 @@ def _fill_tables(connection: Connection, archive: Archive, progress: Progress) -
         held = Table(part.schema_name, part.table, part.columns, table.counted)
         # What was done here stays on record; a library that was emptied has lines of its back-up.
         fill = merge_in if held.name == AuditRow.__tablename__ else copy_in
-        fill(connection, held, archive.blocks(part.part))
+        if fill(connection, held, archive.rows(part.part)) != part.rows:
+            raise InputError(f"the back-up was altered: {part.table} has other rows than it says")
         set_counters(connection, held, part.counters)
         progress.step(part.rows)

@@ -11,6 +11,7 @@ from starlette.responses import FileResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from domain.errors import HomerError
+from flows.originals import original_of
 from store.database import Store, open_store
 from store.embedded import EmbeddedPostgres
 from store.home import Home
@@ -43,9 +44,8 @@ def reachable() -> bool:
 
 
 def file_of(video: Video) -> Path | None:
-    """The file that a video was watched from, where it still is."""
-    path = Path(video.path) if video.path else None
-    return path if path is not None and path.is_file() else None
+    """The file that a video was watched from, where it still is and is still the same."""
+    return original_of(Home.default(), video.id, video.path)
 
 
 def routes() -> list[Route]:
@@ -59,7 +59,7 @@ def _video(request: Request) -> Response:
     if not _may(request):
         return _ended()
     path = _path_of(name) if _is_hex(name, 16) else None
-    if path is None or not path.is_file():
+    if path is None:
         return PlainTextResponse("the file is not there any more", status_code=404)
     return FileResponse(path)
 
@@ -89,7 +89,7 @@ def _path_of(video: str) -> Path | None:
             found = find_video(session, video)
     except HomerError:
         return None
-    return Path(found.path) if found.path and found.id == video else None
+    return file_of(found) if found.id == video else None
 
 
 def _may(request: Request) -> bool:

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import streamlit as st
 
-from domain.errors import HomerError
+from domain.errors import HomerError, InputError
 from flows.deleting import delete_video, leaving
 from flows.jobs import Job, Jobs
+from flows.originals import original_of
 from flows.who_watches import is_watched
 from memory.shelf import Shelved, page_of_videos
+from store.home import Home
 from ui import address
 from ui.desk import PageDesk, page_desk
 from ui.failed import retry_button, show_failed
@@ -115,11 +117,26 @@ def _resume(jobs: Jobs, one: Shelved) -> None:
     if not st.button("Resume", key=f"go_{one.id}", help=plain(f"Resume: {one.title}")):
         return
     try:
-        jobs.start([Path(one.path or "")], one.profile)
+        jobs.start([_file_of(one)], one.profile)
     except HomerError as error:
         complain(error)
         return
     st.rerun()
+
+
+def _file_of(one: Shelved) -> Path:
+    """The file that was watched so far.
+
+    Raises:
+        InputError: it is gone, or another one by now.
+    """
+    found = original_of(Home.default(), one.id, one.path)
+    if found is None:
+        raise InputError(
+            f"the file is not at {one.path} any more, or is another one: put it back, or add it "
+            "again from where it is"
+        )
+    return found
 
 
 def _sure(desk: PageDesk, one: Shelved) -> None:

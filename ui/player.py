@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import streamlit as st
@@ -59,12 +60,15 @@ def chip(video: str, span: TimeSpan, label: str, key: str, player_key: str = "pl
 
 
 def _missing(video: Video) -> str:
-    if not video.path:
+    if not video.path and not video.has_video and not video.has_audio:
         return "These are captions only: there is no film to play."
-    return (
-        f"The file is not at {plain(video.path)} any more. Put it back, or add it again from where "
-        "it is: what is remembered of it stays."
-    )
+    again = "add it again from where it is: what is remembered of it stays."
+    if not video.path:
+        told = "it was watched live, or came with an import"
+        return f"No file of it is known on this machine: {told}. If you have one, {again}"
+    there = Path(video.path).is_file()
+    told = "is another one by now" if there else "is not there any more"
+    return f"The file at {plain(video.path)} {told}. Put it back, or {again}"
 
 
 def _state(key: str) -> str:

@@ -45,6 +45,12 @@ def blobs_in_use(session: Session) -> Iterator[str]:
     yield from session.scalars(query.execution_options(yield_per=1000))
 
 
+def blobs_of(session: Session, video_id: str) -> dict[str, int]:
+    """The blobs of a video by digest, with their sizes in bytes."""
+    query = select(BlobRow.sha256, BlobRow.size).where(BlobRow.video_id == video_id)
+    return {row.sha256: row.size for row in session.execute(query.order_by(BlobRow.sha256))}
+
+
 def size_of_blobs(session: Session) -> int:
     """Bytes of all blobs that videos use, each counted once."""
     each = select(BlobRow.sha256, func.max(BlobRow.size).label("size")).group_by(BlobRow.sha256)

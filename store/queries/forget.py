@@ -355,7 +355,8 @@ def _restoring(name: str) -> str:
     table = Base.metadata.tables[name]
     columns = [f'"{column.name}"' for column in table.columns if column.computed is None]
     keys = [f'"{column.name}"' for column in table.primary_key]
-    changed = [f"{column} = EXCLUDED.{column}" for column in columns if column not in keys]
+    kept = {*keys, '"path"'}  # Where a video's file lies is for this library alone to know.
+    changed = [f"{column} = EXCLUDED.{column}" for column in columns if column not in kept]
     then = f"UPDATE SET {', '.join(changed)}" if changed else "NOTHING"
     listed = ", ".join(columns)
     source = f"jsonb_populate_record(NULL::{name}, CAST(:row AS jsonb))"

@@ -130,27 +130,42 @@ def copy_out(connection: Connection, table: Table, write: Callable[[memoryview],
             write(memoryview(block))
 
 
-def copy_in(connection: Connection, table: Table, blocks: Iterator[bytes]) -> None:
-    """Appends to a table what `copy_out` wrote of it."""
-    _copy(driver_of(connection), *_target(connection, table), blocks)
+def copy_in(connection: Connection, table: Table, blocks: Iterator[bytes]) -> int:
+    """Appends to a table what `copy_out` wrote of it; returns how many rows that were."""
+    return _copy(driver_of(connection), *_target(connection, table), blocks)
 
 
-def _copy(driver: Driver, name: Identifier, columns: Composed, blocks: Iterator[bytes]) -> None:
+def _copy(driver: Driver, name: Identifier, columns: Composed, blocks: Iterator[bytes]) -> int:
     query = SQL("COPY {} ({}) FROM STDIN").format(name, columns)
-    with driver.cursor() as cursor, cursor.copy(query) as copy:
-        for block in blocks:
-            copy.write(block)
+    with driver.cursor() as cursor:
+        with cursor.copy(query) as copy:
+            for block in blocks:
+                copy.write(block)
+        return cursor.rowcount  # A closed cursor knows of none.
 
 
-def merge_in(connection: Connection, table: Table, blocks: Iterator[bytes]) -> None:
-    """Appends those rows of what `copy_out` wrote of a table that are not there yet."""
+def merge_in(connection: Connection, table: Table, blocks: Iterator[bytes]) -> int:
+    """Appends those rows of what `copy_out` wrote of a table that are not there yet.
+
+    Returns how many rows were written, there already or not.
+    """
     name, columns = _target(connection, table)
     arriving = Identifier("pg_temp", "arriving")
     driver = driver_of(connection)
     driver.execute(SQL("CREATE TEMP TABLE arriving (LIKE {}) ON COMMIT DROP").format(name))
-    _copy(driver, arriving, columns, blocks)
+    written = _copy(driver, arriving, columns, blocks)
     add = SQL("INSERT INTO {0} ({1}) SELECT {1} FROM {2} ON CONFLICT DO NOTHING")
     driver.execute(add.format(name, columns, arriving))
+    return written
+
+
+def checkpoint_values(connection: Connection) -> Iterator[tuple[str, bytes | None]]:
+    """The value of every channel in every checkpoint, with the name of its format."""
+    if not inspect(connection).has_table("checkpoint_blobs", CHECKPOINTS):
+        return
+    query = f"SELECT type, blob FROM {CHECKPOINTS}.checkpoint_blobs"  # noqa: S608
+    found = connection.execute(text(query), execution_options={"yield_per": 100})
+    yield from ((row.type, row.blob) for row in found)
 
 
 def measure(connection: Connection) -> None:

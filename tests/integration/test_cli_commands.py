@@ -265,7 +265,8 @@ def test_a_sound_event_graph_checks_out(homer: Homer, lecture: str) -> None:
     shown = homer("check", "lecture")
     assert shown.exit_code == 0, shown.stdout
     assert re.fullmatch(
-        r"lecture: consistent \(\d+ segments, \d+ edges over \d+ clips\)\n", shown.stdout
+        r"lecture: consistent \(\d+ segments, \d+ edges over \d+ clips, \d+ images\)\n",
+        shown.stdout,
     )
     checked = data(homer("check", "lecture", "--as-of", "1:00", "--json"))
     assert (checked["clips"], checked["findings"]) == (2, [])

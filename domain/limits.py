@@ -1,0 +1,28 @@
+"""How large may be what comes in from a file that somebody else made."""
+
+from __future__ import annotations
+
+from pydantic import Field, PositiveInt
+
+from domain.base import Frozen
+
+MB = 1 << 20
+GB = 1 << 30
+
+
+class ImportLimits(Frozen):
+    """Limits on exports, back-ups, files of ``--keep-undo`` and captions.
+
+    A file beyond one of them is refused as a whole, before it fills memory or the disk.
+    """
+
+    line_mb: PositiveInt = Field(default=16, le=1_000, description="a row of a table")
+    blob_mb: PositiveInt = Field(default=64, le=4_000, description="an image")
+    total_gb: PositiveInt = Field(default=500, description="a whole file, unpacked")
+    ratio: PositiveInt = Field(default=200, description="how many times smaller it may be packed")
+    rows: PositiveInt = Field(default=10_000_000, description="of an export")
+    captions_mb: PositiveInt = Field(default=128, le=4_000, description="captions, unpacked")
+
+
+LIMITS = ImportLimits()
+"""Those that hold where nothing else is set."""

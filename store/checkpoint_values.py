@@ -1,0 +1,126 @@
+"""The values in checkpoints, as bytes: plain JSON types and nothing else.
+
+LangGraph's own serializer imports and calls whatever the bytes name, and checkpoints come in with
+exports and back-ups. So none of its constructors is known here: a value that is more than plain
+data is refused. Written is JSON; MessagePack is read too, which earlier Homers wrote.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+from domain.errors import InputError
+
+JSON, NOTHING = "json", "null"
+_OLDER = "msgpack"
+_NO_VALUE = "empty"
+"""LangGraph's mark for a channel without a value, which has no bytes."""
+
+MOST_BYTES = 8 << 20
+"""A state has a few kilobytes."""
+
+BLOBS, WRITES = "checkpoint_blobs", "checkpoint_writes"
+
+
+def pack(value: Any) -> tuple[str, bytes]:
+    """A value with the name of its format.
+
+    Raises:
+        TypeError: it is not made of plain JSON types.
+    """
+    if value is None:
+        return NOTHING, b""
+    _check_plain(value)
+    return JSON, json.dumps(value, allow_nan=False, separators=(",", ":")).encode()
+
+
+def unpack(kind: str, data: bytes | None) -> Any:
+    """What `pack` or an earlier Homer made bytes of.
+
+    Raises:
+        InputError: it is anything else.
+    """
+    body = bytes(data or b"")
+    if kind == NOTHING:
+        return None
+    if kind not in (JSON, _OLDER):
+        raise _refused(f"the format {kind[:40]!r}")
+    if len(body) > MOST_BYTES:
+        raise _refused(f"a value of {len(body)} bytes")
+    try:
+        value = json.loads(body) if kind == JSON else _from_msgpack(body)
+        _check_plain(value)
+    except (ValueError, TypeError, RecursionError) as exc:
+        raise _refused("a value that is no plain data") from exc
+    return value
+
+
+def check_row(table: str, row: Mapping[str, Any]) -> None:
+    """Passes a row of a checkpoint table, as Postgres gives it as JSON, if its value is plain.
+
+    Raises:
+        InputError: it is not.
+    """
+    if table.rpartition(".")[2] not in (BLOBS, WRITES) or row.get("type") is None:
+        return
+    kind, body = row["type"], row.get("blob")
+    if not isinstance(kind, str) or not isinstance(body, str | None):
+        raise _refused("a value that is no plain data")
+    check_value(kind, _from_hex(body))
+
+
+def check_value(kind: str, data: bytes | None) -> None:
+    """Passes a value that can be read.
+
+    Raises:
+        InputError: it cannot.
+    """
+    if kind == _NO_VALUE and not data:
+        return
+    unpack(kind, data)
+
+
+def _from_hex(body: str | None) -> bytes:
+    # Without this beginning Postgres would take the same letters for the bytes themselves.
+    if body is not None and not re.fullmatch(r"\\x([0-9a-f]{2})*", body):
+        raise _refused("a value that is no plain data")
+    return bytes.fromhex(body[2:]) if body else b""
+
+
+def _from_msgpack(body: bytes) -> Any:
+    import ormsgpack
+
+    return ormsgpack.unpackb(body, ext_hook=_refuse_object)
+
+
+def _refuse_object(_code: int, _data: bytes) -> NoReturn:
+    raise ValueError("an object")
+
+
+def _check_plain(value: Any) -> None:
+    """Passes what JSON has, and what comes back from it as it was."""
+    if value is None or type(value) in (str, int, bool):
+        return
+    if type(value) is float and math.isfinite(value):
+        return
+    if type(value) is list:
+        for one in value:
+            _check_plain(one)
+    elif type(value) is dict:
+        for key, one in value.items():
+            if type(key) is not str:
+                raise TypeError(f"a key in a checkpoint is {type(key).__name__}, not a text")
+            _check_plain(one)
+    else:
+        raise TypeError(f"a value in a checkpoint is {type(value).__name__}, not plain data")
+
+
+def _refused(what: str) -> InputError:
+    return InputError(
+        f"a checkpoint holds {what}, which Homer never writes: it came with an import or a "
+        "back-up that was altered, and is not read"
+    )

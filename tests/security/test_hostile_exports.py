@@ -1,0 +1,356 @@
+"""Exports that somebody altered: they run nothing, name no file, fill nothing up, leave nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import tracemalloc
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+from zipfile import ZIP_BZIP2, ZIP_DEFLATED, ZipFile
+
+import pytest
+from sqlalchemy import text
+
+from domain.errors import HomerError, InputError
+from domain.forks import ForkEdit
+from domain.limits import ImportLimits
+from flows.keeping import import_export
+from graphs.asker import Asker
+from memory.library import check_video, delete, export, list_library
+from store.database import Store, open_store
+from store.export import ROWS
+from store.home import Home
+from store.schema import VideoRow
+from store.zips import SMALL
+from tests.support.asking import PARTY, WordToolbox
+from tests.support.hostile import export_with, members_of, runs, written
+from tests.support.library import FULL, Quiet, all_images, all_rows, fill_library
+
+Rows = list[Any]
+
+
+@pytest.fixture(scope="module")
+def library(
+    tmp_path_factory: pytest.TempPathFactory, make_database: Callable[[], str]
+) -> Iterator[tuple[Store, str]]:
+    """A library and an answer of it; no test changes it."""
+    with open_store(Home(tmp_path_factory.mktemp("library")), make_database()) as store:
+        yield store, fill_library(store)
+
+
+@pytest.fixture(scope="module")
+def exported(library: tuple[Store, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("exported")
+    for video in (FULL, PARTY):
+        export(library[0], video, folder / f"{video}.zip")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def victim(
+    tmp_path_factory: pytest.TempPathFactory, make_database: Callable[[], str]
+) -> Iterator[Store]:
+    """An empty library that whatever is refused leaves empty."""
+    with open_store(Home(tmp_path_factory.mktemp("victim")), make_database()) as store:
+        yield store
+
+
+@pytest.fixture
+def empty(tmp_path: Path, make_database: Callable[[], str]) -> Iterator[Store]:
+    with open_store(Home(tmp_path / "other"), make_database()) as store:
+        yield store
+
+
+def refused(store: Store, path: Path, told: str, limits: ImportLimits | None = None) -> None:
+    """Refused in one line, and nothing is left of it: no row, no blob, no file."""
+    beside = sorted(path.parent.iterdir())
+    with pytest.raises(InputError, match=told) as error:
+        import_export(store, path, Quiet(), limits or ImportLimits())
+    assert "\n" not in str(error.value)
+    left_empty(store)
+    assert sorted(path.parent.iterdir()) == beside
+
+
+def left_empty(store: Store) -> None:
+    rows = all_rows(store)
+    assert [name for name, found in rows.items() if found] == []
+    assert all_images(store) == {}
+
+
+def poisoned(rows: Rows, kind: str, value: bytes, table: str = "checkpoint_blobs") -> None:
+    """The values of all checkpoints are replaced."""
+    found = [row for name, row in rows if name == f"checkpoints.{table}"]
+    for row in found:
+        row |= {"type": kind, "blob": "\\x" + value.hex()}
+    assert found
+
+
+CODE = {
+    "msgpack": runs,
+    "json": lambda command: json.dumps(
+        {"lc": 2, "type": "constructor", "id": ["os", "system"], "args": [command]}
+    ).encode(),
+    "pickle": lambda command: b"cos\nsystem\n(S'" + command.encode() + b"'\ntR.",
+}
+
+
+@pytest.mark.parametrize("kind", ["msgpack", "pickle"])
+def test_a_checkpoint_that_carries_code_is_not_imported(
+    exported: Path, victim: Store, tmp_path: Path, kind: str
+) -> None:
+    value = CODE[kind](f"touch {tmp_path / 'mark'}")
+    odd = export_with(
+        exported / f"{PARTY}.zip", tmp_path / "odd", lambda r: poisoned(r, kind, value)
+    )
+    refused(victim, odd, "a checkpoint holds")
+    assert not (tmp_path / "mark").exists()
+
+
+@pytest.mark.parametrize("blob", ["616263", "abc", "\\x6", "\\X61", 7, "\\x\u0661\u0661"])
+def test_a_value_that_postgres_would_read_otherwise_is_not_imported(
+    exported: Path, victim: Store, tmp_path: Path, blob: object
+) -> None:
+    def change(rows: Rows) -> None:
+        poisoned(rows, "json", b"{}")
+        for name, row in rows:
+            if name == "checkpoints.checkpoint_blobs":
+                row["blob"] = blob
+
+    refused(victim, export_with(exported / f"{PARTY}.zip", tmp_path / "odd", change), "no plain")
+
+
+def test_writes_that_a_checkpoint_brings_stay_behind(
+    exported: Path, empty: Store, tmp_path: Path
+) -> None:
+    def change(rows: Rows) -> None:
+        one = next(dict(row) for name, row in rows if name == "checkpoints.checkpoints")
+        ids = {name: one[name] for name in ("thread_id", "checkpoint_ns", "checkpoint_id")}
+        more = {"task_id": "t", "idx": 0, "channel": "__pregel_tasks", "task_path": ""}
+        blob = {"type": "json", "blob": "\\x" + b"[]".hex()}
+        rows.append(["checkpoints.checkpoint_writes", ids | more | blob])
+
+    import_export(empty, export_with(exported / f"{PARTY}.zip", tmp_path / "odd", change), Quiet())
+    assert all_rows(empty)["checkpoints.checkpoint_writes"] == []
+
+
+@pytest.mark.parametrize("kind", CODE)
+@pytest.mark.parametrize("table", ["checkpoint_blobs", "checkpoint_writes"])
+def test_a_fork_runs_nothing_that_lies_in_the_library_already(
+    library: tuple[Store, str],
+    exported: Path,
+    empty: Store,
+    tmp_path: Path,
+    kind: str,
+    table: str,
+) -> None:
+    """As an earlier Homer imported it."""
+    import_export(empty, exported / f"{PARTY}.zip", Quiet())
+    value = CODE[kind](f"touch {tmp_path / 'mark'}")
+    with empty.begin() as session:
+        place = {"kind": kind, "value": value}
+        if table == "checkpoint_blobs":
+            session.execute(
+                text("UPDATE checkpoints.checkpoint_blobs SET type = :kind, blob = :value"), place
+            )
+        else:
+            session.execute(
+                text(
+                    "INSERT INTO checkpoints.checkpoint_writes (thread_id, checkpoint_ns, "
+                    "checkpoint_id, task_id, idx, channel, type, blob) SELECT thread_id, "
+                    "checkpoint_ns, checkpoint_id, 't', 0, 'question', :kind, :value "
+                    "FROM checkpoints.checkpoints"
+                ),
+                place,
+            )
+    with Asker(empty, WordToolbox()) as asker:
+        if table == "checkpoint_blobs":
+            with pytest.raises(InputError, match="came with an import"):
+                asker.fork(library[1], 1, ForkEdit())
+        else:
+            assert asker.fork(library[1], 1, ForkEdit()).answer is not None
+    assert not (tmp_path / "mark").exists()
+
+
+@pytest.mark.parametrize(
+    "value", [b"[]", b'"a text"', b'{"text": 7}', b'{"no": "question"}', b"NaN", b"1e999", b"{"]
+)
+def test_a_state_that_fits_no_machine_is_told_in_a_line(
+    library: tuple[Store, str], exported: Path, empty: Store, value: bytes
+) -> None:
+    import_export(empty, exported / f"{PARTY}.zip", Quiet())
+    with empty.begin() as session:
+        change = "UPDATE checkpoints.checkpoint_blobs SET type = 'json', blob = :value "
+        session.execute(text(change + "WHERE channel = 'question'"), {"value": value})
+    with Asker(empty, WordToolbox()) as asker, pytest.raises(InputError, match="import"):
+        asker.fork(library[1], 1, ForkEdit())
+
+
+def test_a_checkpoint_of_an_earlier_homer_is_read(
+    library: tuple[Store, str], exported: Path, empty: Store, tmp_path: Path
+) -> None:
+    """It was written as MessagePack."""
+    import ormsgpack
+
+    def change(rows: Rows) -> None:
+        for name, row in rows:
+            if name == "checkpoints.checkpoint_blobs" and row["type"] == "json":
+                old = ormsgpack.packb(json.loads(bytes.fromhex(row["blob"][2:])))
+                row |= {"type": "msgpack", "blob": "\\x" + old.hex()}
+
+    old = export_with(exported / f"{PARTY}.zip", tmp_path / "old", change)
+    import_export(empty, old, Quiet())
+    with Asker(empty, WordToolbox()) as asker:
+        assert asker.fork(library[1], 1, ForkEdit()).answer is not None
+
+
+def test_an_import_never_says_where_a_file_lies(
+    exported: Path, empty: Store, tmp_path: Path
+) -> None:
+    def change(rows: Rows) -> None:
+        next(row for name, row in rows if name == "videos")["path"] = "/etc/passwd"
+
+    import_export(empty, export_with(exported / f"{FULL}.zip", tmp_path / "odd", change), Quiet())
+    assert [one.path for one in list_library(empty)] == [None]
+
+
+@pytest.mark.parametrize("highest", [2**53 + 1, 2**63 - 1, 0, -1, True, "7", 1.5])
+def test_a_number_that_would_use_all_numbers_up_is_refused(
+    exported: Path, victim: Store, tmp_path: Path, highest: object
+) -> None:
+    def change(rows: Rows) -> None:
+        next(row for name, row in rows if name == "memories")["id"] = highest
+
+    odd = export_with(exported / f"{FULL}.zip", tmp_path / "odd", change)
+    refused(victim, odd, "torn or altered")
+
+
+def bomb(exported: Path, out: Path, line: bytes, times: int) -> Path:
+    """Rows that pack as well as may be."""
+    members = members_of(exported / f"{FULL}.zip")
+    head = members.pop(ROWS).split(b"\n")[0]
+    with ZipFile(out, "w", ZIP_DEFLATED) as archive:
+        with archive.open(ROWS, "w") as file:
+            file.write(head)
+            for _ in range(times):
+                file.write(b"\n" + line)
+        for name, data in members.items():
+            archive.writestr(name, data)
+    return out
+
+
+def test_a_small_file_does_not_become_a_large_one(
+    exported: Path, victim: Store, tmp_path: Path
+) -> None:
+    row = json.dumps(["messages", {"hash": "0", "content": {"a": "b" * 1_000_000}}]).encode()
+    odd = bomb(exported, tmp_path / "bomb", row, 100)
+    assert odd.stat().st_size < 1_000_000
+    tracemalloc.start()
+    refused(victim, odd, r"unpack to 95 MB, and the limit imports.ratio is 200")
+    _now, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 20_000_000
+
+
+def test_a_line_an_image_and_the_whole_have_limits_of_their_own(
+    exported: Path, victim: Store, tmp_path: Path
+) -> None:
+    long = bomb(exported, tmp_path / "long", b'["messages", "' + b"x" * 3_000_000 + b'"]', 1)
+    refused(victim, long, "imports.line_mb is 2", ImportLimits(line_mb=2))
+    members = members_of(exported / f"{FULL}.zip")
+    large = written(tmp_path / "large", members | {"blobs/" + "0" * 64: os.urandom(2 << 20)})
+    refused(victim, large, "imports.blob_mb is 1", ImportLimits(blob_mb=1))
+    many = bomb(exported, tmp_path / "many", b'["clips", {}]', 50)
+    refused(victim, many, "imports.rows is 40", ImportLimits(rows=40))
+
+
+def test_a_member_that_claims_another_size_is_refused(
+    exported: Path, victim: Store, tmp_path: Path
+) -> None:
+    """The directory of a zip says how large its members are, and may say anything."""
+    row = b'["messages", "' + b"x" * 1_000_000 + b'"]'
+    odd = bomb(exported, tmp_path / "odd", row, 2 * SMALL // len(row))
+    data = bytearray(odd.read_bytes())
+    entry = data.rindex(b"PK\x01\x02", 0, data.rindex(ROWS.encode()))
+    data[entry + 24 : entry + 28] = (255).to_bytes(4, "little")
+    odd.write_bytes(data)
+    refused(victim, odd, "torn or altered")
+
+
+def test_other_methods_of_compression_and_doubled_names_are_refused(
+    exported: Path, victim: Store, tmp_path: Path
+) -> None:
+    members = members_of(exported / f"{FULL}.zip")
+    with ZipFile(tmp_path / "bzip", "w", ZIP_BZIP2) as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    refused(victim, tmp_path / "bzip", "torn or altered")
+    written(tmp_path / "twice", members)
+    with ZipFile(tmp_path / "twice", "a") as archive, pytest.warns(UserWarning, match="Duplicate"):
+        archive.writestr(ROWS, members[ROWS])
+    refused(victim, tmp_path / "twice", "torn or altered")
+
+
+def test_an_altered_image_is_refused(exported: Path, victim: Store, tmp_path: Path) -> None:
+    members = members_of(exported / f"{FULL}.zip")
+    image = next(name for name in members if name.startswith("blobs/"))
+    odd = written(tmp_path / "odd", members | {image: b"another one"})
+    refused(victim, odd, "an image is not what it was")
+    less = written(tmp_path / "less", {n: d for n, d in members.items() if n != image})
+    refused(victim, less, "images are not those its rows name")
+    outside = written(tmp_path / "more", members | {"blobs/../../../evil": b"x"})
+    refused(victim, outside, "an image is not what it was")
+
+
+def test_check_finds_images_that_are_missing_or_damaged(exported: Path, empty: Store) -> None:
+    import_export(empty, exported / f"{FULL}.zip", Quiet())
+    bar = Quiet()
+    assert check_video(empty, FULL, progress=bar).images == 2
+    before = check_video(empty, FULL).findings
+    assert bar.told == [("images, MB", 1)]
+    damaged, missing = sorted(all_images(empty))
+    Path(empty.blobs.path(damaged)).write_bytes(b"another one")
+    empty.blobs.delete(missing)
+    found = [one for one in check_video(empty, FULL).findings if one not in before]
+    assert {(one.fault, one.refs) for one in found} == {
+        ("damaged", (damaged,)),
+        ("missing", (missing,)),
+    }
+
+
+def spoilt(rows: Rows, seed: int) -> None:
+    """One value of one row becomes something else, or goes, or a row does."""
+    dice = random.Random(seed)
+    table, row = rows[dice.randrange(len(rows))]
+    column = dice.choice(sorted(row))
+    values: list[Any] = [None, -1, 2**70, "", "\0", "\ud800", [], [[]], {}, {"a": []}, 1.5, True]
+    match dice.randrange(6):
+        case 0:
+            del row[column]
+        case 1:
+            rows.remove([table, row])
+        case _:
+            row[column] = dice.choice(values)
+
+
+@pytest.mark.parametrize("video", [FULL, PARTY])
+def test_whatever_one_value_becomes_it_is_imported_or_refused_in_a_line(
+    exported: Path, victim: Store, tmp_path: Path, video: str
+) -> None:
+    """A spoilt row ends in an error of Homer's, never a traceback, and leaves nothing."""
+    came = 0
+    for seed in range(40):
+        odd = export_with(
+            exported / f"{video}.zip", tmp_path / f"{seed}", lambda rows, n=seed: spoilt(rows, n)
+        )
+        with suppress(HomerError):
+            import_export(victim, odd, Quiet())
+            came += 1
+            delete(victim, video)
+        with victim.begin() as session:
+            assert session.query(VideoRow).count() == 0
+        left_empty(victim)
+    assert 0 < came < 40
