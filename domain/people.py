@@ -9,7 +9,7 @@ from pydantic import Field, NonNegativeInt, PositiveInt
 from domain.base import Frozen
 from domain.media import IdentityKind
 
-TAG = re.compile(r"<(face|voice|character)_(\d+)>")
+TAG = re.compile(r"<(face|voice|character)_(\d{1,9})>")
 """How a person without a known name is written in memories, prompts and answers."""
 
 _WHO = {"face": "person", "voice": "speaker"}

@@ -45,7 +45,7 @@ _PHRASES = (
     *("terminating connection", "was interrupted", "deadlock", "Traceback", "ERROR", "WARNING"),
 )
 _STEP = re.compile(r"((?:[\w.-]+/)+[\w.-]+\.py):\d+ [\w<>.]+")
-_FIELD = re.compile(r'(\w+)=("(?:[^"\\]|\\.)*"|\[.*?\](?= |$)|[^\s"]+)')
+_FIELD = re.compile(r'(?<!\w)(\w++)=("(?:[^"\\]|\\.)*+"|\[[^\s\[\]]*+\](?= |$)|[^\s"]++)')
 _TEXT = re.compile(r"(\S{20,40}) (debug|info|warning|error) ([a-z ]+):")
 _STEPS = ("ingest", "clip", "perceive", "remember", "weave", "question", "round", "model call")
 _TOLD = frozenset(

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from domain.errors import InputError
 from domain.forks import PlanLine
 
-_LINE = re.compile(r"(?:(t[1-9]\d*)\s*:\s*)?(.*?)(?:\s*\(after ((?:t[1-9]\d*(?:,\s*)?)+)\))?\s*")
+_ID = re.compile(r"(t[1-9]\d*)\s*+:")
+_AFTER = re.compile(r"\(after ((?:t[1-9]\d*+(?:,\s*+)?)++)\)\Z")
 
 
 def plan_text(plan: Sequence[PlanLine]) -> str:
@@ -40,10 +41,11 @@ def _written(line: PlanLine) -> str:
 
 
 def _read(line: str, known: dict[str | None, PlanLine]) -> PlanLine:
-    found = _LINE.fullmatch(line)
-    if found is None or not found[2].strip():
+    begins, ends = _ID.match(line), _AFTER.search(line)
+    name, after = begins and begins[1], ends[1] if ends else ""
+    words = line[begins.end() if begins else 0 : ends.start() if ends else None].strip()
+    if not words:
         raise InputError(f"the plan has a line without words: {line!r}")
-    name, words, after = found[1], found[2].strip(), found[3] or ""
     if name and name not in known:
         raise InputError(f"the plan has no {name}: leave the id out to add a subtask")
     depends = tuple(re.findall(r"t\d+", after))

@@ -34,10 +34,15 @@ Kind = Literal["speech", "caption"]
 
 _BOMS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 
-_VOICE = re.compile(r"<v(?:\.[\w.]+)?\s+([^>]+)>", re.IGNORECASE)
-_MARKUP = re.compile(r"<[^>]*>|\{\\[^}]*\}")
-_LONG_HOURS = re.compile(r"\d{3,}:\d\d:\d\d[.,]\d+(?=\s*-->)|(?<=-->)\s*\d{3,}:\d\d:\d\d")
+_VOICE = re.compile(r"<v(?:\.[\w.]++)?\s++([^<>]++)>", re.IGNORECASE)
+_MARKUP = re.compile(r"<[^<>]*+>|\{\\[^{}]*+\}")
+_LONG_HOURS = re.compile(
+    r"(?<!\d)\d{3,}+:\d\d:\d\d[.,]\d++(?=\s*+-->)|(?<=-->)\s*+\d{3,}+:\d\d:\d\d"
+)
 """Hours that readers of subtitles cut to their last two digits."""
+_BLANK_LINES = re.compile(r"\n{3,}")
+_LONG_NUMBER = re.compile(r"&#\d{20,}+;?")
+"""A character reference beyond all characters, which Python may refuse to read as a number."""
 _PREFIX = re.compile(r"^(?:-\s*)?([A-Z][A-Z .'-]{1,30}|[A-Z][a-z]+(?: [A-Z][a-z]+)?):\s+(?=\S)")
 
 
@@ -213,9 +218,11 @@ def _cues(path: Path, text: str) -> Iterator[tuple[TimeSpan, str]]:
     import pysubs2
     from pysubs2.exceptions import Pysubs2Error
 
+    # pysubs2 takes time that grows with the square of the blank lines in a cue.
+    text = _BLANK_LINES.sub("\n\n", text)
     if long := _LONG_HOURS.search(text):
         raise InputError(
-            f"{path}: {long[0].strip()!r} is beyond the 99 hours of subtitles: use JSON lines"
+            f"{path}: {long[0].strip()[-40:]!r} is beyond the 99 hours of subtitles: use JSON lines"
         )
     format_ = path.name.lower().removesuffix(".gz")[-3:]
     try:
@@ -234,7 +241,7 @@ def spoken(raw: str) -> tuple[str | None, str]:
     """Speaker and words of a subtitle: ``<v Omar>Hello`` or ``OMAR: Hello``."""
     voice = _VOICE.search(raw)
     bare = _MARKUP.sub("", raw.replace(r"\N", " ").replace(r"\n", " "))
-    plain = _text(html.unescape(bare), "text")
+    plain = _text(html.unescape(_LONG_NUMBER.sub("\ufffd", bare)), "text")
     prefix = _PREFIX.match(plain)
     if voice:
         return _text(voice[1], "speaker") or None, plain

@@ -33,7 +33,7 @@ NOW = 2**31 - 1
 
 LONGEST_NAME = 200
 
-_TAG = re.compile(r"<?(face|voice|character)[_ ](\d+)>?")
+_TAG = re.compile(r"<?(face|voice|character)[_ ](\d{1,9})>?")
 
 
 class KnownName(Frozen):
@@ -355,7 +355,7 @@ def find_person(cast: Cast, wanted: str) -> CharacterAt:
 
 def _by_number(cast: Cast, wanted: str) -> list[CharacterAt]:
     """A number that went into somebody else stands for that one."""
-    if not wanted.strip().isdecimal():
+    if not wanted.strip().isdecimal() or len(wanted) > LONGEST_NAME:
         return []
     number = int(wanted)
     exact = [one for one in cast.people if one.character.number == number]

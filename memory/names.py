@@ -29,7 +29,8 @@ _INTRODUCTIONS = (
 _PLATE_WORD = r"(?:[A-ZÀ-Ý][A-Za-zÀ-ÿ'’-]+|[A-Z]\.)"
 _PLATE = re.compile(rf"{_PLATE_WORD}(?: {_PLATE_WORD}){{1,2}}")
 _FIRST = re.compile(r"[A-ZÀ-Ý][A-Za-zÀ-ÿ'’-]{2,}")
-_TITLE = r"(?:[A-Z][A-Za-z&'’-]*,? ){0,3}([A-Z][A-Za-z]+)"
+_TITLE = re.compile(r"(?:[A-Z][A-Za-z&'’-]*,? ){0,3}([A-Z][A-Za-z]+)")
+_APART = re.compile(r"(?<!\s)(?:\s*+[,|–—]|\s++[|–—-])\s+")
 
 NEAR_MS = 200
 """A face seen this close to a keyframe counts as in view on it; keyframes are always searched."""
@@ -118,13 +119,13 @@ def is_plate(name: str, title: str) -> bool:
     jobs = words("occupations")
     if _PLATE.fullmatch(name.strip()):
         return bool(jobs.intersection(re.findall(r"[a-zà-ÿ]+", title.lower())))
-    plain = re.fullmatch(_TITLE, title.strip())
+    plain = _TITLE.fullmatch(title.strip())
     return bool(_FIRST.fullmatch(name.strip()) and plain and plain[1].lower() in jobs)
 
 
 def _inline(text: str) -> list[tuple[str, str]]:
     """``Name, Title`` or ``Name | Title`` on one line."""
-    parts = re.split(r"\s*[,|–—]\s+|\s+[|–—-]\s+", text.strip(), maxsplit=1)
+    parts = _APART.split(text.strip(), maxsplit=1)
     return [(parts[0], parts[1])] if len(parts) == 2 and is_plate(*parts) else []
 
 

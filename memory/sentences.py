@@ -10,20 +10,36 @@ from domain.time import TimeSpan
 LINE_WORDS = 40
 """An utterance with more words is cut at its sentence ends."""
 
-_END = re.compile(r"(?:[.!?…]+[\"'”’)\]]*(?=\s)|[。！？]+[”’」）]*)\s*")
+LONGEST_SENTENCE = 2_000
+"""Characters of a sentence at most; a longer one is given in parts, cut between words.
+
+The longest sentences that people say have a few hundred characters. What goes on for longer
+without a full stop is a transcript without punctuation, or a text made to keep readers busy.
+"""
+
+_END = re.compile(r"((?<![.!?…])[.!?…]++[\"'”’)\]]*+(?=\s)|[。！？]++[”’」）]*+)\s*+")
+_PART = re.compile(
+    rf"\S(?:.{{0,{LONGEST_SENTENCE - 2}}}\S)?(?!\S)|\S{{{LONGEST_SENTENCE}}}", re.DOTALL
+)
 _LAST = re.compile(r"[.!?…。！？][\"'”’)\]」』]*\s*$")
 _ABBREVIATION = re.compile(r"\b(?:Mr|Mrs|Ms|Dr|Prof|Sr|Jr|St|vs|etc|e\.g|i\.e|[A-Z])\.\s*$")
+_ABBREVIATED = 8
+"""So many characters tell whether a full stop ends an abbreviation."""
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of a text, in order; joined they are the text but for white space."""
+    """The sentences of a text, in order; joined they are the text but for white space.
+
+    None is longer than ``LONGEST_SENTENCE``.
+    """
     found, start = [], 0
     for end in _END.finditer(text):
-        if not _ABBREVIATION.search(text[: end.end()]):
-            found.append(text[start : end.end()].strip())
+        stop = end.end(1)
+        if not _ABBREVIATION.search(text[max(0, stop - _ABBREVIATED) : stop]):
+            found.append(text[start : end.end()])
             start = end.end()
-    found.append(text[start:].strip())
-    return [one for one in found if one]
+    found.append(text[start:])
+    return [part for one in found for part in _PART.findall(one)]
 
 
 def ends_sentence(text: str) -> bool:

@@ -193,13 +193,13 @@ def cues_of(cues: Cues, language: str = "") -> tuple[Utterance, ...]:
 
 def _rolled(cues: Cues) -> Iterator[tuple[TimeSpan, str]]:
     """Each line of text once, where captions roll up and show the last line again."""
-    before: tuple[str, ...] = ()
+    before: frozenset[str] = frozenset()
     end = -ROLLING_MS - 1
     for span, raw in cues:
         lines = tuple(line.strip() for line in _BREAK.split(raw) if line.strip())
         follows = span.start_ms - end <= ROLLING_MS
         new = tuple(line for line in lines if not (follows and line in before))
-        before, end = lines, span.end_ms
+        before, end = frozenset(lines), span.end_ms
         if new:
             yield span, "\n".join(new)
 

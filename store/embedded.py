@@ -315,7 +315,7 @@ def _tail(log: Path) -> str:
 
 def _last_line(text: str) -> str:
     """The line that tells most: a full disk, else the last complaint, else the last line."""
-    lines = [re.sub(r"^[\d: .-]+\w+ \[\d+\] ", "", line.strip()) for line in text.splitlines()]
+    lines = [re.sub(r"^[\d: .-]++\w+ \[\d+\] ", "", line.strip()) for line in text.splitlines()]
     for telling in (r"No space left", r"\b(FATAL|PANIC|ERROR|error):", r"."):
         told = [line for line in lines if re.search(telling, line)]
         if told:

@@ -13,7 +13,7 @@ _WITHIN = "\u200c\u200d"
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:&@^=])")
 _TURNED = re.compile(
     r"""(https?://(?=[-.\w]) | www(?=\.) | @(?=[-\w])   # a link
-    | :(?=material/|[-+]1:|100:|1234:|[-+\w]*[a-z_][-+\w]*:)  # a picture; 0:02:05 is a time
+    | :(?=material/|[-+]1:|100:|1234:|(?=[-+\w]++:)[-+\w]*?[a-z_])  # a picture; 0:02:05 is a time
     | (?<!\S)[<>~-](?=(?:->|[->=])(?!\S)))              # an arrow
     """,
     re.IGNORECASE | re.VERBOSE,

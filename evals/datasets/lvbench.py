@@ -23,8 +23,8 @@ from evals.datasets.files import (
 )
 
 META = "video_info.meta.jsonl"
-_OPTION = re.compile(r"\n\s*\(([A-Z])\)[ \t]*")
-_SPAN = re.compile(r"([\d:]+)\s*-\s*([\d:]+)")
+_OPTION = re.compile(r"\n[^\S\n]*+\(([A-Z])\)[ \t]*")
+_SPAN = re.compile(r"(?<![\d:])([\d:]++)\s*+-\s*+([\d:]++)")
 
 
 class _Qa(Published):

@@ -30,7 +30,7 @@ TABLES = {
 """The authors' folder for a table's videos, and how many questions it has."""
 
 _ID = re.compile(r"(?P<kind>.+)_sample_(?P<sample>\d+)_\d+", re.ASCII)
-_LABEL = re.compile(r"\s*([A-H])[.):]\s*")
+_LABEL = re.compile(r"(?<!\s)\s*+([A-H])[.):]\s*")
 _CLOCK = r"^\s*[0-9]{1,3}(:[0-9]{1,2}){1,2}(\.[0-9]{1,9})?\s*$"
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
-_NOW = re.compile(r"^(?:now|this time)\b.*?[,，]\s*(?=\w)(.*)$", re.I)  # "Now I cook, who ..."
+_NOW = re.compile(  # "Now I cook, who ...", or a last line after a line that ends with a comma
+    r"^(?:now|this time)\b(?:(?=.*$).*?[,，]\s*(?=\w)|.*[,，][^\S\n]*+\n\s*+(?=\w))(.*)$", re.I
+)
 _ASKED_TIME = re.compile(
     r"^(?:in|on|at)?\s*(?:when|what time)\s+(?:was|were|is|did)\s+"
     r"(?:the\s+)?(?:last|first)\s+time\s+(?:that\s+)?",
@@ -16,7 +18,7 @@ _DAY_WORDS = re.compile(
     r"|previously|before)\b",
     re.I,
 )
-_WHO_ASKS_OBJECT = re.compile(r"^who\s+(?:did|do|does)\s+((?:\w+)\s+\w+.*)$", re.I)
+_WHO_ASKS_OBJECT = re.compile(r"^who\s++(?:did|do|does)\s++(\w++\s++\w.*)$", re.I)
 _WHOSE = re.compile(r"^whose\b", re.I)
 _WHO = re.compile(r"^who\b", re.I)
 _WHY = re.compile(r"^why\s+(?:did|do|does|didn't|doesn't|don't)?\s*", re.I)

@@ -23,22 +23,24 @@ class Stated:
     quote: str
 
 
-_REST = r"(?P<{}>[^.!?]+)"
-_A, _B = _REST.format("a"), _REST.format("b")
-
+_CLAUSE = re.compile(r"[^.!?]+")
+_BETWEEN = r"(?<=[^.!?]){}(?=[^.!?])"
+"""A connective stands between words of one clause."""
 _FORWARD = (
-    (Relation.CAUSES, rf"{_A}\b(?:leads? to|led to|results? in|resulted in|causes?|caused)\b{_B}"),
-    (Relation.PREVENTS, rf"{_A}\b(?:prevents?|prevented|keeps? us from|kept us from)\b{_B}"),
-    (Relation.ENABLES, rf"{_A}\b(?:enables?|enabled|makes? it possible to|allowed us to)\b{_B}"),
-    (Relation.CAUSES, rf"{_A},? (?:so that|and therefore|and as a result|which is why)\b{_B}"),
+    (Relation.CAUSES, r"\b(?:leads? to|led to|results? in|resulted in|causes?|caused)\b"),
+    (Relation.PREVENTS, r"\b(?:prevents?|prevented|keeps? us from|kept us from)\b"),
+    (Relation.ENABLES, r"\b(?:enables?|enabled|makes? it possible to|allowed us to)\b"),
+    (Relation.CAUSES, r" (?:so that|and therefore|and as a result|which is why)\b"),
 )
+_STATE_FORWARD = tuple((one, re.compile(_BETWEEN.format(words), re.I)) for one, words in _FORWARD)
 _BACKWARD = (
-    (Relation.CAUSES, rf"{_A}\b(?:because of|because|due to|as a result of|caused by)\b{_B}"),
-    (Relation.REQUIRES, rf"{_A}\b(?:requires?|required|depends? on|depended on)\b{_B}"),
+    (Relation.CAUSES, r"\b(?:because of|because|due to|as a result of|caused by)\b"),
+    (Relation.REQUIRES, r"\b(?:requires?|required|depends? on|depended on)\b"),
 )
+_STATE_BACKWARD = tuple((one, re.compile(_BETWEEN.format(words), re.I)) for one, words in _BACKWARD)
 _FOLLOWS = re.compile(
-    rf"^(?:and |so )?(?:therefore|as a result|that['’]s why|that is why|because of (?:that|this)|"
-    rf"for that reason|consequently)\b,? {_B}",
+    r"^(?:and |so )?(?:therefore|as a result|that['’]s why|that is why|because of (?:that|this)|"
+    r"for that reason|consequently)\b,? (?P<b>[^.!?]+)",
     re.IGNORECASE,
 )
 
@@ -55,11 +57,21 @@ def _of_sentence(sentence: str) -> Stated | None:
         return Stated(Relation.CAUSES, "", follows["b"].strip(), sentence)
     if sentence.rstrip().endswith("?"):
         return None  # A question does not state.
-    for forward, patterns in ((False, _BACKWARD), (True, _FORWARD)):
+    for forward, patterns in ((False, _STATE_BACKWARD), (True, _STATE_FORWARD)):
         for relation, pattern in patterns:
-            found = re.search(pattern, sentence, re.IGNORECASE)
-            if found:
-                return _stated(relation, found["a"].strip(), found["b"].strip(), sentence, forward)
+            sides = _sides(pattern, sentence)
+            if sides is not None:
+                return _stated(relation, *sides, sentence, forward)
+    return None
+
+
+def _sides(connective: re.Pattern[str], sentence: str) -> tuple[str, str] | None:
+    """What stands around the last connective of the first clause that has one."""
+    for clause in _CLAUSE.finditer(sentence):
+        start, end = clause.span()
+        if found := [*connective.finditer(sentence, start, end)]:
+            last = found[-1]
+            return sentence[start : last.start()].strip(), sentence[last.end() : end].strip()
     return None
 
 

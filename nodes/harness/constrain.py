@@ -21,7 +21,8 @@ ID, IDS = 24, 6
 """Of what a model cites in vain, so many characters and so many ids are told back."""
 _WORD = re.compile(r"[^\W_]+")
 _LETTER = re.compile(
-    r"(?:(?:the\s+)?(?:correct\s+)?(?:answer|option|choice)(?:\s+is)?\s*:?\s*)?[\[(]?([a-z])[\])]?[.):]?",
+    r"(?:(?:the\s+)?(?:correct\s+)?(?:answer|option|choice)(?:\s++is)?\s*+(?::\s*+)?)?"
+    r"[\[(]?([a-z])[\])]?[.):]?",
     re.I,
 )
 _LETTER_AND_TEXT = re.compile(r"(?:option\s+)?\(?([a-z])\s*[).:-]\s*(.+)", re.I | re.S)

@@ -23,8 +23,9 @@ SUMMARY = 900
 """Characters of a segment's summary that a card shows."""
 MARKS = ("memory", "card", "ledger", "question", "option", "people", "focus", "subtask")
 """Between these stands what is data; the system prompt says so."""
-_MARK = re.compile(rf"[<＜]\s*/?\s*(?:{'|'.join(MARKS)})\b[^>＞]*[>＞]", re.I)
-_CUT = re.compile(r"<[^>]*$")
+_MARK = re.compile(
+    rf"[<＜]\s*+(?:/\s*+)?(?:{'|'.join(MARKS)})\b[^<＜>＞]*+(?:[>＞]|(?=[<＜]))", re.I
+)
 _TAGS = re.compile(rf"({TAG.pattern.replace('(', '(?:')})")
 _BRACKETS = str.maketrans("<>[]＜＞［］【】⟨⟩", "‹›()‹›()()‹›")
 _JOINERS = "\u200c\u200d"
@@ -46,7 +47,9 @@ def quoted(text: str, most: int = LINE) -> str:
 
 def begun(text: str, most: int) -> str:
     """The beginning of ``text`` without half a tag at its end, and a sign that more follows."""
-    return _CUT.sub("", text[:most]).rstrip() + "…"
+    text = text[:most]
+    half = text.find("<", text.rfind(">") + 1)
+    return text[: half if half >= 0 else None].rstrip() + "…"
 
 
 def _visible(char: str) -> str:

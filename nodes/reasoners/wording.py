@@ -18,7 +18,7 @@ _OPENING = re.compile(
     re.I,
 )
 _WHY = re.compile(r"(?:why|for what reason|what (?:is|was) the reason|what causes?d?)\b", re.I)
-_PARTS = re.compile(rf"(?:,|;)?\s+and\s+(?=(?:{_ASK})\b)|\?\s+(?=\w)", re.I)
+_PARTS = re.compile(rf"(?:[,;]|(?<!\s))\s++and\s++(?=(?:{_ASK})\b)|\?\s++(?=\w)", re.I)
 _BROAD = re.compile(
     r"\b(?:about|topic|subject|summar\w*|overall|mainly|main|gist|overview|in general)\b", re.I
 )

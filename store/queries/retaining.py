@@ -24,7 +24,7 @@ from store.schema import (
     VideoRow,
 )
 
-_FRAME = re.compile(r"(?<!\w)(?:k([1-9]\d*)|([0-9a-f]{64}))(?!\w)")
+_FRAME = re.compile(r"(?<!\w)(?:k([1-9]\d{0,17})|([0-9a-f]{64}))(?!\w)")
 
 
 class Aged(NamedTuple):

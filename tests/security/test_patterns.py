@@ -1,0 +1,112 @@
+"""Time that grows with the square of a text lets one long line stop a machine: no pattern may."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from functools import cache
+
+import pytest
+
+from tests.support.patterns import PACKAGES, Attack, Use, attacks, calls, sources, uses
+
+FIRST = 24
+"""Characters at which the time of an exponential pattern shows already."""
+SCREEN = 1_000
+"""Characters of the texts that are tried first; the slowest is made longer."""
+PAUSE_S = 0.1
+"""Seconds that no pattern takes for so short texts, also on a busy machine."""
+LENGTHS = (8_000, 62_500, 250_000, 1_000_000)
+TIMES = 20
+"""So many times the time of a plain pattern may be taken, for each character.
+
+Runs that are scanned once for each of their characters take more at 8,000 of them, and hundreds of
+times as much at a megabyte.
+"""
+
+NOT_FROM_OUTSIDE = {"flows/who_watches.py:_FLOCK": "the kernel's list of locks"}
+
+MADE_WHEN_USED = {
+    "memory/erasing.py": "names of people, which are short, each taken literally",
+    "memory/people.py": "names of people, which are short, each taken literally",
+    "skills/review.py": "words that are short, taken literally",
+    "store/embedded.py": "one of three patterns that stand beside it",
+    "store/whole.py": "the name of a file, taken literally",
+}
+"""Files with patterns that are put together while they run, and of what."""
+
+
+def cpu(work: Callable[[], object]) -> float:
+    began = time.process_time()
+    work()
+    return time.process_time() - began
+
+
+@cache
+def limit() -> float:
+    """Seconds that one character may take."""
+    plain, text = re.compile(r"\w+"), "ab " * 100_000
+    return TIMES * min(cpu(lambda: plain.findall(text)) for _ in range(5)) / len(text)
+
+
+def slow(use: Use) -> str | None:
+    """An attack under which the time of a pattern grows beyond all proportion, in words."""
+    costs: list[tuple[float, int, Attack]] = []
+    for number, one in enumerate(attacks(use.pattern)):
+        for length in (FIRST, SCREEN):
+            seconds = cpu(lambda: use.run(one.text(length)))  # noqa: B023 - run at once
+            if seconds > PAUSE_S:
+                return f"{use.where} {use.method}: {seconds:.2f} s for {length} of {one}"
+        costs.append((seconds, -number, one))
+    worst, second = sorted(costs, reverse=True)[:2]
+    tried = [(worst[2], length) for length in LENGTHS] + [(second[2], LENGTHS[0])]
+    for one, length in tried:
+        seconds = measured(use, one, length)
+        if seconds > length * limit():
+            return f"{use.where} {use.method}: {seconds:.2f} s for {length} of {one}"
+    return None
+
+
+def measured(use: Use, attack: Attack, length: int) -> float:
+    """CPU seconds, measured again where the first time is too long: machines are busy at times."""
+    text = attack.text(length)
+    took = cpu(lambda: use.run(text))
+    return took if took <= length * limit() else min(took, cpu(lambda: use.run(text)))
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_pattern_takes_more_than_linear_time(package: str) -> None:
+    found = [use for use in uses() if use.where.startswith(f"{package}/")]
+    asked = [use for use in found if use.where not in NOT_FROM_OUTSIDE]
+    assert [told for use in asked if (told := slow(use))] == []
+
+
+@pytest.mark.parametrize(
+    ("pattern", "method"),
+    [
+        (r"\s+and\s+", "search"),
+        (r"<[^>]*>", "sub"),
+        (r"<[^>]*$", "sub"),
+        (r"[.!?…]+[\"'”’)\]]*(?=\s)", "finditer"),
+        (r"^who\s+(?:\w+)\s+(\w+.*)$", "match"),
+        (r"(\w+\s?)+:", "match"),
+        (r":(?=[-+\w]*[a-z_][-+\w]*:)", "sub"),
+    ],
+)
+def test_patterns_that_take_too_long_are_found(pattern: str, method: str) -> None:
+    bad = Use("an example", re.compile(pattern), method)
+    assert slow(bad)
+
+
+def test_every_pattern_is_one_that_is_tried() -> None:
+    """A pattern stands in its module, or is a literal where it is used."""
+    unseen = {one.file for one in calls() if one.method == "compile" and one.in_function}
+    unseen |= {one.file for one in calls() if one.method != "compile" and one.pattern is None}
+    assert unseen == set(MADE_WHEN_USED)
+
+
+def test_schemas_and_queries_leave_patterns_to_engines_without_backtracking() -> None:
+    """Pydantic's own engine is linear; Postgres' is not asked to match patterns at all."""
+    words = re.compile(r"python-re|regexp_|\bSIMILAR TO\b|op\(\s*[\"']!?~")
+    assert [file for file, text in sources().items() if words.search(text)] == []
