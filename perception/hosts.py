@@ -9,7 +9,11 @@ from __future__ import annotations
 
 import ipaddress
 import socket
-from contextlib import suppress
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from functools import cache
 from typing import TypeAlias
 
 Ip: TypeAlias = "ipaddress.IPv4Address | ipaddress.IPv6Address"
@@ -48,19 +52,29 @@ class Reach:
 
     Args:
         host: the one that the user named; it may be private.
+        proxies: those of the environment, which may be private too.
     """
 
-    def __init__(self, host: str) -> None:
+    def __init__(self, host: str, *proxies: str) -> None:
         self._host = host.lower()
-        self._named = frozenset[str]()
-        with suppress(OSError, UnicodeError):  # Whoever connects to it tells.
-            found = _resolved(host, None)
-            if self._host not in _seen_public:
-                self._named = frozenset(found)
+        self._named = _private(host).union(*map(_private, proxies))
 
     def is_private(self, host: str) -> bool:
         """Whether this is the host that the user named, and a private one."""
         return bool(self._named) and host.lower() == self._host
+
+    def check_address(self, address: str) -> None:
+        """Pass an IP address that may be reached.
+
+        Raises:
+            Forbidden: it may not be, or is none.
+        """
+        try:
+            allowed = self._allows(address)
+        except ValueError:
+            allowed = False
+        if not allowed:
+            raise Forbidden(PRIVATE)
 
     def check(self, host: str) -> None:
         """Pass a host that may be reached, and one that cannot be resolved here.
@@ -99,6 +113,46 @@ class Reach:
 
     def _allows(self, address: str) -> bool:
         return address in self._named or is_public(address)
+
+
+def _private(host: str) -> frozenset[str]:
+    """The addresses of a host that was never public; none where it cannot be resolved."""
+    with suppress(OSError, UnicodeError):  # Whoever connects to it tells.
+        found = _resolved(host, None)
+        return frozenset() if host.lower() in _seen_public else frozenset(found)
+    return frozenset()
+
+
+_only: ContextVar[Reach | None] = ContextVar("only", default=None)
+
+
+@contextmanager
+def only(reach: Reach) -> Iterator[None]:
+    """Within this block no Python code of this thread connects anywhere else.
+
+    For libraries that connect in ways of their own. Python tells of each connection before it is
+    made (PEP 578), and with the address that a name was resolved to.
+    """
+    _listen()
+    token = _only.set(reach)
+    try:
+        yield
+    finally:
+        _only.reset(token)
+
+
+@cache
+def _listen() -> None:
+    """Once a process: such a hook cannot be taken away again."""
+    sys.addaudithook(_hear)
+
+
+def _hear(event: str, args: tuple[object, ...]) -> None:
+    if event not in ("socket.connect", "socket.sendto"):
+        return
+    reach, address = _only.get(), args[1]
+    if reach is not None and isinstance(address, tuple):  # Else it is a path of this machine's.
+        reach.check_address(str(address[0]))
 
 
 def _resolved(host: str, port: int | None) -> list[str]:
