@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
+from contextlib import suppress
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
+from domain.errors import InputError
 from store.home import Home
-from store.private import create_private, make_private
+from store.private import make_private
 
 LONGEST = 100
 MOST_BYTES = 200
 """Of a name without its ending; a file system takes 255 in all."""
 DIGITS = 16
 """Of the digest of what is in a file: the id of its video, and the folder of its upload."""
+
+PART = ".part-"
+"""How a file's name begins while it is written."""
 
 _ID = re.compile(f"[0-9a-f]{{{DIGITS}}}")
 _OTHER = re.compile(r"[^\w .()\-]+")
@@ -24,17 +29,39 @@ def keep_upload(home: Home, name: str, data: bytes) -> Path:
     """Writes an upload, and returns where it is; the same one twice is one file.
 
     The folder is the digest of what is in it. Of the name only letters, digits and a few signs
-    stay, so that it chooses no place.
+    stay, so that it chooses no place. What lies there already is kept only if it is the same.
+
+    Raises:
+        InputError: there is nothing in it, or no room for it; nothing of it is left.
     """
-    folder = home.uploads / hashlib.sha256(data).hexdigest()[:DIGITS]
-    make_private(folder)
-    path = folder / safe_name(name)
-    if not path.exists():
-        aside = path.with_name(f"{path.name}.new")
-        with os.fdopen(create_private(aside), "wb") as file:
-            file.write(data)
-        aside.replace(path)
+    if not data:
+        raise InputError(f"{safe_name(name)}: the file is empty; nothing was uploaded")
+    video = hashlib.sha256(data).hexdigest()[:DIGITS]
+    path = home.uploads / video / safe_name(name)
+    try:
+        if path.parent.is_symlink():
+            raise InputError(f"{path.parent} leads elsewhere: remove that link")
+        make_private(path.parent)
+        if not (path.exists() and _is_kept(path, video)):
+            _write(path, data)
+    except OSError as error:
+        with suppress(OSError):
+            path.parent.rmdir()
+        why = error.strerror or type(error).__name__
+        raise InputError(f"{path.name} cannot be kept in {home.uploads} ({why})") from error
     return path
+
+
+def _write(path: Path, data: bytes) -> None:
+    """The whole file or none, whoever else writes it at the same time."""
+    with NamedTemporaryFile(dir=path.parent, prefix=PART, delete=False) as aside:
+        try:
+            aside.write(data)
+            aside.flush()
+            Path(aside.name).replace(path)
+        except BaseException:
+            Path(aside.name).unlink(missing_ok=True)
+            raise
 
 
 def uploads_of(home: Home, video: str) -> list[Path]:

@@ -14,7 +14,7 @@ import av
 from domain.streams import LEVELS, Gap, GapReason
 from perception.buffer import Buffer
 from perception.capture import Capture, Captured
-from perception.live import LiveSource, Unreachable, connect
+from perception.live import Closing, LiveSource, Unreachable, connect
 from perception.media import Packet, audio_stream, video_stream
 from perception.pictures import keep_freed_memory, names_unneeded
 from perception.timeline import Timeline
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from av.container import InputContainer
 
     from domain.settings import Settings
-    from perception.pipes import Pipe
 
 BACK_OFF_S = (1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
 """How long to wait before each try to connect again; then always as long as the last time."""
@@ -71,7 +70,7 @@ class Connection:
     """An open source."""
 
     container: InputContainer
-    pipe: Pipe | None
+    pipe: Closing | None
 
     @property
     def shape(self) -> Shape:

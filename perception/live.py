@@ -12,16 +12,21 @@ import re
 import stat
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
+from urllib.error import HTTPError
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 import av
 
 from domain.errors import InputError, SetupError
 from domain.texts import storable
+from perception.hosts import Forbidden, Reach
 from perception.media import FORMATS
 from perception.pipes import Pipe, open_pipe
+from perception.relay import MOVED, Relay
+from perception.remote import open_http
 
 if TYPE_CHECKING:
     from av.container import InputContainer
@@ -30,8 +35,6 @@ if TYPE_CHECKING:
 
 STDIN = "-"
 _SCHEMES = ("rtsp", "rtsps", "http", "https")
-_NETWORK = "tcp,tls,udp,rtp,srtp,http,https,httpproxy,crypto"
-_FORMATS = f"{FORMATS},rtsp,sdp,rtp,hls,mpjpeg"
 _CAMERA = "video4linux2,v4l2"
 _PLAIN = re.compile(r"[0-9]{1,3}", re.ASCII)
 _SECRET = re.compile(r"pass|pw|pin|key|secret|token|sig|auth|user|login|session|sid|code", re.I)
@@ -39,6 +42,17 @@ _SECRET = re.compile(r"pass|pw|pin|key|secret|token|sig|auth|user|login|session|
 
 class Unreachable(SetupError):
     """A live source does not answer, or sends nothing that can be read."""
+
+
+class Closing(Protocol):
+    """What lies between FFmpeg and a source, and is closed after it."""
+
+    @property
+    def end(self) -> bool:
+        """Whether the source has ended, not only the connection to it."""
+
+    def close(self) -> None:
+        """Let go of it."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +149,7 @@ def connect(
     settings: StreamSettings,
     stopping: Callable[[], bool],
     tired: Callable[[], bool] = lambda: False,
-) -> tuple[InputContainer, Pipe | None]:
+) -> tuple[InputContainer, Closing | None]:
     """Open a live source; close what is returned, the container first.
 
     Args:
@@ -147,33 +161,55 @@ def connect(
     Raises:
         Unreachable: it does not answer, or sends nothing that can be read.
     """
-    pipe = open_pipe(source.address, stopping, tired) if source.kind == "pipe" else None
+    way: Closing | None = None
     try:
-        return _opened(source, settings, pipe), pipe
+        way = _way(source, settings, stopping, tired)
+        return _opened(source, settings, way), way
     except (av.FFmpegError, OSError, ValueError) as error:
-        if pipe is not None:
-            pipe.close()
-        raise Unreachable(_reason(source, error)) from None
+        if way is not None:
+            way.close()
+        raise Unreachable(_reason(source, error, way)) from None
 
 
-def _opened(source: LiveSource, settings: StreamSettings, pipe: Pipe | None) -> InputContainer:
-    if pipe is not None:
+def _way(
+    source: LiveSource,
+    settings: StreamSettings,
+    stopping: Callable[[], bool],
+    tired: Callable[[], bool],
+) -> Closing | None:
+    """What lies between FFmpeg and the source, where something does."""
+    if source.kind == "pipe":
+        return open_pipe(source.address, stopping, tired)
+    if source.kind == "network" and source.name.startswith("rtsp"):
+        return Relay(source.address, settings.connect_s, settings.quiet_s)
+    return None
+
+
+def _opened(source: LiveSource, settings: StreamSettings, pipe: Closing | None) -> InputContainer:
+    wait = (settings.connect_s, settings.quiet_s)
+    if isinstance(pipe, Pipe):
         options = {"format_whitelist": FORMATS, "protocol_whitelist": "file"}
         return av.open(pipe, "r", options=options, metadata_errors="replace")
-    wait = (settings.connect_s, settings.quiet_s)
+    if isinstance(pipe, Relay):
+        options = {"format_whitelist": "rtsp", "protocol_whitelist": "tcp"}
+        options["rtsp_transport"] = "tcp"
+        return av.open(pipe.url, "r", options=options, timeout=wait, metadata_errors="replace")
     if source.kind == "camera":
         options = {"protocol_whitelist": "file"}
         return av.open(source.address, "r", format=_CAMERA, options=options, timeout=wait)
-    options = {"format_whitelist": _FORMATS, "protocol_whitelist": _NETWORK}
-    if source.name.startswith("rtsp"):
-        options["rtsp_transport"] = "tcp"
-    return av.open(source.address, "r", options=options, timeout=wait, metadata_errors="replace")
+    host = urlsplit(source.address).hostname or ""
+    return open_http(source.address, Reach(host), *wait)
 
 
-def _reason(source: LiveSource, error: Exception) -> str:
+def _reason(source: LiveSource, error: Exception, way: Closing | None) -> str:
     """What went wrong and what to do, in one line without the address."""
-    told = getattr(error, "strerror", None) or type(error).__name__
-    if isinstance(error, av.error.HTTPUnauthorizedError | PermissionError):
+    if isinstance(error, Forbidden):
+        return f"{source.label}: not followed: {error}"
+    if isinstance(way, Relay) and way.redirected:
+        return f"{source.label}: not followed: {MOVED}"
+    told = _what(error)
+    unknown = isinstance(error, HTTPError) and error.code == HTTPStatus.UNAUTHORIZED
+    if unknown or isinstance(error, av.error.HTTPUnauthorizedError | PermissionError):
         return f"{source.label}: access is refused ({told}): check the name and password"
     if isinstance(error, av.error.InvalidDataError):
         return f"{source.label}: sends neither video nor audio that can be read ({told})"
@@ -183,3 +219,9 @@ def _reason(source: LiveSource, error: Exception) -> str:
         "pipe": "check what writes into it",
     }
     return f"{source.label}: cannot be reached ({told}): {check[source.kind]}"
+
+
+def _what(error: Exception) -> str:
+    if isinstance(error, HTTPError):
+        return f"Server returned {error.code}"
+    return getattr(error, "strerror", None) or str(error) or type(error).__name__

@@ -57,13 +57,15 @@ def add_videos(desk: PageDesk, jobs: Jobs) -> None:
             sent = st.form_submit_button("Watch", type="primary")
         if not sent:
             return
-        kept = [keep_upload(desk.store.home, f.name, f.getvalue()) for f in files or ()]
-        sources = [*kept, *([Path(path.strip())] if path.strip() else [])]
-        if not sources:
+        named = [Path(path.strip())] if path.strip() else []
+        if not (files or named):
             st.warning("Name a file or folder, or choose files.")
             return
+        kept: list[Path] = []
         try:
-            jobs.start(sources, profile, direct=direct)
+            for file in files or ():
+                kept.append(keep_upload(desk.store.home, file.name, file.getvalue()))  # noqa: PERF401 - those before one that fails are to go
+            jobs.start([*kept, *named], profile, direct=direct)
         except HomerError as error:
             drop_unwatched(desk.store, jobs.unclaimed(map(str, kept)))
             complain(error)
