@@ -37,6 +37,7 @@ HIGHEST_ID = 1 << 53
 
 _NAME = r"^[a-z_][a-z0-9_]{0,62}$"
 _SHA = r"^[0-9a-f]{64}$"
+_SHA_NAME = re.compile(_SHA)
 
 
 class Part(Frozen):
@@ -254,7 +255,7 @@ def read_images(
     """
     while any(head := _exactly(file, BLOCKSIZE)):
         info = TarInfo.frombuf(head, "ascii", "strict")
-        if info.type != REGTYPE or not re.fullmatch(_SHA, info.name) or info.size < 0:
+        if info.type != REGTYPE or not _SHA_NAME.fullmatch(info.name) or info.size < 0:
             raise ValueError("a member that is no image")
         if check_size is not None:
             check_size(info.size)
