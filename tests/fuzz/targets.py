@@ -287,7 +287,7 @@ def exports(folder: Path) -> Seeds:
 
     with ZipFile(folder / "a", "w", ZIP_DEFLATED) as out:
         head = {"export": VERSION, "revision": HEAD, "video": "0123456789abcdef"}
-        held: list[Any] = [["videos", {"id": "0123456789abcdef", "title": "t"}]]
+        held: list[Any] = [["videos", {"id": "0123456789abcdef", "title": "a long talk " * 300}]]
         held += [["clips", {"clip": 0}], ["blobs", {"sha256": SHA}], ["memories", {"id": 7}]]
         packed = {"json": json.dumps(STATE).encode(), "msgpack": ormsgpack.packb(STATE)}
         for kind, value in packed.items():
