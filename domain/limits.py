@@ -20,7 +20,9 @@ class ImportLimits(Frozen):
     blob_mb: PositiveInt = Field(default=64, le=4_000, description="an image")
     total_gb: PositiveInt = Field(default=500, description="a whole file, unpacked")
     ratio: PositiveInt = Field(default=200, description="how many times smaller it may be packed")
-    rows: PositiveInt = Field(default=10_000_000, description="of an export")
+    rows: PositiveInt = Field(
+        default=10_000_000, description="of an export or a file of --keep-undo"
+    )
     captions_mb: PositiveInt = Field(default=128, le=4_000, description="captions, unpacked")
 
 

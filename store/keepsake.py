@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile
 
@@ -16,7 +17,7 @@ from store.checkpoint_values import check_row
 from store.queries.forget import Copy
 from store.schema import Base
 from store.whole import whole_file
-from store.zips import damage_told, open_zip, read_lines, read_member
+from store.zips import damage_told, open_zip, read_lines, read_member, too_large
 
 VERSION = 2
 _CHECKPOINTS = ("checkpoints", "checkpoint_blobs", "checkpoint_writes")
@@ -84,7 +85,9 @@ def read_keepsake(path: Path, limits: ImportLimits = LIMITS) -> Keepsake:
             head = json.loads(next(lines, b""))
             if head["keepsake"] != VERSION:
                 raise ValueError("of another version")
-            rows = tuple(_row(line) for line in lines)
+            rows = tuple(_row(line) for line in islice(lines, limits.rows + 1))
+            if len(rows) > limits.rows:
+                raise too_large(path, "it has too many rows", "rows", limits.rows)
         at = datetime.fromisoformat(head["at"])
         return Keepsake(head["video"], head["library"], at, rows, blobs)
 

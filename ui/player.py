@@ -60,12 +60,10 @@ def chip(video: str, span: TimeSpan, label: str, key: str, player_key: str = "pl
 
 
 def _missing(video: Video) -> str:
-    if not video.path and not video.has_video and not video.has_audio:
-        return "These are captions only: there is no film to play."
     again = "add it again from where it is: what is remembered of it stays."
     if not video.path:
-        told = "it was watched live, or came with an import"
-        return f"No file of it is known on this machine: {told}. If you have one, {again}"
+        told = "it has captions only, was watched live, or came with an import"
+        return f"There is no film to play: {told}. If you have its file, {again}"
     there = Path(video.path).is_file()
     told = "is another one by now" if there else "is not there any more"
     return f"The file at {plain(video.path)} {told}. Put it back, or {again}"

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import select, update
 from typer.testing import CliRunner
 
 from cli.main import app
+from flows.originals import note_original, stamp_of
 from models.toolbox import Toolbox
 from store.database import open_store
 from store.embedded import EmbeddedPostgres
@@ -55,6 +56,9 @@ def place(tmp_path_factory: pytest.TempPathFactory, toolbox: Toolbox) -> Iterato
         make_video(folder / "little film.mp4", seconds=2.0)
         with open_store(home) as store, store.begin() as session:
             session.execute(update(VideoRow).values(path=str(film)))
+            # The id is the captions' digest: for the app the film is as if it were of that video.
+            for name in session.scalars(select(VideoRow.id)):
+                note_original(home, name, stamp_of(film))
         try:
             yield home
         finally:

@@ -273,30 +273,63 @@ def read_settings(path: Path) -> None:
     load_profile(None, path)
 
 
-def zips(folder: Path) -> Seeds:
-    """An export, and a back-up with a table and an image."""
-    from store.archive import ArchiveWriter, Manifest, TablePart, write_images
+STATE = {"trajectory": "0" * 16, "seq": 3, "question": {"text": "who?"}, "tried": [1, 2.5, None]}
+IMAGE = b"a picture"
+SHA = hashlib.sha256(IMAGE).hexdigest()
+
+
+def exports(folder: Path) -> Seeds:
+    """An export with an image, and checkpoints as Homer writes them and as it did."""
+    import ormsgpack
+
     from store.export import ROWS, VERSION
     from store.migrations import HEAD
 
-    image = b"a picture"
-    sha = hashlib.sha256(image).hexdigest()
-    with ZipFile(folder / "a.export", "w", ZIP_DEFLATED) as out:
+    with ZipFile(folder / "a", "w", ZIP_DEFLATED) as out:
         head = {"export": VERSION, "revision": HEAD, "video": "0123456789abcdef"}
-        held = [["videos", {"id": "0123456789abcdef", "title": "t"}], ["clips", {"clip": 0}]]
-        out.writestr(ROWS, "\n".join(map(json.dumps, [head, *held])) + "\n")
-        out.writestr(f"blobs/{sha}", image)
-    with ZipFile(folder / "b.backup", "w") as archive:
+        held: list[Any] = [["videos", {"id": "0123456789abcdef", "title": "a long talk " * 300}]]
+        held += [["clips", {"clip": 0}], ["blobs", {"sha256": SHA}], ["memories", {"id": 7}]]
+        packed = {"json": json.dumps(STATE).encode(), "msgpack": ormsgpack.packb(STATE)}
+        for kind, value in packed.items():
+            row = {"type": kind, "blob": "\\x" + value.hex()}
+            held.append(["checkpoints.checkpoint_blobs", row])
+        out.writestr(ROWS, "\n".join(map(json.dumps, [head, *held])))
+        out.writestr(f"blobs/{SHA}", IMAGE)
+    return {"a.export": (folder / "a").read_bytes()}
+
+
+def backups(folder: Path) -> Seeds:
+    """A back-up with a table and an image."""
+    from store.archive import ArchiveWriter, Manifest, TablePart, write_images
+    from store.migrations import HEAD
+
+    with ZipFile(folder / "b", "w") as archive:
         writer = ArchiveWriter(archive)
         with writer.part("tables/videos") as rows:
             rows.write(b"0123456789abcdef\tt\n")
         with writer.part("images.tar", packed=False) as pictures:
-            write_images(pictures, [(sha, image)])
+            write_images(pictures, [(SHA, IMAGE)])
         fields = {"schema_name": "", "table": "videos", "columns": ["id"], "rows": 1}
         table = TablePart.model_validate({**fields, "counters": {}, "part": rows.told()})
         told = {"library": "0" * 32, "revision": HEAD, "made_at": "now", "tables": (table,)}
         writer.close(Manifest.model_validate(told | {"blobs": 1, "images": pictures.told()}))
-    return {name: (folder / name).read_bytes() for name in ("a.export", "b.backup")}
+    return {"b.backup": (folder / "b").read_bytes()}
+
+
+def values(_folder: Path) -> Seeds:
+    """The values of checkpoints."""
+    import ormsgpack
+
+    whole = {"a.json": json.dumps(STATE).encode(), "b.msgpack": ormsgpack.packb(STATE)}
+    return whole | {"c.msgpack": ormsgpack.packb([2**63, "x" * 40, {"": -1.5}])}
+
+
+def read_value(path: Path) -> None:
+    """As a run that goes on, or a fork, reads it; then it can be written again."""
+    from store.checkpoint_values import pack, unpack
+
+    found = unpack(path.suffix.removeprefix("."), path.read_bytes())
+    assert unpack(*pack(found)) == found
 
 
 def spoil_zip(random: Random, data: bytes, others: Sequence[bytes]) -> bytes:
@@ -324,20 +357,24 @@ class Quiet:
         """Says nothing."""
 
 
-def read_zip(path: Path) -> None:
-    """As ``homer import`` and ``homer restore`` read it before they touch the database."""
-    from store.archive import open_archive
+def read_export(path: Path) -> None:
+    """As ``homer import`` reads it before it touches the database."""
     from store.parcel import open_parcel
+
+    with open_parcel(path) as parcel:
+        parcel.contents()
+
+
+def read_backup(path: Path) -> None:
+    """As ``homer restore`` reads it; its checksums are taken for right, or nothing gets further."""
+    from store.archive import open_archive
     from store.restore import check_archive
 
-    if path.suffix == ".export":
-        with open_parcel(path) as parcel:
-            parcel.contents()
-            list(parcel.blobs())
-        return
-    check_archive(path, Quiet())
     with open_archive(path) as archive:
+        for table in archive.manifest.tables:
+            list(archive.rows(table.part))
         list(archive.images())
+    check_archive(path, Quiet())
 
 
 def datasets(folder: Path) -> Seeds:
@@ -385,10 +422,12 @@ TARGETS = {
     one.name: one
     for one in (
         Target("containers", 0.25, media, read_media),
-        Target("subtitles", 0.2, subtitles, read_words),
+        Target("subtitles", 0.15, subtitles, read_words),
         Target("patches", 0.15, patches, read_patch, mutated_json),
-        Target("replies", 0.2, replies, read_reply, mutated_json),
-        Target("exports", 0.05, zips, read_zip, spoil_zip),
+        Target("replies", 0.15, replies, read_reply, mutated_json),
+        Target("exports", 0.05, exports, read_export, spoil_zip),
+        Target("back-ups", 0.05, backups, read_backup, spoil_zip),
+        Target("checkpoints", 0.05, values, read_value),
         Target("settings", 0.05, settings, read_settings),
         Target("data sets", 0.05, datasets, read_dataset, mutated_json),
         Target("names", 0.05, names, read_name),

@@ -18,10 +18,12 @@ from domain.errors import DatabaseError, ModelError
 from flows import logs
 from flows.bundle import ABOUT, write_bundle
 from flows.logs import log_error, log_path, set_up
+from flows.originals import note_original, stamp_of
 from models.profile import load_profile
 from store.database import Store
 from store.home import Home
 from store.migrations import HEAD
+from tests.support.asking import PARTY
 from tests.support.media import make_video
 from tests.support.planted import plant
 
@@ -61,6 +63,7 @@ def planted(
     monkeypatch.setattr(observed, "observers", [])
     set_up(store.home, "debug")
     asked = plant(store, str(video))
+    note_original(store.home, PARTY, stamp_of(video))
     write_logs(store.home)
     yield store, video, asked
     logs._LOG.handlers.clear()

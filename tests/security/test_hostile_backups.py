@@ -1,0 +1,329 @@
+"""Back-ups that somebody altered, whole by their own checksums: refused, and nothing is left."""
+
+from __future__ import annotations
+
+import io
+import os
+import tarfile
+import tracemalloc
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from zipfile import ZipFile
+
+import pytest
+
+from domain.errors import InputError
+from domain.forks import ForkEdit
+from domain.limits import ImportLimits
+from flows.keeping import restore_library
+from graphs.asker import Asker
+from memory.library import list_library
+from store.archive import IMAGES
+from store.backup import back_up
+from store.database import Store, open_store
+from store.home import Home
+from store.restore import check_archive
+from tests.support.asking import WordToolbox
+from tests.support.hostile import (
+    Members,
+    backup_with,
+    members_of,
+    runs,
+    set_column,
+    table_of,
+    written,
+)
+from tests.support.library import Quiet, all_images, all_rows, fill_library
+from ui import files
+
+Manifest = dict[str, Any]
+Change = Callable[[Manifest, Members], object]
+
+
+@pytest.fixture(scope="module")
+def library(
+    tmp_path_factory: pytest.TempPathFactory, make_database: Callable[[], str]
+) -> Iterator[tuple[Store, str]]:
+    """A library and an answer of it; no test changes it."""
+    with open_store(Home(tmp_path_factory.mktemp("library")), make_database()) as store:
+        yield store, fill_library(store)
+
+
+@pytest.fixture(scope="module")
+def backup(library: tuple[Store, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("backup") / "library.homer"
+    back_up(library[0], out, Quiet())
+    return out
+
+
+@pytest.fixture(scope="module")
+def victim(
+    tmp_path_factory: pytest.TempPathFactory, make_database: Callable[[], str]
+) -> Iterator[Store]:
+    """An empty library that whatever is refused leaves empty."""
+    with open_store(Home(tmp_path_factory.mktemp("victim")), make_database()) as store:
+        yield store
+
+
+@pytest.fixture
+def empty(tmp_path: Path, make_database: Callable[[], str]) -> Iterator[Store]:
+    with open_store(Home(tmp_path / "other"), make_database()) as store:
+        yield store
+
+
+@pytest.fixture
+def refused(victim: Store, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Refuses a back-up in one line, with nothing left of it: no row, no blob, no file."""
+
+    def check(path: Path, told: str, limits: ImportLimits | None = None) -> None:
+        monkeypatch.setenv("HOMER_DATABASE_URL", victim.url)
+        beside = sorted(path.parent.iterdir())
+        with pytest.raises(InputError, match=told) as error:
+            restore_library(victim.home, path, Quiet(), limits or ImportLimits())
+        assert "\n" not in str(error.value)
+        assert [name for name, found in all_rows(victim).items() if found] == []
+        assert all_images(victim) == {}
+        assert sorted(path.parent.iterdir()) == beside
+
+    return check
+
+
+def restored(store: Store, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOMER_DATABASE_URL", store.url)
+    restore_library(store.home, path, Quiet())
+
+
+def set_values(kind: str, value: bytes) -> Change:
+    def change(manifest: Manifest, members: Members) -> None:
+        set_column(manifest, members, "checkpoint_blobs", "type", kind)
+        set_column(manifest, members, "checkpoint_blobs", "blob", "\\\\x" + value.hex())
+
+    return change
+
+
+@pytest.mark.parametrize("kind", ["msgpack", "pickle", "json"])
+def test_a_checkpoint_that_carries_code_is_not_restored(
+    backup: Path, tmp_path: Path, refused: Callable[..., None], kind: str
+) -> None:
+    value = runs(f"touch {tmp_path / 'mark'}")
+    refused(backup_with(backup, tmp_path / "odd", set_values(kind, value)), "a checkpoint holds")
+    assert not (tmp_path / "mark").exists()
+
+
+def test_a_checkpoint_as_plain_data_is_restored_but_is_no_state(
+    library: tuple[Store, str],
+    backup: Path,
+    empty: Store,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    change = set_values("json", b'{"lc":2,"type":"constructor","id":["os","getcwd"],"args":[]}')
+    restored(empty, backup_with(backup, tmp_path / "odd", change), monkeypatch)
+    with Asker(empty, WordToolbox()) as asker, pytest.raises(InputError, match="import"):
+        asker.fork(library[1], 1, ForkEdit())
+
+
+def test_a_path_that_a_backup_brings_serves_no_other_file(
+    backup: Path, empty: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("a key")
+
+    def change(manifest: Manifest, members: Members) -> None:
+        set_column(manifest, members, "videos", "path", str(secret))
+
+    restored(empty, backup_with(backup, tmp_path / "odd", change), monkeypatch)
+    monkeypatch.setattr(files, "shared_store", lambda: empty)
+    for one in list_library(empty):
+        assert one.path == str(secret)
+        assert files._path_of(one.id) is None
+
+
+def other_table(manifest: Manifest, members: Members) -> None:
+    table_of(manifest, "videos")["table"] = "pg_authid"
+
+
+def other_schema(manifest: Manifest, members: Members) -> None:
+    table_of(manifest, "videos")["schema_name"] = "pg_catalog"
+
+
+def other_column(manifest: Manifest, members: Members) -> None:
+    table_of(manifest, "videos")["columns"][0] = "id) FROM PROGRAM 'touch mark' --"
+
+
+def huge_counter(manifest: Manifest, members: Members) -> None:
+    table_of(manifest, "memories")["counters"] = {"id": 2**63 - 1}
+
+
+def counter_of_another(manifest: Manifest, members: Members) -> None:
+    table_of(manifest, "memories")["counters"] = {"id": -1}
+
+
+def table_twice(manifest: Manifest, members: Members) -> None:
+    manifest["tables"].append(table_of(manifest, "videos"))
+
+
+def more_rows(manifest: Manifest, members: Members) -> None:
+    table_of(manifest, "videos")["rows"] += 1
+
+
+def ends_early(manifest: Manifest, members: Members) -> None:
+    r"""``\.`` ends what COPY reads; the rest would be what the server is told next, or is lost."""
+    name = table_of(manifest, "clips")["part"]["name"]
+    first, _end, rest = members[name].partition(b"\n")
+    members[name] = first + b"\n\\.\nDROP TABLE videos;\n" + rest
+
+
+def other_name(manifest: Manifest, members: Members) -> None:
+    part = table_of(manifest, "videos")["part"]
+    members["../../videos"] = members.pop(part["name"])
+    part["name"] = "../../videos"
+    members["../../extra"] = b""
+
+
+def other_library(manifest: Manifest, members: Members) -> None:
+    manifest["library"] = "../../../tmp"
+
+
+ODD: dict[str, tuple[Change, str]] = {
+    "a table of the system": (other_table, "no table is like its pg_authid"),
+    "a schema of the system": (other_schema, "no back-up that this Homer knows"),
+    "a column that is a command": (other_column, "no table is like its videos"),
+    "a counter at the end of all": (huge_counter, "no back-up that this Homer knows"),
+    "a counter below none": (counter_of_another, "no back-up that this Homer knows"),
+    "a table twice": (table_twice, "is no back-up|do not fit"),
+    "fewer rows than are said": (more_rows, "videos has other rows than it says"),
+    "rows that end early": (ends_early, "do not fit|other rows than it says"),
+    "a member that is not named": (other_name, "is no back-up"),
+    "a library elsewhere": (other_library, "no back-up that this Homer knows"),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_an_altered_backup_is_refused(
+    backup: Path, tmp_path: Path, refused: Callable[..., None], name: str
+) -> None:
+    change, told = ODD[name]
+    refused(backup_with(backup, tmp_path / "odd", change), told)
+    assert not (tmp_path / "mark").exists()
+    assert not Path("mark").exists()
+
+
+def member(name: str, kind: bytes = tarfile.REGTYPE, data: bytes = b"", link: str = "") -> bytes:
+    """A tar of one member, with its own headers for long names."""
+    info = tarfile.TarInfo(name)
+    info.type, info.linkname, info.size = kind, link, len(data)
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w") as tar:
+        tar.addfile(info, io.BytesIO(data))
+    return made.getvalue()
+
+
+def header(name: str, size: int, kind: bytes = tarfile.REGTYPE) -> bytes:
+    """The head of a member that says to have ``size`` bytes, and nothing of it."""
+    info = tarfile.TarInfo(name)
+    info.size, info.type = size, kind
+    return info.tobuf(tarfile.GNU_FORMAT)
+
+
+SHA = "0" * 64
+TARS = {
+    "a path": member("../../../evil", data=b"x"),
+    "an absolute path": member("/evil", data=b"x"),
+    "a long path": member("../" * 100 + "evil", data=b"x"),
+    "a symlink": member(SHA, tarfile.SYMTYPE, link="/etc/passwd"),
+    "a link": member(SHA, tarfile.LNKTYPE, link="/etc/passwd"),
+    "a device": member(SHA, tarfile.CHRTYPE),
+    "a folder": member(SHA, tarfile.DIRTYPE),
+    "a fifo": member(SHA, tarfile.FIFOTYPE),
+    "another digest": member(SHA, data=b"x"),
+    "no tar": b"x" * 2000,
+    "no end": header(SHA, 1000),
+    "below nothing": header(SHA, -512),
+    "an extended header of terabytes": header("x", 1 << 40, tarfile.XHDTYPE),
+    "a long name of terabytes": header("x", 1 << 40, tarfile.GNUTYPE_LONGNAME),
+    "nothing": bytes(1024),
+}
+
+
+@pytest.mark.parametrize("name", TARS)
+def test_images_that_are_no_images_are_refused(
+    backup: Path, tmp_path: Path, refused: Callable[..., None], name: str
+) -> None:
+    def change(manifest: Manifest, members: Members) -> None:
+        members[IMAGES] = TARS[name]
+
+    told = "not in it" if name == "nothing" else "is no back-up"
+    refused(backup_with(backup, tmp_path / "odd", change), told)
+
+
+def test_an_image_that_no_row_names_is_refused(
+    backup: Path, tmp_path: Path, refused: Callable[..., None]
+) -> None:
+    import hashlib
+
+    own = member(hashlib.sha256(b"mine").hexdigest(), data=b"mine")
+
+    def change(manifest: Manifest, members: Members) -> None:
+        members[IMAGES] = own
+
+    refused(backup_with(backup, tmp_path / "odd", change), "an image that no row names")
+
+
+def test_lines_images_and_the_whole_have_limits(
+    backup: Path, tmp_path: Path, refused: Callable[..., None]
+) -> None:
+    def long(manifest: Manifest, members: Members) -> None:
+        set_column(manifest, members, "videos", "title", os.urandom(2_000_000).hex())
+
+    odd = backup_with(backup, tmp_path / "long", long)
+    refused(odd, "imports.line_mb is 2", ImportLimits(line_mb=2))
+
+    def large(manifest: Manifest, members: Members) -> None:
+        members[IMAGES] = header(SHA, 65 << 20)
+
+    odd = backup_with(backup, tmp_path / "large", large)
+    refused(odd, "an image has 65 MB, and the limit imports.blob_mb is 64")
+
+
+def test_a_small_backup_does_not_become_a_large_one(
+    backup: Path, tmp_path: Path, refused: Callable[..., None]
+) -> None:
+    def change(manifest: Manifest, members: Members) -> None:
+        members[IMAGES] = bytes(100_000_000)
+
+    odd = backup_with(backup, tmp_path / "odd", change)
+    assert odd.stat().st_size < 1_000_000
+    tracemalloc.start()
+    refused(odd, "imports.ratio is 200")
+    with pytest.raises(InputError, match=r"imports\.ratio"):
+        check_archive(odd, Quiet())
+    _now, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 20_000_000
+
+
+def test_a_manifest_has_a_limit(backup: Path, tmp_path: Path, refused: Callable[..., None]) -> None:
+    members = members_of(backup)
+    odd = written(tmp_path / "odd", members | {"manifest.json": b" " * (17 << 20)})
+    refused(odd, "is no back-up")
+    twice = written(tmp_path / "twice", members)
+    with ZipFile(twice, "a") as archive, pytest.warns(UserWarning, match="Duplicate"):
+        archive.writestr("manifest.json", members["manifest.json"])
+    refused(twice, "is no back-up")
+
+
+def test_the_same_backup_written_anew_is_restored(
+    library: tuple[Store, str],
+    backup: Path,
+    empty: Store,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What is refused above is refused for what was altered."""
+    restored(empty, backup_with(backup, tmp_path / "same", lambda m, parts: None), monkeypatch)
+    assert all_rows(empty) == all_rows(library[0])
+    assert all_images(empty) == all_images(library[0]) != {}
+    with Asker(empty, WordToolbox()) as asker:
+        assert asker.fork(library[1], 1, ForkEdit()).answer is not None

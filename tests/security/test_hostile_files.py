@@ -1,0 +1,117 @@
+"""Captions, skills and files of ``--keep-undo`` that somebody made to fill up or get in."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from domain.errors import InputError
+from domain.limits import ImportLimits
+from memory.captions import read_captions, read_cues
+from skills.files import MOST_BYTES, read_skills
+from store.checkpoint_values import check_row, pack, unpack
+from store.keepsake import read_keepsake
+from tests.support.hostile import runs, written
+
+HEAD = {"keepsake": 2, "video": "a" * 16, "library": "b" * 32, "at": "2026-01-01T00:00:00+00:00"}
+SMALL = ImportLimits(captions_mb=1, line_mb=1, blob_mb=1)
+
+
+def keepsake(out: Path, *rows: tuple[str, object], **blobs: bytes) -> Path:
+    lines = [json.dumps(HEAD), *(json.dumps([name, json.dumps(row)]) for name, row in rows)]
+    members = {"rows.jsonl": "\n".join(lines).encode()}
+    return written(out, members | {f"blobs/{sha}": data for sha, data in blobs.items()})
+
+
+def test_a_keepsake_brings_no_code_no_other_table_and_no_other_image(tmp_path: Path) -> None:
+    code = {"thread_id": "t", "type": "msgpack", "blob": "\\x" + runs("true").hex()}
+    for name in ("checkpoint_blobs", "checkpoint_writes"):
+        with pytest.raises(InputError, match="a checkpoint holds"):
+            read_keepsake(keepsake(tmp_path / name, (f"checkpoints.{name}", code)))
+    for name in ("library", "audit", "taken", "search_indexes", "pg_authid", "checkpoints.x"):
+        with pytest.raises(InputError, match="file of --keep-undo"):
+            read_keepsake(keepsake(tmp_path / "table", (name, {"id": 1})))
+    with pytest.raises(InputError, match="file of --keep-undo"):
+        read_keepsake(keepsake(tmp_path / "image", **{"0" * 64: b"another one"}))
+    assert read_keepsake(keepsake(tmp_path / "good", ("memories", {"id": 1}))).rows
+
+
+def test_a_keepsake_has_limits(tmp_path: Path) -> None:
+    long = keepsake(tmp_path / "long", ("memories", {"text": "x" * 2_000_000}))
+    with pytest.raises(InputError, match=r"imports\.line_mb is 1 "):
+        read_keepsake(long, SMALL)
+    bomb = written(tmp_path / "bomb", {"rows.jsonl": bytes(100_000_000)})
+    with pytest.raises(InputError, match=r"imports\.ratio is 200"):
+        read_keepsake(bomb)
+
+
+@pytest.mark.parametrize("read", [read_captions, read_cues])
+@pytest.mark.parametrize("name", ["a.srt", "a.srt.gz"])
+def test_captions_that_unpack_to_too_much_are_refused(
+    tmp_path: Path, read: Callable[[Path, ImportLimits], object], name: str
+) -> None:
+    file, data = tmp_path / name, b"1\n00:00:01,000 --> 00:00:02,000\n" + b"a" * 30_000_000
+    file.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    tracemalloc.start()
+    with pytest.raises(InputError, match=r"imports\.captions_mb is 1 "):
+        read(file, SMALL)
+    _now, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 10_000_000
+
+
+def test_skills_that_are_too_large_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "skills.toml"
+    file.write_bytes(b"#" * (MOST_BYTES + 1))
+    with pytest.raises(InputError, match="no more than 4 MB"):
+        read_skills(file)
+
+
+VALUES: dict[str, tuple[str, bytes]] = {
+    "a constructor": ("msgpack", runs("true")),
+    "one within": ("msgpack", b"\x91" + runs("true")),
+    "one as a key": ("msgpack", b"\x81" + runs("true") + b"\x01"),
+    "a time of msgpack's own": ("msgpack", b"\xd6\xff\0\0\0\0"),
+    "bytes": ("msgpack", b"\xc4\x01x"),
+    "more than it has": ("msgpack", b"\xdd\xff\xff\xff\xff"),
+    "very deep": ("msgpack", b"\x91" * 100_000 + b"\xc0"),
+    "no end": ("msgpack", b"\x92\x01"),
+    "a pickle": ("pickle", b"cos\nsystem\n(S'true'\ntR."),
+    "plain bytes": ("bytes", b"x"),
+    "very deep JSON": ("json", b"[" * 100_000),
+    "not UTF-8": ("json", b'"\xff"'),
+    "no number": ("json", b"Infinity"),
+    "very large": ("json", b" " * (9 << 20) + b"1"),
+    "another format": ("msgpack+aes", b"\xc0"),
+    "no format": ("", b""),
+}
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_a_value_that_is_more_than_plain_data_is_refused_in_a_line(name: str) -> None:
+    with pytest.raises(InputError, match="a checkpoint holds") as error:
+        unpack(*VALUES[name])
+    assert "\n" not in str(error.value)
+    kind, value = VALUES[name]
+    with pytest.raises(InputError):
+        check_row("checkpoints.checkpoint_blobs", {"type": kind, "blob": "\\x" + value.hex()})
+
+
+@pytest.mark.parametrize(
+    "value", [{1: 2}, {"a": (1,)}, {"a": b"x"}, [object()], float("nan"), {"a": Path()}, [{1}]]
+)
+def test_no_other_value_is_ever_written(value: object) -> None:
+    with pytest.raises(TypeError, match="in a checkpoint is"):
+        pack(value)
+
+
+@pytest.mark.parametrize(
+    "value", [None, True, 0, -1.5, "", "é\0\ud800", [], {}, {"a": [{"b": [None, 2**70]}]}]
+)
+def test_plain_values_come_back_as_they_were(value: object) -> None:
+    assert unpack(*pack(value)) == value

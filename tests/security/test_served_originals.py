@@ -1,0 +1,109 @@
+"""A path in the library is no leave to read a file: only the video itself is ever opened."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+import pytest
+
+from domain.media import Video
+from flows import originals
+from flows.originals import forget_original, note_original, original_of, stamp_of
+from store.home import Home
+from ui.files import file_of
+from ui.player import _missing
+
+FILM = b"a film" * 1000
+ID = hashlib.sha256(FILM).hexdigest()[:16]
+
+
+@pytest.fixture
+def film(tmp_path: Path) -> Path:
+    path = tmp_path / "film.mp4"
+    path.write_bytes(FILM)
+    return path
+
+
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """The files that were read from end to end."""
+    found: list[Path] = []
+    read = originals.video_id
+
+    def counted(path: Path) -> str:
+        found.append(path)
+        return read(path)
+
+    monkeypatch.setattr(originals, "video_id", counted)
+    return found
+
+
+def video(path: Path | str | None, name: str = ID) -> Video:
+    text = None if path is None else str(path)
+    return Video(id=name, title="film", path=text, duration_ms=1, has_video=True)
+
+
+def test_only_the_file_that_was_watched_is_opened(home: Home, film: Path, tmp_path: Path) -> None:
+    secret, pipe = tmp_path / "secret", tmp_path / "pipe"
+    secret.write_text("a key")
+    os.mkfifo(pipe)
+    link = tmp_path / "link"
+    link.symlink_to(secret)
+    assert file_of(video(film)) == film
+    for other in (secret, link, pipe, tmp_path, tmp_path / "gone", "/dev/zero", "x\0y", "", None):
+        assert file_of(video(other)) is None
+    assert original_of(home, "../" + ID, str(film)) is None
+    assert file_of(video(film, "f" * 16)) is None
+
+
+def test_a_file_is_read_once_and_again_where_it_may_have_changed(
+    home: Home, film: Path, reads: list[Path]
+) -> None:
+    for _ in range(3):
+        assert original_of(home, ID, str(film)) == film
+    assert reads == [film]
+    times = film.stat()
+    film.write_bytes(FILM[::-1])
+    os.utime(film, ns=(times.st_atime_ns, times.st_mtime_ns))
+    for _ in range(3):
+        assert original_of(home, ID, str(film)) is None
+    assert len(reads) == 2
+    film.write_bytes(FILM)
+    assert original_of(home, ID, str(film)) == film
+    forget_original(home, ID)
+    assert original_of(home, ID, str(film)) == film
+    assert len(reads) == 4
+
+
+def test_another_file_under_the_same_name_is_read_anew(
+    home: Home, film: Path, tmp_path: Path, reads: list[Path]
+) -> None:
+    assert original_of(home, ID, str(film)) == film
+    secret = tmp_path / "secret"
+    secret.write_bytes(FILM[::-1])
+    os.utime(secret, ns=(film.stat().st_atime_ns, film.stat().st_mtime_ns))
+    secret.replace(film)
+    assert original_of(home, ID, str(film)) is None
+
+
+def test_what_watching_found_of_a_file_is_not_read_again(
+    home: Home, film: Path, reads: list[Path]
+) -> None:
+    note_original(home, ID, stamp_of(film))
+    assert original_of(home, ID, str(film)) == film
+    assert reads == []
+    kept = next((home.run / "originals").iterdir())
+    assert str(film.parent) not in kept.read_text()
+    kept.write_text("nonsense \x00")
+    assert original_of(home, ID, str(film)) == film
+    assert reads == [film]
+
+
+def test_the_player_says_why_there_is_no_film(home: Home, film: Path) -> None:
+    assert "watched live, or came with an import" in _missing(video(None))
+    film.write_bytes(b"another")
+    assert "is another one by now" in _missing(video(film))
+    film.unlink()
+    assert "is not there any more" in _missing(video(film))
