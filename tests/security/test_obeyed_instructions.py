@@ -306,7 +306,7 @@ def test_no_word_of_a_video_or_an_answer_reaches_who_writes_skills(store: Store)
     ],
 )  # fmt: skip
 def test_a_skill_that_gives_orders_is_not_kept(instruction: str) -> None:
-    writer = LlmSkillWriter(lambda: Fixed(instruction))  # type: ignore[arg-type, return-value]
+    writer = LlmSkillWriter(lambda: Fixed(instruction))
     try:
         skill = writer.write(
             Pattern(signal=Signal.ERROR, question_type="who"), [], None, content_words
