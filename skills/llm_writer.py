@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from domain.errors import ModelError
 from domain.skills import Pattern, Skill
+from domain.texts import visible
 from models.chat import Reply
 from models.messages import Message, user
 from skills.writer import ADVICE, Example, LocalSkillWriter, Words
@@ -19,6 +20,7 @@ PROMPT = Path(__file__).parent / "prompts" / "write.md"
 SHOWN = 20
 """Questions that the model is shown at most."""
 LINE = 300
+_BRACKETS = str.maketrans("<>＜＞", "()()")
 
 
 class WrittenSkill(BaseModel):
@@ -76,4 +78,4 @@ def _prompt(pattern: Pattern, examples: Sequence[Example], known: Skill | None) 
 
 def _quoted(text: str) -> str:
     """A text on one line that cannot close the marks around it."""
-    return " ".join(text.replace("<", "(").replace(">", ")").split())[:LINE]
+    return " ".join(visible(text).translate(_BRACKETS).split())[:LINE]

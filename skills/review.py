@@ -17,7 +17,11 @@ ANSWER = 6
 
 _MARKS = re.compile(r"[<>{}`\\]|\[[a-z]?\d+\]")
 _CALLS = re.compile(r"\b[a-z_]+\(|\b[A-Za-z]+_[A-Za-z_]+\b|=>|->|==")
-_LETTER = re.compile(r"\b(?:option|answer|choice)\s*+(?:(?:is|:|=)\s*+)?\(?[A-Z]\b\)?(?!\w)")
+_LETTER = re.compile(
+    r"\b(?i:options?|answers?|choices?)\s*+(?:(?i:is|are|:|=)\s*+)?[\"'‘“(]?[A-Z]\b\)?(?!\w)"
+    r"|\b(?i:choose|pick|select|reply|prefer|take)\s++[\"'‘“(]?[A-HJ-Z]\b(?!\w)"
+    r"|\b(?i:first|second|third|fourth|fifth|last|same)\s++(?i:options?|choices?|letters?)\b"
+)
 _LOUD = re.compile(r"\b[A-Z]{4,}\b")
 _MODES = frozenset(mode.upper() for mode in Mode)
 

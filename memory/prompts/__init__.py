@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from functools import cache
 from importlib import resources
 from string import Template
+
+from domain.people import TAG
+from domain.texts import visible
+
+_TAGS = re.compile(rf"({TAG.pattern.replace('(', '(?:')})")
+_BRACKETS = str.maketrans("<>＜＞", "‹›‹›")
 
 
 @cache
@@ -20,7 +27,19 @@ def prompt(name: str, **slots: str | int) -> str:
 
 def foreign(text: str) -> str:
     """Words of others for use in a prompt: they can neither forge a tag nor close a mark."""
-    return " ".join(text.replace("<", "‹").replace(">", "›").split())
+    return " ".join(visible(text).translate(_BRACKETS).split())
+
+
+def noted(text: str) -> str:
+    """What a model wrote of a video, for use in another prompt: tags of people stay, no mark does.
+
+    It may repeat words of others that it was shown.
+    """
+    return "".join(part if TAG.fullmatch(part) else _flat(part) for part in _TAGS.split(text))
+
+
+def _flat(text: str) -> str:
+    return re.sub(r"\s+", " ", visible(text).translate(_BRACKETS))
 
 
 def listed(lines: Iterable[str]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from domain.media import Percept, Utterance
 from memory.people import People
-from memory.prompts import foreign, listed, prompt
+from memory.prompts import foreign, listed, noted, prompt
 from memory.things import by_time
 from memory.writers.budget import Item, Parts
 from memory.writers.local_clip import speaker_of
@@ -20,7 +20,7 @@ def parts_of(percept: Percept, people: People, context: ClipContext, *, images: 
     """All that may be shown of a clip, in order of time; no images where the model sees none."""
     screen = (f"{one.time_ms / 1000:.1f} s: {foreign(one.text)}" for one in percept.screen_texts)
     things = (f"{ms / 1000:.1f} s: {told}" for ms, told in by_time(percept.objects))
-    facts = (f"[m{fact.id}] {people.named(fact.text)}" for fact in context.facts)
+    facts = (f"[m{fact.id}] {noted(people.named(fact.text))}" for fact in context.facts)
     return {
         "keyframes": tuple(_frames(percept, context)) if images else (),
         "faces": tuple(_crops(percept, people, context))[:CROPS] if images else (),

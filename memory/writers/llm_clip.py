@@ -17,7 +17,7 @@ from domain.memories import ClipMemories, MemoryDraft, MemoryKind, Source
 from domain.people import TAG, IdentityStatement
 from domain.time import TimeSpan
 from memory.people import People
-from memory.prompts import foreign, listed, prompt
+from memory.prompts import foreign, listed, noted, prompt
 from memory.writers.budget import Item, fitted, left_out, thinned
 from memory.writers.clip_page import page, parts_of
 from memory.writers.local_clip import DEFAULTS, LocalClipWriter
@@ -107,7 +107,7 @@ class LlmClipWriter:
         return ClipMemories(
             drafts=tuple(sorted(drafts, key=lambda one: (one.span.start_ms, one.span.end_ms))),
             statements=(*quoted.statements, *_statements(written, people, percept.clip.index)),
-            names=tuple((one.tag, " ".join(one.name.split())) for one in written.names),
+            names=tuple((one.tag, foreign(one.name)) for one in written.names),
             budget=self._tokens,
             left_out=left,
         )
@@ -230,7 +230,7 @@ def complain(written: WrittenClip, people: People, facts: set[str]) -> list[str]
         if tag not in known
     ]
     wrong += [
-        f"{one.face} is {one.voice}: name a face and a voice of this clip"
+        f"{noted(one.face)} is {noted(one.voice)}: name a face and a voice of this clip"
         for one in written.same
         if not _is_pair(one, people)
     ]
@@ -274,7 +274,7 @@ def _sound(written: WrittenClip, people: People, facts: set[str]) -> WrittenClip
     if not lines:
         raise ModelError("the model wrote no line that can be stored")
     same = [one for one in written.same if _is_pair(one, people)]
-    names = [one for one in written.names if one.tag in known and one.name.strip()]
+    names = [one for one in written.names if one.tag in known and foreign(one.name)]
     return WrittenClip(lines=lines, same=same, names=names)
 
 

@@ -10,13 +10,17 @@ from pydantic import BaseModel, Field, NonNegativeInt
 from domain.errors import ModelError, ReplayMiss
 from domain.events import EdgeDraft, EventPatch, SegmentDraft
 from domain.settings import MemorySettings
-from memory.prompts import foreign, listed, prompt
+from memory.prompts import foreign, listed, noted, prompt
 from memory.writers.llm_clip import Chat
 from memory.writers.port import EventWindow, KnownEdge, KnownSegment, Line
 from models.messages import Message, assistant, system, user
 
 TRIES = 2
 """How often a patch is asked for that can be read at all."""
+
+
+LABEL, SUMMARY, RATIONALE = 200, 4_000, 1_000
+"""Characters of what is kept: later prompts repeat it."""
 
 
 class WrittenSegment(BaseModel):
@@ -118,16 +122,18 @@ class LlmEventWriter:
 def _as_patch(written: WrittenPatch) -> EventPatch:
     segments = [
         SegmentDraft(
-            label=" ".join(one.label.split()) or one.label,
-            summary=one.summary.strip(),
+            label=_plain(one.label)[:LABEL] or " ",
+            summary=one.summary.strip()[:SUMMARY],
             clips=tuple(one.clips),
-            extends=one.extends or None,
+            extends=_plain(one.extends or "") or None,
         )
         for one in written.segments
     ]
     edges = [
         EdgeDraft.model_validate(
-            one.model_dump() | {"source": _plain(one.source), "target": _plain(one.target)}
+            one.model_dump()
+            | {"source": _plain(one.source)[:LABEL], "target": _plain(one.target)[:LABEL]}
+            | {"rationale": one.rationale[:RATIONALE]}
         )
         for one in written.edges
     ]
@@ -135,16 +141,17 @@ def _as_patch(written: WrittenPatch) -> EventPatch:
 
 
 def _plain(label: str) -> str:
-    return " ".join(label.split())
+    return noted(label).strip()
 
 
 def _segment(one: KnownSegment) -> str:
     clips = ", ".join(str(clip) for clip in one.clips)
-    return f'"{one.label}" ({one.span}, clips {clips}): {foreign(one.summary)}'
+    return f'"{noted(one.label)}" ({one.span}, clips {clips}): {foreign(one.summary)}'
 
 
 def _edge(one: KnownEdge) -> str:
-    return f'"{one.source}" {one.relation} "{one.target}" ({one.confidence:.2f}): {one.rationale}'
+    names = f'"{noted(one.source)}" {one.relation} "{noted(one.target)}"'
+    return f"{names} ({one.confidence:.2f}): {noted(one.rationale)}"
 
 
 def _memories(lines: Sequence[Line]) -> Iterable[str]:

@@ -7,12 +7,12 @@ marks, on one line, without a bracket in them that could make a citation or a ma
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Collection, Iterable, Sequence
 
 from domain.asking import Action, Evidence, Ledger, Question, Subtask, SubtaskState
 from domain.people import TAG
 from domain.skills import RoutedSkill, Tone
+from domain.texts import visible
 from domain.time import clock
 from domain.trajectory import Neighbour, Retrieved
 from nodes.harness.constrain import letter
@@ -28,8 +28,6 @@ _MARK = re.compile(
 )
 _TAGS = re.compile(rf"({TAG.pattern.replace('(', '(?:')})")
 _BRACKETS = str.maketrans("<>[]＜＞［］【】⟨⟩", "‹›()‹›()()‹›")
-_JOINERS = "\u200c\u200d"
-"""Invisible, but they belong to words of some scripts."""
 
 
 def quoted(text: str, most: int = LINE) -> str:
@@ -38,7 +36,7 @@ def quoted(text: str, most: int = LINE) -> str:
     No mark can be opened or closed from inside, and nothing in it is a citation: only people's
     tags keep their brackets. What cannot be seen is left out.
     """
-    flat = " ".join(_MARK.sub(" ", "".join(map(_visible, text))).split())
+    flat = " ".join(_MARK.sub(" ", visible(text)).split())
     safe = "".join(
         part if TAG.fullmatch(part) else part.translate(_BRACKETS) for part in _TAGS.split(flat)
     )
@@ -50,12 +48,6 @@ def begun(text: str, most: int) -> str:
     text = text[:most]
     half = text.find("<", text.rfind(">") + 1)
     return text[: half if half >= 0 else None].rstrip() + "…"
-
-
-def _visible(char: str) -> str:
-    if char in _JOINERS or unicodedata.category(char) not in ("Cc", "Cf"):
-        return char
-    return " " if char.isspace() else ""
 
 
 def labelled(text: str, most: int = 80) -> str:
