@@ -21,7 +21,7 @@ MOVED = "it redirects to another address; name that address yourself"
 _PORTS = {"rtsp": 554, "rtsps": 322}
 _STATUS = re.compile(rb"RTSP/1\.[0-9] ([0-9]{3})(?: [\x20-\x7e]*)?")
 _ASKED = re.compile(rb"[A-Z_]+ [\x21-\x7e]+ RTSP/1\.[0-9]")
-_LENGTH = re.compile(rb"[0-9]{1,6}")
+_DIGITS = re.compile(rb"[0-9]{1,6}")
 _ODD = re.compile(rb"[\x00-\x08\x0a-\x1f]|^\$")
 _LONGEST_LINE = 8192
 _MOST_LINES = 200
@@ -148,7 +148,7 @@ def _written(lines: list[bytes], told: IO[bytes]) -> bytes:
     """A message with just one length, so that nobody takes its body for another message."""
     fields = [(line.partition(b":")[0].strip().lower(), line) for line in lines[1:]]
     lengths = {line.partition(b":")[2].strip() for name, line in fields if name == _LENGTH}
-    if len(lengths) > 1 or not all(_LENGTH.fullmatch(one) for one in lengths):
+    if len(lengths) > 1 or not all(_DIGITS.fullmatch(one) for one in lengths):
         raise ValueError("no length")
     body = _exactly(told, int(next(iter(lengths), b"0")))
     rest = [line for name, line in fields if name != _LENGTH]

@@ -8,6 +8,7 @@ import random
 import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 from zipfile import ZIP_BZIP2, ZIP_DEFLATED, ZipFile
@@ -89,7 +90,7 @@ def poisoned(rows: Rows, kind: str, value: bytes, table: str = "checkpoint_blobs
     assert found
 
 
-CODE = {
+CODE: dict[str, Callable[[str], bytes]] = {
     "msgpack": runs,
     "json": lambda command: json.dumps(
         {"lc": 2, "type": "constructor", "id": ["os", "system"], "args": [command]}
@@ -344,7 +345,7 @@ def test_whatever_one_value_becomes_it_is_imported_or_refused_in_a_line(
     came = 0
     for seed in range(40):
         odd = export_with(
-            exported / f"{video}.zip", tmp_path / f"{seed}", lambda rows, n=seed: spoilt(rows, n)
+            exported / f"{video}.zip", tmp_path / f"{seed}", partial(spoilt, seed=seed)
         )
         with suppress(HomerError):
             import_export(victim, odd, Quiet())
