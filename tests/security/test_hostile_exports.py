@@ -8,6 +8,7 @@ import random
 import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 from zipfile import ZIP_BZIP2, ZIP_DEFLATED, ZipFile
@@ -89,7 +90,7 @@ def poisoned(rows: Rows, kind: str, value: bytes, table: str = "checkpoint_blobs
     assert found
 
 
-CODE = {
+CODE: dict[str, Callable[[str], bytes]] = {
     "msgpack": runs,
     "json": lambda command: json.dumps(
         {"lc": 2, "type": "constructor", "id": ["os", "system"], "args": [command]}
@@ -343,9 +344,8 @@ def test_whatever_one_value_becomes_it_is_imported_or_refused_in_a_line(
     """A spoilt row ends in an error of Homer's, never a traceback, and leaves nothing."""
     came = 0
     for seed in range(40):
-        odd = export_with(
-            exported / f"{video}.zip", tmp_path / f"{seed}", lambda rows, n=seed: spoilt(rows, n)
-        )
+        change = partial(spoilt, seed=seed)
+        odd = export_with(exported / f"{video}.zip", tmp_path / f"{seed}", change)
         with suppress(HomerError):
             import_export(victim, odd, Quiet())
             came += 1

@@ -11,6 +11,7 @@ import pytest
 from domain.media import Video
 from flows import originals
 from flows.originals import forget_original, note_original, original_of, stamp_of
+from perception.source import video_id
 from store.home import Home
 from ui.files import file_of
 from ui.player import _missing
@@ -30,7 +31,7 @@ def film(tmp_path: Path) -> Path:
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """The files that were read from end to end."""
     found: list[Path] = []
-    read = originals.video_id
+    read = video_id
 
     def counted(path: Path) -> str:
         found.append(path)
