@@ -344,9 +344,8 @@ def test_whatever_one_value_becomes_it_is_imported_or_refused_in_a_line(
     """A spoilt row ends in an error of Homer's, never a traceback, and leaves nothing."""
     came = 0
     for seed in range(40):
-        odd = export_with(
-            exported / f"{video}.zip", tmp_path / f"{seed}", partial(spoilt, seed=seed)
-        )
+        change = partial(spoilt, seed=seed)
+        odd = export_with(exported / f"{video}.zip", tmp_path / f"{seed}", change)
         with suppress(HomerError):
             import_export(victim, odd, Quiet())
             came += 1

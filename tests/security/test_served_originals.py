@@ -31,10 +31,11 @@ def film(tmp_path: Path) -> Path:
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """The files that were read from end to end."""
     found: list[Path] = []
+    read = video_id
 
     def counted(path: Path) -> str:
         found.append(path)
-        return video_id(path)
+        return read(path)
 
     monkeypatch.setattr(originals, "video_id", counted)
     return found
