@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,11 +22,13 @@ if TYPE_CHECKING:
 
 def import_captions(
     title: Annotated[
-        str,
+        str | None,
         typer.Argument(
-            metavar="VIDEO|FILE", help="What homer export wrote; with --captions, a title."
+            metavar="VIDEO|FILE",
+            help="What homer export wrote; with --captions, a title, or nothing where each line "
+            "names its video.",
         ),
-    ],
+    ] = None,
     captions: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Timed captions: .jsonl, .jsonl.gz, .srt or .vtt."),
@@ -33,38 +36,106 @@ def import_captions(
     profile: Profile = None,
     json: Json = False,
 ) -> None:
-    """Take over a video that was exported, or remember one from its captions alone.
+    """Take over a video that was exported, or remember videos from their captions alone.
 
     An export brings everything: rows, vectors, images, and the answers where they can come along.
 
     With --captions, a video is remembered from timed captions: no frames are needed. A JSON line
     has "start" and "end" in seconds and "text", and may have "day", "speaker" and "kind". Where it
-    spans days, video time is (day - 1) * 86400 + the second of the day.
+    spans days, video time is (day - 1) * 86400 + the second of the day. Where lines have "video"
+    and no title is given, each video of the file is remembered.
 
     Examples:  homer import talk.zip   homer import lecture --captions lecture.srt
+
+    homer import --captions many.jsonl
     """
     from models.profile import load_profile
     from store.home import Home
 
     limits = load_profile(profile, Home.default().config).settings.imports
-    if captions is None:
+    if captions is not None and title is None:
+        return _import_many(captions, profile, limits, as_json=json)
+    if captions is None or title is None:
+        if title is None:
+            raise typer.BadParameter("give a FILE that homer export wrote, or --captions FILE")
         return _import_export(Path(title), limits, as_json=json)
     from flows.desk import open_desk
     from memory.captions import read_captions
 
-    track = read_captions(captions, limits)
+    track = read_captions(captions, title.strip(), limits)
     try:
         with open_desk(profile) as desk, meter() as bar:
             found = _remember(desk, track, title.strip() or track.title, bar)
     except KeyboardInterrupt as stop:
         raise KeyboardInterrupt(STOPPED) from stop
-    if json:
-        say_json(found)
-    else:
-        word = "imported" if found["fresh"] else "already imported"
-        known = f"{found['clips']} clips, {found['failed']} failed, id {found['video']}"
-        say(f"{clean(str(found['title']))}: {word} ({known})")
+    say_json(found) if json else _say(found)
     raise typer.Exit(4 if found["failed"] else 0)
+
+
+def _say(found: Mapping[str, object]) -> None:
+    word = "imported" if found["fresh"] else "already imported"
+    known = f"{found['clips']} clips, {found['failed']} failed, id {found['video']}"
+    say(f"{clean(str(found['title']))}: {word} ({known})")
+
+
+def _import_many(
+    captions: Path, profile: str | None, limits: ImportLimits, *, as_json: bool
+) -> None:
+    """Every video of a file whose lines name theirs; one that fails does not stop the others."""
+    from flows.desk import open_desk
+    from memory.captions import read_tracks
+
+    tracks = read_tracks(captions, limits)
+    made: list[dict[str, object]] = []
+    left: dict[str, str] = {}
+    try:
+        with open_desk(profile) as desk, meter() as bar:
+            bar.start("videos", len(tracks))
+            for track in tracks:
+                _remember_one(desk, track, made, left)
+                bar.step()
+    except KeyboardInterrupt as stop:
+        raise KeyboardInterrupt(STOPPED) from stop
+    if as_json:
+        say_json({"videos": made, "left": left})
+    else:
+        _say_many(made, left)
+    raise typer.Exit(4 if left or any(one["failed"] for one in made) else 0)
+
+
+def _remember_one(
+    desk: Desk, track: CaptionTrack, made: list[dict[str, object]], left: dict[str, str]
+) -> None:
+    from domain.errors import InputError, ModelError
+
+    try:
+        made.append(_remember(desk, track, track.title, _Silent()))
+    except (InputError, ModelError) as error:
+        left[track.title] = str(error)
+
+
+def _say_many(made: Sequence[Mapping[str, object]], left: Mapping[str, str]) -> None:
+    for one in made:
+        _say(one)
+    for name, why in left.items():
+        note(f"homer: {clean(name)}: {clean(why)}")
+    say(f"{len(made)} of {len(made) + len(left)} videos are in memory")
+
+
+class _Silent:
+    """A meter for work that is a single step of other work."""
+
+    def start(self, label: str, total: int, done: int = 0) -> None:
+        """New work."""
+
+    def step(self, steps: int = 1) -> None:
+        """So many steps are done."""
+
+    def say(self, text: str) -> None:
+        """A line above the bar."""
+
+    def aside(self, text: str) -> None:
+        """A few words beside the count."""
 
 
 def _import_export(file: Path, limits: ImportLimits, *, as_json: bool) -> None:

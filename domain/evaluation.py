@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Any
 
-from pydantic import Field, NonNegativeInt, PositiveInt
+from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
 
 from domain.base import Frozen
 from domain.choices import Protocol, Stage
@@ -58,9 +59,8 @@ class Verdict(Frozen):
 
     ``right``: None is unjudged, and ``why`` says why. ``cited``: the share of cited spans that hold
     marked evidence; ``top``: whether the first one does. ``iou``: temporal intersection over union
-    of the cited and the marked spans. ``near``: whether the first moment cited, else retrieved, is
-    within 300 s of a marked one (Ref@300). ``failed``: a model failed, so that the same command
-    tries it again.
+    of the cited and the marked spans. ``ref300``: the same over bins of 300 s
+    (Ref@300). ``failed``: a model failed, so that the same command tries it again.
     """
 
     right: bool | None
@@ -69,6 +69,12 @@ class Verdict(Frozen):
     cited: float | None = Field(default=None, ge=0, le=1)
     top: bool | None = None
     iou: float | None = Field(default=None, ge=0, le=1)
-    near: bool | None = None
+    ref300: float | None = Field(default=None, ge=0, le=1)
     fault: Fault | None = None
     failed: bool = False
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_former(cls, told: Any) -> Any:
+        """Verdicts of earlier versions have ``near``, which measured something else."""
+        return {k: v for k, v in told.items() if k != "near"} if isinstance(told, dict) else told

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from enum import StrEnum
+from typing import NamedTuple
 
 from pydantic import Field, PositiveInt
 
@@ -74,6 +75,30 @@ class Judged(Frozen):
     trajectory: str
     question_type: str
     right: bool | None
+
+
+class Alike(NamedTuple):
+    """What makes answers comparable: "" where they belong to no evaluation."""
+
+    question_type: str
+    profile: str = ""
+    dataset: str = ""
+    run: str = ""
+
+
+class Compared(NamedTuple):
+    """A judged answer among those it may be compared with."""
+
+    trajectory: str
+    alike: Alike
+    right: bool | None
+
+
+class Share(NamedTuple):
+    """Judged answers, and how many of them were right."""
+
+    judged: int
+    right: int
 
 
 class Policy(Frozen):

@@ -17,12 +17,14 @@ from domain.time import TimeSpan
 class EvalVideo(Frozen):
     """A video of a data set. ``name`` is the set's own; ``file`` or ``captions`` may not be there.
 
-    ``captions`` are timed words for ``homer import``, of a set that is known by text only.
+    ``captions`` are timed words for ``homer import``, of a set that is known by text only;
+    ``among``: the file holds other videos as well, and its lines name theirs.
     """
 
     name: str = Field(min_length=1)
     file: Path | None = None
     captions: Path | None = None
+    among: bool = False
     url: str = ""
 
 

@@ -58,7 +58,7 @@ def _scores(report: RunReport) -> Table:
 
 
 def _score(one: Score) -> tuple[str, ...]:
-    figures = (one.right, one.cited, one.top, one.iou, one.near)
+    figures = (one.right, one.cited, one.top, one.iou, one.ref300)
     return one.arm, one.type, str(one.questions), str(one.unjudged), *map(percent, figures)
 
 

@@ -34,7 +34,7 @@ def row_of(one: Result, learned: Mapping[str, frozenset[str]]) -> QuestionRow:
     item = EvalQuestion.model_validate(one.slot.item)
     answer, verdict = one.answer or {}, one.verdict
     said = verdict.model_dump() if verdict else {"right": None, "judge": "", "why": ""}
-    nothing = {"cited": None, "top": None, "iou": None, "near": None, "fault": None}
+    nothing = {"cited": None, "top": None, "iou": None, "ref300": None, "fault": None}
     return QuestionRow(
         arm=one.slot.arm,
         part=one.slot.part,

@@ -27,7 +27,7 @@ from flows.learning import type_of
 from flows.steps import Listener
 from flows.who_watches import is_locked
 from graphs.asker import DONE, Asker
-from memory.captions import read_captions
+from memory.captions import CaptionTrack, one_track, read_captions, read_tracks
 from memory.imports import import_track
 from memory.writers import make_writers
 from store.home import Home
@@ -102,6 +102,7 @@ class Evaluating:
         self._lock = threading.Lock()
         self.left_out: dict[str, str] = {}
         self._begun: set[str] = set()
+        self._tracks: dict[Path, tuple[CaptionTrack, ...]] = {}
         self._costs: dict[tuple[str, str], float] = {}
         """What of each question, by arm and id, is counted in the purse."""
 
@@ -173,7 +174,7 @@ class Evaluating:
         if video.captions is None:
             raise InputError("it is not there")
         desk, profile = self.desk, self.desk.profile
-        track = read_captions(video.captions)
+        track = self._track(video.captions, video)
         self._begun.add(track.id)
         return import_track(
             desk.store,
@@ -186,6 +187,15 @@ class Evaluating:
             models={"text": profile.text, "writer": profile.writer},
             progress=lambda done, total: self._listener.importing(video.name, done, total),
         ).id
+
+    def _track(self, path: Path, video: EvalVideo) -> CaptionTrack:
+        """The captions of a video; a file of many is read once."""
+        if not video.among:
+            return read_captions(path)
+        with self._lock:
+            if path not in self._tracks:
+                self._tracks[path] = read_tracks(path)
+        return one_track(path, self._tracks[path], video.name)
 
     def batches(self) -> Sequence[int]:
         """The batches, in order; says first how many questions are left."""

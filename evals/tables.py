@@ -58,7 +58,7 @@ class QuestionRow(Frozen):
     cited: float | None
     top: bool | None
     iou: float | None
-    near: bool | None
+    ref300: float | None
     fault: Fault | None
     failed: bool
     rounds: NonNegativeInt
@@ -81,7 +81,7 @@ class Score(Frozen):
     cited: Figure | None
     top: Figure | None
     iou: Figure | None
-    near: Figure | None
+    ref300: Figure | None
 
 
 def score(arm: str, kind: str, rows: Sequence[QuestionRow]) -> Score:
@@ -95,7 +95,7 @@ def score(arm: str, kind: str, rows: Sequence[QuestionRow]) -> Score:
         cited=figure(row.cited for row in rows),
         top=figure(row.top for row in rows),
         iou=figure(row.iou for row in rows),
-        near=figure(row.near for row in rows),
+        ref300=figure(row.ref300 for row in rows),
     )
 
 

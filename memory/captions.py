@@ -12,9 +12,9 @@ import re
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, islice
 from pathlib import Path
-from typing import IO, Any, Literal, cast
+from typing import IO, Any, Literal, NamedTuple, cast
 
 from domain.errors import InputError, NotFound
 from domain.limits import LIMITS, MB, ImportLimits
@@ -26,6 +26,9 @@ from domain.time import TimeSpan
 DAY_S = 86_400
 LONGEST_S = 366 * DAY_S
 """Times beyond a year are taken for a mistake."""
+
+LONGEST_NAME = 500
+"""Characters of a video's name in a file that names its videos."""
 
 SUBTITLES = (".srt", ".vtt")
 """Endings of the files that are read as subtitles."""
@@ -58,7 +61,11 @@ class CaptionLine:
 
 @dataclass(frozen=True)
 class CaptionTrack:
-    """All lines of a file in order of time. ``id``: the first 16 hex digits of its SHA-256."""
+    """All lines about a video in order of time.
+
+    ``id``: the first 16 hex digits of the SHA-256 of the file; of the lines with the video's name,
+    where they name it.
+    """
 
     id: str
     title: str
@@ -77,30 +84,105 @@ class CaptionTrack:
         )
 
 
-def read_captions(path: Path, limits: ImportLimits = LIMITS) -> CaptionTrack:
+def read_captions(path: Path, video: str = "", limits: ImportLimits = LIMITS) -> CaptionTrack:
     """Read timed lines from a JSONL (also gzipped), SubRip or WebVTT file.
 
     A JSONL line has ``start`` and ``end`` in seconds and ``text``; optional are ``day`` (from 1,
     the seconds then count from its midnight), ``kind`` (``speech`` or ``caption``; without it
-    lines with a speaker are speech) and ``speaker``. Other fields are ignored.
+    lines with a speaker are speech), ``speaker`` and ``video``. Other fields are ignored.
+
+    Args:
+        path: the file.
+        video: which one is meant, where lines name several videos.
+        limits: what may be read of it.
 
     Raises:
         NotFound: there is no such file.
         InputError: the file is empty, too large, or cannot be read as what it is called; says
-            which line.
+            which line. It names several videos and not ``video``.
+    """
+    data, named = _named_lines(path, limits)
+    if len({one.video for one in named if one.video}) > 1:
+        return one_track(path, _tracks(path, named), video)
+    title = path.name.removesuffix(".gz").rpartition(".")[0] or path.name
+    lines = _in_time(one.line for one in named)
+    return CaptionTrack(hashlib.sha256(data).hexdigest()[:16], title, lines)
+
+
+def read_tracks(path: Path, limits: ImportLimits = LIMITS) -> tuple[CaptionTrack, ...]:
+    """Read the videos of a JSONL file (also gzipped) whose lines name them by ``video``.
+
+    Returns:
+        A track for each video, in the order in which they first come.
+
+    Raises:
+        NotFound: there is no such file.
+        InputError: a line names no video, or the file cannot be read; says which line.
+    """
+    return _tracks(path, _named_lines(path, limits)[1])
+
+
+def one_track(path: Path, tracks: Iterable[CaptionTrack], video: str) -> CaptionTrack:
+    """The track of the video of that name.
+
+    Raises:
+        InputError: the file names no such video.
+    """
+    named = {track.title: track for track in tracks}
+    if video not in named:
+        some = ", ".join(islice(named, 3)) + (" ..." if len(named) > 3 else "")
+        raise InputError(f"{path} names {len(named)} videos ({some}), none of them {video!r}")
+    return named[video]
+
+
+class _Named(NamedTuple):
+    """A line, the name of its video ("" where it has none), and its place in the file from 1."""
+
+    video: str
+    line: CaptionLine
+    number: int
+
+
+def _named_lines(path: Path, limits: ImportLimits) -> tuple[bytes, list[_Named]]:
+    """What a file holds, and its lines in their order.
+
+    Raises:
+        NotFound: there is no such file.
+        InputError: it cannot be read, or has no line.
     """
     if not path.is_file():
         raise NotFound(f"there is no file {path}")
     data = _read(path, limits)
-    name = path.name.lower().removesuffix(".gz")
     text = _decoded(path, data, limits)
-    subtitles = name.endswith(SUBTITLES)
-    lines = list(_subtitles(path, text) if subtitles else _jsonl(path, text))
+    subtitles = path.name.lower().removesuffix(".gz").endswith(SUBTITLES)
+    lines = list(_unnamed(path, text) if subtitles else _jsonl(path, text))
     if not lines:
         raise InputError(f"{path} holds no timed line: nothing to import")
-    lines.sort(key=lambda line: (line.span.start_ms, line.span.end_ms))
-    title = path.name.removesuffix(".gz").rpartition(".")[0] or path.name
-    return CaptionTrack(hashlib.sha256(data).hexdigest()[:16], title, tuple(lines))
+    return data, lines
+
+
+def _in_time(lines: Iterable[CaptionLine]) -> tuple[CaptionLine, ...]:
+    return tuple(sorted(lines, key=lambda line: (line.span.start_ms, line.span.end_ms)))
+
+
+def _tracks(path: Path, named: Iterable[_Named]) -> tuple[CaptionTrack, ...]:
+    videos: dict[str, list[CaptionLine]] = {}
+    for one in named:
+        if not one.video:
+            raise InputError(
+                f"{path}, line {one.number}: it names no video. Give every line a video, or import "
+                "the file as one: homer import VIDEO --captions FILE"
+            )
+        videos.setdefault(one.video, []).append(one.line)
+    return tuple(_track(name, _in_time(lines)) for name, lines in videos.items())
+
+
+def _track(name: str, lines: tuple[CaptionLine, ...]) -> CaptionTrack:
+    made = hashlib.sha256(name.encode())
+    for line in lines:
+        told = (line.span.start_ms, line.span.end_ms, line.kind, line.speaker, line.text)
+        made.update(b"\n" + json.dumps(told).encode())
+    return CaptionTrack(made.hexdigest()[:16], name, lines)
 
 
 def _read(path: Path, limits: ImportLimits) -> bytes:
@@ -131,19 +213,19 @@ def _decoded(path: Path, data: bytes, limits: ImportLimits) -> str:
         raise InputError(f"{path} is not text in UTF-8 or UTF-16: {error}") from error
 
 
-def _jsonl(path: Path, text: str) -> Iterator[CaptionLine]:
+def _jsonl(path: Path, text: str) -> Iterator[_Named]:
     for number, raw in enumerate(text.split("\n"), 1):
         if raw.strip():
             try:
-                found = _json_line(json.loads(raw))
+                video, found = _json_line(json.loads(raw))
             except (ValueError, RecursionError) as error:
                 raise InputError(f"{path}, line {number}: {error}") from error
             if found.text:
-                yield found
+                yield _Named(video, found, number)
 
 
-def _json_line(row: Any) -> CaptionLine:
-    """One JSONL object as a line.
+def _json_line(row: Any) -> tuple[str, CaptionLine]:
+    """One JSONL object as a line, and the name of its video.
 
     Raises:
         ValueError: it is not what it should be.
@@ -158,7 +240,16 @@ def _json_line(row: Any) -> CaptionLine:
     speaker = untagged(_text(row.get("speaker") or "", "speaker"))
     span, text = _span(offset + start, offset + end), _text(row.get("text"), "text")
     kind = _kind(row.get("kind") or ("speech" if speaker else "caption"))
-    return CaptionLine(span, text, kind, speaker or None)
+    return _video(row.get("video")), CaptionLine(span, text, kind, speaker or None)
+
+
+def _video(value: Any) -> str:
+    """The name of a line's video; other data sets number theirs."""
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    name = _text(str(value) if whole else value or "", "video")
+    if len(name) > LONGEST_NAME:
+        raise ValueError(f"video is a name of more than {LONGEST_NAME} characters")
+    return name
 
 
 def _kind(value: Any) -> Kind:
@@ -188,6 +279,10 @@ def _span(start_s: float, end_s: float) -> TimeSpan:
     if end_s < start_s:
         raise ValueError(f"it ends ({end_s} s) before it starts ({start_s} s)")
     return TimeSpan.of(round(start_s * 1000), round(end_s * 1000))
+
+
+def _unnamed(path: Path, text: str) -> Iterator[_Named]:
+    return (_Named("", line, n) for n, line in enumerate(_subtitles(path, text), 1))
 
 
 def _subtitles(path: Path, text: str) -> Iterator[CaptionLine]:

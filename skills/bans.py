@@ -1,36 +1,59 @@
-"""Which skills hurt: those that questions do worse with than without (section 3)."""
+"""Which skills hurt: those that questions do worse with than without (section 3).
+
+Only like is compared with like: answers to questions of one type, by one profile, in one run over
+one data set. The uses of a skill are left out of what it is measured by.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from domain.skills import Judged
+from domain.skills import Alike, Compared, Share
 
 LEAST_USES = 5
 MARGIN = 0.05
 ALL_WRONG = 3
 """Uses after which a skill that helped none is banned."""
 
+Shares = Mapping[Alike, Share]
+"""How often answers are right, by what makes them comparable."""
 
-def hurts(given: Sequence[Judged], every: Iterable[Judged]) -> bool:
+
+def hurts(given: Sequence[Compared], own: Shares, every: Shares) -> bool:
     """Whether a skill does harm.
 
     Args:
-        given: judged answers to questions that were given the skill.
-        every: all judged answers: those of the same types are the running baseline.
+        given: judged answers to questions that were given the skill as it is now.
+        own: those of all that were given it, in any version.
+        every: those of all answers, whatever they were given.
     """
     told = [one for one in given if one.right is not None]
-    rights = sum(bool(one.right) for one in told)
-    if len(told) >= ALL_WRONG and rights == 0:
+    if len(told) >= ALL_WRONG and not any(one.right for one in told):
         return True
-    expected = sum(_baselines(every).get(one.question_type, 0.0) for one in told)
-    return len(told) >= LEAST_USES and rights / len(told) < expected / len(told) - MARGIN
+    usual = usual_without(own, every)
+    known = [one for one in told if one.alike in usual]
+    if len(known) < LEAST_USES:
+        return False
+    rights = sum(bool(one.right) for one in known)
+    expected = sum(usual[one.alike] for one in known)
+    return rights / len(known) < expected / len(known) - MARGIN
 
 
-def _baselines(every: Iterable[Judged]) -> dict[str, float]:
-    """The share of right answers by question type."""
-    told: dict[str, list[bool]] = {}
-    for one in every:
+def shares(answers: Iterable[Compared]) -> Shares:
+    """How often judged answers are right."""
+    counted: dict[Alike, Share] = {}
+    for one in answers:
         if one.right is not None:
-            told.setdefault(one.question_type, []).append(one.right)
-    return {kind: sum(rights) / len(rights) for kind, rights in told.items()}
+            judged, right = counted.get(one.alike, Share(0, 0))
+            counted[one.alike] = Share(judged + 1, right + one.right)
+    return counted
+
+
+def usual_without(own: Shares, every: Shares) -> dict[Alike, float]:
+    """The share right of the answers that are not a skill's own; absent where there are none."""
+    others = {
+        alike: (all_.judged - mine.judged, all_.right - mine.right)
+        for alike, all_ in every.items()
+        for mine in [own.get(alike, Share(0, 0))]
+    }
+    return {alike: right / judged for alike, (judged, right) in others.items() if judged > 0}

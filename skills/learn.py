@@ -14,7 +14,7 @@ from domain.base import Frozen
 from domain.errors import InputError, ModelError
 from domain.skills import Judged, Pattern, Skill
 from domain.trajectory import Event, QuestionAsked, Retrieved
-from skills.bans import hurts
+from skills.bans import hurts, shares
 from skills.review import review
 from skills.signals import course_of, signals
 from skills.writer import Example, SkillWriter, Words
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 BATCH = 64
 PROMOTED_AT = 8
-"""Observations of a pattern that make a skill, and again as many that refine it."""
+"""Observations of a pattern in one batch that make a skill, and again as many that refine it."""
 
 
 class Learned(Frozen):
@@ -104,7 +104,7 @@ def _attempts(events: Sequence[Event]) -> int:
 def _promote(store: Store, writer: SkillWriter, words: Words) -> tuple[list[Skill], list[str]]:
     """Skills for the patterns that recur; what cannot be written is tried again next time."""
     with store.begin() as session:
-        due = learning.recurring(session, PROMOTED_AT)
+        due = learning.recurring(session, PROMOTED_AT, BATCH)
     made: list[Skill] = []
     refused: list[str] = []
     for pattern, trajectories in due:
@@ -154,13 +154,15 @@ def _example(session: Session, trajectory: str) -> Example:
 
 
 def _ban(session: Session) -> list[str]:
-    every = learning.judgements(session)
-    by_trajectory = {one.trajectory: one for one in every}
+    """Ban the skills in use that hurt; what they are measured by is worked out once for all."""
+    answers = {one.trajectory: one for one in learning.comparable(session)}
+    every, given = shares(answers.values()), stored.given(session)
     banned = []
     for kept in stored.latest(session):
-        names = stored.given_to(session, kept.skill.name, kept.skill.version)
-        told = [by_trajectory[name] for name in names if name in by_trajectory]
-        if not kept.banned and hurts(told, every):
+        uses = [use for use in given.get(kept.skill.name, ()) if use.trajectory in answers]
+        own = shares(answers[name] for name in {use.trajectory for use in uses})
+        now = [answers[u.trajectory] for u in uses if u.version == kept.skill.version]
+        if not kept.banned and hurts(now, own, every):
             stored.set_banned(session, kept.skill.name, banned=True)
             banned.append(kept.skill.name)
     return banned

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from domain.base import Frozen
+from skills.bans import Shares, usual_without
 from store.queries import skill_use as stored
-from store.queries.skill_use import Share, Tally, Unit, Use
+from store.queries.skill_use import Tally, Unit, Use
 
 if TYPE_CHECKING:
     from store.database import Store
@@ -23,7 +23,7 @@ class Record(Frozen):
     """The use of a skill. ``tallies`` are by ``unit``, without those in which there was none.
 
     ``judged`` answers to questions that were given it, ``right`` of them; ``expected``: how many
-    of them would be right if they went as all judged questions of their types.
+    of them would be right if they went as others like them (``skills.bans``) without it.
     """
 
     given: int
@@ -59,10 +59,15 @@ def unit_for(first: datetime, last: datetime) -> Unit:
     return "week" if lasted <= timedelta(days=WEEKS) else "month"
 
 
-def expected(mine: Mapping[str, Share], every: Mapping[str, Share]) -> float:
-    """How many of ``mine`` would be right if each type went as ``every`` answer of it."""
-    shares = {kind: one.right / one.judged for kind, one in every.items()}
-    return sum(one.judged * shares.get(kind, 0.0) for kind, one in mine.items())
+def expected(mine: Shares, every: Shares) -> float:
+    """How many of ``mine`` would be right if they went as the other answers that are like them.
+
+    Those that no other is like count as they went.
+    """
+    usual = usual_without(mine, every)
+    return sum(
+        one.judged * usual[alike] if alike in usual else one.right for alike, one in mine.items()
+    )
 
 
 def page_of_uses(store: Store, name: str, offset: int, limit: int) -> tuple[list[Use], int]:

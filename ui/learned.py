@@ -173,8 +173,8 @@ def _used(record: Record) -> str:
 def _went(record: Record) -> str:
     return (
         f"{record.right} of {record.judged} judged answers were right "
-        f"({record.right / record.judged:.0%}); {record.expected / record.judged:.0%} of all "
-        "judged answers to questions of these types are."
+        f"({record.right / record.judged:.0%}); {record.expected / record.judged:.0%} of others "
+        "like them are that had it not: same type, profile and run."
     )
 
 

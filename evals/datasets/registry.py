@@ -21,6 +21,7 @@ MODULES = (
     "egolife",
     "hippovlog",
     "mm_lifelong",
+    "nextqa",
 )
 """Modules of this package, in the order of the list; each has ``SOURCES``."""
 

@@ -7,33 +7,36 @@ from typing import TypedDict
 from domain.asking import Answer
 from domain.time import TimeSpan
 from evals.dataset import EvalQuestion
-from evals.judges.spans import distance_ms, iou
+from evals.judges.spans import binned_iou, iou
 
-NEAR_MS = 300_000
-"""How far the first moment may be from a marked one (Ref@300)."""
+BIN_MS = 300_000
+"""Width of the bins of Ref@300."""
 
 
 class Grounding(TypedDict):
     """How well an answer's moments fit the reference's; None where it has no spans."""
 
     iou: float | None
-    near: bool | None
+    ref300: float | None
 
 
 def judge_moments(question: EvalQuestion, answer: Answer, video: str) -> Grounding:
-    """The overlap of the cited spans with the marked ones, and whether the first moment is near.
+    """The overlap of what is cited with what is marked: to the millisecond, and in bins of 300 s.
 
-    The first moment is the first that is cited, else the first that was retrieved; without any it
-    is not near. Spans of other videos than the question's count as apart.
+    Bins are those of all cited spans; without citations, of the first span that was retrieved.
+    Spans of other videos than the question's count as apart.
     """
     if not question.spans:
-        return Grounding(iou=None, near=None)
+        return Grounding(iou=None, ref300=None)
     cited = [one.span for one in answer.citations if one.video == video]
-    gap = distance_ms(first, question.spans) if (first := _first(answer, video)) else None
-    return Grounding(iou=iou(cited, question.spans), near=gap is not None and gap <= NEAR_MS)
+    return Grounding(
+        iou=iou(cited, question.spans),
+        ref300=binned_iou(_meant(answer, video), question.spans, BIN_MS),
+    )
 
 
-def _first(answer: Answer, video: str) -> TimeSpan | None:
+def _meant(answer: Answer, video: str) -> list[TimeSpan]:
+    """What is cited in the video; without any citation, what was retrieved first."""
     cited = [(one.video, one.span) for one in answer.citations]
-    found = cited or [(one.video, one.span) for one in answer.retrieved]
-    return next((span for where, span in found[:1] if where == video), None)
+    found = cited or [(one.video, one.span) for one in answer.retrieved[:1]]
+    return [span for where, span in found if where == video]

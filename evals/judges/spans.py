@@ -1,4 +1,4 @@
-"""Spans of video time as sets of moments: what they share, what they cover, how far apart they are.
+"""Spans of video time as sets of moments: what they share and what they cover.
 
 Spans are half-open, in milliseconds; those of a set may overlap. A span without length stands for
 its first millisecond.
@@ -43,7 +43,16 @@ def touches(span: TimeSpan, others: Iterable[TimeSpan]) -> bool:
     return any(_long(span).overlap_ms(_long(other)) > 0 for other in others)
 
 
-def distance_ms(span: TimeSpan, others: Iterable[TimeSpan]) -> int | None:
-    """Milliseconds from a span to the nearest of the others, 0 where they meet; None of none."""
-    gaps = [max(o.start_ms - span.end_ms, span.start_ms - o.end_ms, 0) for o in others]
-    return min(gaps, default=None)
+def bins(spans: Iterable[TimeSpan], width_ms: int) -> frozenset[int]:
+    """The bins of video time, each so wide, that spans touch."""
+    return frozenset(
+        number
+        for span in map(_long, spans)
+        for number in range(span.start_ms // width_ms, (span.end_ms - 1) // width_ms + 1)
+    )
+
+
+def binned_iou(some: Iterable[TimeSpan], others: Iterable[TimeSpan], width_ms: int) -> float:
+    """Intersection over union of the bins of two sets of moments, in [0, 1]; 0 of nothing."""
+    ours, theirs = bins(some, width_ms), bins(others, width_ms)
+    return len(ours & theirs) / max(1, len(ours | theirs))

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
-from sqlalchemy import func, select, update
+from sqlalchemy import Select, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from domain.errors import NotFound
-from domain.skills import Judged, Pattern, Signal, Skill
+from domain.skills import Alike, Compared, Judged, Pattern, Signal, Skill
 from store.queries import skills as stored
-from store.schema import JudgementRow, ObservationRow, TrajectoryRow
+from store.schema import EvalResultRow, EvalRunRow, JudgementRow, ObservationRow, TrajectoryRow
 
 
 def put_judgement(session: Session, judged: Judged) -> None:
@@ -66,6 +67,25 @@ def judgements(session: Session) -> list[Judged]:
     return [_judged(row) for row in rows]
 
 
+def comparable(session: Session) -> list[Compared]:
+    """All judged answers with what they may be compared with."""
+    found = session.execute(alike(JudgementRow.trajectory_id, JudgementRow.right))
+    return [Compared(name, Alike(*rest), right) for name, right, *rest in found]
+
+
+def alike(*columns: Any) -> Select[Any]:
+    """Of judged answers these columns, and then those of ``Alike``."""
+    row, ran, result, run = JudgementRow, TrajectoryRow, EvalResultRow, EvalRunRow
+    names = (func.coalesce(run.dataset, ""), func.coalesce(run.name, ""))
+    return (
+        select(*columns, row.question_type, ran.profile, *names)
+        .select_from(row)
+        .join(ran, ran.id == row.trajectory_id)
+        .outerjoin(result, result.trajectory_id == ran.id)
+        .outerjoin(run, run.name == result.run)
+    )
+
+
 def _judged(row: JudgementRow) -> Judged:
     return Judged(trajectory=row.trajectory_id, question_type=row.question_type, right=row.right)
 
@@ -93,16 +113,30 @@ def add_observations(session: Session, judged: Judged, signals: Iterable[Signal]
         session.execute(insert(ObservationRow).values(values).on_conflict_do_nothing())
 
 
-def recurring(session: Session, least: int) -> list[tuple[Pattern, list[str]]]:
-    """Patterns with so many observations that no skill was made of, and their trajectories."""
-    rows = ObservationRow
-    names = func.array_agg(rows.trajectory_id)
+def recurring(session: Session, least: int, size: int) -> list[tuple[Pattern, list[str]]]:
+    """Patterns observed so often within one batch that no skill was made of, and where.
+
+    Args:
+        session: a transaction.
+        least: observations that make a pattern one that recurs.
+        size: answers of a batch. They fill it in the order in which they are learned from, however
+            few at a time.
+
+    Returns:
+        Patterns and the trajectories of their observations; one that recurs in several batches
+        comes once for each.
+    """
+    rows, row = ObservationRow, JudgementRow
+    place = func.row_number().over(order_by=(row.judged_at, row.trajectory_id))
+    batch = ((place - 1) // size).label("batch")
+    placed = select(row.trajectory_id, batch).where(row.learned).subquery()
     found = session.execute(
-        select(rows.signal, rows.question_type, names)
+        select(rows.signal, rows.question_type, func.array_agg(rows.trajectory_id))
+        .join(placed, placed.c.trajectory_id == rows.trajectory_id)
         .where(rows.skill.is_(None))
-        .group_by(rows.signal, rows.question_type)
+        .group_by(rows.signal, rows.question_type, placed.c.batch)
         .having(func.count() >= least)
-        .order_by(rows.signal, rows.question_type)
+        .order_by(rows.signal, rows.question_type, placed.c.batch)
     )
     return [
         (Pattern(signal=Signal(signal), question_type=kind), sorted(trajectories))

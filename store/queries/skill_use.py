@@ -9,6 +9,8 @@ from typing import Any, Literal, NamedTuple
 from sqlalchemy import Select, func, select
 from sqlalchemy.orm import Session
 
+from domain.skills import Alike, Share
+from store.queries.learning import alike
 from store.schema import (
     JudgementRow,
     ObservationRow,
@@ -34,13 +36,6 @@ class Tally(NamedTuple):
 
     start: datetime
     given: int
-    judged: int
-    right: int
-
-
-class Share(NamedTuple):
-    """Judged answers, and how many of them were right."""
-
     judged: int
     right: int
 
@@ -89,14 +84,15 @@ def tallies(session: Session, name: str, unit: Unit) -> list[Tally]:
     return [Tally(*row) for row in session.execute(query)]
 
 
-def shares(session: Session, name: str | None = None) -> Mapping[str, Share]:
-    """Judged answers by question type; ``name``: only of questions that were given that skill."""
+def shares(session: Session, name: str | None = None) -> Mapping[Alike, Share]:
+    """Judged answers by what they are like; ``name``: only of questions given that skill."""
     row = JudgementRow
-    query = select(row.question_type, func.count(), func.count().filter(row.right.is_(True)))
-    query = query.where(row.right.is_not(None)).group_by(row.question_type)
+    counts = (func.count(), func.count().filter(row.right.is_(True)))
+    query = alike(*counts).where(row.right.is_not(None))
     if name is not None:
         query = query.where(row.trajectory_id.in_(_given(name)))
-    return {kind: Share(judged, right) for kind, judged, right in session.execute(query)}
+    grouped = query.group_by(*query.selected_columns[2:])
+    return {Alike(*of): Share(judged, right) for judged, right, *of in session.execute(grouped)}
 
 
 def _given(name: str) -> Select[str]:

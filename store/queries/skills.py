@@ -111,6 +111,31 @@ def given_to(
     return list(rows)
 
 
+class Given(NamedTuple):
+    """A trajectory whose question was given a skill in this version."""
+
+    trajectory: str
+    version: int
+
+
+def given(session: Session) -> dict[str, list[Given]]:
+    """Whose questions were given each skill, by its name; in one query for all skills."""
+    row = TrajectoryEventRow
+    one = func.jsonb_array_elements(row.payload["skills"]).table_valued("value", name="given")
+    name, version = (one.c.value.op("->>")(field) for field in ("name", "version"))
+    rows = session.execute(
+        select(row.trajectory_id, name, version)
+        .select_from(row)
+        .join(one, onclause=row.kind == "skills")
+        .where(row.kind == "skills")
+        .order_by(row.trajectory_id)
+    )
+    found: dict[str, list[Given]] = {}
+    for trajectory, skill, of in rows:
+        found.setdefault(str(skill), []).append(Given(trajectory, int(of)))
+    return found
+
+
 def known_names(session: Session) -> list[str]:
     """Names of people: what advice for all videos does not speak of."""
     return sorted(session.scalars(select(CharacterNameRow.name).distinct()))

@@ -107,6 +107,27 @@ def test_an_import_is_listed_and_importing_it_again_does_nothing(
     assert "already imported (3 clips, 0 failed" in again.stdout
 
 
+def test_many_videos_come_from_one_file_of_captions(
+    homer: Homer, toolbox: Toolbox, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("flows.desk.Toolbox", lambda _profile, _weights: toolbox)
+    rows = [{"video": v, "start": 1, "end": 2, "text": f"A {v} runs."} for v in ("dog", "cat")]
+    path = tmp_path / "many.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    found = data(homer("import", "--captions", str(path), "--json"))
+    assert [(one["title"], one["clips"]) for one in found["videos"]] == [("dog", 1), ("cat", 1)]
+    assert found["left"] == {}
+    assert {one["title"] for one in data(homer("videos", "--json"))} == {"dog", "cat"}
+    again = homer("import", "--captions", str(path))
+    assert "cat: already imported" in again.stdout
+    assert "videos: 2/2" in again.stderr
+    path.write_text('{"start": 1, "end": 2, "text": "x"}')
+    bad = homer("import", "--captions", str(path))
+    assert bad.exit_code == 2
+    assert "line 1: it names no video" in bad.stderr
+    assert homer("import", "--json").exit_code == 2
+
+
 def test_show_has_people_segments_and_clips(homer: Homer, lecture: str) -> None:
     shown = homer("show", "lecture")
     assert shown.exit_code == 0

@@ -44,7 +44,7 @@ def test_every_question_is_asked_judged_and_on_record(store: Store, tmp_path: Pa
     choices = [row for row in rows if not row.slot.question.endswith("open")]
     verdicts = [row.verdict for row in choices if row.verdict]
     assert [one.right for one in verdicts] == [True] * 4
-    assert all(one.judge == "options" and one.top and one.near for one in verdicts)
+    assert all(one.judge == "options" and one.top and one.ref300 for one in verdicts)
     assert all(one.cited and one.iou for one in verdicts)
     assert all(row.rounds > 0 and row.seconds > 0 and row.trajectory for row in rows)
     assert heard.begun == [(6, 0)]
@@ -120,7 +120,7 @@ def test_a_question_sees_only_what_was_seen_by_its_time(store: Store, tmp_path: 
     with store.begin() as session:
         assert find_trajectory(session, seen.trajectory).view == first.view
     assert unseen.verdict is not None
-    assert (unseen.verdict.top, unseen.verdict.near) == (False, False)
+    assert (unseen.verdict.top, unseen.verdict.ref300) == (False, 0)
 
 
 def test_a_video_that_is_not_there_is_left_out_with_its_questions(

@@ -104,6 +104,25 @@ def test_a_batch_is_of_64_answers_and_each_is_learned_from_once(library: Store) 
     assert [learned(library).answers for _ in range(3)] == [BATCH, 3, 0]
 
 
+def test_observations_of_two_batches_are_not_added_up(library: Store) -> None:
+    for n in range(2 * BATCH):
+        kind = "who" if n % BATCH < 7 else f"odd {n}"
+        answered(library, f"t{n:03d}", kind, right=True, rounds=1)
+    assert [learned(library).written for _ in range(2)] == [(), ()]
+
+
+def test_a_skill_is_compared_with_the_same_profile_only(library: Store) -> None:
+    for n in range(8):
+        answered(library, f"w{n}", "who", right=True, rounds=1)
+    (skill,) = learned(library).written
+    for n in range(5):
+        answered(library, f"x{n}", "who", right=n == 0, given=[skill], profile="small")
+    assert learned(library).banned == ()
+    for n in range(3):
+        answered(library, f"y{n}", "who", right=True, profile="small")
+    assert learned(library).banned == (skill.name,)
+
+
 def test_a_verdict_that_changes_is_learned_from_again(library: Store) -> None:
     answered(library, "a", "who", right=True, rounds=1)
     assert learned(library).observations == 1

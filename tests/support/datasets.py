@@ -234,6 +234,14 @@ LIFELONG: dict[str, Any] = {
     "total_intervals": [[105826.63, 105834.13], [11867, 11842]],
 }
 
+NEXT: dict[str, Any] = {
+    "id": "3238737531_4",
+    "video": "3238737531",
+    "type": "CW",
+    "question": "why did the boy run to the door?",
+    "options": ["to open it", "to dance", "to fetch a ball", "to sleep", "he is cold"],
+    "answer": "C",
+}
 EXAMPLES: dict[str, Files] = {
     "own": {"questions.json": [{"video": "a.mp4", "question": "Who?", "answer": "Ann"}]},
     "m3-robot": {"robot.json": {"hall_01": robot([ROBOT_QA])}},
@@ -252,5 +260,6 @@ EXAMPLES: dict[str, Files] = {
     "egolifeqa": {"EgoLifeQA_A1_JAKE.json": [EGOLIFE]},
     "hippovlog": {"questions.jsonl": [HIPPO]},
     "mm-lifelong": {"month/val.json": [LIFELONG]},
+    "nextqa": {"questions.json": {"questions": [NEXT]}},
 }
 """A copy of each data set, as small as can be."""

@@ -45,7 +45,7 @@ def row(name: str, right: bool | None = True, **more: Any) -> QuestionRow:
         "cited": None,
         "top": None,
         "iou": None,
-        "near": None,
+        "ref300": None,
         "fault": None,
         "failed": False,
         "rounds": 2,

@@ -7,12 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.asking import Answer, Citation, Evidence
+from domain.evaluation import Verdict
 from domain.time import TimeSpan
 from evals.dataset import EvalQuestion
 from evals.judges.citations import judge_citations
 from evals.judges.moments import judge_moments
 from evals.judges.options import judge_options
-from evals.judges.spans import covered_ms, distance_ms, iou, merged, touches
+from evals.judges.spans import binned_iou, bins, covered_ms, iou, merged, touches
 
 VIDEO, OTHER = "a" * 16, "b" * 16
 SPANS = st.lists(
@@ -37,17 +38,14 @@ def test_spans_are_sets_of_moments(some: list[TimeSpan], others: list[TimeSpan])
         assert touches(one, others) == bool(moments([one]) & theirs)
 
 
-@given(SPANS)
-def test_no_moment_is_away_from_itself(spans: list[TimeSpan]) -> None:
-    assert all(distance_ms(span, spans) == 0 for span in spans)
-    assert distance_ms(TimeSpan.of(0, 1), []) is None
-
-
-def test_the_gap_is_between_the_nearest_ends() -> None:
-    marked = [TimeSpan.of(100, 200), TimeSpan.of(900, 950)]
-    assert distance_ms(TimeSpan.of(0, 40), marked) == 60
-    assert distance_ms(TimeSpan.of(260, 300), marked) == 60
-    assert distance_ms(TimeSpan.of(150, 1000), marked) == 0
+@given(SPANS, SPANS, st.integers(1, 9))
+def test_bins_are_those_of_every_moment(
+    some: list[TimeSpan], others: list[TimeSpan], width: int
+) -> None:
+    ours, theirs = ({ms // width for ms in moments(spans)} for spans in (some, others))
+    assert bins(some, width) == ours
+    shared, either = len(ours & theirs), len(ours | theirs)
+    assert binned_iou(some, others, width) == pytest.approx(shared / max(1, either))
 
 
 def question(*spans: tuple[int, int], **more: str | tuple[str, ...]) -> EvalQuestion:
@@ -74,20 +72,29 @@ def test_citations_are_right_where_they_share_a_moment_with_the_evidence() -> No
     assert judge_citations(question(), cites((1, 2)), VIDEO) == {"cited": None, "top": None}
 
 
-def test_moments_overlap_and_the_first_is_near_within_five_minutes() -> None:
+def test_ref_300_is_the_overlap_of_bins_of_five_minutes() -> None:
     asked = question((1000, 1010))
-    assert judge_moments(asked, cites((1005, 1015)), VIDEO) == {"iou": 5 / 15, "near": True}
-    assert judge_moments(asked, cites((690, 700)), VIDEO) == {"iou": 0, "near": True}
-    assert judge_moments(asked, cites((690, 699)), VIDEO) == {"iou": 0, "near": False}
-    assert judge_moments(asked, cites((1005, 1015), video=OTHER), VIDEO)["near"] is False
-    assert judge_moments(asked, cites(), VIDEO) == {"iou": 0, "near": False}
-    assert judge_moments(question(), cites((1, 2)), VIDEO) == {"iou": None, "near": None}
+    assert judge_moments(asked, cites((1005, 1015)), VIDEO) == {"iou": 5 / 15, "ref300": 1}
+    assert judge_moments(asked, cites((900, 901)), VIDEO)["ref300"] == 1
+    assert judge_moments(asked, cites((890, 900)), VIDEO)["ref300"] == 0
+    assert judge_moments(asked, cites((890, 901)), VIDEO)["ref300"] == 1 / 2
+    assert judge_moments(asked, cites((1005, 1015), (5000, 5001)), VIDEO)["ref300"] == 1 / 2
+    long = question((0, 600), (3000, 3001))
+    assert judge_moments(long, cites((10, 20)), VIDEO)["ref300"] == 1 / 3
+    assert judge_moments(asked, cites((1005, 1015), video=OTHER), VIDEO)["ref300"] == 0
+    assert judge_moments(asked, cites(), VIDEO) == {"iou": 0, "ref300": 0}
+    assert judge_moments(question(), cites((1, 2)), VIDEO) == {"iou": None, "ref300": None}
 
 
 def test_without_citations_the_first_retrieved_moment_counts() -> None:
     found = Evidence(ref="m1", video=VIDEO, span=TimeSpan.of(0, 9), text="x", score=0.5)
     answer = Answer(text="", confidence=0.1, retrieved=(found,))
-    assert judge_moments(question((200, 201)), answer, VIDEO)["near"] is True
+    assert judge_moments(question((200, 201)), answer, VIDEO)["ref300"] == 1
+
+
+def test_a_verdict_of_an_earlier_version_has_no_ref_300() -> None:
+    told = {"right": True, "judge": "options", "near": True}
+    assert Verdict.model_validate(told).ref300 is None
 
 
 @pytest.mark.parametrize(

@@ -172,7 +172,7 @@ def score(kind: str, right: float | None, arm: str = "with") -> Score:
         cited=None,
         top=None,
         iou=None,
-        near=None,
+        ref300=None,
     )
 
 

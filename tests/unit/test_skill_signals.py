@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.asking import Mode, Subtask, SubtaskState
-from domain.skills import Judged, Pattern, Signal, Tone, Topic
+from domain.skills import Alike, Compared, Pattern, Signal, Tone, Topic
 from memory.retrieval.words import content_words
-from skills.bans import hurts
+from skills.bans import hurts, shares
 from skills.review import review
 from skills.signals import Course, signals
 from skills.writer import ADVICE, Example, LocalSkillWriter, winning
@@ -54,12 +54,14 @@ def test_what_a_signal_teaches_has_a_topic_and_a_tone() -> None:
     assert wins == {Signal.HARD_WIN, Signal.SEARCH_WIN, Signal.DECOMPOSE_WIN}
 
 
-def judged(rights: str, kind: str = "who", first: int = 0) -> list[Judged]:
+def judged(rights: str, kind: str = "who", first: int = 0, run: str = "") -> list[Compared]:
     told = {"+": True, "-": False, "?": None}
-    return [
-        Judged(trajectory=f"{kind}{first + i}", question_type=kind, right=told[mark])
-        for i, mark in enumerate(rights)
-    ]
+    alike = Alike(kind, run=run)
+    return [Compared(f"{kind}{first + i}", alike, told[mark]) for i, mark in enumerate(rights)]
+
+
+def does_harm(given_: list[Compared], others: list[Compared]) -> bool:
+    return hurts(given_, shares(given_), shares([*given_, *others]))
 
 
 @pytest.mark.parametrize(
@@ -71,7 +73,9 @@ def judged(rights: str, kind: str = "who", first: int = 0) -> list[Judged]:
         ("-?-", "+++", False),
         ("+---", "++++++++", False),
         ("+----", "++++++++", True),
-        ("++---", "++--", False),
+        ("++---", "+---", False),
+        ("++---", "++--", True),
+        ("++---", "", False),
         ("+++++", "+", False),
         ("++++-", "+" * 20, True),
     ],
@@ -79,19 +83,29 @@ def judged(rights: str, kind: str = "who", first: int = 0) -> list[Judged]:
 def test_a_skill_that_does_worse_than_its_type_is_banned(
     given_: str, others: str, banned: bool
 ) -> None:
-    with_it = judged(given_)
-    assert hurts(with_it, [*with_it, *judged(others, first=99)]) is banned
+    assert does_harm(judged(given_), judged(others, first=99)) is banned
 
 
 def test_a_skill_is_measured_by_the_types_that_it_was_given_to() -> None:
     hard = judged("+----", "why")
-    assert not hurts(hard, [*hard, *judged("+" * 20, "who"), *judged("-" * 9, "why", 50)])
+    assert not does_harm(hard, [*judged("+" * 20, "who"), *judged("+" + "-" * 9, "why", 50)])
+
+
+def test_a_skill_is_measured_by_its_own_run() -> None:
+    """It was given to hard questions, or to a weak profile: other runs say nothing of it."""
+    given_, easy = judged("++---", run="hard"), judged("+" * 20, first=50, run="easy")
+    assert not does_harm(given_, easy)
+    assert not does_harm(given_, [*easy, *judged("+---", first=90, run="hard")])
+    assert does_harm(given_, [*easy, *judged("++++", first=90, run="hard")])
+
+
+def test_a_skill_that_all_are_given_does_not_hide_behind_its_own_uses() -> None:
+    assert does_harm(judged("-" * 18 + "++"), judged("+-", first=50))
 
 
 @given(st.text(alphabet="+-?", max_size=12), st.text(alphabet="+-?", max_size=12))
 def test_a_skill_that_is_always_right_is_never_banned(given_: str, others: str) -> None:
-    with_it = judged(given_.replace("-", "+"))
-    assert not hurts(with_it, [*with_it, *judged(others, first=99)])
+    assert not does_harm(judged(given_.replace("-", "+")), judged(others, first=99))
 
 
 def example(text: str, *modes: Mode) -> Example:

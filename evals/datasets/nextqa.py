@@ -1,0 +1,130 @@
+"""NExT-QA: five-choice questions about causes, order and what is seen in short videos.
+
+Reads the authors' tables, or ``questions.json``; captions do where the videos are not there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pydantic import AliasChoices, Field, field_validator, model_validator
+
+from evals.dataset import Counts, Dataset, EvalQuestion, EvalVideo, Source
+from evals.datasets.building import dataset, letter, question, video
+from evals.datasets.files import (
+    Published,
+    Record,
+    Words,
+    all_checked,
+    file_in,
+    inside,
+    json_of,
+    listed,
+    records,
+    root_of,
+    video_in,
+)
+
+QUESTIONS, CAPTIONS = "questions.json", ("captions.jsonl.gz", "captions.jsonl")
+TABLES = ("val.csv", "test.csv", "MC/test-00000-of-00001.parquet")
+FOLDERS = ("NExTVideo", "videos")
+PLACES = "map_vid_vidorID.json"
+KINDS = {"C": "causal", "T": "temporal", "D": "descriptive"}
+CHOICES = 5
+
+
+class _Row(Published):
+    """A question. ``answer`` is the right option's letter, or its number from 0."""
+
+    id: Words = Field(validation_alias=AliasChoices("id", "qid"))
+    video: Words
+    type: Words
+    question: str
+    options: tuple[Words, ...] = Field(min_length=2, max_length=26)
+    answer: Words
+
+    @model_validator(mode="before")
+    @classmethod
+    def _columns_are_options(cls, row: Any) -> Any:
+        if not isinstance(row, dict) or "options" in row:
+            return row
+        return {**row, "options": [row.get(f"a{n}") for n in range(CHOICES)]}
+
+    @field_validator("answer")
+    @classmethod
+    def _as_letter(cls, told: str) -> str:
+        return letter(int(told)) if told.isascii() and told.isdigit() else told.strip().upper()
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """What it asks for, then the authors' own type, as in causal and CW."""
+        return KINDS.get(self.type[:1], self.type), self.type
+
+
+def read(folder: Path) -> Dataset:
+    """The questions of ``questions.json``, else of the validation part, else of the test part.
+
+    Raises:
+        InputError: none is there, or a record is not in its form.
+    """
+    path = file_in(folder, QUESTIONS, *TABLES)
+    root = root_of(folder)
+    rows = list(all_checked(_Row, _rows(path)))
+    captions = next((one for name in CAPTIONS if (one := inside(root, name, name)).is_file()), None)
+    places = _places(root)
+    videos = [_video(root, captions, places, place, row.video) for place, row in rows]
+    asked = [_question(*one) for one in rows]
+    return dataset("nextqa", str(path), videos, asked)
+
+
+def _rows(path: Path) -> Iterator[Record]:
+    if path.suffix.lower() != ".json":
+        return records(path)
+    found = json_of(path)
+    return listed(found.get("questions") if isinstance(found, dict) else found, str(path))
+
+
+def _places(root: Path) -> dict[str, str]:
+    """Where each video is in the authors' archive, by its name, as in ``1164/3238737531``."""
+    path = inside(root, PLACES, PLACES)
+    found = json_of(path) if path.is_file() else {}
+    return {str(name): str(at) for name, at in found.items()} if isinstance(found, dict) else {}
+
+
+def _video(
+    root: Path, captions: Path | None, places: dict[str, str], place: str, name: str
+) -> EvalVideo:
+    file = video_in(root, places.get(name, name), place, *FOLDERS)
+    known = None if file else captions
+    return video(place, name=name, file=file, captions=known, among=known is not None)
+
+
+def _question(place: str, row: _Row) -> EvalQuestion:
+    named = row.id.startswith(f"{row.video}_")
+    return question(
+        place,
+        id=row.id if named else f"{row.video}_{row.id}",
+        video=row.video,
+        question=row.question,
+        options=row.options,
+        answer=row.answer,
+        types=row.types,
+    )
+
+
+SOURCES = (
+    Source(
+        name="nextqa",
+        title="NExT-QA, multiple choice, validation part",
+        licence="MIT; the videos are those of VidOR, for research",
+        where=(
+            f"{TABLES[0]} of github.com/doc-doc/NExT-QA (dataset/nextqa) with {PLACES}, the videos "
+            f"in {FOLDERS[0]}/. Without videos, captions do: {CAPTIONS[0]} for homer import, each "
+            "line with its video."
+        ),
+        read=read,
+        published=Counts(videos=570, questions=4996),
+    ),
+)
