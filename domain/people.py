@@ -58,6 +58,7 @@ class Character(Frozen):
     """A person: faces and at most one set of voices under one number for ever.
 
     ``aliases`` are names that a person replaced; what was written before still has them.
+    ``joined`` are numbers of characters that became part of this one, its own aside.
     """
 
     number: NonNegativeInt
@@ -65,6 +66,7 @@ class Character(Frozen):
     faces: tuple[NonNegativeInt, ...] = ()
     voices: tuple[NonNegativeInt, ...] = ()
     aliases: tuple[str, ...] = ()
+    joined: tuple[NonNegativeInt, ...] = ()
 
     @property
     def tag(self) -> str:
@@ -75,3 +77,24 @@ class Character(Frozen):
     def label(self) -> str:
         """The known name, else the tag."""
         return self.name or self.tag
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """Every tag that stands for this person: the character's own, and of what it is made of."""
+        return (
+            self.tag,
+            *(f"<character_{number}>" for number in self.joined),
+            *(f"<face_{number}>" for number in self.faces),
+            *(f"<voice_{number}>" for number in self.voices),
+        )
+
+    def shown(self, tag: str) -> str:
+        """How readers see one of this person's tags: one and the same person has one name.
+
+        That is the known name. Without one a face or voice that is all there is of a person keeps
+        its own tag, which says whether somebody was seen or heard; who has several goes by number.
+        """
+        if self.name:
+            return self.name
+        alone = len(self.faces) + len(self.voices) <= 1
+        return tag if alone and not tag.startswith("<character_") else self.tag

@@ -80,16 +80,7 @@ class ProfileDesks:
             return ()
         with self._store.begin() as session:
             people = people_in(session, view.scopes[0])
-        return tuple(
-            (tag, person.name)
-            for person in people
-            if person.name
-            for tag in (
-                person.tag,
-                *(f"<face_{number}>" for number in person.faces),
-                *(f"<voice_{number}>" for number in person.voices),
-            )
-        )
+        return tuple((tag, person.name) for person in people if person.name for tag in person.tags)
 
     def _reasoner(
         self, recorder: Recorder, meter: Meter, settings: AskSettings, memory: Retrievers

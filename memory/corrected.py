@@ -7,7 +7,8 @@ if they were made at the end.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from sqlalchemy.orm import Session
 
@@ -19,14 +20,23 @@ from memory.overlay import Learned, Truth, corrected, truth_of
 from memory.people import People
 from store.queries import characters as stored
 from store.queries.characters import CharacterAt
-from store.queries.corrections import corrections_of, names_learned, origins_of, stated_until
+from store.queries.corrections import (
+    Origin,
+    corrections_of,
+    names_learned,
+    origins_of,
+    stated_until,
+)
 
 
 def characters_at(session: Session, video_id: str, clip: int) -> list[CharacterAt]:
     """The characters of a video after ``clip``, by number."""
     truth = truth_of(corrections_of(session, video_id))
     found = stored.characters_at(session, video_id, clip)
-    return _laid_over(session, video_id, clip, found, truth) if truth else found
+    origins = {one.identity: one for one in origins_of(session, video_id)}
+    if truth:
+        found = _laid_over(session, video_id, clip, found, origins, truth)
+    return [_with_joined(one, origins) for one in found]
 
 
 def people_in(session: Session, scope: Scope) -> list[Character]:
@@ -41,7 +51,8 @@ def people_of(session: Session, video_id: str, recognised: Recognised, clip: int
     if truth is None:
         return learned_people(session, recognised, clip)
     found = stored.characters_at(session, video_id, clip)
-    every = _laid_over(session, video_id, clip, found, truth)
+    origins = {one.identity: one for one in origins_of(session, video_id)}
+    every = _laid_over(session, video_id, clip, found, origins, truth)
     return _people(recognised, [one for one in every if rows.intersection(one.members)])
 
 
@@ -64,12 +75,26 @@ def _people(recognised: Recognised, found: Iterable[CharacterAt]) -> People:
     )
 
 
+def _with_joined(one: CharacterAt, origins: Mapping[int, Origin]) -> CharacterAt:
+    """The character with the numbers of those that became part of it: lines may have these."""
+    began = {origins[row].began for row in one.members} - {one.character.number}
+    if not began:
+        return one
+    character = one.character.model_copy(update={"joined": tuple(sorted(began))})
+    return replace(one, character=character)
+
+
 def _laid_over(
-    session: Session, video_id: str, clip: int, found: list[CharacterAt], truth: Truth
+    session: Session,
+    video_id: str,
+    clip: int,
+    found: list[CharacterAt],
+    origins: Mapping[int, Origin],
+    truth: Truth,
 ) -> list[CharacterAt]:
     learned = Learned(
         characters=found,
-        origins={one.identity: one for one in origins_of(session, video_id)},
+        origins=origins,
         names=names_learned(session, video_id, clip),
         stated=stated_until(session, video_id, clip),
     )

@@ -20,7 +20,7 @@ from domain.time import TimeSpan
 from domain.view import Scope
 from memory.consistency import Fault, Finding, Whole, findings
 from memory.corrected import characters_at
-from memory.lines import line
+from memory.lines import shown
 from memory.people import People
 from memory.streams import StreamTold, stream_told
 from store.database import Store
@@ -320,7 +320,7 @@ def _line(memory: Memory, people: People) -> ShownLine:
         span=memory.span,
         kind=memory.kind,
         source=memory.source,
-        text=line(memory, people),
+        text=shown(memory, people),
         weight=memory.weight,
     )
 

@@ -10,8 +10,8 @@ from domain.base import Frozen
 from domain.media import IdentityKind
 from memory.matching import direction
 
-LEAST: Mapping[IdentityKind, float] = {IdentityKind.FACE: 0.15, IdentityKind.VOICE: 0.3}
-"""Half of the cosine at which the paper takes two for one."""
+NEAR = 0.8
+"""Of the cosine at which a model takes two for one: who is less alike is not asked about."""
 
 Looks = Mapping[IdentityKind, Sequence[Sequence[float]]]
 """The exemplar vectors of one person by kind, shape (D,) each."""
@@ -26,7 +26,9 @@ class Alike(Frozen):
     cosine: float
 
 
-def alike(people: Mapping[int, Looks], most: int | None = None) -> list[Alike]:
+def alike(
+    people: Mapping[int, Looks], same: Mapping[IdentityKind, float], most: int | None = None
+) -> list[Alike]:
     """Pairs that may be the same person, the ``most`` that are most alike, best first.
 
     Of a pair that is alike in face and in voice the better of the two counts. A person without
@@ -34,28 +36,31 @@ def alike(people: Mapping[int, Looks], most: int | None = None) -> list[Alike]:
 
     Args:
         people: number of the character -> its exemplars.
+        same: the cosine at which the model of each kind takes two for one.
         most: pairs at most; None: all.
     """
-    ways = [one for kind in IdentityKind for one in _of_kind(people, kind, most)]
+
+    def rank(one: Alike) -> float:
+        # Voices are alike at other cosines than faces: both are measured by their own model's.
+        return one.cosine / same[one.kind]
+
+    ways = [one for kind in same for one in _of_kind(people, kind, NEAR * same[kind], most)]
     best: dict[tuple[int, int], Alike] = {}
-    for one in sorted(ways, key=_rank, reverse=True):
+    for one in sorted(ways, key=rank, reverse=True):
         best.setdefault((one.one, one.other), one)
-    return sorted(best.values(), key=lambda a: (-_rank(a), a.one, a.other))[:most]
+    return sorted(best.values(), key=lambda a: (-rank(a), a.one, a.other))[:most]
 
 
-def _rank(found: Alike) -> float:
-    """Voices are alike at other cosines than faces: both are measured by their own least."""
-    return found.cosine / LEAST[found.kind]
-
-
-def _of_kind(people: Mapping[int, Looks], kind: IdentityKind, most: int | None) -> Iterator[Alike]:
+def _of_kind(
+    people: Mapping[int, Looks], kind: IdentityKind, least: float, most: int | None
+) -> Iterator[Alike]:
     known = {number: looks[kind] for number, looks in sorted(people.items()) if looks.get(kind)}
     # Exemplars of another model have another length, and cannot be compared.
     for size in sorted({len(vectors[0]) for vectors in known.values()}):
         numbers = [n for n, vectors in known.items() if len(vectors[0]) == size]
         rows = np.asarray([direction(known[n]) for n in numbers], dtype=np.float32)
         cosines = np.clip(rows @ rows.T, -1.0, 1.0)
-        close = np.argwhere(np.triu(cosines >= LEAST[kind], k=1))
+        close = np.argwhere(np.triu(cosines >= least, k=1))
         # Who is among the best of all is among the best of a kind.
         best = np.argsort(-cosines[tuple(close.T)], kind="stable")[:most]
         for i, j in close[best]:

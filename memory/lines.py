@@ -14,12 +14,21 @@ def line(memory: MemoryDraft | Memory, people: People) -> str:
 
     Known names stand in place of tags, but for the lines that say whose name it is.
     """
-    tells_name = memory.kind == MemoryKind.CHARACTER and " is named " in memory.text
-    text = memory.text if tells_name else people.named(memory.text)
+    text = memory.text if _tells_name(memory) else people.named(memory.text)
     if memory.source == Source.READ and not memory.tags:
         return f"On screen: {text}"
     speaker = people.label(memory.speaker) if memory.speaker else None
     return credited(text, memory.source, speaker)
+
+
+def shown(memory: Memory, people: People) -> str:
+    """The memory's line as readers see it, with one name or number for each person."""
+    text = line(memory, people)
+    return text if _tells_name(memory) else people.shown(text)
+
+
+def _tells_name(memory: MemoryDraft | Memory) -> bool:
+    return memory.kind == MemoryKind.CHARACTER and " is named " in memory.text
 
 
 def searchable(memory: MemoryDraft | Memory, people: People) -> str:

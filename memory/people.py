@@ -82,7 +82,19 @@ class People:
 
     def retold(self, text: str) -> str:
         """``text`` of the machine's own making, with tags and replaced names as they are now."""
-        return self.named(in_place_of(self.renamed, text))
+        return self.shown(in_place_of(self.renamed, text))
+
+    def shown(self, text: str) -> str:
+        """``text`` as readers see it: each tag by name, or by the number of who has several.
+
+        What is remembered keeps the tags of faces and voices (``named``), since a merge may be
+        taken back.
+        """
+        return TAG.sub(self._shown, text) if "<" in text else text
+
+    def _shown(self, found: re.Match[str]) -> str:
+        person = self.character(found[0])
+        return found[0] if person is None else person.shown(found[0])
 
     def named(self, text: str) -> str:
         """``text`` with every tag replaced by the name known for it, if any."""
@@ -102,6 +114,6 @@ def in_place_of(names: Mapping[str, str], text: str) -> str:
 
 def _keys(person: Character) -> Iterator[tuple[str, int]]:
     """What a character's tags are made of: kind and number."""
-    yield "character", person.number
+    yield from (("character", number) for number in (person.number, *person.joined))
     yield from ((IdentityKind.FACE, number) for number in person.faces)
     yield from ((IdentityKind.VOICE, number) for number in person.voices)

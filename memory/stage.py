@@ -14,6 +14,7 @@ from memory.corrections import Cast, KnownPerson, cast_of, known_people
 from memory.evidence import stretches
 from memory.likeness import Alike, Looks, alike
 from memory.overlay import Truth, are_apart, truth_of
+from models.thresholds import same_face, same_voice
 from store.database import Store
 from store.queries.appearances import (
     Centre,
@@ -25,6 +26,7 @@ from store.queries.appearances import (
 )
 from store.queries.characters import CharacterAt
 from store.queries.corrections import corrections_of
+from store.queries.videos import video_state
 
 GAP_MS = 5_000
 """Appearances this close are shown as one."""
@@ -139,7 +141,8 @@ def _when(
 def same_person(store: Store, video: str, limit: int = 10) -> list[Pair]:
     """Pairs of characters that may be one person, the most alike first.
 
-    Those that are in one frame together, or were said to be two people, are not among them.
+    They are at or near the cosine at which the model takes two for one (`likeness.NEAR`). Those
+    that are in one frame together, or were said to be two people, are not among them.
 
     Raises:
         NotFound: no video goes by that name.
@@ -151,11 +154,22 @@ def same_person(store: Store, video: str, limit: int = 10) -> list[Pair]:
         people = {one.character.number: one for one in cast.people}
         looks = {number: _looks(one.members, centres) for number, one in people.items()}
         truth = truth_of(corrections_of(session, cast.video.id)) or Truth()
-        close = alike(looks, LOOKED_AT + sum(map(len, truth.apart.values())))
+        same = _thresholds(session, cast.video.id)
+        close = alike(looks, same, LOOKED_AT + sum(map(len, truth.apart.values())))
         found = list(_apart(session, people, _undecided(cast, truth, close), limit))
         both = [people[number] for one in found for number in (one.one, one.other)]
         figures = _figures(session, cast, both)
     return [Pair(found=one, one=figures[one.one], other=figures[one.other]) for one in found]
+
+
+def _thresholds(session: Session, video: str) -> dict[IdentityKind, float]:
+    """The cosines at which the models that watched a video take two for one."""
+    state = video_state(session, video)
+    models = state.models if state else {}
+    return {
+        IdentityKind.FACE: same_face(models.get("faces", "")),
+        IdentityKind.VOICE: same_voice(models.get("speaker", "")),
+    }
 
 
 def _undecided(cast: Cast, truth: Truth, pairs: Sequence[Alike]) -> list[Alike]:

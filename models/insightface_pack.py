@@ -15,6 +15,7 @@ from domain.errors import SetupError, WeightsMissing
 from models.faces import align, make_face, usable
 from models.onnx import open_session
 from models.ports import Face, Image
+from models.thresholds import FACES
 
 LOOK_AT = (640, 640)
 PACKS = "insightface_packs"
@@ -30,9 +31,7 @@ class InsightFaceEngine:
     """
 
     name = "insightface-mbf"
-    # The paper's 0.85 and 22 belong to a larger pack. Of this one, every true face of a clip with
-    # known identities scored 0.60 or more, with a quality of 14 or more.
-    same_person = 0.3
+    same_person = FACES["insightface"]
     min_quality = 14.0
 
     def __init__(self, folder: Path, min_score: float = 0.5) -> None:
@@ -76,7 +75,7 @@ class NamedPackEngine:
         SetupError: what is there is no pack with a detector and a recogniser.
     """
 
-    same_person = 0.3
+    same_person = FACES["insightface"]
     min_quality = 22.0
 
     def __init__(self, pack: str, weights: Path, min_score: float = 0.85) -> None:

@@ -11,6 +11,7 @@ from domain.errors import ModelError
 from models.onnx import open_session
 from models.ports import Samples, Vector
 from models.silero import SAMPLE_HZ
+from models.thresholds import VOICES
 
 MEL_BINS = 80
 SHORTEST_S = 0.4
@@ -25,9 +26,7 @@ class WeSpeakerEncoder:
     """
 
     name = "wespeaker-resnet34"
-    # On two-second turns of meetings and interviews with known speakers: one pair of the same voice
-    # in ten lies below, one pair of different voices in five hundred above.
-    same_speaker = 0.4
+    same_speaker = VOICES["wespeaker"]
 
     def __init__(self, folder: Path) -> None:
         # Stretches are short and many: they go beside each other, each in one thread.

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from models.faces import align, make_face, non_overlapping, usable
 from models.onnx import open_session
 from models.ports import Face, Image
+from models.thresholds import FACES
 
 SIDE = 640
 STRIDES = (8, 16, 32)
@@ -28,9 +29,7 @@ class YunetSfaceEngine:
     """
 
     name = "yunet-sface"
-    # OpenCV gives 0.363 for the unquantised model. Of this one, on a clip with known identities,
-    # 99 % of the pairs of different people lie below 0.50 and 95 % of the pairs of one above 0.52.
-    same_person = 0.48
+    same_person = FACES["yunet_sface"]
     min_quality = 0.0
 
     def __init__(self, folder: Path, min_score: float = 0.7) -> None:

@@ -25,13 +25,8 @@ class Person:
 
     @cached_property
     def tags(self) -> tuple[str, ...]:
-        """The character's tag and those of its identities."""
-        one = self.character
-        return (
-            one.tag,
-            *(f"<face_{number}>" for number in one.faces),
-            *(f"<voice_{number}>" for number in one.voices),
-        )
+        """Every tag of the character."""
+        return self.character.tags
 
     @cached_property
     def name_words(self) -> frozenset[str]:
@@ -46,7 +41,7 @@ class Cast:
     people: tuple[Person, ...] = ()
 
     def names(self, video: str) -> dict[str, str]:
-        """The known name of each tag of a video, and of each name that a person replaced."""
+        """How each tag of a video is shown, and each name that a person replaced."""
         return self._names.get(video, {})
 
     @cached_property
@@ -57,8 +52,8 @@ class Cast:
                 dict.fromkeys(one.character.aliases, one.character.label)
             )
         for one in self.people:
-            if one.character.name:
-                found[one.video].update(dict.fromkeys(one.tags, one.character.name))
+            shown = ((tag, one.character.shown(tag)) for tag in one.tags)
+            found[one.video].update((tag, name) for tag, name in shown if name != tag)
         return found
 
     def named_in(self, text: str) -> tuple[Person, ...]:
@@ -145,7 +140,7 @@ def told(line: Line, names: Mapping[str, str]) -> str:
 
 def readable(line: Line, names: Mapping[str, str]) -> str:
     """A line for a model that reads: with names, but without tags, which are no words."""
-    text = TAG.sub(lambda tag: names.get(tag[0], "somebody"), line.text)
+    text = TAG.sub("somebody", with_names(line.text, names))
     speaker = names.get(line.speaker or "", line.speaker or "")
     named = speaker and not TAG.fullmatch(speaker)
     return f"{speaker}: {text}" if named else text
@@ -158,5 +153,5 @@ def retold(text: str, names: Mapping[str, str]) -> str:
 
 
 def with_names(text: str, names: Mapping[str, str]) -> str:
-    """``text`` with every tag replaced by the name known for it, if any."""
+    """``text`` with every tag as it is shown: by name, or by the number of who has several."""
     return TAG.sub(lambda tag: names.get(tag[0], tag[0]), text) if "<" in text else text

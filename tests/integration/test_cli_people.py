@@ -137,7 +137,7 @@ def test_who_may_be_one_is_listed_until_it_is_said_that_they_are_two(
     store: Store, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOMER_DATABASE_URL", database)
-    monkeypatch.setattr(likeness, "LEAST", dict.fromkeys(likeness.LEAST, -1.0))
+    monkeypatch.setattr(likeness, "NEAR", -10.0)
     known_video(store, 2)
     for n in range(2):
         seen = percept(n, faces=(face(0, n, (30 * n, 30 * n + 5)),))
@@ -217,6 +217,63 @@ def test_a_search_that_was_under_way_finds_the_corrected_names_at_once(
     homer("undo", talk, "1")
     assert "Ada: My name is Ada." in found(Mode.VIDEO, "the lighthouse is green")
     assert found(Mode.EVENT, "who is at the harbour").startswith("Ada at the harbour: Ada:")
+
+
+@pytest.fixture
+def nobody(store: Store, database: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Somebody is seen (0), somebody is heard (1), and neither has a name."""
+    monkeypatch.setenv("HOMER_DATABASE_URL", database)
+    known_video(store, 2)
+    writers = Writers(local_writers().clip, Told())
+    seen = percept(0, faces=(face(0, 1, (0, 9)),))
+    heard = percept(
+        1,
+        voices=(voice(0, 2, (30, 36)),),
+        utterances=(said(30, "The ships carry coffee to Lisbon.", 0, seconds=6),),
+    )
+    for one in (seen, heard):
+        remember(store, VIDEO, Perceived(one), writers, Tools(), SETTINGS)
+    assert weave_due(store, VIDEO, writers, Tools(), SETTINGS, final=True) == 1
+    return VIDEO[:6]
+
+
+def all_that_is_told(store: Store, video: str) -> str:
+    """Whatever shows people: a search of each kind, its citations, and the whole video."""
+    with store.begin() as session:
+        view = view_of(session, [VIDEO])
+    retrievers = Retrievers(store, SearchTools(), Settings())
+    found = [
+        retrievers.search(view, mode, "who carries coffee to Lisbon").evidence
+        for mode in (Mode.VIDEO, Mode.EVENT)
+    ]
+    texts = [one.text for some in found for one in some]
+    with store.begin() as session:
+        cited = cite(session, view, [one.ref for some in found for one in some])
+    assert sorted(one.text for one in cited.citations) == sorted(texts)
+    lines = CliRunner().invoke(app, ["show", video]).stdout.splitlines()
+    return "\n".join([*texts, *(line for line in lines if "<character_0>  " not in line)])
+
+
+@pytest.mark.parametrize("number", ["0", "1"])
+def test_who_was_merged_goes_by_one_number_or_name_everywhere(
+    number: str, nobody: str, store: Store
+) -> None:
+    """Seen and heard are one: the voice's own number and tag are nobody's any more."""
+    before = all_that_is_told(store, nobody)
+    assert "<voice_0>: The ships" in before
+    other = {"0": "1", "1": "0"}[number]
+    homer("merge", nobody, other, number)
+    after = all_that_is_told(store, nobody)
+    assert "<voice_0>" not in after.replace("<face_0> <voice_0>", "")
+    assert f"<character_{number}>: The ships" in after
+    assert f"<character_{number}> is on screen" in after
+    homer("rename", nobody, number, "Ruth")
+    named = all_that_is_told(store, nobody)
+    assert "Ruth: The ships" in named
+    assert "Ruth is on screen" in named
+    homer("undo", nobody)
+    homer("undo", nobody)
+    assert all_that_is_told(store, nobody) == before
 
 
 def test_an_answer_has_the_corrected_names_at_once(store: Store) -> None:

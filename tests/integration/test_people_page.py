@@ -177,7 +177,7 @@ def test_who_is_in_one_frame_is_never_suggested(shelf: Store) -> None:
 def test_a_suggestion_is_taken_or_refused(film: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     from memory import likeness
 
-    monkeypatch.setattr(likeness, "LEAST", dict.fromkeys(likeness.LEAST, -1.0))
+    monkeypatch.setattr(likeness, "NEAR", -10.0)
     pairs = same_person(film, VIDEO)
     assert pairs
     before = len(list_people(film, VIDEO))
@@ -199,7 +199,7 @@ def test_a_suggestion_that_was_refused_stays_away_until_that_is_taken_back(
 ) -> None:
     from memory import likeness
 
-    monkeypatch.setattr(likeness, "LEAST", dict.fromkeys(likeness.LEAST, -1.0))
+    monkeypatch.setattr(likeness, "NEAR", -10.0)
     pairs = same_person(film, VIDEO)
     press(open_page("people", video=VIDEO), "No")
     forget_desk()

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.media import IdentityKind
-from memory.likeness import LEAST, Looks, alike
+from memory import likeness
+from memory.likeness import NEAR, Alike, Looks
+from models.thresholds import same_face, same_voice
+from models.wespeaker import WeSpeakerEncoder
 
 FACE, VOICE = IdentityKind.FACE, IdentityKind.VOICE
+SAME = {FACE: 0.3, VOICE: 0.4}
+
+
+def alike(people: Mapping[int, Looks], most: int | None = None) -> list[Alike]:
+    return likeness.alike(people, SAME, most)
 
 
 def at(degrees: float, size: int = 3) -> list[float]:
@@ -35,6 +45,25 @@ def test_who_is_not_alike_is_not_named() -> None:
     assert alike({1: {}, 2: {FACE: []}}) == []
 
 
+@pytest.mark.parametrize(
+    ("cosine", "offered"), [(0.18, False), (0.23, False), (0.25, True), (0.9, True)]
+)
+def test_a_pair_is_offered_at_or_near_the_models_own_threshold(
+    cosine: float, offered: bool
+) -> None:
+    pair = faces(p1=0, p2=float(np.rad2deg(np.arccos(cosine))))
+    assert bool(alike(pair)) is offered
+    assert alike(pair) == likeness.alike(pair, {FACE: 0.3})
+
+
+def test_models_have_their_own_thresholds() -> None:
+    pair = faces(p1=0, p2=70)  # a cosine of 0.34
+    assert likeness.alike(pair, {FACE: same_face("insightface")})
+    assert likeness.alike(pair, {FACE: same_face("insightface:buffalo_l")})
+    assert not likeness.alike(pair, {FACE: same_face("yunet_sface")})
+    assert same_voice("wespeaker") == WeSpeakerEncoder.same_speaker
+
+
 def test_a_person_is_the_middle_of_their_exemplars() -> None:
     (found,) = alike({1: {FACE: [at(0), at(40)]}, 2: {FACE: [at(20)]}})
     assert found.cosine == pytest.approx(1.0)
@@ -46,10 +75,10 @@ def test_a_face_is_not_compared_with_a_voice_or_with_another_models_face() -> No
 
 
 def test_a_pair_is_named_once_for_what_is_most_alike_by_its_own_measure() -> None:
-    people = {1: {FACE: [at(0)], VOICE: [at(0)]}, 2: {FACE: [at(60)], VOICE: [at(45)]}}
+    people = {1: {FACE: [at(0)], VOICE: [at(0)]}, 2: {FACE: [at(50)], VOICE: [at(45)]}}
     (found,) = alike(people)
     assert found.kind == FACE
-    assert found.cosine / LEAST[FACE] > np.cos(np.deg2rad(45)) / LEAST[VOICE]
+    assert found.cosine / SAME[FACE] > np.cos(np.deg2rad(45)) / SAME[VOICE]
 
 
 @given(st.dictionaries(st.integers(0, 9), st.floats(0, 360), max_size=6))
@@ -58,7 +87,7 @@ def test_pairs_are_of_known_people_in_order_and_close_enough(angles: dict[int, f
     assert [a.cosine for a in found] == sorted((a.cosine for a in found), reverse=True)
     for one in found:
         assert one.one < one.other
-        assert one.cosine >= LEAST[FACE]
+        assert one.cosine >= NEAR * SAME[FACE]
         assert {one.one, one.other} <= angles.keys()
 
 

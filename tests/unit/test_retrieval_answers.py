@@ -249,6 +249,28 @@ def test_lines_are_told_with_names(shown: Line, text: str) -> None:
     assert told(shown, names) == text
 
 
+def test_who_has_several_tags_and_no_name_goes_by_number() -> None:
+    merged = Character(number=5, faces=(0,), voices=(1, 3), joined=(7, 8))
+    names = cast({"v": [merged, NOBODY]}).names("v")
+    assert told(line("<face_0> waves at <face_4>", "seen"), names) == (
+        "<character_5> waves at <face_4>"
+    )
+    assert told(line("Hello", speaker="<voice_3>"), names) == "<character_5>: Hello"
+    assert told(line("<character_7> is a poet", kind="character"), names) == (
+        "<character_5> is a poet"
+    )
+    assert readable(line("<face_0> waves", speaker="<voice_1>"), names) == "somebody waves"
+
+
+def test_a_number_that_became_part_of_somebody_is_theirs() -> None:
+    ada = Character(number=2, name="Ada", faces=(0,), joined=(7,))
+    people = cast({"v": [ada]})
+    assert with_names("<character_7> and <character_9>", people.names("v")) == (
+        "Ada and <character_9>"
+    )
+    assert [one.character.number for one in people.named_in("Who is <character_7>?")] == [2]
+
+
 def test_tags_of_one_video_are_nobody_in_another() -> None:
     both = cast({"v": [ADA], "w": [NOBODY]})
     assert both.names("w") == {}
