@@ -69,6 +69,9 @@ class MemorySettings(Frozen, allow_inf_nan=False):
     hour_tokens: PositiveInt | None = Field(
         default=None, description="the same for an hour of video, of which each clip has its share"
     )
+    clips_at_once: int = Field(
+        default=2, ge=1, le=8, description="clips that a language model writes at a time"
+    )
     patch_every: PositiveInt = 10
     same_fact: float = Field(default=0.85, gt=0, le=1)
     segments_min: PositiveInt = 3

@@ -120,7 +120,8 @@ def _perceived(
         return spans.during(clip, steps.perceive, work, clip)
 
     work.desk.give_way()
-    begun = deque((clip, begin(clip)) for clip in islice(coming, steps.ahead))
+    # One more for each clip that is written beside another.
+    begun = deque((clip, begin(clip)) for clip in islice(coming, steps.ahead + work.at_once - 1))
     while begun:
         work.desk.give_way()
         clip, step = begun.popleft()

@@ -78,6 +78,8 @@ class Streaming(Watching):
             stream_rows.add_clip(session, self.video.id, clip, told, captured.gaps)
         self._arrived[clip.index] = captured
         self._order.append(clip.index)
+        if self._drafting is not None:
+            self._drafting.expect([clip.index])
         return clip.index
 
     def remember(self, clip: int) -> None:
@@ -111,6 +113,7 @@ class Streaming(Watching):
     def begin_stream(self) -> int:
         """Marks the stream as being watched; how many clips it has."""
         self._mark(video_rows.WATCHING)
+        self._draft_ahead(())
         return self.state().clips
 
     def perceive(self, clip: int) -> None:

@@ -7,7 +7,7 @@ at, under Prefect or without it.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -19,11 +19,14 @@ from domain.errors import ModelError, NotFound
 from domain.media import ClipState, Video
 from domain.settings import Subtitles
 from flows.desk import Desk
+from flows.drafting import Drafting
 from flows.originals import note_original, stamp_of
 from flows.spans import stage
 from flows.who_watches import alone, claimed
+from memory import watch
+from memory.drafts import Draft
 from memory.subtitles import Accompaniment, accompaniment, chosen, refuse_other_subtitles
-from memory.watch import remember, weave_due
+from memory.watch import draft_ahead, remember, weave_due
 from memory.writers import make_writers
 from memory.writers.port import Writers
 from models.image_text import name_of
@@ -57,7 +60,8 @@ class Watching:
     """The steps of one video. Heavy things stay in here, and never travel as a task's result.
 
     Perceiving may run in a thread, ahead of the other steps, or be ordered elsewhere; no two
-    steps of a kind run in here at a time.
+    steps of a kind run in here at a time. A language model may write clips ahead of their turn,
+    in threads (``flows.drafting``).
     """
 
     def __init__(
@@ -77,6 +81,7 @@ class Watching:
         self._ready: dict[int, Perceived] = {}
         self._took: dict[int, float] = {}
         self._fresh = 0
+        self._drafting: Drafting | None = None
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -87,6 +92,15 @@ class Watching:
     def writers(self) -> Writers:
         """The profile's writers."""
         return make_writers(self.desk.toolbox, self.desk.profile)
+
+    @cached_property
+    def at_once(self) -> int:
+        """How many clips are written at a time: one, but by a language model."""
+        if not self.writers.clip.wants_context:
+            return 1
+        profile, most = self.desk.profile, self.desk.settings.memory.clips_at_once
+        limit = profile.chat_for("writer").at_once if profile.writer == "llm" else None
+        return most if limit is None else min(most, limit)
 
     def pending(self) -> list[int]:
         """Clips that this run is to watch and that are not in memory yet, in order."""
@@ -113,7 +127,21 @@ class Watching:
     def begin(self) -> list[int]:
         """The clips to watch, in order; what a question sees waits for them."""
         self._mark(video_rows.WATCHING)
-        return self.pending()
+        pending = self.pending()
+        self._draft_ahead(pending)
+        return pending
+
+    def _draft_ahead(self, clips: Collection[int]) -> None:
+        """Have clips written ahead of their turn, where a model may write several at once."""
+        self._drafting = Drafting(self._draft, self.at_once) if self.at_once > 1 else None
+        if self._drafting is not None:
+            self._drafting.expect(clips)
+
+    def _draft(self, coming: Sequence[watch.Perceived]) -> Draft | None:
+        desk = self.desk
+        return draft_ahead(
+            desk.store, self.video.id, coming, self.writers, desk.toolbox, desk.settings
+        )
 
     @stage("perceive")
     def perceive(self, clip: int) -> None:
@@ -140,6 +168,8 @@ class Watching:
     def _keep(self, clip: int, found: Perceived, seconds: float) -> None:
         self._took[clip] = seconds
         self._ready[clip] = replace(found, percept=self._beside.added_to(found.percept))
+        if self._drafting is not None:
+            self._drafting.perceived(clip, self._ready[clip])
 
     @stage("remember")
     def remember(self, clip: int) -> None:
@@ -149,16 +179,21 @@ class Watching:
             ClipLeft: it could not be decoded, or its memory not be written; the store says why.
         """
         perceived, desk, start = self._ready[clip], self.desk, time.monotonic()
-        state = remember(
-            desk.store, self.video.id, perceived, self.writers, desk.toolbox, desk.settings
-        )
+        draft = self._drafting.draft(clip) if self._drafting is not None else None
+        args = (self.writers, desk.toolbox, desk.settings, draft)
+        state = remember(desk.store, self.video.id, perceived, *args)
         # Where the database goes away right here, this step is tried again: the clip is done then.
         self._count(clip, self._took.get(clip, 0.0) + time.monotonic() - start)
         del self._ready[clip]
         self._took.pop(clip, None)
+        self._settled(clip)
         if state is ClipState.FAILED:
             raise ClipLeft(self._reason(clip))
         self._fresh += 1
+
+    def _settled(self, clip: int) -> None:
+        if self._drafting is not None:
+            self._drafting.settled(clip)
 
     def _count(self, clip: int, seconds: float) -> None:
         with self.desk.store.begin() as session:
@@ -174,6 +209,7 @@ class Watching:
         """Leave a clip as failed that could not be perceived; the next run tries it again."""
         if isinstance(error, ClipLeft):
             return
+        self._settled(clip)
         with self.desk.store.begin() as session:
             clip_rows.mark_clip(
                 session, self.video.id, clip, ClipState.FAILED, error=str(error) or repr(error)

@@ -19,7 +19,7 @@ from memory.identities import Recognised
 from memory.overlay import Learned, Truth, corrected, truth_of
 from memory.people import People
 from store.queries import characters as stored
-from store.queries.characters import CharacterAt
+from store.queries.characters import CharacterAt, Name
 from store.queries.corrections import (
     Origin,
     corrections_of,
@@ -60,6 +60,67 @@ def learned_people(session: Session, recognised: Recognised, clip: int) -> Peopl
     """The people of a clip as far as they were learned, without what people said."""
     rows = [one.id for one in _everyone(recognised)]
     return _people(recognised, stored.characters_with(session, rows, clip))
+
+
+def people_ahead(
+    session: Session, video_id: str, recognised: Recognised, clip: int, learned: int
+) -> People:
+    """The people of a clip with what is known of them as of an earlier clip, and by people.
+
+    Who was met after clip ``learned`` is a character of their own, as they began: what was written
+    of them since is not known.
+    """
+    rows = [one.id for one in _everyone(recognised)]
+    origins = {one.identity: one for one in origins_of(session, video_id)}
+    truth = truth_of(corrections_of(session, video_id))
+    if truth is None:
+        known = stored.characters_with(session, rows, learned)
+        return _people(recognised, _with_new(session, known, origins, rows, video_id, clip))
+    known = stored.characters_at(session, video_id, learned)
+    met = [row for row, one in origins.items() if one.first_clip <= clip]
+    every = _with_new(session, known, origins, met, video_id, clip)
+    # Names that the source itself gives are there from the beginning.
+    names = [
+        one
+        for one in names_learned(session, video_id, clip)
+        if one.name.from_clip <= learned or one.name.source == "caption"
+    ]
+    stated = stated_until(session, video_id, learned)
+    found = corrected(Learned(every, origins, names, stated), truth)
+    return _people(recognised, [one for one in found if not set(rows).isdisjoint(one.members)])
+
+
+def _with_new(
+    session: Session,
+    known: list[CharacterAt],
+    origins: Mapping[int, Origin],
+    rows: Iterable[int],
+    video_id: str,
+    clip: int,
+) -> list[CharacterAt]:
+    """The characters with those of identities that are not in any yet, by number."""
+    placed = {row for one in known for row in one.members}
+    new = [origins[row] for row in rows if row not in placed]
+    if not new:
+        return known
+    told = names_learned(session, video_id, clip)
+    named = {one.identity: one.name for one in told if one.name.source == "caption"}
+    begun = [_begun(one, named.get(one.identity)) for one in new]
+    return sorted([*known, *begun], key=lambda one: one.character.number)
+
+
+def _begun(one: Origin, name: Name | None) -> CharacterAt:
+    """The character that an identity began as."""
+    face = one.kind == IdentityKind.FACE
+    character = Character(
+        number=one.began,
+        name=name.text if name else None,
+        faces=(one.number,) if face else (),
+        voices=() if face else (one.number,),
+    )
+    return CharacterAt(
+        one.character, character, (one.identity,), (name,) if name else (), one.first_clip
+    )
 
 
 def _everyone(recognised: Recognised) -> list[Identity]:

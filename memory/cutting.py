@@ -22,6 +22,7 @@ from domain.time import TimeSpan, clock
 from memory.forget import OF_NOBODY
 from memory.lines import line, searchable
 from memory.matching import direction
+from memory.outside import Vectors, transact
 from memory.people import People
 from memory.telltale import betrays, flat, only_there, quotes
 from memory.window import lines_of, people_at
@@ -130,13 +131,19 @@ def delete_span(
         Ambiguous: several do.
         InputError: the span is empty, or beyond the video's end.
     """
-    with store.begin() as session:
+    vectors = Vectors(embedder)
+
+    def run(session: Session) -> tuple[Cut, _Cutting, list[str]]:
         close_video(session, find_video(session, name).id)
         cut = _cut_of(session, find_video(session, name), span)
-        work = _Cutting(session, cut, embedder, settings)
+        work = _Cutting(session, cut, vectors, settings)
         unused = work.run() if cut.clips else []
+        vectors.settle()
         note(session, Deed.DELETED, f"{cut.video.id} {cut.span.start_ms}-{cut.span.end_ms} ms")
         faults.fault_point(faults.FaultPoint.CUT_ROWS)
+        return cut, work, unused
+
+    cut, work, unused = transact(store, run)
     faults.fault_point(faults.FaultPoint.CUT)
     images = drop_blobs(store, unused) + sweep_blobs(store)
     return Gone(len(cut.clips), images, work.answers, work.people, work.retold)
@@ -146,10 +153,10 @@ class _Cutting:
     """Deletes clips of one video inside one transaction."""
 
     def __init__(
-        self, session: Session, cut: Cut, embedder: TextEmbedder, settings: MemorySettings
+        self, session: Session, cut: Cut, vectors: Vectors, settings: MemorySettings
     ) -> None:
         self._session, self._video, self._clips = session, cut.video.id, frozenset(cut.clips)
-        self._embedder, self._settings = embedder, settings
+        self._vectors, self._settings = vectors, settings
         self.answers = self.people = self.retold = 0
 
     def run(self) -> list[str]:
@@ -216,7 +223,7 @@ class _Cutting:
         people = People(characters=tuple(one.character for one in known))
         found = [one.memory for one in memories_of_clips(session, video, [clip], clip)]
         told = [searchable(one, people) for one in found]
-        vectors = [one.tolist() for one in self._embedder.embed(told)] if told else []
+        vectors = [one.tolist() for one in self._vectors.later(told)] if told else []
         cutting.embed_lines(session, dict(zip((one.id for one in found), vectors, strict=True)))
         text = "\n".join(line(one, people) for one in found)
         cutting.sum_up(session, video, clip, text, direction(vectors) if vectors else None)
@@ -237,7 +244,7 @@ class _Cutting:
         if label in taken:
             label = f"{label} ({one.number})"
         told = summary(lines) or "Nothing was said or read, and nobody was recognised."
-        (vector,) = self._embedder.embed([f"{label}. {told}"])
+        (vector,) = self._vectors.later([f"{label}. {told}"])
         cut_events.retell(session, one.row, label, told, vector.tolist())
         self.retold += 1
 

@@ -23,6 +23,7 @@ from memory.corrections import Cast, cast_to_correct, find_person
 from memory.erasing import Eraser
 from memory.lines import searchable
 from memory.matching import direction
+from memory.outside import Vectors, transact
 from memory.people import People
 from models.ports import TextEmbedder
 from store.database import Store
@@ -87,21 +88,28 @@ def forget(
     if keep is not None and keep.resolve().is_relative_to(store.home.root.resolve()):
         raise InputError(f"{keep} is in Homer's own data, where nothing of them is to be left")
     written = False
+    vectors = Vectors(embedder)
+
+    def run(session: Session) -> tuple[_Forgetting, Cast, CharacterAt, list[str], list[str]]:
+        nonlocal written
+        close_video(session, find_video(session, video).id)
+        cast = cast_to_correct(session, video)
+        one = find_person(cast, person)
+        work = _Forgetting(session, cast, one, vectors)
+        blobs = stored.blobs_named(session, work.traces)
+        gone = work.run()
+        vectors.settle()
+        note(session, Deed.FORGOT, f"{cast.video.id} person {one.character.number}")
+        if keep is not None:
+            images = {sha: store.blobs.get(sha) for sha in blobs}
+            library = library_of(session)
+            kept = Keepsake(cast.video.id, library, now_of(session), tuple(work.kept), images)
+            write_keepsake(keep, kept)
+            written = True
+        return work, cast, one, blobs, gone
+
     try:
-        with store.begin() as session:
-            close_video(session, find_video(session, video).id)
-            cast = cast_to_correct(session, video)
-            one = find_person(cast, person)
-            work = _Forgetting(session, cast, one, embedder)
-            blobs = stored.blobs_named(session, work.traces)
-            gone = work.run()
-            note(session, Deed.FORGOT, f"{cast.video.id} person {one.character.number}")
-            if keep is not None:
-                images = {sha: store.blobs.get(sha) for sha in blobs}
-                library = library_of(session)
-                kept = Keepsake(cast.video.id, library, now_of(session), tuple(work.kept), images)
-                write_keepsake(keep, kept)
-                written = True
+        work, cast, one, blobs, gone = transact(store, run)
     except BaseException:
         if keep is not None and written:
             keep.unlink(missing_ok=True)
@@ -150,10 +158,8 @@ def recall(store: Store, video: str, path: Path) -> int:
 class _Forgetting:
     """Forgets one person inside one transaction; ``kept`` is how all was before."""
 
-    def __init__(
-        self, session: Session, cast: Cast, one: CharacterAt, embedder: TextEmbedder
-    ) -> None:
-        self._session, self._embedder, self._video = session, embedder, cast.video.id
+    def __init__(self, session: Session, cast: Cast, one: CharacterAt, vectors: Vectors) -> None:
+        self._session, self._vectors, self._video = session, vectors, cast.video.id
         self._tags, self._numbers = set(cast.tags(one)), cast.began(one)
         self._corrections = corrections_of(session, self._video)
         self._eraser = Eraser(
@@ -235,7 +241,7 @@ class _Forgetting:
         return set()
 
     def _embed(self, one: Told, text: str) -> None:
-        (vector,) = self._embedder.embed([text])
+        (vector,) = self._vectors.later([text])
         stored.rewrite(self._session, one, {"embedding": vector.tolist()})
 
     def _line(self, clip: int, values: Mapping[str, Any]) -> str:

@@ -129,20 +129,25 @@ class _Job:
         batches = [todo[n : n + BATCH] for n in range(0, len(todo), BATCH)]
         done = total - len(todo)
         for place, batch in enumerate(batches):
-            self.tools.text.expect(_texts(batch))
+            texts = _texts(batch)
+            self.tools.text.expect(texts)
             if place + 1 < len(batches):
                 self.tools.text.expect(_texts(batches[place + 1]))
-            self._remember(batch)
+            self._remember(batch, texts)
             self._weave(final=False)
             done += len(batch)
             if progress:
                 progress(done, total)
         self._weave(final=True)
 
-    def _remember(self, batch: Sequence[Percept]) -> None:
+    def _remember(self, batch: Sequence[Percept], texts: Sequence[str]) -> None:
         args = (self.writers, self.tools, self.settings)
+        if self.writers.clip.wants_context:  # A model writes each, and no transaction waits for it.
+            for percept in batch:
+                remember(self.store, self.video.id, _Plain(percept), *args)
+            return
         try:
-            remember_many(self.store, self.video.id, batch, *args)
+            remember_many(self.store, self.video.id, batch, *args, texts)
         except ModelError:  # One by one, so that only what cannot be written is left out.
             for percept in batch:
                 remember(self.store, self.video.id, _Plain(percept), *args)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from sqlalchemy.orm import Session
@@ -14,12 +15,14 @@ from domain.memories import ClipMemories
 from domain.settings import Settings
 from memory.calls import Recording
 from memory.characters import Call, call, introduce, join_voices, source_of_name
-from memory.corrected import learned_people, people_of
+from memory.corrected import learned_people, people_ahead, people_of
+from memory.drafts import Draft, Shown, drafted, last_learned, retagged
 from memory.facts import store_memories
 from memory.identities import Engine, Recognised, keep_exemplars, recognise
 from memory.joining import by_company, by_names
 from memory.lines import clip_text, searchable
 from memory.matching import direction
+from memory.outside import Lacking, Vectors, transact
 from memory.people import People
 from memory.tools import Tools
 from memory.weave import weave_due
@@ -32,7 +35,7 @@ from store.queries.memories import facts_about
 from store.queries.percepts import add_blobs, add_percept, clip_state, lock_video, title_of
 from store.queries.videos import OVER
 
-__all__ = ["remember", "remember_many", "weave_due"]
+__all__ = ["draft_ahead", "remember", "remember_many", "weave_due"]
 
 FACTS = 30
 """How many known facts about a clip's people a writer is shown."""
@@ -57,11 +60,13 @@ def remember(
     writers: Writers,
     toolbox: Tools,
     settings: Settings,
+    draft: Draft | None = None,
 ) -> ClipState:
     """Turn one clip's percept into memory, in one transaction. A clip that is done stays as it is.
 
     So does one that was deleted. Clips are to come in order: who is new and who is known depends
-    on it.
+    on it. Models are called before the transaction that stores what they gave; where what they
+    were shown is no longer so then, they are called again.
 
     Args:
         store: The store; the video and its clips are in it.
@@ -70,6 +75,7 @@ def remember(
         writers: Who writes the memory.
         toolbox: For text vectors, and the thresholds of the face and speaker models.
         settings: How many exemplars are kept, and when facts are the same.
+        draft: What the writer wrote already (``draft_ahead``).
 
     Returns:
         DONE; or FAILED where the clip could not be decoded or its memory not be written. Then
@@ -82,12 +88,8 @@ def remember(
     hollow = percept.error if _is_empty(percept) else None
     try:
         if hollow is None:
-            calls = Recording(store, video_id, percept.clip.index)
-            with store.begin() as session:
-                maker = _Maker(session, video_id, writers, toolbox, settings, calls)
-                maker.remember(percept, perceived.blobs, store.blobs)
-                faults.fault_point(faults.FaultPoint.CLIP_COMMITTING)
-            faults.fault_point(faults.FaultPoint.CLIP_COMMITTED)
+            job = _Job(store, video_id, writers, toolbox, settings)
+            job.store([perceived], {} if draft is None else {percept.clip.index: draft})
             return ClipState.DONE
     except ModelError as error:
         hollow = str(error)
@@ -101,20 +103,59 @@ def remember_many(
     writers: Writers,
     toolbox: Tools,
     settings: Settings,
+    texts: Sequence[str] = (),
 ) -> None:
     """Like ``remember`` for several clips without blobs, in one transaction for all of them.
+
+    Args:
+        store: As of ``remember``.
+        video_id: As of ``remember``.
+        percepts: What was perceived, in order.
+        writers: As of ``remember``.
+        toolbox: As of ``remember``.
+        settings: As of ``remember``.
+        texts: Whose vectors will be needed: asked for at once, before anything is stored.
 
     Raises:
         ModelError: a memory could not be written; none of these clips is stored.
     """
-    first = percepts[0].clip.index if percepts else 0
-    calls = Recording(store, video_id, first)
-    with store.begin() as session:
-        maker = _Maker(session, video_id, writers, toolbox, settings, calls)
-        for percept in percepts:
-            maker.remember(percept, {}, store.blobs)
-        faults.fault_point(faults.FaultPoint.CLIP_COMMITTING)
-    faults.fault_point(faults.FaultPoint.CLIP_COMMITTED)
+    job = _Job(store, video_id, writers, toolbox, settings, texts)
+    job.store([_Bare(percept) for percept in percepts], {})
+
+
+def draft_ahead(
+    store: Store,
+    video_id: str,
+    coming: Sequence[Perceived],
+    writers: Writers,
+    toolbox: Tools,
+    settings: Settings,
+) -> Draft | None:
+    """Have the last of these clips written while those before it are yet to be stored.
+
+    Args:
+        store: As of ``remember``.
+        video_id: As of ``remember``.
+        coming: The clip, after those that will be stored before it, in order.
+        writers: As of ``remember``.
+        toolbox: As of ``remember``.
+        settings: As of ``remember``.
+
+    Returns:
+        What ``remember`` takes for that clip; None where it needs no draft.
+    """
+    last = coming[-1]
+    if not writers.clip.wants_context or _is_empty(last.percept):
+        return None
+    return _Job(store, video_id, writers, toolbox, settings).draft(coming)
+
+
+@dataclass(frozen=True)
+class _Bare:
+    """A percept without blobs."""
+
+    percept: Percept
+    blobs: Mapping[str, bytes] = field(default_factory=dict)
 
 
 def _is_empty(percept: Percept) -> bool:
@@ -134,95 +175,183 @@ def _fail(store: Store, video_id: str, clip: int, reason: str) -> ClipState:
     return ClipState.FAILED
 
 
-class _Maker:
-    """Writes clips of one video inside one transaction, during which nobody else does."""
+class _Job:
+    """The writing of some clips of one video: model calls, and transactions between them."""
 
     def __init__(
         self,
-        session: Session,
+        store: Store,
         video_id: str,
         writers: Writers,
         toolbox: Tools,
         settings: Settings,
-        calls: Recording,
+        texts: Sequence[str] = (),
     ) -> None:
-        lock_video(session, video_id)
-        self.calls = calls
-        self.session, self.video_id = session, video_id
-        self.writers, self.toolbox, self.settings = writers, toolbox, settings
+        self._store, self.video_id, self.settings = store, video_id, settings
+        self.writers, self._toolbox = writers, toolbox
+        self.vectors = Vectors(toolbox.text, texts)
+        self._drafts: dict[int, Draft] = {}
+        self._calls: dict[int, Recording] = {}
 
-    def remember(self, percept: Percept, blobs: Mapping[str, bytes], keep: BlobStore) -> None:
-        """Store one clip, unless it is done or deleted."""
-        clip = percept.clip.index
-        state = clip_state(self.session, self.video_id, clip)
-        if state is None:
-            raise NotFound(f"video {self.video_id} has no clip {clip}: was it deleted meanwhile?")
-        if state not in OVER:
-            recognised = self._perceived(percept)
-            people, written = self._write(percept, recognised, blobs)
-            learned = learned_people(self.session, recognised, clip)
-            self._finish(percept, people, learned, written)
+    def store(self, clips: Sequence[Perceived], drafts: Mapping[int, Draft]) -> None:
+        """Store clips, all in one transaction.
+
+        Raises:
+            ModelError: a memory could not be written; none of these clips is stored.
+        """
+        self._drafts |= drafts
+        engines = [_engines(one.percept, self._toolbox, self.settings) for one in clips]
+
+        def run(session: Session) -> None:
+            lock_video(session, self.video_id)
+            for one, known in zip(clips, engines, strict=True):
+                _Maker(session, self, one, known).remember(self._store.blobs)
+            faults.fault_point(faults.FaultPoint.CLIP_COMMITTING)
+
+        transact(self._store, run)
+        faults.fault_point(faults.FaultPoint.CLIP_COMMITTED)
+
+    def draft(self, coming: Sequence[Perceived]) -> Draft | None:
+        """What the writer makes of the last of these clips, as the memory will be then."""
+        engines = [_engines(one.percept, self._toolbox, self.settings) for one in coming]
+
+        def run(session: Session) -> Draft | None:
+            lock_video(session, self.video_id)
+            for one, known in zip(coming, engines, strict=True):
+                maker = _Maker(session, self, one, known)
+                if not maker.is_due():
+                    continue
+                recognised = maker.perceived()
+                if one is coming[-1]:
+                    maker.written(recognised)
+            session.rollback()  # What was recognised ahead of time is stored in its turn.
+            return self._drafts.get(coming[-1].percept.clip.index)
+
+        return transact(self._store, run)
+
+    def drafted(self, one: Perceived, shown: Shown) -> Draft:
+        """What the writer made of a clip when it was shown this.
+
+        Raises:
+            Lacking: It was not asked yet, or was shown something else.
+        """
+        clip = one.percept.clip.index
+        made = self._drafts.get(clip)
+        if made is None or made.shown.key != shown.key:
+            raise Lacking(lambda: self._draft(one, shown))
+        return made
+
+    def _draft(self, one: Perceived, shown: Shown) -> None:
+        clip = one.percept.clip.index
+        calls = self._calls.setdefault(clip, Recording(self._store, self.video_id, clip))
+        writer, blobs = self.writers.clip, one.blobs
+        self._drafts[clip] = drafted(writer, one.percept, blobs, shown, self.video_id, calls)
+
+
+class _Maker:
+    """Writes one clip of a video inside a transaction, during which nobody else does."""
+
+    def __init__(
+        self, session: Session, job: _Job, one: Perceived, engines: Mapping[IdentityKind, Engine]
+    ) -> None:
+        self.session, self.job, self.video_id = session, job, job.video_id
+        self.one, self.percept, self.engines = one, one.percept, engines
+        self.clip = one.percept.clip.index
+
+    def remember(self, keep: BlobStore) -> None:
+        """Store the clip, unless it is done or deleted."""
+        if self.is_due():
+            recognised = self.perceived()
+            people, written = self._write(recognised)
+            learned = learned_people(self.session, recognised, self.clip)
+            self._finish(people, learned, written)
             faults.fault_point(faults.FaultPoint.CLIP_ROWS)
-            self._keep_blobs(blobs, keep)
+            self._keep_blobs(keep)
 
-    def _perceived(self, percept: Percept) -> Recognised:
-        engines = _engines(percept, self.toolbox, self.settings)
-        recognised = recognise(self.session, self.video_id, percept, engines)
-        introduce(self.session, self.video_id, recognised, percept.clip.index)
+    def is_due(self) -> bool:
+        """Whether the clip is neither done nor deleted.
+
+        Raises:
+            NotFound: the video has no such clip.
+        """
+        state = clip_state(self.session, self.video_id, self.clip)
+        if state is None:
+            raise NotFound(
+                f"video {self.video_id} has no clip {self.clip}: was it deleted meanwhile?"
+            )
+        return state not in OVER
+
+    def perceived(self) -> Recognised:
+        """Store what was perceived, and who was recognised."""
+        percept = self.percept
+        recognised = recognise(self.session, self.video_id, percept, self.engines)
+        introduce(self.session, self.video_id, recognised, self.clip)
         speakers = {name: one.id for name, one in recognised.speakers.items()}
         rows = recognised.rows()
         sightings = add_percept(self.session, self.video_id, percept, rows, speakers)
-        keep_exemplars(self.session, percept, recognised, sightings, engines)
+        keep_exemplars(self.session, percept, recognised, sightings, self.engines)
         return recognised
 
-    def _write(
-        self, percept: Percept, recognised: Recognised, blobs: Mapping[str, bytes]
-    ) -> tuple[People, ClipMemories]:
-        clip = percept.clip.index
+    def _write(self, recognised: Recognised) -> tuple[People, ClipMemories]:
+        clip = self.clip
         people = people_of(self.session, self.video_id, recognised, clip)
-        written = self.writers.clip.write(percept, people, self._context(people, clip, blobs))
-        source = self.writers.clip.source
+        shown, written = self._written_of(recognised, people)
+        written = retagged(written, shown, people)
+        source = self.job.writers.clip.source
         calls = [Call(tag, name, source_of_name(tag, source)) for tag, name in written.names]
         call(self.session, calls, people, clip)
         statements = (
             *written.statements,
             *by_names(self.session, self.video_id, calls, clip),
-            *by_company(self.session, self.video_id, people, percept.clip),
+            *by_company(self.session, self.video_id, people, self.percept.clip),
         )
         join_voices(self.session, self.video_id, statements, people, clip)
         if calls or statements:
-            people = people_of(self.session, self.video_id, recognised, clip)
+            before, people = people, people_of(self.session, self.video_id, recognised, clip)
+            written = retagged(written, before, people)
         return people, written
 
-    def _context(self, people: People, clip: int, blobs: Mapping[str, bytes]) -> ClipContext:
-        if not self.writers.clip.wants_context:
-            return ClipContext(self.video_id)
-        ids = [one.id for one in people.identities().values()]
-        facts = facts_about(self.session, self.video_id, ids, clip, FACTS)
-        title = title_of(self.session, self.video_id)
-        calls = (self.calls.keep, self.calls.served)
-        return ClipContext(self.video_id, title, tuple(facts), blobs, *calls)
+    def _written_of(self, recognised: Recognised, people: People) -> tuple[People, ClipMemories]:
+        """What the writer wrote, and the people as it knew them."""
+        writer = self.job.writers.clip
+        if writer.wants_context:
+            draft = self.written(recognised)
+            return draft.shown.people, draft.result()
+        # It goes by rules and calls no model: there is nothing to wait for.
+        return people, writer.write(self.percept, people, ClipContext(self.video_id))
 
-    def _finish(
-        self, percept: Percept, people: People, learned: People, written: ClipMemories
-    ) -> None:
+    def written(self, recognised: Recognised) -> Draft:
+        """What a language model wrote of the clip.
+
+        Raises:
+            Lacking: It is yet to be asked.
+        """
+        return self.job.drafted(self.one, self._shown(recognised))
+
+    def _shown(self, recognised: Recognised) -> Shown:
+        learned = last_learned(self.clip, self.job.settings.memory.clips_at_once)
+        people = people_ahead(self.session, self.video_id, recognised, self.clip, learned)
+        ids = [one.id for one in people.identities().values()]
+        facts = facts_about(self.session, self.video_id, ids, learned, FACTS)
+        return Shown(people, title_of(self.session, self.video_id), tuple(facts))
+
+    def _finish(self, people: People, learned: People, written: ClipMemories) -> None:
         # By the names that were learned, so that taking a correction back leaves nothing behind.
-        clip, text = percept.clip.index, clip_text(written.drafts, learned)
-        lines = [searchable(draft, learned) for draft in written.drafts]
-        vectors = list(self.toolbox.text.embed(lines)) if lines else []
-        store_memories(
-            self.session, self.video_id, clip, written.drafts, vectors, people, self.settings
-        )
+        session, video, clip, drafts = self.session, self.video_id, self.clip, written.drafts
+        lines = [searchable(draft, learned) for draft in drafts]
+        vectors = list(self.job.vectors.embed(lines)) if lines else []
+        store_memories(session, video, clip, drafts, vectors, people, self.job.settings)
         # The lines' common direction: embedding the whole text would cost as much as all of them.
         embedding = direction(vectors) if vectors else None
-        mark_clip(self.session, self.video_id, clip, ClipState.DONE, percept.error, text, embedding)
+        text = clip_text(drafts, learned)
+        mark_clip(session, video, clip, ClipState.DONE, self.percept.error, text, embedding)
         if written.budget is not None:
-            keep_budget(self.session, self.video_id, clip, written.budget, written.left_out)
+            keep_budget(session, video, clip, written.budget, written.left_out)
 
-    def _keep_blobs(self, blobs: Mapping[str, bytes], keep: BlobStore) -> None:
-        if blobs:
+    def _keep_blobs(self, keep: BlobStore) -> None:
+        if self.one.blobs:
             hold_blobs(self.session)
-            sizes = {keep.put(data): len(data) for _, data in sorted(blobs.items())}
+            sizes = {keep.put(data): len(data) for _, data in sorted(self.one.blobs.items())}
             add_blobs(self.session, self.video_id, sizes)
 
 

@@ -1,7 +1,8 @@
 """Every ten clips, a patch to the event graph: proposed, checked, repaired, applied.
 
-A patch is one transaction. What was applied, dropped and left uncovered is kept with it, so the
-graph can be built anew from its patches.
+A patch is one transaction, which begins once the patch is written: what the writer was shown is
+read anew in it, and where it is no longer so, the patch is written anew. What was applied, dropped
+and left uncovered is kept with it, so the graph can be built anew from its patches.
 """
 
 from __future__ import annotations
@@ -18,10 +19,11 @@ from domain.events import EventPatch
 from domain.settings import MemorySettings, Settings
 from memory.calls import Recording
 from memory.graph import Absorbed, Change, Graph, Link, Node, applied, weave
+from memory.outside import Lacking, Vectors, transact
 from memory.patches import Dropped, Ground, check, drop, uncovered
 from memory.tools import Tools
 from memory.window import Due, due_window, window_of
-from memory.writers.port import EventWindow, EventWriter, Writers
+from memory.writers.port import EventWindow, EventWriter, KnownSegment, Line, Writers
 from store.database import Store
 from store.queries import events as stored
 from store.queries.events import EdgeAt, PatchAt, SegmentAt
@@ -68,20 +70,11 @@ def _weave_next(
     settings: MemorySettings,
     final: bool,
 ) -> bool:
-    with store.begin() as session:
-        lock_video(session, video_id)
-        due = due_window(session, video_id, settings.patch_every, final)
-        if due is None:
-            return False
-        calls = Recording(store, video_id, due.at_clip, window=True)
-        known = window_of(session, video_id, due)
-        window = replace(known, sink=calls.keep, replay=calls.served)
-        proposal = _propose(session, window, writer, settings)
-        apply_patch(session, window, proposal, toolbox)
-        _record(session, due, window, proposal)
-        faults.fault_point(faults.FaultPoint.PATCH_ROWS)
-    faults.fault_point(faults.FaultPoint.PATCH_COMMITTED)
-    return True
+    job = _Weaving(store, video_id, writer, toolbox, settings, final)
+    applied_one = transact(store, job.run)
+    if applied_one:
+        faults.fault_point(faults.FaultPoint.PATCH_COMMITTED)
+    return applied_one
 
 
 @dataclass(frozen=True)
@@ -94,14 +87,82 @@ class Proposal:
     repairs: int
 
 
-def _propose(
-    session: Session, window: EventWindow, writer: EventWriter, settings: MemorySettings
-) -> Proposal:
-    if not window.new:
-        return Proposal(EventPatch(), (), (), 0)
+class _Weaving:
+    """The next patch of a video: written outside of transactions, stored within one."""
+
+    def __init__(
+        self,
+        store: Store,
+        video_id: str,
+        writer: EventWriter,
+        toolbox: Tools,
+        settings: MemorySettings,
+        final: bool,
+    ) -> None:
+        self._store, self._video, self._final = store, video_id, final
+        self._writer, self._settings = writer, settings
+        self._vectors = Vectors(toolbox.text)
+        self._asked: object = None
+        self._written: tuple[EventPatch, int] = (EventPatch(), 0)
+
+    def run(self, session: Session) -> bool:
+        """Apply the next patch; False where none is due.
+
+        Raises:
+            Lacking: It is yet to be written, or its window is another than it was written for.
+        """
+        lock_video(session, self._video)
+        due = due_window(session, self._video, self._settings.patch_every, self._final)
+        if due is None:
+            return False
+        window = window_of(session, self._video, due)
+        proposal = self._proposed(session, due, window)
+        apply_patch(session, window, proposal, self._vectors)
+        _record(session, due, window, proposal)
+        faults.fault_point(faults.FaultPoint.PATCH_ROWS)
+        return True
+
+    def _proposed(self, session: Session, due: Due, window: EventWindow) -> Proposal:
+        """What was written, without what the memory as it is now does not bear out."""
+        if not window.new:
+            return Proposal(EventPatch(), (), (), 0)
+        if self._asked != (due, _shown(window)):
+            raise Lacking(lambda: self._write(due, window))
+        patch, repairs = self._written
+        ground = ground_of(session, window, patch)
+        patch, dropped = drop(patch, ground, self._settings)
+        return Proposal(patch, tuple(dropped), uncovered(patch, ground), repairs)
+
+    def _write(self, due: Due, window: EventWindow) -> None:
+        calls = Recording(self._store, self._video, due.at_clip, window=True)
+        asked = replace(window, sink=calls.keep, replay=calls.served)
+        self._written = _written(self._store, asked, self._writer, self._settings)
+        self._asked = (due, _shown(window))
+
+
+def _shown(window: EventWindow) -> object:
+    """What the writer of a patch is shown; equal where it would be shown the same."""
+    lines = [[_told(line) for line in of] for of in (window.lines, window.before)]
+    segments = [[_known(one) for one in of] for of in (window.previous, window.related)]
+    return window.new, window.clips, lines, segments, window.edges
+
+
+def _told(line: Line) -> object:
+    return line.clip, line.span, line.text, line.source, line.speaker, line.tags
+
+
+def _known(one: KnownSegment) -> object:
+    return one.number, one.label, one.summary, one.clips, one.span
+
+
+def _written(
+    store: Store, window: EventWindow, writer: EventWriter, settings: MemorySettings
+) -> tuple[EventPatch, int]:
+    """A patch, and how often it was repaired; what is wrong with it is looked up in between."""
     patch, repairs = writer.patch(window), 0
     while repairs < settings.patch_repairs:
-        complaints = check(patch, ground_of(session, window, patch), settings)
+        with store.begin() as session:
+            complaints = check(patch, ground_of(session, window, patch), settings)
         if not complaints:
             break
         repairs += 1
@@ -109,9 +170,7 @@ def _propose(
             patch = writer.repair(window, patch, [str(one) for one in complaints])
         except ModelError:
             break  # What there is is checked and used; the rest stays pending.
-    ground = ground_of(session, window, patch)
-    patch, dropped = drop(patch, ground, settings)
-    return Proposal(patch, tuple(dropped), uncovered(patch, ground), repairs)
+    return patch, repairs
 
 
 def _mentioned(patch: EventPatch) -> tuple[set[str], set[int]]:
@@ -139,8 +198,14 @@ def ground_of(session: Session, window: EventWindow, patch: EventPatch) -> Groun
     )
 
 
-def apply_patch(session: Session, window: EventWindow, proposal: Proposal, toolbox: Tools) -> None:
-    """Store what a checked patch changes; costs as much as what it touches."""
+def apply_patch(
+    session: Session, window: EventWindow, proposal: Proposal, vectors: Vectors
+) -> None:
+    """Store what a checked patch changes; costs as much as what it touches.
+
+    Raises:
+        Lacking: Vectors of its texts are yet to be made.
+    """
     labels, clips = _mentioned(proposal.patch)
     near = stored.open_segments_near(session, window.video, labels=labels, clips=clips)
     edges = stored.open_edges_of(session, [one.id for one in near])
@@ -148,7 +213,7 @@ def apply_patch(session: Session, window: EventWindow, proposal: Proposal, toolb
     around = stored.open_segments_near(session, window.video, ids=ends - {n.id for n in near})
     place = _Place(session, window.video, window.at_clip, [*near, *around], edges)
     number = stored.next_segment_number(session, window.video)
-    place.store(weave(place.graph, proposal.patch, window.at_clip, number), toolbox)
+    place.store(weave(place.graph, proposal.patch, window.at_clip, number), vectors)
 
 
 class _Place:
@@ -170,7 +235,7 @@ class _Place:
         nodes = {one.number: node_of(one) for one in segments}
         self.graph = Graph(nodes, {link.ends: link for link in links.values()})
 
-    def store(self, change: Change, toolbox: Tools) -> None:
+    def store(self, change: Change, vectors: Vectors) -> None:
         """Close what no longer holds, then open what holds now."""
         new = [number for number in change.nodes if number not in self.ids]
         changed = [self.ids[number] for number in change.nodes if number in self.ids]
@@ -181,15 +246,15 @@ class _Place:
             if loser in self.graph.nodes
         }
         stored.close_revisions(self.session, changed, self.at_clip, absorbed)
-        self._open(list(change.nodes.values()), toolbox)
+        self._open(list(change.nodes.values()), vectors)
         closed = [self.edge_ids[ends] for ends in sorted(change.closed)]
         stored.close_edges(self.session, closed, self.at_clip)
         opened = [self._edge_row(link) for link in change.opened.values()]
         stored.add_edges(self.session, self.video_id, self.at_clip, opened)
 
-    def _open(self, nodes: Sequence[Node], toolbox: Tools) -> None:
+    def _open(self, nodes: Sequence[Node], embedder: Vectors) -> None:
         texts = [f"{node.label}. {node.summary}" for node in nodes]
-        vectors = list(toolbox.text.embed(texts)) if texts else []
+        vectors = list(embedder.embed(texts)) if texts else []
         rows = [
             {
                 "segment_id": self.ids[node.number],

@@ -94,6 +94,16 @@ def made_once() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def models_outside_transactions() -> Iterator[None]:
+    """No test calls a model while a transaction is open: the lock would be held for minutes."""
+    from tests.support.outside import refuse_calls_in_transactions
+
+    with pytest.MonkeyPatch.context() as patch:
+        refuse_calls_in_transactions(patch)
+        yield
+
+
 @pytest.fixture(scope="session")
 def make_database(postgres: EmbeddedPostgres) -> Callable[[], str]:
     """Makes a fresh migrated database and returns its url; all go with the server."""

@@ -82,7 +82,7 @@ def evaluated() -> str:
     row = QuestionRow(
         arm=str(Stage.WHOLE), part=Part.TEST, batch=0, id=BAIT, video=BAIT, types=(BAIT,),
         question=BAIT, options=(BAIT,), reference=BAIT, answer=BAIT, option="", right=False,
-        judge=BAIT, why=BAIT, cited=None, top=None, iou=None, fault=None, failed=False,
+        judge=BAIT, why=BAIT, cited=None, top=None, iou=None, ref300=None, fault=None, failed=False,
         rounds=1, tokens=1, seconds=1.0, cost_usd=0.1, skills=(BAIT,), leaked=(), trajectory=BAIT,
     )  # fmt: skip
     settings = run_settings(protocol=Protocol.NONE, dataset=BAIT, profile=BAIT, judge=BAIT)

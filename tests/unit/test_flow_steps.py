@@ -40,6 +40,7 @@ class Work:
         self.notes: list[str] = []
         self.given_up: list[tuple[int, str]] = []
         self.left = False
+        self.at_once = 1
 
     def begin(self) -> list[int]:
         return list(range(self.done, self.clips))

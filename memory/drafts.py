@@ -1,0 +1,122 @@
+"""What a language model writes of a clip, before the transaction that stores it.
+
+What a clip's writer is shown is settled by the video and the settings, not by who is faster:
+
+- who is in the clip, recognised by all that was perceived up to it;
+- who they are, what they are called and what is known of them as it was *learned* up to
+  ``last_learned``: the writing of the clips right before it may still be under way.
+
+So the model may write several clips at once, and their memory is what it would be had each been
+written after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from domain.errors import ModelError
+from domain.media import Percept
+from domain.memories import ClipMemories, Memory, MemoryDraft
+from domain.people import TAG
+from memory.calls import Recording
+from memory.people import People
+from memory.writers.port import ClipContext, ClipWriter
+
+LEAST_AT_ONCE = 2
+"""One clip at a time sees as little as two at a time, so that both give the same memory."""
+
+
+def last_learned(clip: int, at_once: int) -> int:
+    """The last clip whose lines, names and joined characters a clip's writer is shown."""
+    return clip - max(at_once, LEAST_AT_ONCE)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a writer is shown of the memory so far."""
+
+    people: People
+    title: str
+    facts: tuple[Memory, ...]
+
+    @property
+    def key(self) -> object:
+        """Equal where a writer is shown the same; rows that are yet to be stored do not count."""
+        people = self.people
+        return (
+            self.title,
+            sorted((number, one.tag) for number, one in people.faces.items()),
+            sorted((number, one.tag) for number, one in people.voices.items()),
+            sorted((name, one.tag) for name, one in people.speakers.items()),
+            people.characters,
+            [(fact.id, fact.text) for fact in self.facts],
+        )
+
+
+@dataclass(frozen=True)
+class Draft:
+    """What a writer made of what it was shown, or the error that it ended with."""
+
+    shown: Shown
+    written: ClipMemories | ModelError
+
+    def result(self) -> ClipMemories:
+        """What was written.
+
+        Raises:
+            ModelError: the memory could not be written.
+        """
+        if isinstance(self.written, ModelError):
+            raise self.written
+        return self.written
+
+
+def drafted(
+    writer: ClipWriter,
+    percept: Percept,
+    blobs: Mapping[str, bytes],
+    shown: Shown,
+    video: str,
+    calls: Recording,
+) -> Draft:
+    """Have a clip written; to be called outside of transactions."""
+    recorded = (calls.keep, calls.served)
+    context = ClipContext(video, shown.title, shown.facts, blobs, *recorded)
+    try:
+        return Draft(shown, writer.write(percept, shown.people, context))
+    except ModelError as error:
+        return Draft(shown, error)
+
+
+def retagged(written: ClipMemories, shown: People, now: People) -> ClipMemories:
+    """What was written, with the tags of those who joined another character since then.
+
+    Args:
+        written: By the tags of ``shown``.
+        shown: The clip's people as the writer knew them.
+        now: The same people as they are known now.
+    """
+    gone = {one.tag for one in shown.characters} - {one.tag for one in now.characters}
+    instead = {tag: _now(tag, shown, now) for tag in gone}
+    if not instead:
+        return written
+    names = tuple((instead.get(tag, tag), name) for tag, name in written.names)
+    drafts = tuple(_with(draft, instead) for draft in written.drafts)
+    return written.model_copy(update={"drafts": drafts, "names": names})
+
+
+def _now(tag: str, shown: People, now: People) -> str:
+    """The tag of the character that those behind ``tag`` belong to now, else of the first."""
+    members = shown.members(tag)
+    owners = {owner.tag for one in members if (owner := now.character(one.tag)) is not None}
+    if len(owners) == 1:
+        return owners.pop()
+    return members[0].tag if members else tag
+
+
+def _with(draft: MemoryDraft, instead: Mapping[str, str]) -> MemoryDraft:
+    text = TAG.sub(lambda found: instead.get(found[0], found[0]), draft.text)
+    tags = tuple(dict.fromkeys(instead.get(tag, tag) for tag in draft.tags))
+    speaker = instead.get(draft.speaker, draft.speaker) if draft.speaker else None
+    return draft.model_copy(update={"text": text, "tags": tags, "speaker": speaker})

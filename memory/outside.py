@@ -1,0 +1,109 @@
+"""Transactions that need a model's work: the model is called between tries, never within one.
+
+A transaction that finds that something is lacking (a vector of a text, the memory of a clip as a
+language model writes it) is rolled back; the model is called; the transaction is run again from
+its beginning. So no lock is held while a model works, and what the model was given is read anew
+in the transaction that writes what it said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy.orm import Session
+
+from domain.errors import ModelError
+from models.ports import TextEmbedder
+from store.database import Store
+
+T = TypeVar("T")
+
+TRIES = 12
+"""How often a transaction is run; more than a few are needed only where others write meanwhile."""
+
+
+class Lacking(Exception):
+    """Rolls a transaction back that needs the work of a model first.
+
+    Args:
+        work: Calls the model and keeps what it gives for the next try.
+    """
+
+    def __init__(self, work: Callable[[], object]) -> None:
+        super().__init__("a transaction needs the work of a model first")
+        self.work = work
+
+
+def transact(store: Store, run: Callable[[Session], T]) -> T:
+    """What ``run`` returns, once a transaction had all it needed from models.
+
+    Args:
+        store: The store.
+        run: Reads and writes within a transaction, and raises ``Lacking`` where work of a model
+            is not on hand. All but the last run are rolled back.
+
+    Raises:
+        ModelError: A model failed, or what it was given changed again and again meanwhile.
+    """
+    for _ in range(TRIES):
+        try:
+            with store.begin() as session:
+                return run(session)
+        except Lacking as lacking:
+            lacking.work()
+    raise ModelError("what a model was shown changed again and again meanwhile: try again later")
+
+
+class Vectors:
+    """A text embedder for use within transactions: it gives the vectors that are on hand.
+
+    Args:
+        embedder: Makes vectors, outside of transactions.
+        texts: Whose vectors will surely be asked for.
+    """
+
+    def __init__(self, embedder: TextEmbedder, texts: Sequence[str] = ()) -> None:
+        self.name, self.dimensions = embedder.name, embedder.dimensions
+        self.languages = embedder.languages
+        self._embedder = embedder
+        self._known: dict[str, NDArray[np.float32]] = {}
+        self._wanted: dict[str, None] = {}
+        self._fetch(texts)
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """As of the embedder itself.
+
+        Raises:
+            Lacking: Some are not on hand; they will be.
+        """
+        lacking = [text for text in texts if text not in self._known]
+        if lacking:
+            raise Lacking(lambda: self._fetch(lacking))
+        return np.stack([self._known[text] for text in texts])
+
+    def later(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Like ``embed``, with zeros for what is not on hand; ``settle`` then asks for all of it.
+
+        For transactions that need vectors in many places: they are run twice, not once a place.
+        """
+        self._wanted |= dict.fromkeys(text for text in texts if text not in self._known)
+        none = np.zeros(self.dimensions, np.float32)
+        return np.stack([self._known.get(text, none) for text in texts])
+
+    def settle(self) -> None:
+        """To be called before a transaction that used ``later`` ends.
+
+        Raises:
+            Lacking: It was given zeros in place of a vector.
+        """
+        wanted, self._wanted = list(self._wanted), {}
+        if wanted:
+            raise Lacking(lambda: self._fetch(wanted))
+
+    def _fetch(self, texts: Sequence[str]) -> None:
+        new = [text for text in dict.fromkeys(texts) if text not in self._known]
+        if new:
+            self._known |= dict(zip(new, self._embedder.embed(new), strict=True))

@@ -1,0 +1,71 @@
+"""A model that is called while a transaction is open fails the test: the call may take minutes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
+from functools import wraps
+from typing import Any
+
+import pytest
+from sqlalchemy.orm import Session
+
+from models.chat import StructuredChat
+from models.image_text import ImageTextEncoder
+from models.reranker import CrossEncoderReranker
+from models.text_embedding import OnnxTextEmbedder
+from store.database import Store
+from tests.support.memory import WordVectors
+
+MODELS: tuple[tuple[type[Any], str], ...] = (
+    (StructuredChat, "ask"),
+    (OnnxTextEmbedder, "embed"),
+    (WordVectors, "embed"),
+    (CrossEncoderReranker, "scores"),
+    (ImageTextEncoder, "images"),
+    (ImageTextEncoder, "text"),
+)
+"""What counts as a call of a model; the stand-ins of tests too."""
+
+_open: ContextVar[int] = ContextVar("transactions that are open here", default=0)
+
+
+class CallInTransaction(AssertionError):
+    """A model was called while a transaction of the same thread was open."""
+
+
+def refuse_calls_in_transactions(patch: pytest.MonkeyPatch) -> None:
+    """From now on a model call within ``Store.begin`` raises ``CallInTransaction``."""
+    patch.setattr(Store, "begin", _counted(Store.begin))
+    for owner, name in MODELS:
+        patch.setattr(owner, name, outside(getattr(owner, name)))
+
+
+def outside(call: Callable[..., Any]) -> Callable[..., Any]:
+    """``call``, which refuses to run while a transaction is open."""
+
+    @wraps(call)
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        if _open.get():
+            raise CallInTransaction(f"{call.__qualname__} within an open transaction")
+        return call(*args, **kwargs)
+
+    return checked
+
+
+def _counted(
+    begin: Callable[..., AbstractContextManager[Session]],
+) -> Callable[..., AbstractContextManager[Session]]:
+    @contextmanager
+    @wraps(begin)
+    def counted(self: Store, **options: Any) -> Iterator[Session]:
+        with begin(self, **options) as session:
+            before = _open.get()
+            _open.set(before + 1)
+            try:
+                yield session
+            finally:
+                _open.set(before)
+
+    return counted
