@@ -24,6 +24,8 @@ _PARTS = {  # hours of the day, generous at both ends; a night runs past midnigh
 _COUNT = "zero one two three four five six seven eight nine ten eleven twelve"
 _NUMBERS = {word: float(count) for count, word in enumerate(_COUNT.split())} | {"a": 1.0, "an": 1.0}
 _NUMBER = rf"(?:\d+(?:\.\d+)?|{'|'.join(_NUMBERS)})"
+_MOST = 1e9
+"""A larger count is none that anybody means."""
 _AGO = re.compile(
     rf"\b({_NUMBER})(?: and an? half)? (day|hour|minute|min)s?(?: and an? half)?"
     rf"(?: ({_NUMBER}) hours?)? ago"
@@ -46,7 +48,7 @@ LAST = re.compile(r"\b(?:last|previous|previously|before|latest|just now|just)\b
 
 
 def _number(word: str) -> float:
-    return _NUMBERS[word] if word in _NUMBERS else float(word)
+    return _NUMBERS[word] if word in _NUMBERS else min(float(word), _MOST)
 
 
 def _between(times: Times, start: float, end: float, soft: float = HOUR) -> Times:

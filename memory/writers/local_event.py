@@ -278,11 +278,12 @@ class _Finder:
 
     def _spoken_of(self, clause: str, here: _Topic, line: Line) -> _Topic:
         """The one segment that clearly shares most words with a clause, else where it was said."""
-        asked, own = set(content_words(clause)), Counter(set(content_words(line.text)))
-        shared = [
-            (topic, sum((uses - own if line in topic.lines else uses)[word] > 0 for word in asked))
-            for topic, uses in self._uses
-        ]
+        asked, own = set(content_words(clause)), set(content_words(line.text))
+        shared = []
+        for topic, uses in self._uses:
+            # A line's own use of a word tells nothing about the topic that it is part of.
+            mine = own if topic.lines and line.clip in topic.clips else set()
+            shared.append((topic, sum(uses[word] > (word in mine) for word in asked)))
         topic, best = max(shared, key=lambda one: one[1])
         clear = best >= SHARED_WORDS and [count for _, count in shared].count(best) == 1
         return topic if clear else here

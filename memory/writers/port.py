@@ -73,7 +73,7 @@ class Line:
     span: TimeSpan
     text: str
     source: Source
-    vector: Sequence[float] | NDArray[np.float32] = field(repr=False)
+    vector: Sequence[float] | NDArray[np.float32] = field(repr=False, compare=False)
     speaker: str | None = None
     tags: tuple[str, ...] = ()
 

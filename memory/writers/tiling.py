@@ -33,19 +33,17 @@ def depths(vectors: Matrix) -> Matrix:
     right = sums[np.minimum(cuts + BLOCK, len(vectors))] - sums[cuts]
     norms = np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1)
     likeness = (left * right).sum(axis=1) / np.where(norms > 0, norms, 1.0)
-    peaks = np.array([_climb(likeness, gap) for gap in range(len(likeness))])
+    peaks = _climb(likeness) + _climb(likeness[::-1])[::-1]
     return np.asarray(np.round(peaks - 2 * likeness, 9)) if len(peaks) else np.zeros(0)
 
 
-def _climb(likeness: Matrix, gap: int) -> float:
-    """The sum of the peaks reached by going up to the left and to the right of ``gap``."""
-    low = gap
-    while low > 0 and likeness[low - 1] >= likeness[low]:
-        low -= 1
-    high = gap
-    while high + 1 < len(likeness) and likeness[high + 1] >= likeness[high]:
-        high += 1
-    return float(likeness[low] + likeness[high])
+def _climb(likeness: Matrix) -> Matrix:
+    """The peak that is reached from each gap by going up to the left, shape (N - 1,)."""
+    peaks = likeness.copy()
+    for gap in range(1, len(peaks)):
+        if likeness[gap - 1] >= likeness[gap]:
+            peaks[gap] = peaks[gap - 1]
+    return peaks
 
 
 @dataclass(frozen=True)

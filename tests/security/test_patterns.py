@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-import time
-from collections.abc import Callable
-from functools import cache
 
 import pytest
 
+from tests.support.effort import cpu, is_linear
 from tests.support.patterns import PACKAGES, Attack, Use, attacks, calls, sources, uses
 
 FIRST = 24
@@ -37,19 +35,6 @@ MADE_WHEN_USED = {
 """Files with patterns that are put together while they run, and of what."""
 
 
-def cpu(work: Callable[[], object]) -> float:
-    began = time.process_time()
-    work()
-    return time.process_time() - began
-
-
-@cache
-def limit() -> float:
-    """Seconds that one character may take."""
-    plain, text = re.compile(r"\w+"), "ab " * 100_000
-    return TIMES * min(cpu(lambda: plain.findall(text)) for _ in range(5)) / len(text)
-
-
 def slow(use: Use) -> str | None:
     """An attack under which the time of a pattern grows beyond all proportion, in words."""
     costs: list[tuple[float, int, Attack]] = []
@@ -62,17 +47,10 @@ def slow(use: Use) -> str | None:
     worst, second = sorted(costs, reverse=True)[:2]
     tried = [(worst[2], length) for length in LENGTHS] + [(second[2], LENGTHS[0])]
     for one, length in tried:
-        seconds = measured(use, one, length)
-        if seconds > length * limit():
-            return f"{use.where} {use.method}: {seconds:.2f} s for {length} of {one}"
+        text = one.text(length)
+        if not is_linear(lambda: use.run(text), length, TIMES):  # noqa: B023 - run at once
+            return f"{use.where} {use.method}: {length} characters of {one}"
     return None
-
-
-def measured(use: Use, attack: Attack, length: int) -> float:
-    """CPU seconds, measured again where the first time is too long: machines are busy at times."""
-    text = attack.text(length)
-    took = cpu(lambda: use.run(text))
-    return took if took <= length * limit() else min(took, cpu(lambda: use.run(text)))
 
 
 @pytest.mark.parametrize("package", PACKAGES)

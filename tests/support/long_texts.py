@@ -1,0 +1,208 @@
+"""What reads words from outside, and long texts that have kept such readers busy for minutes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from cli import console
+from domain.events import EventPatch, SegmentDraft
+from domain.media import IdentityKind
+from domain.memories import Source
+from domain.people import Character, Identity, in_words, untagged
+from domain.schedules import parse_when
+from domain.settings import MemorySettings, WatchSettings
+from domain.texts import storable
+from domain.time import parse_clock
+from evals.datasets import lvbench, streamingbench
+from evals.words import words_of
+from flows.scrub import log_lines
+from flows.uploads import safe_name
+from graphs.edits import read_plan
+from memory.captions import caption_clips, read_captions, spoken
+from memory.erasing import Eraser
+from memory.names import introduced, is_plate
+from memory.patches import Ground, check, drop
+from memory.people import People
+from memory.retrieval import clock, extract, people, restate, words
+from memory.retrieval.tongue import tongue_of, uncovered
+from memory.sentences import ends_sentence, pieces, sentences
+from memory.subtitles import cues_of
+from memory.telltale import quotes
+from memory.writers.causes import stated
+from memory.writers.labels import phrases
+from memory.writers.local_clip import LocalClipWriter
+from memory.writers.local_event import LocalEventWriter
+from memory.writers.port import ClipContext, EventWindow, Line
+from models.chat import read_value
+from models.json_repair import is_whole, read_object
+from nodes.harness import constrain, correct, inform, verify
+from nodes.reasoners import replies, wording
+from nodes.reasoners.lines import read_lines
+from tests.support.memory import VIDEO, face, percept, said, span, text_at
+from ui.words import plain
+
+Reader = Callable[[str], object]
+
+RUNS = (
+    *("a", " ", "9", "\n", ".", '"', "<", "{", "[", "\\", "中", "。", "&", "-", "\u202e"),
+    *("a ", "Ab ", "word ", "A. ", "Hm. ", "because ", "a because b ", "It rains because of it. "),
+    *("x causes y, so that z. ", "my name is ", "Hello I'm Al ", "Dr. ", "?! ", '." ', "…"),
+    *("<v a", "<v.b ", "<memory ", "{\\an8}", "&#9", "&#x9;", "\\N", "\\n", "<face_1> ", "<face_"),
+    *(
+        '{"a":',
+        '"a":',
+        '"a',
+        "'a' ",
+        "[1,",
+        '["',
+        "\\u00",
+        '{"a":1}',
+        ",",
+        ":",
+        ", ",
+        "} ",
+        "null ",
+    ),
+    *("00:", "00:00:01,000 --> ", "1\n", "\n\n", "A, ", "a | ", "Action: ", "Content: x\n"),
+    *("ago ", "two days ago ", "now, ", "who and what ", "t1, ", "(after t1, ", "m1, ", "[m1 "),
+    *("the last time ", "http://a.b ", "a=[", 'a="\\"', ":a", "a/", "\x00", "\u2028", "O'a "),
+)
+"""What long texts are made of."""
+
+
+def texts(length: int) -> list[str]:
+    """Texts of about ``length`` characters, some with a beginning or an end that does not fit."""
+    bodies = [run * (length // len(run)) for run in RUNS]
+    digits = "9" * length
+    numbers = (f"<face_{digits}>", f"&#{digits};", f"k{digits}", f"{digits} hours ago")
+    return [text for body in (*bodies, *numbers) for text in (body, f"x {body} x", f'{{"{body}')]
+
+
+PERSON = Character(number=2, name="Al Bo", faces=(1,), voices=(7,), aliases=("Cy",))
+PEOPLE = People(
+    faces={0: Identity(id=1, kind=IdentityKind.FACE, number=1, first_clip=0)},
+    voices={0: Identity(id=2, kind=IdentityKind.VOICE, number=7, first_clip=0)},
+    characters=(PERSON,),
+)
+CAST = people.Cast((people.Person(VIDEO, PERSON),))
+SETTINGS = MemorySettings()
+AT = "2025-01-01T00:00:00.000+00:00"
+TIMES = np.array([60.0, 7_200.0])
+
+
+def _file(ending: str, before: str, after: str = "\n") -> Reader:
+    def read(text: str) -> object:
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / f"a{ending}"
+            path.write_text(f"{before}{text}{after}", errors="surrogatepass")
+            clips = list(caption_clips(read_captions(path), WatchSettings()))
+        return [cues_of([(one.span, one.text) for one in clip.utterances]) for clip in clips]
+
+    return read
+
+
+def _row(text: str) -> object:
+    row = json.dumps({"start": 1, "end": 2, "text": text, "speaker": text})
+    return _file(".jsonl", row)("")
+
+
+def _clip(text: str) -> object:
+    seen = percept(
+        0,
+        utterances=(said(1, text, voice=0),),
+        captions=(said(1, text),),
+        screen_texts=(text_at(1, text), text_at(1, "Ann Lee", 1)),
+        faces=(face(0, 1, (0, 5)),),
+    )
+    return LocalClipWriter().write(seen, PEOPLE, ClipContext(VIDEO))
+
+
+def events(text: str) -> object:
+    """The event writer, over ten clips in which all of ``text`` is said."""
+    clips = {number: span(30 * number, 30 * number + 30) for number in range(10)}
+    parts = [part for part, _ in pieces(said(0, text))]
+    lines = [
+        Line(clip, clips[clip], part, Source.SAID, np.ones(4))
+        for place, part in enumerate(parts)
+        for clip in (10 * place // len(parts),)
+    ]
+    window = EventWindow(VIDEO, 9, clips, tuple(clips), tuple(lines))
+    return LocalEventWriter(SETTINGS).patch(window)
+
+
+def _patch(text: str) -> object:
+    watched = {number: span(30 * number, 30 * number + 30) for number in range(5)}
+    ground = Ground(4, (3, 4), watched, {}, frozenset())
+    segment = SegmentDraft(label=text, summary=text, clips=(3, 4))
+    kept, _ = drop(EventPatch(segments=(segment,)), ground, SETTINGS)
+    return check(kept, ground, SETTINGS)
+
+
+def _each(*readers: Reader) -> Reader:
+    return lambda text: [read(text) for read in readers]
+
+
+READERS: dict[str, Reader] = {
+    "sentences": _each(sentences, ends_sentence, lambda text: pieces(said(0, text))),
+    "causes": stated,
+    "names": _each(lambda text: introduced(said(0, text)), lambda text: is_plate(text, text)),
+    "plates": lambda text: is_plate("Ann Lee", text),
+    "labels": lambda text: list(phrases(text)),
+    "captions as JSON lines": _each(_row, _file(".jsonl", "")),
+    "captions as SubRip": _file(".srt", "1\n00:00:01,000 --> 00:00:02,500\n", "\nx\n"),
+    "captions as WebVTT": _file(".vtt", "WEBVTT\n\n00:01.000 --> 00:02.500\n", "\nx\n"),
+    "subtitles": spoken,
+    "clip writer": _clip,
+    "event writer": events,
+    "patches": _patch,
+    "people": _each(PEOPLE.retold, untagged, in_words, CAST.terms_of),
+    "forgetting": _each(Eraser(["<face_1>"], ["Al Bo"], ["Cy"]).text, storable),
+    "told words": lambda text: quotes(text, ["a"], ["m1"]),
+    "search terms": _each(words.terms, tongue_of, lambda text: uncovered(text, ["en"])),
+    "times": _each(
+        lambda text: clock.said_time(text, TIMES, 9_000.0),
+        lambda text: clock.are_times((text, text), 9_000.0),
+    ),
+    "questions": _each(
+        lambda text: restate.statement(text, text),
+        lambda text: restate.statement(f"Who did {text}", text),
+        lambda text: wording.decompose(text, ()),
+        wording.kind_of,
+    ),
+    "quotations": lambda text: extract.answering(text, extract.by_words(text)),
+    "options": lambda text: constrain.chosen(text, (text, "b")),
+    "queries": _each(
+        constrain.is_asked, correct.keywords, lambda text: verify.fingerprint([text], text)
+    ),
+    "prompts": _each(inform.quoted, inform.labelled),
+    "replies as JSON": _each(
+        lambda text: read_value(f'{{"a": {text}', replies.ActReply),
+        lambda text: read_value(text, replies.ActReply),
+        is_whole,
+    ),
+    "broken JSON": lambda text: read_object(f'{{"a": {text}'),
+    "replies as lines": _each(read_lines, lambda text: read_lines(f"Action: answer\n{text}")),
+    "citations": lambda text: (replies.refs_in([text]), replies.subtasks_in([text])),
+    "file names": safe_name,
+    "log lines": lambda text: list(log_lines([f"{AT} info clip done: {text}"])),
+    "pages": plain,
+    "terminals": console.clean,
+    "plans": lambda text: read_plan(text, ()),
+    "times and days": _each(parse_when),
+    "clock": parse_clock,
+    "data sets": _each(
+        words_of,
+        lvbench.parted,
+        lvbench.spans,
+        lambda text: streamingbench.settled([f"A. {text}", text]),
+    ),
+}
+"""By what they read."""
+
+REFUSALS: dict[str, type[Exception]] = {"broken JSON": ValueError, "clock": ValueError}
+"""What readers raise, beside Homer's errors, where a text is not theirs."""
