@@ -40,7 +40,10 @@ def import_captions(
     has "start" and "end" in seconds and "text", and may have "day", "speaker" and "kind". Where it
     spans days, video time is (day - 1) * 86400 + the second of the day.
 
-    Examples:  homer import talk.zip   homer import lecture --captions lecture.srt
+    \b
+    Examples:
+      homer import talk.zip
+      homer import lecture --captions lecture.srt
     """
     if captions is None:
         return _import_export(Path(title), as_json=json)
