@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cli.asking import BESIDE, WordsFirst
 from cli.console import note, say_json
 from cli.importing import ready_to_ask
 from cli.options import AsOf, Json, Profile, Videos, parse_as_of
@@ -57,10 +58,12 @@ def ask(
     A line of a batch: {"id": "q1", "video": "talk", "question": "...", "options": ["yes", "no"],
     "as_of_s": 300}. The last two may be left out.
 
-    Examples:  homer ask "Who opens the talk?" --video talk
-    homer ask "Where was it?" -v talk -o Paris -o Berlin --as-of 12:30
-    homer ask --batch questions.jsonl --out answers.jsonl
-    homer ask --resume 3f2a
+    \b
+    Examples:
+      homer ask "Who opens the talk?" --video talk
+      homer ask "Where was it?" -v talk -o Paris -o Berlin --as-of 12:30
+      homer ask --batch questions.jsonl --out answers.jsonl
+      homer ask --resume 3f2a
     """
     if sum(given is not None for given in (question, batch, resume)) != 1:
         raise typer.BadParameter("give a question, or --batch FILE with many, or --resume ID")
@@ -185,4 +188,4 @@ def _printed(results: Iterator[BatchResult]) -> Iterator[BatchResult]:
 
 def register(app: typer.Typer) -> None:
     """Adds the commands of this module."""
-    app.command(no_args_is_help=True)(ask)
+    app.command(cls=WordsFirst, context_settings=BESIDE, no_args_is_help=True)(ask)

@@ -30,7 +30,10 @@ def audit(
 
     It has ids and no content, and outlives what they were of. Nobody can take a line back.
 
-    Examples:  homer audit --deed deleted   homer audit --who ann --since 2026-01-31 --json
+    \b
+    Examples:
+      homer audit --deed deleted
+      homer audit --who ann --since 2026-01-31 --json
     """
     from domain.audit import Deed
     from domain.errors import InputError

@@ -26,7 +26,9 @@ def backup(
     In it: every row and vector, images, answers with their checkpoints, skills. Not in it: video
     files, models' weights, homer.toml. Watching and asking may go on meanwhile.
 
-    Example:  homer backup library.homer
+    \b
+    Example:
+      homer backup library.homer
     """
     from store.backup import back_up
     from store.database import open_store
@@ -50,7 +52,9 @@ def restore(
     The file is read to its end before anything is changed. A library that holds something is
     refused: name an empty HOMER_HOME, or an empty database in HOMER_DATABASE_URL.
 
-    Example:  HOMER_HOME=~/restored homer restore library.homer
+    \b
+    Example:
+      HOMER_HOME=~/restored homer restore library.homer
     """
     from models.profile import load_profile
     from store.home import Home

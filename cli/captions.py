@@ -45,9 +45,11 @@ def import_captions(
     spans days, video time is (day - 1) * 86400 + the second of the day. Where lines have "video"
     and no title is given, each video of the file is remembered.
 
-    Examples:  homer import talk.zip   homer import lecture --captions lecture.srt
-
-    homer import --captions many.jsonl
+    \b
+    Examples:
+      homer import talk.zip
+      homer import lecture --captions lecture.srt
+      homer import --captions many.jsonl
     """
     from models.profile import load_profile
     from store.home import Home

@@ -23,7 +23,10 @@ def check(video: OneVideo, as_of: AsOf = None, json: Json = False) -> None:
     on nothing, circles in time and edges that contradict each other, and images that are
     missing or damaged. The exit code is 1 where something is found.
 
-    Examples:  homer check talk   homer check talk --as-of 10:00 --json
+    \b
+    Examples:
+      homer check talk
+      homer check talk --as-of 10:00 --json
     """
     from flows.interrupted import settle_streams
     from memory.library import check_video

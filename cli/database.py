@@ -13,7 +13,9 @@ def upgrade() -> None:
     The embedded database is kept up to date by itself; a database of yours is changed only by
     this command.
 
-    Example:  HOMER_DATABASE_URL=postgresql://me@db/homer homer db upgrade
+    \b
+    Example:
+      HOMER_DATABASE_URL=postgresql://me@db/homer homer db upgrade
     """
     import os
 

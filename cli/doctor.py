@@ -42,8 +42,11 @@ def doctor(
     a bug report. Titles, words, questions, answers, names, paths and keys are not in it, and it is
     sent nowhere.
 
-    Examples:  homer doctor --profile gemini   homer doctor --fix
-    homer doctor --bundle report.zip
+    \b
+    Examples:
+      homer doctor --profile gemini
+      homer doctor --fix
+      homer doctor --bundle report.zip
     """
     from flows.health import checks
     from models.profile import load_profile

@@ -34,7 +34,9 @@ def data(
     With a folder, its videos and questions are counted and held against the published numbers. The
     exit code is 1 where they differ.
 
-    Example:  homer eval data m3-robot data/m3
+    \b
+    Example:
+      homer eval data m3-robot data/m3
     """
     from evals.datasets import source, sources
 

@@ -36,7 +36,9 @@ def perception(
 
     Clips that are not there are left out. The exit code is 1 where a bar is missed.
 
-    Example:  homer eval perception media --out perception.json
+    \b
+    Example:
+      homer eval perception media --out perception.json
     """
     from evals.export import write
     from evals.perception import evaluate_perception

@@ -70,7 +70,10 @@ def run(
     Videos that are not in memory are watched first. The same command goes on where it was stopped,
     and asks no question twice.
 
-    Examples:  homer eval run own my-questions   homer eval run video-mme-long ~/vm --limit 50
+    \b
+    Examples:
+      homer eval run own my-questions
+      homer eval run video-mme-long ~/vm --limit 50
 
     homer eval run lvbench ~/lvbench --protocol none --ablate all --max-cost 5
     """
@@ -182,7 +185,10 @@ def show(table: Table) -> None:
 def list_all(json: Json = False) -> None:
     """List the runs, the latest first.
 
-    Examples:  homer eval runs   homer eval runs --json
+    \b
+    Examples:
+      homer eval runs
+      homer eval runs --json
     """
     from evals.shelf import list_runs
 
@@ -216,7 +222,10 @@ def report(
 
     Also while it runs. Figures have the middle 90 % of their bootstrap resamples in brackets.
 
-    Examples:  homer eval report own-local-split   homer eval report mine --html mine.html
+    \b
+    Examples:
+      homer eval report own-local-split
+      homer eval report mine --html mine.html
     """
     from evals.export import as_csv, as_page, write
     from evals.shelf import run_report, run_rows
@@ -242,7 +251,9 @@ def compare(
 
     McNemar's exact test on the pairs; p is how likely such a difference is where there is none.
 
-    Examples:  homer eval compare own-local-none own-gemini-none
+    \b
+    Examples:
+      homer eval compare own-local-none own-gemini-none
     """
     from evals.layout import changes_table, effect_table
     from evals.shelf import compare_runs

@@ -44,7 +44,9 @@ def local(
     Clips that are not in memory are watched first; absent files are left out. The exit code is 1
     where a bar is missed.
 
-    Example:  homer eval local media/questions.json --out answers.jsonl
+    \b
+    Example:
+      homer eval local media/questions.json --out answers.jsonl
     """
     from evals.local import evaluate, split_by_presence, watch_all
     from evals.media_questions import read_media_questions
@@ -77,7 +79,9 @@ def egolife(
     The captions are imported first, unless they are in memory. The exit code is 1 where a bar is
     missed.
 
-    Example:  homer eval egolife data/egolife --out answers.jsonl
+    \b
+    Example:
+      homer eval egolife data/egolife --out answers.jsonl
     """
     from evals.egolife import evaluate, import_week, questions_in
     from evals.egolife_questions import CAPTIONS, TITLE

@@ -36,9 +36,12 @@ def fork(
     back. What is left out or as it was is not changed. Without --edit and --profile the round is
     decided once more.
 
-    Examples:  homer fork 3f2a --round 2   homer fork 3f2a --round 2 --profile gemini
-    homer trajectory 3f2a --round 2 --json > round.json; edit it; then
-    homer fork 3f2a --round 2 --edit round.json
+    \b
+    Examples:
+      homer fork 3f2a --round 2
+      homer fork 3f2a --round 2 --profile gemini
+      homer trajectory 3f2a --round 2 --json > round.json; edit it; then
+      homer fork 3f2a --round 2 --edit round.json
     """
     from cli.answers import shown
     from cli.live import teller
@@ -85,7 +88,10 @@ def diff(
 ) -> None:
     """Show where two trajectories part: in what they did, what they saw, and what they answered.
 
-    Examples:  homer diff 3f2a 81bc   homer diff 3f2a 81bc --json
+    \b
+    Examples:
+      homer diff 3f2a 81bc
+      homer diff 3f2a 81bc --json
     """
     from nodes.compare import compare
     from nodes.history import load_history

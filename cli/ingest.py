@@ -48,7 +48,10 @@ def ingest(
 
     A video that was watched already is passed over; one that was stopped goes on where it was.
 
-    Examples:  homer ingest talk.mp4   homer ingest ~/Videos --direct --subtitles use
+    \b
+    Examples:
+      homer ingest talk.mp4
+      homer ingest ~/Videos --direct --subtitles use
     """
     from flows.desk import open_desk
     from flows.files import watch_files

@@ -36,7 +36,10 @@ def videos(json: Json = False) -> None:
 def show(video: OneVideo, as_of: AsOf = None, json: Json = False) -> None:
     """Show what is known of a video: its clips, people, segments and edges.
 
-    Examples:  homer show talk   homer show talk --as-of 10:00 --json
+    \b
+    Examples:
+      homer show talk
+      homer show talk --as-of 10:00 --json
     """
     from cli.portrait import show_portrait
     from flows.who_watches import state_now, watched_now
@@ -57,7 +60,9 @@ def dump(video: OneVideo) -> None:
 
     Two ingestions of one video, in any two databases, give the same bytes.
 
-    Example:  homer dump talk | sha256sum
+    \b
+    Example:
+      homer dump talk | sha256sum
     """
     from memory.library import dump_lines
     from store.database import open_store
@@ -74,7 +79,9 @@ def export(
 ) -> None:
     """Write everything about a video into one zip file: rows, vectors, images, answers.
 
-    Example:  homer export talk --out talk.zip
+    \b
+    Example:
+      homer export talk --out talk.zip
     """
     from memory.library import export as write
     from store.database import open_store
@@ -107,7 +114,10 @@ def delete(
     of it; it is never watched again. A file that was uploaded to the app goes too; one of your own
     is not touched.
 
-    Examples:  homer delete talk --yes   homer delete talk --from 12:00 --to 14:30
+    \b
+    Examples:
+      homer delete talk --yes
+      homer delete talk --from 12:00 --to 14:30
     """
     from flows.deleting import delete_video, leaving
     from store.database import open_store

@@ -43,7 +43,10 @@ GUIDE = """Ask a long video a question and trust the answer.
 Homer watches videos clip by clip, keeps what was said, read and seen in a memory that lasts,
 and answers questions about it with the times that support the answer.
 
-Start with:  homer ingest talk.mp4   then   homer ask "Who opens the talk?" --video talk
+\b
+Start with:
+  homer ingest talk.mp4
+  homer ask "Who opens the talk?" --video talk
 """
 
 app = typer.Typer(

@@ -21,7 +21,11 @@ FEW = 5
 def show(context: typer.Context, profile: Profile = None, json: Json = False) -> None:
     """Show the model files of a profile: what is there, licence, size.
 
-    Examples:  homer models   homer models pull   homer models --profile openai
+    \b
+    Examples:
+      homer models
+      homer models pull
+      homer models --profile openai
     """
     if context.invoked_subcommand is None:
         rows = _rows(_names(profile, ()))
@@ -36,7 +40,10 @@ def pull(
 ) -> None:
     """Fetch what is missing, checked by SHA-256; what is there is not fetched again.
 
-    Examples:  homer models pull   homer models pull yunet_sface
+    \b
+    Examples:
+      homer models pull
+      homer models pull yunet_sface
     """
     from models.weights import pull as fetch
     from store.home import Home

@@ -24,8 +24,12 @@ A PERSON is a number, a tag (face_3, voice_1) or a name, as 'homer people VIDEO'
 you say holds at once, also for what is watched later, and Homer never overwrites it: 'homer show',
 'ask' and 'search' use it from then on. 'homer people undo VIDEO' takes it back.
 
-Examples:  homer people talk   homer people rename talk 3 "Ada Lovelace"
-homer people merge talk voice_1 face_3   homer people split talk Ada voice_2 --name Ruth
+\b
+Examples:
+  homer people talk
+  homer people rename talk 3 "Ada Lovelace"
+  homer people merge talk voice_1 face_3
+  homer people split talk Ada voice_2 --name Ruth
 """
 
 Person = Annotated[str, typer.Argument(metavar="PERSON", help="Number, tag (face_3) or name.")]
@@ -47,7 +51,10 @@ def show(video: OneVideo, json: Json = False) -> None:
     'homer people VIDEO' is short for it. Names are followed by where they come from: said, read,
     caption, model, or person where you gave them.
 
-    Examples:  homer people talk   homer people list talk --json
+    \b
+    Examples:
+      homer people talk
+      homer people list talk --json
     """
     from memory.corrections import list_people
     from store.database import open_store
@@ -79,7 +86,10 @@ def rename(
 
     With '' the person has no name, whatever Homer learned or will learn of them.
 
-    Examples:  homer people rename talk 3 "Ada Lovelace"   homer people rename talk Omar ''
+    \b
+    Examples:
+      homer people rename talk 3 "Ada Lovelace"
+      homer people rename talk Omar ''
     """
     from memory.corrections import rename as do
     from store.database import open_store
@@ -99,7 +109,10 @@ def merge(
 ) -> None:
     """Two are one person: INTO keeps its number, and gets the faces, voices and names of PERSON.
 
-    Examples:  homer people merge talk 5 3   homer people merge talk voice_1 "Ada Lovelace"
+    \b
+    Examples:
+      homer people merge talk 5 3
+      homer people merge talk voice_1 "Ada Lovelace"
     """
     from memory.corrections import merge as do
     from store.database import open_store
@@ -120,7 +133,10 @@ def split(
 ) -> None:
     """Some faces or voices of a person are somebody else, who gets a number of their own.
 
-    Examples:  homer people split talk 3 voice_2   homer people split talk Ada face_4 --name Ruth
+    \b
+    Examples:
+      homer people split talk 3 voice_2
+      homer people split talk Ada face_4 --name Ruth
     """
     from memory.corrections import split as do
     from store.database import open_store
@@ -138,7 +154,10 @@ def apart(
 ) -> None:
     """Two are two people, however alike: 'homer people alike' and the app suggest them no more.
 
-    Examples:  homer people apart talk 5 3   homer people apart talk Ada face_4
+    \b
+    Examples:
+      homer people apart talk 5 3
+      homer people apart talk Ada face_4
     """
     from memory.corrections import apart as do
     from store.database import open_store
@@ -153,7 +172,9 @@ def alike(video: OneVideo, json: Json = False) -> None:
 
     Who is in one frame with the other is not listed, and neither is whom you said to be apart.
 
-    Example:  homer people alike talk
+    \b
+    Example:
+      homer people alike talk
     """
     from memory.stage import same_person
     from store.database import open_store
@@ -192,7 +213,10 @@ def forget(
     whoever has FILE can, by 'homer people undo VIDEO --from FILE'. The video file and what you
     exported are not touched. If watching goes on, they are a new person.
 
-    Examples:  homer people forget talk 3   homer people forget talk Ada --keep-undo ada.zip
+    \b
+    Examples:
+      homer people forget talk 3
+      homer people forget talk Ada --keep-undo ada.zip
     """
     from flows.desk import open_desk
     from memory.forget import forget as do
@@ -237,8 +261,11 @@ def undo(
     All is then as if it had never been made. One that later ones build on is taken back after
     them. --from brings back a person who was forgotten with --keep-undo.
 
-    Examples:  homer people undo talk   homer people undo talk 2
-    homer people undo talk --from ada.zip
+    \b
+    Examples:
+      homer people undo talk
+      homer people undo talk 2
+      homer people undo talk --from ada.zip
     """
     from memory.corrections import undo as do
     from store.database import open_store
@@ -261,7 +288,9 @@ def _brought_back(store: Store, video: str, source: Path, json: bool) -> None:
 def history(video: OneVideo, json: Json = False) -> None:
     """List every correction of a video with its number, the oldest first.
 
-    Example:  homer people history talk
+    \b
+    Example:
+      homer people history talk
     """
     from memory.corrections import history as read
     from store.database import open_store

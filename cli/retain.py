@@ -24,7 +24,10 @@ def retain(
     Off unless the profile has tiers: [[settings.retain.tiers]] with after_days, and keep = "fewer",
     "text" or "nothing". It cannot be undone. Images that an answer cites stay as long as it does.
 
-    Examples:  homer retain --dry-run   homer retain --yes
+    \b
+    Examples:
+      homer retain --dry-run
+      homer retain --yes
     """
     from datetime import UTC, datetime
 

@@ -30,7 +30,10 @@ def retry(
 
     The models are those that the video was begun with, where no --profile is given.
 
-    Examples:  homer retry talk   homer retry talk --clip 4 --clip 7
+    \b
+    Examples:
+      homer retry talk
+      homer retry talk --clip 4 --clip 7
     """
     from flows.desk import open_desk
     from flows.files import watch_files

@@ -20,7 +20,11 @@ GUIDE = """Show and change what Homer does by itself while `homer up` runs.
 Nothing is done unless asked for, but a check of what is in memory every night. A schedule is a
 deployment of Prefect's: paused here, in the app or on Prefect's pages is the same.
 
-Examples:  homer schedule   homer schedule set watch folder=~/Videos   homer schedule pause watch
+\b
+Examples:
+  homer schedule
+  homer schedule set watch folder=~/Videos
+  homer schedule pause watch
 """
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The schedule's name.")]
@@ -38,7 +42,10 @@ def _book() -> Iterator[Book]:
 def list_all(json: Json = False) -> None:
     """List the schedules: when each runs, whether it is on, and how its last run ended.
 
-    Examples:  homer schedule list   homer schedule list --json
+    \b
+    Examples:
+      homer schedule list
+      homer schedule list --json
     """
     with _book() as book:
         entries = book.entries()
@@ -78,7 +85,9 @@ def _remind(entries: list[Entry]) -> None:
 def kinds() -> None:
     """List the kinds of schedules, and what each can be told.
 
-    Example:  homer schedule kinds
+    \b
+    Example:
+      homer schedule kinds
     """
     from flows.schedules.kinds import KINDS
 
@@ -109,7 +118,10 @@ def put(
 ) -> None:
     """Make a schedule or change one, and turn it on. What is not told of it stays as it is.
 
-    Examples:  homer schedule set watch folder=~/Videos   homer schedule set backup keep=30
+    \b
+    Examples:
+      homer schedule set watch folder=~/Videos
+      homer schedule set backup keep=30
 
     homer schedule set talks --kind fetch urls=https://example.org/feed right=yes
     """
@@ -124,7 +136,9 @@ def put(
 def pause(name: Name) -> None:
     """Run a schedule no more until it is resumed; a run that has begun goes on.
 
-    Example:  homer schedule pause check
+    \b
+    Example:
+      homer schedule pause check
     """
     with _book() as book:
         book.pause(name)
@@ -134,7 +148,9 @@ def pause(name: Name) -> None:
 def resume(name: Name) -> None:
     """Run a paused schedule again.
 
-    Example:  homer schedule resume check
+    \b
+    Example:
+      homer schedule resume check
     """
     with _book() as book:
         book.resume(name)
@@ -144,7 +160,9 @@ def resume(name: Name) -> None:
 def run(name: Name) -> None:
     """Run a schedule once, now, whether it is paused or not; it goes before what is only due.
 
-    Example:  homer schedule run backup
+    \b
+    Example:
+      homer schedule run backup
     """
     from flows.schedules.worker import ScheduleWorker
     from store.home import Home
@@ -159,7 +177,9 @@ def run(name: Name) -> None:
 def remove(name: Name) -> None:
     """Take a schedule away.
 
-    Example:  homer schedule remove talks
+    \b
+    Example:
+      homer schedule remove talks
     """
     with _book() as book:
         book.remove(name)
@@ -169,7 +189,9 @@ def remove(name: Name) -> None:
 def pool() -> None:
     """Print the name of this library's work pool, for workers of your own.
 
-    Example:  homer schedule pool
+    \b
+    Example:
+      homer schedule pool
     """
     with _book() as book:
         say(book.pool)
@@ -178,7 +200,9 @@ def pool() -> None:
 def show(name: Name, json: Json = False) -> None:
     """Show one schedule: what it was told, and how its last run ended.
 
-    Example:  homer schedule show backup
+    \b
+    Example:
+      homer schedule show backup
     """
     with _book() as book:
         one = book.entry(name)

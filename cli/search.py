@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cli.asking import BESIDE, WordsFirst
 from cli.console import clean, note, say, say_json, say_table, short
 from cli.options import AsOf, Json, Profile, Videos, parse_as_of
 
@@ -36,7 +37,10 @@ def search(
 
     Modes: event (what went on), video (what was said, read and seen), keyframe (images).
 
-    Examples:  homer search "the budget" -v talk   homer search "a red car" --mode keyframe
+    \b
+    Examples:
+      homer search "the budget" -v talk
+      homer search "a red car" --mode keyframe
     """
     from domain.asking import Mode
     from flows.desk import open_desk
@@ -68,4 +72,4 @@ def _show(found: Retrieval, titles: dict[str, str]) -> None:
 
 def register(app: typer.Typer) -> None:
     """Adds the commands of this module."""
-    app.command(no_args_is_help=True)(search)
+    app.command(cls=WordsFirst, context_settings=BESIDE, no_args_is_help=True)(search)

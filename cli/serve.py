@@ -43,7 +43,10 @@ def serve(
     It listens on this machine only, unless there is a key: HOMER_API_KEY, or the keyring's.
     /docs of its address has all that can be asked.
 
-    Examples:  homer serve   homer serve --videos ~/Videos --port 9000
+    \b
+    Examples:
+      homer serve
+      homer serve --videos ~/Videos --port 9000
     """
     from api.server import Serving, Unfinished
     from api.server import serve as run

@@ -23,8 +23,13 @@ A question is given the skills whose description and triggers are like it (cosin
 far as the prompt has room. Positive ones are there from the start, cautionary ones once the search
 goes badly. 'homer trajectory ID' shows which skills a question had.
 
-Examples:  homer skills   homer skills show order-of-events   homer skills import mine.toml
-homer skills ban order-of-events   homer skills export --out skills.json
+\b
+Examples:
+  homer skills
+  homer skills show order-of-events
+  homer skills import mine.toml
+  homer skills ban order-of-events
+  homer skills export --out skills.json
 """
 
 VERDICTS = {"right": True, "wrong": False, "unknown": None}
@@ -41,7 +46,10 @@ def _store() -> Store:
 def list_all(json: Json = False) -> None:
     """List the skills: name, version, topic, how often questions were given it, whether banned.
 
-    Examples:  homer skills list   homer skills list --json
+    \b
+    Examples:
+      homer skills list
+      homer skills list --json
     """
     from skills.shelf import list_skills
 
@@ -65,7 +73,9 @@ def _row(one: KeptSkill) -> tuple[object, ...]:
 def show(name: Name, json: Json = False) -> None:
     """Show one skill: what it says, when it applies, and the answers that had it.
 
-    Examples:  homer skills show order-of-events
+    \b
+    Examples:
+      homer skills show order-of-events
     """
     from skills.shelf import find_skill, given_to, learned_from
 
@@ -110,7 +120,9 @@ def put(
     reviewed by code: plain sentences, at most five, no names, no answers, no syntax. All are kept,
     or none.
 
-    Examples:  homer skills import mine.toml
+    \b
+    Examples:
+      homer skills import mine.toml
     """
     from skills.files import read_skills
     from skills.shelf import put_in
@@ -129,7 +141,9 @@ def export(
 ) -> None:
     """Write all skills to a JSON file that 'homer skills import' reads.
 
-    Examples:  homer skills export --out skills.json
+    \b
+    Examples:
+      homer skills export --out skills.json
     """
     from skills.files import write_skills
     from skills.shelf import list_skills
@@ -143,7 +157,9 @@ def export(
 def ban(name: Name) -> None:
     """Give a skill to no question any more; it can be looked at, and un-banned.
 
-    Examples:  homer skills ban order-of-events
+    \b
+    Examples:
+      homer skills ban order-of-events
     """
     _set(name, banned=True)
 
@@ -151,7 +167,9 @@ def ban(name: Name) -> None:
 def unban(name: Name) -> None:
     """Give a banned skill to questions again.
 
-    Examples:  homer skills unban order-of-events
+    \b
+    Examples:
+      homer skills unban order-of-events
     """
     _set(name, banned=False)
 
@@ -164,7 +182,9 @@ def judge(
 ) -> None:
     """Say whether an answer was right: 'homer skills learn' learns from it.
 
-    Examples:  homer skills judge 3f2a right
+    \b
+    Examples:
+      homer skills judge 3f2a right
     """
     from domain.skills import Judged
     from flows.learning import type_of
@@ -187,7 +207,10 @@ def learn(profile: Profile = None, json: Json = False) -> None:
     What comes up 8 times for questions of one type becomes a skill, or a new version of one; a
     skill with which answers got worse is banned.
 
-    Examples:  homer skills learn   homer skills learn --profile gemini
+    \b
+    Examples:
+      homer skills learn
+      homer skills learn --profile gemini
     """
     from flows.desk import open_desk
     from flows.learning import learn_all

@@ -41,8 +41,12 @@ def trajectory(
     With --round K --json the round's plan, action, evidence and profile are printed: what
     'homer fork ID --round K --edit FILE' takes, changed.
 
-    Examples:  homer trajectory   homer trajectory 3f2a --json   homer trajectory 3f2a --usage
-    homer trajectory 3f2a --round 2 --json > round.json
+    \b
+    Examples:
+      homer trajectory
+      homer trajectory 3f2a --json
+      homer trajectory 3f2a --usage
+      homer trajectory 3f2a --round 2 --json > round.json
     """
     from store.database import open_store
     from store.home import Home
@@ -166,7 +170,10 @@ def replay(name: Id, json: Json = False) -> None:
     Model calls, searches and rankings come from the record: no model is called or loaded, and
     nothing is written. Exit code 6: it went another way, and the first difference is shown.
 
-    Examples:  homer replay 3f2a   homer replay 3f2a --json
+    \b
+    Examples:
+      homer replay 3f2a
+      homer replay 3f2a --json
     """
     from domain.errors import Diverged
     from graphs.replay import replay as run_again

@@ -51,7 +51,10 @@ def watch(
     Ctrl-C ends it: what came is watched, the last clip as short as it is. The same command goes
     on later as the same video, with a gap.
 
-    Examples:  homer watch rtsp://door.local/live --title door   ffmpeg ... | homer watch - -t talk
+    \b
+    Examples:
+      homer watch rtsp://door.local/live --title door
+      ffmpeg ... | homer watch - -t talk
     """
     from flows.desk import open_desk
     from flows.streaming import open_stream

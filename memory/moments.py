@@ -13,7 +13,7 @@ from domain.errors import NotFound
 from domain.time import TimeSpan
 from store.database import Store
 from store.queries.clips import clip_at, view_of
-from store.queries.frames import Frame, frame_near, frame_of
+from store.queries.frames import Frame, frame_near, frame_of, frames_of
 
 NEAR_MS = 20_000
 """A frame further from a moment than this does not show it."""
@@ -50,6 +50,16 @@ def frame_at(
     if found is None or found.clip > last:
         return None
     return ShownFrame(id=found.id, blob=found.blob, span=TimeSpan.of(found.time_ms, found.time_ms))
+
+
+def frames_around(store: Store, video: str, at_ms: int, most: int = 6) -> list[Frame]:
+    """The keyframes near a moment in time, the ``most`` nearest to it."""
+    with store.begin() as session:
+        clip = clip_at(session, video, at_ms)
+        found = [] if clip is None else frames_of(session, video, [clip - 1, clip, clip + 1])
+    near = [one for one in found if abs(one.time_ms - at_ms) <= NEAR_MS]
+    nearest = sorted(near, key=lambda one: (abs(one.time_ms - at_ms), one.time_ms))[:most]
+    return sorted(nearest, key=lambda one: (one.time_ms, one.id))
 
 
 def _last(session: Session, video: str, as_of_ms: int | None) -> float:

@@ -9,7 +9,12 @@ import streamlit as st
 
 from domain.media import Video
 from domain.time import TimeSpan
+from memory.moments import frames_around
+from memory.streams import stream_of
+from store.database import Store
+from ui.desk import page_desk
 from ui.files import file_of
+from ui.images import image_of
 from ui.parts import mount
 from ui.signing import signed
 from ui.times import from_to, hms
@@ -19,17 +24,19 @@ from ui.words import plain
 def player(video: Video, start_ms: int = 0, key: str = "player") -> None:
     """Plays a video from ``start_ms``, or from the moment that was sought last.
 
+    Of what has no film, such as a stream, the keyframes of that moment are shown.
+
     Args:
         video: the video.
         start_ms: where it stands until a moment is sought.
         key: of the player on its page.
     """
-    if file_of(video) is None:
-        st.info(_missing(video))
-        return
     name, at, times = st.session_state.get(_state(key), ("", start_ms, 0))
     if name != video.id:
         at, times = start_ms, 0
+    if file_of(video) is None:
+        _without_film(page_desk().store, video, at)
+        return
     data: dict[str, Any] = {
         "name": key,
         "file": video.id,
@@ -53,16 +60,30 @@ def chip(video: str, span: TimeSpan, label: str, key: str, player_key: str = "pl
     return st.button(
         f"▶ {from_to(span)}  {label}".strip(),
         key=key,
-        help=f"Play from {hms(span.start_ms)}",
+        help=f"Go to {hms(span.start_ms)}",
         on_click=seek,
         args=(video, span.start_ms, player_key),
     )
 
 
-def _missing(video: Video) -> str:
+def _without_film(store: Store, video: Video, at_ms: int) -> None:
+    """Why nothing plays, and what was to be seen around the moment."""
+    st.info(_missing(video, is_stream=stream_of(store, video.id) is not None))
+    frames = [(one, image_of(store, one.blob)) for one in frames_around(store, video.id, at_ms)]
+    with st.container(horizontal=True, key=f"frames_of_{video.id}"):
+        for frame, data in frames:
+            if data:
+                told = hms(frame.time_ms)
+                alt = frame.description or f"Frame of the video at {told}"
+                st.image(data, caption=told, alt=alt, width=190)
+
+
+def _missing(video: Video, *, is_stream: bool) -> str:
+    if not video.path and is_stream:
+        return "This stream was not recorded: its keyframes are what is left to see of a moment."
     again = "add it again from where it is: what is remembered of it stays."
     if not video.path:
-        told = "it has captions only, was watched live, or came with an import"
+        told = "it has captions only, or came with an import"
         return f"There is no film to play: {told}. If you have its file, {again}"
     there = Path(video.path).is_file()
     told = "is another one by now" if there else "is not there any more"

@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pytest
 from sqlalchemy import update
+from streamlit.testing.v1 import AppTest
 
 from domain.media import Clip, ClipState
 from domain.streams import Gap, GapReason, Stream, StreamClip, Tally
@@ -15,12 +17,23 @@ from domain.time import TimeSpan
 from memory.cutting import stretches
 from memory.film import graph_of, opened, reel
 from memory.library import resolve
+from memory.watch import remember
+from perception.jpeg import Blobs
 from store.database import Store
 from store.queries.clips import mark_clip
 from store.queries.streams import add_clip, add_stream
 from store.schema import SegmentRevisionRow
 from tests.support.asking import PARTY, WordToolbox, remember_party
-from tests.support.memory import VIDEO, known_video
+from tests.support.memory import (
+    SETTINGS,
+    VIDEO,
+    Perceived,
+    Tools,
+    keyframe,
+    known_video,
+    local_writers,
+    percept,
+)
 from tests.support.pages import EVIL, LONG, RTL, app_over, open_page, press, told, words
 from ui.cutting import deleted_lane
 from ui.timeline import Bar, packed
@@ -177,3 +190,26 @@ def test_a_stream_shows_its_gaps_and_how_each_clip_was_watched(shelf: Store) -> 
     assert "0:00:20-0:00:30  the connection was lost (3 frames)" in shown
     assert "Gap 0:00:20-0:00:30: the connection was lost" in shown
     assert "750 frames came, 30 looked at; level 2: 20% of the samples; lag 4.2 s" in shown
+
+
+def images(page: AppTest) -> list[str]:
+    """The captions of a page's images."""
+    return [caption for one in page.get("image") for caption in one.captions]
+
+
+def test_a_moment_of_a_stream_shows_its_keyframes_and_that_it_was_not_recorded(
+    shelf: Store,
+) -> None:
+    known_video(shelf, 2)
+    jpegs = Blobs()
+    blob = jpegs.add(np.zeros((8, 8, 3), np.uint8), 80)
+    pictures = [keyframe(at, blob) for at in (2, 31, 34, 58)]
+    for number, some in enumerate((pictures[:1], pictures[1:])):
+        one = percept(number, keyframes=tuple(some))
+        remember(shelf, VIDEO, Perceived(one, jpegs), local_writers(), Tools(), SETTINGS)
+    with shelf.begin() as session:
+        add_stream(session, VIDEO, Stream(source="rtsp://door/live", began_ms=1))
+    page = open_page("video", video=VIDEO, t=32)
+    assert "This stream was not recorded" in words(page)
+    assert "no film" not in words(page)
+    assert images(page) == ["0:00:31", "0:00:34"]

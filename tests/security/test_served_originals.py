@@ -103,8 +103,8 @@ def test_what_watching_found_of_a_file_is_not_read_again(
 
 
 def test_the_player_says_why_there_is_no_film(home: Home, film: Path) -> None:
-    assert "watched live, or came with an import" in _missing(video(None))
+    assert "came with an import" in _missing(video(None), is_stream=False)
     film.write_bytes(b"another")
-    assert "is another one by now" in _missing(video(film))
+    assert "is another one by now" in _missing(video(film), is_stream=False)
     film.unlink()
-    assert "is not there any more" in _missing(video(film))
+    assert "is not there any more" in _missing(video(film), is_stream=False)

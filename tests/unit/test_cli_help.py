@@ -1,0 +1,83 @@
+"""Help of every command: examples stand on lines of their own, and can be typed as they stand."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from cli.main import app
+
+SHOWN = re.compile(r"^ {2}(?:Examples?|Start with):(.*)$", re.MULTILINE)
+COMMAND = re.compile(r"(?<![\w/])homer [a-z]+")
+"""A command in an example; a pipe or a semicolon may stand before another."""
+
+
+def commands(group: Any, *path: str) -> Iterator[tuple[str, ...]]:
+    """The way to each command, that of groups and of the whole too."""
+    yield path
+    for name, one in getattr(group, "commands", {}).items():
+        yield from commands(one, *path, name)
+
+
+EVERY = list(commands(typer.main.get_command(app)))
+
+
+def help_of(path: tuple[str, ...]) -> str:
+    result = CliRunner().invoke(app, [*path, "--help"], terminal_width=80)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def examples(shown: str) -> list[str]:
+    """The lines below "Example:" up to the next empty one."""
+    head = SHOWN.search(shown)
+    below = shown[head.end() :].split("\n\n")[0] if head else ""
+    return [line for line in below.splitlines() if line.strip()]
+
+
+def test_all_commands_are_there() -> None:
+    assert ("ask",) in EVERY
+    assert ("people", "merge") in EVERY
+    assert len(EVERY) > 50
+
+
+@pytest.mark.parametrize("path", EVERY, ids=" ".join)
+def test_examples_stand_on_lines_of_their_own(path: tuple[str, ...]) -> None:
+    shown = help_of(path)
+    assert "\b" not in shown
+    for beside in SHOWN.findall(shown):
+        assert not beside.strip()
+    assert "Example" not in SHOWN.sub("", shown)
+    for line in examples(shown):
+        assert line.startswith("    ")
+        assert COMMAND.search(line) or "homer" in line.split()
+        alone = re.split(r"[|;]", line)
+        assert all(len(COMMAND.findall(one)) <= 1 for one in alone)
+
+
+@pytest.mark.parametrize("path", EVERY, ids=" ".join)
+def test_an_example_is_of_a_command_that_there_is(path: tuple[str, ...]) -> None:
+    for line in examples(help_of(path)):
+        for found in COMMAND.findall(line):
+            assert (found.split()[1],) in EVERY
+
+
+def asked(*arguments: str, command: str = "ask") -> str:
+    result = CliRunner().invoke(app, [command, *arguments])
+    assert result.exit_code == 2
+    return result.stderr
+
+
+def test_a_video_that_stands_beside_the_question_is_asked_back() -> None:
+    assert "did you mean --video talk?" in asked("Who opens the talk?", "talk")
+    assert "did you mean --video talk?" in asked("Who?", "-o", "Ann", "talk", "-o", "Bob")
+    assert "did you mean --video talk?" in asked("the budget", "talk", command="search")
+
+
+def test_a_question_without_quotes_is_asked_back() -> None:
+    assert "between quotes" in asked("Who", "opens", "the", "talk?")
