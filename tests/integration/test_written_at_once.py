@@ -268,8 +268,6 @@ def test_a_draft_that_still_holds_is_not_paid_for_again(store: Store) -> None:
 def test_lines_of_a_draft_follow_whoever_joined_another_character(store: Store) -> None:
     """The clip before moved the voice to a face's character: the tag it had is no more."""
     known_video(store, 2)
-    model = Model()
-    writers = Writers(model, local_writers().event)
     first, second = (
         percept(
             n,
