@@ -67,7 +67,13 @@ def show(video: OneVideo, json: Json = False) -> None:
     if not found:
         return note("nobody was recognised yet")
     heads = ("number", "person", "names", "tags", "seen", "heard", "when")
-    return say_table(heads, (_row(one) for one in found))
+    say_table(heads, (_row(one) for one in found))
+    for one in found:
+        for same in one.maybe:
+            if one.number < same.number:
+                told = f"{one.number} may be {same.number}, which is not sure yet: {same.reason}"
+                note(clean(told))
+    return None
 
 
 def _row(one: KnownPerson) -> tuple[object, ...]:

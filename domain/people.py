@@ -45,13 +45,17 @@ class Identity(Frozen):
 
 
 class IdentityStatement(Frozen):
-    """``face`` is ``voice``: said by a writer, or seen by co-occurrence, with its support."""
+    """``face`` is ``voice``: said by a writer, or seen by co-occurrence, with its support.
+
+    ``by_model``: a language model says so, and nothing that was perceived.
+    """
 
     face: NonNegativeInt
     voice: NonNegativeInt
     clip: NonNegativeInt
     support: float = Field(gt=0)
     reason: str
+    by_model: bool = False
 
 
 class Character(Frozen):

@@ -23,9 +23,9 @@ from flows.drafting import Drafting
 from flows.originals import note_original, stamp_of
 from flows.spans import stage
 from flows.who_watches import alone, claimed
-from memory import watch
 from memory.drafts import Draft
 from memory.subtitles import Accompaniment, accompaniment, chosen, refuse_other_subtitles
+from memory.watch import Perceived as ToWrite
 from memory.watch import draft_ahead, remember, weave_due
 from memory.writers import make_writers
 from memory.writers.port import Writers
@@ -137,7 +137,7 @@ class Watching:
         if self._drafting is not None:
             self._drafting.expect(clips)
 
-    def _draft(self, coming: Sequence[watch.Perceived]) -> Draft | None:
+    def _draft(self, coming: Sequence[ToWrite]) -> Draft | None:
         desk = self.desk
         return draft_ahead(
             desk.store, self.video.id, coming, self.writers, desk.toolbox, desk.settings

@@ -23,6 +23,10 @@ from store.queries.identities import Support, add_statements, identity_rows, sup
 ACCEPT_SUPPORT = 4.0
 """Support at which a statement is accepted; one second of speech with one face in view is 1."""
 
+STATED = 3.0
+"""What a model's word for a clip counts: less than it takes, so that it needs the word for another
+clip, or a second of speech with that face alone in view."""
+
 ACCEPT_SHARE = 0.6
 """A voice's best character must have this much of all the support that the voice has."""
 
@@ -46,6 +50,22 @@ def introduce(session: Session, video_id: str, recognised: Recognised, clip: int
     named = rows[len(recognised.new) :]
     for row, (name, one) in zip(named, recognised.new_speakers, strict=True):
         stored.add_name(session, row, name, "caption", clip, one.id)
+
+
+def independent(statements: Iterable[IdentityStatement]) -> list[IdentityStatement]:
+    """The statements of one clip, of a model's one a voice, which counts ``STATED`` at most.
+
+    What a model says of one clip in several ways is one statement.
+    """
+    kept: list[IdentityStatement] = []
+    told: set[int] = set()
+    for one in statements:
+        if not one.by_model:
+            kept.append(one)
+        elif one.voice not in told:
+            told.add(one.voice)
+            kept.append(one.model_copy(update={"support": min(one.support, STATED)}))
+    return kept
 
 
 def best_character(supports: Sequence[Support], character_of: Mapping[int, int]) -> int | None:
@@ -76,7 +96,11 @@ def join_voices(
     people: People,
     clip: int,
 ) -> None:
-    """Record statements, and move each voice to the character that now has most support."""
+    """Record statements, and move each voice to the character that now has most support.
+
+    A language model's statement never suffices by itself: it is kept until something bears it out.
+    """
+    statements = independent(statements)
     ids = {(one.kind, one.number): one.id for one in people.identities().values()}
     said = {(IdentityKind.FACE, one.face) for one in statements}
     said |= {(IdentityKind.VOICE, one.voice) for one in statements}

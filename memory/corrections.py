@@ -19,8 +19,9 @@ from domain.media import Video
 from domain.people import untagged
 from domain.texts import storable
 from domain.time import TimeSpan
+from memory.characters import STATED
 from memory.corrected import characters_at
-from memory.overlay import PERSON, are_apart, truth_of
+from memory.overlay import PERSON, Truth, are_apart, truth_of
 from store.database import Store
 from store.queries import corrections as stored
 from store.queries.audit import note
@@ -43,10 +44,19 @@ class KnownName(Frozen):
     source: str
 
 
+class MaybeSame(Frozen):
+    """Somebody who is said to be the same person, which nothing bears out yet."""
+
+    number: int
+    tags: tuple[str, str]
+    reason: str
+
+
 class KnownPerson(Frozen):
     """A person as one may speak of them: by number, tag or name.
 
     ``seen`` and ``heard`` count sightings; ``span`` is from the first to the last of them.
+    ``maybe`` are statements that were kept, and are not enough to join anybody.
     """
 
     number: int
@@ -56,6 +66,7 @@ class KnownPerson(Frozen):
     seen: int
     heard: int
     span: TimeSpan | None
+    maybe: tuple[MaybeSame, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -91,7 +102,26 @@ def known_people(session: Session, cast: Cast, people: Sequence[CharacterAt]) ->
     """Some people of ``cast`` as one may speak of them, in their order."""
     rows = [row for one in people for row in one.members]
     times = stored.appearances_of(session, cast.video.id, rows)
-    return [_known(cast, one, times) for one in people]
+    maybe = _maybe(session, cast)
+    return [_known(cast, one, times, maybe.get(one.character.number, [])) for one in people]
+
+
+def _maybe(session: Session, cast: Cast) -> dict[int, list[MaybeSame]]:
+    """Statements that a face is a voice of which both are still two people, by either number."""
+    owners = {row: one for one in cast.people for row in one.members}
+    truth = truth_of(stored.corrections_of(session, cast.video.id)) or Truth()
+    found: dict[int, list[MaybeSame]] = {}
+    for claim in stored.claims_of(session, cast.video.id):
+        face, voice = owners.get(claim.face), owners.get(claim.voice)
+        if claim.support < STATED or face is None or voice is None or face.id == voice.id:
+            continue
+        if are_apart(truth, cast.tags(face), cast.tags(voice)):
+            continue
+        tags = (cast.origins[claim.face].tag, cast.origins[claim.voice].tag)
+        for one, other in ((face, voice), (voice, face)):
+            same = MaybeSame(number=other.character.number, tags=tags, reason=claim.reason)
+            found.setdefault(one.character.number, []).append(same)
+    return found
 
 
 def rename(store: Store, video: str, person: str, name: str) -> Correction:
@@ -295,7 +325,9 @@ def _record(
     return made
 
 
-def _known(cast: Cast, one: CharacterAt, times: dict[int, Appearances]) -> KnownPerson:
+def _known(
+    cast: Cast, one: CharacterAt, times: dict[int, Appearances], maybe: Sequence[MaybeSame]
+) -> KnownPerson:
     of = {row: times[row] for row in one.members if row in times}
     faces = [row for row in of if cast.origins[row].kind == "face"]
     seen = sum(of[row].times for row in faces)
@@ -310,6 +342,7 @@ def _known(cast: Cast, one: CharacterAt, times: dict[int, Appearances]) -> Known
         span=TimeSpan.of(min(a.start_ms for a in spans), max(a.end_ms for a in spans))
         if spans
         else None,
+        maybe=tuple(maybe),
     )
 
 

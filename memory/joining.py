@@ -4,7 +4,8 @@ What one clip shows by itself (a voice while only one face is in view) its write
 Here two more kinds of evidence are added to that:
 
 - Names: a face that a plate names and a voice that says that name are one person, where no other
-  face and no other voice has it.
+  face and no other voice has it. Where a language model gave one of the names, that is no more
+  than a statement of the model, which counts once.
 - Company: people who are seen together are told apart over the whole video. A voice that is heard
   while Ann and Bob are in view, then while Ann and Carl are, and so on, is Ann's.
 """
@@ -19,13 +20,16 @@ from sqlalchemy.orm import Session
 from domain.media import Clip
 from domain.people import Identity, IdentityStatement
 from domain.time import TimeSpan
-from memory.characters import ACCEPT_SHARE, ACCEPT_SUPPORT, Call
+from memory.characters import ACCEPT_SHARE, ACCEPT_SUPPORT, STATED, Call
 from memory.evidence import LEAST_MS, VISIBLE_GAP_MS, stretches
 from memory.people import People
 from perception.decode import shared_spans
 from store.queries import characters as stored
 from store.queries.characters import CharacterAt
-from store.queries.identities import SightingAt, company_of
+from store.queries.identities import SightingAt, company_of, was_stated
+
+NAMESAKES = "the only face and the only voice that are called"
+"""How the reason of a statement by names begins."""
 
 COMPANY = 2
 """Faces in a clip from which somebody is in company."""
@@ -49,19 +53,34 @@ def by_names(
         return []
     everyone = stored.characters_at(session, video_id, clip)
     found = [_namesakes(name, everyone, clip) for name in names]
-    return list({(one.face, one.voice): one for one in found if one is not None}.values())
+    pairs = {(one.face, one.voice): one for one in found if one is not None}
+    return [
+        one
+        for (face, voice), one in pairs.items()
+        if not one.by_model or not was_stated(session, video_id, face, voice, NAMESAKES)
+    ]
 
 
 def _namesakes(name: str, everyone: Sequence[CharacterAt], clip: int) -> IdentityStatement | None:
     named = [one for one in everyone if any(same_name(name, other.text) for other in one.names)]
-    faces = [one.character.faces for one in named if one.character.faces]
-    voices = [one.character.voices for one in named if not one.character.faces]
+    faces = [one for one in named if one.character.faces]
+    voices = [one for one in named if not one.character.faces]
     if len(faces) != 1 or len(voices) != 1:
         return None
-    reason = f'the only face and the only voice that are called "{name}"'
+    by_model = any(_called_by_model(name, one) for one in (faces[0], voices[0]))
     return IdentityStatement(
-        face=faces[0][0], voice=voices[0][0], clip=clip, support=ACCEPT_SUPPORT, reason=reason
+        face=faces[0].character.faces[0],
+        voice=voices[0].character.voices[0],
+        clip=clip,
+        support=STATED if by_model else ACCEPT_SUPPORT,
+        reason=f'{NAMESAKES} "{name}"',
+        by_model=by_model,
     )
+
+
+def _called_by_model(name: str, one: CharacterAt) -> bool:
+    """Whether nothing but a language model calls somebody by a name."""
+    return all(other.source == "model" for other in one.names if same_name(name, other.text))
 
 
 def same_name(one: str, other: str) -> bool:

@@ -137,6 +137,9 @@ def _made(
     if wrong := review(skill, names, answers):
         raise InputError("; ".join(wrong))
     with store.begin() as session:
+        # The writer may have taken minutes, and somebody may have put one in meanwhile.
+        if learning.latest_of(session, pattern.name) != known:
+            raise InputError("it was changed while it was written: the next run writes it anew")
         stored.add(session, skill)
         learning.link(session, pattern, trajectories, skill)
     faults.fault_point(faults.FaultPoint.SKILL_WRITTEN)

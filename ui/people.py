@@ -117,6 +117,8 @@ def _row(one: Figure, *, here: bool) -> None:
     tags = " ".join(tag.strip("<>") for tag in one.person.tags)
     told = f"{span}seen {one.person.seen} times, heard {one.person.heard} times, {tags}"
     st.caption(plain(f"number {number}, {told}"))
+    for same in one.person.maybe:
+        st.caption(plain(f"may be number {same.number}, which is not sure yet: {same.reason}"))
     if st.button("Open", key=f"open_{number}", help=plain(f"Show {name_of(one)}"), disabled=here):
         address.say(person=number)
         st.rerun()

@@ -16,6 +16,7 @@ from domain.media import IdentityKind, Percept
 from domain.memories import ClipMemories, MemoryDraft, MemoryKind, Source
 from domain.people import TAG, IdentityStatement
 from domain.time import TimeSpan
+from memory.characters import STATED
 from memory.people import People
 from memory.prompts import foreign, listed, noted, prompt
 from memory.writers.budget import Item, fitted, left_out, thinned
@@ -28,9 +29,6 @@ from models.tokens import request_tokens
 
 TRIES = 3
 """How often a clip is asked for in all."""
-
-STATED = 5.0
-"""What a model's word that a face is a voice counts, in seconds of one face speaking alone."""
 
 Chat = Callable[[Sink | None, Replay | None], StructuredChat]
 """Makes the language model, given who records its calls."""
@@ -314,5 +312,6 @@ def _statements(written: WrittenClip, people: People, clip: int) -> Iterable[Ide
                 voice=voice.number,
                 clip=clip,
                 support=STATED,
+                by_model=True,
                 reason=" ".join(one.reason.split()),
             )

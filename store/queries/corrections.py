@@ -61,6 +61,15 @@ class Stated(NamedTuple):
     support: float
 
 
+class Claim(NamedTuple):
+    """All that was stated for a face being a voice (rows), and the latest reason."""
+
+    face: int
+    voice: int
+    support: float
+    reason: str
+
+
 class Appearances(NamedTuple):
     """How often an identity was seen or heard, and from when to when."""
 
@@ -165,6 +174,24 @@ def stated_until(session: Session, video_id: str, clip: int) -> list[Stated]:
         .order_by(row.clip, row.id)
     )
     return [Stated(*found) for found in session.execute(query)]
+
+
+def claims_of(session: Session, video_id: str) -> list[Claim]:
+    """What was stated of each face and voice, in order, with the reason that was given last."""
+    row = IdentityStatementRow
+    last = func.max(row.id)
+    totals = (
+        select(row.face_id, row.voice_id, func.sum(row.support).label("total"), last.label("last"))
+        .where(row.video_id == video_id)
+        .group_by(row.face_id, row.voice_id)
+        .subquery()
+    )
+    query = (
+        select(totals.c.face_id, totals.c.voice_id, totals.c.total, row.reason)
+        .join(row, row.id == totals.c.last)
+        .order_by(totals.c.last)
+    )
+    return [Claim(*found) for found in session.execute(query)]
 
 
 def appearances_of(

@@ -182,6 +182,18 @@ def add_statements(
         session.execute(insert(IdentityStatementRow), rows)
 
 
+def was_stated(session: Session, video_id: str, face: int, voice: int, reason: str) -> bool:
+    """Whether a statement for this face and voice (numbers) has a reason that begins so."""
+    row = IdentityStatementRow
+    ids = identity_rows(session, video_id, [(IdentityKind.FACE, face), (IdentityKind.VOICE, voice)])
+    query = select(row.id).where(
+        row.face_id == ids.get((IdentityKind.FACE, face)),
+        row.voice_id == ids.get((IdentityKind.VOICE, voice)),
+        row.reason.startswith(reason, autoescape=True),
+    )
+    return session.scalar(query.limit(1)) is not None
+
+
 @dataclass(frozen=True)
 class Support:
     """All that was stated so far for one face being one voice (rows of identities)."""

@@ -1,0 +1,171 @@
+"""What a language model says of one clip joins nobody: it needs another clip, or what was seen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from cli.main import app
+from domain.media import ClipState, Percept
+from domain.memories import ClipMemories, MemoryDraft, MemoryKind, Source
+from domain.people import IdentityStatement
+from memory.corrections import apart, list_people
+from memory.library import show_video
+from memory.people import People
+from memory.watch import remember
+from memory.writers.llm_clip import LlmClipWriter, WrittenClip, WrittenName, WrittenSame
+from memory.writers.llm_clip import WrittenLine as Line
+from memory.writers.port import ClipContext, Writers
+from models.chat import Reply
+from store.database import Store
+from tests.support.memory import (
+    SETTINGS,
+    VIDEO,
+    Perceived,
+    Tools,
+    face,
+    known_video,
+    local_writers,
+    percept,
+    said,
+    voice,
+)
+
+JOINED = [("<face_0>", "<voice_0>")]
+SAME = WrittenSame(face="<face_0>", voice="<voice_0>", reason="his lips move")
+
+
+@dataclass
+class Chat:
+    """A language model that says of each clip what it is told to."""
+
+    says: list[WrittenClip]
+    sees: bool = False
+
+    def ask(self, *_: object, **__: object) -> Reply[WrittenClip]:
+        return Reply(self.says.pop(0), 1, 1, 0.0, 1, "m")
+
+
+def told(same: Sequence[WrittenSame] = (), names: Sequence[WrittenName] = ()) -> WrittenClip:
+    return WrittenClip(
+        lines=[Line(kind="episodic", text="They talk.")], same=list(same), names=list(names)
+    )
+
+
+def watch(store: Store, n: int, clip: WrittenClip, alone_s: float = 0) -> None:
+    """Two are in view while somebody speaks, of whom the first is alone for so long."""
+    start = 30 * n
+    both = (start, start + 9)
+    seen = percept(
+        n,
+        faces=(face(0, 1, (start, start + 9 + alone_s)), face(1, 2, both)),
+        voices=(voice(0, 1, (start, start + 9 + alone_s)),),
+        utterances=(said(start, "Words.", voice=0),),
+    )
+    chat: Any = Chat([clip])
+    writers = Writers(LlmClipWriter(lambda *_: chat), local_writers().event)
+    assert remember(store, VIDEO, Perceived(seen), writers, Tools(), SETTINGS) == ClipState.DONE
+
+
+def together(store: Store) -> list[tuple[str, ...]]:
+    """The tags of each character that has a face and a voice."""
+    people = show_video(store, VIDEO).people
+    return [one.tags for one in people if len({tag[:5] for tag in one.tags}) > 1]
+
+
+@pytest.fixture
+def video(store: Store) -> Store:
+    known_video(store, 4)
+    return store
+
+
+def test_one_statement_joins_nobody_and_a_second_of_another_clip_does(video: Store) -> None:
+    watch(video, 0, told([SAME]))
+    assert together(video) == []
+    watch(video, 1, told())
+    assert together(video) == []
+    watch(video, 2, told([SAME]))
+    assert together(video) == JOINED
+
+
+def test_what_was_seen_bears_a_statement_out(video: Store) -> None:
+    """That face alone is in view while the voice speaks, for too short to tell by itself."""
+    watch(video, 0, told([SAME]), alone_s=2.5)
+    assert together(video) == JOINED
+
+
+def test_the_same_said_in_several_ways_of_one_clip_is_one_statement(video: Store) -> None:
+    called = [WrittenName(tag=tag, name="Ann") for tag in ("<face_0>", "<voice_0>")]
+    watch(video, 0, told([SAME, SAME], called))
+    assert together(video) == []
+
+
+def test_a_name_that_only_the_model_gives_to_both_is_one_statement_however_often(
+    video: Store,
+) -> None:
+    called = [WrittenName(tag=tag, name="Ann") for tag in ("<face_0>", "<voice_0>")]
+    for n in range(3):
+        watch(video, n, told(names=called))
+        assert together(video) == []
+    watch(video, 3, told([SAME]))
+    assert together(video) == JOINED
+
+
+def test_a_statement_that_waits_is_listed_with_its_reason(video: Store) -> None:
+    watch(video, 0, told([SAME]))
+    listed = {one.number: one for one in list_people(video, VIDEO)}
+    assert [(same.number, same.reason) for same in listed[0].maybe] == [(2, "his lips move")]
+    assert [same.number for same in listed[2].maybe] == [0]
+    assert listed[1].maybe == ()
+    apart(video, VIDEO, "<face_0>", "<voice_0>")
+    assert not any(one.maybe for one in list_people(video, VIDEO))
+    watch(video, 1, told([SAME]))
+    assert not any(one.maybe for one in list_people(video, VIDEO))
+
+
+def test_a_statement_that_was_borne_out_waits_no_more(video: Store) -> None:
+    for n in range(2):
+        watch(video, n, told([SAME]))
+    assert not any(one.maybe for one in list_people(video, VIDEO))
+
+
+def test_the_command_tells_what_is_not_sure_yet(
+    video: Store, monkeypatch: pytest.MonkeyPatch, database: str
+) -> None:
+    watch(video, 0, told([SAME]))
+    monkeypatch.setenv("HOMER_DATABASE_URL", database)
+    result = CliRunner().invoke(app, ["people", VIDEO])
+    assert result.exit_code == 0
+    assert "0 may be 2, which is not sure yet: his lips move" in result.output
+
+
+@dataclass
+class Silent:
+    """Writes a line and states nothing."""
+
+    name: str = "silent"
+    source: str = ""
+    wants_context: bool = False
+    statements: tuple[IdentityStatement, ...] = field(default=())
+
+    def write(self, seen: Percept, people: People, context: ClipContext) -> ClipMemories:
+        line = MemoryDraft(
+            kind=MemoryKind.EPISODIC, text="A.", span=seen.clip.span, source=Source.MODEL
+        )
+        return ClipMemories(drafts=(line,), statements=self.statements)
+
+
+def test_who_was_joined_by_an_older_version_stays_joined(video: Store) -> None:
+    """There one statement of a model counted as five seconds, which was enough."""
+    stated = IdentityStatement(face=0, voice=0, clip=0, support=5.0, reason="lips")
+    seen = percept(0, faces=(face(0, 1, (0, 9)),), voices=(voice(0, 1, (20, 29)),))
+    writers = Writers(Silent(statements=(stated,)), local_writers().event)
+    assert remember(video, VIDEO, Perceived(seen), writers, Tools(), SETTINGS) == ClipState.DONE
+    assert together(video) == JOINED
+    watch(video, 1, told())
+    watch(video, 2, told([WrittenSame(face="<face_1>", voice="<voice_0>", reason="a guess")]))
+    assert together(video) == JOINED
