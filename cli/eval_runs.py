@@ -51,6 +51,10 @@ def run(
         Protocol | None,
         typer.Option(help="How it learns; the default is split, and none with --ablate."),
     ] = None,
+    baseline: Annotated[
+        bool,
+        typer.Option("--baseline", help="Answer multiple choice the plain way too, to compare."),
+    ] = False,
     concurrency: Annotated[
         int | None, typer.Option(min=1, max=64, metavar="N", help="Questions asked at a time.")
     ] = None,
@@ -86,7 +90,7 @@ def run(
     found = read(dataset, folder)
     try:
         with open_desk(profile) as desk:
-            planned = plan(found, desk.profile, protocol, stages, limit)
+            planned = plan(found, desk.profile, protocol, stages, limit, baseline=baseline)
             called = checked_name(name) if name else run_name(planned)
             _announce(planned, called)
             with meter() as bar:

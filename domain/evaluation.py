@@ -33,12 +33,17 @@ WITH, WITHOUT = "with skills", "without skills"
 """Arms of a run that learns: a question is asked in each."""
 
 
+PLAIN = "baseline"
+"""The arm in which the option closest to any line of the memory is chosen."""
+
+
 class RunSettings(Frozen):
     """What makes two runs comparable; a run goes on with the same settings only.
 
     ``digest`` is of the questions, ``judge`` the model that judges open answers, "" for none;
     ``reasoner`` is ``local`` where there is no language model. ``models`` says which model does
-    what, since a profile of that name may be another one by now.
+    what, since a profile of that name may be another one by now. ``baseline``: multiple choice is
+    answered the plain way as well.
     """
 
     dataset: str
@@ -50,6 +55,7 @@ class RunSettings(Frozen):
     digest: str
     judge: str = ""
     reasoner: str = "llm"
+    baseline: bool = False
     models: tuple[str, ...] = ()
     ask: AskSettings = AskSettings()
 

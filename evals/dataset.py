@@ -55,11 +55,15 @@ class EvalQuestion(Frozen):
 
 @dataclass(frozen=True)
 class Dataset:
-    """A data set that was read: the videos that are asked about, and the questions, in order."""
+    """A data set that was read: the videos that are asked about, and the questions, in order.
+
+    ``baseline``: its results stand beside those of the plain way (``evals.closest``).
+    """
 
     name: str
     videos: tuple[EvalVideo, ...]
     questions: tuple[EvalQuestion, ...]
+    baseline: bool = False
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ def tables(report: RunReport) -> list[Table]:
     """Every table of a report that has rows."""
     made = [
         _scores(report),
+        _beside(report),
         _ablation(report),
         *_learning(report),
         _usage(report),
@@ -60,6 +61,21 @@ def _scores(report: RunReport) -> Table:
 def _score(one: Score) -> tuple[str, ...]:
     figures = (one.right, one.cited, one.top, one.iou, one.ref300)
     return one.arm, one.type, str(one.questions), str(one.unjudged), *map(percent, figures)
+
+
+def _beside(report: RunReport) -> Table:
+    heads = ("type", "questions", "right %", "baseline %", "points above", "p")
+    rows = (
+        (
+            one.type,
+            str(one.effect.questions),
+            *map(percent, (one.effect.after, one.effect.before)),
+            points(one.effect.difference),
+            f"{one.effect.p:.3f}",
+        )
+        for one in report.beside
+    )
+    return Table("Beside the option closest to any remembered line", heads, tuple(rows))
 
 
 def _ablation(report: RunReport) -> Table:

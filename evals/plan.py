@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from domain.choices import Protocol, Stage
 from domain.errors import InputError
-from domain.evaluation import WITH, WITHOUT, Part, RunSettings
+from domain.evaluation import PLAIN, WITH, WITHOUT, Part, RunSettings
 from domain.settings import AskSettings
 from domain.texts import storable
 from evals.dataset import Dataset, EvalQuestion, EvalVideo
@@ -49,6 +49,11 @@ class Plan:
         """Numbers of the batches, in order."""
         return tuple(sorted({one.batch for one in self.questions}))
 
+    def arms_of(self, one: Planned) -> tuple[str, ...]:
+        """The arms in which a question is answered; the plain way chooses among options only."""
+        plain = self.settings.baseline and one.part is Part.TEST and one.question.options
+        return (*self.arms(one.part), PLAIN) if plain else self.arms(one.part)
+
     def arms(self, part: Part) -> tuple[str, ...]:
         """The arms in which questions of a part are asked."""
         if self.settings.protocol is Protocol.NONE:
@@ -75,6 +80,8 @@ def plan(
     protocol: Protocol | None = None,
     stages: Sequence[Stage] = (),
     limit: int | None = None,
+    *,
+    baseline: bool = False,
 ) -> Plan:
     """The run of a data set with a profile.
 
@@ -84,6 +91,7 @@ def plan(
         protocol: None: ``split``, or ``none`` with ``stages``.
         stages: how much of the memory is searched, beside the whole of it.
         limit: only so many questions, the first.
+        baseline: answer multiple choice the plain way as well; some data sets want it anyway.
 
     Raises:
         InputError: no question can be asked, or the protocol does not fit.
@@ -106,6 +114,7 @@ def plan(
         digest=digest(asked),
         judge=judge_model(profile),
         reasoner=profile.reasoner,
+        baseline=baseline or dataset.baseline,
         models=tuple(_models(profile)),
         ask=profile.settings.ask,
     )

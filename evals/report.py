@@ -7,10 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from domain.choices import Protocol, Stage
-from domain.evaluation import WITH, WITHOUT, Fault, Part, RunSettings
+from domain.evaluation import PLAIN, WITH, WITHOUT, Fault, Part, RunSettings
 from evals.dataset import EvalQuestion
 from evals.paired import effect
 from evals.tables import (
+    ALL,
+    Beside,
     Point,
     QuestionRow,
     RunLine,
@@ -65,22 +67,38 @@ def report(
     settings, main = run.settings, main_arm(run.settings)
     judged = [row for row in rows if row.judge]
     arms = _arms(settings.protocol, settings.stages)
-    tested = {arm: _of(judged, arm, Part.TEST) for arm in arms}
+    shown = (*arms, PLAIN) if settings.baseline else arms
+    tested = {arm: _of(judged, arm, Part.TEST) for arm in shown}
     online = settings.protocol is Protocol.ONLINE
     return RunReport(
         run=line,
         settings=settings,
         main=main,
-        remarks=(*_remarks(line, tested[main], online=online), *_of_no_model(settings)),
-        scores=tuple(one for arm in _main_first(arms, main) for one in by_type(arm, tested[arm])),
+        remarks=(
+            *_remarks(line, tested[main], online=online),
+            *_of_judge(settings, tested[main]),
+            *_of_no_model(settings),
+        ),
+        scores=tuple(one for arm in _main_first(shown, main) for one in by_type(arm, tested[arm])),
         ablation=tuple(_ablation(tested, settings.stages)),
         usage=tuple(usage(arm, tested[arm]) for arm in arms),
         faults={arm: _faults(tested[arm]) for arm in arms},
         curve=tuple(sorted(_curve(judged, arms, shelves), key=lambda one: one.batch)),
         skills=tuple(_skills([r for r in judged if r.arm == main], shelves)),
         effect=effect(WITHOUT, WITH, tested[WITHOUT], tested[WITH]) if WITH in arms else None,
+        beside=tuple(_beside(tested[PLAIN], tested[main], main)) if settings.baseline else (),
         cost_usd=cost_usd,
     )
+
+
+def _beside(
+    plain: Sequence[QuestionRow], rows: Sequence[QuestionRow], main: str
+) -> Iterator[Beside]:
+    """The run beside the baseline on the same questions: all, then type by type."""
+    for kind in (ALL, *sorted({kind for row in rows for kind in row.types})):
+        before, after = ([r for r in some if kind in (ALL, *r.types)] for some in (plain, rows))
+        if found := effect(PLAIN, main, before, after):
+            yield Beside(type=kind, effect=found)
 
 
 def _arms(protocol: Protocol, stages: Iterable[Stage]) -> tuple[str, ...]:
@@ -129,6 +147,22 @@ def _remarks(line: RunLine, rows: Sequence[QuestionRow], *, online: bool) -> Ite
             f"{leaked} tested questions had a skill that was learned from questions about their "
             "own video, in another run."
         )
+
+
+def _of_judge(settings: RunSettings, rows: Sequence[QuestionRow]) -> Iterator[str]:
+    """A judge that judges itself is said to."""
+    own = sum(row.judge == settings.judge != "" for row in rows)
+    if own and settings.reasoner == "llm" and settings.judge == _answerer(settings):
+        yield (
+            f"{settings.judge} judges {own} open answers that it gave itself: it may favour them. "
+            "Give the profile a [chat.judge] of another model."
+        )
+
+
+def _answerer(settings: RunSettings) -> str:
+    """The language model that answers: that of its role, else the profile's default."""
+    models = dict(line.partition(": ")[::2] for line in settings.models)
+    return models.get("reasoner") or models.get("default", "")
 
 
 def _of_no_model(settings: RunSettings) -> Iterator[str]:

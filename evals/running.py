@@ -16,8 +16,9 @@ from sqlalchemy.orm import Session
 
 from domain.asking import Question
 from domain.errors import BudgetExceeded, InputError, ModelError
-from domain.evaluation import Verdict
+from domain.evaluation import PLAIN, Verdict
 from domain.skills import Judged
+from evals.closest import Closest
 from evals.dataset import EvalQuestion, EvalVideo
 from evals.judging import judge, unanswered
 from evals.plan import Plan, Planned, settings_of
@@ -107,6 +108,10 @@ class Evaluating:
         """What of each question, by arm and id, is counted in the purse."""
 
     @cached_property
+    def _closest(self) -> Closest:
+        return Closest(self.desk.store, self.desk.toolbox.text, self.desk.settings.watch.clip_ms)
+
+    @cached_property
     def _videos(self) -> dict[str, EvalVideo]:
         return {one.name: one for one in self.plan.videos}
 
@@ -149,7 +154,7 @@ class Evaluating:
 
     def _slots(self, one: Planned, video: str) -> Iterator[Slot]:
         item = one.question.model_dump(mode="json")
-        for arm in self.plan.arms(one.part):
+        for arm in self.plan.arms_of(one):
             yield Slot(arm, one.question.id, one.place, one.part, one.batch, video, item)
 
     def _ingested(self, video: EvalVideo) -> str:
@@ -225,6 +230,11 @@ class Evaluating:
             cost = stored.cost_of_slot(session, self.name, slot)
         if not _is_open(found):
             return
+        if slot.arm == PLAIN:
+            self._put(
+                slot, self._closest.verdict(EvalQuestion.model_validate(slot.item), slot.video)
+            )
+            return
         self._costs.setdefault((slot.arm, slot.question), cost)
         self.desk.give_way()
         try:
@@ -299,7 +309,7 @@ class Evaluating:
 
     def left(self) -> int:
         """How many answers are left to be judged, of videos that are not left out."""
-        arms = [self.plan.arms(one.part) for one in self.plan.questions if self._is_asked(one)]
+        arms = [self.plan.arms_of(one) for one in self.plan.questions if self._is_asked(one)]
         names = (one.slot.item["video"] for one in self._results() if not _is_open(one))
         return sum(map(len, arms)) - sum(name not in self.left_out for name in names)
 

@@ -182,6 +182,13 @@ class Effect(Frozen):
     p: float
 
 
+class Beside(Frozen):
+    """Questions of one type (or all): the run's main arm beside the baseline."""
+
+    type: str
+    effect: Effect
+
+
 class RunLine(Frozen):
     """A run in a list. ``state``: running, done, stopped, or broken off (nobody works on it)."""
 
@@ -216,6 +223,7 @@ class RunReport(Frozen):
     curve: tuple[Point, ...]
     skills: tuple[SkillUse, ...]
     effect: Effect | None
+    beside: tuple[Beside, ...] = ()
     cost_usd: float
 
     @property

@@ -6,6 +6,7 @@ Reads the authors' tables, or ``questions.json``; captions do where the videos a
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +77,7 @@ def read(folder: Path) -> Dataset:
     places = _places(root)
     videos = [_video(root, captions, places, place, row.video) for place, row in rows]
     asked = [_question(*one) for one in rows]
-    return dataset("nextqa", str(path), videos, asked)
+    return replace(dataset("nextqa", str(path), videos, asked), baseline=True)
 
 
 def _rows(path: Path) -> Iterator[Record]:

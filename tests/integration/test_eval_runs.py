@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,10 @@ import pytest
 
 from domain.choices import Protocol, Stage
 from domain.errors import InputError
-from domain.evaluation import WITH, WITHOUT, Fault, Part
+from domain.evaluation import PLAIN, WITH, WITHOUT, Fault, Part
 from domain.time import TimeSpan
 from domain.trajectory import QuestionAsked
+from evals.dataset import Dataset, EvalVideo
 from evals.running import Evaluating, alone
 from evals.shelf import run_report
 from store.database import Store
@@ -59,6 +61,44 @@ def test_an_open_answer_is_unjudged_without_a_strong_model(store: Store, tmp_pat
     opened = [row.verdict for row in found(store) if row.slot.question.endswith("open")]
     assert [one and one.right for one in opened] == [None, None]
     assert all(one and "no strong language model" in one.why for one in opened)
+
+
+def test_the_baseline_answers_the_same_multiple_choice_beside_it(
+    store: Store, tmp_path: Path
+) -> None:
+    evaluate(store, houses(tmp_path), protocol=NONE, baseline=True)
+    plain = [row for row in found(store) if row.slot.arm == PLAIN]
+    assert [row.slot.question for row in plain] == ["0-0", "0-1", "1-0", "1-1"]
+    assert all(row.trajectory is None and row.verdict for row in plain)
+    assert all(row.verdict.right is not None for row in plain if row.verdict)
+    told = run_report(store, "run")
+    assert (told.run.state, told.main) == ("done", str(Stage.WHOLE))
+    assert told.beside[0].effect.questions == 4
+    assert {one.arm for one in told.usage} == {told.main}
+    before, heard = asked(store), Heard()
+    evaluate(store, houses(tmp_path), heard=heard, protocol=NONE, baseline=True)
+    assert (asked(store), heard.asked) == (before, [])
+
+
+def test_a_file_of_many_videos_is_asked_about_video_by_video(store: Store, tmp_path: Path) -> None:
+    single = houses(tmp_path)
+    rows = [
+        json.loads(line) | {"video": video.name}
+        for video in single.videos
+        if video.captions
+        for line in video.captions.read_text().splitlines()
+    ]
+    path = tmp_path / "many.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    many = [EvalVideo(name=v.name, captions=path, among=True) for v in single.videos]
+    lost = EvalVideo(name="house 9", captions=path, among=True)
+    about = single.questions[0].model_copy(update={"id": "lost", "video": "house 9"})
+    videos, questions = (*many, lost), (*single.questions, about)
+    ran = evaluate(store, Dataset("houses", videos, questions), protocol=NONE)
+    assert list(ran.left_out) == ["house 9"]
+    assert "none of them 'house 9'" in ran.left_out["house 9"]
+    assert len(found(store)) == 6
+    assert len({row.slot.video for row in found(store)}) == 2
 
 
 def test_the_same_command_again_asks_nothing(store: Store, tmp_path: Path) -> None:

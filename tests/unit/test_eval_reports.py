@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.choices import Protocol, Stage
-from domain.evaluation import WITH, WITHOUT, Fault, Part, RunSettings
+from domain.evaluation import PLAIN, WITH, WITHOUT, Fault, Part, RunSettings
 from evals.export import as_csv, as_page
 from evals.layout import headline, percent, points, tables
 from evals.paired import changes, effect, mcnemar
@@ -93,6 +93,35 @@ def test_an_unjudged_answer_is_neither_right_nor_wrong_and_said_to_be_so() -> No
     assert (head.right.value, head.right.of) == (0.5, 2)
     assert any("unjudged: nobody to judge" in remark for remark in found.remarks)
     assert "50.0 (0-100) % right of 2 judged" in headline(found)
+
+
+def test_a_judge_that_answers_as_well_says_so() -> None:
+    def told(judge: str, *models: str) -> str:
+        settings = run_settings(reasoner="llm", judge=judge, models=models)
+        return " ".join(made([row("1", judge=judge), row("2")], settings=settings).remarks)
+
+    own = "judges 1 open answers that it gave itself"
+    assert own in told("gpt", "default: gpt")
+    assert own in told("gpt", "default: other", "reasoner: gpt")
+    assert own not in told("gpt", "default: gpt", "reasoner: other", "judge: gpt")
+    assert own not in told("big", "default: gpt", "judge: big")
+
+
+def test_results_stand_beside_the_baseline_by_type() -> None:
+    rows = [row(str(n), n > 0, types=("why" if n < 2 else "when",)) for n in range(4)]
+    plain = [one.model_copy(update={"arm": PLAIN, "right": one.id == "3"}) for one in rows]
+    settings = run_settings(questions=4, baseline=True)
+    found = made([*rows, *plain], settings=settings)
+    told = {one.type: (one.effect.after, one.effect.before) for one in found.beside}
+    assert {kind: (a and a.value, b and b.value) for kind, (a, b) in told.items()} == {
+        "all": (0.75, 0.25),
+        "when": (1.0, 0.5),
+        "why": (0.5, 0.0),
+    }
+    (table,) = [one for one in tables(found) if one.title.startswith("Beside")]
+    assert table.rows[0][:2] == ("all", "4")
+    assert table.rows[0][4].startswith("+50.0")
+    assert made(rows).beside == ()
 
 
 def test_questions_without_a_verdict_are_not_counted() -> None:
