@@ -1,4 +1,9 @@
-"""What commands print: data on stdout, everything else on stderr."""
+"""What commands print: data on stdout, everything else on stderr.
+
+All of it goes through here, since titles, names and what was said come from anyone: control
+characters would steer a terminal, and those that turn the direction of writing would have a line
+show other words than it has.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +17,12 @@ import typer
 
 def say(text: str = "") -> None:
     """A line of the command's result; a file's name may be no text, and is still told."""
-    typer.echo(text.encode("utf-8", "replace").decode("utf-8"))
+    typer.echo(steady(text))
 
 
 def note(text: str) -> None:
     """A line about the work, for the person watching; no word of it steers their terminal."""
-    typer.echo(_steady(text.encode("utf-8", "replace").decode("utf-8")), err=True)
+    typer.echo(steady(text), err=True)
 
 
 def sure(told: str) -> None:
@@ -36,7 +41,12 @@ def is_terminal() -> bool:
 
 def say_json(data: Any) -> None:
     """One JSON document on one line, UTF-8, keys in the order given."""
-    say(json.dumps(data, ensure_ascii=False, default=str))
+    say(escaped(json.dumps(data, ensure_ascii=False, default=str)))
+
+
+def escaped(line: str) -> str:
+    """A line of JSON that means the same, with escapes for all that cannot be seen."""
+    return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in _whole(line))
 
 
 def say_table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
@@ -61,11 +71,16 @@ def _cell(value: object) -> str:
 
 def clean(text: str) -> str:
     """``text`` on one line, without characters that could steer a terminal."""
-    return _steady(text).strip()
+    return steady(text).strip()
 
 
-def _steady(text: str) -> str:
-    return "".join(c if c.isprintable() else " " for c in text)
+def steady(text: str) -> str:
+    """``text`` with a space for all that cannot be seen, and ``?`` for half a character."""
+    return "".join(c if c.isprintable() else " " for c in _whole(text))
+
+
+def _whole(text: str) -> str:
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def short(text: str, width: int = 120) -> str:

@@ -24,7 +24,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from cli.console import note
+from cli.console import note, steady
 from domain.errors import HomerError, InputError
 from flows.logs import log_error
 
@@ -52,6 +52,7 @@ class Edge(TyperGroup):
             told, code = f"{error}{_noted(error)}", _code(error, ctx)
         except Exception as error:
             if is_usage(error):
+                _calm(error)
                 raise
             where = _noted(error) or _hint(ctx)
             told = f"{type(error).__name__}: {_first_line(error)}{where}"
@@ -65,10 +66,16 @@ def is_usage(error: Exception) -> bool:
     return hasattr(error, "format_message") and hasattr(error, "exit_code")
 
 
+def _calm(error: Any) -> None:
+    """Typer prints what it was given, such as the name of a file that is none of ours."""
+    error.message = steady(error.message)
+
+
 def _code(error: Exception, ctx: Any) -> int:
     """The exit code; with ``--debug`` the way to the error is shown first."""
     if _debug(ctx):
-        traceback.print_exception(error)
+        for line in "".join(traceback.format_exception(error)).splitlines():
+            note(line)
     return error.exit_code if isinstance(error, HomerError) else HomerError.exit_code
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from cli.console import clean, note, say, say_json, say_table, sure
+from cli.console import clean, escaped, note, say, say_json, say_table, sure
 from cli.options import AsOf, Json, OneVideo, Profile, parse_as_of, parse_span
 
 
@@ -70,7 +70,7 @@ def dump(video: OneVideo) -> None:
 
     with open_store(Home.default()) as store:
         for line in dump_lines(store, video):
-            say(line)
+            say(escaped(line))
 
 
 def export(

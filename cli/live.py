@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from cli.answers import lines_of
-from cli.console import clean, is_terminal, note
+from cli.console import clean, is_terminal, note, steady
 from domain.live import Said, Tell, Told
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class _Live:
             self._status.update(Text(tail(told, self._console.width - ROOM), style="dim"))
             return
         for line in lines_of(told):
-            self._console.print(line, markup=False, highlight=False, soft_wrap=True)
+            self._console.print(steady(line), markup=False, highlight=False, soft_wrap=True)
         self._status.update("")
 
 

@@ -120,7 +120,8 @@ def _show_usage(events: Sequence[Event], as_json: bool) -> None:
     say()
     rounds = {str(number) if number else "before": s for number, s in used.by_round.items()}
     say_table(("round", *_HEADS), _usage_rows(rounds, used))
-    return say(f"\n{used.tokens_in_a_round:.0f} input tokens a round, over {used.rounds} rounds")
+    say()
+    return say(f"{used.tokens_in_a_round:.0f} input tokens a round, over {used.rounds} rounds")
 
 
 _HEADS = ("calls", "failed", "tokens in", "tokens out", "US dollars", "seconds")

@@ -57,7 +57,7 @@ def _lanes(shown: Inspected, video: Video) -> str:
 def _lane(one: Round, video: Video) -> str:
     found = one.found.evidence if one.found else ()
     bars = "".join(_bar(piece, video) for piece in found if piece.video == video.id)
-    name = f"Round {one.number}: {escape(one.subtask)}"
+    name = f"Round {one.number}: {_apart(one.subtask)}"
     return f'<div class="lane"><a href="#round-{one.number}">{name}</a><div>{bars}</div></div>'
 
 
@@ -116,9 +116,14 @@ def _ledger(changes: Sequence[Change]) -> str:
 def _subtask(change: Change) -> str:
     one = change.subtask
     marks = f' <span class="changed">changed: {escape(", ".join(change.marks))}</span>'
-    answer = f" → {escape(one.answer)}" if one.answer else ""
-    told = f"{one.id} {escape(one.text)} ({one.state}, {one.attempts} attempts)"
+    answer = f" → {_apart(one.answer)}" if one.answer else ""
+    told = f"{one.id} {_apart(one.text)} ({one.state}, {one.attempts} attempts)"
     return f'<li dir="auto">{told}{answer}{marks if change.marks else ""}</li>'
+
+
+def _apart(words: str) -> str:
+    """Words that cannot turn the direction in which what follows them is read."""
+    return f"<bdi>{escape(words)}</bdi>"
 
 
 def _call(call: Call) -> str:

@@ -80,7 +80,9 @@ def texts(length: int) -> list[str]:
     bodies = [run * (length // len(run)) for run in RUNS]
     digits = "9" * length
     numbers = (f"<face_{digits}>", f"&#{digits};", f"k{digits}", f"{digits} hours ago")
-    return [text for body in (*bodies, *numbers) for text in (body, f"x {body} x", f'{{"{body}')]
+    ends = (f":{'a' * length}", f"the answer is{' ' * length}.")
+    long = (*bodies, *numbers, *ends)
+    return [text for body in long for text in (body, f"x {body} x", f'{{"{body}')]
 
 
 PERSON = Character(number=2, name="Al Bo", faces=(1,), voices=(7,), aliases=("Cy",))
