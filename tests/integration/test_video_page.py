@@ -192,9 +192,10 @@ def test_a_stream_shows_its_gaps_and_how_each_clip_was_watched(shelf: Store) -> 
     assert "750 frames came, 30 looked at; level 2: 20% of the samples; lag 4.2 s" in shown
 
 
-def images(page: AppTest) -> list[str]:
+def images(page: AppTest) -> list[Any]:
     """The captions of a page's images."""
-    return [caption for one in page.get("image") for caption in one.captions]
+    shown: list[Any] = list(page.get("image"))
+    return [caption for one in shown for caption in one.captions]
 
 
 def test_a_moment_of_a_stream_shows_its_keyframes_and_that_it_was_not_recorded(
