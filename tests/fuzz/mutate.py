@@ -19,6 +19,20 @@ WORDS = (
 )
 """What means something to one of the parsers."""
 
+SPEECH = (
+    b"word ",
+    b"because ",
+    b"it rains because of it ",
+    b"so that ",
+    b"my name is ",
+    b"A. ",
+    b"9",
+)
+"""What goes on without an end where nobody sets full stops."""
+LONG = (5_000, 60_000, 300_000)
+"""Bytes of a line that is very long."""
+OFTEN_LONG = 0.1
+
 ODD: tuple[Any, ...] = (
     *(None, True, -1, 0, 10**30, 1e308, float("nan"), "", " ", "\x00", "\ud800", "x" * 5_000),
     *([], {}, [[[]]], ["a", 1, None], {"a": {"b": []}}, "t1", "s1", "0", "1e9", "-0"),
@@ -88,8 +102,26 @@ def mutated(random: Random, data: bytes, others: Sequence[bytes]) -> bytes:
     return data
 
 
+def long_line(random: Random, data: bytes) -> bytes:
+    """A few bytes of it, or what means something, over and over within one line."""
+    start = _place(random, data)
+    own = data[start : start + random.choice((1, 2, 3, 8, 24))].replace(b"\n", b" ")
+    run = random.choice((own or b"x", *(one[:40] for one in WORDS), *SPEECH))
+    at = _place(random, data)
+    return data[:at] + run * (random.choice(LONG) // len(run)) + data[at:]
+
+
+def mutated_text(random: Random, data: bytes, others: Sequence[bytes]) -> bytes:
+    """Text that is spoilt, or with one line that is very long."""
+    if random.random() < OFTEN_LONG:
+        return long_line(random, data)
+    return mutated(random, data, others)
+
+
 def mutated_json(random: Random, data: bytes, others: Sequence[bytes]) -> bytes:
     """JSON of which a few values are odd, missing or twice; else its bytes are spoilt."""
+    if random.random() < OFTEN_LONG:
+        return long_line(random, data)
     if random.random() < 0.4:
         return mutated(random, data, others)
     try:

@@ -16,7 +16,7 @@ from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile
 
 from domain.time import TimeSpan
-from tests.fuzz.mutate import mutated, mutated_json
+from tests.fuzz.mutate import mutated, mutated_json, mutated_text
 
 LIMIT_S = 5.0
 """Seconds of processor time for a case or a step of it, all threads together."""
@@ -126,14 +126,23 @@ def subtitles(_folder: Path) -> Seeds:
 
 
 def read_words(path: Path) -> None:
-    """As captions in clips, and as the subtitles of a video."""
+    """As captions in clips, of which memories are written, and as the subtitles of a video."""
     from domain.settings import WatchSettings
     from memory.captions import caption_clips, read_captions, read_cues
+    from memory.people import People
     from memory.subtitles import cues_of
+    from memory.writers.causes import stated
+    from memory.writers.local_clip import LocalClipWriter
+    from memory.writers.port import ClipContext
 
     track = read_captions(path)
     track.video()
-    list(caption_clips(track, WatchSettings()))
+    next_step()
+    for clip in caption_clips(track, WatchSettings()):
+        written = LocalClipWriter().write(clip, People(), ClipContext(track.id))
+        for draft in written.drafts:
+            stated(draft.text)
+    next_step()
     if path.suffix in (".srt", ".vtt"):
         cues_of(read_cues(path)[1])
 
@@ -422,13 +431,13 @@ TARGETS = {
     one.name: one
     for one in (
         Target("containers", 0.25, media, read_media),
-        Target("subtitles", 0.15, subtitles, read_words),
+        Target("subtitles", 0.15, subtitles, read_words, mutated_text),
         Target("patches", 0.15, patches, read_patch, mutated_json),
         Target("replies", 0.15, replies, read_reply, mutated_json),
         Target("exports", 0.05, exports, read_export, spoil_zip),
         Target("back-ups", 0.05, backups, read_backup, spoil_zip),
         Target("checkpoints", 0.05, values, read_value),
-        Target("settings", 0.05, settings, read_settings),
+        Target("settings", 0.05, settings, read_settings, mutated_text),
         Target("data sets", 0.05, datasets, read_dataset, mutated_json),
         Target("names", 0.05, names, read_name),
     )
