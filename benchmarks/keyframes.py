@@ -40,7 +40,7 @@ from benchmarks.lines import RUNS, Line, Taken
 from domain.settings import WatchSettings
 from perception.beside import AHEAD, LANES
 from perception.decode import read_clips
-from perception.keyframes import Candidate, candidates, choose
+from perception.keyframes import Candidate, candidates, choose, places_of
 from perception.lanes import Stopped, in_lanes
 from perception.media import Clock
 from perception.quality import layout_likeness
@@ -291,7 +291,9 @@ class Tally:
 def _choose(scored: list[Scored]) -> Picks:
     changes, alike = [one[1] for one in scored], [one[2] for one in scored]
     shots = number_shots(changes, SETTINGS.shot_threshold, alike)
-    found = [Candidate(ms, shot, q) for (ms, *_, q), shot in zip(scored, shots, strict=True)]
+    places = places_of([ms for ms, *_ in scored], shots, 1000 / SETTINGS.sample_fps)
+    rows = zip(scored, shots, places, strict=True)
+    found = [Candidate(ms, shot, q, place) for (ms, *_, q), shot, place in rows]
     return _picks(found)
 
 

@@ -2,12 +2,18 @@
 
 The best frame of each shot comes first, and the best-scoring shots where there are more shots
 than places; then the best of the other frames that are far enough in time from all chosen ones.
+
+Frames beside a cut are often half of one shot and half of the other. They are taken only of shots
+that have no others. What is shown for no longer than two samples is a flash, or one step of a
+cross-fade that is seen as several cuts: that comes last of all.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
 from domain.media import Keyframe
@@ -21,13 +27,27 @@ if TYPE_CHECKING:
     from perception.jpeg import Blobs
 
 
+BESIDE = 2
+"""Samples on each side of a cut that are beside it."""
+
+
+class Place(IntEnum):
+    """Where in its shot a frame lies; the lower, the sooner it is chosen."""
+
+    CLEAR = 0
+    BESIDE_A_CUT = 1
+    PASSING = 2
+    """All of the shot is shown for at most so long as one side of a cut lasts."""
+
+
 @dataclass(frozen=True)
 class Candidate:
-    """A frame that may be chosen: when, in which shot, how good (eq. 2)."""
+    """A frame that may be chosen: when, in which shot, how good (eq. 2), where in its shot."""
 
     time_ms: int
     shot: int
     quality: float
+    place: Place = Place.CLEAR
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,22 +59,64 @@ class Chosen:
     image: Image
 
 
-def candidates(frames: Sequence[Frame], settings: WatchSettings) -> list[Candidate]:
-    """The frames of one clip as candidates, in order."""
+def candidates(
+    frames: Sequence[Frame], settings: WatchSettings, end_ms: int | None = None
+) -> list[Candidate]:
+    """The frames of one clip as candidates, in order; ``end_ms``: when the last one is over."""
     marks = [frame.marks for frame in frames]
     changes, alike = [one.change for one in marks], [one.alike for one in marks]
     shots = number_shots(changes, settings.shot_threshold, alike)
+    step = 1000 / settings.sample_fps
+    places = places_of([frame.time_ms for frame in frames], shots, step, end_ms)
     return [
-        Candidate(frame.time_ms, shot, quality(frame.marks, settings.entropy_weight))
-        for frame, shot in zip(frames, shots, strict=True)
+        Candidate(frame.time_ms, shot, quality(frame.marks, settings.entropy_weight), place)
+        for frame, shot, place in zip(frames, shots, places, strict=True)
     ]
+
+
+def places_of(
+    times: Sequence[int], shots: Sequence[int], step_ms: float, end_ms: int | None = None
+) -> list[Place]:
+    """Where in its shot each frame lies.
+
+    Args:
+        times: when each frame appeared, in order.
+        shots: the shot of each.
+        step_ms: from one sample to the next. A picture that stands still comes only once.
+        end_ms: when the last shot ends; None: a sample after its last frame.
+    """
+    if not times:
+        return []
+    cuts = [time for time, (one, two) in zip(times[1:], pairwise(shots), strict=True) if one != two]
+    end = times[-1] + step_ms if end_ms is None else end_ms
+    spans = list(pairwise([times[0], *cuts, end]))
+    return [
+        _place(time, spans, shot - shots[0], BESIDE * step_ms)
+        for time, shot in zip(times, shots, strict=True)
+    ]
+
+
+def _place(time: int, spans: Sequence[tuple[float, float]], shot: int, side_ms: float) -> Place:
+    """Where a frame lies in its shot; a clip's own edges are no cuts.
+
+    Instants are whole milliseconds: two of them may be nearly one more or less apart than steps.
+    """
+    start, end = spans[shot]
+    if end - start <= side_ms + 1:
+        return Place.PASSING
+    after = shot > 0 and time - start < side_ms - 1
+    before = shot < len(spans) - 1 and end - time <= side_ms + 1
+    return Place.BESIDE_A_CUT if after or before else Place.CLEAR
 
 
 def choose(found: Sequence[Candidate], count: int, gap_ms: int) -> list[int]:
     """Indices of at most ``count`` keyframes, in order of time; the earlier one wins a tie."""
     ranked = sorted(range(len(found)), key=lambda i: (-found[i].quality, i))
-    chosen = _first_of_each_shot(ranked, found)[:count]
-    for i in ranked:
+    best = _best_of_each_shot(ranked, found)
+    chosen = [i for i in best if found[i].place < Place.PASSING][:count]
+    clear = (i for i in ranked if found[i].place is Place.CLEAR)
+    passing = (i for i in best if found[i].place is Place.PASSING)
+    for i in chain(clear, passing):
         if len(chosen) >= count:
             break
         if all(abs(found[i].time_ms - found[j].time_ms) >= gap_ms for j in chosen):
@@ -62,9 +124,10 @@ def choose(found: Sequence[Candidate], count: int, gap_ms: int) -> list[int]:
     return sorted(chosen)
 
 
-def _first_of_each_shot(ranked: Iterable[int], found: Sequence[Candidate]) -> list[int]:
+def _best_of_each_shot(ranked: Iterable[int], found: Sequence[Candidate]) -> list[int]:
+    """A frame of each shot, those away from cuts before all others, the best first."""
     best: dict[int, int] = {}
-    for i in ranked:
+    for i in sorted(ranked, key=lambda i: found[i].place):
         best.setdefault(found[i].shot, i)
     return list(best.values())
 

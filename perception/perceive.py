@@ -121,7 +121,7 @@ def _seen(
     blobs: Blobs,
 ) -> _Seen:
     """What is seen; the JPEGs of it come into ``blobs``."""
-    found = candidates(raw.frames, settings)
+    found = candidates(raw.frames, settings, raw.clip.span.end_ms)
     chosen = pick_keyframes(raw.frames, found, settings, blobs)
     read = chosen if "screen" not in without else ()
     things = chosen if "objects" not in without else ()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from domain.settings import WatchSettings
 from perception.frames import Frame, Marks
 from perception.jpeg import Blobs
-from perception.keyframes import Candidate, candidates, choose, pick_keyframes
+from perception.keyframes import Candidate, Place, candidates, choose, pick_keyframes, places_of
 from tests.support.signals import decoded
 
 GAP = 2_000
@@ -24,18 +24,22 @@ def clips(draw: st.DrawFn) -> list[Candidate]:
     cuts = draw(st.lists(st.booleans(), min_size=count, max_size=count))
     marks = draw(st.lists(st.integers(0, 12), min_size=count, max_size=count))
     shots = np.cumsum(cuts).tolist()
-    rows = zip(shots, marks, strict=True)
-    return [Candidate(i * 200, shot, float(mark)) for i, (shot, mark) in enumerate(rows)]
+    places = places_of([i * 200 for i in range(count)], shots, 200)
+    rows = zip(shots, marks, places, strict=True)
+    return [Candidate(i * 200, shot, float(mark), at) for i, (shot, mark, at) in enumerate(rows)]
 
 
 def best(found: list[Candidate], among: list[int]) -> int:
-    return max(among, key=lambda i: (found[i].quality, -i))
+    return max(among, key=lambda i: (-found[i].place, found[i].quality, -i))
 
 
 def written_out(found: list[Candidate], count: int) -> list[int]:
-    """The selection of section 3.1, step by step."""
+    """The selection of section 3.1, step by step, with frames beside cuts after all others."""
     shots = sorted({c.shot for c in found})
     firsts = [best(found, [i for i, c in enumerate(found) if c.shot == shot]) for shot in shots]
+    passing = [i for i in firsts if found[i].place == Place.PASSING]
+    firsts = [i for i in firsts if i not in passing]
+    clear = [i for i, c in enumerate(found) if c.place == Place.CLEAR]
     chosen: list[int] = []
     while firsts and len(chosen) < count:
         chosen.append(best(found, firsts))
@@ -43,8 +47,8 @@ def written_out(found: list[Candidate], count: int) -> list[int]:
     while len(chosen) < count:
         far = [
             i
-            for i, c in enumerate(found)
-            if all(abs(c.time_ms - found[j].time_ms) >= GAP for j in chosen)
+            for i in (*clear, *passing)
+            if all(abs(found[i].time_ms - found[j].time_ms) >= GAP for j in chosen)
         ]
         if not far:
             break
@@ -65,9 +69,74 @@ def test_no_more_than_asked_for_and_none_twice(found: list[Candidate], count: in
 
 
 @given(clips())
-def test_the_best_frame_of_all_is_always_there(found: list[Candidate]) -> None:
+def test_the_best_frame_away_from_cuts_is_always_there(found: list[Candidate]) -> None:
     if found:
         assert best(found, list(range(len(found)))) in choose(found, 3, GAP)
+
+
+@given(clips(), st.integers(1, 5))
+def test_no_frame_beside_a_cut_is_chosen_of_a_shot_that_has_others(
+    found: list[Candidate], count: int
+) -> None:
+    clear = {one.shot for one in found if one.place == Place.CLEAR}
+    for i in choose(found, count, GAP):
+        assert found[i].place == Place.CLEAR or found[i].shot not in clear
+
+
+@given(clips(), st.integers(1, 5))
+def test_a_shot_is_shown_twice_only_where_all_shots_are_shown(
+    found: list[Candidate], count: int
+) -> None:
+    shown = [found[i].shot for i in choose(found, count, GAP)]
+    shots = {one.shot for one in found if one.place != Place.PASSING}
+    assert len(shown) == len(set(shown)) or shots <= set(shown)
+
+
+def placed(*lengths: int) -> str:
+    """Where the frames of shots of so many samples each lie: clear, beside a cut, passing."""
+    shots = [shot for shot, length in enumerate(lengths) for _ in range(length)]
+    found = places_of([i * 200 for i in range(len(shots))], shots, 200)
+    return "".join("cbp"[place] for place in found)
+
+
+def test_two_samples_on_each_side_of_a_cut_are_beside_it() -> None:
+    assert placed(8) == "cccccccc"
+    assert placed(5, 6) == "cccbbbbcccc"
+    assert placed(5, 4, 5) == "cccbb" + "bbbb" + "bbccc"
+    assert placed(5, 5, 5) == "cccbb" + "bbcbb" + "bbccc"
+
+
+def test_a_flash_and_the_steps_of_a_cross_fade_are_passing() -> None:
+    assert placed(5, 1, 5) == "cccbb" + "p" + "bbccc"
+    assert placed(5, 2, 1, 1, 5) == "cccbb" + "pppp" + "bbccc"
+    assert placed(5, 3, 5) == "cccbb" + "bbb" + "bbccc"
+
+
+def test_a_picture_that_stands_still_is_no_flash() -> None:
+    """It comes once, and lasts until the next one."""
+    assert places_of([0, 200, 5_200], [0, 1, 2], 200, 9_000) == [
+        Place.PASSING,
+        Place.BESIDE_A_CUT,
+        Place.BESIDE_A_CUT,
+    ]
+    assert places_of([0], [0], 200, 9_000) == [Place.CLEAR]
+    assert places_of([], [], 200) == []
+
+
+def test_rates_that_are_no_whole_milliseconds_have_the_same_sides() -> None:
+    times = [int(i * 1000 / 3) for i in range(12)]
+    found = places_of(times, [0] * 6 + [1] * 6, 1000 / 3)
+    assert "".join("cbp"[place] for place in found) == "ccccbbbbcccc"
+
+
+def test_a_flash_does_not_take_the_place_of_a_second_frame_of_a_long_shot() -> None:
+    shots = [*[0] * 60, 1, *[2] * 10]
+    at = places_of([i * 200 for i in range(71)], shots, 200)
+    found = [
+        Candidate(i * 200, shot, 99.0 if shot == 1 else 71.0 - i, at[i])
+        for i, shot in enumerate(shots)
+    ]
+    assert choose(found, 3, GAP) == [0, 10, 63]
 
 
 def test_the_best_scoring_shots_win_and_not_the_first_three() -> None:
@@ -97,9 +166,9 @@ def frame(ms: int, grey: int, change: float = 0.0, sharp: float = 1.0) -> Frame:
 
 
 def test_keyframes_carry_their_numbers_and_their_jpegs() -> None:
-    frames = [frame(0, 40), frame(200, 90, 50.0, 4.0), frame(400, 200, 80.0, 2.0)]
+    frames = [frame(0, 40), frame(1_000, 90, 50.0, 4.0), frame(2_000, 200, 80.0, 2.0)]
     settings, blobs = WatchSettings(), Blobs()
-    chosen = pick_keyframes(frames, candidates(frames, settings), settings, blobs)
+    chosen = pick_keyframes(frames, candidates(frames, settings, 3_000), settings, blobs)
     assert [one.index for one in chosen] == [0, 1, 2]
     assert [one.keyframe.shot for one in chosen] == [0, 1, 2]
     assert chosen[1].keyframe.quality == pytest.approx(4.0 * 1.3)
