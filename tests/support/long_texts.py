@@ -129,7 +129,7 @@ def events(text: str) -> object:
     clips = {number: span(30 * number, 30 * number + 30) for number in range(10)}
     parts = [part for part, _ in pieces(said(0, text))]
     lines = [
-        Line(clip, clips[clip], part, Source.SAID, np.ones(4))
+        Line(clip, clips[clip], part, Source.SAID, np.ones(4, np.float32))
         for place, part in enumerate(parts)
         for clip in (10 * place // len(parts),)
     ]

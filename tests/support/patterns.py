@@ -287,7 +287,7 @@ def _members(value: Any) -> Iterator[str]:
 
 def _has(op: Any, what: Any, one: str) -> bool:
     if op is _OPS.LITERAL:
-        return ord(one) == what
+        return bool(ord(one) == what)
     if op is _OPS.RANGE:
         return bool(what[0] <= ord(one) <= what[1])
     if op is _OPS.CATEGORY:
