@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
@@ -116,6 +117,19 @@ def test_words_of_a_model_have_none_as_they_come(monkeypatch: pytest.MonkeyPatch
     assert not set(out.getvalue()) & set(BIDI)
     assert "\x1b[2J" not in out.getvalue()
     assert is_calm(live.tail(Said(round=1, purpose="act", text=EVIL), 80))
+
+
+def test_words_of_a_subtask_do_not_turn_what_follows_them_on_an_exported_page() -> None:
+    from domain.asking import Subtask
+    from graphs.inspect import Change
+    from ui.export import _subtask
+
+    html = _subtask(
+        Change(subtask=Subtask(id="t1", text="\u202eone", answer="\u202etwo"), marks=())
+    )
+    rest = re.sub("<bdi>[^<]*</bdi>", "", html)
+    assert html.count("<bdi>\u202e") == 2
+    assert "\u202e" not in rest
 
 
 PRINTS = {
