@@ -5,12 +5,10 @@ from __future__ import annotations
 import argparse
 
 from domain.errors import HomerError
-from flows.lifetime import stop_by_itself
 from flows.logs import log_error
 from flows.telling import begin_to_tell
 from store.home import Home
 from store.private import keep_private
-from store.usage import Hold
 from ui.application import run
 from ui.server import PORT
 
@@ -23,12 +21,8 @@ def main() -> None:
     chosen = parser.parse_args()
     keep_private()
     try:
-        home = Home.default()
-        begin_to_tell(home)
-        stop_by_itself(home)
-        # Servers of the data directory do not stop as idle while the app runs.
-        with Hold(home):
-            run(chosen.host, chosen.port)
+        begin_to_tell(Home.default())
+        run(chosen.host, chosen.port)
     except HomerError as error:
         log_error(error)
         parser.exit(error.exit_code, f"homer: {error}\n")

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 import uvicorn
 
 from domain.errors import SetupError
+from flows.lifetime import stop_by_itself
 from store.home import Home
+from store.usage import Hold
 from ui.door.connections import Connection
 from ui.door.headers import SafeHeaders
 from ui.door.oidc import secrets_of
@@ -74,7 +76,9 @@ def run(host: str, port: int) -> None:
     take_given(home)
     app = make_app(home, ways_in(home, host))
     _configure(home, host, port)
-    with _listening(host, port) as listener:
+    stop_by_itself(home)
+    # Servers of the data directory do not stop as idle while the app runs.
+    with Hold(home), _listening(host, port) as listener:
         uvicorn.Server(_served(app)).run([listener])
 
 
