@@ -61,8 +61,8 @@ def rows_read() -> Iterator[Callable[[], int]]:
     [
         ("ask", {}, 100),
         ("library", {}, 100),
-        ("video", {}, 300 + 3 * 300 + 300 + 4 * 60),
-        ("video", {"show": "Clips"}, 10 * (8 + 3) + 4 * 60 + 50),
+        ("video", {}, 300 + 3 * 300 + 300 + 5 * 60),
+        ("video", {"show": "Clips"}, 10 * (8 + 3) + 5 * 60 + 50),
         ("people", {}, 12 * 150 + 10 * 60),
     ],
 )

@@ -70,7 +70,7 @@ def talk(store: Store) -> Store:
     return store
 
 
-SAID_LATER = "<voice_1>: Omar says good night to the boats and the lighthouse."
+SAID_LATER = "<character_2>: Omar says good night to the boats and the lighthouse."
 """Said by somebody whose name was only told in the span."""
 
 
@@ -101,7 +101,7 @@ def test_all_that_is_of_the_span_is_gone_and_the_rest_is_there(talk: Store) -> N
     assert (gone.clips, gone.images, gone.people) == (2, 3, 2)
     assert any("is on screen" in one for one in kept)
     of_rest = {"Ada Lovelace: The boats come home to the green lighthouse at night."}
-    assert of_rest < set(lines(talk)) < {*kept, "<face_1> is on screen.", SAID_LATER}
+    assert of_rest < set(lines(talk)) < {*kept, "<character_2> is on screen.", SAID_LATER}
     assert talk.blobs.get(SHA[KEPT]) == KEPT
 
 
@@ -244,7 +244,7 @@ def test_what_a_model_repeated_later_goes_too(talk: Store) -> None:
     leak(talk, "The men still look for the marmalade.")
     cut(talk)
     assert left(talk) == set()
-    assert set(lines(talk)) <= {*before, "<face_1> is on screen.", SAID_LATER}
+    assert set(lines(talk)) <= {*before, "<character_2> is on screen.", SAID_LATER}
     with talk.begin() as session:
         last = session.get_one(ClipRow, (VIDEO, 5))
         assert "good night to the boats" in last.text

@@ -189,7 +189,9 @@ def test_a_copy_of_the_published_size_is_whole(tmp_path: Path, name: str) -> Non
 
 
 def test_every_published_set_was_tried_at_its_size() -> None:
-    assert sorted(WHOLE) == sorted(one.name for one in sources() if one.name != "own")
+    # NExT-QA is read from a sample of it; the user's own clips have no published size.
+    other = {"own", "nextqa"}
+    assert sorted(WHOLE) == sorted(one.name for one in sources() if one.name not in other)
 
 
 @pytest.mark.parametrize(
