@@ -28,6 +28,7 @@ from store.home import Home
 from store.migrations import migrate
 from store.postmaster import PORT
 from store.urls import parse_url
+from store.usage import Hold
 from tests.support import compiled
 from tests.support.scratch import MEMORY, has_room, scratch
 
@@ -76,7 +77,9 @@ def postgres() -> Iterator[EmbeddedPostgres]:
         try:
             server.start()
             migrate(server.ensure_database(TEMPLATE))
-            yield server
+            # Tests have data directories of their own, so for this one nobody seems to use it.
+            with Hold(server.home):
+                yield server
         finally:
             server.stop(fast=False)
 

@@ -74,7 +74,7 @@ def test_use_and_success_have_words_beside_the_chart(learned: Store) -> None:
     page = open_page("skills", skill="advice-0")
     used, went = charts(page)
     assert "Given to 60 questions between 2025-12-29 and 2026-04-06, shown by week." in used
-    assert "40 of 60 judged answers were right (67%); 67% of all" in went
+    assert "40 of 60 judged answers were right (67%); 67% of others like them" in went
     table = page.table[0].value
     assert list(table["given"].astype(int)) == [
         one.given for one in record_of(learned, "advice-0").tallies

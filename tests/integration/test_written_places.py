@@ -24,7 +24,7 @@ WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 def note(event, args):
     if event == "open" and not isinstance(args[0], int) and args[2] & WRITING:
         places.add(os.path.abspath(os.fsdecode(args[0])))
-    elif event in CHANGES:
+    elif event in CHANGES and not isinstance(args[CHANGES[event]], int):
         places.add(os.path.abspath(os.fsdecode(args[CHANGES[event]])))
 
 sys.addaudithook(note)

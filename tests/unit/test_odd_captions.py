@@ -63,10 +63,10 @@ def test_a_file_that_may_not_be_read_is_refused(
 ) -> None:
     path = written(tmp_path, "week.jsonl", GOOD)
 
-    def refused(_path: Path) -> bytes:
+    def refused(_path: Path, *_: object, **__: object) -> bytes:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(Path, "read_bytes", refused)
+    monkeypatch.setattr(Path, "open", refused)
     with pytest.raises(InputError, match=r"week\.jsonl cannot be read: Permission denied"):
         read_captions(path)
 
