@@ -48,11 +48,16 @@ def told_apart(options: Sequence[str]) -> tuple[str, ...]:
 
 
 class Subtask(Frozen):
-    """One atomic thing to find out. ``evidence`` are citations such as ``m12`` or ``s3``."""
+    """One atomic thing to find out. ``evidence`` are citations such as ``m12`` or ``s3``.
+
+    ``options`` are the letters of the options whose evidence it looks for; none: it is about the
+    question as a whole.
+    """
 
     id: str = Field(pattern=r"^t[1-9]\d*$")
     text: str = Field(min_length=1)
     depends: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
     state: SubtaskState = SubtaskState.PENDING
     attempts: NonNegativeInt = 0
     evidence: tuple[str, ...] = ()

@@ -18,10 +18,14 @@ _OPEN = (SubtaskState.PENDING, SubtaskState.SEARCHING, SubtaskState.PARTIAL)
 
 
 class Draft(Frozen):
-    """A subtask as a planner words it; ``depends`` are ids such as ``t1``."""
+    """A subtask as a planner words it; ``depends`` are ids such as ``t1``.
+
+    ``options`` are the letters of the options whose evidence it looks for.
+    """
 
     text: str
     depends: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
 
 
 class Rewrite(Frozen):
@@ -87,7 +91,7 @@ def _all_added(
     first, complaints = len(ledger.subtasks) + 1, []
     for number, draft in enumerate(drafts, start=first):
         depends = tuple(ids[name] for name in draft.depends if name in ids)
-        ledger, complaint = _added(ledger, Draft(text=draft.text, depends=depends), settings)
+        ledger, complaint = _added(ledger, draft.model_copy(update={"depends": depends}), settings)
         same = _same(ledger, draft.text)
         if same is not None:
             ids[f"t{number}"] = same.id
@@ -112,7 +116,8 @@ def _added(ledger: Ledger, draft: Draft, settings: AskSettings) -> tuple[Ledger,
         return ledger, f"a plan has at most {settings.subtasks} subtasks"
     known = {s.id for s in ledger.subtasks}
     depends = tuple(dict.fromkeys(d for d in draft.depends if d in known))
-    new = Subtask(id=f"t{len(ledger.subtasks) + 1}", text=text, depends=depends)
+    name = f"t{len(ledger.subtasks) + 1}"
+    new = Subtask(id=name, text=text, depends=depends, options=draft.options)
     return Ledger(subtasks=(*ledger.subtasks, new)), ""
 
 

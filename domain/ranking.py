@@ -2,11 +2,35 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+from pydantic import Field, NonNegativeInt
 
 from domain.asking import Evidence
 from domain.base import Frozen
 from domain.time import TimeSpan
+
+
+class Aim(Frozen):
+    """What a search is for, besides its query.
+
+    ``text`` are the words that the whole view is ranked by; ``options`` those of the question, by
+    which every piece of evidence is weighed; ``letters`` the options that this search is about,
+    none: all of them. ``moments`` is how many of the whole view are listed at most.
+    """
+
+    text: str = Field(min_length=1)
+    options: tuple[str, ...] = ()
+    letters: tuple[str, ...] = ()
+    moments: NonNegativeInt = 0
+
+
+class Weighed(Frozen):
+    """How strongly one piece of evidence speaks for each option, in the order of the question.
+
+    In standard deviations added up; only the differences between them mean anything.
+    """
+
+    ref: str
+    scores: tuple[float, ...]
 
 
 class OptionSupport(Frozen):

@@ -14,10 +14,16 @@ from pydantic import Field, NonNegativeInt, PositiveInt, TypeAdapter
 from domain.asking import Action, Answer, Evidence, Mode, Question, Subtask
 from domain.base import Frozen
 from domain.forks import ForkEdit
-from domain.ranking import Ranking
+from domain.ranking import Extract, Ranking, Weighed
 from domain.settings import AskSettings
 from domain.skills import RoutedSkill
 from domain.view import MemoryView
+
+VERSION = 2
+"""The version of the machine: what it makes of a record changes with it, so a trajectory has it.
+
+1: what concluded without a language model was a ranking of the whole view. 2: it is the ledger.
+"""
 
 
 class _Event(Frozen):
@@ -42,7 +48,10 @@ class Setup(Frozen):
 
 
 class QuestionAsked(_Event):
-    """The first event: what was asked, of what memory, and of which machine."""
+    """The first event: what was asked, of what memory, and of which machine.
+
+    ``version`` is the machine's; records made before they had one have none, which is 1.
+    """
 
     kind: Literal["question"] = "question"
     question: Question
@@ -51,6 +60,7 @@ class QuestionAsked(_Event):
     reasoner: str
     view: MemoryView
     setup: Setup = Setup()
+    version: PositiveInt = 1
 
 
 class SkillsRouted(_Event):
@@ -160,6 +170,9 @@ class Retrieved(_Event):
     nothing_close: bool = False
     searched: str = ""
     refused: str = Field(default="", description="why the search could not be made, if so")
+    options: tuple[str, ...] = Field(default=(), description="letters of those it looked for")
+    weighed: tuple[Weighed, ...] = Field(default=(), description="its evidence, by option")
+    extract: Extract | None = Field(default=None, description="the words that answer best")
 
 
 class Forked(_Event):
@@ -179,7 +192,7 @@ class Forked(_Event):
 
 
 class Ranked(_Event):
-    """A look over the whole view: its moments in the order in which ``question`` is about them."""
+    """A ranking of the whole view to conclude by, as machines before version 2 made it."""
 
     kind: Literal["rank"] = "rank"
     question: str

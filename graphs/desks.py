@@ -15,15 +15,13 @@ from models.chat import Replay, Sink, StructuredChat
 from nodes.calls import Calls
 from nodes.desk import Desk
 from nodes.meter import Meter
-from nodes.ranker import RecordedRanker
 from nodes.reasoners.llm import LlmReasoner
-from nodes.reasoners.local import LocalReasoner
+from nodes.reasoners.local import MOMENTS, LocalReasoner
 from nodes.reasoners.port import Reasoner
 from nodes.recorder import Recorder
 from skills.shelf import Shelf
 
 if TYPE_CHECKING:
-    from memory.retrieval.retrievers import Retrievers
     from models.toolbox import Toolbox
     from store.database import Store
 
@@ -59,12 +57,13 @@ class ProfileDesks:
         settings = known.settings if known else self._ask
         memory = self._memories[settings.memory]
         return Desk(
-            reasoner=self._reasoner(recorder, meter, settings, memory),
+            reasoner=self._reasoner(recorder, meter, settings),
             memory=memory,
             cite=lambda refs: self._cite(view, refs),
             settings=settings,
             recorder=recorder,
             meter=meter,
+            moments=MOMENTS if self._toolbox.profile.reasoner == "local" else 0,
             people=known.people if known else self._people(view),
             skills=self._skills,
             languages=known.languages if known else self._toolbox.profile.text_languages,
@@ -82,11 +81,9 @@ class ProfileDesks:
             people = people_in(session, view.scopes[0])
         return tuple((tag, person.name) for person in people if person.name for tag in person.tags)
 
-    def _reasoner(
-        self, recorder: Recorder, meter: Meter, settings: AskSettings, memory: Retrievers
-    ) -> Reasoner:
+    def _reasoner(self, recorder: Recorder, meter: Meter, settings: AskSettings) -> Reasoner:
         if self._toolbox.profile.reasoner == "local":
-            return LocalReasoner(RecordedRanker(memory, recorder))
+            return LocalReasoner()
         toolbox, store = self._toolbox, self._store
 
         def open_chat(sink: Sink, replay: Replay) -> StructuredChat:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from langchain_core.runnables import RunnableConfig
 
-from domain.asking import Mode, Question
+from domain.asking import Mode
 from domain.errors import HomerError, InputError, ReplayMiss
-from domain.ranking import Ranking
+from domain.ranking import Aim
 from domain.trajectory import (
     Ended,
     Event,
@@ -38,7 +38,6 @@ from nodes.calls import Calls, recorded_calls
 from nodes.desk import Desk
 from nodes.meter import Meter, RecordedMeter
 from nodes.past import Halt, Past, inherited, parted
-from nodes.ranker import RecordedRanker
 from nodes.reasoners.llm import LlmReasoner
 from nodes.reasoners.local import LocalReasoner
 from nodes.reasoners.port import Reasoner
@@ -204,7 +203,7 @@ def _reasoner(
     calls: Sequence[CallRecord],
 ) -> Reasoner:
     if asked.reasoner == "local":
-        return LocalReasoner(RecordedRanker(_Nobody(), recorder))
+        return LocalReasoner()
     if asked.reasoner != "llm":
         raise InputError(f"a reasoner of the kind {asked.reasoner!r} cannot be replayed")
     model = asked.setup.model or (calls[0].model if calls else "none:none")
@@ -227,6 +226,7 @@ class _Nobody:
         query: str,
         focus: int | None = None,  # noqa: ARG002
         seen: frozenset[str] = frozenset(),  # noqa: ARG002
+        aim: Aim | None = None,  # noqa: ARG002
     ) -> Retrieval:
         """No search.
 
@@ -234,11 +234,3 @@ class _Nobody:
             ReplayMiss: always.
         """
         raise ReplayMiss(f"the record has no search {mode} {query!r} at this place")
-
-    def rank(self, view: MemoryView, question: Question, limit: int = 10) -> Ranking:  # noqa: ARG002
-        """No ranking.
-
-        Raises:
-            ReplayMiss: always.
-        """
-        raise ReplayMiss(f"the record has no ranking by {question.text!r} at this place")

@@ -8,7 +8,7 @@ from domain.trajectory import IMAGES, Assessed, Failed, Resolution, Retrieved
 from nodes.desk import Desk
 from nodes.harness.verify import increment, is_low
 from nodes.reasoners.port import Assessment
-from nodes.state import State, ledger_of, plain, progress_of
+from nodes.state import State, is_first_look, ledger_of, plain, progress_of
 from nodes.turns import attempt, turn_of
 
 
@@ -16,7 +16,7 @@ def assess(state: State, desk: Desk) -> State:
     """Measure the increment; take the reasoner's claims where code finds their evidence."""
     *earlier, found = desk.recorder.of(Retrieved)
     share = increment(found, earlier)
-    low = is_low(found, earlier, share, desk.settings)
+    low = not is_first_look(state) and is_low(found, earlier, share, desk.settings)
     claims = _claims(state, desk, found)
     for blob in claims.unseen:
         message = f"the file of the image {blob[:12]} is missing or damaged: it was not looked at"
@@ -37,7 +37,7 @@ def assess(state: State, desk: Desk) -> State:
 
 
 def _claims(state: State, desk: Desk, found: Retrieved) -> Assessment:
-    if not found.evidence or found.nothing_close:
+    if not found.evidence or (found.nothing_close and not found.weighed):
         return Assessment()
     turn = turn_of(state, desk, found=found, images=found.images)
     return attempt(desk, "assess", turn, desk.reasoner.assess, 1) or Assessment()

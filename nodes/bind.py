@@ -9,9 +9,13 @@ from nodes.state import State, ledger_of, plain
 
 
 def bind(state: State, desk: Desk) -> State:
-    """Evidence that is close enough to mean something goes into the ledger."""
+    """Evidence that is close enough to mean something goes into the ledger.
+
+    Of options one is chosen in any case: what is nearest to each is compared, with its low score.
+    """
     found, subtask = desk.recorder.of(Retrieved)[-1], state.get("current")
-    if found.nothing_close or not found.evidence or subtask is None:
+    far = found.nothing_close and not found.weighed
+    if far or not found.evidence or subtask is None:
         return {"next": "assess"}
     refs = tuple(e.ref for e in found.evidence)
     best = max(e.score for e in found.evidence)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from domain.asking import Mode
+from domain.ranking import Aim
 from domain.settings import AskSettings
 from domain.skills import RoutedSkill
 from domain.view import MemoryView
@@ -27,8 +28,12 @@ class Memory(Protocol):
         query: str,
         focus: int | None = None,
         seen: frozenset[str] = frozenset(),
+        aim: Aim | None = None,
     ) -> Retrieval:
-        """One search; ``focus`` is the id of a segment, ``seen`` the refs that were shown."""
+        """One search; ``focus`` is the id of a segment, ``seen`` the refs that were shown.
+
+        ``aim`` is what it is for, where moments of the whole view are wanted too.
+        """
 
 
 class Skills(Protocol):
@@ -42,6 +47,8 @@ class Skills(Protocol):
 class Desk:
     """The ports of one run. ``cite`` resolves refs to rows; ``people`` are names by tag.
 
+    ``moments``: so many moments of the whole view a search lists beside what its mode gives, for a
+    reasoner that compares scores and reads no cards; 0: none.
     ``skills`` is None where there is no skill library;
     ``languages`` are those that the text model was made for, empty: not known; ``rounds`` tell
     observers where one begins and ends.
@@ -54,6 +61,7 @@ class Desk:
     recorder: Recorder
     meter: Meter
     people: tuple[tuple[str, str], ...] = ()
+    moments: int = 0
     skills: Skills | None = None
     languages: tuple[str, ...] = ()
     rounds: Rounds = field(default_factory=Rounds, compare=False)

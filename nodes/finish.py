@@ -79,7 +79,7 @@ def answer_of(state: State, desk: Desk, outcome: Outcome) -> Answer:
         confidence=round(sure if outcome.share is None else min(sure, outcome.share), 4),
         not_in_memory=missing,
         citations=cited.citations,
-        retrieved=retrieved(desk, refs, surveyed=outcome.surveyed),
+        retrieved=retrieved(desk, refs, outcome.ranked),
         searched=searched(desk) if missing else (),
         note=" ".join(note for note in _notes(state, desk, outcome) if note),
     )
@@ -118,12 +118,12 @@ def _pieces(subtask: Subtask, cited: set[str]) -> int:
     return len(cited & set(subtask.evidence))
 
 
-def retrieved(desk: Desk, cited: Sequence[str], *, surveyed: bool) -> tuple[Evidence, ...]:
-    """What was found, best first: the survey's order, else what is cited and then by score."""
-    found = desk.recorder.of(Retrieved)
-    if surveyed and found:
-        return found[-1].evidence[:SHOWN]
-    known = desk.recorder.evidence().values()
+def retrieved(desk: Desk, cited: Sequence[str], ranked: Sequence[str] = ()) -> tuple[Evidence, ...]:
+    """What was found, best first: as the reasoner ranked it, else what is cited, then by score."""
+    held = desk.recorder.evidence()
+    known = held.values()
+    if ranked:
+        return tuple(held[ref] for ref in ranked if ref in held)[:SHOWN]
     ordered = sorted(known, key=lambda e: (e.ref not in cited, -e.score, e.span.start_ms))
     return tuple(ordered[:SHOWN])
 

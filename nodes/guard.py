@@ -59,6 +59,7 @@ def bounds_of(state: State, desk: Desk) -> Bounds:
     return Bounds.model_validate(
         {
             "options": question_of(state).options,
+            "letters": task.options if task else (),
             "subtask": task.text if task else "",
             "searched": searched(desk),
             "evidence": refs(ledger_of(state)),

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from domain.asking import Action, Citation, Mode
 from domain.errors import ReplayMiss
-from domain.ranking import Ranking
 from domain.skills import RoutedSkill
 from domain.trajectory import (
     Acted,
@@ -19,16 +18,12 @@ from domain.trajectory import (
     Event,
     Forked,
     ModelCalled,
-    Ranked,
     Retrieved,
     SkillsRouted,
 )
 from memory.retrieval.result import Cited
 from models.chat import CallRecord
 from nodes.state import State
-
-SURVEYED = "the whole view"
-"""How a look over the whole view says where it looked; it is no search."""
 
 
 class Halt(Exception):
@@ -40,11 +35,11 @@ class Halt(Exception):
 
 
 class Past:
-    """Recorded calls, searches and rankings, each served once, and only to the same request.
+    """Recorded calls and searches, each served once, and only to the same request.
 
     Args:
         calls: model calls that no event of the run tells of yet, oldest first.
-        events: searches and rankings are taken from these.
+        events: searches are taken from these.
         action: what the next act shall be.
         alone: nothing may be asked anew: a request that is not next in the record is an error.
         stop: the number of the event before which a person stopped the run.
@@ -64,8 +59,7 @@ class Past:
         self._stop = stop
         self.served = 0
         self._calls = deque(calls)
-        self._found = deque(e for e in told if isinstance(e, Retrieved) and not _is_survey(e))
-        self._rankings = deque(e for e in told if isinstance(e, Ranked))
+        self._found = deque(e for e in told if isinstance(e, Retrieved))
         self._skills = [e.skills for e in told if isinstance(e, SkillsRouted)]
         self._action = action
         self._citations = _citations(told)
@@ -104,18 +98,6 @@ class Past:
         self._miss(f"search {mode} {query!r}")
         return None
 
-    def ranked(self, question: str) -> Ranking | None:
-        """How the view was ranked by ``question``, if that is next; None where it must be.
-
-        Raises:
-            ReplayMiss: it is not next, and nothing may be asked anew.
-        """
-        if self._rankings and self._rankings[0].question == question:
-            return self._rankings.popleft().ranking
-        self._rankings.clear()
-        self._miss(f"ranking by {question!r}")
-        return None
-
     def routed(self) -> tuple[RoutedSkill, ...] | None:
         """The skills that the question had; None where they must be looked for."""
         return self._skills[0] if self._skills else None
@@ -135,10 +117,6 @@ class Past:
     def _miss(self, what: str) -> None:
         if self.alone:
             raise ReplayMiss(f"the record has no {what} at this place")
-
-
-def _is_survey(event: Retrieved) -> bool:
-    return event.searched == SURVEYED
 
 
 def _citations(events: Iterable[Event]) -> Mapping[str, Citation]:

@@ -6,7 +6,7 @@ from domain.trajectory import AnswerProposed, Assessed, Retrieved, RoundClosed, 
 from nodes.desk import Desk
 from nodes.force import stuck_in
 from nodes.harness.correct import Finding, after_round
-from nodes.state import State, ledger_of, plain, progress_of
+from nodes.state import State, is_first_look, ledger_of, plain, progress_of
 
 
 def record(state: State, desk: Desk) -> State:
@@ -21,7 +21,7 @@ def record(state: State, desk: Desk) -> State:
         counts, warning = after_round(
             counts.model_copy(update={"hints": ()}),
             number,
-            finding(desk, number),
+            finding(desk, number, first_look=is_first_look(state)),
             modes,
             desk.settings,
         )
@@ -36,17 +36,17 @@ def record(state: State, desk: Desk) -> State:
     return {"progress": plain(counts), "forced": None, "next": following}
 
 
-def finding(desk: Desk, number: int) -> Finding:
-    """What round ``number`` gave."""
+def finding(desk: Desk, number: int, *, first_look: bool = False) -> Finding:
+    """What round ``number`` gave; ``first_look``: it looked for an option for the first time."""
     found = [e for e in desk.recorder.of(Retrieved) if e.round == number]
     known = {e.ref for r in desk.recorder.of(Retrieved) if r.round < number for e in r.evidence}
-    close = [e for r in found if not r.nothing_close for e in r.evidence]
+    close = [e for r in found if r.weighed or not r.nothing_close for e in r.evidence]
     opened = [e.focus for e in desk.recorder.of(RoundOpened) if e.round == number]
     focus = found[-1].focus if found else None
     assessed = [e for e in desk.recorder.of(Assessed) if e.round == number]
     return Finding(
         empty=not close,
-        new_evidence=any(e.ref not in known for e in close),
+        new_evidence=any(first_look or e.ref not in known for e in close),
         low=any(a.low for a in assessed) or not assessed,
-        same_focus=focus is not None and focus in opened,
+        same_focus=focus is not None and focus in opened and not first_look,
     )

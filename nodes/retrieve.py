@@ -5,10 +5,22 @@ from __future__ import annotations
 from domain import faults
 from domain.asking import Action, Mode
 from domain.errors import HomerError, InputError
+from domain.ranking import Aim
 from domain.trajectory import Neighbour, Retrieved
 from memory.retrieval.result import Retrieval, UnknownLabel
 from nodes.desk import Desk
-from nodes.state import Focus, State, action_of, focus_of, plain, view_of
+from nodes.reasoners.wording import query_of, sought_by
+from nodes.state import (
+    Focus,
+    State,
+    action_of,
+    current_of,
+    focus_of,
+    is_first_look,
+    plain,
+    question_of,
+    view_of,
+)
 
 
 def retrieve(state: State, desk: Desk) -> State:
@@ -34,15 +46,51 @@ def _recorded(state: State, desk: Desk, action: Action, mode: Mode) -> Retrieved
 
 def _search(state: State, desk: Desk, action: Action, mode: Mode) -> Retrieved:
     focus = focus_of(state)
-    seen = frozenset(desk.recorder.evidence())
+    if mode is not Mode.NEIGHBOR and is_first_look(state):
+        focus = None
+    where = (view_of(state), mode, action.query, focus.id if focus else None, _seen(state, desk))
+    aim = aim_of(state, desk, action)
     try:
-        found = desk.memory.search(
-            view_of(state), mode, action.query, focus.id if focus else None, seen
-        )
+        found = desk.memory.search(*where, aim) if aim else desk.memory.search(*where)
     except (UnknownLabel, InputError) as error:
-        return _refused(state["round"], action, mode, focus, error)
+        return _refused(state["round"], action, mode, focus_of(state), error)
     faults.fault_point(faults.FaultPoint.SEARCHED)
-    return event_of(found, state["round"])
+    event = event_of(found, state["round"])
+    return event.model_copy(update={"options": letters_of(state)})
+
+
+def aim_of(state: State, desk: Desk, action: Action) -> Aim | None:
+    """What the search is for, where moments of the whole view are wanted.
+
+    A query that only restates its subtask is read by the subtask's own words, any other as it is.
+    """
+    task, question = current_of(state), question_of(state)
+    if not desk.moments:
+        return None
+    own = task is not None and action.query == query_of(task, question)
+    text = sought_by(task, question) if task is not None and own else action.query
+    return Aim(text=text, options=question.options, letters=letters_of(state), moments=desk.moments)
+
+
+def letters_of(state: State) -> tuple[str, ...]:
+    """The options that this round looks for; empty: the question as a whole."""
+    task = current_of(state)
+    return task.options if task else ()
+
+
+def _seen(state: State, desk: Desk) -> frozenset[str]:
+    """What was shown already, to look past it.
+
+    An EVENT only points at its moments, for a closer look; and what was found for another option
+    may speak for this one too.
+    """
+    letters = letters_of(state)
+    shown = [
+        found
+        for found in desk.recorder.of(Retrieved)
+        if found.mode is not Mode.EVENT and (not letters or found.options == letters)
+    ]
+    return frozenset(e.ref for found in shown for e in found.evidence)
 
 
 def _refused(
@@ -75,6 +123,8 @@ def event_of(found: Retrieval, number: int) -> Retrieved:
         images=tuple(shown.blob for shown in found.images),
         nothing_close=found.nothing_close,
         searched=found.searched,
+        weighed=found.weighed,
+        extract=found.extract,
     )
 
 

@@ -84,14 +84,14 @@ class Progress(Frozen):
 class Outcome(Frozen):
     """How the loop ended: the answer, once there is one, and why the search stopped.
 
-    ``surveyed``: the last retrieval is the reasoner's look over the whole view, best first.
+    ``ranked`` are the refs of what was found, best first, where the reasoner compared it.
     ``share``: how much of the support the option has, where the reasoner knows. ``note``: what the
     user must know about how the answer came to be.
     """
 
     action: Action | None = None
     why: str
-    surveyed: bool = False
+    ranked: tuple[str, ...] = ()
     share: float | None = None
     note: str = ""
 
@@ -160,6 +160,16 @@ def action_of(state: State) -> Action | None:
 def current_of(state: State) -> Subtask | None:
     """The subtask of this round."""
     return get(ledger_of(state), state.get("current"))
+
+
+def is_first_look(state: State) -> bool:
+    """Whether this round looks for an option for the first time.
+
+    What it finds is compared with what was found for the others: so it starts from where they did,
+    and that it is much the same says nothing about how the search goes.
+    """
+    task = current_of(state)
+    return task is not None and bool(task.options) and task.attempts <= 1
 
 
 def plain(model: Frozen) -> dict[str, Any]:

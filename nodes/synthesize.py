@@ -1,18 +1,17 @@
-"""Synthesize: the final answer from the ledger and everything that was retrieved."""
+"""Synthesize: the final answer from the evidence of the ledger."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from domain.asking import Action, Evidence, Mode, Question
+from domain.asking import Action, Evidence, Question
 from domain.errors import BudgetExceeded
-from domain.ledger import bind, refs
-from domain.trajectory import AnswerProposed, Failed, Retrieved
+from domain.ledger import refs
+from domain.trajectory import AnswerProposed, Failed
 from nodes.desk import Desk
 from nodes.harness.constrain import chosen, letter, made_up_tags, words
-from nodes.past import SURVEYED
 from nodes.reasoners.port import Conclusion, Turn, Unreadable
-from nodes.state import State, ledger_of, outcome_of, plain, question_of
+from nodes.state import State, outcome_of, plain
 from nodes.turns import attempt, shown_tags, turn_of
 
 _QUOTED = 3
@@ -33,13 +32,13 @@ def synthesize(state: State, desk: Desk) -> State:
 
 
 def _checked(desk: Desk, turn: Turn) -> Conclusion:
-    """The conclusion, with its option as a letter and only evidence that was seen.
+    """The conclusion, with its option as a letter and only evidence of the ledger.
 
     Raises:
-        Unreadable: it is no option, or rests on nothing that was retrieved.
+        Unreadable: it is no option, or rests on nothing that the ledger holds.
     """
     said = desk.reasoner.conclude(turn)
-    seen = {e.ref for e in (*turn.evidence, *said.found)}
+    seen = refs(turn.ledger)
     unknown = [ref for ref in said.refs if ref not in seen]
     if unknown:
         raise Unreadable(f"Nothing with the id {', '.join(unknown)} was retrieved: cite others.")
@@ -61,14 +60,14 @@ def _open(said: Conclusion, tags: Collection[str]) -> Conclusion:
         raise Unreadable("The answer is empty.")
     if not said.refs:
         raise Unreadable("Cite the evidence, or say that the memory does not hold it.")
-    if made_up := made_up_tags(said.text, tags) if not said.found else ():
+    if made_up := made_up_tags(said.text, tags):
         raise Unreadable(f"Nobody goes by {', '.join(made_up)}: use tags as they were shown.")
     return said.model_copy(update={"option": None})
 
 
 def fallback(turn: Turn) -> Conclusion:
     """What code can say by itself: the option whose words the evidence holds, or a quotation."""
-    best = sorted(turn.evidence, key=lambda e: (-e.score, e.span.start_ms))
+    best = sorted(turn.held, key=lambda e: (-e.score, e.span.start_ms))
     quoted = best[:_QUOTED]
     cited = tuple(e.ref for e in quoted)
     if turn.question.options:
@@ -87,20 +86,12 @@ def _fullest(question: Question, evidence: Sequence[Evidence]) -> int:
 
 
 def _settled(state: State, desk: Desk, said: Conclusion, note: str) -> State:
-    """Record the conclusion, and tie what it rests on to the ledger."""
-    number, ledger = state.get("round", 0), ledger_of(state)
-    if said.found:
-        desk.recorder.add(_survey(question_of(state), said, number))
-    missing = {
-        e.ref: e.score for e in said.found if e.ref in said.refs and e.ref not in refs(ledger)
-    }
-    target = state.get("current") or next((s.id for s in ledger.subtasks), "")
-    ledger = bind(ledger, target, missing, max(missing.values(), default=0.0))
+    """Record the conclusion."""
     action = answering(said)
-    desk.recorder.add(AnswerProposed(round=number, action=action, accepted=True))
-    changes = {"action": action, "surveyed": bool(said.found), "share": said.share, "note": note}
+    desk.recorder.add(AnswerProposed(round=state.get("round", 0), action=action, accepted=True))
+    changes = {"action": action, "ranked": said.ranked, "share": said.share, "note": note}
     outcome = outcome_of(state).model_copy(update=changes)
-    return {"ledger": plain(ledger), "outcome": plain(outcome), "next": "finish"}
+    return {"outcome": plain(outcome), "next": "finish"}
 
 
 def answering(said: Conclusion) -> Action:
@@ -110,15 +101,4 @@ def answering(said: Conclusion) -> Action:
         answer=said.option or said.text,
         citations=said.refs,
         not_in_memory=said.not_in_memory,
-    )
-
-
-def _survey(question: Question, said: Conclusion, number: int) -> Retrieved:
-    """The reasoner's look over the whole view, as one more retrieval."""
-    return Retrieved(
-        round=number,
-        mode=Mode.VIDEO,
-        query=question.text,
-        evidence=said.found,
-        searched=SURVEYED,
     )

@@ -23,7 +23,7 @@ from domain.trajectory import (
 from nodes.desk import Desk
 from nodes.harness.constrain import Asked
 from nodes.harness.inform import card
-from nodes.reasoners.port import Step, Turn, Unreadable
+from nodes.reasoners.port import Search, Step, Turn, Unreadable
 from nodes.recorder import Recorder
 from nodes.state import (
     State,
@@ -51,6 +51,7 @@ def turn_of(state: State, desk: Desk, **more: Any) -> Turn:
         focus=focus_of(state),
         steps=steps(desk.recorder),
         evidence=tuple(desk.recorder.evidence().values()),
+        searches=searches(desk.recorder),
         neighbours=last_neighbours(desk),
         hints=progress.hints,
         complaint=state.get("complaint", ""),
@@ -74,8 +75,11 @@ def skills_now(recorder: Recorder) -> tuple[RoutedSkill, ...]:
 
 def goes_badly(recorder: Recorder) -> bool:
     """Whether a search gave little that is new, or stayed on the segment that it was on."""
-    focused = [event.focus for event in recorder.of(Retrieved)]
-    stayed = any(one is not None and one == other for one, other in pairwise(focused))
+    pairs = pairwise(recorder.of(Retrieved))
+    stayed = any(
+        one.focus is not None and one.focus == other.focus and one.options == other.options
+        for one, other in pairs
+    )
     return stayed or any(event.low for event in recorder.of(Assessed))
 
 
@@ -113,9 +117,22 @@ def steps(recorder: Recorder) -> tuple[Step, ...]:
     return tuple(made)
 
 
+def searches(recorder: Recorder) -> tuple[Search, ...]:
+    """Every search that was made, with the subtask that it was made for."""
+    made: list[Search] = []
+    subtask = ""
+    for event in recorder.events:
+        if isinstance(event, RoundOpened):
+            subtask = event.subtask
+        elif isinstance(event, Retrieved):
+            made.append(Search(subtask=subtask, found=event))
+    return tuple(made)
+
+
 def searched(desk: Desk) -> tuple[Asked, ...]:
-    """Mode and query of every search that was made."""
-    return tuple(Asked(mode=e.mode, query=e.query) for e in desk.recorder.of(Retrieved))
+    """Mode and query of every search that was made, and which options it was for."""
+    found = desk.recorder.of(Retrieved)
+    return tuple(Asked(mode=e.mode, query=e.query, options=e.options) for e in found)
 
 
 def shown_tags(question: Question, desk: Desk) -> frozenset[str]:

@@ -116,7 +116,7 @@ def event(sought: Sought, edges_of: EdgesOf, neighbours: int) -> Retrieval:
     if not ranked.found:
         return Retrieval(
             mode=Mode.EVENT,
-            query=sought.asked.text,
+            query=sought.query,
             nothing_close=True,
             searched=sought.searched("no event is woven yet; looked"),
         )
@@ -136,7 +136,7 @@ def around(
     evidence = _evidence(sought, ranked, [focus, *near])
     return Retrieval(
         mode=mode,
-        query=sought.asked.text,
+        query=sought.query,
         focus=segment,
         evidence=evidence,
         neighbours=tuple(ranked.found[place].segment for place in near),

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from domain.asking import Evidence
 from domain.ranking import Extract
 from domain.time import TimeSpan
 from memory.retrieval.panorama import Panorama
@@ -131,6 +132,18 @@ def extract(
         video=video,
         span=span,
         score=closeness,
+    )
+
+
+def quoted_beside(quote: Extract | None, found: Sequence[Evidence]) -> tuple[Evidence, ...]:
+    """The lines that a quotation runs over and that were not found themselves, as evidence."""
+    if quote is None:
+        return ()
+    known = {e.ref for e in found}
+    return tuple(
+        Evidence(ref=ref, video=quote.video, span=quote.span, text=quote.text, score=quote.score)
+        for ref in quote.refs
+        if ref not in known
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -59,6 +60,22 @@ class Field:
 
     def sharpen_best(self) -> None:
         """Make the scores of the best cells and the cosines of the nearest lines exact."""
+
+    def of_options(self, rows: Sequence[int]) -> Field:
+        """The same, of some of the options; scores stay comparable with those of the others."""
+        count = len(self.options)
+        if not count or list(rows) == list(range(count)):
+            return self
+        own = list(rows)
+        told = len(self.lines) > 1
+        kept = [0, *(1 + i for i in own), *(1 + count + i for i in own)] if told else [0]
+        few = Field(
+            self.question, self.options[own], self.support[own], self.lines[kept], self.near[kept]
+        )
+        if told:
+            few._levels[1, 1 + len(own)] = level(self.lines[1 : 1 + count])
+            few._levels[1 + len(own), 1 + 2 * len(own)] = level(self.lines[1 + count :])
+        return few
 
     @property
     def cells(self) -> Scores:

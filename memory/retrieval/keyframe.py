@@ -102,7 +102,7 @@ def keyframe(
     clips = sum(len({frame.clip for frame in album.on.frames}) for album in albums)
     return Retrieval(
         mode=Mode.KEYFRAME,
-        query=sought.asked.text,
+        query=sought.query,
         focus=focus,
         evidence=evidence,
         images=shown,

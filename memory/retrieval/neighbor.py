@@ -29,11 +29,11 @@ def _labelled(sought: Sought, ranked: Ranked, here: int, edges_of: EdgesOf) -> i
     edges = edges_of(segment)
     ids = sorted({e.source for e in edges} | {e.target for e in edges} - {segment.id})
     places = [place for i in ids if i != segment.id and (place := ranked.place(i)) is not None]
-    wanted = _plain(sought.asked.text)
+    wanted = _plain(sought.query)
     found = [p for p in places if _plain(ranked.found[p].label) == wanted]
     if not found:
         labels = tuple(ranked.found[place].label for place in places)
-        raise UnknownLabel(sought.asked.text, labels)
+        raise UnknownLabel(sought.query, labels)
     return found[0]
 
 

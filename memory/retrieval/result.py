@@ -8,6 +8,7 @@ from domain.asking import Citation, Evidence, Mode
 from domain.base import Frozen
 from domain.errors import NotFound
 from domain.events import Edge, Segment
+from domain.ranking import Extract, Weighed
 
 
 class UnknownLabel(NotFound):
@@ -42,7 +43,9 @@ class Retrieval(Frozen):
     ``focus`` is the segment the search ended on; ``neighbours`` are its one-hop neighbours ranked
     by the query and ``edges`` those between it and them, both directions. ``nothing_close`` says
     that no score was high enough to mean anything; what was nearest is still listed. ``searched``
-    says in words where was looked, for "not in memory" answers.
+    says in words where was looked, for "not in memory" answers. ``weighed`` says how strongly each
+    piece speaks for each option, ``extract`` quotes what answers an open question; both only where
+    the search was given an ``Aim``.
     """
 
     mode: Mode
@@ -54,6 +57,8 @@ class Retrieval(Frozen):
     images: tuple[Shown, ...] = ()
     nothing_close: bool = False
     searched: str = ""
+    weighed: tuple[Weighed, ...] = ()
+    extract: Extract | None = None
 
 
 class Cited(Frozen):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import copy
+from dataclasses import dataclass, replace
 from functools import partial
 from operator import is_
 
@@ -13,14 +14,15 @@ from domain import observed
 from domain.asking import Evidence, Mode, Question
 from domain.choices import Stage
 from domain.events import Edge, Segment
-from domain.ranking import Extract, Ranking
+from domain.ranking import Aim, Extract, Ranking
 from domain.settings import Settings
 from domain.texts import storable
 from domain.view import MemoryView, Scope
 from memory.retrieval.cache import IndexCache
 from memory.retrieval.closeness import Yardstick, yardstick
 from memory.retrieval.event import EdgesOf, event, rank_segments
-from memory.retrieval.extract import Score, by_words, extract
+from memory.retrieval.extract import Score, by_words, extract, quoted_beside
+from memory.retrieval.field import Field
 from memory.retrieval.index import Ints, VideoIndex
 from memory.retrieval.keyframe import Album, Eyes, keyframe
 from memory.retrieval.moments import Moment, best_moments
@@ -33,6 +35,7 @@ from memory.retrieval.result import Retrieval
 from memory.retrieval.sought import Sought, nothing_close
 from memory.retrieval.tools import SearchTools
 from memory.retrieval.video import MentionsOf, video
+from memory.retrieval.weighing import weighed
 from memory.retrieval.woven import Woven, woven
 from models.ports import Reranker
 from store.database import Store
@@ -43,6 +46,20 @@ from store.queries.videos import video_state
 
 _Seen = tuple[tuple[Scope, ...], Sequence[VideoIndex], Panorama]
 """What the last search saw: the scopes, their indexes, and all of them laid out."""
+
+
+KEPT = 4
+"""Rankings by questions with options that are kept: the searches for its options share one."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Fielded:
+    """How relevant all that is seen is to what is asked; never changed, since it is exact."""
+
+    seen: Panorama
+    asked: Asked
+    vectors: Vectors
+    field: Field | None
 
 
 class Retrievers:
@@ -60,6 +77,7 @@ class Retrievers:
         self._yardstick: Yardstick | None = None
         self._last_seen: _Seen = ((), (), Panorama(()))
         self._last_woven = (self._last_seen[2], woven(self._last_seen[2], ()))
+        self._last_fields: tuple[_Fielded, ...] = ()
         self._stage = Stage.WHOLE
 
     def within(self, stage: Stage) -> Retrievers:
@@ -78,6 +96,7 @@ class Retrievers:
         query: str,
         focus: int | None = None,
         seen: frozenset[str] = frozenset(),
+        aim: Aim | None = None,
     ) -> Retrieval:
         """One search in one mode.
 
@@ -87,6 +106,8 @@ class Retrievers:
             query: what is looked for; for NEIGHBOR the label of a neighbour.
             focus: id of the segment in focus. Without one, VIDEO and KEYFRAME make an EVENT first.
             seen: refs that were shown already; VIDEO passes over their clips.
+            aim: what the search is for. With it a search that is not within one segment also lists
+                the moments of the whole view, and the evidence is weighed by the options.
 
         Raises:
             InputError: NEIGHBOR without a focus.
@@ -96,14 +117,31 @@ class Retrievers:
         with observed.span(
             observed.Work.SEARCH, f"search {mode}", mode=mode, videos=len(view.videos)
         ) as told:
-            found = self._search(view, mode, query, focus, seen)
+            found = self._search(view, mode, query, focus, seen, aim)
             told.fields |= {"found": len(found.evidence), "nothing_close": found.nothing_close}
         return found
 
     def _search(
-        self, view: MemoryView, mode: Mode, query: str, focus: int | None, seen: frozenset[str]
+        self,
+        view: MemoryView,
+        mode: Mode,
+        query: str,
+        focus: int | None,
+        seen: frozenset[str],
+        aim: Aim | None,
     ) -> Retrieval:
-        sought = self.sought(view, query)
+        if aim is None:
+            return self._in_mode(self.sought(view, query), mode, focus, seen)
+        whole = replace(self.sought(view, aim.text, aim.options), query=query)
+        sought = whole.about(aim.letters)
+        found = self._in_mode(sought, mode, focus, seen)
+        if mode is Mode.EVENT or (mode is Mode.VIDEO and found.focus is None):
+            found = self._with_moments(found, sought, aim.moments)
+        return found.model_copy(update={"weighed": weighed(whole, found.evidence)})
+
+    def _in_mode(
+        self, sought: Sought, mode: Mode, focus: int | None, seen: frozenset[str]
+    ) -> Retrieval:
         ask = self._settings.ask
         if mode == Mode.EVENT:
             return event(sought, self._edges_of(sought), ask.event_neighbours)
@@ -114,6 +152,23 @@ class Retrievers:
             return video(sought, segment, self._mentions_of(sought), seen, ask)
         return keyframe(sought, segment, self._albums(sought, segment), ask.images, self._eyes)
 
+    def _with_moments(self, found: Retrieval, sought: Sought, limit: int) -> Retrieval:
+        """A search with the moments of the whole view that it is about, after its own evidence."""
+        if sought.field is None or not limit:
+            return found
+        ranked = self._ranked(sought, sought.field, limit)
+        own = () if found.nothing_close and not ranked.nothing_close else found.evidence
+        more = () if ranked.nothing_close and not found.nothing_close else ranked.evidence
+        known = {e.ref for e in own}
+        evidence = (*own, *(e for e in more if e.ref not in known))
+        return found.model_copy(
+            update={
+                "evidence": (*evidence, *quoted_beside(ranked.extract, evidence)),
+                "nothing_close": found.nothing_close and ranked.nothing_close,
+                "extract": ranked.extract,
+            }
+        )
+
     def rank(self, view: MemoryView, question: Question, limit: int = 10) -> Ranking:
         """The moments of the view that a question is about, and how they support its options.
 
@@ -123,20 +178,23 @@ class Retrievers:
             limit: moments returned at most, one a clip.
         """
         sought = self.sought(view, question.text, question.options)
-        asked = sought.asked
         if sought.field is None:
             return Ranking(question=question.text, nothing_close=True)
+        return self._ranked(sought, leaning(sought.field), limit)
+
+    def _ranked(self, sought: Sought, field: Field, limit: int) -> Ranking:
+        """The moments of the whole view by a field over it."""
+        asked, own = sought.asked, sought.field
         reranker = None if asked.options else self._tools.reranker
-        field = leaning(sought.field)
         moments = best_moments(sought.panorama, asked, field, limit, reranker)
         reread = closest(sought.panorama, asked, [m.line for m in moments[:1]], reranker)
         evidence = sought.evidence(moments, reread)
         nothing = nothing_close(evidence, sought.panorama.line_count)
         quoted = not asked.options and not nothing
         return Ranking(
-            question=question.text,
+            question=asked.text,
             evidence=evidence,
-            options=supports(sought.panorama, asked, sought.field),
+            options=supports(sought.panorama, asked, own) if own is not None else (),
             extract=self._extract(sought, moments[0], evidence[0]) if quoted else None,
             nothing_close=nothing,
             span=sought.span,
@@ -155,17 +213,30 @@ class Retrievers:
         looked = self._cache.look(view.scopes)
         asked = Asked(storable(text), options, _seconds(view), looked.cast)
         seen = self._panorama(view, looked.indexes)
-        vectors = self._vectors(asked, seen)
+        vectors, field = self._weighed(asked, seen)
         return Sought(
+            query=asked.text,
             view=view,
             panorama=seen,
             asked=asked,
             vectors=vectors,
-            field=relevance(seen, asked, vectors) if seen.cell_count else None,
+            field=field,
             look_up=lambda seen: self._woven(seen, looked.stamps),
             yardstick=self._measure(),
             languages=self._tools.text.languages,
         )
+
+    def _weighed(self, asked: Asked, seen: Panorama) -> tuple[Vectors, Field | None]:
+        """How relevant all in view is; searches for the options of one question share that."""
+        for known in self._last_fields:
+            if known.seen is seen and known.asked == asked:
+                return known.vectors, known.field
+        vectors = self._vectors(asked, seen)
+        field = relevance(seen, asked, vectors) if seen.cell_count else None
+        if asked.options:
+            made = _Fielded(seen, asked, vectors, field)
+            self._last_fields = (made, *self._last_fields[: KEPT - 1])
+        return vectors, field
 
     def _vectors(self, asked: Asked, seen: Panorama) -> Vectors:
         count = 0 if asked.timed(seen) else len(asked.options)
@@ -253,7 +324,7 @@ class Retrievers:
             vectors = frame_vectors(session, [one.id for one in frames])
         if not vectors:
             return {}
-        query = encoder.text(sought.asked.text)
+        query = encoder.text(sought.query)
         return {frame: float(vector @ query) for frame, vector in vectors.items()}
 
 

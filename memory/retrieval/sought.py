@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from string import ascii_uppercase
 
 import numpy as np
 
@@ -36,10 +37,13 @@ CONTEXT = 2
 class Sought:
     """Everything that the modes work on.
 
+    ``query`` is what the search was asked for, ``asked`` what is ranked by: the words of the
+    question, where the query only restates them, and the options that the search is about.
     ``field`` is None where nothing is in view yet; ``look_up`` finds the segments in view;
     ``languages`` are those that the text model was made for.
     """
 
+    query: str
     view: MemoryView
     panorama: Panorama
     asked: Asked
@@ -48,6 +52,15 @@ class Sought:
     look_up: Callable[[Panorama], Woven]
     yardstick: Yardstick
     languages: tuple[str, ...] = ()
+
+    def about(self, letters: Collection[str]) -> Sought:
+        """The same search for the options with these letters alone; none: for all."""
+        rows = [i for i in range(len(self.asked.options)) if ascii_uppercase[i] in letters]
+        if not rows or self.field is None:
+            return self
+        options = tuple(self.asked.options[i] for i in rows)
+        asked, field = replace(self.asked, options=options), self.field.of_options(rows)
+        return replace(self, asked=asked, field=field)
 
     @cached_property
     def woven(self) -> Woven:
@@ -131,8 +144,8 @@ class Sought:
         """Where was looked, in words."""
         videos = len(self.panorama.parts)
         span = f" ({self.span})" if self.span else ""
-        told = f"{where} for {self.asked.text!r} in {videos} video{'s' * (videos != 1)}{span}"
-        note = uncovered(self.asked.text, self.languages)
+        told = f"{where} for {self.query!r} in {videos} video{'s' * (videos != 1)}{span}"
+        note = uncovered(self.query, self.languages)
         return f"{told}. {note}" if note else told
 
 

@@ -46,7 +46,7 @@ def video(
         seen: refs already shown, such as ``m12``.
         settings: how many clips, how many memories of a person, which cosine is close.
     """
-    people = sought.cast.named_in(sought.asked.text)
+    people = sought.cast.named_in(sought.query)
     if people and sought.field is not None:
         wanted = settings.character_memories
         moments = _about(sought, focus, people, mentions_of, seen, wanted)
@@ -164,7 +164,7 @@ def _result(sought: Sought, focus: Segment | None, moments: list[Moment], where:
     evidence = sought.evidence(moments)
     return Retrieval(
         mode=Mode.VIDEO,
-        query=sought.asked.text,
+        query=sought.query,
         focus=focus,
         evidence=evidence,
         nothing_close=nothing_close(evidence, sought.panorama.line_count),

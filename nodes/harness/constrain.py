@@ -38,16 +38,19 @@ class Asked(Frozen):
 
     mode: Mode
     query: str
+    options: tuple[str, ...] = ()
 
 
 class Bounds(Frozen):
     """What the rules need to know besides the action.
 
     ``evidence`` is what the ledger holds, ``shown`` all that any search listed; ``tags`` are those
-    of the people that were shown; ``modes`` are those of searching that there are.
+    of the people that were shown; ``modes`` are those of searching that there are. ``letters`` are
+    the options that the subtask is about.
     """
 
     options: tuple[str, ...] = ()
+    letters: tuple[str, ...] = ()
     subtask: str = ""
     searched: tuple[Asked, ...] = ()
     evidence: frozenset[str] = frozenset()
@@ -221,13 +224,18 @@ def _such_as(bounds: Bounds) -> str:
 
 
 def _duplicate(action: Action, bounds: Bounds, settings: AskSettings) -> str:
-    """Near-duplicates of two earlier queries in the same mode; a move has its own rule."""
+    """Near-duplicates of two earlier queries in the same mode; a move has its own rule.
+
+    The same words with another option are another search.
+    """
     if action.mode is Mode.NEIGHBOR:
         return ""
     same = [
         past.query
         for past in bounds.searched
-        if past.mode is action.mode and jaccard(past.query, action.query) > settings.same_query
+        if past.mode is action.mode
+        and past.options == bounds.letters
+        and jaccard(past.query, action.query) > settings.same_query
     ]
     if len(same) < 2:
         return ""

@@ -268,7 +268,7 @@ def _modes(turn: Turn) -> tuple[str, ...]:
 def _evidence(turn: Turn) -> str:
     """The best evidence, what supports the subtasks first, each once and in time."""
     support = {ref for s in turn.ledger.subtasks for ref in s.support}
-    best = sorted(turn.evidence, key=lambda e: (e.ref not in support, -e.score, e.span.start_ms))
+    best = sorted(turn.held, key=lambda e: (e.ref not in support, -e.score, e.span.start_ms))
     shown = sorted(best[:CONCLUDE_LINES], key=lambda e: (e.video, e.span.start_ms, e.ref))
     return "\n".join(memory_line(e) for e in shown) or "Nothing was found."
 

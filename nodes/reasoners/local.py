@@ -6,43 +6,28 @@ Deterministic: the same memory and question give the same decisions, whatever th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
-from domain.asking import Action, Evidence, Mode, Question, Subtask
+from domain.asking import Action, Evidence, Mode, Subtask
 from domain.ledger import Draft, Edits
-from domain.ranking import Extract, OptionSupport, Ranking
 from domain.skills import policy_of
-from domain.trajectory import Neighbour, Resolution
-from domain.view import MemoryView
+from domain.trajectory import Neighbour, Resolution, Retrieved
+from nodes.reasoners.concluding import by_event, by_options, by_quotation, quotable
 from nodes.reasoners.port import Assessment, Conclusion, Turn
-from nodes.reasoners.wording import Kind, as_query, decompose, kind_of, several
+from nodes.reasoners.wording import Kind, as_query, decompose, kind_of, query_of
 
 NOTE = (
     "Answered without a language model: the text is quoted from memory, not phrased as an answer."
 )
-QUOTED = 3
-"""Pieces of evidence that an answer quotes at most."""
-NEAR_BEST = 0.75
-"""A quotation must score at least this share of the best one."""
 MOMENTS = 20
+"""Moments of the whole view that a search lists for it."""
 CAUSAL = frozenset({"causes", "enables", "requires", "prevents"})
 
 
-class Ranker(Protocol):
-    """Ranks all moments of a view by a question (``memory.retrieval.Retrievers``)."""
-
-    def rank(self, view: MemoryView, question: Question, limit: int = 10) -> Ranking:
-        """The moments, best first, and how they support the options."""
-
-
 class LocalReasoner:
-    """Decides by rules over what the harness shows, and ranks the whole view to conclude."""
+    """Decides by rules over what the harness shows; searches, and nothing else, find things."""
 
     name = "local"
     note = NOTE
-
-    def __init__(self, ranker: Ranker) -> None:
-        self._ranker = ranker
 
     def plan(self, turn: Turn) -> tuple[Draft, ...]:
         """Split the question by its words, unless a skill says to leave it whole."""
@@ -59,14 +44,15 @@ class LocalReasoner:
             if label:
                 return Action(kind="search", reason="along an edge", mode=mode, query=label)
             mode = there(Mode.EVENT, turn)
-        return Action(kind="search", reason=reason(mode), mode=mode, query=as_query(text))
+        own = query_of(turn.current, turn.question) if turn.current else as_query(text)
+        return Action(kind="search", reason=reason(mode), mode=mode, query=own)
 
     def assess(self, turn: Turn) -> Assessment:
         """A close look that found something close answers its subtask with a quotation."""
         task, found = turn.current, turn.found
-        if task is None or found is None or not closes(task, found.mode):
+        if task is None or found is None or not closes(task, found):
             return Assessment()
-        best = quotable(found.evidence)
+        best = quotable(answering(task, found))
         if not best:
             return Assessment()
         claim = Resolution(subtask=task.id, answer=quotation(best), refs=tuple(e.ref for e in best))
@@ -77,21 +63,15 @@ class LocalReasoner:
         return Edits()
 
     def conclude(self, turn: Turn) -> Conclusion:
-        """Rank the whole view by the question; the options' evidence, or a quotation, decides.
+        """The options' evidence in the ledger, or a quotation of it, decides.
 
         A question of several parts is answered part by part, a broad one by its event.
         """
         if turn.question.options:
-            return by_options(turn.question, self._rank(turn, turn.question.text))
-        parts = several(turn.question.text) or (turn.question.text,)
-        rankings = [self._rank(turn, part) for part in parts]
-        if kind_of(turn.question.text) is Kind.BROAD and (event := broadest(turn.evidence)):
-            return by_event(event, rankings[0])
-        return by_quotation(rankings)
-
-    def _rank(self, turn: Turn, text: str) -> Ranking:
-        asked = turn.question.model_copy(update={"text": text})
-        return self._ranker.rank(turn.view, asked, MOMENTS)
+            return by_options(turn)
+        if kind_of(turn.question.text) is Kind.BROAD and (event := broadest(turn.held)):
+            return by_event(turn, event)
+        return by_quotation(turn)
 
 
 def choose_mode(turn: Turn) -> Mode:
@@ -142,15 +122,21 @@ def reason(mode: Mode) -> str:
     return reasons.get(mode, "")
 
 
-def closes(task: Subtask, mode: Mode) -> bool:
-    """Whether such a search can answer such a subtask: events answer only broad ones."""
-    return mode in (Mode.VIDEO, Mode.KEYFRAME) or kind_of(task.text) is Kind.BROAD
+def closes(task: Subtask, found: Retrieved) -> bool:
+    """Whether a search can answer a subtask: of events only broad ones are answered.
+
+    What speaks for an option is answered by any search that weighed its evidence.
+    """
+    close = found.mode in (Mode.VIDEO, Mode.KEYFRAME) or kind_of(task.text) is Kind.BROAD
+    return close or bool(found.weighed)
 
 
-def quotable(evidence: Sequence[Evidence]) -> list[Evidence]:
-    """The best pieces of evidence, at most three, none far behind the best; best first."""
-    ranked = sorted(evidence, key=lambda e: (-e.score, e.span.start_ms))
-    return [e for e in ranked if e.score >= NEAR_BEST * ranked[0].score][:QUOTED]
+def answering(task: Subtask, found: Retrieved) -> Sequence[Evidence]:
+    """The evidence that may answer a subtask: lines and images, of a broad one the events."""
+    events = [e for e in found.evidence if e.ref.startswith("s")]
+    if found.weighed or not events:
+        return [e for e in found.evidence if not e.ref.startswith("s")]
+    return events if kind_of(task.text) is Kind.BROAD else found.evidence
 
 
 def quotation(evidence: Sequence[Evidence]) -> str:
@@ -159,74 +145,7 @@ def quotation(evidence: Sequence[Evidence]) -> str:
     return " ".join(f"[{e.span}] {e.text}" for e in in_time)
 
 
-def by_quotation(rankings: Sequence[Ranking]) -> Conclusion:
-    """What answers each part, quoted; not in memory where nothing is close to any."""
-    quotes = [quote for ranking in rankings if (quote := quote_of(ranking))]
-    found = best_first([e for r in rankings for e in r.evidence])
-    if not quotes:
-        return Conclusion(text="", not_in_memory=True, found=found)
-    refs = tuple(dict.fromkeys(ref for quote in quotes for ref in quote.refs))
-    text = " ".join(dict.fromkeys(quote.text for quote in quotes))
-    return Conclusion(text=text, refs=refs, found=with_quoted(found, quotes))
-
-
-def quote_of(ranking: Ranking) -> Extract | None:
-    """The sentence that answers, else the best line; None where nothing is close."""
-    if ranking.nothing_close or not ranking.evidence:
-        return None
-    best = ranking.evidence[0]
-    return ranking.extract or Extract(
-        text=best.text, refs=(best.ref,), video=best.video, span=best.span, score=best.score
-    )
-
-
-def with_quoted(found: Sequence[Evidence], quotes: Sequence[Extract]) -> tuple[Evidence, ...]:
-    """What was found, and after it the lines that quotes run over and the ranking left out."""
-    known = {e.ref for e in found}
-    more = [
-        Evidence(ref=ref, video=q.video, span=q.span, text=q.text, score=q.score)
-        for q in quotes
-        for ref in q.refs
-        if ref not in known
-    ]
-    return (*found, *more)
-
-
-def best_first(evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
-    """Evidence by score, each ref once; of equal scores the first stays first."""
-    once: dict[str, Evidence] = {}
-    for one in sorted(evidence, key=lambda e: -e.score):
-        once.setdefault(one.ref, one)
-    return tuple(once.values())
-
-
 def broadest(evidence: Sequence[Evidence]) -> Evidence | None:
     """The best event found, for a question about the whole."""
     events = [e for e in evidence if e.ref.startswith("s")]
     return max(events, key=lambda e: (e.score, -e.span.start_ms), default=None)
-
-
-def by_event(event: Evidence, ranking: Ranking) -> Conclusion:
-    """A broad question is answered with what the event's summary says."""
-    return Conclusion(text=event.text, refs=(event.ref,), found=(event, *ranking.evidence))
-
-
-def by_options(question: Question, ranking: Ranking) -> Conclusion:
-    """The option with the largest share of the support; the first where memory says nothing."""
-    if not ranking.options:
-        share = 1 / len(question.options)
-        return Conclusion(text="A", option="A", found=ranking.evidence, share=share)
-    best = max(ranking.options, key=lambda o: o.share)
-    return Conclusion(
-        text=best.letter,
-        option=best.letter,
-        refs=supporting(best, ranking),
-        found=ranking.evidence,
-        share=best.share,
-    )
-
-
-def supporting(option: OptionSupport, ranking: Ranking) -> tuple[str, ...]:
-    """What speaks for the option among the ranked moments, best first."""
-    known = [e for e in ranking.evidence if e.ref in option.evidence]
-    return tuple(e.ref for e in quotable(known or ranking.evidence))

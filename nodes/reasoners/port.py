@@ -9,7 +9,7 @@ from pydantic import Field
 from domain.asking import Action, Evidence, Ledger, Mode, Question, Subtask
 from domain.base import Frozen
 from domain.errors import ModelError
-from domain.ledger import Draft, Edits
+from domain.ledger import Draft, Edits, refs
 from domain.skills import RoutedSkill
 from domain.trajectory import Neighbour, Resolution, Retrieved
 from domain.view import MemoryView
@@ -29,10 +29,18 @@ class Step(Frozen):
     card: str
 
 
+class Search(Frozen):
+    """A search that lies behind: the subtask that it was made for, and what it gave."""
+
+    subtask: str
+    found: Retrieved
+
+
 class Turn(Frozen):
     """All that a reasoner may look at when it decides.
 
-    ``evidence`` is everything retrieved so far, in the order of first sight; ``complaint`` says
+    ``evidence`` is everything retrieved so far, in the order of first sight, and ``searches`` what
+    each search gave, in order; ``complaint`` says
     what was wrong with its last reply; ``final`` that this is the last round. ``neighbours`` are
     the segments that the focus has edges to; ``people`` are names by tag. ``seconds`` and
     ``tokens`` are what is left of the budget. ``planned`` is the plan as it was made or repaired
@@ -49,6 +57,7 @@ class Turn(Frozen):
     focus: Focus | None = None
     steps: tuple[Step, ...] = ()
     evidence: tuple[Evidence, ...] = ()
+    searches: tuple[Search, ...] = ()
     found: Retrieved | None = None
     neighbours: tuple[Neighbour, ...] = ()
     hints: tuple[str, ...] = ()
@@ -61,6 +70,12 @@ class Turn(Frozen):
     images: tuple[str, ...] = ()
     seconds: float = 0.0
     tokens: int = 0
+
+    @property
+    def held(self) -> tuple[Evidence, ...]:
+        """What was retrieved and is evidence of the ledger: an answer rests on nothing else."""
+        known = refs(self.ledger)
+        return tuple(e for e in self.evidence if e.ref in known)
 
 
 class Assessment(Frozen):
@@ -77,15 +92,15 @@ class Assessment(Frozen):
 class Conclusion(Frozen):
     """A reasoner's final answer from all evidence; code checks it before it is shown.
 
-    ``option`` is a letter, ``refs`` what the answer rests on. ``found`` is what the reasoner saw
-    when it looked over the whole view once more, best first; empty where it did not look.
+    ``option`` is a letter, ``refs`` what the answer rests on. ``ranked`` are the refs of what was
+    found, best first, where the reasoner compared it.
     """
 
     text: str
     option: str | None = None
     refs: tuple[str, ...] = ()
     not_in_memory: bool = False
-    found: tuple[Evidence, ...] = ()
+    ranked: tuple[str, ...] = ()
     share: float | None = Field(
         default=None, ge=0, le=1, description="how much of the support the option has"
     )

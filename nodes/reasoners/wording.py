@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
+from itertools import pairwise
+from string import ascii_uppercase
 
+from domain.asking import Question, Subtask
 from domain.ledger import Draft
+from memory.retrieval.restate import statement
 from nodes.harness.constrain import is_asked, words
 
+SUBTASKS = 5
+"""Parts that a question has at most, unless settings say otherwise."""
 _ASK = r"what|who|whom|whose|where|when|why|how|which"
 _DO = r"is|are|was|were|did|does|do|has|have|had|can|could|will|would|should"
 _YES_NO = re.compile(rf"(?:{_DO})(?:n't|n’t)?\s+(.+)", re.I | re.S)
@@ -69,14 +76,13 @@ def several(question: str) -> tuple[str, ...]:
     return tuple(parts) if len(parts) > 1 else ()
 
 
-def decompose(question: str, options: tuple[str, ...]) -> tuple[Draft, ...]:
-    """Subtasks by rule (SPEC section 2, Plan).
+def decompose(question: str, options: tuple[str, ...], most: int = SUBTASKS) -> tuple[Draft, ...]:
+    """Subtasks by rule (SPEC section 2, Plan), at most ``most``: of options one each.
 
-    A question with options is one subtask: what tells them apart is its one missing fact, and the
-    options are compared over all evidence at the end.
+    Where there are more options than that, several share a subtask.
     """
     if options:
-        return (Draft(text=question),)
+        return tuple(_for_options(options, group) for group in _grouped(options, most))
     if parts := several(question):
         return tuple(Draft(text=part) for part in parts)
     said = question.strip()
@@ -88,6 +94,58 @@ def decompose(question: str, options: tuple[str, ...]) -> tuple[Draft, ...]:
     if _YES_NO.fullmatch(said.rstrip("?？ ")):
         return (Draft(text=FOR + stated(said)), Draft(text=AGAINST + stated(said)))
     return (Draft(text=question),)
+
+
+def _grouped(options: Sequence[str], most: int) -> list[range]:
+    """The places of the options in at most so many groups, as even as can be."""
+    groups = min(max(1, most), len(options))
+    starts = [len(options) * i // groups for i in range(groups + 1)]
+    return [range(start, stop) for start, stop in pairwise(starts)]
+
+
+def _for_options(options: Sequence[str], places: Iterable[int]) -> Draft:
+    letters = tuple(ascii_uppercase[place] for place in places)
+    return Draft(text=option_text(options, letters), options=letters)
+
+
+def option_text(options: Sequence[str], letters: Sequence[str]) -> str:
+    """The words of a subtask that looks for what speaks for some options."""
+    chosen = (f"{one}: {options[ascii_uppercase.index(one)]}" for one in letters)
+    return f"Evidence for {'; '.join(chosen)}"
+
+
+def is_own(task: Subtask, question: Question) -> bool:
+    """Whether a subtask is worded as the rules word it, and by nobody since."""
+    drafts = (option_text(question.options, task.options),) if task.options else ()
+    parts = decompose(question.text, ())
+    return task.text in (*drafts, question.text, *(part.text for part in parts))
+
+
+def query_of(task: Subtask, question: Question) -> str:
+    """A subtask as a query: for options the question restated with each of them."""
+    if not task.options or not is_own(task, question):
+        return as_query(task.text)
+    chosen = (question.options[ascii_uppercase.index(one)] for one in task.options)
+    told = "; ".join(_restated(question.text, option) for option in chosen)
+    return told if words(told) != words(task.text) else f"the video tells {told}"
+
+
+def _restated(question: str, option: str) -> str:
+    said = statement(question, option)
+    return as_query(said) if is_asked(said) or len(words(said)) < 2 else said
+
+
+def sought_by(task: Subtask, question: Question) -> str:
+    """The words that a subtask's own query is read by: the question's, where it restates them.
+
+    A question is read better as it was asked than as a statement with a gap.
+    """
+    if not is_own(task, question):
+        return query_of(task, question)
+    if task.text.startswith((EVENT, AGAINST)):
+        return query_of(task, question)
+    whole = task.options or task.text.startswith((CAUSE, FOR))
+    return question.text if whole else task.text
 
 
 def as_query(text: str) -> str:

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+from string import ascii_uppercase
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.asking import Action, Mode
+from domain.asking import Action, Mode, Question, Subtask
 from domain.ledger import start
 from domain.settings import AskSettings
 from nodes.harness.constrain import Bounds, check
-from nodes.reasoners.wording import Kind, as_query, decompose, kind_of, several, stated
+from nodes.reasoners.wording import (
+    Kind,
+    as_query,
+    decompose,
+    is_own,
+    kind_of,
+    query_of,
+    several,
+    sought_by,
+    stated,
+)
 
 ASK = AskSettings()
 
@@ -36,8 +48,42 @@ def test_the_cause_waits_for_what_happened() -> None:
     assert decompose("Why did Ann leave?", ())[1].depends == ("t1",)
 
 
-def test_a_question_with_options_is_one_subtask_since_options_are_compared_at_the_end() -> None:
-    assert len(decompose("Did Ann leave and why did she?", ("yes", "no"))) == 1
+def test_each_option_is_a_subtask_with_words_of_its_own() -> None:
+    asked = Question(text="Who opens the gate?", videos=("v",), options=("Ann", "Bob"))
+    ledger, _ = start(decompose(asked.text, asked.options), asked.text, ASK)
+    assert [(task.text, task.options) for task in ledger.subtasks] == [
+        ("Evidence for A: Ann", ("A",)),
+        ("Evidence for B: Bob", ("B",)),
+    ]
+    queries = [query_of(task, asked) for task in ledger.subtasks]
+    assert queries == ["Ann opens the gate", "Bob opens the gate"]
+    assert {sought_by(task, asked) for task in ledger.subtasks} == {asked.text}
+
+
+@pytest.mark.parametrize("count", [1, 4, 5, 6, 7, 11, 26])
+def test_more_options_than_subtasks_share_them_evenly(count: int) -> None:
+    drafts = decompose("Who came?", tuple(f"guest {n}" for n in range(count)))
+    groups = [draft.options for draft in drafts]
+    assert len(drafts) == min(5, count)
+    assert "".join(letter for group in groups for letter in group) == ascii_uppercase[:count]
+    assert max(map(len, groups)) - min(map(len, groups)) <= 1
+
+
+def test_a_subtask_that_was_reworded_is_searched_by_its_new_words() -> None:
+    asked = Question(text="Who opens the gate?", videos=("v",), options=("Ann", "Bob"))
+    task = Subtask(id="t1", text="somebody with a key at the fence", options=("A",))
+    assert not is_own(task, asked)
+    assert sought_by(task, asked) == query_of(task, asked)
+
+
+def test_a_query_that_restates_a_question_is_read_as_the_question() -> None:
+    asked = Question(text="Why did Ann leave?", videos=("v",))
+    what, cause = (
+        Subtask(id=f"t{n}", text=draft.text)
+        for n, draft in enumerate(decompose(asked.text, ()), start=1)
+    )
+    assert query_of(what, asked) == sought_by(what, asked) == "Ann leave"
+    assert (query_of(cause, asked), sought_by(cause, asked)) == ("Ann leave", asked.text)
     assert several("Who came and why did they?")
 
 
