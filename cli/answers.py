@@ -81,11 +81,9 @@ def _error(event: Any) -> Iterator[str]:
 
 
 def _fork(event: Any) -> Iterator[str]:
-    changed = [name for name, value in event.edit if value is not None]
-    what = f", with another {' and '.join(changed)}" if changed else ""
-    yield f"forked from {event.parent} at round {event.at}{what}"
-    for line in event.edit.plan or ():
-        yield f"plan {line.id or 'new'}: {clean(line.text)}"
+    from graphs.edits import fork_line
+
+    yield clean(fork_line(event))
 
 
 _WRITERS: Mapping[str, Callable[[Any], Iterator[str]]] = {

@@ -11,7 +11,7 @@ from cli.console import clean, note, say, say_json, say_table, short
 from cli.options import Json
 
 if TYPE_CHECKING:
-    from domain.trajectory import Event
+    from domain.trajectory import Event, Forked
     from graphs.replay import Divergence, Replayed
     from nodes.usage import Spent, Usage
     from store.queries.trajectories import StoredTrajectory
@@ -53,6 +53,7 @@ def trajectory(
     from store.queries.trajectories import (
         events_of,
         find_trajectory,
+        forks_of,
         list_trajectories,
         marks_of,
     )
@@ -61,7 +62,8 @@ def trajectory(
         raise typer.BadParameter("--usage and --round need the ID of a trajectory")
     with open_store(Home.default()) as store, store.begin() as session:
         if name is None:
-            return _show_list(list_trajectories(session), json)
+            listed = list_trajectories(session)
+            return _show_list(listed, forks_of(session, [one.id for one in listed]), json)
         found = find_trajectory(session, name)
         events, marks = events_of(session, found.id), marks_of(session, found.id)
     if usage:
@@ -139,16 +141,23 @@ def _usage_rows(named: Mapping[str, Spent], used: Usage) -> list[tuple[object, .
     ]
 
 
-def _show_list(found: list[StoredTrajectory], as_json: bool) -> None:
+def _show_list(found: list[StoredTrajectory], forks: Mapping[str, Forked], as_json: bool) -> None:
+    from graphs.edits import fork_line
+
+    told = {name: fork_line(fork) for name, fork in forks.items()}
     if as_json:
-        return say_json([_as_json(one) for one in found])
+        return say_json([{**_as_json(one), "fork": told.get(one.id)} for one in found])
     if not found:
         return note('nothing has been asked yet: homer ask "..." --video VIDEO')
-    rows = (
+    rows = [
         (t.id, t.state, short(t.question.text, 50), short(t.answer.text if t.answer else "", 40))
         for t in found
-    )
-    return say_table(("id", "state", "question", "answer"), rows)
+    ]
+    heads = ("id", "state", "question", "answer")
+    if not told:
+        return say_table(heads, rows)
+    notes = [short(clean(told.get(t.id, "")), 90) for t in found]
+    return say_table((*heads, "fork"), [(*r, n) for r, n in zip(rows, notes, strict=True)])
 
 
 def _as_json(found: StoredTrajectory) -> dict[str, object]:

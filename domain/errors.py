@@ -13,7 +13,8 @@ HomerError
 ├── ModelError            a model failed or answered nonsense        (exit 4)
 │   └── ReplayMiss        a request is not in the record
 ├── BudgetExceeded        time, tokens or rounds ran out             (exit 5)
-└── Diverged              a replay went another way than its record  (exit 6)
+├── Diverged              a replay went another way than its record  (exit 6)
+└── MachineChanged        a record that an older machine made        (exit 6)
 """
 
 
@@ -77,6 +78,12 @@ class BudgetExceeded(HomerError):
     """Time, tokens or rounds ran out before the work was done."""
 
     exit_code = 5
+
+
+class MachineChanged(HomerError):
+    """A trajectory cannot be run again: the machine is another one since it was made."""
+
+    exit_code = 6
 
 
 class Diverged(HomerError):

@@ -17,14 +17,16 @@ from domain.errors import DatabaseError, InputError, NotFound
 from domain.forks import ForkEdit
 from domain.live import Tell
 from domain.settings import AskSettings
-from domain.trajectory import Ended, Event, Failed, Forked, QuestionAsked, Setup
+from domain.trajectory import VERSION, Ended, Event, Failed, Forked, QuestionAsked, Setup
 from domain.view import MemoryView
 from graphs.ask import Asked, StoppedEarly
 from graphs.checkpoints import Checkpoints
-from graphs.forks import Parent, forked, round_state
+from graphs.forks import Parent, as_opened, forked, round_state
 from graphs.homer import BOUNDARIES, ROUND, build, recursion_limit
 from nodes.calls import recorded_calls
 from nodes.desk import Desk
+from nodes.guard import bounds_of
+from nodes.harness.constrain import check
 from nodes.meter import Meter
 from nodes.past import going_on
 from nodes.recorder import Recorder
@@ -184,15 +186,35 @@ class Asker:
         trajectory = secrets.token_hex(8)
         parent = Parent(row.id, events, check_state(dict(state), row.id))
         fork = forked(parent, number, edit, trajectory)
+        events = [self._anew(fork[0], edit), *fork[1:]]
+        self._check_edit(row, events)
         with self._claimed(trajectory), self._store.begin() as session:
             profile = self._profile.name
             add_trajectory(session, trajectory, row.question, row.view, MACHINE, profile)
             note(session, Deed.ASKED, trajectory)
         recorder = self._recorder(trajectory, on_event)
-        recorder.begin_with([self._anew(fork[0], edit), *fork[1:]])
+        recorder.begin_with(events)
         recorder.past = going_on((), recorder.events)
         start = start_of(row, recorder.events)
         return start, self._ready(start, recorder, row.view)
+
+    def _check_edit(self, row: StoredTrajectory, events: Sequence[Event]) -> None:
+        """See that the harness will take a fork's action, which it would leave out otherwise.
+
+        Raises:
+            InputError: it will not; says why.
+        """
+        fork = events[-1]
+        if not isinstance(fork, Forked) or fork.edit.action is None:
+            return
+        recorder = self._recorder(row.id, None)
+        recorder.begin_with(events)
+        start = start_of(row, events)
+        desk = self._desk(row.view, recorder, start)
+        bounds = bounds_of(as_opened(start, desk.settings), desk)
+        verdict = check(fork.edit.action, bounds, desk.settings)
+        if not verdict.accepted:
+            raise InputError(f"round {fork.at} cannot do that: {verdict.complaint}")
 
     def _anew(self, first: Event, edit: ForkEdit) -> Event:
         """A parent's first event with the models that go on."""
@@ -202,7 +224,12 @@ class Asker:
         if edit.profile is not None:
             setup = setup.model_copy(update={"settings": self._profile.settings.ask})
         kind = self._profile.reasoner if edit.profile is not None else first.reasoner
-        changes = {"profile": self._profile.name, "reasoner": kind, "setup": setup}
+        changes = {
+            "profile": self._profile.name,
+            "reasoner": kind,
+            "setup": setup,
+            "version": VERSION,
+        }
         return first.model_copy(update=changes)
 
     def _claim(self, trajectory: str) -> bool:
@@ -237,6 +264,7 @@ class Asker:
             reasoner=desk.reasoner.name,
             view=view,
             setup=self._setup(desk),
+            version=VERSION,
         )
 
     def _setup(self, desk: Desk) -> Setup:

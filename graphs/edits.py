@@ -1,4 +1,4 @@
-"""A round's plan as lines of text that a person changes, and back."""
+"""A round's plan as lines of text that a person changes, and back; and a change in words."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from domain.errors import InputError
 from domain.forks import PlanLine
+from domain.trajectory import Forked
 
 _ID = re.compile(r"(t[1-9]\d*)\s*+:")
 _AFTER = re.compile(r"\(after ((?:t[1-9]\d*+(?:,\s*+)?)++)\)\Z")
@@ -32,6 +33,29 @@ def read_plan(text: str, was: Sequence[PlanLine]) -> tuple[PlanLine, ...]:
     untouched = {_written(line): line for line in was if line.id}
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return tuple(untouched.get(line) or _read(line, known) for line in lines)
+
+
+def changed(fork: Forked) -> tuple[str, ...]:
+    """What a fork changed, in words; nothing where its round was only decided once more."""
+    edit, told = fork.edit, list[str]()
+    if edit.profile is not None:
+        told.append(f"profile {edit.profile}")
+    if edit.plan is not None:
+        told.append("plan: " + "; ".join(_written(line) for line in edit.plan))
+    if edit.action is not None and edit.action.kind == "answer":
+        told.append(f"answers {edit.action.answer!r}")
+    elif edit.action is not None:
+        told.append(f"searches {edit.action.mode} {edit.action.query!r}")
+    if edit.evidence is not None:
+        refs = " ".join(f"[{piece.ref}]" for piece in edit.evidence)
+        told.append(f"finds {refs}" if refs else "finds nothing")
+    return tuple(told)
+
+
+def fork_line(fork: Forked) -> str:
+    """Where a fork comes from and what it changed, as one line."""
+    what = "; ".join(changed(fork)) or "the round was decided once more"
+    return f"forked from {fork.parent} at round {fork.at}: {what}"
 
 
 def _written(line: PlanLine) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from domain.asking import Action, Ledger
 from domain.errors import InputError, NotFound
 from domain.forks import ForkEdit, PlanLine
-from domain.ledger import Draft, Edits, Rewrite, is_open
+from domain.ledger import Draft, Edits, Rewrite, begin, is_open, schedule
 from domain.ledger import edit as edit_ledger
 from domain.settings import AskSettings
 from domain.trajectory import (
@@ -118,6 +118,8 @@ def _refound(parent: Parent, number: int, was: ForkEdit, change: ForkEdit) -> Re
     found, action = _found(parent.events, number), change.action or was.action
     if found is None or action is None or action.mode is None:
         raise InputError(f"round {number} made no search: its evidence cannot be edited")
+    same = {e.ref for e in change.evidence if e in found.evidence}
+    quote = found.extract
     return found.model_copy(
         update={
             "mode": action.mode,
@@ -125,8 +127,22 @@ def _refound(parent: Parent, number: int, was: ForkEdit, change: ForkEdit) -> Re
             "evidence": change.evidence,
             "nothing_close": not change.evidence,
             "refused": "",
+            "weighed": tuple(one for one in found.weighed if one.ref in same),
+            "extract": quote if quote and same.issuperset(quote.refs) else None,
         }
     )
+
+
+def as_opened(start: State, settings: AskSettings) -> State:
+    """The state in which a fork's first act is: where the plan was changed, after scheduling."""
+    if start["next"] != "schedule":
+        return start
+    ledger = ledger_of(start)
+    task = schedule(ledger, settings)
+    if task is None:
+        return start
+    opened = plain(begin(ledger, task.id))
+    return {**start, "ledger": opened, "current": task.id, "round": start["round"] + 1}
 
 
 def _replanned(ledger: Ledger, lines: Sequence[PlanLine], settings: AskSettings) -> Ledger:

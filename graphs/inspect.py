@@ -27,6 +27,7 @@ from domain.trajectory import (
     RoundClosed,
     TimeUp,
 )
+from graphs.edits import fork_line
 from graphs.forks import ledger_before
 from nodes.history import History, history_of
 from store.queries.calls import find_call, messages_of
@@ -34,6 +35,7 @@ from store.queries.trajectories import (
     StoredTrajectory,
     events_of,
     find_trajectory,
+    forks_of,
     is_claimed,
     list_trajectories,
 )
@@ -120,6 +122,12 @@ def page_of_trajectories(
     """A page of the newest trajectories, and how many there are."""
     with store.begin(snapshot=True) as session:
         return list_trajectories(session, limit, offset, words), count(session, words)
+
+
+def fork_lines(store: Store, trajectories: Sequence[str]) -> dict[str, str]:
+    """Where those of these trajectories that are forks come from, and what each changed."""
+    with store.begin() as session:
+        return {name: fork_line(one) for name, one in forks_of(session, trajectories).items()}
 
 
 def inspect(store: Store, name: str) -> Inspected:

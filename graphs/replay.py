@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 from langchain_core.runnables import RunnableConfig
 
 from domain.asking import Mode
-from domain.errors import HomerError, InputError, ReplayMiss
+from domain.errors import HomerError, InputError, MachineChanged, ReplayMiss
 from domain.ranking import Aim
 from domain.trajectory import (
+    VERSION,
     Ended,
     Event,
     Failed,
@@ -96,12 +97,14 @@ def replay(store: Store, name: str, reasoner: MakeReasoner | None = None) -> Rep
     Raises:
         NotFound: there is no such trajectory.
         InputError: it has nothing on record, or was made by a machine that is not known.
+        MachineChanged: it was made by another version of the machine.
     """
     with store.begin() as session:
         row = find_trajectory(session, name)
         events, calls = events_of(session, row.id), recorded_calls(session, row.id)
     if not events:
         raise InputError(f"trajectory {row.id} was broken off before anything was recorded")
+    _see_that_it_is_ours(row.id, events)
     recorder, why = rerun(store, row, events, calls, reasoner)
     ended = any(isinstance(event, Ended) for event in events)
     known = [e for e in events if ended or not _is_break(e)]
@@ -115,6 +118,20 @@ def replay(store: Store, name: str, reasoner: MakeReasoner | None = None) -> Rep
         ended=ended,
         divergence=divergence,
     )
+
+
+def _see_that_it_is_ours(trajectory: str, events: Sequence[Event]) -> None:
+    """See that this machine made the record: another one rightly does other things.
+
+    Raises:
+        MachineChanged: it did not.
+    """
+    first = events[0]
+    if isinstance(first, QuestionAsked) and first.version != VERSION:
+        raise MachineChanged(
+            f"trajectory {trajectory} was made by version {first.version} of the machine, this is "
+            f"version {VERSION}: it can be looked at, not run again; ask the question anew"
+        )
 
 
 def parting(known: Sequence[Event], told: Sequence[Event], why: str = "") -> Divergence | None:

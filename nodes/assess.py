@@ -37,7 +37,7 @@ def assess(state: State, desk: Desk) -> State:
 
 
 def _claims(state: State, desk: Desk, found: Retrieved) -> Assessment:
-    if not found.evidence or (found.nothing_close and not found.weighed):
+    if not found.evidence or found.nothing_close:
         return Assessment()
     turn = turn_of(state, desk, found=found, images=found.images)
     return attempt(desk, "assess", turn, desk.reasoner.assess, 1) or Assessment()

@@ -11,7 +11,7 @@ from nodes.history import History, Round
 
 
 class Step(Frozen):
-    """What one round did and which refs it saw, best first."""
+    """What one round did and which refs each of its searches saw, best first."""
 
     round: int
     subtask: str
@@ -86,14 +86,14 @@ def _of(step: Step, field: str) -> object:
 
 
 def _step(shown: Round) -> Step:
-    seen = tuple(e.ref for e in shown.found.evidence) if shown.found else ()
+    seen = tuple(e.ref for found in shown.searches for e in found.evidence)
     return Step(round=shown.number, subtask=shown.subtask, action=shown.action, seen=seen)
 
 
 def _seen(history: History) -> dict[str, Evidence]:
     """Everything that the rounds found, by ref."""
     found: Iterable[Evidence] = (
-        e for shown in history.rounds if shown.found for e in shown.found.evidence
+        e for shown in history.rounds for found in shown.searches for e in found.evidence
     )
     once: dict[str, Evidence] = {}
     for evidence in found:

@@ -40,6 +40,8 @@ class Round:
     """One round: what was looked for and how, what was found, and what came of it.
 
     ``refusals`` are the guard's complaints; ``notes`` what the harness decided, in order.
+    ``later`` are searches after the round's own: the ranking of the whole view by which machines
+    before version 2 concluded.
     """
 
     number: int
@@ -49,11 +51,17 @@ class Round:
     action: Action | None = None
     refusals: tuple[str, ...] = ()
     found: Retrieved | None = None
+    later: tuple[Retrieved, ...] = ()
     assessed: Assessed | None = None
     proposal: AnswerProposed | None = None
     ledger: tuple[Subtask, ...] = ()
     notes: tuple[str, ...] = ()
     calls: tuple[ModelCalled, ...] = ()
+
+    @property
+    def searches(self) -> tuple[Retrieved, ...]:
+        """All searches of the round, in order, each with its own query."""
+        return (*((self.found,) if self.found else ()), *self.later)
 
 
 @dataclass(frozen=True)
@@ -138,7 +146,9 @@ def _grown(shown: Round, event: Event) -> Round:
         case Guarded(accepted=False):
             return replace(shown, refusals=(*shown.refusals, event.complaint))
         case Retrieved():
-            return replace(shown, found=event)
+            if shown.found is None:
+                return replace(shown, found=event)
+            return replace(shown, later=(*shown.later, event))
         case Assessed():
             return replace(shown, assessed=event)
         case AnswerProposed():

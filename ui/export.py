@@ -72,7 +72,7 @@ def _bar(found: Evidence, video: Video) -> str:
 def _round(store: Store, shown: Inspected, videos: Mapping[str, Video], number: int) -> str:
     one = next((r for r in shown.history.rounds if r.number == number), None)
     name = headline(shown.history, number) if one else "Before the first round: the plan"
-    found = one.found.evidence if one and one.found else ()
+    found = [piece for search in (one.searches if one else ()) for piece in search.evidence]
     parts = [
         f'<section id="round-{number}"><h2 dir="auto">{escape(name)}</h2>',
         remark_html(shown.remarks(number)),

@@ -107,16 +107,22 @@ def _round(store: Store, shown: Inspected, videos: Mapping[str, Video], chosen: 
         st.markdown(f"**Why:** {plain(one.action.reason)}")
     if one.action is not None and one.action.kind == "answer":
         st.markdown(f"**Answers:** {plain(one.action.answer)}")
-    found = one.found.evidence if one.found else ()
     st.subheader("What it found", anchor=False)
+    _pieces(store, one.found.evidence if one.found else (), videos, f"r{chosen}")
+    for nth, search in enumerate(one.later):
+        st.subheader(f"What a later search found: {plain(search.query)}", anchor=False)
+        _pieces(store, search.evidence, videos, f"r{chosen}_then{nth}")
+
+
+def _pieces(store: Store, found: Sequence[Evidence], videos: Mapping[str, Video], key: str) -> None:
     if not found:
         st.caption("Nothing.")
     for number, piece in enumerate(found[:SHOWN]):
-        show_moment(store, piece, videos, f"r{chosen}_{number}")
+        show_moment(store, piece, videos, f"{key}_{number}")
     if len(found) > SHOWN:
         with st.expander(f"{len(found) - SHOWN} more"):
             for number, piece in enumerate(found[SHOWN:], start=SHOWN):
-                show_moment(store, piece, videos, f"r{chosen}_{number}")
+                show_moment(store, piece, videos, f"{key}_{number}")
 
 
 def _player(shown: Inspected, videos: Mapping[str, Video], chosen: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from cli.answers import answer_line
-from graphs.inspect import RUNNING, Inspected, inspect, page_of_trajectories
+from graphs.inspect import RUNNING, Inspected, fork_lines, inspect, page_of_trajectories
 from memory.library import videos_named
 from store.queries.trajectories import StoredTrajectory
 from ui import address
@@ -46,17 +46,20 @@ def _list() -> None:
     offset = offset_of(total)
     if offset != start:
         found, _ = page_of_trajectories(desk.store, SIZE, offset, words or "")
+    forks = fork_lines(desk.store, [one.id for one in found])
     for one in found:
-        _entry(one)
+        _entry(one, forks.get(one.id, ""))
 
 
-def _entry(one: StoredTrajectory) -> None:
+def _entry(one: StoredTrajectory, fork: str) -> None:
     with st.container(border=True, key=f"entry_{one.id}"):
         link("trajectory", plain(one.question.text), trajectory=one.id)
         said = answer_line(one.answer, one.question) if one.answer else "no answer"
         st.write(plain(said))
         state = STATES.get(one.state, one.state)
         st.caption(plain(f"{state}, {moment(one.started_at)}, profile {one.profile}, {one.id}"))
+        if fork:
+            st.caption(plain(fork))
 
 
 def _one() -> None:
@@ -89,6 +92,8 @@ def _head(desk: PageDesk, shown: Inspected) -> None:
         row.id,
     ]
     st.caption(plain(" · ".join(told)))
+    for fork in fork_lines(desk.store, [row.id]).values():
+        st.caption(plain(fork))
     for error in history.errors:
         st.error(plain(f"{error.where}: {error.message}"))
     show_judgement(desk.store, row)

@@ -153,12 +153,16 @@ class Retrievers:
         return keyframe(sought, segment, self._albums(sought, segment), ask.images, self._eyes)
 
     def _with_moments(self, found: Retrieval, sought: Sought, limit: int) -> Retrieval:
-        """A search with the moments of the whole view that it is about, after its own evidence."""
+        """A search with the moments of the whole view that it is about, after its own evidence.
+
+        Only what is close, where anything is; but options are compared by what is nearest to each.
+        """
         if sought.field is None or not limit:
             return found
         ranked = self._ranked(sought, sought.field, limit)
         own = () if found.nothing_close and not ranked.nothing_close else found.evidence
-        more = () if ranked.nothing_close and not found.nothing_close else ranked.evidence
+        far = ranked.nothing_close and not found.nothing_close and not sought.asked.options
+        more = () if far else ranked.evidence
         known = {e.ref for e in own}
         evidence = (*own, *(e for e in more if e.ref not in known))
         return found.model_copy(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, LiteralString, NamedTuple
@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 from domain.asking import Answer, Question
 from domain.errors import Ambiguous, NotFound
 from domain.texts import storable
-from domain.trajectory import EVENT, Event
+from domain.trajectory import EVENT, Event, Forked
 from domain.view import MemoryView, Scope
 from store.locks import HASH, HELD
 from store.queries.videos import share_videos
@@ -211,6 +211,14 @@ def list_trajectories(
     found = session.execute(newest.limit(limit).offset(offset)).all()
     every = (_trajectory(session, t, q) for t, q in found)
     return [one for one in every if one is not None]
+
+
+def forks_of(session: Session, trajectories: Collection[str]) -> dict[str, Forked]:
+    """How each of these trajectories that is a fork began; a fork of a fork by its own last."""
+    rows = TrajectoryEventRow
+    query = select(rows.trajectory_id, rows.payload).order_by(rows.trajectory_id, rows.seq)
+    found = session.execute(query.where(rows.trajectory_id.in_(trajectories), rows.kind == "fork"))
+    return {trajectory: Forked.model_validate(payload) for trajectory, payload in found}
 
 
 def count_trajectories(session: Session, words: str = "") -> int:
