@@ -94,6 +94,8 @@ def forked(parent: Parent, number: int, edit: ForkEdit, trajectory: str) -> tupl
             before.pop()
         ledger = _replanned(ledger_before(before), change.plan, _first(before).setup.settings)
         state |= {"ledger": plain(ledger), "round": number - 1, "next": "schedule"}
+    if change.action is not None:
+        state["forced"] = None  # A person knows better than the harness what to look at.
     state["seq"] = len(before) + 1
     last = Forked(
         round=state["round"],

@@ -134,7 +134,8 @@ def test_a_round_is_shown_edited_and_forked(homer: Homer, asked: str, tmp_path: 
     made = data(homer("fork", asked, "--round", "1", "--edit", str(edit), "--json"))
     assert made["trajectory"] != asked
     told = homer("trajectory", made["trajectory"]).stdout
-    assert f"forked from {asked} at round 1, with another action and evidence" in told
+    assert f"forked from {asked} at round 1: searches event" in told
+    assert f"finds [{was['evidence'][0]['ref']}]" in told
     parted = data(homer("diff", asked, made["trajectory"], "--json"))
     assert parted["evidence"]["round"] == 1
     assert parted["same_question"] is True
@@ -207,3 +208,16 @@ def test_a_run_without_a_model_used_nothing(homer: Homer, asked: str) -> None:
     assert used["total"]["calls"] == 0
     assert used["tokens_in_a_round"] == 0
     assert homer("trajectory", asked, "--usage").exit_code == 0
+
+
+def test_the_list_says_what_a_fork_changed(homer: Homer, asked: str, tmp_path: Path) -> None:
+    edit = tmp_path / "edit.json"
+    edit.write_text(
+        '{"action": {"kind": "search", "mode": "video", "query": "Ann at the wooden gate"}}'
+    )
+    made = data(homer("fork", asked, "--round", "1", "--edit", str(edit), "--json"))
+    told = f"forked from {asked} at round 1: searches video 'Ann at the wooden gate'"
+    forks = {one["trajectory"]: one["fork"] for one in data(homer("trajectory", "--json"))}
+    assert forks == {asked: None, made["trajectory"]: told}
+    assert "at round 1: searches video" in homer("trajectory").stdout
+    assert told in homer("trajectory", made["trajectory"]).stdout

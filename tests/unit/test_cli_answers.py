@@ -148,15 +148,16 @@ def test_a_model_call_is_told_with_its_tokens_and_its_time() -> None:
 @pytest.mark.parametrize(
     ("edit", "line"),
     [
-        (ForkEdit(), "forked from 3f2a at round 2"),
-        (ForkEdit(profile="gemini"), "forked from 3f2a at round 2, with another profile"),
+        (ForkEdit(), "the round was decided once more"),
+        (ForkEdit(profile="gemini"), "profile gemini"),
+        (ForkEdit(plan=(PlanLine(text="where"),), evidence=()), "plan: where; finds nothing"),
         (
-            ForkEdit(plan=(PlanLine(text="where"),), evidence=()),
-            "forked from 3f2a at round 2, with another plan and evidence",
+            ForkEdit(action=Action(kind="search", mode=Mode.VIDEO, query="a red car")),
+            "searches video 'a red car'",
         ),
+        (ForkEdit(action=Action(kind="answer", answer="a car")), "answers 'a car'"),
     ],
 )
 def test_a_fork_says_where_it_comes_from_and_what_was_changed(edit: ForkEdit, line: str) -> None:
-    first, *rest = lines_of(Forked(round=2, parent="3f2a", at=2, edit=edit, start={}))
-    assert first == line
-    assert rest == (["plan new: where"] if edit.plan else [])
+    told = lines_of(Forked(round=2, parent="3f2a", at=2, edit=edit, start={}))
+    assert list(told) == [f"forked from 3f2a at round 2: {line}"]

@@ -47,6 +47,7 @@ def sought(seed: int) -> Sought:
         return woven(seen, [own])
 
     return Sought(
+        query="a query",
         view=MemoryView(scopes=(seen.parts[0].scope,)),
         panorama=seen,
         asked=asked,
