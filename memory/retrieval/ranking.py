@@ -14,6 +14,7 @@ import numpy as np
 from memory.retrieval.actors import are_people, people_of
 from memory.retrieval.clock import HOUR, LAST, PLAN, Times, are_times, said_time
 from memory.retrieval.coarse import CoarseField, coarse_field, first_pass
+from memory.retrieval.described import described_support
 from memory.retrieval.field import NOISE, Field, Scores, deviation, standard
 from memory.retrieval.index import Floats
 from memory.retrieval.lexical import bm25
@@ -99,13 +100,15 @@ class Asked:
 class Vectors:
     """Unit vectors of the bare question (D,), of each statement and each option (O, D).
 
-    ``somebody`` (D,) is the question restated as somebody's doing.
+    ``somebody`` (D,) is the question restated as somebody's doing; ``doings`` (O, D) are the
+    options as somebody's, where they are compared so (``memory.retrieval.described``).
     """
 
     question: Floats
     statements: Matrix
     options: Matrix
     somebody: Floats
+    doings: Matrix | None = None
 
 
 def now(asked: Asked, view: Panorama) -> float:
@@ -145,6 +148,10 @@ def _exact(view: Panorama, asked: Asked, vectors: Vectors, weights: Weights) -> 
         question = question + weights.question_time * _question_fit(view, asked)
         options = question + _option_evidence(view, asked, weights, near[1:], whole[1:])
         support = options + weights.actor * _actor_evidence(view, asked, vectors)
+    if vectors.doings is not None:
+        support = described_support(
+            view, asked, vectors, vectors.doings, lines[1 : 1 + len(asked.options)]
+        )
     return Field(question=question, options=options, support=support, lines=lines, near=near)
 
 

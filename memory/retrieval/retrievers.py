@@ -20,6 +20,7 @@ from domain.texts import storable
 from domain.view import MemoryView, Scope
 from memory.retrieval.cache import IndexCache
 from memory.retrieval.closeness import Yardstick, yardstick
+from memory.retrieval.described import doings, is_described
 from memory.retrieval.event import EdgesOf, event, rank_segments
 from memory.retrieval.extract import Score, by_words, extract, quoted_beside
 from memory.retrieval.field import Field
@@ -244,9 +245,14 @@ class Retrievers:
 
     def _vectors(self, asked: Asked, seen: Panorama) -> Vectors:
         count = 0 if asked.timed(seen) else len(asked.options)
-        texts = [asked.bare, *asked.statements()[:count], *asked.options[:count], asked.somebody]
+        as_doings = is_described(seen, asked)
+        told = doings(asked.text, asked.options) if as_doings else ()
+        options = (*asked.statements()[:count], *asked.options[:count], *told)
+        texts = [asked.bare, *options, asked.somebody]
         rows = np.concatenate([self._tools.text.embed([text]) for text in texts])
-        return Vectors(rows[0], rows[1 : 1 + count], rows[1 + count : -1], rows[-1])
+        first, last = 1 + count, 1 + 2 * count
+        said = rows[last:-1] if as_doings else None
+        return Vectors(rows[0], rows[1:first], rows[first:last], rows[-1], said)
 
     def _panorama(self, view: MemoryView, indexes: Sequence[VideoIndex]) -> Panorama:
         """The last one where it is of the same again, with all that was worked out of it."""
