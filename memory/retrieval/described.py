@@ -13,6 +13,7 @@ clips; options that are neither times nor people.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -33,12 +34,19 @@ SHORT = 20
 CAPTIONED = 0.5
 """At least this share of the lines are captions."""
 
-WORDS = 0.5
-"""What an option's own words count, beside two cosines, where every line has them."""
-FITS = 0.2
-"""What the cosine of an option with the question counts, beside them."""
 STEEP = 6.0
 """Logits that a difference of 1 makes: fitted (conditional logit), and rounded."""
+
+
+@dataclass(frozen=True)
+class DoingWeights:
+    """How much each signal counts, in cosines. Round on purpose."""
+
+    doing: float = 1.0  # the closest line of the cell to the option as somebody's doing
+    statement: float = 1.0  # the same line to the question restated with the option
+    words: float = 0.5  # the option's own words, 1 where every line has all of them
+    fits: float = 0.2  # the option to the question
+
 
 _DOES = r"(?:does|did|do|is|are|was|were|has|have|had|can|could|will|would)"
 _WHEN = re.compile(r"\s*\b(?:after|before|when|while|whenever|as|during|upon|once|until)\b .*$")
@@ -94,7 +102,12 @@ def _told_by_captions(view: Panorama) -> bool:
 
 
 def described_support(
-    view: Panorama, asked: Asked, vectors: Vectors, doings: Matrix, statements: Floats
+    view: Panorama,
+    asked: Asked,
+    vectors: Vectors,
+    doings: Matrix,
+    statements: Floats,
+    weights: DoingWeights,
 ) -> Scores:
     """What speaks for each option in each cell, in logits, shape (O, N).
 
@@ -104,11 +117,12 @@ def described_support(
         vectors: its vectors.
         doings: those of the options as doings, (O, D).
         statements: the cosines of every line with each statement, (O, M).
+        weights: how much each signal counts.
     """
-    lines = statements + view.cosines(doings)[0]
+    lines = weights.statement * statements + weights.doing * view.cosines(doings)[0]
     near = np.maximum.reduceat(lines, view.first, axis=1)
     fits = vectors.options @ vectors.question
-    told = WORDS * _words(view, asked) + FITS * fits
+    told = weights.words * _words(view, asked) + weights.fits * fits
     return np.asarray(STEEP * (near + told[:, None]), dtype=np.float64)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from memory.retrieval.actors import are_people, people_of
 from memory.retrieval.clock import HOUR, LAST, PLAN, Times, are_times, said_time
 from memory.retrieval.coarse import CoarseField, coarse_field, first_pass
-from memory.retrieval.described import described_support
+from memory.retrieval.described import DoingWeights, described_support
 from memory.retrieval.field import NOISE, Field, Scores, deviation, standard
 from memory.retrieval.index import Floats
 from memory.retrieval.lexical import bm25
@@ -52,6 +52,7 @@ class Weights:
     question_time: float = 1.0  # times the log of how well a moment fits the time asked about
     option_time: float = 4.0  # the same for the time that an option says
     actor: float = 1.0  # who does it, where the options are people
+    doings: DoingWeights = DoingWeights()  # over short captioned videos, instead of all above
 
 
 @dataclass(frozen=True)
@@ -150,7 +151,12 @@ def _exact(view: Panorama, asked: Asked, vectors: Vectors, weights: Weights) -> 
         support = options + weights.actor * _actor_evidence(view, asked, vectors)
     if vectors.doings is not None:
         support = described_support(
-            view, asked, vectors, vectors.doings, lines[1 : 1 + len(asked.options)]
+            view,
+            asked,
+            vectors,
+            vectors.doings,
+            lines[1 : 1 + len(asked.options)],
+            weights.doings,
         )
     return Field(question=question, options=options, support=support, lines=lines, near=near)
 

@@ -1,0 +1,106 @@
+"""``python -m benchmarks.options DATASET FOLDER``: what each signal adds to choosing an option.
+
+The videos must be in memory (``homer eval run DATASET FOLDER`` imports them). Each signal of the
+ranking is switched off in turn; "general" is the ranking without ``memory.retrieval.described``.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+
+import numpy as np
+
+from evals.closest import Closest
+from evals.dataset import EvalQuestion
+from evals.datasets import read
+from flows.desk import Desk, open_desk
+from memory.library import resolve
+from memory.retrieval.described import DoingWeights
+from memory.retrieval.options import supports
+from memory.retrieval.ranking import Weights, relevance
+from memory.retrieval.retrievers import Retrievers
+from memory.retrieval.sought import Sought
+from store.queries.clips import view_of
+
+NAME = 28
+
+
+def variants() -> dict[str, Weights]:
+    """The whole, and each signal switched off, by what is switched off."""
+    whole = Weights()
+    made = {"nothing": whole}
+    for one in fields(DoingWeights):
+        changed = replace(whole.doings, **{one.name: 0.0})
+        made[f"doings: {one.name}"] = replace(whole, doings=changed)
+    for one in fields(Weights):
+        if one.name != "doings":
+            off: object = () if isinstance(getattr(whole, one.name), tuple) else 0.0
+            made[one.name] = replace(whole, **{one.name: off})  # type: ignore[arg-type]
+    return made
+
+
+def chosen(sought: Sought, weights: Weights, *, general: bool) -> str:
+    """The letter of the option that is chosen; A where nothing is in view."""
+    vectors = replace(sought.vectors, doings=None) if general else sought.vectors
+    if not sought.panorama.cell_count:
+        return "A"
+    field = relevance(sought.panorama, sought.asked, vectors, weights)
+    found = supports(sought.panorama, sought.asked, field)
+    return max(found, key=lambda one: one.share).letter
+
+
+def answers(desk: Desk, asked: Sequence[EvalQuestion]) -> Iterator[dict[str, bool]]:
+    """Of each question which ways of answering are right, by name."""
+    search = Retrievers(desk.store, desk.toolbox, desk.settings)
+    plain = Closest(desk.store, desk.toolbox.text, desk.settings.watch.clip_ms)
+    ids: dict[str, str] = {}
+    for one in asked:
+        if one.video not in ids:
+            ids[one.video] = resolve(desk.store, one.video).id
+        with desk.store.begin() as session:
+            view = view_of(session, [ids[one.video]], one.as_of_ms)
+        sought = search.sought(view, one.question, one.options)
+        ways = {"baseline": plain.option(one, ids[one.video])}
+        ways["general"] = chosen(sought, Weights(), general=True)
+        described = sought.vectors.doings is not None
+        for name, weights in variants().items():
+            if name.startswith("doings") or not described or name == "nothing":
+                ways[f"without {name}"] = chosen(sought, weights, general=False)
+            else:
+                ways[f"general without {name}"] = chosen(sought, weights, general=True)
+        yield {name: letter == one.answer for name, letter in ways.items()}
+
+
+def table(asked: Sequence[EvalQuestion], right: Sequence[Mapping[str, bool]]) -> Iterator[str]:
+    """A line for each way: the share right by first type, and of all."""
+    kinds = sorted({one.types[0] for one in asked if one.types})
+    yield f"{'percent right':{NAME}}" + "".join(f"{kind:>14}" for kind in (*kinds, "all"))
+    for name in dict.fromkeys(name for one in right for name in one):
+        told = [
+            (q.types[:1], one[name]) for q, one in zip(asked, right, strict=True) if name in one
+        ]
+        shares = (
+            [hit for types, hit in told if kind in ("all", *types)] for kind in (*kinds, "all")
+        )
+        yield f"{name:{NAME}}" + "".join(f"{100 * np.mean(one or [0]):14.1f}" for one in shares)
+
+
+def main() -> None:
+    """Measure, and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("dataset")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--profile", default="local")
+    given = parser.parse_args()
+    every = read(given.dataset, given.folder).questions
+    asked = [one for one in every if one.options and one.answer]
+    with open_desk(given.profile) as desk:
+        right = list(answers(desk, asked))
+    print(*table(asked, right), sep="\n")
+
+
+if __name__ == "__main__":
+    main()
