@@ -58,9 +58,9 @@ def answers(desk: Desk, asked: Sequence[EvalQuestion]) -> Iterator[dict[str, boo
     plain = Closest(desk.store, desk.toolbox.text, desk.settings.watch.clip_ms)
     ids: dict[str, str] = {}
     for one in asked:
-        if one.video not in ids:
-            ids[one.video] = resolve(desk.store, one.video).id
         with desk.store.begin() as session:
+            if one.video not in ids:
+                ids[one.video] = resolve(session, one.video).id
             view = view_of(session, [ids[one.video]], one.as_of_ms)
         sought = search.sought(view, one.question, one.options)
         ways = {"baseline": plain.option(one, ids[one.video])}
@@ -79,13 +79,12 @@ def table(asked: Sequence[EvalQuestion], right: Sequence[Mapping[str, bool]]) ->
     kinds = sorted({one.types[0] for one in asked if one.types})
     yield f"{'percent right':{NAME}}" + "".join(f"{kind:>14}" for kind in (*kinds, "all"))
     for name in dict.fromkeys(name for one in right for name in one):
-        told = [
-            (q.types[:1], one[name]) for q, one in zip(asked, right, strict=True) if name in one
-        ]
+        both = zip(asked, right, strict=True)
+        told = [(question.types[:1], one[name]) for question, one in both if name in one]
         shares = (
             [hit for types, hit in told if kind in ("all", *types)] for kind in (*kinds, "all")
         )
-        yield f"{name:{NAME}}" + "".join(f"{100 * np.mean(one or [0]):14.1f}" for one in shares)
+        yield f"{name:{NAME}}" + "".join(f"{100 * np.mean(one or [False]):14.1f}" for one in shares)
 
 
 def main() -> None:

@@ -6,6 +6,7 @@ from the view alone: what comes later changes nothing.
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -52,7 +53,9 @@ class Weights:
     question_time: float = 1.0  # times the log of how well a moment fits the time asked about
     option_time: float = 4.0  # the same for the time that an option says
     actor: float = 1.0  # who does it, where the options are people
-    doings: DoingWeights = DoingWeights()  # over short captioned videos, instead of all above
+    doings: DoingWeights = dataclasses.field(
+        default_factory=DoingWeights
+    )  # over short captioned videos, instead of all above
 
 
 @dataclass(frozen=True)
