@@ -19,7 +19,7 @@ export PYTHONDONTWRITEBYTECODE :=
 OURS := domain models store perception memory skills nodes graphs flows evals cli ui api benchmarks tests
 COMPILE := $(BIN)/python -m compileall -q $(OURS)
 
-.PHONY: help setup dev models demo test check style chaos storm fuzz bench eval-local eval-egolife eval-perception lock clean
+.PHONY: help setup dev models demo test check style chaos storm fuzz bench eval eval-local eval-egolife eval-perception lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -72,6 +72,10 @@ bench: dev models ## speed, each thing beside a plain way of doing it
 # What they watch stays in HOMER_HOME, so a second run only asks. OUT=FILE keeps the answers.
 MEDIA ?= ../shared/media/questions.json
 EGOLIFE ?= ../shared/data/egolife
+NEXTQA ?= ../shared/data/nextqa
+
+eval: setup ## clips, a week and short videos in one table, beside baselines
+	@$(BIN)/homer eval all local=$(dir $(MEDIA)) egolife=$(EGOLIFE) nextqa=$(NEXTQA) --profile local
 
 eval-local: setup ## questions about real clips, asked with the local profile, and what learning does
 	@code=0; $(BIN)/homer eval local $(MEDIA) --profile local $(if $(OUT),--out $(OUT)) || code=$$?; \

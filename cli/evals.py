@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli import eval_data, eval_perception, eval_runs
+from cli import eval_all, eval_data, eval_perception, eval_runs
 from cli.console import clean, note, say, say_json, say_table
 from cli.eval_report import code_of, plain, show_bars
 from cli.ingest import Reporter
 from cli.options import Json, Profile
-from cli.progress import Meter, meter
+from cli.progress import meter
+from cli.watching import moved, told
 
 if TYPE_CHECKING:
     from evals.egolife import Compared, EgoReport
     from evals.local import Judged, LocalReport, Row
     from evals.scores import Figure, Summary
-    from graphs.batch import BatchResult
 
 Out = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Write the answers there, as JSON lines.")
@@ -60,7 +59,7 @@ def local(
             note(f"homer: {outcome.path.name}: {outcome.error or 'clips are left to try again'}")
         asked = [one for one in present if one.video in ids]
         bar.start("questions", len(asked))
-        report = evaluate(desk, asked, ids, absent, out, _told(bar))
+        report = evaluate(desk, asked, ids, absent, out, told(bar))
     say_json(plain(report, report.bars)) if json else _show_local(report)
     raise typer.Exit(code_of(report.bars) if not failed else 4)
 
@@ -89,34 +88,11 @@ def egolife(
 
     questions = questions_in(folder)
     with open_desk(profile) as desk, meter() as bar:
-        imported = import_week(desk, folder / CAPTIONS, _moved(bar, TITLE))
+        imported = import_week(desk, folder / CAPTIONS, moved(bar, TITLE))
         bar.start("questions", len(questions))
-        report = evaluate(desk, imported, questions, out, _told(bar), _moved(bar, "baseline"))
+        report = evaluate(desk, imported, questions, out, told(bar), moved(bar, "baseline"))
     say_json(plain(report, report.bars)) if json else _show_egolife(report)
     raise typer.Exit(code_of(report.bars))
-
-
-def _moved(bar: Meter, label: str) -> Callable[[int, int], None]:
-    """Moves the bar to where an import is, whatever was done before."""
-    at: list[int] = []
-
-    def move(done: int, total: int) -> None:
-        if not at:
-            bar.start(label, total, done)
-        else:
-            bar.step(done - at[-1])
-        at.append(done)
-
-    return move
-
-
-def _told(bar: Meter) -> Callable[[BatchResult], None]:
-    def told(result: BatchResult) -> None:
-        if result.error is not None:
-            bar.say(f"homer: question {result.id}: {result.error}")
-        bar.step()
-
-    return told
 
 
 def _show_local(report: LocalReport) -> None:
@@ -202,6 +178,7 @@ def _figures(one: Summary) -> list[Figure]:
 def register(main: typer.Typer) -> None:
     """Adds the commands of this module."""
     app.command("data")(eval_data.data)
+    app.command("all", no_args_is_help=True)(eval_all.all_sets)
     app.command("perception")(eval_perception.perception)
     eval_runs.register(app)
     main.add_typer(app, name="eval")

@@ -105,6 +105,52 @@ def test_a_week_is_imported_once_and_asked_as_of_each_questions_time(
     assert len(out.read_text().splitlines()) == 2
 
 
+def short_videos(folder: Path) -> Path:
+    """Two short captioned videos in one file, and a question about each."""
+    folder.mkdir()
+    lines, questions = [], []
+    for video, doing in (("1", "holds a pan"), ("2", "feeds a dog")):
+        lines += [
+            {"video": video, "start": at, "end": at + 1, "text": f"The lady {doing}."}
+            for at in range(0, 40, 2)
+        ]
+        told = {"id": f"{video}_0", "video": video, "type": "TN", "answer": video.translate(_AB)}
+        options = ["hold a pan", "feed a dog", "read a book", "swim", "dance"]
+        asked = "what does the lady do after sitting down?"
+        questions.append({**told, "question": asked, "options": options})
+    with gzip.open(folder / "captions.jsonl.gz", "wt") as file:
+        file.writelines(json.dumps(line) + "\n" for line in lines)
+    (folder / "questions.json").write_text(json.dumps({"questions": questions}))
+    return folder
+
+
+_AB = str.maketrans("12", "AB")
+
+
+def test_several_data_sets_are_measured_in_one_table(
+    homer: Callable[..., Result], week: Path, tmp_path: Path
+) -> None:
+    sets = (f"egolife={week}", f"nextqa={short_videos(tmp_path / 'short')}")
+    done = homer("all", *sets, "--json")
+    assert done.exit_code == 0, done.stderr
+    found = {(one["dataset"], one["measure"]): one for one in json.loads(done.stdout)}
+    assert [name for name, _ in found] == ["egolife"] * 5 + ["nextqa"] * 3
+    assert found["egolife", "right option"]["ours"]["value"] == 100
+    short = found["nextqa", "right option, all"]
+    assert (short["questions"], short["ours"]["value"]) == (2, 100)
+    assert short["above"] == 100 - short["plain"]["value"]
+    shown = homer("all", sets[1])
+    assert "baseline %" in shown.stdout
+    assert "right option, temporal" in shown.stdout
+
+
+@pytest.mark.parametrize("given", ["nextqa", "=x", "nextqa=", "nothing=x", "nextqa=missing"])
+def test_a_data_set_that_is_not_there_is_said(homer: Callable[..., Result], given: str) -> None:
+    done = homer("all", given)
+    assert done.exit_code == 2
+    assert "Traceback" not in done.stderr
+
+
 def test_a_folder_without_questions_is_refused(
     homer: Callable[..., Result], tmp_path: Path
 ) -> None:

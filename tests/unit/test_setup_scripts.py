@@ -123,7 +123,7 @@ def test_make_alone_lists_what_it_can_do() -> None:
     path = {"PATH": os.environ["PATH"]}
     done = subprocess.run(["make"], capture_output=True, text=True, cwd=ROOT, env=path)
     assert done.returncode == 0
-    for target in ("setup", "demo", "test", "check", "bench", "eval-local", "eval-egolife"):
+    for target in ("setup", "demo", "test", "check", "bench", "eval", "eval-local", "eval-egolife"):
         assert f"\n{target} " in f"\n{done.stdout}"
 
 

@@ -1,0 +1,147 @@
+"""``homer eval all``: several data sets after one another, and one table beside baselines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cli.console import clean, note, say_json, say_table
+from cli.eval_runs import EvalReporter
+from cli.options import Json, Profile
+from cli.progress import Meter, meter
+from cli.watching import moved, told
+
+if TYPE_CHECKING:
+    from evals.scores import Figure
+    from evals.together import Measured
+    from flows.desk import Desk
+
+Sets = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="SET=FOLDER...",
+        help="local=FOLDER (clips with questions.json), egolife=FOLDER, or any data set's name.",
+    ),
+]
+
+
+def all_sets(sets: Sets, profile: Profile = None, json: Json = False) -> None:
+    """Measure several data sets without learning, and print one table beside baselines.
+
+    What is not in memory is watched or imported first. "local" and "egolife" are measured as by
+    'homer eval local' and 'homer eval egolife', every other data set as by 'homer eval run' with
+    --protocol none and --baseline, as a new run each time. The exit code is 4 where videos are
+    left out.
+
+    \b
+    Example:
+      homer eval all local=media egolife=data/egolife nextqa=data/nextqa
+    """
+    from flows.desk import open_desk
+
+    wanted = [_parted(one) for one in sets]
+    with open_desk(profile) as desk, meter() as bar:
+        found = [_measured(desk, bar, *one) for one in wanted]
+    rows = [line for lines, _ in found for line in lines]
+    say_json([_plain(one) for one in rows]) if json else show(rows)
+    raise typer.Exit(0 if all(whole for _, whole in found) else 4)
+
+
+def _parted(one: str) -> tuple[str, Path]:
+    """A data set's name and its folder.
+
+    Raises:
+        BadParameter: it is not SET=FOLDER.
+        NotFound: there is no such data set.
+    """
+    from evals.datasets import source
+    from evals.together import CLIPS, WEEK
+
+    name, _, folder = one.partition("=")
+    if not name or not folder:
+        raise typer.BadParameter(f"{one!r} is not SET=FOLDER, as in nextqa=data/nextqa")
+    if name not in (CLIPS, WEEK):
+        source(name)
+    return name, Path(folder)
+
+
+def _measured(desk: Desk, bar: Meter, name: str, folder: Path) -> tuple[list[Measured], bool]:
+    """The lines of a data set, and whether all of its videos were asked about."""
+    from evals.together import CLIPS, WEEK
+
+    ways = {CLIPS: _clips, WEEK: _week}
+    return ways[name](desk, bar, folder) if name in ways else _run(desk, bar, name, folder)
+
+
+def _clips(desk: Desk, bar: Meter, folder: Path) -> tuple[list[Measured], bool]:
+    from cli.ingest import Reporter
+    from evals.closest import Closest
+    from evals.local import evaluate, split_by_presence, watch_all
+    from evals.media_questions import read_media_questions
+    from evals.together import of_clips
+
+    every = read_media_questions(folder / "questions.json")
+    present, absent = split_by_presence(every, folder)
+    ids, failed = watch_all(desk, present, folder, Reporter(bar))
+    for outcome in failed:
+        note(f"homer: {outcome.path.name}: {outcome.error or 'clips are left to try again'}")
+    asked = [one for one in present if one.video in ids]
+    bar.start("questions", len(asked))
+    report = evaluate(desk, asked, ids, absent, None, told(bar))
+    closest = Closest(desk.store, desk.toolbox.text, desk.settings.watch.clip_ms)
+    return list(of_clips(report, closest, ids)), not failed and not absent
+
+
+def _week(desk: Desk, bar: Meter, folder: Path) -> tuple[list[Measured], bool]:
+    from evals.egolife import evaluate, import_week, questions_in
+    from evals.egolife_questions import CAPTIONS, TITLE
+    from evals.together import of_week
+
+    questions = questions_in(folder)
+    imported = import_week(desk, folder / CAPTIONS, moved(bar, TITLE))
+    bar.start("questions", len(questions))
+    report = evaluate(desk, imported, questions, None, told(bar), moved(bar, "baseline"))
+    return list(of_week(report)), not report.errors
+
+
+def _run(desk: Desk, bar: Meter, name: str, folder: Path) -> tuple[list[Measured], bool]:
+    from domain.choices import Protocol
+    from evals.datasets import read
+    from evals.plan import checked_name, plan, run_name
+    from evals.run import run
+    from evals.shelf import run_report
+    from evals.together import of_run
+
+    planned = plan(read(name, folder), desk.profile, Protocol.NONE, baseline=True)
+    called = checked_name(f"{run_name(planned)}-{datetime.now():%Y%m%d-%H%M%S}")
+    ran = run(desk, called, planned, EvalReporter(bar), direct=True)
+    for video, why in ran.left_out.items():
+        note(f"homer: {clean(video)}: {clean(why)}")
+    return list(of_run(run_report(desk.store, called))), not ran.left_out
+
+
+def show(rows: Sequence[Measured]) -> None:
+    """All measures as one table."""
+    heads = ("data set", "measure", "questions", "Homer %", "baseline %", "points above")
+    say_table(heads, _rows(rows))
+
+
+def _rows(measured: Iterable[Measured]) -> Iterator[tuple[object, ...]]:
+    for one in measured:
+        above = "" if one.above is None else f"{one.above:+.1f}"
+        figures = _shown(one.ours), _shown(one.plain)
+        yield one.dataset, one.measure, one.questions, *figures, above
+
+
+def _shown(figure: Figure | None) -> str:
+    return "" if figure is None else f"{figure.value:.1f} ({figure.low:.0f}-{figure.high:.0f})"
+
+
+def _plain(one: Measured) -> dict[str, object]:
+    from pydantic_core import to_jsonable_python
+
+    return {**to_jsonable_python(one), "above": one.above}
