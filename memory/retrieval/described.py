@@ -109,7 +109,7 @@ def described_support(
     statements: Floats,
     weights: DoingWeights,
 ) -> Scores:
-    """What speaks for each option in each cell, in logits, shape (O, N).
+    """What each line says for each option, in logits, shape (O, M).
 
     Args:
         view: what is in view.
@@ -120,10 +120,9 @@ def described_support(
         weights: how much each signal counts.
     """
     lines = weights.statement * statements + weights.doing * view.cosines(doings)[0]
-    near = np.maximum.reduceat(lines, view.first, axis=1)
     fits = vectors.options @ vectors.question
     told = weights.words * _words(view, asked) + weights.fits * fits
-    return np.asarray(STEEP * (near + told[:, None]), dtype=np.float64)
+    return np.asarray(STEEP * (lines + told[:, None]), dtype=np.float64)
 
 
 def _words(view: Panorama, asked: Asked) -> Scores:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,8 @@ class Field:
     are the cosines of every line with the question, then the statements, then the options (the
     latter two not where the options are times); ``near`` are those of each cell's closest. ``off``
     is how far the score of a cell that was not sharpened is off at most, nearly always; 0: all are
-    exact.
+    exact. ``line_support`` (O, M) is what every line says for each option, where a cell is as good
+    as its best line (``memory.retrieval.described``).
     """
 
     question: Scores
@@ -37,6 +38,7 @@ class Field:
     lines: Floats
     near: Floats
     off: float = 0.0
+    line_support: Scores | None = None
     _levels: dict[tuple[int, int], Level] = field(default_factory=dict)
 
     def standing(self, rows: slice, lines: Ints) -> Scores:
@@ -69,8 +71,14 @@ class Field:
         own = list(rows)
         told = len(self.lines) > 1
         kept = [0, *(1 + i for i in own), *(1 + count + i for i in own)] if told else [0]
-        few = Field(
-            self.question, self.options[own], self.support[own], self.lines[kept], self.near[kept]
+        few = replace(
+            self,
+            options=self.options[own],
+            support=self.support[own],
+            lines=self.lines[kept],
+            near=self.near[kept],
+            line_support=None if self.line_support is None else self.line_support[own],
+            _levels={},
         )
         if told:
             few._levels[1, 1 + len(own)] = level(self.lines[1 : 1 + count])

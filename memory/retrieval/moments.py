@@ -42,6 +42,8 @@ def line_scores(view: Panorama, asked: Asked, field: Field, lines: Ints) -> Scor
 
     The cell's score, and half a weight for each cosine of the line itself.
     """
+    if field.line_support is not None:
+        return np.asarray(field.line_support[:, lines])
     cells = view.cell_of_line[lines]
     count = len(asked.options)
     wide = field.options[:, cells] if count else field.question[None, cells]

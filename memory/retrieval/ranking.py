@@ -152,16 +152,14 @@ def _exact(view: Panorama, asked: Asked, vectors: Vectors, weights: Weights) -> 
         question = question + weights.question_time * _question_fit(view, asked)
         options = question + _option_evidence(view, asked, weights, near[1:], whole[1:])
         support = options + weights.actor * _actor_evidence(view, asked, vectors)
+    line_support = None
     if vectors.doings is not None:
-        support = described_support(
-            view,
-            asked,
-            vectors,
-            vectors.doings,
-            lines[1 : 1 + len(asked.options)],
-            weights.doings,
+        statements = lines[1 : 1 + len(asked.options)]
+        line_support = described_support(
+            view, asked, vectors, vectors.doings, statements, weights.doings
         )
-    return Field(question=question, options=options, support=support, lines=lines, near=near)
+        options = support = np.maximum.reduceat(line_support, view.first, axis=1)
+    return Field(question, options, support, lines, near, line_support=line_support)
 
 
 def _question_score(
