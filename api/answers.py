@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.config import JsonDict
 
 from domain.asking import Citation, Evidence, Question
+from domain.confidence import level
 from domain.people import in_words
 from memory.library import videos_named
 from memory.moments import frame_at
@@ -41,6 +42,12 @@ class Cited(BaseModel):
     image: str | None = Field(description="where the keyframe is that shows it, if one does")
 
 
+class CitedSupport(Cited):
+    """A moment that an answer rests on; ``support``: how well it supports it, null: not scored."""
+
+    support: float | None = Field(description="in [0, 1]; null where nothing scored it")
+
+
 class Retrieved(Cited):
     """A moment that was found, with its score in [0, 1]."""
 
@@ -58,9 +65,13 @@ class AnswerTold(BaseModel):
     answer: str
     option: str | None = Field(description="the letter of the option that was chosen")
     confidence: float = Field(ge=0, le=1)
+    confidence_level: str = Field(description="high, medium or low")
+    standing: str | None = Field(
+        description="supported, weakly supported, or best guess; null where nothing scored it"
+    )
     not_in_memory: bool
     note: str = Field(description="what the models could not do, said plainly")
-    citations: list[Cited]
+    citations: list[CitedSupport]
     retrieved: list[Retrieved]
     searched: list[str]
     rounds: int
@@ -79,9 +90,14 @@ def answer_of(store: Store, row: StoredTrajectory, rounds: int) -> AnswerTold | 
         answer=in_words(answer.text),
         option=answer.option,
         confidence=round(answer.confidence, 4),
+        confidence_level=level(answer.confidence),
+        standing=answer.standing,
         not_in_memory=answer.not_in_memory,
         note=answer.note,
-        citations=cited(store, answer.citations, at),
+        citations=[
+            CitedSupport(**one.model_dump(), support=of.support)
+            for one, of in zip(cited(store, answer.citations, at), answer.citations, strict=True)
+        ],
         retrieved=scored(cited(store, answer.retrieved, at), answer.retrieved),
         searched=list(answer.searched),
         rounds=rounds,

@@ -123,13 +123,21 @@ def show_answer(asked: Asked, question: Question, titles: Mapping[str, str]) -> 
     """The answer, how sure it is, what it rests on, and where its steps can be seen."""
     answer = asked.answer
     say(answer_line(answer, question))
-    say(f"confidence {answer.confidence:.2f}" + (f"; {answer.note}" if answer.note else ""))
+    say("; ".join(part for part in (sureness(answer), answer.note) if part))
     for citation in answer.citations:
         say(f"  {citation_line(citation, titles)}")
     if answer.not_in_memory:
         for searched in answer.searched:
             say(f"  searched: {clean(searched)}")
     say(f"trajectory {asked.trajectory_id} ({asked.rounds} rounds, {asked.seconds:.1f} s)")
+
+
+def sureness(answer: Answer) -> str:
+    """How sure an answer is, in words and as a number, and how well it is supported."""
+    from domain.confidence import level
+
+    told = f"confidence {level(answer.confidence)} ({answer.confidence:.2f})"
+    return f"{told}; {answer.standing}" if answer.standing else told
 
 
 def _titles(desk: Desk) -> dict[str, str]:
@@ -162,4 +170,5 @@ def citation_line(citation: Citation, titles: Mapping[str, str]) -> str:
     words = words if len(words) <= SHOWN else words[: SHOWN - 3].rstrip() + "..."
     clip = "" if citation.clip is None else f", clip {citation.clip}"
     title = clean(titles.get(citation.video, citation.video))
-    return f"{citation.span}  {words}  ({title}{clip}) [{clean(citation.ref)}]"
+    support = "" if citation.support is None else f", support {citation.support:.2f}"
+    return f"{citation.span}  {words}  ({title}{clip}) [{clean(citation.ref)}]{support}"

@@ -272,6 +272,36 @@ def compare(
     return say(f"{found.alone} more were judged in one of them only") if found.alone else None
 
 
+def calibrate(
+    names: Annotated[list[str], typer.Argument(metavar="RUN...", help="Runs of one profile.")],
+    json: Json = False,
+) -> None:
+    """Fit how sure answers are to how many were right, on half of the questions of some runs.
+
+    Isotonic regression of being right on the raw confidence, for questions with options and for
+    open ones. The curves are kept in the data directory for the profile; answers from now on use
+    them. 'homer eval report' shows on the other half how true confidence is.
+
+    \b
+    Example:
+      homer eval calibrate egolifeqa-local-none nextqa-local-none
+    """
+    from evals.shelf import fit_calibration
+
+    with _store() as store:
+        path, fitted = fit_calibration(store, names)
+    if json:
+        return say_json(fitted.model_dump(mode="json"))
+    for name, curve in (("with options", fitted.options), ("open", fitted.open)):
+        points = zip(curve.raw, curve.right, strict=True)
+        rows = [(f"{raw:.2f}", f"{100 * right:.1f}") for raw, right in points]
+        if rows:
+            say(f"Questions {name}")
+            say_table(("raw confidence", "right %"), rows)
+            say()
+    return note(f"kept in {clean(str(path))}; answers use it from now on")
+
+
 def _store() -> Store:
     from store.database import open_store
     from store.home import Home
@@ -285,3 +315,4 @@ def register(app: typer.Typer) -> None:
     app.command("runs")(list_all)
     app.command(no_args_is_help=True)(report)
     app.command(no_args_is_help=True)(compare)
+    app.command(no_args_is_help=True)(calibrate)

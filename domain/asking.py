@@ -83,8 +83,18 @@ class Mode(StrEnum):
     KEYFRAME = "keyframe"
 
 
+class Support(Frozen):
+    """How well one piece of evidence supports a claim, in [0, 1]."""
+
+    ref: str
+    score: float = Field(ge=0, le=1)
+
+
 class Action(Frozen):
-    """What the reasoner wants next: ``search`` with mode and query, or ``answer``."""
+    """What the reasoner wants next: ``search`` with mode and query, or ``answer``.
+
+    ``support``: how well the citations support the answer, where the reasoner said so.
+    """
 
     kind: str = Field(pattern=r"^(search|answer)$")
     reason: str = ""
@@ -92,6 +102,7 @@ class Action(Frozen):
     query: str = ""
     answer: str = ""
     citations: tuple[str, ...] = ()
+    support: tuple[Support, ...] = ()
     not_in_memory: bool = False
 
 
@@ -107,21 +118,45 @@ class Evidence(Frozen):
 
 
 class Citation(Frozen):
-    """Evidence that an answer rests on, checked by code to exist in the store."""
+    """Evidence that an answer rests on, checked by code to exist in the store.
+
+    ``support``: how well it supports the claim, in [0, 1]; None where nothing scored it.
+    """
 
     ref: str
     video: str
     span: TimeSpan
     text: str
     clip: NonNegativeInt | None = None
+    support: float | None = Field(default=None, ge=0, le=1)
+
+    @property
+    def unscored(self) -> Citation:
+        """The citation as memory has it, without what it is worth to an answer."""
+        return self.model_copy(update={"support": None})
+
+
+class Standing(StrEnum):
+    """How well an answer is supported by what it cites."""
+
+    SUPPORTED = "supported"
+    WEAK = "weakly supported"
+    GUESS = "best guess, nothing supports it"
 
 
 class Answer(Frozen):
-    """The answer as it is shown. ``option`` is the letter of the option chosen."""
+    """The answer as it is shown. ``option`` is the letter of the option chosen.
+
+    ``confidence`` is calibrated, ``raw_confidence`` what it was made of; None in records made
+    before there was calibration. ``standing`` says how well its citations support it; None where
+    nothing scored them.
+    """
 
     text: str
     option: str | None = Field(default=None, pattern=r"^[A-Z]$")
     confidence: float = Field(ge=0, le=0.95)
+    raw_confidence: float | None = Field(default=None, ge=0, le=1)
+    standing: Standing | None = None
     not_in_memory: bool = False
     citations: tuple[Citation, ...] = ()
     retrieved: tuple[Evidence, ...] = ()

@@ -181,7 +181,10 @@ def resolve(ledger: Ledger, claim: Resolution) -> tuple[Ledger, str]:
     known = refs(ledger)
     support = tuple(dict.fromkeys(ref for ref in claim.refs if ref in known))
     if not support:
-        return ledger, f"{task.id} was called resolved without evidence that is in the ledger"
+        return (
+            ledger,
+            f"{task.id} was called resolved without evidence in the ledger that bears on it",
+        )
     evidence = tuple(dict.fromkeys((*task.evidence, *support)))
     values = {"answer": claim.answer.strip(), "support": support, "evidence": evidence}
     return _with(ledger, task, state=SubtaskState.RESOLVED, **values), ""

@@ -123,6 +123,12 @@ class AskSettings(Frozen):
     skill_tokens: int = Field(default=600, ge=0, description="room for skills in the prompt")
     skills: bool = Field(default=True, description="whether questions are given skills")
     memory: Stage = Field(default=Stage.WHOLE, description="how much of the memory is searched")
+    bearing: float = Field(
+        default=0.02, ge=0, le=1, description="least support of evidence that settles a subtask"
+    )
+    weak_support: float = Field(
+        default=0.3, ge=0, le=1, description="support below it is called weak"
+    )
 
 
 Pool = Literal["threads", "processes", "dask", "ray"]

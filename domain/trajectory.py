@@ -11,8 +11,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, NonNegativeInt, PositiveInt, TypeAdapter
 
-from domain.asking import Action, Answer, Evidence, Mode, Question, Subtask
+from domain.asking import Action, Answer, Evidence, Mode, Question, Subtask, Support
 from domain.base import Frozen
+from domain.confidence import Calibration
 from domain.forks import ForkEdit
 from domain.ranking import Extract, Ranking, Weighed
 from domain.settings import AskSettings
@@ -37,7 +38,7 @@ class Setup(Frozen):
 
     ``model`` is the language model, "" where there is none; ``sees`` whether it looks at images;
     ``people`` are the names by tag as they were, ``languages`` those that the text model was made
-    for.
+    for. ``calibration`` turns raw confidences into shares that are right.
     """
 
     settings: AskSettings = AskSettings()
@@ -45,6 +46,7 @@ class Setup(Frozen):
     sees: bool = False
     people: tuple[tuple[str, str], ...] = ()
     languages: tuple[str, ...] = ()
+    calibration: Calibration = Calibration()
 
 
 class QuestionAsked(_Event):
@@ -172,6 +174,9 @@ class Retrieved(_Event):
     refused: str = Field(default="", description="why the search could not be made, if so")
     options: tuple[str, ...] = Field(default=(), description="letters of those it looked for")
     weighed: tuple[Weighed, ...] = Field(default=(), description="its evidence, by option")
+    temperature: float = Field(
+        default=1.0, gt=0, description="what scores by option are divided by to be logits"
+    )
     extract: Extract | None = Field(default=None, description="the words that answer best")
 
 
@@ -208,12 +213,24 @@ class Bound(_Event):
     best_score: float = Field(ge=0, le=1)
 
 
+class SupportScored(_Event):
+    """Evidence was scored against a claim, by a model that reads both together."""
+
+    kind: Literal["support"] = "support"
+    claim: str
+    scores: tuple[Support, ...]
+
+
 class Resolution(Frozen):
-    """A subtask's answer with the evidence that is said to support it."""
+    """A subtask's answer with the evidence that is said to support it.
+
+    ``support``: how well each piece does, where who claims it said so.
+    """
 
     subtask: str
     answer: str
     refs: tuple[str, ...]
+    support: tuple[Support, ...] = ()
 
 
 class Assessed(_Event):
@@ -304,6 +321,7 @@ Event = Annotated[
     | Retrieved
     | Ranked
     | Bound
+    | SupportScored
     | Assessed
     | RoundClosed
     | Forced

@@ -108,6 +108,7 @@ def _answer(events: Sequence[Event]) -> Answer | None:
 def _cited(session: Session, events: Sequence[Event]) -> Conduct:
     """The answer's citations, and those of them that the store gives again, word for word."""
     answer = _answer(events)
-    given = answer.citations if answer else ()
+    cited = answer.citations if answer else ()
+    given = [one.unscored for one in cited]
     found = cite(session, _asked(events).view, [one.ref for one in given]).citations
     return Conduct(citations=len(given), resolved=len(set(given) & set(found)))

@@ -28,6 +28,7 @@ def tables(report: RunReport) -> list[Table]:
     made = [
         _scores(report),
         _beside(report),
+        _reliability(report),
         _ablation(report),
         *_learning(report),
         _usage(report),
@@ -61,6 +62,22 @@ def _scores(report: RunReport) -> Table:
 def _score(one: Score) -> tuple[str, ...]:
     figures = (one.right, one.cited, one.top, one.iou, one.ref300)
     return one.arm, one.type, str(one.questions), str(one.unjudged), *map(percent, figures)
+
+
+def _reliability(report: RunReport) -> Table:
+    heads = ("third", "questions", "confidence", "said %", "right %", "within 10 points")
+    rows = (
+        (
+            name,
+            str(one.right.of),
+            f"{one.least:.2f}-{one.most:.2f}",
+            f"{100 * one.said:.1f}",
+            percent(one.right),
+            "yes" if one.true else "NO",
+        )
+        for name, one in zip(("low", "middle", "high"), report.reliability, strict=False)
+    )
+    return Table("How true confidence is, on questions that were not fitted on", heads, tuple(rows))
 
 
 def _beside(report: RunReport) -> Table:

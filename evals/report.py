@@ -8,6 +8,7 @@ from typing import Any
 
 from domain.choices import Protocol, Stage
 from domain.evaluation import PLAIN, WITH, WITHOUT, Fault, Part, RunSettings
+from evals.calibration import reliability
 from evals.dataset import EvalQuestion
 from evals.paired import effect
 from evals.tables import (
@@ -49,6 +50,8 @@ def row_of(one: Result, learned: Mapping[str, frozenset[str]]) -> QuestionRow:
         reference=item.answer,
         answer=str(answer.get("text") or ""),
         option=str(answer.get("option") or ""),
+        confidence=answer.get("confidence"),
+        raw=answer.get("raw_confidence"),
         **({**nothing, "failed": False} | said),
         rounds=one.rounds,
         tokens=one.tokens,
@@ -86,6 +89,7 @@ def report(
         curve=tuple(sorted(_curve(judged, arms, shelves), key=lambda one: one.batch)),
         skills=tuple(_skills([r for r in judged if r.arm == main], shelves)),
         effect=effect(WITHOUT, WITH, tested[WITHOUT], tested[WITH]) if WITH in arms else None,
+        reliability=reliability(tested[main]),
         beside=tuple(_beside(tested[PLAIN], tested[main], main)) if settings.baseline else (),
         cost_usd=cost_usd,
     )

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from domain.errors import NotFound
+from domain.confidence import Calibration
+from domain.errors import InputError, NotFound
 from domain.evaluation import Part
+from evals.calibration import fit, save
 from evals.paired import Comparison, changes, effect
 from evals.report import report, row_of
 from evals.running import is_worked_on
 from evals.tables import QuestionRow, RunLine, RunReport, main_arm
+from models.profile import calibration_file, load_profile
 from store.queries import evaluations as stored
 from store.queries.evaluations import StoredRun
 
@@ -85,6 +90,25 @@ def compare_runs(store: Store, first: str, second: str) -> Comparison:
         changes=tuple(changes(before, after)),
         alone=told - 2 * found.questions,
     )
+
+
+def fit_calibration(store: Store, names: Sequence[str]) -> tuple[Path, Calibration]:
+    """Fit a profile's calibration on the answers of some runs, and keep it in the home.
+
+    Raises:
+        NotFound: there is no such run.
+        InputError: the runs are of several profiles, or have too few judged answers.
+    """
+    with store.begin(snapshot=True) as session:
+        profiles = {_run(session, name).settings.profile for name in names}
+        rows = [row for name in names for row in _tested(session, name)]
+    if len(profiles) != 1:
+        raise InputError(f"these runs are of several profiles: {', '.join(sorted(profiles))}")
+    profile = load_profile(profiles.pop(), store.home.config)
+    fitted = fit(rows, profile.calibration)
+    path = calibration_file(store.home.config, profile.name)
+    save(path, fitted)
+    return path, fitted
 
 
 def _tested(session: Session, name: str) -> list[QuestionRow]:

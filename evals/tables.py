@@ -14,6 +14,8 @@ from evals.sampling import interval, mean
 
 ALL = "all"
 """The type under which all questions are counted."""
+WITHIN = 0.10
+"""How far the share right may be from what was said."""
 
 
 class Figure(Frozen):
@@ -52,6 +54,8 @@ class QuestionRow(Frozen):
     reference: str
     answer: str
     option: str
+    confidence: float | None = None
+    raw: float | None = None
     right: bool | None
     judge: str
     why: str
@@ -205,6 +209,20 @@ class RunLine(Frozen):
     judged: NonNegativeInt
 
 
+class Third(Frozen):
+    """A third of the answers, by confidence: what was said on average, and what was right."""
+
+    least: float
+    most: float
+    said: float
+    right: Figure
+
+    @property
+    def true(self) -> bool:
+        """Whether what was said is within ten points of what was right."""
+        return abs(self.said - self.right.value) <= WITHIN
+
+
 class RunReport(Frozen):
     """All that is to be said of a run.
 
@@ -224,6 +242,7 @@ class RunReport(Frozen):
     skills: tuple[SkillUse, ...]
     effect: Effect | None
     beside: tuple[Beside, ...] = ()
+    reliability: tuple[Third, ...] = ()
     cost_usd: float
 
     @property

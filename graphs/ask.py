@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from domain.asking import Answer, Question
+from domain.confidence import level
 from domain.live import Tell
 
 if TYPE_CHECKING:
@@ -104,9 +105,16 @@ def answer_json(asked: Asked, question_id: str | int | None = None) -> dict[str,
         line["option"] = answer.option
     return line | {
         "confidence": round(answer.confidence, 4),
+        "confidence_level": level(answer.confidence),
+        "standing": answer.standing,
         "not_in_memory": answer.not_in_memory,
         "citations": [
-            {"start_s": c.span.start_ms / 1000, "end_s": c.span.end_ms / 1000, "text": c.text}
+            {
+                "start_s": c.span.start_ms / 1000,
+                "end_s": c.span.end_ms / 1000,
+                "text": c.text,
+                "support": c.support,
+            }
             for c in answer.citations
         ],
         "retrieved": [

@@ -272,6 +272,7 @@ class Asker:
             settings=desk.settings,
             people=desk.people,
             languages=desk.languages,
+            calibration=self._profile.calibration,
             **self._models(),
         )
 

@@ -251,3 +251,11 @@ class _Nobody:
             ReplayMiss: always.
         """
         raise ReplayMiss(f"the record has no search {mode} {query!r} at this place")
+
+    def support(self, claim: str, passages: Sequence[str]) -> tuple[float, ...]:  # noqa: ARG002
+        """No scores.
+
+        Raises:
+            ReplayMiss: always.
+        """
+        raise ReplayMiss(f"the record has no support of {claim!r} at this place")

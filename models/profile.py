@@ -11,6 +11,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError
 
 from domain.base import Frozen
+from domain.confidence import Calibration
 from domain.errors import NotFound, SetupError
 from domain.settings import Settings
 from models.manifest import weights_named
@@ -111,6 +112,7 @@ class Profile(Frozen):
         default={}, description="by role; 'default' stands for others"
     )
     settings: Settings = Settings()
+    calibration: Calibration = Calibration()
 
     @property
     def images_folder(self) -> Path | None:
@@ -170,7 +172,27 @@ def load_profile(name_or_path: str | None = None, home_config: Path | None = Non
     config = _config(home_config)
     wanted = name_or_path or os.environ.get(ENVIRONMENT) or config.profile or DEFAULT
     name = Path(wanted).stem if wanted.endswith(".toml") else wanted
-    return _priced(_validated(name, _resolved(wanted, config.profiles, ())), config.prices)
+    found = _priced(_validated(name, _resolved(wanted, config.profiles, ())), config.prices)
+    return found if home_config is None else _calibrated(found, home_config)
+
+
+def calibration_file(home_config: Path, profile: str) -> Path:
+    """Where a home keeps the calibration that was fitted for a profile."""
+    return home_config.parent / "calibration" / f"{profile}.json"
+
+
+def _calibrated(profile: Profile, home_config: Path) -> Profile:
+    """The profile with the calibration that was fitted in this home, where there is one."""
+    path = calibration_file(home_config, profile.name)
+    if not path.is_file():
+        return profile
+    try:
+        fitted = Calibration.model_validate_json(path.read_bytes())
+    except (OSError, ValidationError) as error:
+        raise SetupError(
+            f"{path} is no calibration: delete it, or make it anew with 'homer eval calibrate'"
+        ) from error
+    return profile.model_copy(update={"calibration": fitted})
 
 
 class _Config(BaseModel):

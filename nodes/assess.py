@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from domain.asking import Ledger
-from domain.ledger import reopen, resolve
+from domain.ledger import get, reopen, resolve
 from domain.trajectory import IMAGES, Assessed, Failed, Resolution, Retrieved
 from nodes.desk import Desk
 from nodes.harness.verify import increment, is_low
 from nodes.reasoners.port import Assessment
-from nodes.state import State, is_first_look, ledger_of, plain, progress_of
+from nodes.reasoners.wording import subtask_claim
+from nodes.state import State, is_first_look, ledger_of, plain, progress_of, question_of
+from nodes.support import bearing, score
 from nodes.turns import attempt, turn_of
 
 
@@ -21,7 +23,8 @@ def assess(state: State, desk: Desk) -> State:
     for blob in claims.unseen:
         message = f"the file of the image {blob[:12]} is missing or damaged: it was not looked at"
         desk.recorder.add(Failed(round=state["round"], where=IMAGES, message=message))
-    ledger, accepted, refused = _settled(ledger_of(state), claims)
+    borne = _borne_out(state, desk, found, claims)
+    ledger, accepted, refused = _settled(ledger_of(state), borne)
     lows = progress_of(state).lows + 1 if low else 0
     desk.recorder.add(
         Assessed(
@@ -41,6 +44,25 @@ def _claims(state: State, desk: Desk, found: Retrieved) -> Assessment:
         return Assessment()
     turn = turn_of(state, desk, found=found, images=found.images)
     return attempt(desk, "assess", turn, desk.reasoner.assess, 1) or Assessment()
+
+
+def _borne_out(state: State, desk: Desk, found: Retrieved, claims: Assessment) -> Assessment:
+    """The claims with only the evidence that bears on them."""
+    kept = tuple(_bearing(state, desk, found, claim) for claim in claims.resolved)
+    return claims.model_copy(update={"resolved": kept})
+
+
+def _bearing(state: State, desk: Desk, found: Retrieved, claim: Resolution) -> Resolution:
+    """A claim as it is borne out; its support is the reasoner's where it told, else scored."""
+    task = get(ledger_of(state), claim.subtask)
+    if task is None:
+        return claim
+    told = {one.ref: one.score for one in claim.support}
+    known = desk.recorder.evidence()
+    unscored = [known[ref] for ref in claim.refs if ref in known and ref not in told]
+    said = subtask_claim(task, question_of(state))
+    scores = {**told, **score(desk, found.round, said, unscored)}
+    return bearing(claim, scores, desk.settings.bearing)
 
 
 def _settled(

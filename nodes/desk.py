@@ -35,6 +35,9 @@ class Memory(Protocol):
         ``aim`` is what it is for, where moments of the whole view are wanted too.
         """
 
+    def support(self, claim: str, passages: Sequence[str]) -> tuple[float, ...]:
+        """How well each passage supports a claim, in [0, 1]."""
+
 
 class Skills(Protocol):
     """The skill library as a question meets it (``skills.shelf``)."""

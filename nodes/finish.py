@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 from typing import Literal
 
 from domain.asking import Answer, Evidence, Ledger, Subtask, SubtaskState
 from domain.ledger import confidence
 from domain.people import TAG
-from domain.trajectory import IMAGES, Ended, Failed, Retrieved
+from domain.trajectory import IMAGES, Ended, Failed, Retrieved, Setup
 from memory.retrieval.tongue import uncovered
 from nodes.desk import Desk
 from nodes.harness.constrain import chosen
+from nodes.reasoners.wording import answer_claim
 from nodes.state import (
     Outcome,
     State,
@@ -20,10 +22,13 @@ from nodes.state import (
     outcome_of,
     question_of,
 )
+from nodes.support import score, supported
 from nodes.turns import shown_tags
 
 SHOWN = 20
 """Moments that an answer lists as retrieved."""
+SHARE, LEAST = 0.75, 1e-3
+"""How much the log odds of an option's share count beside 1 for its support: fitted, rounded."""
 NOT_IN_MEMORY = "This is not in memory."
 NOTHING_YET = "The search was stopped before anything was found."
 NOBODY = "somebody"
@@ -38,6 +43,9 @@ def end(state: State, desk: Desk, how: Literal["done", "stopped"]) -> State:
     """End the trajectory with the answer that the outcome comes to."""
     outcome, number = outcome_of(state), state.get("round", 0)
     answer = answer_of(state, desk, outcome)
+    if how == "done":
+        answer = _with_support(state, desk, outcome, answer)
+    answer = _with_confidence(state, desk, outcome, answer)
     if how == "stopped" and outcome.action and not outcome.action.not_in_memory:
         # Who was stopped cannot say that the memory does not hold it.
         text = NOTHING_YET if answer.not_in_memory else answer.text
@@ -72,17 +80,27 @@ def answer_of(state: State, desk: Desk, outcome: Outcome) -> Answer:
     tags = shown_tags(question_of(state), desk)
     said = NOT_IN_MEMORY if missing else named(action.answer, desk.people, tags)
     refs = tuple(c.ref for c in cited.citations)
-    sure = certainty(ledger_of(state), refs)
     return Answer(
         text=options[ord(option) - ord("A")] if option else said,
         option=option,
-        confidence=round(sure if outcome.share is None else min(sure, outcome.share), 4),
+        confidence=0.0,
         not_in_memory=missing,
         citations=cited.citations,
         retrieved=retrieved(desk, refs, outcome.ranked),
         searched=searched(desk) if missing else (),
         note=" ".join(note for note in _notes(state, desk, outcome) if note),
     )
+
+
+def _with_support(state: State, desk: Desk, outcome: Outcome, answer: Answer) -> Answer:
+    """How well each citation supports the answer: as its reasoner said, else scored."""
+    said = outcome.action.support if outcome.action else ()
+    cited = {citation.ref for citation in answer.citations}
+    told = {one.ref: one.score for one in said if one.ref in cited}
+    unscored = [piece for piece in answer.citations if piece.ref not in told]
+    claim = answer_claim(question_of(state), answer.option)
+    scores = {**told, **score(desk, state.get("round", 0), claim, unscored)}
+    return supported(answer, scores, desk.settings)
 
 
 def _notes(state: State, desk: Desk, outcome: Outcome) -> tuple[str, ...]:
@@ -98,6 +116,33 @@ def named(text: str, people: Sequence[tuple[str, str]], tags: Collection[str]) -
     names = dict(people)
     kept = {tag: tag for tag in tags} | names
     return TAG.sub(lambda tag: kept.get(tag[0], NOBODY), text)
+
+
+def _with_confidence(state: State, desk: Desk, outcome: Outcome, answer: Answer) -> Answer:
+    """The answer with its confidence, calibrated by the curves that the run has on record."""
+    refs = tuple(citation.ref for citation in answer.citations)
+    support = [c.support for c in answer.citations if c.support is not None]
+    sure = certainty(ledger_of(state), refs)
+    raw = round(raw_confidence(sure, outcome.share, max(support, default=None)), 4)
+    setup = desk.recorder.setup or Setup()
+    options = bool(question_of(state).options)
+    curve = setup.calibration.options if options else setup.calibration.open
+    confidence = 0.0 if answer.not_in_memory else round(curve.at(raw), 4)
+    return answer.model_copy(update={"raw_confidence": raw, "confidence": confidence})
+
+
+def raw_confidence(sure: float, share: float | None, support: float | None) -> float:
+    """How sure the evidence is, in [0, 1], before calibration.
+
+    Args:
+        sure: the confidence of the ledger.
+        share: of the support of all options that the chosen one has; None where it is not known.
+        support: of the best citation; None where nothing was scored.
+    """
+    if share is None:
+        return sure if support is None else (sure + support) / 2
+    odds = SHARE * math.log(max(share, LEAST) / max(1 - share, LEAST)) + (support or 0.0)
+    return 1 / (1 + math.exp(-odds))
 
 
 def certainty(ledger: Ledger, refs: Sequence[str]) -> float:

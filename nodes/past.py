@@ -20,6 +20,7 @@ from domain.trajectory import (
     ModelCalled,
     Retrieved,
     SkillsRouted,
+    SupportScored,
 )
 from memory.retrieval.result import Cited
 from models.chat import CallRecord
@@ -62,6 +63,7 @@ class Past:
         self._found = deque(e for e in told if isinstance(e, Retrieved))
         self._skills = [e.skills for e in told if isinstance(e, SkillsRouted)]
         self._action = action
+        self._support = deque(e for e in told if isinstance(e, SupportScored))
         self._citations = _citations(told)
 
     def halt(self, seq: int, state: State) -> None:
@@ -96,6 +98,18 @@ class Past:
             return self._found.popleft()
         self._found.clear()
         self._miss(f"search {mode} {query!r}")
+        return None
+
+    def support(self, claim: str) -> SupportScored | None:
+        """What scoring this claim gave, if it is next; None where it must be done.
+
+        Raises:
+            ReplayMiss: it is not next, and nothing may be asked anew.
+        """
+        if self._support and self._support[0].claim == claim:
+            return self._support.popleft()
+        self._support.clear()
+        self._miss(f"support of {claim!r}")
         return None
 
     def routed(self) -> tuple[RoutedSkill, ...] | None:

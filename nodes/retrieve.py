@@ -124,6 +124,7 @@ def event_of(found: Retrieval, number: int) -> Retrieved:
         nothing_close=found.nothing_close,
         searched=found.searched,
         weighed=found.weighed,
+        temperature=found.temperature,
         extract=found.extract,
     )
 

@@ -100,5 +100,6 @@ def answering(said: Conclusion) -> Action:
         kind="answer",
         answer=said.option or said.text,
         citations=said.refs,
+        support=said.support,
         not_in_memory=said.not_in_memory,
     )

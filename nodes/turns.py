@@ -19,6 +19,7 @@ from domain.trajectory import (
     Retrieved,
     RoundOpened,
     SkillsRouted,
+    SupportScored,
 )
 from nodes.desk import Desk
 from nodes.harness.constrain import Asked
@@ -52,6 +53,7 @@ def turn_of(state: State, desk: Desk, **more: Any) -> Turn:
         steps=steps(desk.recorder),
         evidence=tuple(desk.recorder.evidence().values()),
         searches=searches(desk.recorder),
+        support=tuple(desk.recorder.of(SupportScored)),
         neighbours=last_neighbours(desk),
         hints=progress.hints,
         complaint=state.get("complaint", ""),

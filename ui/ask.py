@@ -9,6 +9,7 @@ import streamlit as st
 from cli.answers import answer_line
 from cli.live import tail
 from domain.asking import Answer, Question, told_apart
+from domain.confidence import level
 from domain.errors import HomerError, InputError
 from domain.media import Video
 from domain.time import parse_clock
@@ -177,7 +178,7 @@ def _answer(desk: PageDesk, shown: Inspected, answer: Answer) -> None:
     with left:
         _said(row.question, answer)
         took = f"{len(shown.history.rounds)} rounds, {lasting(row.seconds)}"
-        st.caption(plain(f"Confidence {answer.confidence:.2f}. {took}. {answer.note}"))
+        st.caption(plain(f"{_sureness(answer)} {took}. {answer.note}"))
         show_judgement(desk.store, row)
         _lines(shown)
         for number, citation in enumerate(answer.citations):
@@ -185,6 +186,12 @@ def _answer(desk: PageDesk, shown: Inspected, answer: Answer) -> None:
         link("trajectory", "See every step", trajectory=row.id)
     with right:
         _player(answer, videos)
+
+
+def _sureness(answer: Answer) -> str:
+    """How sure an answer is and how well it is supported, in sentences."""
+    told = f"Confidence {level(answer.confidence)} ({answer.confidence:.2f})."
+    return f"{told} {answer.standing.capitalize()}." if answer.standing else told
 
 
 def _said(question: Question, answer: Answer) -> None:

@@ -38,10 +38,16 @@ def show_moment(
         with words:
             chip(one.video, one.span, plain(_short(titles(videos, one.video))), key, player_key)
             st.write(plain(_words(one.text)))
-            score = f", score {one.score:.2f}" if isinstance(one, Evidence) else ""
-            st.caption(plain(f"{one.ref}{score}"))
+            st.caption(plain(f"{one.ref}{_score(one)}"))
         with frame:
             show_frame(store, one.video, one.span.start_ms, one.ref)
+
+
+def _score(one: Citation | Evidence) -> str:
+    """How close evidence is, or how well a citation supports the answer."""
+    if isinstance(one, Evidence):
+        return f", score {one.score:.2f}"
+    return "" if one.support is None else f", support {one.support:.2f}"
 
 
 def show_frame(store: Store, video: str, at_ms: int, ref: str = "") -> None:

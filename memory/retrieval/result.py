@@ -58,6 +58,7 @@ class Retrieval(Frozen):
     nothing_close: bool = False
     searched: str = ""
     weighed: tuple[Weighed, ...] = ()
+    temperature: float = 1.0
     extract: Extract | None = None
 
 

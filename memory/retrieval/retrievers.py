@@ -36,7 +36,7 @@ from memory.retrieval.result import Retrieval
 from memory.retrieval.sought import Sought, nothing_close
 from memory.retrieval.tools import SearchTools
 from memory.retrieval.video import MentionsOf, video
-from memory.retrieval.weighing import weighed
+from memory.retrieval.weighing import temperature, weighed
 from memory.retrieval.woven import Woven, woven
 from models.ports import Reranker
 from store.database import Store
@@ -49,6 +49,8 @@ _Seen = tuple[tuple[Scope, ...], Sequence[VideoIndex], Panorama]
 """What the last search saw: the scopes, their indexes, and all of them laid out."""
 
 
+SUPPORT_DIGITS = 4
+"""Decimals of a support score."""
 KEPT = 4
 """Rankings by questions with options that are kept: the searches for its options share one."""
 
@@ -138,7 +140,8 @@ class Retrievers:
         found = self._in_mode(sought, mode, focus, seen)
         if mode is Mode.EVENT or (mode is Mode.VIDEO and found.focus is None):
             found = self._with_moments(found, sought, aim.moments)
-        return found.model_copy(update={"weighed": weighed(whole, found.evidence)})
+        scores, scale = weighed(whole, found.evidence), temperature(whole)
+        return found.model_copy(update={"weighed": scores, "temperature": scale})
 
     def _in_mode(
         self, sought: Sought, mode: Mode, focus: int | None, seen: frozenset[str]
@@ -186,6 +189,19 @@ class Retrievers:
         if sought.field is None:
             return Ranking(question=question.text, nothing_close=True)
         return self._ranked(sought, leaning(sought.field), limit)
+
+    def support(self, claim: str, passages: Sequence[str]) -> tuple[float, ...]:
+        """How well each passage supports a claim, in [0, 1]: by the reranker, else by vectors."""
+        if not passages:
+            return ()
+        if self._tools.reranker is not None:
+            scores = self._tools.reranker.scores(storable(claim), list(passages))
+            return tuple(round(float(score), SUPPORT_DIGITS) for score in scores)
+        vectors = self._tools.text.embed([storable(claim), *passages])
+        near = self._measure().nearness
+        return tuple(
+            round(near(float(vector @ vectors[0])), SUPPORT_DIGITS) for vector in vectors[1:]
+        )
 
     def _ranked(self, sought: Sought, field: Field, limit: int) -> Ranking:
         """The moments of the whole view by a field over it."""

@@ -14,6 +14,14 @@ from memory.retrieval.sought import Sought
 
 DIGITS = 4
 """Decimals that are kept of a score."""
+TEMPERATURE = 8.0
+"""Deviations added up, divided by this, are about logits: fitted on judged answers, and rounded."""
+
+
+def temperature(sought: Sought) -> float:
+    """What scores of this search are divided by to be logits; 1 where they are logits already."""
+    field = sought.field
+    return 1.0 if field is None or field.line_support is not None else TEMPERATURE
 
 
 def weighed(sought: Sought, evidence: Sequence[Evidence]) -> tuple[Weighed, ...]:

@@ -10,7 +10,7 @@ from domain.asking import Evidence, Subtask, SubtaskState
 from domain.ranking import Extract
 from domain.trajectory import Retrieved
 from nodes.reasoners.port import Conclusion, Search, Turn
-from nodes.reasoners.wording import AGAINST, EVENT
+from nodes.reasoners.wording import AGAINST, EVENT, answer_claim
 
 QUOTED = 3
 """Pieces of evidence that an answer quotes at most."""
@@ -18,6 +18,8 @@ NEAR_BEST = 0.75
 """A quotation must score at least this share of the best one."""
 TOP_CLIPS = 50
 """Clips that have a say for an option: repeated support counts, a long tail does not."""
+SUPPORTS = 0.1
+"""Support from which evidence is cited before what only ranks high."""
 LEAN = 0.5
 """How much the logarithm of an option's share counts where evidence is put in order."""
 LEAST_SHARE, LEAST_SCORE = 1e-3, 1e-3
@@ -40,17 +42,31 @@ def by_options(turn: Turn) -> Conclusion:
     scores = weights(turn.searches, held, count)
     if not scores:
         return Conclusion(text="A", option="A", share=1 / count)
-    shares = shares_of([_soft_maximum(_by_clip(scores, held, n)) for n in range(count)])
+    totals = [_soft_maximum(_by_clip(scores, held, n)) for n in range(count)]
+    shares = shares_of(totals)
     best = shares.index(max(shares))
     told = _by_clip(scores, held, best)
     letter = ascii_uppercase[best]
     return Conclusion(
         text=letter,
         option=letter,
-        refs=_near_best([held[ref] for ref in [*told][:QUOTED]]),
+        refs=_supporting(turn, held, letter) or _near_best([held[ref] for ref in [*told][:QUOTED]]),
         ranked=_ranked(scores, held, shares),
-        share=shares[best],
+        share=shares_of([total / _temperature(turn) for total in totals])[best],
     )
+
+
+def _temperature(turn: Turn) -> float:
+    """What the scores of these searches are divided by to be logits."""
+    return max(search.found.temperature for search in turn.searches)
+
+
+def _supporting(turn: Turn, held: Held, letter: str) -> tuple[str, ...]:
+    """The evidence that was found to support an option, at most three pieces, best first."""
+    claim = answer_claim(turn.question, letter)
+    scored = [one for event in turn.support if event.claim == claim for one in event.scores]
+    known = {one.ref: one.score for one in scored if one.ref in held and one.score >= SUPPORTS}
+    return tuple(sorted(known, key=lambda ref: -known[ref])[:QUOTED])
 
 
 def _near_best(evidence: Sequence[Evidence]) -> tuple[str, ...]:

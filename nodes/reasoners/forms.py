@@ -18,7 +18,7 @@ from domain.ledger import refs
 from nodes.reasoners.port import Turn
 from nodes.reasoners.replies import ActReply, AssessReply, ConcludeReply
 
-ANSWERING = ("answer", "citations", "not_in_memory")
+ANSWERING = ("answer", "citations", "support", "not_in_memory")
 """The fields of a step that a search has no use for."""
 Form = TypeVar("Form", bound=BaseModel)
 

@@ -89,10 +89,10 @@ def choose_mode(turn: Turn) -> Mode:
     kind = kind_of(task.text)
     if kind is Kind.CAUSE and first and cause_of(turn.neighbours):
         return Mode.NEIGHBOR
-    if kind is Kind.LOOKS and task.attempts > 2:
-        return Mode.KEYFRAME
     if first:
         return Mode.EVENT
+    if kind is Kind.LOOKS:
+        return Mode.KEYFRAME
     return Mode.VIDEO if task.attempts == 2 else Mode.EVENT
 
 

@@ -6,12 +6,12 @@ from typing import Protocol
 
 from pydantic import Field
 
-from domain.asking import Action, Evidence, Ledger, Mode, Question, Subtask
+from domain.asking import Action, Evidence, Ledger, Mode, Question, Subtask, Support
 from domain.base import Frozen
 from domain.errors import ModelError
 from domain.ledger import Draft, Edits, refs
 from domain.skills import RoutedSkill
-from domain.trajectory import Neighbour, Resolution, Retrieved
+from domain.trajectory import Neighbour, Resolution, Retrieved, SupportScored
 from domain.view import MemoryView
 from nodes.state import Focus
 
@@ -40,8 +40,8 @@ class Turn(Frozen):
     """All that a reasoner may look at when it decides.
 
     ``evidence`` is everything retrieved so far, in the order of first sight, and ``searches`` what
-    each search gave, in order; ``complaint`` says
-    what was wrong with its last reply; ``final`` that this is the last round. ``neighbours`` are
+    each search gave, in order; ``support`` is how evidence was scored so far; ``complaint`` says
+    what was wrong with the last reply; ``final`` that this is the last round. ``neighbours`` are
     the segments that the focus has edges to; ``people`` are names by tag. ``seconds`` and
     ``tokens`` are what is left of the budget. ``planned`` is the plan as it was made or repaired
     last. ``modes`` are those of searching that there are. ``skills`` are those that speak up now:
@@ -58,6 +58,7 @@ class Turn(Frozen):
     steps: tuple[Step, ...] = ()
     evidence: tuple[Evidence, ...] = ()
     searches: tuple[Search, ...] = ()
+    support: tuple[SupportScored, ...] = ()
     found: Retrieved | None = None
     neighbours: tuple[Neighbour, ...] = ()
     hints: tuple[str, ...] = ()
@@ -93,7 +94,8 @@ class Conclusion(Frozen):
     """A reasoner's final answer from all evidence; code checks it before it is shown.
 
     ``option`` is a letter, ``refs`` what the answer rests on. ``ranked`` are the refs of what was
-    found, best first, where the reasoner compared it.
+    found, best first, where the reasoner compared it. ``support``: how well each ref supports it,
+    where the reasoner said so.
     """
 
     text: str
@@ -101,6 +103,7 @@ class Conclusion(Frozen):
     refs: tuple[str, ...] = ()
     not_in_memory: bool = False
     ranked: tuple[str, ...] = ()
+    support: tuple[Support, ...] = ()
     share: float | None = Field(
         default=None, ge=0, le=1, description="how much of the support the option has"
     )

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, Field, JsonValue, model_validator
 
-from domain.asking import Action, Mode
+from domain.asking import Action, Mode, Support
 from domain.ledger import Draft, Edits, Rewrite
 from domain.trajectory import Resolution
 from nodes.reasoners.lines import read_lines
@@ -57,6 +57,25 @@ def _id(said: str) -> str:
     return named[0] if len(named) == 1 else said.strip()
 
 
+def _numbers(said: Any) -> Any:
+    """Shares as numbers, percentages too; none where any cannot be read."""
+    things = said if isinstance(said, list) else [said]
+    try:
+        read = [float(str(one).rstrip("% ")) for one in things]
+    except ValueError:
+        return []
+    return [min(1.0, max(0.0, one / 100 if one > 1 else one)) for one in read]
+
+
+def support_in(refs: tuple[str, ...], said: list[float]) -> tuple[Support, ...]:
+    """How well each ref supports, where a number was given for each."""
+    if len(refs) != len(said):
+        return ()
+    return tuple(Support(ref=ref, score=one) for ref, one in zip(refs, said, strict=True))
+
+
+Shares = Annotated[list[float], BeforeValidator(_numbers)]
+SUPPORTS = "for each of these ids, in their order, how well it alone supports the answer, 0 to 1"
 Text = Annotated[str, BeforeValidator(lambda said: _listed(said)[0] if said else "")]
 Texts = Annotated[list[str], BeforeValidator(_listed)]
 
@@ -107,6 +126,7 @@ class ActReply(Reply):
     citations: Texts = Field(
         default_factory=list, description="ids of evidence: m12", json_schema_extra=SEVERAL
     )
+    support: Shares = Field(default_factory=list, description=SUPPORTS, json_schema_extra=SEVERAL)
     not_in_memory: bool = False
 
     @model_validator(mode="before")
@@ -132,13 +152,15 @@ class ActReply(Reply):
 
     def decision(self) -> Action:
         """As the machine takes it."""
+        cited = refs_in(self.citations)
         return Action(
             kind=self.action,
             reason=self.reason,
             mode=Mode(self.mode) if self.mode else None,
             query=self.query.strip(),
             answer=self.answer.strip(),
-            citations=refs_in(self.citations),
+            citations=cited,
+            support=support_in(cited, self.support),
             not_in_memory=self.not_in_memory,
         )
 
@@ -151,6 +173,17 @@ class ResolutionReply(Reply):
     evidence: Texts = Field(
         default_factory=list, description="ids that support it: m12", json_schema_extra=SEVERAL
     )
+    support: Shares = Field(default_factory=list, description=SUPPORTS, json_schema_extra=SEVERAL)
+
+    def resolution(self) -> Resolution:
+        """As the machine takes it."""
+        refs = refs_in(self.evidence)
+        return Resolution(
+            subtask=_id(self.subtask),
+            answer=self.answer,
+            refs=refs,
+            support=support_in(refs, self.support),
+        )
 
 
 class AssessReply(Reply):
@@ -164,10 +197,7 @@ class AssessReply(Reply):
     def assessment(self) -> Assessment:
         """As the machine takes it."""
         return Assessment(
-            resolved=tuple(
-                Resolution(subtask=_id(r.subtask), answer=r.answer, refs=refs_in(r.evidence))
-                for r in self.resolved
-            ),
+            resolved=tuple(one.resolution() for one in self.resolved),
             reopened=tuple(_id(name) for name in self.reopened),
         )
 
@@ -204,13 +234,16 @@ class ConcludeReply(Reply):
     citations: Texts = Field(
         default_factory=list, description="ids of evidence: m12", json_schema_extra=SEVERAL
     )
+    support: Shares = Field(default_factory=list, description=SUPPORTS, json_schema_extra=SEVERAL)
     not_in_memory: bool = False
 
     def conclusion(self) -> Conclusion:
         """As the machine takes it."""
+        cited = refs_in(self.citations)
         return Conclusion(
             text=self.answer.strip(),
             option=self.option.strip() if self.option and self.option.strip() else None,
-            refs=refs_in(self.citations),
+            refs=cited,
+            support=support_in(cited, self.support),
             not_in_memory=self.not_in_memory,
         )

@@ -148,6 +148,28 @@ def sought_by(task: Subtask, question: Question) -> str:
     return question.text if whole else task.text
 
 
+def answer_claim(question: Question, option: str | None) -> str:
+    """What an answer's citations are to support: the question restated with the option.
+
+    An open answer is quoted from its citations or worded by a model: these must bear on the
+    question.
+    """
+    if option is None:
+        return question.text
+    return statement(question.text, question.options[ascii_uppercase.index(option)])
+
+
+def subtask_claim(task: Subtask, question: Question) -> str:
+    """What evidence that settles a subtask must bear on.
+
+    What leads up to a cause is judged by the question itself, which says more than its parts do.
+    """
+    if not task.options:
+        led = task.text.startswith((EVENT, CAUSE, FOR, AGAINST))
+        return question.text if led else sought_by(task, question)
+    return "; ".join(answer_claim(question, letter) for letter in task.options)
+
+
 def as_query(text: str) -> str:
     """A subtask as a query that the guard takes: a statement of at least two words, no copy."""
     said = stated(text)

@@ -35,7 +35,7 @@ def test_a_question_is_answered_and_a_chip_plays_its_moment(
     page: Page, address: str, keep: Keep
 ) -> None:
     ask(page, address, "What colour was the lighthouse painted?")
-    seen(page, "Confidence 0.")
+    seen(page, "Confidence ")
     assert "trajectory=" in page.url
     page.locator("video").wait_for()
     chip = page.get_by_role("button", name="▶ 0:00:40-0:00:48").first

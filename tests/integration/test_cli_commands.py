@@ -150,8 +150,10 @@ def test_ask_prints_answer_confidence_citations_and_trajectory(homer: Homer, lec
     assert asked.exit_code == 0, asked.stderr
     lines = asked.stdout.splitlines()
     assert "green" in lines[0]
-    assert re.match(r"confidence 0\.\d\d", lines[1])
-    assert re.match(r"  00:4\d-00:4\d  .*green.*\(lecture, clip 1\) \[m\d+\]", lines[2])
+    assert re.match(r"confidence (low|medium|high) \(0\.\d\d\); supported", lines[1])
+    assert re.match(
+        r"  00:4\d-00:4\d  .*green.*\(lecture, clip 1\) \[m\d+\], support [01]\.\d\d", lines[2]
+    )
     assert re.match(r"trajectory [0-9a-f]+ \(\d+ rounds", lines[-1])
     assert re.search(r"^round 1: t1", asked.stderr, re.MULTILINE)
 

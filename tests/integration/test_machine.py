@@ -119,6 +119,8 @@ def test_the_answer_line_of_a_batch_has_exactly_the_fields_promised(watched_stor
         "answer",
         "option",
         "confidence",
+        "confidence_level",
+        "standing",
         "not_in_memory",
         "citations",
         "retrieved",
@@ -129,7 +131,12 @@ def test_the_answer_line_of_a_batch_has_exactly_the_fields_promised(watched_stor
     ]
     assert (line["id"], line["option"], line["answer"]) == ("q7", "A", "a red door")
     assert line["citations"] == [
-        {"start_s": 5.0, "end_s": 10.0, "text": "Ann opens the door of the house"}
+        {
+            "start_s": 5.0,
+            "end_s": 10.0,
+            "text": "Ann opens the door of the house",
+            "support": 0.9,
+        }
     ]
     assert list(line["retrieved"][0]) == ["start_s", "end_s", "score"]
     assert "option" not in answer_json(asked(watched_store, NEW).asked)

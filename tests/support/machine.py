@@ -92,11 +92,16 @@ def found(
 
 @dataclass
 class ScriptedMemory:
-    """Gives ``finds`` one after the other, the last again and again; notes what was searched."""
+    """Gives ``finds`` one after the other, the last again and again; notes what was searched.
+
+    ``supports``: how well passages support any claim; 0.9 where they are not in it.
+    """
 
     finds: list[Callable[[Mode, str], Retrieval]]
     labels: tuple[str, ...] = ("segment 2",)
     searches: list[tuple[Mode, str, int | None]] = field(default_factory=list)
+    supports: dict[str, float] = field(default_factory=dict)
+    claims: list[str] = field(default_factory=list)
 
     def search(
         self,
@@ -112,6 +117,10 @@ class ScriptedMemory:
         if mode is Mode.NEIGHBOR and query not in self.labels:
             raise UnknownLabel(query, self.labels)
         return self.finds[at](mode, query)
+
+    def support(self, claim: str, passages: Sequence[str]) -> tuple[float, ...]:
+        self.claims.append(claim)
+        return tuple(self.supports.get(passage, 0.9) for passage in passages)
 
     def cite(self, refs: Sequence[str]) -> Cited:
         once = tuple(dict.fromkeys(refs))  # As the real one does.

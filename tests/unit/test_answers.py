@@ -15,7 +15,7 @@ from domain.trajectory import Retrieved
 from domain.view import MemoryView, Scope
 from graphs.ask import Asked, answer_json
 from nodes.desk import Desk
-from nodes.finish import NOBODY, SHOWN, answer_of, certainty, named, retrieved
+from nodes.finish import NOBODY, SHOWN, answer_of, certainty, named, raw_confidence, retrieved
 from nodes.meter import Meter
 from nodes.reasoners.port import Turn
 from nodes.recorder import Recorder
@@ -123,12 +123,32 @@ def state(options: tuple[str, ...] = (), *subtasks: Subtask) -> State:
     }
 
 
-def test_the_share_of_an_option_limits_the_confidence() -> None:
+def test_an_option_is_named_by_its_letter() -> None:
     made = state(("a door", "a gate"), task(1, "m1", "m2", "m3", score=1.0))
     outcome = Outcome(action=answer("B", "m1", "m2", "m3"), why="done", share=0.4)
     shown = answer_of(made, desk(), outcome)
-    assert (shown.option, shown.text, shown.confidence) == ("B", "a gate", 0.4)
-    assert answer_of(made, desk(), outcome.model_copy(update={"share": None})).confidence > 0.8
+    assert (shown.option, shown.text) == ("B", "a gate")
+
+
+@pytest.mark.parametrize(
+    ("less", "more"),
+    [
+        ((0.5, 0.3, 0.5), (0.5, 0.6, 0.5)),
+        ((0.5, 0.6, 0.1), (0.5, 0.6, 0.9)),
+        ((0.2, None, 0.5), (0.6, None, 0.5)),
+        ((0.5, None, 0.1), (0.5, None, 0.9)),
+        ((0.2, None, None), (0.6, None, None)),
+    ],
+)
+def test_confidence_rises_with_the_ledgers_the_share_and_the_support(
+    less: tuple[float, float | None, float | None], more: tuple[float, float | None, float | None]
+) -> None:
+    assert 0 <= raw_confidence(*less) < raw_confidence(*more) <= 1
+
+
+@given(st.floats(0, 1), st.none() | st.floats(0, 1), st.none() | st.floats(0, 1))
+def test_raw_confidence_is_a_share(sure: float, share: float | None, best: float | None) -> None:
+    assert 0 <= raw_confidence(sure, share, best) <= 1
 
 
 def test_what_is_not_in_memory_has_one_text_and_no_citations() -> None:

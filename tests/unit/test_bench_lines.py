@@ -24,7 +24,7 @@ def _sized(size: float, ms: float) -> Line:
 
 
 HELPERS = {"__main__", "grown", "growing", "lines", "machines"}
-ALONE = {"stream", "partitions"}
+ALONE = {"stream", "partitions", "options"}
 """Run by itself: it prints more than lines have room for."""
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from domain.asking import Action, Mode
+from typing import get_args
+
+from domain.asking import Action, Mode, Support
 from domain.forks import ForkEdit
 from domain.ranking import Ranking
 from domain.trajectory import (
@@ -29,6 +31,7 @@ from domain.trajectory import (
     RoundClosed,
     RoundOpened,
     SkillsRouted,
+    SupportScored,
     TimeUp,
 )
 from nodes.history import history_of, rounds_of
@@ -65,6 +68,7 @@ EVENTS: list[Event] = [
     AnswerProposed(round=2, action=ANSWER, accepted=True),
     Ranked(round=2, question=QUESTION.text, ranking=Ranking(question=QUESTION.text)),
     TimeUp(round=2, look=7),
+    SupportScored(round=2, claim="why?", scores=(Support(ref="m1", score=0.9),)),
     Interrupted(round=2),
     Failed(round=2, where="cite", message="no row has m9"),
     Ended(round=2, state="done", why="answered", answer=MADE, rounds=2, tokens=5),
@@ -78,8 +82,8 @@ def test_every_event_reads_back_from_json_as_it_was() -> None:
 
 
 def test_all_kinds_of_events_are_in_this_test() -> None:
-    choices = EVENT.core_schema["choices"]
-    assert {event.kind for event in EVENTS} == set(choices)
+    union, *_ = get_args(Event)
+    assert {type(event) for event in EVENTS} == set(get_args(union))
 
 
 def test_rounds_tell_what_was_asked_found_refused_and_decided() -> None:

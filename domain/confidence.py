@@ -1,0 +1,68 @@
+"""Confidence: how likely an answer is right, by what became of answers like it."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from enum import StrEnum
+
+from pydantic import model_validator
+
+from domain.base import Frozen
+
+HIGH, MEDIUM = 0.7, 0.4
+"""The least confidence that is called high, and medium."""
+MOST = 0.95
+"""Nothing is surer (SPEC section 2)."""
+
+
+class Level(StrEnum):
+    """Confidence in words."""
+
+    HIGH = "high"
+    MEDIUM = "medium"
+    LOW = "low"
+
+
+def level(confidence: float) -> Level:
+    """The word for a confidence in [0, 1]."""
+    if confidence >= HIGH:
+        return Level.HIGH
+    return Level.MEDIUM if confidence >= MEDIUM else Level.LOW
+
+
+class Curve(Frozen):
+    """The share of answers that were right, by their raw confidence; straight between its points.
+
+    ``raw`` rises strictly, ``right`` never falls; both lie in [0, 1]. Without points the raw
+    confidence stays as it is.
+    """
+
+    raw: tuple[float, ...] = ()
+    right: tuple[float, ...] = ()
+
+    @model_validator(mode="after")
+    def _is_a_curve(self) -> Curve:
+        if len(self.raw) != len(self.right):
+            raise ValueError("a curve has as many shares as raw confidences")
+        if any(not 0 <= value <= 1 for value in (*self.raw, *self.right)):
+            raise ValueError("the points of a curve lie in [0, 1]")
+        if list(self.raw) != sorted(set(self.raw)) or list(self.right) != sorted(self.right):
+            raise ValueError("a curve rises")
+        return self
+
+    def at(self, raw: float) -> float:
+        """The confidence for a raw one, at most 0.95."""
+        if not self.raw:
+            return min(MOST, raw)
+        after = bisect_right(self.raw, raw)
+        if after in (0, len(self.raw)):
+            return min(MOST, self.right[max(0, after - 1)])
+        (x0, x1), (y0, y1) = self.raw[after - 1 : after + 1], self.right[after - 1 : after + 1]
+        return min(MOST, y0 + (y1 - y0) * (raw - x0) / (x1 - x0))
+
+
+class Calibration(Frozen):
+    """The curves of a profile: of questions with options, and of open ones."""
+
+    options: Curve = Curve()
+    open: Curve = Curve()

@@ -1,0 +1,128 @@
+"""Citations support what they are cited for, and subtasks are settled by what bears on them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from domain.asking import Action, Standing, SubtaskState, Support
+from domain.confidence import Calibration, Curve
+from domain.ledger import Draft
+from domain.trajectory import Assessed, Resolution, RoundClosed, SupportScored
+from nodes.reasoners.port import Assessment, Conclusion, Turn
+from store.database import Store
+from tests.support.machine import (
+    Ran,
+    ScriptedMemory,
+    ScriptedReasoner,
+    evidence,
+    found,
+    run,
+    search,
+    watched,
+)
+
+DOOR, CAT = "Ann opens the door of the house", "the cat sleeps in the sun"
+BOTH = found(evidence(1, DOOR), evidence(2, CAT))
+LOOK = search("Ann opens something")
+OPTIONS = ("a red door", "a gate")
+
+
+@pytest.fixture
+def watched_store(store: Store) -> Store:
+    watched(store)
+    return store
+
+
+def asked(store: Store, supports: dict[str, float], **scripts: Any) -> Ran:
+    options = scripts.pop("options", ())
+    memory = ScriptedMemory([BOTH], supports=supports)
+    scripts.setdefault("act", [LOOK, Action(kind="answer", answer="the door", citations=("m1",))])
+    return run(store, ScriptedReasoner(**scripts), memory, options=options)
+
+
+def claims(*refs: str, support: tuple[Support, ...] = ()) -> Any:
+    def claim(turn: Turn) -> Assessment:
+        assert turn.current is not None
+        made = Resolution(subtask=turn.current.id, answer="the door", refs=refs, support=support)
+        return Assessment(resolved=(made,))
+
+    return claim
+
+
+def state_after_the_first_round(ran: Ran) -> SubtaskState:
+    closed = ran.of(RoundClosed)
+    return SubtaskState(closed[0].subtasks[0].state)
+
+
+def test_what_does_not_bear_on_a_subtask_leaves_it_partial(watched_store: Store) -> None:
+    ran = asked(watched_store, {CAT: 0.001}, assess=[claims("m2")])
+    assert state_after_the_first_round(ran) is SubtaskState.PARTIAL
+    (first, *_) = ran.of(Assessed)
+    assert first.resolved == ()
+    assert "bears on it" in first.refused[0]
+
+
+def test_what_bears_on_a_subtask_settles_it_without_the_rest(watched_store: Store) -> None:
+    ran = asked(watched_store, {CAT: 0.001}, assess=[claims("m1", "m2")])
+    assert state_after_the_first_round(ran) is SubtaskState.RESOLVED
+    assert ran.of(Assessed)[0].resolved[0].refs == ("m1",)
+
+
+def test_a_model_that_says_how_well_evidence_supports_needs_no_other(
+    watched_store: Store,
+) -> None:
+    told = (Support(ref="m1", score=0.8),)
+    said = Conclusion(text="the door", refs=("m1",), support=told)
+    settled = [claims("m1", support=told)]
+    ran = asked(watched_store, {}, act=[LOOK], assess=settled, conclude=[lambda _: said])
+    assert ran.of(SupportScored) == []
+    assert ran.memory.claims == []
+    assert [c.support for c in ran.asked.answer.citations] == [0.8]
+
+
+@pytest.mark.parametrize(
+    ("support", "standing"),
+    [(0.9, Standing.SUPPORTED), (0.1, Standing.WEAK), (0.0, Standing.WEAK)],
+)
+def test_an_open_answer_says_how_well_it_is_supported(
+    watched_store: Store, support: float, standing: Standing
+) -> None:
+    ran = asked(watched_store, {DOOR: support})
+    assert ran.asked.answer.standing is standing
+    assert [c.support for c in ran.asked.answer.citations] == [support]
+
+
+@pytest.mark.parametrize(
+    ("support", "standing"),
+    [(0.9, Standing.SUPPORTED), (0.1, Standing.WEAK), (0.0, Standing.GUESS)],
+)
+def test_an_option_that_nothing_supports_is_a_guess(
+    watched_store: Store, support: float, standing: Standing
+) -> None:
+    chosen = Conclusion(text="A", option="A", refs=("m1",))
+    ran = asked(
+        watched_store, {DOOR: support}, act=[LOOK], options=OPTIONS, conclude=[lambda _: chosen]
+    )
+    assert ran.asked.answer.option == "A"
+    assert ran.asked.answer.standing is standing
+
+
+def test_an_option_is_scored_as_the_question_restated_with_it(watched_store: Store) -> None:
+    chosen = Conclusion(text="B", option="B", refs=("m1",))
+    ran = asked(watched_store, {}, act=[LOOK], options=OPTIONS, conclude=[lambda _: chosen])
+    assert "gate" in ran.memory.claims[-1]
+    assert "red" not in ran.memory.claims[-1]
+
+
+def test_what_is_not_in_memory_has_no_standing(watched_store: Store) -> None:
+    missing = Conclusion(text="", not_in_memory=True)
+    plan = [(Draft(text="what Ann opens"),)]
+    ran = asked(watched_store, {}, act=[LOOK], plan=plan, conclude=[lambda _: missing])
+    assert (ran.asked.answer.standing, ran.asked.answer.confidence) == (None, 0.0)
+
+
+def test_confidence_is_what_the_curve_of_the_run_says() -> None:
+    curve = Curve(raw=(0.0, 1.0), right=(0.1, 0.3))
+    assert Calibration(open=curve).open.at(0.5) == pytest.approx(0.2)
