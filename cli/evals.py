@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli import eval_data, eval_perception, eval_runs
+from cli import eval_data, eval_first, eval_perception, eval_runs
 from cli.console import clean, note, say, say_json, say_table
 from cli.eval_report import code_of, plain, show_bars
 from cli.ingest import Reporter
@@ -202,6 +202,7 @@ def _figures(one: Summary) -> list[Figure]:
 def register(main: typer.Typer) -> None:
     """Adds the commands of this module."""
     app.command("data")(eval_data.data)
+    app.command("first", no_args_is_help=True)(eval_first.first)
     app.command("perception")(eval_perception.perception)
     eval_runs.register(app)
     main.add_typer(app, name="eval")
