@@ -51,6 +51,8 @@ class AnswerTold(BaseModel):
     """An answer with what it rests on, and what it took.
 
     ``not_in_memory``: the memory does not hold it; ``searched`` says where was looked.
+    ``declined``: what was recorded cannot tell, however it is searched; the nearest moments are
+    cited.
     """
 
     id: str = Field(description="of the question: GET /questions/{id} has its steps")
@@ -59,6 +61,7 @@ class AnswerTold(BaseModel):
     option: str | None = Field(description="the letter of the option that was chosen")
     confidence: float = Field(ge=0, le=1)
     not_in_memory: bool
+    declined: bool
     note: str = Field(description="what the models could not do, said plainly")
     citations: list[Cited]
     retrieved: list[Retrieved]
@@ -80,6 +83,7 @@ def answer_of(store: Store, row: StoredTrajectory, rounds: int) -> AnswerTold | 
         option=answer.option,
         confidence=round(answer.confidence, 4),
         not_in_memory=answer.not_in_memory,
+        declined=answer.declined,
         note=answer.note,
         citations=cited(store, answer.citations, at),
         retrieved=scored(cited(store, answer.retrieved, at), answer.retrieved),

@@ -123,6 +123,8 @@ def show_answer(asked: Asked, question: Question, titles: Mapping[str, str]) -> 
     """The answer, how sure it is, what it rests on, and where its steps can be seen."""
     answer = asked.answer
     say(answer_line(answer, question))
+    if answer.declined:
+        say("declined: the moments below are only the nearest")
     say(f"confidence {answer.confidence:.2f}" + (f"; {answer.note}" if answer.note else ""))
     for citation in answer.citations:
         say(f"  {citation_line(citation, titles)}")

@@ -123,6 +123,9 @@ class Answer(Frozen):
     option: str | None = Field(default=None, pattern=r"^[A-Z]$")
     confidence: float = Field(ge=0, le=0.95)
     not_in_memory: bool = False
+    declined: bool = Field(
+        default=False, description="what was recorded cannot tell: the nearest moments are cited"
+    )
     citations: tuple[Citation, ...] = ()
     retrieved: tuple[Evidence, ...] = ()
     searched: tuple[str, ...] = ()

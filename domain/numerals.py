@@ -8,11 +8,7 @@ _UPWARD = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
     "sixteen seventeen eighteen nineteen twenty"
 )
-_WORD = {word: number for number, word in enumerate(_UPWARD.split())} | {
-    "no": 0,
-    "nobody": 0,
-    "none": 0,
-}
+_WORD = {word: number for number, word in enumerate(_UPWARD.split())} | {"none": 0}
 _NOT_COUNTS = re.compile(r"<[^>]*>|\[?\d+(?::\d\d)+(?:\.\d+)?(?:-\d+(?::\d\d)+)?\]?")
 _NUMBER = re.compile(rf"\b(?:\d+|{'|'.join(_WORD)})\b", re.I)
 

@@ -17,6 +17,7 @@ from domain.forks import ForkEdit
 from domain.ranking import Extract, Ranking, Weighed
 from domain.settings import AskSettings
 from domain.skills import RoutedSkill
+from domain.structure import Finding
 from domain.view import MemoryView
 
 VERSION = 2
@@ -173,6 +174,7 @@ class Retrieved(_Event):
     options: tuple[str, ...] = Field(default=(), description="letters of those it looked for")
     weighed: tuple[Weighed, ...] = Field(default=(), description="its evidence, by option")
     extract: Extract | None = Field(default=None, description="the words that answer best")
+    finding: Finding | None = Field(default=None, description="what it read off from structure")
 
 
 class Forked(_Event):

@@ -105,6 +105,7 @@ def answer_json(asked: Asked, question_id: str | int | None = None) -> dict[str,
     return line | {
         "confidence": round(answer.confidence, 4),
         "not_in_memory": answer.not_in_memory,
+        "declined": answer.declined,
         "citations": [
             {"start_s": c.span.start_ms / 1000, "end_s": c.span.end_ms / 1000, "text": c.text}
             for c in answer.citations

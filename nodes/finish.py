@@ -78,6 +78,7 @@ def answer_of(state: State, desk: Desk, outcome: Outcome) -> Answer:
         option=option,
         confidence=round(sure if outcome.share is None else min(sure, outcome.share), 4),
         not_in_memory=missing,
+        declined=outcome.declined and not missing and option is None,
         citations=cited.citations,
         retrieved=retrieved(desk, refs, outcome.ranked),
         searched=searched(desk) if missing else (),

@@ -93,13 +93,15 @@ class Conclusion(Frozen):
     """A reasoner's final answer from all evidence; code checks it before it is shown.
 
     ``option`` is a letter, ``refs`` what the answer rests on. ``ranked`` are the refs of what was
-    found, best first, where the reasoner compared it.
+    found, best first, where the reasoner compared it. ``declined``: memory cannot hold the answer,
+    and ``refs`` are the nearest moments.
     """
 
     text: str
     option: str | None = None
     refs: tuple[str, ...] = ()
     not_in_memory: bool = False
+    declined: bool = False
     ranked: tuple[str, ...] = ()
     share: float | None = Field(
         default=None, ge=0, le=1, description="how much of the support the option has"

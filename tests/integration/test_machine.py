@@ -120,6 +120,7 @@ def test_the_answer_line_of_a_batch_has_exactly_the_fields_promised(watched_stor
         "option",
         "confidence",
         "not_in_memory",
+        "declined",
         "citations",
         "retrieved",
         "rounds",
