@@ -8,7 +8,13 @@ _UPWARD = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
     "sixteen seventeen eighteen nineteen twenty"
 )
-_WORD = {word: number for number, word in enumerate(_UPWARD.split())} | {"none": 0}
+_TENS = "thirty forty fifty sixty seventy eighty ninety hundred"
+_LARGE = {"none": 0, "dozen": 12, "thousand": 1_000, "million": 1_000_000, "billion": 10**9}
+_WORD = (
+    {word: number for number, word in enumerate(_UPWARD.split())}
+    | {word: 10 * tens for tens, word in enumerate(_TENS.split(), start=3)}
+    | _LARGE
+)
 _NOT_COUNTS = re.compile(r"<[^>]*>|\[?\d+(?::\d\d)+(?:\.\d+)?(?:-\d+(?::\d\d)+)?\]?")
 _NUMBER = re.compile(rf"\b(?:\d+|{'|'.join(_WORD)})\b", re.I)
 

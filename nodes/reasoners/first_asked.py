@@ -150,8 +150,8 @@ _UNSEEN: tuple[tuple[Asks, str], ...] = (
     (Asks.ACTION, rf"what {IS} .+ doing with (?:his|her|their|its|the) {_BODY}{AT}"),
     (Asks.ACTION, rf"what {IS} {_PERSON}.* holding\b.*"),
     (Asks.ACTION, rf"how {DO} {_PERSON}.* (?:stand|sit|move|gesture|hold|walk|smile)\b.*"),
-    (Asks.ACTION, rf"{IS} {_PERSON}.*\b{_ACTS}ing\b.*"),
-    (Asks.ACTION, rf"{DO} {_PERSON}.* {_ACTS}[a-z]?\b.*"),
+    (Asks.ACTION, rf"{IS} \S+(?: \S+){{0,4}} {_ACTS}ing\b.*"),
+    (Asks.ACTION, rf"{DO} \S+(?: \S+){{0,4}} {_ACTS}[a-z]?\b.*"),
     (Asks.NUMBER, r"how many (?!times)(?P<subject>.+)"),
 )
 _COMPILED_UNSEEN = tuple((asks, re.compile(rule, re.IGNORECASE)) for asks, rule in _UNSEEN)

@@ -121,6 +121,11 @@ def _people(finding: Finding, parts: Sequence[Part], held: Held) -> Said:  # noq
     return Said(" ".join(told), _refs([*sure, *voices, *brief]), level)
 
 
+def _counted(finding: Finding, parts: Sequence[Part], held: Held) -> Said:
+    """How many there are: of voices, where it is asked who speaks."""
+    return (_speakers if finding.manner == "said" else _people)(finding, parts, held)
+
+
 def _number(sure: Sequence[Part], finding: Finding) -> str:
     """How many people are seen; where they never are at one time, some may be one and the same."""
     seen = _count(len(sure), "person is", "people are") + " seen"
@@ -166,10 +171,14 @@ def _about(finding: Finding, parts: Sequence[Part], held: Held) -> Said:  # noqa
 
 
 def _ends(finding: Finding, parts: Sequence[Part], held: Held) -> Said:
-    start = "It begins" if finding.asks is Asks.BEGINNING else "It ends"
+    first = finding.asks is Asks.BEGINNING
+    start = ("It begins" if first else "It ends") + " with"
+    if not finding.exact:
+        start = f"The {'first' if first else 'last'} of it that was recorded"
     # What is nearest to the very start or end is cited first.
-    nearest = parts if finding.asks is Asks.BEGINNING else parts[::-1]
-    return Said(f"{start} with: {_quoted(parts, held)}", _refs(nearest), SURE)
+    nearest = parts if first else parts[::-1]
+    sure = SURE if finding.exact else UNSURE
+    return Said(f"{start}: {_quoted(parts, held)}", _refs(nearest), sure)
 
 
 def _mention(finding: Finding, parts: Sequence[Part], held: Held) -> Said:
@@ -196,7 +205,7 @@ def _quoted(parts: Sequence[Part], held: Held) -> str:
 
 _WORDED = {
     Asks.PEOPLE: _people,
-    Asks.COUNT: _people,
+    Asks.COUNT: _counted,
     Asks.SPEAKERS: _speakers,
     Asks.ABOUT: _about,
     Asks.BEGINNING: _ends,

@@ -30,19 +30,33 @@ def ends(sought: Sought, asked: Structure) -> tuple[Finding, tuple[Row, ...]] | 
     chosen = _chosen(sought.panorama, own, asked)
     if not chosen:
         return None
-    parts = [part_of(sought, group) for group in chosen]
-    found = Finding(asks=asked.asks, manner=asked.manner, parts=tuple(parts))
+    found = Finding(
+        asks=asked.asks,
+        manner=asked.manner,
+        parts=tuple(part_of(sought, group) for group in chosen),
+        exact=_reaches(own, [row for group in chosen for row in group], asked.asks),
+    )
     return found, tuple(row for group in chosen for row in group)
+
+
+def _reaches(rows: Sequence[Row], chosen: Sequence[Row], asks: Asks) -> bool:
+    """Whether what was chosen is near the very beginning or end of what was recorded."""
+    start, end = min(map(_start, rows)), max(map(_end, rows))
+    most = max(LEAST_MS, SHARE * (end - start))
+    if asks is Asks.BEGINNING:
+        return min(map(_start, chosen)) - start <= most
+    return end - max(map(_end, chosen)) <= most
 
 
 def _chosen(view: Panorama, rows: Sequence[Row], asked: Structure) -> list[list[Row]]:
     """Sentences, texts and people of one end, in the order of time."""
     last = asked.asks is Asks.END
-    near = _at_end(rows, last=last)
+    near = _at_end(rows, asked.manner, last=last)
     groups: list[list[Row]] = []
     if asked.manner != "shown":
         groups += _sentences(view, [row for row in near if _tells(row)], last=last)
     if asked.manner != "said":
+        near.sort(key=_end if last else _start)
         read = [row for row in near if row.line.source == Source.READ]
         there = [row for row in near if row.line.source in PRESENCE and not row.described]
         groups += [[row] for row in (*_edge(read, READ, last=last), *_edge(there, 1, last=last))]
@@ -54,16 +68,24 @@ def _tells(row: Row) -> bool:
     return row.spoken or row.described or row.line.source == Source.CHAPTER
 
 
-def _at_end(rows: Sequence[Row], *, last: bool) -> list[Row]:
-    """The lines of the first or last stretch, at least those of the first or last clip of words."""
+def _at_end(rows: Sequence[Row], manner: str, *, last: bool) -> list[Row]:
+    """The lines of the first or last stretch, as long as it takes to hold one that fits."""
     start, end = rows[0].line.start_ms, max(row.line.end_ms for row in rows)
     reach = min(MOST_MS, max(LEAST_MS, SHARE * (end - start)))
     while reach < 2 * (end - start) + LEAST_MS:
         near = [r for r in rows if (_end(r) >= end - reach if last else _start(r) <= start + reach)]
-        if any(row.spoken or row.described or row.line.source == Source.READ for row in near):
+        if any(_fits(row, manner) for row in near):
             return near
         reach *= 2
     return list(rows)
+
+
+def _fits(row: Row, manner: str) -> bool:
+    """Whether a line says something of what is asked for: what is said, shown, or either."""
+    if manner == "said":
+        return row.spoken or row.described
+    read = row.line.source == Source.READ or row.described
+    return read or (row.line.source in PRESENCE if manner == "shown" else row.spoken)
 
 
 def _start(row: Row) -> int:

@@ -16,6 +16,8 @@ from memory.retrieval.words import content_words, terms
 
 ALIKE = 0.75
 """Words of recognised speech this much alike may be the same, beside one that is the same."""
+LONG, MUCH_ALIKE = 5, 0.85
+"""A word alone must be longer and more alike."""
 SHORT = 4
 """A shorter word is like too many others."""
 COVERED = 0.6
@@ -40,6 +42,8 @@ def first_or_last(sought: Sought, asked: Structure, near: Near) -> Found | None:
         hits = _hits(sought, wanted, asked.subject, words)
         if hits:
             return _one(sought, asked, hits)
+    if alike := _misheard(rows, words):
+        return _one(sought, asked, alike, exact=False)
     close = [row for row, cosine in near(asked.subject) if cosine >= NEAR_COSINE]
     close.sort(key=lambda row: (row.video, row.line.start_ms))
     fitting = [row for row in close if not asked.manner or _fits(row, asked.manner)]
@@ -70,29 +74,39 @@ def _hits(sought: Sought, rows: Sequence[Row], subject: str, words: Sequence[str
         return [row for row in rows if _has_tag(row, tags)]
     if not words:
         return []
-    exact = [row for n, row in enumerate(rows) if _mentions(rows, n, words, 1.0)]
-    loose = [row for n, row in enumerate(rows) if _mentions(rows, n, words, ALIKE)]
-    return loose if len(words) > 1 else exact or loose
+    return [row for place, row in enumerate(rows) if _mentions(rows, place, words)]
+
+
+def _misheard(rows: Sequence[Row], words: Sequence[str]) -> list[Row]:
+    """The lines of speech that have a word much like the only one."""
+    if len(words) != 1 or len(words[0]) < LONG:
+        return []
+    spoken = (row for row in rows if row.spoken)
+    return [row for row in spoken if _has(terms(row.line.text), words[0], MUCH_ALIKE)]
 
 
 def _has_tag(row: Row, tags: Collection[str]) -> bool:
     return row.line.speaker in tags or any(tag in row.line.text for tag in tags)
 
 
-def _mentions(rows: Sequence[Row], place: int, words: Sequence[str], alike: float) -> bool:
-    """Whether a line has all words, or the first of them and the next line the others."""
-    own = terms(rows[place].line.text)
-    spoken = rows[place].spoken
-    need = alike if spoken else 1.0
-    found = [_has(own, word, need) for word in words]
-    if all(found):
-        return need == 1.0 or any(word in own for word in words)
-    goes_on = spoken and place + 1 < len(rows) and rows[place + 1].spoken
-    if not goes_on or not found[0] or rows[place].line.speaker != rows[place + 1].line.speaker:
+def _mentions(rows: Sequence[Row], place: int, words: Sequence[str]) -> bool:
+    """Whether a line has all words, one of them at least to the letter; or begins to say them."""
+    row, own = rows[place], terms(rows[place].line.text)
+    need = ALIKE if row.spoken and len(words) > 1 else 1.0
+    if all(_has(own, word, need) for word in words):
+        return any(word in own for word in words)
+    return place + 1 < len(rows) and _runs_over(row, rows[place + 1], words)
+
+
+def _runs_over(row: Row, after: Row, words: Sequence[str]) -> bool:
+    """Whether speech ends with the first of the words and the next line begins with the rest."""
+    own, later = terms(row.line.text), terms(after.line.text)
+    if not (row.spoken and after.spoken and row.line.speaker == after.line.speaker):
         return False
-    after = terms(rows[place + 1].line.text)[: len(words)]
-    return own[-1:] == [words[found.index(False) - 1]] and all(
-        here or word in after for here, word in zip(found, words, strict=True)
+    cuts = range(1, len(words))
+    return any(
+        own[-cut:] == list(words[:cut]) and later[: len(words) - cut] == list(words[cut:])
+        for cut in cuts
     )
 
 

@@ -29,6 +29,7 @@ _ASKED_ONLY = _of(
     "colour color wear wearing dress dressed look like kind sort type gesture expression"
 )
 _PEOPLE = _of("people person persons man men woman women child children kids")
+_COLOUR = re.compile("colou?r", re.IGNORECASE)
 _NOUN_ENDS = re.compile(
     r"\s+(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|of|in|on|with|at"
     r"|for|from|per|that|who|which|there|wear|wears|be|by|to)\b",
@@ -57,10 +58,16 @@ def _may_tell(row: Row, asked: Structure) -> bool:
         return _counts(row, own, asked.subject)
     about = _stems(w for w in content_words(asked.subject) if w not in _ASKED_ONLY)
     if asked.asks is Asks.LOOKS:
-        telling = _stems(_COLOURS if re.search("colou?r", asked.subject, re.I) else _CLOTHES)
-        thing = own & about - telling
-        return row.line.source != Source.OBJECTS and bool(thing) and bool((own & telling) - thing)
+        return _shows(row, own, about, colour=bool(_COLOUR.search(asked.subject)))
     return row.spoken and len(own & about) >= min(2, len(about)) and bool(about)
+
+
+def _shows(row: Row, own: set[str], about: set[str], *, colour: bool) -> bool:
+    """Whether a line says of the thing how it looks, or an image showed the clothes asked about."""
+    telling = _stems(_COLOURS if colour else _CLOTHES)
+    if row.line.source == Source.OBJECTS:
+        return not colour and bool(own & about & telling)
+    return bool(own & about - telling) and bool(own & telling)
 
 
 def _counts(row: Row, own: set[str], subject: str) -> bool:
