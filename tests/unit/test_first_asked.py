@@ -31,6 +31,9 @@ from nodes.reasoners.first_asked import LONGEST, structure_of
         ("How does it end?", Asks.END, ""),
         ("What happens at the very end of the film?", Asks.END, ""),
         ("What are the last words?", Asks.END, "said"),
+        ("What is the very last thing that is said?", Asks.END, "said"),
+        ("What is the very first thing you see?", Asks.BEGINNING, "shown"),
+        ("Which topics are covered?", Asks.ABOUT, ""),
     ],
 )
 def test_what_people_ask_first_is_recognised(question: str, asks: Asks, manner: str) -> None:
