@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from enum import StrEnum
 
 from pydantic import NonNegativeInt
@@ -67,7 +68,7 @@ class Finding(Frozen):
 
     ``together`` is the largest number of people shown at one time. ``exact``: by the very words, or
     by something that was measured. ``unrecorded``: why memory cannot answer, empty where it can;
-    ``parts`` are then the nearest moments.
+    ``parts`` are then the nearest moments. ``put``: a person put other lines there, to be quoted.
     """
 
     asks: Asks
@@ -77,3 +78,12 @@ class Finding(Frozen):
     together: NonNegativeInt = 0
     exact: bool = True
     unrecorded: str = ""
+    put: bool = False
+
+    def of_those(self, refs: Collection[str]) -> Finding:
+        """What is left where only these lines are: parts without any line are gone."""
+        kept = (
+            part.model_copy(update={"refs": tuple(ref for ref in part.refs if ref in refs)})
+            for part in self.parts
+        )
+        return self.model_copy(update={"parts": tuple(part for part in kept if part.refs)})

@@ -86,14 +86,10 @@ def said_of(finding: Finding, evidence: Sequence[Evidence], held: Held) -> Said 
         near = tuple(e.ref for e in evidence if e.ref in held)
         text = CANNOT.format(why=finding.unrecorded)
         return Said(text, near, DECLINED, declined=True) if near else None
-    parts = [_still(part, held) for part in finding.parts if held.keys() & set(part.refs)]
-    if not parts:
-        return None
-    return _WORDED[finding.asks](finding, parts, held)
-
-
-def _still(part: Part, held: Held) -> Part:
-    return part.model_copy(update={"refs": tuple(ref for ref in part.refs if ref in held)})
+    parts = finding.of_those(held.keys()).parts
+    if parts and finding.put:
+        return Said(" ".join(part.text for part in parts), _refs(parts), FAIR)
+    return _WORDED[finding.asks](finding, parts, held) if parts else None
 
 
 def _refs(parts: Sequence[Part]) -> tuple[str, ...]:

@@ -211,6 +211,18 @@ def test_a_fork_that_takes_a_voice_from_the_evidence_changes_the_answer(intervie
     assert forked.answer.text.startswith("1 voice is heard: Ann")
 
 
+@pytest.mark.parametrize("question", ["Who speaks?", "What colour is the chair?"])
+def test_other_evidence_that_a_fork_puts_there_is_quoted_instead(
+    interview: Store, question: str
+) -> None:
+    made = answered(interview, question)
+    piece = searches(interview, made)[0].evidence[0]
+    other = piece.model_copy(update={"text": "a red chair that nobody sits on", "score": 0.9})
+    edit = ForkEdit(evidence=(other,))
+    forked = fork(interview, WordToolbox(), made.trajectory_id, 1, edit)
+    assert (forked.answer.text, forked.answer.declined) == (other.text, False)
+
+
 def test_a_declined_answer_says_so_in_lines_and_as_json(
     interview: Store, capsys: pytest.CaptureFixture[str]
 ) -> None:
