@@ -12,6 +12,7 @@ from domain.errors import ReplayMiss
 from domain.events import Edge, Relation, Segment
 from domain.ledger import Draft, Edits
 from domain.media import Clip, ClipState, Video
+from domain.ranking import Aim
 from domain.settings import AskSettings
 from domain.time import TimeSpan
 from domain.trajectory import Event, Resolution
@@ -104,6 +105,7 @@ class ScriptedMemory:
         query: str,
         focus: int | None = None,
         seen: frozenset[str] = frozenset(),
+        aim: Aim | None = None,
     ) -> Retrieval:
         at = min(len(self.searches), len(self.finds) - 1)
         self.searches.append((mode, query, focus))
