@@ -25,7 +25,7 @@ PEOPLE = "(?:people|persons?|individuals|participants|faces|characters|humans)"
 IS = "(?:is|are|was|were)"
 DO = "(?:do|does|did)"
 SEE = "(?:can be seen|can (?:you|we|one) see|do (?:you|we) see)"
-SHOWN = "(?:shown|seen|visible|present|featured|pictured|on (?:the )?screen)"
+SHOWN = "(?:shown|seen|visible|present|featured|pictured|filmed|involved|on (?:the )?screen)"
 APPEAR = "(?:appears?|shows? up|takes? part|participates?|features?)"
 SPEAK = rf"(?:speaks?|talks?|{IS} (?:speaking|talking|heard)|can be heard|says? (?:some|any)thing)"
 BEGIN = "(?:begins?|starts?(?: off| out)?|opens?|kicks? off)"
@@ -138,15 +138,14 @@ _ACTS = (
     "|hold|touch|hugg?|kiss|clapp?|sleep|eat|drink|cook|kneel|star)"
 )
 _PERSON = r"(?:the|a|an|any|some|one|every|his|her|their|he|she|they|anyone|anybody|somebody|who)\b"
+_FEW = rf"(?!(?:{IS}|{DO})\b)\S+(?: \S+)?"
+_SOME = r"\S+(?: \S+){0,5}"
 _UNSEEN: tuple[tuple[Asks, str], ...] = (
     (Asks.LOOKS, r"(?:of |in )?(?:what|which) colou?rs?\b.*"),
     (Asks.LOOKS, rf"(?:what|which) (?:kind|sort|type)s? of {_CLOTHES}\b.*"),
-    (
-        Asks.LOOKS,
-        rf"(?:what|which)\b.* (?:{IS}|{DO}) .*\b(?:wear(?:ing|s)?|dressed(?: in)?|have on)",
-    ),
-    (Asks.LOOKS, rf"what {IS} .*\bwearing\b.*"),
-    (Asks.LOOKS, rf"what {DO} .*\b(?:wear|look like)\b.*"),
+    (Asks.LOOKS, rf"(?:what|which) {_FEW} (?:{IS}|{DO}) .*\b(?:wear(?:ing)?|dressed in)"),
+    (Asks.LOOKS, rf"what {IS} {_SOME} wearing\b.*"),
+    (Asks.LOOKS, rf"what {DO} {_SOME} (?:wear|look like)\b.*"),
     (Asks.LOOKS, rf"how {IS} .*\bdressed\b.*"),
     (Asks.LOOKS, rf"(?:{IS}|{DO}) .*\b(?:wear(?:s|ing)?|dressed)\b.*"),
     (Asks.LOOKS, r"who (?:wears|is wearing)\b.*"),
@@ -159,10 +158,16 @@ _UNSEEN: tuple[tuple[Asks, str], ...] = (
     (Asks.ACTION, rf"what {IS} .+ doing with (?:his|her|their|its|the) {_BODY}{AT}"),
     (Asks.ACTION, rf"what {IS} {_PERSON}.* holding\b.*"),
     (Asks.ACTION, rf"how {DO} {_PERSON}.* (?:stand|sit|move|gesture|hold|walk|smile)\b.*"),
-    (Asks.ACTION, rf"{IS} \S+(?: \S+){{0,4}} {_ACTS}ing\b.*"),
-    (Asks.ACTION, rf"{DO} \S+(?: \S+){{0,4}} {_ACTS}[a-z]?\b.*"),
+    (Asks.ACTION, rf"{IS} {_SOME} {_ACTS}ing\b.*"),
+    (Asks.ACTION, rf"{DO} {_SOME} {_ACTS}[a-z]?\b.*"),
     (Asks.NUMBER, r"how many (?!times)(?P<subject>.+)"),
 )
+_OF_SPEECH = re.compile(
+    r"\b(?:says?|said|mention(?:s|ed)?|talks?|talked|tells?|told|speaks? of|names?|named|called"
+    r"|according|recommend(?:s|ed)?|claims?|claimed|explains?|explained|reads?|written)\b",
+    re.IGNORECASE,
+)
+"""A question about what somebody says or writes is no question about looks, counts or actions."""
 _COMPILED_UNSEEN = tuple((asks, re.compile(rule, re.IGNORECASE)) for asks, rule in _UNSEEN)
 
 _SPACE = re.compile(r"\s+")
@@ -232,6 +237,8 @@ def _anchor(subject: str) -> str:
 
 
 def _undescribed(text: str) -> Structure | None:
+    if _OF_SPEECH.search(text):
+        return None
     for asks, rule in _COMPILED_UNSEEN:
         if (fits := rule.fullmatch(text)) is not None:
             return Structure(asks=asks, subject=fits.groupdict().get("subject") or text)

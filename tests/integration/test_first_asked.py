@@ -135,6 +135,24 @@ def test_first_and_last_are_by_the_words(interview: Store) -> None:
     assert answered(interview, "When are submarines first mentioned?").answer.not_in_memory
 
 
+def test_a_word_that_was_heard_otherwise_is_found_by_likeness_with_less_confidence(
+    interview: Store,
+) -> None:
+    answer = answered(interview, "When is the programme first mentioned?").answer
+    assert "by likeness to the words only" in answer.text
+    assert (starts(answer), answer.confidence) == ([2], 0.4)
+
+
+def test_words_that_run_over_two_lines_are_one_mention(store: Store) -> None:
+    talk = (
+        Said("A climbing plant is not what we mean", 2, speaker="<voice_1>"),
+        Said("We are proud of the climbing", 10, speaker="<voice_1>"),
+        Said("rose that my mother planted", 13, speaker="<voice_1>"),
+    )
+    watch(store, V, (talk,))
+    assert starts(answered(store, "When is the climbing rose first mentioned?").answer) == [10]
+
+
 def test_what_comes_after_and_before(interview: Store) -> None:
     after = answered(interview, "What comes right after the tulips in winter?").answer
     assert "They sleep under the snow" in after.text

@@ -82,6 +82,9 @@ def test_the_thing_that_is_meant_is_taken_out(question: str, found: Structure) -
         ("How many windows does the house have?", Asks.NUMBER),
         ("How many people wear hats?", Asks.NUMBER),
         ("Is she smiling?", Asks.ACTION),
+        ("Is Bob Miller smiling at her?", Asks.ACTION),
+        ("What kind of hat does the man wear?", Asks.LOOKS),
+        ("Which shirt is he wearing?", Asks.LOOKS),
         ("What does he do with his hands?", Asks.ACTION),
     ],
 )
@@ -106,6 +109,9 @@ def test_what_takes_a_description_is_recognised(question: str, asks: Asks) -> No
         "What comes out of the box?",
         "Where did the members meet?",
         "Does memory cost much?",
+        "What colour does she mention?",
+        "How many eggs does the cook say you need?",
+        "What do I do after I find glasses that no one is wearing?",
     ],
 )
 def test_other_questions_are_left_alone(question: str) -> None:
