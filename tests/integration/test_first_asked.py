@@ -153,6 +153,23 @@ def test_words_that_run_over_two_lines_are_one_mention(store: Store) -> None:
     assert starts(answered(store, "When is the climbing rose first mentioned?").answer) == [10]
 
 
+def test_a_person_is_seen_first_by_the_face_and_mentioned_first_by_the_name(
+    interview: Store,
+) -> None:
+    seen = answered(interview, "When does Bob first appear?").answer
+    assert starts(seen) == [8]
+    watch(interview, V, ((Said("Thank you, Bob", 4, speaker="<voice_1>"),),), first=3)
+    assert starts(answered(interview, "When is Bob first mentioned?").answer) == [94]
+
+
+def test_where_nobody_was_told_apart_people_are_searched_for_as_ever(store: Store) -> None:
+    watch(store, V, ((Said("Two women sing on a stage", 2, source="caption"),),))
+    made = answered(store, "How many people are there?", "One", "Two", "Three")
+    assert made.answer.option is not None
+    assert all(one.finding is None for one in searches(store, made))
+    assert not answered(store, "What are the women wearing?").answer.declined
+
+
 def test_what_comes_after_and_before(interview: Store) -> None:
     after = answered(interview, "What comes right after the tulips in winter?").answer
     assert "They sleep under the snow" in after.text

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from difflib import SequenceMatcher
 
 from domain.structure import Asks, Finding, Structure
@@ -11,13 +11,15 @@ from memory.retrieval.extract import whole
 from memory.retrieval.panorama import Panorama
 from memory.retrieval.sought import Sought
 from memory.retrieval.structural.ends import part_of
-from memory.retrieval.structural.rows import Row, rows_of
+from memory.retrieval.structural.rows import GAP_MS, Row, rows_of, rows_with
 from memory.retrieval.words import content_words, terms
 
 ALIKE = 0.75
 """Words of recognised speech this much alike may be the same, beside one that is the same."""
 LONG, MUCH_ALIKE = 5, 0.85
 """A word alone must be longer and more alike."""
+MOST = 20_000
+"""Of more lines those with a word like it are not looked for one by one."""
 SHORT = 4
 """A shorter word is like too many others."""
 COVERED = 0.6
@@ -37,12 +39,10 @@ Near = Callable[[str], Sequence[tuple[Row, float]]]
 def first_or_last(sought: Sought, asked: Structure, near: Near) -> Found | None:
     """The first or last line in which a thing comes up; None where it does not."""
     words = [_stem(word) for word in content_words(asked.subject)] or terms(asked.subject)
-    rows = [row for row in rows_of(sought.panorama) if not row.names_somebody]
-    for wanted in _by_manner(rows, asked.manner):
-        hits = _hits(sought, wanted, asked.subject, words)
-        if hits:
+    for wanted in _by_manner(_candidates(sought, asked.subject, words), asked.manner):
+        if hits := _hits(sought, wanted, asked, words):
             return _one(sought, asked, hits)
-    if alike := _misheard(rows, words):
+    if alike := _misheard(sought.panorama, words):
         return _one(sought, asked, alike, exact=False)
     close = [row for row, cosine in near(asked.subject) if cosine >= NEAR_COSINE]
     close.sort(key=lambda row: (row.video, row.line.start_ms))
@@ -66,27 +66,34 @@ def _by_manner(rows: Sequence[Row], manner: str) -> list[list[Row]]:
     return [fitting, [row for row in rows if not _fits(row, manner)]]
 
 
-def _hits(sought: Sought, rows: Sequence[Row], subject: str, words: Sequence[str]) -> list[Row]:
+def _candidates(sought: Sought, subject: str, words: Sequence[str]) -> list[Row]:
+    """The lines that may mention it: all where it is a person, else of clips with a word of it."""
+    person = bool(sought.cast.named_in(subject))
+    rows = rows_of(sought.panorama) if person else rows_with(sought.panorama, words)
+    return [row for row in rows if not row.names_somebody]
+
+
+def _hits(sought: Sought, rows: Sequence[Row], asked: Structure, words: Sequence[str]) -> list[Row]:
     """The lines that mention a person by any tag, or a thing by its words."""
-    people = sought.cast.named_in(subject)
+    people = sought.cast.named_in(asked.subject)
     tags = {tag for person in people for tag in person.tags}
-    if tags:
-        return [row for row in rows if _has_tag(row, tags)]
-    if not words:
-        return []
-    return [row for place, row in enumerate(rows) if _mentions(rows, place, words)]
+    # Who says something is there, but is not mentioned.
+    speaks = set() if asked.manner == "said" else tags
+    return [
+        row
+        for place, row in enumerate(rows)
+        if row.line.speaker in speaks
+        or any(tag in row.line.text for tag in tags)
+        or (words and _mentions(rows, place, words))
+    ]
 
 
-def _misheard(rows: Sequence[Row], words: Sequence[str]) -> list[Row]:
-    """The lines of speech that have a word much like the only one."""
-    if len(words) != 1 or len(words[0]) < LONG:
+def _misheard(view: Panorama, words: Sequence[str]) -> list[Row]:
+    """The lines of speech that have a word much like the only one; not of very many lines."""
+    if len(words) != 1 or len(words[0]) < LONG or view.line_count > MOST:
         return []
-    spoken = (row for row in rows if row.spoken)
+    spoken = (row for row in rows_of(view) if row.spoken)
     return [row for row in spoken if _has(terms(row.line.text), words[0], MUCH_ALIKE)]
-
-
-def _has_tag(row: Row, tags: Collection[str]) -> bool:
-    return row.line.speaker in tags or any(tag in row.line.text for tag in tags)
 
 
 def _mentions(rows: Sequence[Row], place: int, words: Sequence[str]) -> bool:
@@ -101,7 +108,8 @@ def _mentions(rows: Sequence[Row], place: int, words: Sequence[str]) -> bool:
 def _runs_over(row: Row, after: Row, words: Sequence[str]) -> bool:
     """Whether speech ends with the first of the words and the next line begins with the rest."""
     own, later = terms(row.line.text), terms(after.line.text)
-    if not (row.spoken and after.spoken and row.line.speaker == after.line.speaker):
+    both = row.spoken and after.spoken and row.line.speaker == after.line.speaker
+    if not both or after.line.start_ms - row.line.end_ms > GAP_MS:
         return False
     cuts = range(1, len(words))
     return any(
@@ -148,7 +156,8 @@ def _anchor(sought: Sought, asked: Structure, near: Near) -> tuple[list[Row], bo
     """The sentence that is meant by the words, and whether it has most of them; empty: none."""
     view, words = sought.panorama, set(terms(asked.subject))
     known = {row.number: row for row in rows_of(view) if _tells(row)}
-    scored = ((coverage(view, words, _lines(view, row)), row) for row in known.values() if words)
+    with_words = (row for row in rows_with(view, words) if row.number in known)
+    scored = ((coverage(view, words, _lines(view, row)), row) for row in with_words)
     share, best = max(scored, key=lambda one: one[0], default=(0.0, None))
     if best is not None and share >= COVERED:
         return _tightest(words, [known[n] for n in _lines(view, best) if n in known]), True

@@ -80,6 +80,14 @@ def _rows(view: Panorama) -> tuple[Row, ...]:
     return tuple(found)
 
 
+def rows_with(view: Panorama, words: Iterable[str]) -> list[Row]:
+    """The lines of the clips in which any of these search terms is, by time."""
+    postings = (view.posting(word) for word in set(words))
+    cells = {int(cell) for one in postings if one is not None for cell in one.cells}
+    of_line = view.cell_of_line
+    return [row for row in rows_of(view) if int(of_line[row.number]) in cells]
+
+
 def evidence_of(sought: Sought, rows: Iterable[Row], score: float) -> tuple[Evidence, ...]:
     """These lines as evidence, each once, all with the same score."""
     once = {row.number: row for row in rows}
