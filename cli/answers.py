@@ -46,7 +46,8 @@ def _guard(event: Any) -> Iterator[str]:
 
 
 def _retrieve(event: Any) -> Iterator[str]:
-    head = f"  {event.mode} {clean(event.query)!r}:"
+    how = f" (from structure: {event.finding.asks})" if event.finding else ""
+    head = f"  {event.mode} {clean(event.query)!r}{how}:"
     if event.refused:
         yield f"{head} {clean(event.refused)}"
     elif event.nothing_close or not event.evidence:
