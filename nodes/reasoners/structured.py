@@ -158,7 +158,8 @@ def _speakers(finding: Finding, parts: Sequence[Part], held: Held) -> Said:  # n
         (one,) = parts[:1]
         return Said(f"{one.label} speaks at {_times(one.heard)}.", _refs(parts), SURE)
     number = _count(len(parts), "voice is", "voices are")
-    return Said(f"{number} heard: {_listed(parts)}.", _refs(parts), FAIR if parts[1:] else SURE)
+    heard = [part.model_copy(update={"seen": ()}) for part in parts]
+    return Said(f"{number} heard: {_listed(heard)}.", _refs(parts), FAIR if parts[1:] else SURE)
 
 
 def _about(finding: Finding, parts: Sequence[Part], held: Held) -> Said:  # noqa: ARG001

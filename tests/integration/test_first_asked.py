@@ -100,6 +100,7 @@ def test_how_many_people_is_counted_and_compared_with_options(interview: Store) 
     assert (chosen.option, chosen.text) == ("B", "Two")
     heard = answered(interview, "How many people speak?").answer
     assert heard.text.startswith("2 voices are heard")
+    assert "seen" not in heard.text
 
 
 def test_only_what_was_seen_by_then_is_counted(interview: Store) -> None:
