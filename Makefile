@@ -19,7 +19,7 @@ export PYTHONDONTWRITEBYTECODE :=
 OURS := domain models store perception memory skills nodes graphs flows evals cli ui api benchmarks tests
 COMPILE := $(BIN)/python -m compileall -q $(OURS)
 
-.PHONY: help setup dev models demo test check style chaos storm fuzz bench eval eval-local eval-egolife eval-perception lock clean
+.PHONY: help setup dev models demo test check style chaos storm fuzz bench eval eval-local eval-first eval-egolife eval-perception lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -81,6 +81,9 @@ eval-local: setup ## questions about real clips, asked with the local profile, a
 	@code=0; $(BIN)/homer eval local $(MEDIA) --profile local $(if $(OUT),--out $(OUT)) || code=$$?; \
 	$(BIN)/homer eval run own $(dir $(MEDIA)) --profile local --direct \
 	    --name local-$$(date +%Y%m%d-%H%M%S) || code=$$?; exit $$code
+
+eval-first: setup ## what people ask first about real clips, asked with the local profile
+	@$(BIN)/homer eval first $(dir $(MEDIA)) --profile local $(if $(OUT),--out $(OUT))
 
 eval-egolife: setup ## a week of captions, 250 questions, beside a plain baseline
 	@$(BIN)/homer eval egolife $(EGOLIFE) --profile local $(if $(OUT),--out $(OUT))

@@ -58,6 +58,8 @@ class AnswerTold(BaseModel):
     """An answer with what it rests on, and what it took.
 
     ``not_in_memory``: the memory does not hold it; ``searched`` says where was looked.
+    ``declined``: what was recorded cannot tell, however it is searched; the nearest moments are
+    cited.
     """
 
     id: str = Field(description="of the question: GET /questions/{id} has its steps")
@@ -70,6 +72,7 @@ class AnswerTold(BaseModel):
         description="supported, weakly supported, or best guess; null where nothing scored it"
     )
     not_in_memory: bool
+    declined: bool
     note: str = Field(description="what the models could not do, said plainly")
     citations: list[CitedSupport]
     retrieved: list[Retrieved]
@@ -93,6 +96,7 @@ def answer_of(store: Store, row: StoredTrajectory, rounds: int) -> AnswerTold | 
         confidence_level=level(answer.confidence),
         standing=answer.standing,
         not_in_memory=answer.not_in_memory,
+        declined=answer.declined,
         note=answer.note,
         citations=[
             CitedSupport(**one.model_dump(), support=of.support)

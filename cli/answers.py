@@ -46,7 +46,8 @@ def _guard(event: Any) -> Iterator[str]:
 
 
 def _retrieve(event: Any) -> Iterator[str]:
-    head = f"  {event.mode} {clean(event.query)!r}:"
+    how = f" (from structure: {event.finding.asks})" if event.finding else ""
+    head = f"  {event.mode} {clean(event.query)!r}{how}:"
     if event.refused:
         yield f"{head} {clean(event.refused)}"
     elif event.nothing_close or not event.evidence:
@@ -123,6 +124,8 @@ def show_answer(asked: Asked, question: Question, titles: Mapping[str, str]) -> 
     """The answer, how sure it is, what it rests on, and where its steps can be seen."""
     answer = asked.answer
     say(answer_line(answer, question))
+    if answer.declined:
+        say("declined: the moments below are only the nearest")
     say("; ".join(part for part in (sureness(answer), answer.note) if part))
     for citation in answer.citations:
         say(f"  {citation_line(citation, titles)}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli import eval_all, eval_data, eval_perception, eval_runs
+from cli import eval_all, eval_data, eval_first, eval_perception, eval_runs
 from cli.console import clean, note, say, say_json, say_table
 from cli.eval_report import code_of, plain, show_bars
 from cli.ingest import Reporter
@@ -179,6 +179,7 @@ def register(main: typer.Typer) -> None:
     """Adds the commands of this module."""
     app.command("data")(eval_data.data)
     app.command("all", no_args_is_help=True)(eval_all.all_sets)
+    app.command("first", no_args_is_help=True)(eval_first.first)
     app.command("perception")(eval_perception.perception)
     eval_runs.register(app)
     main.add_typer(app, name="eval")

@@ -158,6 +158,9 @@ class Answer(Frozen):
     raw_confidence: float | None = Field(default=None, ge=0, le=1)
     standing: Standing | None = None
     not_in_memory: bool = False
+    declined: bool = Field(
+        default=False, description="what was recorded cannot tell: the nearest moments are cited"
+    )
     citations: tuple[Citation, ...] = ()
     retrieved: tuple[Evidence, ...] = ()
     searched: tuple[str, ...] = ()

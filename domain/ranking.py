@@ -6,6 +6,7 @@ from pydantic import Field, NonNegativeInt
 
 from domain.asking import Evidence
 from domain.base import Frozen
+from domain.structure import Structure
 from domain.time import TimeSpan
 
 
@@ -14,13 +15,15 @@ class Aim(Frozen):
 
     ``text`` are the words that the whole view is ranked by; ``options`` those of the question, by
     which every piece of evidence is weighed; ``letters`` the options that this search is about,
-    none: all of them. ``moments`` is how many of the whole view are listed at most.
+    none: all of them. ``moments`` is how many of the whole view are listed at most. ``structure``
+    is what is asked of how the video is built, None for an ordinary question.
     """
 
     text: str = Field(min_length=1)
     options: tuple[str, ...] = ()
     letters: tuple[str, ...] = ()
     moments: NonNegativeInt = 0
+    structure: Structure | None = None
 
 
 class Weighed(Frozen):

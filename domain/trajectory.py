@@ -18,6 +18,7 @@ from domain.forks import ForkEdit
 from domain.ranking import Extract, Ranking, Weighed
 from domain.settings import AskSettings
 from domain.skills import RoutedSkill
+from domain.structure import Finding
 from domain.view import MemoryView
 
 VERSION = 2
@@ -178,6 +179,7 @@ class Retrieved(_Event):
         default=1.0, gt=0, description="what scores by option are divided by to be logits"
     )
     extract: Extract | None = Field(default=None, description="the words that answer best")
+    finding: Finding | None = Field(default=None, description="what it read off from structure")
 
 
 class Forked(_Event):

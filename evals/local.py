@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from evals.asking import Batch, Told, ask_all, spans_of
 from evals.bars import Bar
@@ -72,9 +72,20 @@ class LocalReport:
         ]
 
 
+class OfVideo(Protocol):
+    """A question about a clip."""
+
+    @property
+    def video(self) -> str:
+        """The clip's file name."""
+
+
+Asked = TypeVar("Asked", bound=OfVideo)
+
+
 def split_by_presence(
-    questions: Iterable[MediaQuestion], folder: Path
-) -> tuple[list[MediaQuestion], tuple[str, ...]]:
+    questions: Iterable[Asked], folder: Path
+) -> tuple[list[Asked], tuple[str, ...]]:
     """The questions whose video is in ``folder``, and the names of the videos that are not."""
     every = list(questions)
     absent = {q.video for q in every if not (folder / q.video).is_file()}
@@ -82,7 +93,7 @@ def split_by_presence(
 
 
 def watch_all(
-    desk: Desk, questions: Sequence[MediaQuestion], folder: Path, listener: Listener
+    desk: Desk, questions: Sequence[OfVideo], folder: Path, listener: Listener
 ) -> tuple[dict[str, str], list[Outcome]]:
     """Watch the clips that are asked about, unless they are in memory.
 

@@ -108,6 +108,7 @@ def answer_json(asked: Asked, question_id: str | int | None = None) -> dict[str,
         "confidence_level": level(answer.confidence),
         "standing": answer.standing,
         "not_in_memory": answer.not_in_memory,
+        "declined": answer.declined,
         "citations": [
             {
                 "start_s": c.span.start_ms / 1000,

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from domain.asking import Action, Ledger
+from domain.asking import Action, Evidence, Ledger
 from domain.errors import InputError, NotFound
 from domain.forks import ForkEdit, PlanLine
 from domain.ledger import Draft, Edits, Rewrite, begin, is_open, schedule
 from domain.ledger import edit as edit_ledger
 from domain.settings import AskSettings
+from domain.structure import Finding, Part
 from domain.trajectory import (
     Acted,
     Event,
@@ -131,8 +132,19 @@ def _refound(parent: Parent, number: int, was: ForkEdit, change: ForkEdit) -> Re
             "refused": "",
             "weighed": tuple(one for one in found.weighed if one.ref in same),
             "extract": quote if quote and same.issuperset(quote.refs) else None,
+            "finding": _still(found, change.evidence),
         }
     )
+
+
+def _still(found: Retrieved, evidence: Sequence[Evidence]) -> Finding | None:
+    """What a structural search found, of the evidence left; where other is put, that as it is."""
+    if found.finding is None or not evidence:
+        return None
+    if all(e in found.evidence for e in evidence):
+        return found.finding.of_those({e.ref for e in evidence})
+    parts = tuple(Part(text=e.text, refs=(e.ref,)) for e in evidence)
+    return Finding(asks=found.finding.asks, parts=parts, put=True)
 
 
 def as_opened(start: State, settings: AskSettings) -> State:

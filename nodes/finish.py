@@ -85,6 +85,7 @@ def answer_of(state: State, desk: Desk, outcome: Outcome) -> Answer:
         option=option,
         confidence=0.0,
         not_in_memory=missing,
+        declined=outcome.declined and not missing and option is None,
         citations=cited.citations,
         retrieved=retrieved(desk, refs, outcome.ranked),
         searched=searched(desk) if missing else (),
@@ -123,7 +124,8 @@ def _with_confidence(state: State, desk: Desk, outcome: Outcome, answer: Answer)
     refs = tuple(citation.ref for citation in answer.citations)
     support = [c.support for c in answer.citations if c.support is not None]
     sure = certainty(ledger_of(state), refs)
-    raw = round(raw_confidence(sure, outcome.share, max(support, default=None)), 4)
+    raw = raw_confidence(sure, outcome.share, max(support, default=None))
+    raw = round(raw if outcome.sure is None else outcome.sure, 4)
     setup = desk.recorder.setup or Setup()
     options = bool(question_of(state).options)
     curve = setup.calibration.options if options else setup.calibration.open

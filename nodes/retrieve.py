@@ -9,6 +9,7 @@ from domain.ranking import Aim
 from domain.trajectory import Neighbour, Retrieved
 from memory.retrieval.result import Retrieval, UnknownLabel
 from nodes.desk import Desk
+from nodes.reasoners.first_asked import structure_of
 from nodes.reasoners.wording import query_of, sought_by
 from nodes.state import (
     Focus,
@@ -69,7 +70,13 @@ def aim_of(state: State, desk: Desk, action: Action) -> Aim | None:
         return None
     own = task is not None and action.query == query_of(task, question)
     text = sought_by(task, question) if task is not None and own else action.query
-    return Aim(text=text, options=question.options, letters=letters_of(state), moments=desk.moments)
+    return Aim(
+        text=text,
+        options=question.options,
+        letters=letters_of(state),
+        moments=desk.moments,
+        structure=structure_of(text, question.options),
+    )
 
 
 def letters_of(state: State) -> tuple[str, ...]:
@@ -126,6 +133,7 @@ def event_of(found: Retrieval, number: int) -> Retrieved:
         weighed=found.weighed,
         temperature=found.temperature,
         extract=found.extract,
+        finding=found.finding,
     )
 
 

@@ -85,14 +85,17 @@ class Outcome(Frozen):
     """How the loop ended: the answer, once there is one, and why the search stopped.
 
     ``ranked`` are the refs of what was found, best first, where the reasoner compared it.
-    ``share``: how much of the support the option has, where the reasoner knows. ``note``: what the
-    user must know about how the answer came to be.
+    ``share``: how much of the support the option has, ``sure``: how sure the reasoner is, where it
+    knows. ``declined``: memory cannot hold the answer. ``note``: what the user must know about how
+    the answer came to be.
     """
 
     action: Action | None = None
     why: str
     ranked: tuple[str, ...] = ()
     share: float | None = None
+    sure: float | None = None
+    declined: bool = False
     note: str = ""
 
 

@@ -54,6 +54,8 @@ def supported(answer: Answer, scores: Scores, settings: AskSettings) -> Answer:
 
 def standing_of(answer: Answer, best: float | None, settings: AskSettings) -> Standing | None:
     """How well an answer stands with this support at best; None: nothing was scored."""
+    if answer.declined:
+        return None
     if best is None:
         return None if answer.citations or answer.option is None else Standing.GUESS
     if best >= settings.weak_support:

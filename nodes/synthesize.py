@@ -50,7 +50,7 @@ def _checked(desk: Desk, turn: Turn) -> Conclusion:
         raise Unreadable(f"Choose exactly one letter from A to {letter(len(options) - 1)}.")
     if not said.refs and seen:
         raise Unreadable("Cite the evidence that speaks for the option.")
-    return said.model_copy(update={"option": option, "not_in_memory": False})
+    return said.model_copy(update={"option": option, "not_in_memory": False, "declined": False})
 
 
 def _open(said: Conclusion, tags: Collection[str]) -> Conclusion:
@@ -89,7 +89,8 @@ def _settled(state: State, desk: Desk, said: Conclusion, note: str) -> State:
     """Record the conclusion."""
     action = answering(said)
     desk.recorder.add(AnswerProposed(round=state.get("round", 0), action=action, accepted=True))
-    changes = {"action": action, "ranked": said.ranked, "share": said.share, "note": note}
+    changes = {"action": action, "ranked": said.ranked, "share": said.share}
+    changes |= {"sure": said.sure, "declined": said.declined, "note": note}
     outcome = outcome_of(state).model_copy(update=changes)
     return {"outcome": plain(outcome), "next": "finish"}
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
-from cli.answers import answer_line
+from cli.answers import answer_line, told
 from cli.live import tail
 from domain.asking import Answer, Question, told_apart
 from domain.confidence import level
@@ -195,10 +195,13 @@ def _sureness(answer: Answer) -> str:
 
 
 def _said(question: Question, answer: Answer) -> None:
-    """An answer, or that the memory does not hold one: the two look different."""
+    """An answer, or that memory does not hold one or cannot tell: they look different."""
     as_of = "" if question.as_of_ms is None else f"(as of {hms(question.as_of_ms)})"
-    if not answer.not_in_memory:
+    if not answer.not_in_memory and not answer.declined:
         st.subheader(plain(f"{answer_line(answer, question)} {as_of}"), anchor=False)
+        return
+    if answer.declined:
+        st.info(f"**Can't tell** {plain(as_of)}  \n{plain(told(answer.text))}")
         return
     st.warning(f"**Not in memory** {plain(as_of)}  \n{plain(answer.text)}")
     if answer.searched:

@@ -9,6 +9,7 @@ from domain.base import Frozen
 from domain.errors import NotFound
 from domain.events import Edge, Segment
 from domain.ranking import Extract, Weighed
+from domain.structure import Finding
 
 
 class UnknownLabel(NotFound):
@@ -45,7 +46,7 @@ class Retrieval(Frozen):
     that no score was high enough to mean anything; what was nearest is still listed. ``searched``
     says in words where was looked, for "not in memory" answers. ``weighed`` says how strongly each
     piece speaks for each option, ``extract`` quotes what answers an open question; both only where
-    the search was given an ``Aim``.
+    the search was given an ``Aim``. ``finding`` is what it read off from structure, where it could.
     """
 
     mode: Mode
@@ -60,6 +61,7 @@ class Retrieval(Frozen):
     weighed: tuple[Weighed, ...] = ()
     temperature: float = 1.0
     extract: Extract | None = None
+    finding: Finding | None = None
 
 
 class Cited(Frozen):

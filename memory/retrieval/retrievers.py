@@ -34,6 +34,7 @@ from memory.retrieval.ranking import Asked, Vectors, relevance
 from memory.retrieval.reread import closest
 from memory.retrieval.result import Retrieval
 from memory.retrieval.sought import Sought, nothing_close
+from memory.retrieval.structural import structural
 from memory.retrieval.tools import SearchTools
 from memory.retrieval.video import MentionsOf, video
 from memory.retrieval.weighing import temperature, weighed
@@ -137,11 +138,21 @@ class Retrievers:
             return self._in_mode(self.sought(view, query), mode, focus, seen)
         whole = replace(self.sought(view, aim.text, aim.options), query=query)
         sought = whole.about(aim.letters)
-        found = self._in_mode(sought, mode, focus, seen)
-        if mode is Mode.EVENT or (mode is Mode.VIDEO and found.focus is None):
-            found = self._with_moments(found, sought, aim.moments)
+        ordinary = partial(self._with_aim, sought, mode, focus, seen, aim.moments)
+        if aim.structure is None or sought.field is None:
+            found = ordinary()
+        else:
+            found = structural(sought, aim.structure, mode, self._tools.text, ordinary)
         scores, scale = weighed(whole, found.evidence), temperature(whole)
         return found.model_copy(update={"weighed": scores, "temperature": scale})
+
+    def _with_aim(
+        self, sought: Sought, mode: Mode, focus: int | None, seen: frozenset[str], moments: int
+    ) -> Retrieval:
+        found = self._in_mode(sought, mode, focus, seen)
+        if mode is Mode.EVENT or (mode is Mode.VIDEO and found.focus is None):
+            return self._with_moments(found, sought, moments)
+        return found
 
     def _in_mode(
         self, sought: Sought, mode: Mode, focus: int | None, seen: frozenset[str]

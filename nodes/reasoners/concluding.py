@@ -150,7 +150,7 @@ def _ranked(scores: Scores, held: Held, shares: Sequence[float]) -> tuple[str, .
 def by_quotation(turn: Turn) -> Conclusion:
     """What answers each part, quoted; not in memory where nothing is close to any."""
     held = {e.ref: e for e in turn.held}
-    parts = [_found_for(task, turn.searches) for task in _asked(turn.ledger.subtasks)]
+    parts = [found_for(task, turn.searches) for task in asked(turn.ledger.subtasks)]
     quotes = [quote for part in parts if (quote := quote_of(part, held))]
     ranked = _best_first(e for part in parts for found in part for e in found.evidence)
     order = tuple(e.ref for e in ranked if e.ref in held)
@@ -167,13 +167,14 @@ def by_event(turn: Turn, event: Evidence) -> Conclusion:
     return Conclusion(text=event.text, refs=(event.ref,), ranked=tuple(order))
 
 
-def _asked(subtasks: Sequence[Subtask]) -> list[Subtask]:
+def asked(subtasks: Sequence[Subtask]) -> list[Subtask]:
     """The subtasks whose findings answer: not what only leads up to a cause, or speaks against."""
     alive = [task for task in subtasks if task.state is not SubtaskState.ABANDONED]
     return [task for task in alive if not task.text.startswith((EVENT, AGAINST))] or alive
 
 
-def _found_for(task: Subtask, searches: Sequence[Search]) -> list[Retrieved]:
+def found_for(task: Subtask, searches: Sequence[Search]) -> list[Retrieved]:
+    """The searches for a subtask that found something close."""
     own = (search.found for search in searches if search.subtask == task.id)
     return [found for found in own if not found.nothing_close]
 

@@ -12,7 +12,9 @@ from domain.ledger import Draft, Edits
 from domain.skills import policy_of
 from domain.trajectory import Neighbour, Resolution, Retrieved
 from nodes.reasoners.concluding import by_event, by_options, by_quotation, quotable
+from nodes.reasoners.first_asked import structure_of
 from nodes.reasoners.port import Assessment, Conclusion, Turn
+from nodes.reasoners.structured import by_structure, claimed
 from nodes.reasoners.wording import Kind, as_query, decompose, kind_of, query_of
 
 NOTE = (
@@ -31,7 +33,7 @@ class LocalReasoner:
 
     def plan(self, turn: Turn) -> tuple[Draft, ...]:
         """Split the question by its words, unless a skill says to leave it whole."""
-        if policy_of(turn.skills).split is False:
+        if policy_of(turn.skills).split is False or is_structural(turn):
             return (Draft(text=turn.question.text),)
         return decompose(turn.question.text, turn.question.options)
 
@@ -52,6 +54,8 @@ class LocalReasoner:
         task, found = turn.current, turn.found
         if task is None or found is None or not closes(task, found):
             return Assessment()
+        if found.finding is not None and (claim := claimed(turn, task, found)):
+            return Assessment(resolved=(claim,))
         best = quotable(answering(task, found))
         if not best:
             return Assessment()
@@ -65,13 +69,21 @@ class LocalReasoner:
     def conclude(self, turn: Turn) -> Conclusion:
         """The options' evidence in the ledger, or a quotation of it, decides.
 
-        A question of several parts is answered part by part, a broad one by its event.
+        What a structural search found comes first. A question of several parts is answered part by
+        part, a broad one by its event.
         """
+        if answer := by_structure(turn):
+            return answer
         if turn.question.options:
             return by_options(turn)
         if kind_of(turn.question.text) is Kind.BROAD and (event := broadest(turn.held)):
             return by_event(turn, event)
         return by_quotation(turn)
+
+
+def is_structural(turn: Turn) -> bool:
+    """Whether the question as a whole is answered from structure, so that it is not split."""
+    return not turn.question.options and structure_of(turn.question.text) is not None
 
 
 def choose_mode(turn: Turn) -> Mode:
@@ -128,7 +140,7 @@ def closes(task: Subtask, found: Retrieved) -> bool:
     What speaks for an option is answered by any search that weighed its evidence.
     """
     close = found.mode in (Mode.VIDEO, Mode.KEYFRAME) or kind_of(task.text) is Kind.BROAD
-    return close or bool(found.weighed)
+    return close or bool(found.weighed) or found.finding is not None
 
 
 def answering(task: Subtask, found: Retrieved) -> Sequence[Evidence]:

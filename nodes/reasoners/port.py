@@ -94,16 +94,19 @@ class Conclusion(Frozen):
     """A reasoner's final answer from all evidence; code checks it before it is shown.
 
     ``option`` is a letter, ``refs`` what the answer rests on. ``ranked`` are the refs of what was
-    found, best first, where the reasoner compared it. ``support``: how well each ref supports it,
-    where the reasoner said so.
+    found, best first, where the reasoner compared it. ``declined``: memory cannot hold the answer,
+    and ``refs`` are the nearest moments. ``support``: how well each ref supports it, and ``sure``
+    how sure the answer as a whole is, where the reasoner can tell.
     """
 
     text: str
     option: str | None = None
     refs: tuple[str, ...] = ()
     not_in_memory: bool = False
+    declined: bool = False
     ranked: tuple[str, ...] = ()
     support: tuple[Support, ...] = ()
+    sure: float | None = Field(default=None, ge=0, le=1)
     share: float | None = Field(
         default=None, ge=0, le=1, description="how much of the support the option has"
     )

@@ -134,6 +134,17 @@ def test_a_question_that_is_not_there_is_one_message_beside_the_form(library: Ho
     assert any(one.label == "Ask" for one in page.button)
 
 
+def test_what_cannot_be_told_looks_unlike_an_answer_and_shows_the_nearest(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remember_party(store)
+    with app_over(store, monkeypatch):
+        page = ask(open_page("ask"), "What colour is the piano of the guests?")
+    assert any("Can't tell" in one.value for one in page.info)
+    assert "See every step" in words(page)
+    assert not page.subheader
+
+
 def test_what_is_not_in_memory_looks_unlike_an_answer(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:

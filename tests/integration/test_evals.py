@@ -183,6 +183,12 @@ def test_clips_are_watched_once_and_asked_about(
     assert f"{len(mine)} questions asked in" in again.stdout
     assert "mie_sample: " not in again.stderr
 
+    first = report(homer("first", str(tmp_path), "--json"))["every"]
+    assert (first["questions"], first["right"], first["declined"]) == (3, 2, 1)
+    shown = homer("first", str(tmp_path))
+    assert "rightly declined" in shown.stdout
+    assert "absent, not asked about: agent327_360p.mp4" in shown.stdout
+
 
 def test_a_file_that_is_no_video_is_named_and_the_others_are_asked_about(
     homer: Callable[..., Result], tmp_path: Path

@@ -122,6 +122,7 @@ def test_the_answer_line_of_a_batch_has_exactly_the_fields_promised(watched_stor
         "confidence_level",
         "standing",
         "not_in_memory",
+        "declined",
         "citations",
         "retrieved",
         "rounds",

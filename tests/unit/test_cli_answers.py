@@ -9,6 +9,7 @@ import pytest
 from cli.answers import answer_line, citation_line, lines_of, show_answer
 from domain.asking import Action, Answer, Citation, Evidence, Mode, Question, Subtask
 from domain.forks import ForkEdit, PlanLine
+from domain.structure import Asks, Finding
 from domain.time import TimeSpan
 from domain.trajectory import (
     Acted,
@@ -93,6 +94,15 @@ def test_a_citation_of_a_segment_names_no_clip_and_long_words_are_cut() -> None:
             ["  video 'the place': 1 found, best 01:01-01:15 (0.80)"],
         ),
         (
+            Retrieved(
+                mode=Mode.EVENT,
+                query="q",
+                evidence=(FOUND,),
+                finding=Finding(asks=Asks.SPEAKERS),
+            ),
+            ["  event 'q' (from structure: speakers): 1 found, best 01:01-01:15 (0.80)"],
+        ),
+        (
             Retrieved(mode=Mode.EVENT, query="q", evidence=(FOUND,), nothing_close=True),
             ["  event 'q': nothing close"],
         ),
@@ -129,6 +139,19 @@ def test_an_answer_is_shown_with_what_it_rests_on(capsys: pytest.CaptureFixture[
         "confidence 0.81; quoted",
         "  01:01-01:15  in Paris  (talk, clip 2) [m7]",
         "trajectory abc123 (2 rounds, 1.2 s)",
+    ]
+
+
+def test_a_declined_answer_says_that_its_moments_are_only_the_nearest(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    answer = Answer(text="can't be told", confidence=0.1, declined=True, citations=(CITED,))
+    show_answer(Asked("abc123", answer, 1, 0, 1.0), QUESTION, {VIDEO: "talk"})
+    assert capsys.readouterr().out.splitlines()[:4] == [
+        "can't be told",
+        "declined: the moments below are only the nearest",
+        "confidence 0.10",
+        "  01:01-01:15  in Paris  (talk, clip 2) [m7]",
     ]
 
 

@@ -1,0 +1,106 @@
+"""Questions as people ask first, each with what counts as right, judged without a model."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, ValidationError, field_validator
+
+from domain.base import Frozen
+from domain.errors import InputError
+from domain.numerals import first_number
+from evals.asking import spans_of
+from evals.grid import Span
+from graphs.batch import BatchQuestion
+
+SET = Path(__file__).parent / "sets" / "first_questions.json"
+"""The forty questions over the shared clips."""
+
+
+class Right(Frozen):
+    """What counts as right; all that is given must hold.
+
+    ``words`` are regular expressions that the text must all match, ``number`` the least and the
+    most for the first number in it. ``spans_s``: some citation overlaps one of them; ``top_s``: the
+    first citation does; ``every_s``: each is overlapped by a citation. ``declined``: memory cannot
+    hold the answer without a vision model, so that only saying so is right.
+    """
+
+    words: tuple[str, ...] = ()
+    number: tuple[int, int] | None = None
+    spans_s: tuple[Span, ...] = ()
+    top_s: tuple[Span, ...] = ()
+    every_s: tuple[Span, ...] = ()
+    option: str | None = Field(default=None, pattern=r"^[A-Z]$")
+    declined: bool = False
+
+    def met_by(self, line: dict[str, Any]) -> bool:
+        """Whether an answer line is right."""
+        declines = bool(line.get("declined") or line.get("not_in_memory"))
+        if self.declined or declines:
+            return self.declined and declines
+        return self._says(line) and self._cites(spans_of(line, "citations"))
+
+    def _says(self, line: dict[str, Any]) -> bool:
+        text = line["answer"]
+        number = first_number(text) if self.number else None
+        return (
+            (self.option is None or line.get("option") == self.option)
+            and all(re.search(one, text, re.I | re.S) for one in self.words)
+            and (not self.number or number in range(self.number[0], self.number[1] + 1))
+        )
+
+    def _cites(self, cited: list[Span]) -> bool:
+        return (
+            (not self.spans_s or touches(cited, self.spans_s))
+            and (not self.top_s or touches(cited[:1], self.top_s))
+            and all(touches(cited, [one]) for one in self.every_s)
+        )
+
+
+def touches(some: list[Span] | tuple[Span, ...], others: list[Span] | tuple[Span, ...]) -> bool:
+    """Whether any two spans overlap."""
+    return any(a < d and c < b for a, b in some for c, d in others)
+
+
+class FirstQuestion(Frozen):
+    """A question about the clip ``video``, a file of the folder with the clips."""
+
+    id: str
+    video: str
+    kind: str
+    question: str
+    options: tuple[str, ...] = Field(default=(), max_length=26)
+    right: Right
+
+    @field_validator("video")
+    @classmethod
+    def _beside(cls, name: str) -> str:
+        if Path(name).name != name or name in ("", ".", ".."):
+            raise ValueError("a video is named by its file name alone")
+        return name
+
+    def asked_of(self, video: str) -> BatchQuestion:
+        """The question as a batch asks it, of the video with this id."""
+        return BatchQuestion(id=self.id, video=video, question=self.question, options=self.options)
+
+
+class _File(Frozen):
+    about: str = ""
+    questions: tuple[FirstQuestion, ...] = Field(min_length=1)
+
+
+def read_first_questions(path: Path = SET) -> tuple[FirstQuestion, ...]:
+    """The questions of a JSON file.
+
+    Raises:
+        InputError: the file cannot be read as such.
+    """
+    try:
+        return _File.model_validate_json(path.read_text(encoding="utf-8")).questions
+    except (OSError, ValueError) as error:
+        first = error.errors()[0] if isinstance(error, ValidationError) else None
+        said = f"{'.'.join(map(str, first['loc']))}: {first['msg']}" if first else error
+        raise InputError(f"{path} holds no first questions: {said}") from error

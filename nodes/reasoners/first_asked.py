@@ -1,0 +1,245 @@
+"""The patterns by which questions about structure are recognised, in English.
+
+Conservative: a pattern must fit the whole question, and what none fits is searched as ever.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from domain.structure import Asks, Structure
+
+LONGEST = 300
+"""Characters of a question at most: a longer one says more than these patterns read."""
+
+_NOUN = (
+    "(?:video|clip|film|movie|recording|footage|stream|trailer|talk|speech|lecture|lesson|meeting"
+    "|interview|conversation|discussion|presentation|podcast|episode|show|documentary|vlog|session"
+    "|scene|story|call|debate|broadcast|tutorial)"
+)
+IT = rf"(?:(?:the|this|that) (?:whole |entire |short )?{_NOUN}(?: clip)?|it|this|that)"
+_SPOT = "the (?:room|picture|group|frame|screen|table|audience)"
+AT = rf"(?: (?:(?:in|of|on|at|during|throughout) (?:{IT}|{_SPOT})|here|there|in all|altogether))*"
+PEOPLE = "(?:people|persons?|individuals|participants|faces|characters|humans)"
+IS = "(?:is|are|was|were)"
+DO = "(?:do|does|did)"
+SEE = "(?:can be seen|can (?:you|we|one) see|do (?:you|we) see)"
+SHOWN = "(?:shown|seen|visible|present|featured|pictured|filmed|involved|on (?:the )?screen)"
+APPEAR = "(?:appears?|shows? up|takes? part|participates?|features?)"
+SPEAK = rf"(?:speaks?|talks?|{IS} (?:speaking|talking|heard)|can be heard|says? (?:some|any)thing)"
+BEGIN = "(?:begins?|starts?(?: off| out)?|opens?|kicks? off)"
+STOP = "(?:ends?|finish(?:es)?|concludes?|stops?|closes?|wraps? up)"
+AT_START = "(?:(?:right )?(?:at|in) the (?:very )?(?:beginning|start|opening|outset))"
+AT_END = "(?:(?:right )?(?:at|in) the (?:very )?(?:end|close|finish|conclusion))"
+WHOM = r"(?:he|she|they|we|you|someone|the \w+|[a-z]+)"
+SAID = (
+    "(?:mentioned|named|said|talked about|spoken of|discussed|brought up|heard|referred to"
+    "|introduced|explained)"
+)
+COMES_UP = f"(?:{SAID}|comes? up|came up)"
+TELL = "(?:mentions?|names?|talks? about|speaks? of|discuss(?:es)?|brings? up)"
+SEEN = f"(?:{SHOWN}|displayed|appears?|appearing|appeared|shows? up|showed up)"
+HAPPEN = "(?:happens?|occurs?|takes? place|starts?|begins?)"
+ORDER = "(?P<order>first|last|for the (?:very )?(?:first|last) time)"
+TIME = "the (?:very )?(?P<order>first|last) time(?: that)?"
+SIDE = "(?:right |just |immediately |directly |shortly |straight )?(?P<side>after|before|following)"
+X = "(?P<subject>.+?)"
+TO_COME = r"(?P<subject>.+)"
+WHEN = "(?:when|at what times?|at which point)"
+HOW_MANY = "how many (?:different )?"
+
+_RULES: tuple[tuple[Asks, str, str], ...] = (
+    (Asks.PEOPLE, "", f"who(?: all)? {IS}(?: {SHOWN}| part)?{AT}"),
+    (Asks.PEOPLE, "", f"who(?: all)? (?:{APPEAR}|{SEE}){AT}"),
+    (Asks.PEOPLE, "", f"(?:which|what) {PEOPLE} (?:{APPEAR}|{SEE}|{IS} {SHOWN}){AT}"),
+    (Asks.PEOPLE, "", f"(?:name|list) (?:everyone|everybody|(?:all )?(?:the )?{PEOPLE}){AT}"),
+    (Asks.SPEAKERS, "said", f"who(?: all)? {SPEAK}{AT}(?:,? and)?(?: when)?{AT}"),
+    (Asks.SPEAKERS, "said", f"who does the (?:talking|speaking){AT}"),
+    (Asks.SPEAKERS, "said", f"who {IS} the speakers?{AT}"),
+    (Asks.SPEAKERS, "said", f"{WHEN} {DO} (?:who|everyone|everybody|each \\w+) {SPEAK}{AT}"),
+    (Asks.SPEAKERS, "said", f"{WHEN} {DO} {X} (?:speak|talk|say (?:some|any)thing){AT}"),
+    (Asks.SPEAKERS, "said", f"{WHEN} {IS} {X} (?:speaking|talking|heard){AT}"),
+    (Asks.COUNT, "said", f"{HOW_MANY}(?:{PEOPLE}|speakers|voices) {SPEAK}{AT}"),
+    (Asks.COUNT, "said", f"{HOW_MANY}(?:speakers|voices) {IS}(?: there| heard)*{AT}"),
+    (Asks.COUNT, "said", f"{HOW_MANY}(?:speakers|voices) (?:can|do) (?:you|we) hear{AT}"),
+    (Asks.COUNT, "", f"{HOW_MANY}{PEOPLE} {IS}(?: there)?(?: {SHOWN})?{AT}"),
+    (Asks.COUNT, "", f"{HOW_MANY}{PEOPLE} (?:{APPEAR}|{SEE}){AT}"),
+    (Asks.ABOUT, "", f"what {IS} {IT} (?:all |mainly |mostly |really |basically )?about"),
+    (Asks.ABOUT, "", f"what {IS} the (?:main |overall )?(?:topic|subject|theme|gist)(?: of {IT})?"),
+    (Asks.ABOUT, "", f"what {DO} (?:he|she|they|the \\w+) (?:talk|speak) about{AT}"),
+    (Asks.ABOUT, "", f"what {DO} {IT} (?:deal with|cover|talk about)"),
+    (Asks.ABOUT, "", f"what {IS} (?:being )?(?:talked|spoken) about{AT}"),
+    (Asks.ABOUT, "", f"(?:please )?(?:summari[sz]e|sum up) {IT}"),
+    (Asks.ABOUT, "", f"what happens in {IT}"),
+    (Asks.ABOUT, "", f"(?:what|which) (?:topic|subject|theme)s? {IS} (?:{SAID}|covered){AT}"),
+    (Asks.BEGINNING, "", f"how {DO} {IT} {BEGIN}"),
+    (Asks.BEGINNING, "", f"(?:with )?what {DO} {IT} {BEGIN}(?: with)?"),
+    (Asks.BEGINNING, "", f"what (?:happens|happened|{IS}) (?:first|{AT_START}){AT}"),
+    (Asks.BEGINNING, "", f"what {IS} the (?:very )?first thing(?: that)?(?: happens)?{AT}"),
+    (Asks.BEGINNING, "said", f"what {IS} (?:said|heard) (?:first|{AT_START}){AT}"),
+    (Asks.BEGINNING, "said", f"what {DO} {WHOM} say (?:first|{AT_START}){AT}"),
+    (Asks.BEGINNING, "said", f"what {IS} the (?:very )?first (?:words?|sentences?)(?: said)?{AT}"),
+    (
+        Asks.BEGINNING,
+        "said",
+        f"what {IS} the (?:very )?first thing (?:that )?(?:is )?(?:said|heard){AT}",
+    ),
+    (Asks.BEGINNING, "said", f"what {IS} the (?:very )?first thing (?:that )?{WHOM} says?{AT}"),
+    (Asks.BEGINNING, "shown", f"what {IS} {SHOWN} (?:first|{AT_START}){AT}"),
+    (Asks.BEGINNING, "shown", f"what {DO} (?:we|you) see (?:first|{AT_START}){AT}"),
+    (
+        Asks.BEGINNING,
+        "shown",
+        f"what {IS} the (?:very )?first thing (?:that )?(?:is |we |you )?(?:shown|seen?){AT}",
+    ),
+    (Asks.END, "", f"how {DO} {IT} {STOP}"),
+    (Asks.END, "", f"(?:with )?what {DO} {IT} {STOP}(?: with)?"),
+    (Asks.END, "", f"what (?:happens|happened|{IS}) (?:last|{AT_END}){AT}"),
+    (Asks.END, "", f"what {IS} the (?:very )?last thing(?: that)?(?: happens)?{AT}"),
+    (Asks.END, "said", f"what {IS} (?:said|heard) (?:last|{AT_END}){AT}"),
+    (Asks.END, "said", f"what {DO} {WHOM} say (?:last|{AT_END}){AT}"),
+    (Asks.END, "said", f"what {IS} the (?:very )?last (?:words?|sentences?)(?: said)?{AT}"),
+    (Asks.END, "said", f"what {IS} the (?:very )?last thing (?:that )?(?:is )?(?:said|heard){AT}"),
+    (Asks.END, "said", f"what {IS} the (?:very )?last thing (?:that )?{WHOM} says?{AT}"),
+    (Asks.END, "shown", f"what {IS} {SHOWN} (?:last|{AT_END}){AT}"),
+    (Asks.END, "shown", f"what {DO} (?:we|you) see (?:last|{AT_END}){AT}"),
+    (
+        Asks.END,
+        "shown",
+        f"what {IS} the (?:very )?last thing (?:that )?(?:is |we |you )?(?:shown|seen?){AT}",
+    ),
+    (Asks.FIRST, "said", f"{WHEN} (?:{IS}|{DO}) {X} {ORDER} {COMES_UP}{AT}"),
+    (Asks.FIRST, "said", f"{WHEN} (?:{IS}|{DO}) {X} {COMES_UP} {ORDER}{AT}"),
+    (Asks.FIRST, "said", f"{WHEN} {DO} {WHOM} {ORDER} {TELL} {X}{AT}"),
+    (Asks.FIRST, "said", f"{WHEN} {DO} {WHOM} {TELL} {X} {ORDER}{AT}"),
+    (Asks.FIRST, "said", f"{WHEN} {IS} the (?P<order>first|last) mention of {X}{AT}"),
+    (Asks.FIRST, "said", f"{WHEN} {IS} {TIME} {WHOM} {TELL} {X}{AT}"),
+    (Asks.FIRST, "said", f"{WHEN} {IS} {TIME} {X} (?:{IS} )?{COMES_UP}{AT}"),
+    (Asks.FIRST, "shown", f"{WHEN} (?:{IS}|{DO}|can) {X} {ORDER} (?:be )?{SEEN}{AT}"),
+    (Asks.FIRST, "shown", f"{WHEN} (?:{IS}|{DO}|can) {X} (?:be )?{SEEN} {ORDER}{AT}"),
+    (Asks.FIRST, "shown", f"{WHEN} (?:{DO}|can) (?:we|you) {ORDER} see {X}{AT}"),
+    (Asks.FIRST, "shown", f"{WHEN} (?:{DO}|can) (?:we|you) see {X} {ORDER}{AT}"),
+    (Asks.FIRST, "shown", f"{WHEN} {IS} {TIME} {X} (?:{IS} |can be )?{SEEN}{AT}"),
+    (Asks.FIRST, "", f"{WHEN} {DO} {X} {ORDER} {HAPPEN}{AT}"),
+    (Asks.FIRST, "", f"{WHEN} {DO} {X} {HAPPEN} {ORDER}{AT}"),
+    (Asks.AFTER, "said", f"what {IS} {SAID} (?:next )?{SIDE} {TO_COME}"),
+    (Asks.AFTER, "said", f"what {DO} {WHOM} (?:say|mention|talk about) (?:next )?{SIDE} {TO_COME}"),
+    (Asks.AFTER, "", f"what (?:happens|happened|comes?|came) (?:next )?{SIDE} {TO_COME}"),
+    (Asks.AFTER, "shown", f"what {IS} {SHOWN} (?:next )?{SIDE} {TO_COME}"),
+    (Asks.AFTER, "", f"what (?P<side>follows|precedes) {TO_COME}"),
+)
+_COMPILED = tuple((asks, how, re.compile(rule, re.IGNORECASE)) for asks, how, rule in _RULES)
+
+_CLOTHES = "(?:shirts?|clothes|clothing|hats?|glasses|dress|jackets?|suits?|ties?|shoes|outfit)"
+_BODY = "(?:hands?|arms?|eyes|face|head|fingers?|body|legs?|feet|mouth|hair)"
+_ACTS = (
+    "(?:smil|laugh|frown|cry|nod|wav|gestur|point|blink|wink|danc|jump|runn?|walk|stand|sitt?|lean"
+    "|hold|touch|hugg?|kiss|clapp?|sleep|eat|drink|cook|kneel|star)"
+)
+_PERSON = r"(?:the|a|an|any|some|one|every|his|her|their|he|she|they|anyone|anybody|somebody|who)\b"
+_FEW = rf"(?!(?:{IS}|{DO})\b)\S+(?: \S+)?"
+_SOME = r"\S+(?: \S+){0,5}"
+_UNSEEN: tuple[tuple[Asks, str], ...] = (
+    (Asks.LOOKS, r"(?:of |in )?(?:what|which) colou?rs?\b.*"),
+    (Asks.LOOKS, rf"(?:what|which) (?:kind|sort|type)s? of {_CLOTHES}\b.*"),
+    (Asks.LOOKS, rf"(?:what|which) {_FEW} (?:{IS}|{DO}) .*\b(?:wear(?:ing)?|dressed in)"),
+    (Asks.LOOKS, rf"what {IS} {_SOME} wearing\b.*"),
+    (Asks.LOOKS, rf"what {DO} {_SOME} (?:wear|look like)\b.*"),
+    (Asks.LOOKS, rf"how {IS} .*\bdressed\b.*"),
+    (Asks.LOOKS, rf"(?:{IS}|{DO}) .*\b(?:wear(?:s|ing)?|dressed)\b.*"),
+    (Asks.LOOKS, r"who (?:wears|is wearing)\b.*"),
+    (
+        Asks.LOOKS,
+        rf"(?:{IS}|{DO}|has|have) (?:the|a|an|he|she|they) .*\b(?:bald|beard|moustache)\b.*",
+    ),
+    (Asks.ACTION, r"(?:what|which) (?:gesture|facial expression|expression|pose|posture)s?\b.*"),
+    (Asks.ACTION, rf"what {DO} .+ do with (?:his|her|their|its|the) {_BODY}{AT}"),
+    (Asks.ACTION, rf"what {IS} .+ doing with (?:his|her|their|its|the) {_BODY}{AT}"),
+    (Asks.ACTION, rf"what {IS} {_PERSON}.* holding\b.*"),
+    (Asks.ACTION, rf"how {DO} {_PERSON}.* (?:stand|sit|move|gesture|hold|walk|smile)\b.*"),
+    (Asks.ACTION, rf"{IS} {_SOME} {_ACTS}ing\b.*"),
+    (Asks.ACTION, rf"{DO} {_SOME} {_ACTS}[a-z]?\b.*"),
+    (Asks.NUMBER, r"how many (?!times)(?P<subject>.+)"),
+)
+_OF_SPEECH = re.compile(
+    r"\b(?:says?|said|mention(?:s|ed)?|talks?|talked|tells?|told|speaks? of|names?|named|called"
+    r"|according|recommend(?:s|ed)?|claims?|claimed|explains?|explained|reads?|written)\b",
+    re.IGNORECASE,
+)
+"""A question about what somebody says or writes is no question about looks, counts or actions."""
+_COMPILED_UNSEEN = tuple((asks, re.compile(rule, re.IGNORECASE)) for asks, rule in _UNSEEN)
+
+_SPACE = re.compile(r"\s+")
+_IS_SHORT = re.compile(r"^(what|who|when|how)['’]s\b", re.IGNORECASE)
+_ANCHOR_END = re.compile(
+    rf"\s+(?:{IS}|has been|have been) (?:{SAID}|{SHOWN}|over|done)$|\s+(?:comes? up|appears?)$",
+    re.IGNORECASE,
+)
+_ANCHOR_START = re.compile(
+    rf"^(?:(?:he|she|they|{WHOM} \w+|the \w+) (?:says?|said|{TELL})|(?:saying|mentioning)"
+    r"|the (?:mention|part|moment|scene) (?:of|about|where|when|in which))(?: that)?\s+",
+    re.IGNORECASE,
+)
+_ARTICLE = re.compile(r"^(?:the|a|an)\s+", re.IGNORECASE)
+_WITH_OPTIONS = frozenset({Asks.COUNT, Asks.BEGINNING, Asks.END})
+_QUOTES = "\"'“”‘’«»„"
+
+
+def structure_of(question: str, options: Sequence[str] = ()) -> Structure | None:
+    """What a question asks of structure; None where it is an ordinary one.
+
+    With options given only what can be compared with them is recognised, and nothing is declined.
+    """
+    text = plain(question)
+    if not text or len(text) > LONGEST:
+        return None
+    found = _recognised(text)
+    if options:
+        return found if found is not None and found.asks in _WITH_OPTIONS else None
+    return found or _undescribed(text)
+
+
+def plain(question: str) -> str:
+    """A question without its mark, with single spaces, "what's" written out."""
+    text = _SPACE.sub(" ", question).strip().rstrip("?？.! ").strip()
+    return _IS_SHORT.sub(lambda found: f"{found[1]} is", text)
+
+
+def _recognised(text: str) -> Structure | None:
+    for asks, manner, rule in _COMPILED:
+        if (fits := rule.fullmatch(text)) is not None:
+            named = {name: said or "" for name, said in fits.groupdict().items()}
+            return _structure(asks, manner, named)
+    return None
+
+
+def _structure(asks: Asks, manner: str, named: dict[str, str]) -> Structure:
+    subject = named.get("subject", "").strip()
+    if asks is Asks.FIRST:
+        last = "last" in named["order"].lower()
+        return Structure(asks=Asks.LAST if last else asks, subject=_thing(subject), manner=manner)
+    if asks is Asks.AFTER:
+        before = named["side"].lower() in ("before", "precedes")
+        anchor = _anchor(subject)
+        return Structure(asks=Asks.BEFORE if before else asks, subject=anchor, manner=manner)
+    return Structure(asks=asks, subject=subject, manner=manner)
+
+
+def _thing(subject: str) -> str:
+    return _ARTICLE.sub("", subject).strip(_QUOTES + " ")
+
+
+def _anchor(subject: str) -> str:
+    """The moment that something comes after or before, without the words that only point to it."""
+    said = _ANCHOR_END.sub("", subject.strip())
+    return _thing(_ANCHOR_START.sub("", said).strip() or said)
+
+
+def _undescribed(text: str) -> Structure | None:
+    if _OF_SPEECH.search(text):
+        return None
+    for asks, rule in _COMPILED_UNSEEN:
+        if (fits := rule.fullmatch(text)) is not None:
+            return Structure(asks=asks, subject=fits.groupdict().get("subject") or text)
+    return None

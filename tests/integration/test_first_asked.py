@@ -1,0 +1,271 @@
+"""What people ask first, asked of the machine over a tiny interview, and every run replayed."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from cli.answers import show_answer
+from domain.asking import Answer, Question
+from domain.forks import ForkEdit
+from domain.structure import Asks
+from domain.trajectory import Bound, Planned, Retrieved
+from graphs.ask import Asked, answer_json, ask, fork
+from graphs.replay import replay
+from store.database import Store
+from store.queries.trajectories import events_of
+from tests.support.asking import WordToolbox
+from tests.support.remembered import Said, name, watch
+
+V = "abcdefabcdefabcd"
+
+
+def there(tag: str, at_s: float) -> Said:
+    return Said(f"{tag} is on screen.", at_s, source="seen", who=(tag,))
+
+
+TALK = (
+    (
+        Said("The Garden Hour", 0, source="read"),
+        there("<face_1>", 0),
+        Said("Welcome to our program about gardens", 2, speaker="<voice_1>"),
+        there("<face_1>", 4),
+        there("<face_2>", 8),
+        Said("My guest today grows tulips", 10, speaker="<voice_1>"),
+        Said("Seen: 2 people, a chair.", 12, source="objects"),
+    ),
+    (
+        there("<face_2>", 0),
+        there("<face_2>", 4),
+        Said("Tulips need little water", 2, speaker="<voice_2>"),
+        Said("Roses are a different matter altogether", 8, speaker="<voice_2>"),
+        Said("I planted forty roses last autumn", 14, speaker="<voice_2>"),
+    ),
+    (
+        there("<face_1>", 0),
+        Said("And what about the tulips in winter", 3, speaker="<voice_1>"),
+        Said("They sleep under the snow", 8, speaker="<voice_2>"),
+        Said("Thank you and good night", 20, speaker="<voice_1>"),
+        Said("A film by the garden club", 26, source="read"),
+    ),
+)
+
+
+@pytest.fixture
+def interview(store: Store) -> Store:
+    watch(store, V, TALK)
+    name(store, V, 1, "Ann", "<face_1>", "<voice_1>")
+    name(store, V, 2, "Bob", "<face_2>", "<voice_2>")
+    return store
+
+
+def answered(store: Store, text: str, *options: str, as_of_ms: int | None = None) -> Asked:
+    """Asked of the whole machine; the run must replay byte for byte."""
+    question = Question(text=text, videos=(V,), options=options, as_of_ms=as_of_ms)
+    made = ask(store, WordToolbox(), question)
+    assert replay(store, made.trajectory_id).divergence is None
+    return made
+
+
+def searches(store: Store, made: Asked) -> list[Retrieved]:
+    with store.begin() as session:
+        return [e for e in events_of(session, made.trajectory_id) if isinstance(e, Retrieved)]
+
+
+def starts(answer: Answer) -> list[float]:
+    return [c.span.start_ms / 1000 for c in answer.citations]
+
+
+def test_who_is_in_it_names_everybody_with_times(interview: Store) -> None:
+    answer = answered(interview, "Who is in it?").answer
+    assert answer.text.startswith("2 people are seen: ")
+    assert "Ann (seen 00:00-00:06, 01:00-01:02, heard 00:02-00:04, " in answer.text
+    assert "Bob (seen 00:08-00:10, 00:30-00:36, heard" in answer.text
+    assert answer.citations
+
+
+def test_who_speaks_and_when(interview: Store) -> None:
+    answer = answered(interview, "Who speaks, and when?").answer
+    assert answer.text.startswith("2 voices are heard: Ann (heard 00:02-00:04, 00:10-00:12")
+    one = answered(interview, "When does Bob speak?").answer
+    assert one.text == "Bob speaks at 00:32-00:34, 00:38-00:40, 00:44-00:46, 01:08-01:10."
+    assert set(starts(one)) <= {32, 38, 44, 68}
+
+
+def test_how_many_people_is_counted_and_compared_with_options(interview: Store) -> None:
+    open_one = answered(interview, "How many people are in the video?").answer
+    assert open_one.text.startswith("2 people are seen")
+    chosen = answered(interview, "How many people are there?", "Five", "Two", "One").answer
+    assert (chosen.option, chosen.text) == ("B", "Two")
+    heard = answered(interview, "How many people speak?").answer
+    assert heard.text.startswith("2 voices are heard")
+    assert "seen" not in heard.text
+
+
+def test_only_what_was_seen_by_then_is_counted(interview: Store) -> None:
+    store = interview
+    early = answered(store, "Who speaks?", as_of_ms=30_000).answer
+    assert early.text == "1 voice is heard: Ann (heard 00:02-00:04, 00:10-00:12)."
+
+
+def test_how_it_begins_and_ends(interview: Store) -> None:
+    begins = answered(interview, "How does it begin?").answer
+    assert begins.text.startswith("It begins with: [00:00-00:02] On screen: The Garden Hour")
+    assert "Welcome to our program" in begins.text
+    assert starts(begins)[0] == 0
+    ends = answered(interview, "What happens at the end?").answer
+    assert "Thank you and good night" in ends.text
+    assert starts(ends)[0] == 86
+    last = answered(interview, "What is said last?").answer
+    assert "A film by" not in last.text
+
+
+def test_options_are_compared_with_the_end_alone(interview: Store) -> None:
+    options = ("Welcome to our program", "Thank you and good night", "Tulips need little water")
+    made = answered(interview, "How does it end?", *options)
+    assert made.answer.option == "B"
+    assert {e.clip for one in searches(interview, made) for e in one.evidence} == {2}
+
+
+def test_first_and_last_are_by_the_words(interview: Store) -> None:
+    first = answered(interview, "When are tulips first mentioned?").answer
+    assert (first.text[:15], starts(first)) == ("First at 00:10:", [10])
+    last = answered(interview, "When are tulips last mentioned?").answer
+    assert starts(last) == [63]
+    assert answered(interview, "When are submarines first mentioned?").answer.not_in_memory
+
+
+def test_a_word_that_was_heard_otherwise_is_found_by_likeness_with_less_confidence(
+    interview: Store,
+) -> None:
+    answer = answered(interview, "When is the programme first mentioned?").answer
+    assert "by likeness to the words only" in answer.text
+    assert (starts(answer), answer.confidence) == ([2], 0.4)
+
+
+def test_words_that_run_over_two_lines_are_one_mention(store: Store) -> None:
+    talk = (
+        Said("A climbing plant is not what we mean", 2, speaker="<voice_1>"),
+        Said("We are proud of the climbing", 10, speaker="<voice_1>"),
+        Said("rose that my mother planted", 13, speaker="<voice_1>"),
+    )
+    watch(store, V, (talk,))
+    assert starts(answered(store, "When is the climbing rose first mentioned?").answer) == [10]
+
+
+def test_a_person_is_seen_first_by_the_face_and_mentioned_first_by_the_name(
+    interview: Store,
+) -> None:
+    seen = answered(interview, "When does Bob first appear?").answer
+    assert starts(seen) == [8]
+    watch(interview, V, ((Said("Thank you, Bob", 4, speaker="<voice_1>"),),), first=3)
+    assert starts(answered(interview, "When is Bob first mentioned?").answer) == [94]
+
+
+def test_where_nobody_was_told_apart_people_are_searched_for_as_ever(store: Store) -> None:
+    watch(store, V, ((Said("Two women sing on a stage", 2, source="caption"),),))
+    made = answered(store, "How many people are there?", "One", "Two", "Three")
+    assert made.answer.option is not None
+    assert all(one.finding is None for one in searches(store, made))
+    assert not answered(store, "What are the women wearing?").answer.declined
+
+
+def test_what_comes_after_and_before(interview: Store) -> None:
+    after = answered(interview, "What comes right after the tulips in winter?").answer
+    assert "They sleep under the snow" in after.text
+    assert starts(after)[0] == 68
+    before = answered(interview, "What is said before roses are mentioned?").answer
+    assert "Tulips need little water" in before.text
+
+
+def test_what_it_is_about_quotes_central_sentences(interview: Store) -> None:
+    answer = answered(interview, "What is it about?").answer
+    assert answer.text.startswith("The sentences closest to all that is said: ")
+    assert answer.citations
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What colour is the chair?",
+        "What is Ann wearing?",
+        "How many windows does the house have?",
+        "How many people wear hats?",
+        "Is Bob smiling?",
+    ],
+)
+def test_what_nobody_described_is_declined_with_the_nearest_moments(
+    interview: Store, question: str
+) -> None:
+    made = answered(interview, question)
+    answer = made.answer
+    assert answer.declined
+    assert answer.text.startswith("This can't be told from what was recorded")
+    assert answer.confidence <= 0.1
+    assert answer.citations or answer.not_in_memory
+    assert answer_json(made)["declined"] is True
+
+
+def test_what_somebody_said_is_not_declined(interview: Store) -> None:
+    answer = answered(interview, "How many roses did he plant?").answer
+    assert not answer.declined
+    assert "forty roses" in answer.text
+
+
+def test_with_options_nothing_is_declined(interview: Store) -> None:
+    answer = answered(interview, "What colour is the chair?", "red", "blue").answer
+    assert not answer.declined
+    assert answer.option in ("A", "B")
+
+
+def test_all_of_it_is_on_record_and_rests_on_the_ledger(interview: Store) -> None:
+    made = answered(interview, "Who speaks?")
+    with interview.begin() as session:
+        told = events_of(session, made.trajectory_id)
+    (plan,) = (e for e in told if isinstance(e, Planned))
+    assert [task.text for task in plan.subtasks] == ["Who speaks?"]
+    (search,) = (e for e in told if isinstance(e, Retrieved))
+    assert search.finding is not None
+    assert search.finding.asks is Asks.SPEAKERS
+    held = {ref for e in told if isinstance(e, Bound) for ref in e.refs}
+    assert held.issuperset(c.ref for c in made.answer.citations)
+
+
+def test_a_question_of_two_parts_is_answered_part_by_part(interview: Store) -> None:
+    answer = answered(interview, "Who speaks and how does it end?").answer
+    assert "2 voices are heard" in answer.text
+    assert "good night" in answer.text
+
+
+def test_a_fork_that_takes_a_voice_from_the_evidence_changes_the_answer(interview: Store) -> None:
+    made = answered(interview, "Who speaks?")
+    (search,) = searches(interview, made)
+    kept = tuple(e for e in search.evidence if "Bob" not in e.text)
+    edit = ForkEdit(evidence=kept)
+    forked = fork(interview, WordToolbox(), made.trajectory_id, 1, edit)
+    assert forked.answer.text.startswith("1 voice is heard: Ann")
+
+
+@pytest.mark.parametrize("question", ["Who speaks?", "What colour is the chair?"])
+def test_other_evidence_that_a_fork_puts_there_is_quoted_instead(
+    interview: Store, question: str
+) -> None:
+    made = answered(interview, question)
+    piece = searches(interview, made)[0].evidence[0]
+    other = piece.model_copy(update={"text": "a red chair that nobody sits on", "score": 0.9})
+    edit = ForkEdit(evidence=(other,))
+    forked = fork(interview, WordToolbox(), made.trajectory_id, 1, edit)
+    assert (forked.answer.text, forked.answer.declined) == (other.text, False)
+
+
+def test_a_declined_answer_says_so_in_lines_and_as_json(
+    interview: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = answered(interview, "What colour is the chair?")
+    question = Question(text="What colour is the chair?", videos=(V,))
+    show_answer(made, question, {V: "interview"})
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("This can't be told from what was recorded")
+    assert "declined: the moments below are only the nearest" in lines
+    assert json.loads(json.dumps(answer_json(made)))["not_in_memory"] is False

@@ -1,0 +1,78 @@
+"""The forty questions: what counts as right is decided by code, and the set is well-formed."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from domain.errors import InputError
+from evals.asking import Batch
+from evals.first import judge, row
+from evals.first_questions import FirstQuestion, Right, read_first_questions
+
+
+def line(text: str, *cited: tuple[float, float], **more: Any) -> dict[str, Any]:
+    told = [{"start_s": a, "end_s": b, "text": ""} for a, b in cited]
+    return {"answer": text, "citations": told, "confidence": 0.9, **more}
+
+
+@pytest.mark.parametrize(
+    ("right", "answer", "is_right"),
+    [
+        (Right(words=("two|2",)), line("2 voices"), True),
+        (Right(words=("two", "Ann")), line("two of them"), False),
+        (Right(number=(5, 7)), line("[00:02-00:04] about six people"), True),
+        (Right(number=(5, 7)), line("4 people and 6 dogs"), False),
+        (Right(spans_s=((10, 20),)), line("x", (0, 1), (19, 25)), True),
+        (Right(top_s=((10, 20),)), line("x", (0, 1), (19, 25)), False),
+        (Right(every_s=((0, 2), (10, 20))), line("x", (0, 1), (19, 25)), True),
+        (Right(every_s=((0, 2), (10, 20))), line("x", (0, 1)), False),
+        (Right(option="B"), line("two", option="B"), True),
+        (Right(option="B"), line("two", option="A"), False),
+        (Right(declined=True), line("can't tell", declined=True), True),
+        (Right(declined=True), line("", not_in_memory=True), True),
+        (Right(declined=True), line("red", (0, 1)), False),
+        (Right(words=("red",)), line("red?", declined=True), False),
+    ],
+)
+def test_an_answer_is_right_where_all_that_is_marked_holds(
+    right: Right, answer: dict[str, Any], is_right: bool
+) -> None:
+    assert right.met_by(answer) is is_right
+
+
+def test_figures_tell_right_declined_wrong_and_wrong_with_high_confidence() -> None:
+    rights = [Right(words=("yes",)), Right(declined=True), Right(words=("no",))]
+    asked = [
+        FirstQuestion(id=str(i), video="a.mp4", kind="who", question="?", right=right)
+        for i, right in enumerate(rights)
+    ]
+    lines: dict[str | int, dict[str, Any]] = {
+        "0": line("yes"),
+        "1": line("can't tell", declined=True),
+        "2": line("yes"),
+    }
+    batch = Batch(lines, {}, 1.0)
+    found = row("who", [judge(one, batch) for one in asked])
+    counts = (found.questions, found.right, found.declined, found.wrong, found.sure)
+    assert counts == (3, 1, 1, 1, 1)
+    assert row("who", [judge(asked[0], Batch({}, {}, 1.0))]).wrong == 1
+
+
+def test_the_set_holds_forty_questions_that_can_be_judged() -> None:
+    asked = read_first_questions()
+    assert len({one.id for one in asked}) == len(asked) == 40
+    for one in asked:
+        assert one.right != Right(), one.id
+        assert all(re.compile(word) for word in one.right.words)
+        assert bool(one.options) == bool(one.right.option), one.id
+
+
+def test_a_file_of_another_form_is_refused_in_a_line(tmp_path: Path) -> None:
+    path = tmp_path / "q.json"
+    path.write_text('{"questions": [{"id": "a", "video": "../x", "kind": "who"}]}')
+    with pytest.raises(InputError, match="holds no first questions"):
+        read_first_questions(path)
