@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from domain.texts import storable
 from models.profile import Structure
@@ -117,7 +117,9 @@ def _heard(
         ConnectionError: nothing came.
     """
     growing = Growing(hear, most)
-    with closing(model.stream(list(sent))) as pieces:
+    # LangChain streams by generators: closing it hangs up on who goes on and on.
+    stream = cast("Generator[Any, None, None]", model.stream(list(sent)))
+    with closing(stream) as pieces:
         for piece in pieces:
             growing.add(piece)
             if growing.too_long:

@@ -15,7 +15,8 @@ from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResu
 from langchain_core.runnables import RunnableLambda
 
 from domain.errors import ModelError
-from models.structured import Structure, request
+from models.profile import Structure
+from models.structured import request
 from tests.contract.test_chat import TURNS, City, chat_of
 from tests.support.openai_server import EVERYTHING, OpenAIServer
 
@@ -53,8 +54,8 @@ class Pieces(BaseChatModel):
         text = '{"name": "' + "word " * self.count + '"}'
         return ChatResult(generations=[ChatGeneration(message=AIMessage(content=text))])
 
-    def with_structured_output(self, schema: Any, *, method: str, **_: Any) -> Any:
-        self.in_a_call = method == "function_calling"
+    def with_structured_output(self, schema: Any, **way: Any) -> Any:
+        self.in_a_call = way["method"] == "function_calling"
         return self | RunnableLambda(lambda message: message)
 
 
@@ -93,8 +94,8 @@ def test_a_reply_that_is_too_long_is_recorded_and_says_what_to_do(live: bool) ->
     long = {"name": "Paris " * 1_000}
     with OpenAIServer([long], EVERYTHING) as server:
         chat = chat_of(server, records.append, max_characters=500)
-        hear = {"hear": lambda _: None} if live else {}
+        hear = list[str]().append if live else None
         with pytest.raises(ModelError, match=r"longer than 500 characters.*max_characters"):
-            chat.ask(TURNS, City, purpose="act", **hear)
+            chat.ask(TURNS, City, purpose="act", hear=hear)
     assert len(records[0].reply["text"]) == 500
     assert "500 characters" in records[0].error

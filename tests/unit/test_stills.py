@@ -14,7 +14,9 @@ from perception.stills import is_picture
 SETTINGS = WatchSettings()
 BOX = (20, 20, 80, 90)
 RANDOM = np.random.default_rng(7)
-PORTRAIT = cv2.resize(RANDOM.integers(0, 255, (14, 12, 3), np.uint8), (60, 70))
+PORTRAIT: Image = np.asarray(
+    cv2.resize(RANDOM.integers(0, 255, (14, 12, 3), np.uint8), (60, 70)), np.uint8
+)
 
 
 def looks(count: int, move: int = 0, noise: int = 2, portrait: Image = PORTRAIT) -> list[Seen]:
