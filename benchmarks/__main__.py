@@ -34,6 +34,7 @@ NAMES = (
     "shots",
     "keyframes",
     "workers",
+    "memory",
 )
 SIZED = ("search",)
 """Those that take ``--sizes``."""

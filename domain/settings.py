@@ -38,6 +38,15 @@ class WatchSettings(Frozen, allow_inf_nan=False):
     face_score: float = Field(default=0.85, ge=0, le=1)
     face_quality: float = Field(default=22.0, ge=0)
     face_interval_ms: PositiveInt = Field(default=1_000, description="how often to look for faces")
+    still_looks: PositiveInt = Field(
+        default=4, description="looks at a face that never moves until it is taken for a picture"
+    )
+    still_change: float = Field(
+        default=3.0,
+        ge=0,
+        le=255,
+        description="levels of grey by which a picture of a face may change from look to look",
+    )
     face_exemplars: PositiveInt = 10
     voice_exemplars: PositiveInt = 20
     voice_turn_ms: PositiveInt = 2_000

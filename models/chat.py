@@ -240,6 +240,12 @@ class StructuredChat:
 
     def _value(self, answer: Answer, schema: type[T]) -> T:
         """The value in an answer; where it was cut off, only what is whole is trusted."""
+        if answer.too_long:
+            most = self._endpoint.spec.max_characters
+            raise ModelError(
+                f"the reply of {self.model} is longer than {most} characters: say it in fewer "
+                "words, or raise max_characters in the profile"
+            )
         if answer.cut and not is_whole(answer.text):
             raise ModelError(
                 f"the reply of {self.model} was cut off after {answer.tokens_out} tokens: say it "

@@ -74,7 +74,8 @@ class Endpoint:
         refusal: CallFailed | None = None
         for structure, told in self._ways(hear):
             with _heard(told) as ear:
-                call = partial(request, model, structure, messages, schema, protocol, ear)
+                most = self.spec.max_characters
+                call = partial(request, model, structure, messages, schema, protocol, ear, most)
                 try:
                     answer = patiently(call, deadline, self.spec.retries)
                 except CallFailed as failure:

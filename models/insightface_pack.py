@@ -41,9 +41,9 @@ class InsightFaceEngine:
         detector, encoder = folder / "scrfd_500m_bnkps.onnx", folder / "w600k_mbf.onnx"
         self.min_score = min_score
         self._detector = SCRFD(
-            str(detector), session=open_session(detector), static_shape_sessions=False
+            str(detector), session=open_session(detector, arena=False), static_shape_sessions=False
         )
-        self._encoder = ArcFaceONNX(str(encoder), session=open_session(encoder))
+        self._encoder = ArcFaceONNX(str(encoder), session=open_session(encoder, arena=False))
 
     def faces(self, image: Image) -> list[Face]:
         """Faces of an RGB image, best score first; boxes clipped to the image."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from domain.errors import WeightsMissing
+from models.heap import share_arenas
 from models.onnx_repair import repaired
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ def open_session(
     Raises:
         WeightsMissing: the file cannot be read as a model.
     """
+    share_arenas()
     import onnxruntime as ort
 
     options = ort.SessionOptions()

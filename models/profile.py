@@ -59,6 +59,9 @@ class ChatSpec(Frozen):
     )
     temperature: float | None = Field(default=None, ge=0, le=2)
     max_tokens: PositiveInt = 4096
+    max_characters: PositiveInt = Field(
+        default=100_000, description="of a reply; a longer one is not read to its end"
+    )
     timeout_s: float = Field(default=120.0, gt=0, le=DAY_S)
     retries: int = Field(default=2, ge=0, description="after the first try, on 429 and 5xx")
     structure: Structure = "json_schema"

@@ -29,11 +29,10 @@ class RapidOcrReader:
 
         # What it returns depends on its arguments, which its types cannot say.
         self._engine: Any = RapidOCR(params=_SETTINGS)
-        # Sessions of its own would have threads that spin, to the harm of all other stages. Images
-        # are read beside each other, each in one thread.
+        # Sessions of its own would have threads that spin, to the harm of all other stages.
         with flag_override(self._engine.cfg, "allow_objects", True):
             for part, file in _bundled().items():
-                self._engine.cfg[part].session = open_session(file, threads=1, arena=False)
+                self._engine.cfg[part].session = open_session(file, arena=False)
 
     def read(self, image: Image) -> list[TextLine]:
         """Lines of text of an RGB image, in reading order; boxes clipped to the image."""

@@ -51,7 +51,7 @@ class OnnxTextEmbedder:
         self.languages = languages
         self._pooling = pooling
         self._batch = batch
-        self._session = open_session(folder / "model.onnx", threads=1)
+        self._session = open_session(folder / "model.onnx", threads=1, arena=False)
         self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(MAX_TOKENS)

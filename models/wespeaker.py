@@ -30,7 +30,7 @@ class WeSpeakerEncoder:
 
     def __init__(self, folder: Path) -> None:
         # Stretches are short and many: they go beside each other, each in one thread.
-        self._session = open_session(folder / "model.onnx", threads=1)
+        self._session = open_session(folder / "model.onnx", threads=1, arena=False)
 
     def embed(self, samples: Samples) -> Vector:
         """The voice of at least 0.4 s of 16 kHz speech, shape (256,), L2-normalised.

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from domain.errors import SetupError
+from models.heap import share_arenas
 from models.onnx import threads_allowed
 from models.openmp import sleep_while_waiting
 from models.ports import Samples, Speech, Word
@@ -93,6 +94,7 @@ class WhisperRecognizer:
     @cached_property
     def _model(self) -> tuple[WhisperModel, Windows]:
         sleep_while_waiting()
+        share_arenas()
         from faster_whisper import WhisperModel
 
         model = WhisperModel(

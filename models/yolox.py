@@ -36,7 +36,7 @@ class YoloxDetector:
     def __init__(self, folder: Path, min_score: float = 0.5) -> None:
         self.min_score = min_score
         self.labels = kinds()
-        self._session = open_session(folder / "yolox_nano.onnx")
+        self._session = open_session(folder / "yolox_nano.onnx", arena=False)
         self._input = self._session.get_inputs()[0].name
         self._corners, self._strides = grid(SIDE, STRIDES)
 

@@ -34,8 +34,8 @@ class YunetSfaceEngine:
 
     def __init__(self, folder: Path, min_score: float = 0.7) -> None:
         self.min_score = min_score
-        self._detector = open_session(folder / "yunet.onnx", repair=True)
-        self._encoder = open_session(folder / "sface.onnx", repair=True)
+        self._detector = open_session(folder / "yunet.onnx", repair=True, arena=False)
+        self._encoder = open_session(folder / "sface.onnx", repair=True, arena=False)
         self._outputs = [output.name for output in self._detector.get_outputs()]
 
     def faces(self, image: Image) -> list[Face]:

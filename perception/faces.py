@@ -2,7 +2,8 @@
 
 About a frame a second is looked at, and every keyframe. A face that stays in its place within a
 shot is one track; tracks are merged by the likeness of their embeddings. Two faces on one frame
-are two people, whatever they look like, and one lone face is a person.
+are two people, whatever they look like, and one lone face is a person. A picture of a face that
+never moves is none (``perception.stills``).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 from domain.media import Box, Group, IdentityKind, Sighting
 from domain.time import TimeSpan
 from perception.clustering import cluster
+from perception.stills import is_picture
 
 if TYPE_CHECKING:
     from domain.media import Clip
@@ -33,13 +35,17 @@ _MARGIN = 0.3
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """A face on a frame: which of the looked-at frames, in which shot, when, and its crop."""
+    """A face on a frame: which of the looked-at frames, in which shot, when, and its crop.
+
+    ``corner`` is where on the frame the crop's upper left is.
+    """
 
     look: int
     shot: int
     time_ms: int
     face: Face
     crop: Image
+    corner: tuple[int, int] = (0, 0)
 
 
 def find_faces(
@@ -58,7 +64,7 @@ def find_faces(
     for look, index in enumerate(looks):
         image = frames[index].image
         seen += [
-            Seen(look, shots[index], frames[index].time_ms, face, _crop(image, face.box))
+            Seen(look, shots[index], frames[index].time_ms, face, *_crop(image, face.box))
             for face in engine.faces(image)
             if _recognisable(face, engine, settings)
         ]
@@ -79,11 +85,12 @@ def _recognisable(face: Face, engine: FaceEngine, settings: WatchSettings) -> bo
     return face.score >= score and face.quality > min(settings.face_quality, engine.min_quality)
 
 
-def _crop(image: Image, box: tuple[int, int, int, int]) -> Image:
-    """The face with a margin, clipped to the image; a copy, so that the frame can go."""
+def _crop(image: Image, box: tuple[int, int, int, int]) -> tuple[Image, tuple[int, int]]:
+    """The face with a margin, clipped to the image, and its corner; a copy: the frame can go."""
     x0, y0, x1, y1 = box
     dx, dy = round((x1 - x0) * _MARGIN), round((y1 - y0) * _MARGIN)
-    return image[max(0, y0 - dy) : y1 + dy, max(0, x0 - dx) : x1 + dx].copy()
+    left, top = max(0, x0 - dx), max(0, y0 - dy)
+    return image[top : y1 + dy, left : x1 + dx].copy(), (left, top)
 
 
 def group_faces(
@@ -96,14 +103,29 @@ def group_faces(
     looks = np.array([s.look for s in seen])
     together = looks[:, None] == looks[None, :]
     np.fill_diagonal(together, val=False)
-    labels = cluster(vectors, same_person, together, _tracks(seen))
-    people: dict[int, list[Seen]] = {}
-    for label, one in zip(labels, seen, strict=True):
-        people.setdefault(label, []).append(one)
-    in_order = sorted(people.values(), key=lambda person: (person[0].time_ms, person[0].face.box))
+    tracks = _tracks(seen)
+    labels = cluster(vectors, same_person, together, tracks)
+    people = [
+        [seen[index] for index in person]
+        for person in _gathered(labels, range(len(seen)))
+        if not is_picture([[seen[i] for i in one] for one in _by_track(person, tracks)], settings)
+    ]
+    in_order = sorted(people, key=lambda person: (person[0].time_ms, person[0].face.box))
     return tuple(
         _group(number, person, clip, settings, blobs) for number, person in enumerate(in_order)
     )
+
+
+def _by_track(person: Sequence[int], tracks: Sequence[int]) -> list[list[int]]:
+    return _gathered([tracks[index] for index in person], person)
+
+
+def _gathered(labels: Sequence[int], indices: Sequence[int]) -> list[list[int]]:
+    """Indices of the same label together, in order of first appearance."""
+    groups: dict[int, list[int]] = {}
+    for label, index in zip(labels, indices, strict=True):
+        groups.setdefault(label, []).append(index)
+    return list(groups.values())
 
 
 def _tracks(seen: Sequence[Seen]) -> list[int]:

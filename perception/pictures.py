@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import av
 import numpy as np
 
+from models.heap import share_arenas
 from perception.media import Clock, Packet, packets_of, picture_stream
 from perception.sampling import Grid
 from perception.seeking import open_before
@@ -166,6 +167,7 @@ def keep_freed_memory() -> None:
     much work again as decoding. To have freed one large block raises glibc's limits for all that
     follow (its mmap threshold is dynamic, up to 32 MB); with other C libraries it does nothing.
     """
+    share_arenas()
     np.empty(31 << 20, np.uint8)
 
 

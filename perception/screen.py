@@ -10,7 +10,6 @@ import cv2
 import numpy as np
 
 from domain.media import Box, ScreenText
-from models.onnx import in_threads
 
 if TYPE_CHECKING:
     from models.ports import Image, ScreenReader, TextLine
@@ -25,7 +24,8 @@ _SAME = 0.9
 def read_screen(chosen: Sequence[Chosen], reader: ScreenReader) -> tuple[ScreenText, ...]:
     """Lines of text, each at the first keyframe it is read on, in reading order."""
     kept: list[ScreenText] = []
-    for read in in_threads(lambda one: _texts(one, reader), chosen):
+    # One after the other: what a reader computes with is large, and it has threads of its own.
+    for read in (_texts(one, reader) for one in chosen):
         before = tuple(kept)
         kept += [
             text for text in read if not any(same_text(text.text, other.text) for other in before)
