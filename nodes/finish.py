@@ -43,7 +43,7 @@ def end(state: State, desk: Desk, how: Literal["done", "stopped"]) -> State:
     """End the trajectory with the answer that the outcome comes to."""
     outcome, number = outcome_of(state), state.get("round", 0)
     answer = answer_of(state, desk, outcome)
-    if how == "done":
+    if how == "done" and not answer.declined:
         answer = _with_support(state, desk, outcome, answer)
     answer = _with_confidence(state, desk, outcome, answer)
     if how == "stopped" and outcome.action and not outcome.action.not_in_memory:
