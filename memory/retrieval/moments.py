@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,6 +19,10 @@ CELLS = 100
 """Cells looked into for lines, best first."""
 LINE = 0.5
 """Weight of a line's own cosines beside the score of its cell, in standard deviations."""
+
+
+STRENGTH, STRONGEST = 0.25, 1.0
+"""Standard deviations that a fact gains with the log of its weight, and at most."""
 
 
 @dataclass(frozen=True)
@@ -100,3 +106,17 @@ def _one_a_cell(
         if len(found) == limit:
             break
     return list(found.values())
+
+
+def strengthened(moments: Sequence[Moment], again: Mapping[int, int]) -> list[Moment]:
+    """Moments with what the weight of a fact adds, best first (SPEC section 1, semantic memory).
+
+    Args:
+        moments: best first; equal ones keep their order.
+        again: how often the fact of a line was learned again, by the line's number.
+    """
+    gained = [
+        replace(m, score=m.score + min(STRONGEST, STRENGTH * math.log1p(again.get(m.line, 0))))
+        for m in moments
+    ]
+    return sorted(gained, key=lambda moment: -moment.score)

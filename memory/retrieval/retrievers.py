@@ -26,7 +26,7 @@ from memory.retrieval.extract import Score, by_words, extract, quoted_beside
 from memory.retrieval.field import Field
 from memory.retrieval.index import Ints, VideoIndex
 from memory.retrieval.keyframe import Album, Eyes, keyframe
-from memory.retrieval.moments import Moment, best_moments
+from memory.retrieval.moments import Moment, best_moments, strengthened
 from memory.retrieval.neighbor import neighbor
 from memory.retrieval.options import leaning, supports
 from memory.retrieval.panorama import Panorama, panorama
@@ -41,6 +41,7 @@ from memory.retrieval.weighing import temperature, weighed
 from memory.retrieval.woven import Woven, woven
 from models.ports import Reranker
 from store.database import Store
+from store.queries.memories import strengths
 from store.queries.on_clips import Frame, frame_vectors, on_clips
 from store.queries.search import edges_at, mentions
 from store.queries.stamps import Stamp
@@ -218,7 +219,8 @@ class Retrievers:
         """The moments of the whole view by a field over it."""
         asked, own = sought.asked, sought.field
         reranker = None if asked.options else self._tools.reranker
-        moments = best_moments(sought.panorama, asked, field, limit, reranker)
+        found = best_moments(sought.panorama, asked, field, limit, reranker)
+        moments = strengthened(found, self._learned_again(sought.panorama, found))
         reread = closest(sought.panorama, asked, [m.line for m in moments[:1]], reranker)
         evidence = sought.evidence(moments, reread)
         nothing = nothing_close(evidence, sought.panorama.line_count)
@@ -231,6 +233,20 @@ class Retrievers:
             nothing_close=nothing,
             span=sought.span,
         )
+
+    def _learned_again(self, seen: Panorama, moments: Sequence[Moment]) -> dict[int, int]:
+        """How often the facts of these lines were learned again, by line, as of the view."""
+        lines: dict[str, dict[int, int]] = {}
+        for moment in moments:
+            video, row = seen.line(moment.line)
+            lines.setdefault(video, {})[row.id] = moment.line
+        again: dict[int, int] = {}
+        for video, numbers in lines.items():
+            scope = seen.scope(video)
+            as_of = scope.last_clip if scope else 0
+            found = self._store.glance(partial(strengths, memory_ids=[*numbers], as_of=as_of))
+            again |= {numbers[memory]: count for memory, count in found.items()}
+        return again
 
     def _extract(self, sought: Sought, best: Moment, evidence: Evidence) -> Extract:
         question, reranker = sought.asked.text, self._tools.reranker

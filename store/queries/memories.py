@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Select, func, insert, or_, select, update
+from sqlalchemy import Connection, Select, func, insert, or_, select, update
 from sqlalchemy.dialects.postgresql import aggregate_order_by
 from sqlalchemy.orm import Session, defer
 
@@ -163,7 +163,7 @@ def _read(session: Session, query: Select[Any], as_of: int) -> list[MemoryAt]:
     bare = query.options(defer(MemoryRow.embedding), defer(MemoryRow.words))
     found = session.execute(bare.add_columns(func.halfvec_send(MemoryRow.embedding))).all()
     ids = [row.id for row, _ in found]
-    tags, weights = tags_of(session, ids), _weights(session, ids, as_of)
+    tags, weights = tags_of(session, ids), strengths(session, ids, as_of)
     vectors = unpack_halfvecs(packed for _, packed in found)
     rows = [row for row, _ in found]
     return [
@@ -203,7 +203,10 @@ def tags_of(session: Session, memory_ids: Sequence[int]) -> dict[int, tuple[str,
     return tags
 
 
-def _weights(session: Session, memory_ids: Sequence[int], as_of: int) -> dict[int, int]:
+def strengths(
+    session: Session | Connection, memory_ids: Sequence[int], as_of: int
+) -> dict[int, int]:
+    """How often each of these facts was learned again by clip ``as_of``; only those that were."""
     query = (
         select(MemoryStrengthRow.memory_id, func.count())
         .where(among(MemoryStrengthRow.memory_id, memory_ids), MemoryStrengthRow.clip <= as_of)
