@@ -75,7 +75,7 @@ EGOLIFE ?= ../shared/data/egolife
 NEXTQA ?= ../shared/data/nextqa
 
 eval: setup ## clips, a week and short videos in one table, beside baselines
-	@$(BIN)/homer eval all local=$(dir $(MEDIA)) egolife=$(EGOLIFE) nextqa=$(NEXTQA) --profile local
+	@$(BIN)/homer eval all local=$(dir $(MEDIA)) first=$(dir $(MEDIA)) egolife=$(EGOLIFE) nextqa=$(NEXTQA) --profile local
 
 eval-local: setup ## questions about real clips, asked with the local profile, and what learning does
 	@code=0; $(BIN)/homer eval local $(MEDIA) --profile local $(if $(OUT),--out $(OUT)) || code=$$?; \

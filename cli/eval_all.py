@@ -24,7 +24,7 @@ Sets = Annotated[
     list[str],
     typer.Argument(
         metavar="SET=FOLDER...",
-        help="local=FOLDER (clips with questions.json), egolife=FOLDER, or any data set's name.",
+        help="local=FOLDER or first=FOLDER (clips), egolife=FOLDER, or any data set's name.",
     ),
 ]
 
@@ -32,10 +32,10 @@ Sets = Annotated[
 def all_sets(sets: Sets, profile: Profile = None, json: Json = False) -> None:
     """Measure several data sets without learning, and print one table beside baselines.
 
-    What is not in memory is watched or imported first. "local" and "egolife" are measured as by
-    'homer eval local' and 'homer eval egolife', every other data set as by 'homer eval run' with
-    --protocol none and --baseline, as a new run each time. The exit code is 4 where videos are
-    left out.
+    What is not in memory is watched or imported first. "local", "first" and "egolife" are
+    measured as by 'homer eval local', 'homer eval first' and 'homer eval egolife', every other
+    data set as by 'homer eval run' with --protocol none and --baseline, as a new run each time.
+    The exit code is 4 where videos are left out.
 
     \b
     Example:
@@ -59,21 +59,21 @@ def _parted(one: str) -> tuple[str, Path]:
         NotFound: there is no such data set.
     """
     from evals.datasets import source
-    from evals.together import CLIPS, WEEK
+    from evals.together import CLIPS, FIRST, WEEK
 
     name, _, folder = one.partition("=")
     if not name or not folder:
         raise typer.BadParameter(f"{one!r} is not SET=FOLDER, as in nextqa=data/nextqa")
-    if name not in (CLIPS, WEEK):
+    if name not in (CLIPS, FIRST, WEEK):
         source(name)
     return name, Path(folder)
 
 
 def _measured(desk: Desk, bar: Meter, name: str, folder: Path) -> tuple[list[Measured], bool]:
     """The lines of a data set, and whether all of its videos were asked about."""
-    from evals.together import CLIPS, WEEK
+    from evals.together import CLIPS, FIRST, WEEK
 
-    ways = {CLIPS: _clips, WEEK: _week}
+    ways = {CLIPS: _clips, FIRST: _first, WEEK: _week}
     return ways[name](desk, bar, folder) if name in ways else _run(desk, bar, name, folder)
 
 
@@ -94,6 +94,22 @@ def _clips(desk: Desk, bar: Meter, folder: Path) -> tuple[list[Measured], bool]:
     report = evaluate(desk, asked, ids, absent, None, told(bar))
     closest = Closest(desk.store, desk.toolbox.text, desk.settings.watch.clip_ms)
     return list(of_clips(report, closest, ids)), not failed and not absent
+
+
+def _first(desk: Desk, bar: Meter, folder: Path) -> tuple[list[Measured], bool]:
+    from cli.ingest import Reporter
+    from evals.first import evaluate
+    from evals.first_questions import read_first_questions
+    from evals.local import split_by_presence, watch_all
+    from evals.together import of_first
+
+    present, absent = split_by_presence(read_first_questions(), folder)
+    ids, failed = watch_all(desk, present, folder, Reporter(bar))
+    for outcome in failed:
+        note(f"homer: {outcome.path.name}: {outcome.error or 'clips are left to try again'}")
+    bar.start("questions", sum(one.video in ids for one in present))
+    report = evaluate(desk, present, ids, absent, None, told(bar))
+    return list(of_first(report)), not failed and not absent
 
 
 def _week(desk: Desk, bar: Meter, folder: Path) -> tuple[list[Measured], bool]:

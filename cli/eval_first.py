@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,11 +11,11 @@ from cli.console import clean, note, say, say_json, say_table, short
 from cli.eval_report import code_of, plain, show_bars
 from cli.ingest import Reporter
 from cli.options import Json, Profile
-from cli.progress import Meter, meter
+from cli.progress import meter
+from cli.watching import told
 
 if TYPE_CHECKING:
     from evals.first import FirstAnswer, FirstReport, FirstRow
-    from graphs.batch import BatchResult
 
 SHOWN = 100
 """Characters of a wrong answer that are shown."""
@@ -55,20 +54,9 @@ def first(
         for outcome in failed:
             note(f"homer: {outcome.path.name}: {outcome.error or 'clips are left to try again'}")
         bar.start("questions", sum(one.video in ids for one in present))
-        report = evaluate(desk, present, ids, absent, out, _told(bar))
+        report = evaluate(desk, present, ids, absent, out, told(bar))
     say_json(plain(report, report.bars)) if json else _show(report)
     raise typer.Exit(code_of(report.bars) if not failed else 4)
-
-
-def _told(bar: Meter) -> Callable[[BatchResult], None]:
-    """Moves the bar with every answer, and names what failed."""
-
-    def told(result: BatchResult) -> None:
-        if result.error is not None:
-            bar.say(f"homer: question {result.id}: {result.error}")
-        bar.step()
-
-    return told
 
 
 def _show(report: FirstReport) -> None:

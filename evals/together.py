@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from evals.closest import Closest
 from evals.dataset import EvalQuestion
 from evals.egolife import EgoReport
+from evals.first import FirstReport
 from evals.local import LocalReport
 from evals.media_questions import MediaQuestion
 from evals.sampling import interval, mean
 from evals.scores import Figure, Summary
 from evals.tables import RunReport
 
-CLIPS, WEEK = "local", "egolife"
+CLIPS, FIRST, WEEK = "local", "first", "egolife"
 """The data sets that have an evaluation of their own."""
 
 
@@ -43,6 +44,14 @@ def of_clips(report: LocalReport, closest: Closest, ids: Mapping[str, str]) -> I
         yield Measured(CLIPS, "right option", len(choices), _figure(ours), _figure(plain))
     cited = [one.cited for one in report.answers]
     yield Measured(CLIPS, "first citation right", len(cited), _figure(cited), None)
+
+
+def of_first(report: FirstReport) -> Iterator[Measured]:
+    """Questions as people ask first: right or rightly declined; nothing is their baseline."""
+    good = [one.right for one in report.answers]
+    sure = [one.sure for one in report.answers]
+    yield Measured(FIRST, "right or rightly declined", len(good), _figure(good), None)
+    yield Measured(FIRST, "wrong with high confidence", len(sure), _figure(sure), None)
 
 
 def _is_closest(closest: Closest, asked: MediaQuestion, video: str) -> bool:
