@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 FEWEST = 30
 """Answers that a curve is fitted on, at least."""
+LEVEL = 20
+"""Answers of one level of a curve, at least."""
 THIRDS = 3
 DIGITS = 4
 
@@ -59,30 +61,58 @@ def fit(rows: Iterable[QuestionRow], known: Calibration = Calibration()) -> Cali
 def curve(rows: Sequence[QuestionRow]) -> Curve:
     """The isotonic regression of being right on raw confidence (least squares, never falling).
 
-    A level that holds from one raw confidence to another is kept by its two ends.
+    A level that holds from one raw confidence to another is kept by its two ends; one of too few
+    answers is joined with the level beside it.
     """
     from scipy.optimize import isotonic_regression
 
-    ordered = sorted((row.raw or 0.0, bool(row.right)) for row in rows)
-    raw, counts, shares = _together(ordered)
-    levels = isotonic_regression(shares, weights=counts).x
-    ends = [
-        i
-        for i in range(len(raw))
-        if i in (0, len(raw) - 1) or levels[i] != levels[i - 1] or levels[i] != levels[i + 1]
+    raw, counts, shares = _together([(row.raw or 0.0, bool(row.right)) for row in rows])
+    found = isotonic_regression(shares, weights=counts)
+    starts = [int(start) for start in found.blocks[:-1]]
+    levels = [
+        _Level(float(raw[start]), float(raw[stop - 1]), float(counts[start:stop].sum()), float(x))
+        for start, stop, x in zip(
+            starts, [*starts[1:], len(raw)], found.x[found.blocks[:-1]], strict=True
+        )
     ]
-    rounded = [round(float(levels[i]), DIGITS) for i in ends]
-    return Curve(raw=tuple(float(raw[i]) for i in ends), right=tuple(rounded))
+    ends = {
+        end: round(one.right, DIGITS) for one in _broad(levels) for end in (one.first, one.last)
+    }
+    return Curve(raw=tuple(ends), right=tuple(ends.values()))
+
+
+class _Level(NamedTuple):
+    """Answers of raw confidence ``first`` to ``last``, so many, of which this share is right."""
+
+    first: float
+    last: float
+    answers: float
+    right: float
+
+    def joined(self, other: _Level) -> _Level:
+        """Both as one; ``other`` follows."""
+        answers = self.answers + other.answers
+        right = (self.answers * self.right + other.answers * other.right) / answers
+        return _Level(self.first, other.last, answers, right)
+
+
+def _broad(levels: Sequence[_Level]) -> list[_Level]:
+    """The levels, each of too few answers joined to the one before it, the first to the next."""
+    broad: list[_Level] = []
+    for one in levels:
+        small = broad and min(one.answers, broad[-1].answers) < LEVEL
+        broad.append(broad.pop().joined(one) if small else one)
+    return broad
 
 
 def _together(
-    ordered: Sequence[tuple[float, bool]],
+    judged: Sequence[tuple[float, bool]],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Equal raw confidences as one: their value, how many they are, the share that is right."""
     raw, place, counts = np.unique(
-        [one for one, _ in ordered], return_inverse=True, return_counts=True
+        [one for one, _ in judged], return_inverse=True, return_counts=True
     )
-    right = np.bincount(place, weights=[float(told) for _, told in ordered])
+    right = np.bincount(place, weights=[float(right) for _, right in judged])
     return raw, counts.astype(np.float64), right / counts
 
 
