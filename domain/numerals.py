@@ -15,8 +15,9 @@ _WORD = (
     | {word: 10 * tens for tens, word in enumerate(_TENS.split(), start=3)}
     | _LARGE
 )
-_NOT_COUNTS = re.compile(r"<[^>]*>|\[?\d+(?::\d\d)+(?:\.\d+)?(?:-\d+(?::\d\d)+)?\]?")
-_NUMBER = re.compile(rf"\b(?:\d+|{'|'.join(_WORD)})\b", re.I)
+_CLOCK = r"\d{1,9}(?::\d\d)+"
+_NOT_COUNTS = re.compile(rf"<\w{{1,40}}>|\[?(?<!\d){_CLOCK}(?:\.\d+)?(?:-{_CLOCK})?\]?")
+_NUMBER = re.compile(rf"\b(?:\d{{1,15}}|{'|'.join(_WORD)})\b", re.I)
 
 
 def first_number(text: str) -> int | None:

@@ -129,7 +129,7 @@ def _with_confidence(state: State, desk: Desk, outcome: Outcome, answer: Answer)
     setup = desk.recorder.setup or Setup()
     options = bool(question_of(state).options)
     curve = setup.calibration.options if options else setup.calibration.open
-    confidence = 0.0 if answer.not_in_memory else round(curve.at(raw), 4)
+    confidence = round(curve.at(raw), 4) if answer.citations else 0.0
     return answer.model_copy(update={"raw_confidence": raw, "confidence": confidence})
 
 

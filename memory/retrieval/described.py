@@ -49,15 +49,18 @@ class DoingWeights:
 
 
 _DOES = r"(?:does|did|do|is|are|was|were|has|have|had|can|could|will|would)"
-_WHEN = re.compile(r"\s*\b(?:after|before|when|while|whenever|as|during|upon|once|until)\b .*$")
+_WHEN = re.compile(
+    r"\b(?:after|before|when|while|whenever|as|during|upon|once|until)\b .*", re.DOTALL
+)
 _PLACE = re.compile(
-    r"\s*\b(?:(?:at|in|near|towards?|from|by) (?:the )?(?:very )?"
-    r"(?:start|beginning|middle|end)\b.*|(?:halfway|midway)\b.*|at first)$"
+    r"\b(?:(?:at|in|near|towards?|from|by) (?:the )?(?:very )?"
+    r"(?:start|beginning|middle|end)\b.*|(?:halfway|midway)\b.*|at first$)",
+    re.DOTALL,
 )
 _DOING = re.compile(rf"^(?:what|how) {_DOES} (.+?) (?:do|doing|did|done|react|respond|feel)\b")
 _ANY = re.compile(rf"^(?:why|how|where|what|who|when) {_DOES} (.+)$")
 _BARE = re.compile(r"^(?:who|what|which|how many|how) (.+)$")
-_LOOKS = re.compile(r"\s+(?:in|with|on|at|wearing|of)\b .*$")
+_LOOKS = re.compile(r"\s(?:in|with|on|at|wearing|of)\b .*", re.DOTALL)
 _DETERMINERS = frozenset(
     {"the", "a", "an", "his", "her", "their", "this", "that", "these", "those"}
     | {"one", "two", "three", "four", "some", "all"}
@@ -66,7 +69,7 @@ _DETERMINERS = frozenset(
 
 def someone(question: str) -> str:
     """Whom a question is about, roughly: "the boy" of "why did the boy in red run away?"."""
-    text = _PLACE.sub("", question.strip().rstrip("?. ").lower())
+    text = _PLACE.sub("", " ".join(question.rstrip("?. ").lower().split())).strip()
     text = _WHEN.sub("", text).strip() or text
     if doing := _DOING.match(text):
         return _LOOKS.sub("", doing[1]) or doing[1]

@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from nodes.reasoners.first_asked import LONGEST, structure_of
 from tests.support.effort import cpu, is_linear
 from tests.support.patterns import PACKAGES, Attack, Use, attacks, calls, sources, uses
 
@@ -23,9 +24,16 @@ Runs that are scanned once for each of their characters take more at 8,000 of th
 times as much at a megabyte.
 """
 
-NOT_FROM_OUTSIDE = {"flows/who_watches.py:_FLOCK": "the kernel's list of locks"}
+SHORT = "questions of so few characters that the pattern takes no time (LONGEST there)"
+NOT_FROM_OUTSIDE = {
+    "flows/who_watches.py:_FLOCK": "the kernel's list of locks",
+    "nodes/reasoners/first_asked.py:_COMPILED": SHORT,
+    "nodes/reasoners/first_asked.py:_COMPILED_UNSEEN": SHORT,
+    "nodes/reasoners/first_asked.py:_ANCHOR_END": SHORT,
+}
 
 MADE_WHEN_USED = {
+    "evals/first_questions.py": "what whoever marked a set of questions wrote of right answers",
     "memory/erasing.py": "names of people, which are short, each taken literally",
     "memory/people.py": "names of people, which are short, each taken literally",
     "skills/review.py": "words that are short, taken literally",
@@ -88,3 +96,11 @@ def test_schemas_and_queries_leave_patterns_to_engines_without_backtracking() ->
     """Pydantic's own engine is linear; Postgres' is not asked to match patterns at all."""
     words = re.compile(r"python-re|regexp_|\bSIMILAR TO\b|op\(\s*[\"']!?~")
     assert [file for file, text in sources().items() if words.search(text)] == []
+
+
+def test_a_question_of_any_length_is_read_at_once() -> None:
+    """Patterns of questions that are answered from structure meet short questions only."""
+    for asks in ("when is the first ", "what are a ", "how were  dressed ", "when do he mentions "):
+        for length in (LONGEST, 1_000_000):
+            text = (asks * (1 + length // len(asks)))[:length]
+            assert cpu(lambda: structure_of(text)) < PAUSE_S  # noqa: B023 - run at once

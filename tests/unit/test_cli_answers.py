@@ -136,7 +136,7 @@ def test_an_answer_is_shown_with_what_it_rests_on(capsys: pytest.CaptureFixture[
     show_answer(Asked("abc123", answer, 2, 0, 1.25), QUESTION, {VIDEO: "talk"})
     assert capsys.readouterr().out.splitlines() == [
         "A. Paris",
-        "confidence 0.81; quoted",
+        "confidence high (0.81); quoted",
         "  01:01-01:15  in Paris  (talk, clip 2) [m7]",
         "trajectory abc123 (2 rounds, 1.2 s)",
     ]
@@ -150,7 +150,7 @@ def test_a_declined_answer_says_that_its_moments_are_only_the_nearest(
     assert capsys.readouterr().out.splitlines()[:4] == [
         "can't be told",
         "declined: the moments below are only the nearest",
-        "confidence 0.10",
+        "confidence low (0.10)",
         "  01:01-01:15  in Paris  (talk, clip 2) [m7]",
     ]
 

@@ -31,7 +31,7 @@ _ASKED_ONLY = _of(
 _PEOPLE = _of("people person persons man men woman women child children kids")
 _COLOUR = re.compile("colou?r", re.IGNORECASE)
 _NOUN_ENDS = re.compile(
-    r"\s+(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|of|in|on|with|at"
+    r"\s(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|of|in|on|with|at"
     r"|for|from|per|that|who|which|there|wear|wears|be|by|to)\b",
     re.IGNORECASE,
 )
