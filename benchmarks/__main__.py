@@ -25,6 +25,7 @@ NAMES = (
     "startup",
     "machine",
     "writes",
+    "written",
     "concurrency",
     "search",
     "kept",

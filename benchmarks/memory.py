@@ -1,6 +1,6 @@
 """How much memory watching takes at its peak, stage by stage.
 
-    python -m benchmarks.memory [FILM] [--minutes 14]
+    python -m benchmarks.memory [FILM]
 
 A film of 360p, the demo's packets over and over without encoding anew, is watched by a process of
 its own for each stage: it decodes clip after clip and does the one stage on each. Last is

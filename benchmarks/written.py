@@ -1,0 +1,82 @@
+"""Clips written by a language model two at a time, beside one after the other."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from benchmarks.lines import Line, faster, in_turn
+from domain.memories import ClipMemories
+from flows import watching
+from flows.files import watch_files
+from flows.ingest import Silent
+from memory.people import People
+from memory.writers.local_event import LocalEventWriter
+from memory.writers.port import ClipContext, Writers
+from perception.perceive import Perceived
+from store.database import Store, open_store
+from store.embedded import EmbeddedPostgres
+from store.home import Home
+from tests.integration.test_written_at_once import Model, desk_of, scene
+from tests.support.media import make_video
+from tests.support.memory import SETTINGS
+
+CLIPS, CALL_S = 12, 2.0
+BAR = 1.8
+
+
+class Slow(Model):
+    """A model that takes two seconds a clip."""
+
+    def write(self, percept: Any, people: People, context: ClipContext) -> ClipMemories:
+        """Waits as for a server, and then writes."""
+        time.sleep(CALL_S)
+        return super().write(percept, people, context)
+
+
+def lines() -> Iterator[Line]:
+    """One line: a film of twelve clips, what is perceived of it given."""
+    with tempfile.TemporaryDirectory() as folder, _library() as one_store, _library() as store:
+        film = make_video(Path(folder) / "talk.mp4", seconds=2.0 * CLIPS, audio=None)
+        two, one = in_turn(
+            lambda: _watched(store, film, 2), lambda: _watched(one_store, film, 1), runs=1
+        )
+        yield faster("clips written by a model of 2 s", two, one, "one at a time", BAR)
+
+
+@contextmanager
+def _library() -> Iterator[Store]:
+    """A library that is there for one way only: a film is watched once."""
+    with tempfile.TemporaryDirectory() as folder:
+        home = Home(Path(folder)).make()
+        try:
+            with open_store(home) as store:
+                yield store
+        finally:
+            EmbeddedPostgres(home).stop()
+
+
+def _watched(store: Store, film: Path, at_once: int) -> None:
+    """Watches the film.
+
+    Raises:
+        RuntimeError: it could not be watched.
+    """
+    writers = Writers(Slow(), LocalEventWriter(SETTINGS.memory))
+    with (
+        patch.object(watching, "make_writers", lambda *_: writers),
+        patch.object(watching, "perceive", _seen),
+    ):
+        (told,) = watch_files(desk_of(store, store.home, at_once), [film], Silent(), direct=True)
+    if told.error is not None:
+        raise RuntimeError(str(told.error))
+
+
+def _seen(raw: Any, *_: object) -> Perceived:
+    found = scene(raw.clip.index)
+    return Perceived(found.model_copy(update={"clip": raw.clip}), {})
