@@ -36,7 +36,8 @@ class Slow(Model):
     def write(self, percept: Any, people: People, context: ClipContext) -> ClipMemories:
         """Waits as for a server, and then writes."""
         time.sleep(CALL_S)
-        return super().write(percept, people, context)
+        made: ClipMemories = super().write(percept, people, context)
+        return made
 
 
 def lines() -> Iterator[Line]:
