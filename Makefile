@@ -16,7 +16,8 @@ export PYTHONDONTWRITEBYTECODE :=
 
 # What Homer is made of, compiled once: where the environment forbids Python to write bytecode, as
 # many images do, each of the hundreds of processes of a test run would compile it anew.
-OURS := domain models store perception memory skills nodes graphs flows evals cli ui api benchmarks tests
+OURS := domain store telemetry auth models perception people memory retrieval skills agent nodes graphs views services \
+    flows evals cli ui api benchmarks tests
 COMPILE := $(BIN)/python -m compileall -q $(OURS)
 
 .PHONY: help setup dev models demo test check style chaos storm fuzz bench eval eval-local eval-first eval-egolife eval-perception lock clean

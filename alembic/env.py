@@ -9,7 +9,7 @@ from sqlalchemy import Connection, create_engine
 
 from store.embedded import EmbeddedPostgres
 from store.home import Home
-from store.schema import Base
+from store.tables.schema import Base
 from store.urls import parse_url
 
 

@@ -10,10 +10,10 @@ from pydantic.config import JsonDict
 from domain.asking import Citation, Evidence, Question
 from domain.confidence import level
 from domain.people import in_words
-from memory.library import videos_named
-from memory.moments import frame_at
 from store.database import Store
 from store.queries.trajectories import StoredTrajectory
+from views.library import videos_named
+from views.moment import frame_at
 
 _CITED: JsonDict = {
     "ref": "m12",

@@ -12,13 +12,13 @@ from anyio.to_thread import current_default_thread_limiter
 from fastapi import FastAPI
 from starlette.middleware import Middleware
 
-from api.bounds import BODY_S, Bounds
-from api.desk import ApiDesk
-from api.door import Door, Ways
+from api.app_state import ApiDesk
+from api.auth import Door, Ways
+from api.database_health import Pulse
+from api.limits import BODY_S, Bounds
 from api.problems import DOCUMENTED, answer_with_problems
-from api.pulse import Pulse
 from api.routes import health, media, questions, search, videos, watching
-from ui.door.headers import SafeHeaders
+from auth.headers import SafeHeaders
 
 ABOUT = """Ask long videos questions over HTTP. Homer watched them into a memory; answers come with
 the moments that support them.

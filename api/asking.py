@@ -10,14 +10,14 @@ from anyio import to_thread
 from starlette.requests import Request
 
 from api.answers import AnswerTold, answer_of
-from api.desk import ApiDesk
-from api.following import Silence, followed
+from api.app_state import ApiDesk
+from api.disconnect import Silence, followed
 from api.problems import Refused
 from domain.asking import Question
 from domain.errors import NotFound
 from domain.live import Told
 from graphs.ask import Asked
-from graphs.asker import Asker
+from graphs.runner import Asker
 from graphs.stream import stream
 from store.database import Store
 from store.queries.trajectories import find_trajectory

@@ -25,7 +25,7 @@ from domain.errors import (
     SetupError,
 )
 from domain.texts import storable
-from flows.logs import log_error
+from telemetry.logs import log_error
 
 MEDIA_TYPE = "application/problem+json"
 FAULT = "a fault in Homer: the log of the server says where (`homer doctor` names its file)"

@@ -9,16 +9,16 @@ from pathlib import Path
 
 import uvicorn
 
+from api.app_state import QUESTIONS, ApiDesk
 from api.application import make_app
-from api.bounds import BODY_S
-from api.desk import QUESTIONS, ApiDesk
-from api.door import Ways, ways_in
-from api.room import Room
+from api.auth import Ways, ways_in
+from api.concurrency import Room
+from api.limits import BODY_S
+from auth.connections import Connection
 from domain.errors import InputError, SetupError
 from models.profile import load_profile
 from store.database import open_store
 from store.home import Home
-from ui.door.connections import Connection
 
 HOST, PORT = "127.0.0.1", 8600
 GRACE_S = 10.0

@@ -12,13 +12,13 @@ from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from api.asking import Coming, Search
-from api.following import Gone, Silence
+from api.disconnect import Gone, Silence
 from api.problems import noted
 from domain.live import Said, Told
 from domain.people import in_words
 from domain.texts import storable
 from graphs.ask import Asked
-from models.said import said_so_far
+from models.partial_reply import said_so_far
 
 MEDIA_TYPE = "text/event-stream"
 HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}

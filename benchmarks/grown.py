@@ -19,7 +19,7 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from models.ports import TextEmbedder
-from store.copying import HALFVEC, pack_halfvec, take_ids
+from store.bulk_insert import HALFVEC, pack_halfvec, take_ids
 from store.database import Store
 from tests.support.big_library import (
     EVENT_CLIPS,

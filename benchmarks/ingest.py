@@ -37,9 +37,9 @@ from benchmarks.keyframes import DEFAULT, SHARED, encode
 from benchmarks.lines import RUNS, Line, Taken, costs, faster
 from benchmarks.stream import looped
 from domain.media import Video
-from flows.desk import Desk
-from flows.steps import PlainSteps, watch
-from flows.watching import Watching, open_video
+from flows.ingest_steps import PlainSteps, watch
+from flows.ingest_video import Watching, open_video
+from flows.workspace import Desk
 from models.profile import load_profile
 from models.toolbox import Toolbox
 from perception.decode import RawClip, read_clips
@@ -183,7 +183,7 @@ def ingest(desk: Desk, path: Path) -> Took:
     timed = Desk(
         desk.home, desk.store, desk.profile, cast("Toolbox", TimedTools(desk.toolbox, stages))
     )
-    with patch("flows.watching.read_clips", stages.each):
+    with patch("flows.ingest_video.read_clips", stages.each):
         wall, cpu = time.perf_counter(), time.process_time()
         with open_video(timed, path) as work, PlainSteps() as steps:
             _count(work, stages)

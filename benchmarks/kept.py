@@ -17,11 +17,11 @@ from sqlalchemy import select
 from benchmarks.lines import Line, Taken, costs
 from benchmarks.machine import PLAN, QUESTION, memory
 from domain.settings import AskSettings
-from graphs.asker import Asker
-from store.asked_tables import TrajectoryEventRow
+from graphs.runner import Asker
 from store.database import Store, open_store
 from store.embedded import EmbeddedPostgres
 from store.home import Home
+from store.tables.questions import TrajectoryEventRow
 from tests.support.asking import WordToolbox
 from tests.support.machine import ScriptedDesks, ScriptedReasoner, watched
 

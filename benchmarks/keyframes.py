@@ -38,16 +38,16 @@ import numpy as np
 
 from benchmarks.lines import RUNS, Line, Taken
 from domain.settings import WatchSettings
-from perception.beside import AHEAD, LANES
+from perception.containers import Clock
 from perception.decode import read_clips
+from perception.gop_segments import Stretches
 from perception.keyframes import Candidate, candidates, choose, places_of
-from perception.lanes import Stopped, in_lanes
-from perception.media import Clock
+from perception.ordered_pool import Stopped, in_lanes
+from perception.parallel_decode import AHEAD, LANES
 from perception.quality import layout_likeness
 from perception.sampling import Grid
 from perception.shots import number_shots
 from perception.source import SourceInfo, clips_of, probe
-from perception.stretches import Stretches
 
 HEIGHTS = (360, 720, 1080)
 SHARED = Path(__file__).resolve().parents[1] / ".." / "shared" / "media"

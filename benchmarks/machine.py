@@ -10,13 +10,13 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from agent.reasoners.port import Turn
 from benchmarks.lines import Line, Taken
 from domain.asking import Question
 from domain.ledger import Draft
 from domain.settings import AskSettings
 from domain.view import MemoryView, Scope
-from graphs.asker import Asker
-from nodes.reasoners.port import Turn
+from graphs.runner import Asker
 from store.database import Store, open_store
 from store.embedded import EmbeddedPostgres
 from store.home import Home

@@ -33,7 +33,7 @@ from perception.faces import find_faces, group_faces
 from perception.jpeg import Blobs
 from perception.keyframes import Candidate, Chosen, candidates, pick_keyframes
 from perception.objects import find_objects
-from perception.screen import read_screen
+from perception.screen_text import read_screen
 from perception.source import probe
 from perception.voices import find_turns, group_voices
 from store.embedded import EmbeddedPostgres

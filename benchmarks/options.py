@@ -1,7 +1,8 @@
 """``python -m benchmarks.options DATASET FOLDER``: what each signal adds to choosing an option.
 
 The videos must be in memory (``homer eval run DATASET FOLDER`` imports them). Each signal of the
-ranking is switched off in turn; "general" is the ranking without ``memory.retrieval.described``.
+ranking is switched off in turn; "general" is the ranking without
+``retrieval.heuristics.captioned_options``.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ import numpy as np
 from evals.closest import Closest
 from evals.dataset import EvalQuestion
 from evals.datasets import read
-from flows.desk import Desk, open_desk
-from memory.library import resolve
-from memory.retrieval.described import DoingWeights
-from memory.retrieval.options import supports
-from memory.retrieval.ranking import Weights, relevance
-from memory.retrieval.retrievers import Retrievers
-from memory.retrieval.sought import Sought
+from flows.workspace import Desk, open_desk
+from retrieval.heuristics.captioned_options import DoingWeights
+from retrieval.options import supports
+from retrieval.query_context import Sought
+from retrieval.ranking import Weights, relevance
+from retrieval.retrievers import Retrievers
 from store.queries.clips import view_of
+from views.library import resolve
 
 NAME = 28
 

@@ -22,9 +22,8 @@ from streamlit.testing.v1 import AppTest
 from benchmarks.lines import Line, in_turn
 from domain.asking import Question
 from domain.settings import AskSettings
-from graphs.asker import Asker
-from memory.corrections import rename
-from memory.film import graph_of
+from graphs.runner import Asker
+from people.corrections import rename
 from perception.jpeg import Blobs
 from store.database import Store, open_store
 from store.embedded import EmbeddedPostgres
@@ -42,6 +41,7 @@ from tests.support.many_answers import a_run, fill_answers
 from tests.support.many_runs import fill_run
 from tests.support.pages import forget_desk, open_page
 from tests.support.signals import slide
+from views.video_view import graph_of
 
 SIZES = (2_500, 5_000, 10_000)
 BAR_MS = 1_000.0

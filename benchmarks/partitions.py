@@ -32,7 +32,7 @@ from psycopg.sql import SQL, Composed, Identifier, Literal
 from benchmarks.grown import Vectors, unit
 from benchmarks.lines import RUNS, Line, Taken, costs, in_turn, milliseconds
 from benchmarks.search import NEAREST, nearest
-from store.copying import HALFVEC, pack_halfvec
+from store.bulk_insert import HALFVEC, pack_halfvec
 from store.embedded import EmbeddedPostgres
 from store.home import Home
 from store.urls import libpq_url, parse_url

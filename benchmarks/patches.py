@@ -41,14 +41,14 @@ from sqlalchemy import delete, text
 
 from benchmarks.lines import RUNS, Line, Taken
 from domain.events import EdgeDraft, EventPatch, SegmentDraft
-from memory.graph import Absorbed, Ends, Graph, Link, Node, weave
-from memory.weave import Proposal, apply_patch, link_of, node_of
+from memory.event_graph import Absorbed, Ends, Graph, Link, Node, weave
+from memory.event_graph_update import Proposal, apply_patch, link_of, node_of
 from memory.writers.port import EventWindow
 from store.database import Store, open_store
 from store.embedded import EmbeddedPostgres
 from store.home import Home
 from store.queries import events as stored
-from store.schema import SegmentRow
+from store.tables.schema import SegmentRow
 from tests.support.memory import VIDEO, known_video
 
 SIZES = (750, 1_500, 3_000)

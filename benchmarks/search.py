@@ -29,13 +29,13 @@ from benchmarks.lines import Line, Taken, costs, milliseconds
 from domain.asking import Mode
 from domain.settings import Settings
 from domain.view import MemoryView, Scope
-from memory.retrieval.index import Ints
-from memory.retrieval.ranking import Asked as Question
-from memory.retrieval.retrievers import Retrievers
 from models import large_pages
 from models.ports import TextEmbedder
 from models.profile import load_profile
 from models.toolbox import Toolbox
+from retrieval.ranking import Asked as Question
+from retrieval.retrievers import Retrievers
+from retrieval.video_index import Ints
 from store.database import Store, open_store
 from store.driver import driver_of
 from store.embedded import EmbeddedPostgres

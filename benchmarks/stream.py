@@ -44,17 +44,17 @@ import psutil
 from benchmarks.machines import described
 from domain.media import Video
 from domain.streams import LEVELS, StreamSettings
-from flows.desk import Desk
-from flows.streaming import Streaming, open_stream
-from flows.streams import watch_stream
-from memory.streams import stream_of
+from flows.stream.steps import watch_stream
+from flows.stream.watching import Streaming, open_stream
+from flows.workspace import Desk
 from models.profile import load_profile
 from models.toolbox import Toolbox
+from perception.degradation import Pace
 from perception.live import live_source
-from perception.pace import Pace
 from store.database import open_store
 from store.embedded import EmbeddedPostgres
 from store.home import Home
+from views.streams import stream_of
 
 VIDEO = Path(__file__).parents[1] / "demo" / "v2d_test.mp4"
 HOUR_S = 3600

@@ -18,16 +18,16 @@ from benchmarks.ingest import Silent
 from benchmarks.lines import Line, Taken, faster, in_turn, milliseconds
 from benchmarks.machines import described
 from domain.settings import Pool, WorkSettings
-from flows.crew import Crew
-from flows.desk import Desk
-from flows.steps import PlainSteps, watch
-from flows.watching import open_video
-from memory.library import delete
+from flows.ingest_steps import PlainSteps, watch
+from flows.ingest_video import open_video
+from flows.perception_workers import Crew
+from flows.workspace import Desk
 from models.profile import load_profile
 from models.toolbox import Toolbox
 from store.database import open_store
 from store.embedded import EmbeddedPostgres
 from store.home import Home
+from views.library import delete
 
 CLIP = Path(__file__).parents[1] / "demo" / "googlework_short.mp4"
 CLIPS, CLIP_MS = 8, 4_400

@@ -13,7 +13,7 @@ import psycopg
 from benchmarks.lines import Line, costs, in_turn
 from domain.memories import MemoryDraft, MemoryKind, Source
 from domain.time import TimeSpan
-from store.copying import pack_halfvec
+from store.bulk_insert import pack_halfvec
 from store.database import Store, open_store
 from store.embedded import EmbeddedPostgres
 from store.home import Home

@@ -12,13 +12,13 @@ from unittest.mock import patch
 
 from benchmarks.lines import Line, faster, in_turn
 from domain.memories import ClipMemories
-from flows import watching
-from flows.files import watch_files
+from flows import ingest_video
 from flows.ingest import Silent
-from memory.people import People
+from flows.ingest_files import watch_files
 from memory.writers.local_event import LocalEventWriter
 from memory.writers.port import ClipContext, Writers
-from perception.perceive import Perceived
+from people.clip_people import People
+from perception.perceive_clip import Perceived
 from store.database import Store, open_store
 from store.embedded import EmbeddedPostgres
 from store.home import Home
@@ -70,8 +70,8 @@ def _watched(store: Store, film: Path, at_once: int) -> None:
     """
     writers = Writers(Slow(), LocalEventWriter(SETTINGS.memory))
     with (
-        patch.object(watching, "make_writers", lambda *_: writers),
-        patch.object(watching, "perceive", _seen),
+        patch.object(ingest_video, "make_writers", lambda *_: writers),
+        patch.object(ingest_video, "perceive", _seen),
     ):
         (told,) = watch_files(desk_of(store, store.home, at_once), [film], Silent(), direct=True)
     if told.error is not None:

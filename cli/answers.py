@@ -4,103 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from cli.console import clean, say, say_json
-from domain.people import in_words
+from cli.console import say, say_json
+from views.answer_lines import answer_line, citation_line, sureness
+from views.words import clean
 
 if TYPE_CHECKING:
-    from domain.asking import Answer, Citation, Question
-    from domain.live import Told
-    from flows.desk import Desk
+    from domain.asking import Question
+    from flows.workspace import Desk
     from graphs.ask import Asked
-
-SHOWN = 160
-
-
-def lines_of(told: Told) -> Iterator[str]:
-    """What a run tells as lines; most of it has none."""
-    write = _WRITERS.get(told.kind)
-    if write is not None:
-        yield from write(told)
-
-
-def _plan(event: Any) -> Iterator[str]:
-    for subtask in event.subtasks:
-        yield f"plan {subtask.id}: {clean(subtask.text)}"
-
-
-def _skills(event: Any) -> Iterator[str]:
-    if event.skills:
-        given = ", ".join(f"{one.name} ({one.score:.2f})" for one in event.skills)
-        yield f"skills: {given}"
-
-
-def _round(event: Any) -> Iterator[str]:
-    yield f"round {event.round}: {event.subtask}: {clean(event.text)}"
-
-
-def _guard(event: Any) -> Iterator[str]:
-    if not event.accepted:
-        yield f"  refused ({event.rule}): {clean(event.complaint)}"
-
-
-def _retrieve(event: Any) -> Iterator[str]:
-    how = f" (from structure: {event.finding.asks})" if event.finding else ""
-    head = f"  {event.mode} {clean(event.query)!r}{how}:"
-    if event.refused:
-        yield f"{head} {clean(event.refused)}"
-    elif event.nothing_close or not event.evidence:
-        yield f"{head} nothing close"
-    else:
-        best = event.evidence[0]
-        yield f"{head} {len(event.evidence)} found, best {best.span} ({best.score:.2f})"
-
-
-def _call(event: Any) -> Iterator[str]:
-    told = f"{event.tokens_in} tokens in, {event.tokens_out} out, {event.ms / 1000:.1f} s"
-    yield f"  {event.purpose}: {event.model}: {told}"
-
-
-def _assess(event: Any) -> Iterator[str]:
-    for resolution in event.resolved:
-        refs = " ".join(f"[{ref}]" for ref in resolution.refs)
-        yield f"  {resolution.subtask} resolved: {told(resolution.answer)} {refs}".rstrip()
-
-
-def _warning(event: Any) -> Iterator[str]:
-    if event.warning:
-        yield f"  {clean(event.warning)}"
-
-
-def _force(event: Any) -> Iterator[str]:
-    yield f"  next: {event.mode}, because {clean(event.reason)}"
-
-
-def _error(event: Any) -> Iterator[str]:
-    yield f"  {event.where} failed: {clean(event.message)}"
-
-
-def _fork(event: Any) -> Iterator[str]:
-    from graphs.edits import fork_line
-
-    yield clean(fork_line(event))
-
-
-_WRITERS: Mapping[str, Callable[[Any], Iterator[str]]] = {
-    "fork": _fork,
-    "skills": _skills,
-    "plan": _plan,
-    "replan": _plan,
-    "round": _round,
-    "call": _call,
-    "guard": _guard,
-    "retrieve": _retrieve,
-    "assess": _assess,
-    "record": _warning,
-    "force": _force,
-    "error": _error,
-}
 
 
 @contextmanager
@@ -135,43 +48,8 @@ def show_answer(asked: Asked, question: Question, titles: Mapping[str, str]) -> 
     say(f"trajectory {asked.trajectory_id} ({asked.rounds} rounds, {asked.seconds:.1f} s)")
 
 
-def sureness(answer: Answer) -> str:
-    """How sure an answer is, in words and as a number, and how well it is supported."""
-    from domain.confidence import level
-
-    told = f"confidence {level(answer.confidence)} ({answer.confidence:.2f})"
-    return f"{told}; {answer.standing}" if answer.standing else told
-
-
 def _titles(desk: Desk) -> dict[str, str]:
     from store.queries.videos import list_videos
 
     with desk.store.begin() as session:
         return {video.id: video.title for video in list_videos(session)}
-
-
-def answer_line(answer: Answer, question: Question) -> str:
-    """The answer's words, with the letter of the option that was chosen."""
-    text = clean(answer.text)
-    if answer.option is None:
-        return told(answer.text)
-    place = ord(answer.option) - ord("A")
-    option = clean(question.options[place]) if place < len(question.options) else ""
-    return f"{answer.option}. {option}" + (
-        "" if text in ("", option, answer.option) else f" ({text})"
-    )
-
-
-def told(text: str) -> str:
-    """``text`` on one line, with words for people whose name is not known."""
-    return clean(in_words(text))
-
-
-def citation_line(citation: Citation, titles: Mapping[str, str]) -> str:
-    """``mm:ss-mm:ss``, what was said or seen, and which clip of which video it was."""
-    words = told(citation.text)
-    words = words if len(words) <= SHOWN else words[: SHOWN - 3].rstrip() + "..."
-    clip = "" if citation.clip is None else f", clip {citation.clip}"
-    title = clean(titles.get(citation.video, citation.video))
-    support = "" if citation.support is None else f", support {citation.support:.2f}"
-    return f"{citation.span}  {words}  ({title}{clip}) [{clean(citation.ref)}]{support}"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
     from domain.asking import Question
-    from flows.desk import Desk
+    from flows.workspace import Desk
     from graphs.batch import BatchResult
 
 
@@ -90,7 +90,7 @@ def _resume(name: str, profile: str | None, json: bool) -> None:
     with all_kept():
         from cli.answers import shown
         from cli.live import teller
-        from flows.desk import open_desk_of
+        from flows.workspace import open_desk_of
         from graphs.ask import resume
 
     with open_desk_of(name, profile) as (desk, row), ready_to_ask(desk.toolbox):
@@ -113,7 +113,7 @@ def _ask_one(
     with all_kept():
         from cli.answers import shown
         from cli.live import teller
-        from flows.desk import open_desk
+        from flows.workspace import open_desk
         from graphs.ask import ask
 
     as_of_ms = parse_as_of(as_of)
@@ -139,8 +139,7 @@ def _question(
 def _ids(session: Session, names: tuple[str, ...]) -> tuple[str, ...]:
     """The videos named; the only one of the library where none is."""
     from domain.errors import InputError
-    from memory.library import named_or_only
-    from store.queries.videos import list_videos
+    from store.queries.videos import list_videos, named_or_only
 
     if found := named_or_only(session, names):
         return found
@@ -152,7 +151,7 @@ def _ids(session: Session, names: tuple[str, ...]) -> tuple[str, ...]:
 
 def _ask_batch(batch: Path, out: Path | None, concurrency: int, profile: str | None) -> int:
     """Asks what ``out`` does not answer yet; returns the exit code."""
-    from flows.desk import open_desk
+    from flows.workspace import open_desk
     from graphs.batch import answered, read_questions, run_batch, write_batch
 
     questions = read_questions(batch)

@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from cli.console import clean, note, say_json, say_table
+from cli.console import note, say_json, say_table
 from cli.options import Json
+from views.words import clean
 
 
 def audit(

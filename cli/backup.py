@@ -67,7 +67,7 @@ def restore(
             if check:
                 found = check_archive(file, bar, limits)
             else:
-                from flows.keeping import restore_library
+                from flows.restore import restore_library
 
                 found = restore_library(home, file, bar, limits)
     except KeyboardInterrupt as stop:

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.console import clean, note, say, say_json
+from cli.console import note, say, say_json
 from cli.ingest import STOPPED
 from cli.options import Json, Profile
 from cli.progress import Meter, meter
+from views.words import clean
 
 if TYPE_CHECKING:
     from domain.limits import ImportLimits
-    from flows.desk import Desk
+    from flows.workspace import Desk
     from memory.captions import CaptionTrack
     from store.queries.videos import VideoState
 
@@ -61,7 +62,7 @@ def import_captions(
         if title is None:
             raise typer.BadParameter("give a FILE that homer export wrote, or --captions FILE")
         return _import_export(Path(title), limits, as_json=json)
-    from flows.desk import open_desk
+    from flows.workspace import open_desk
     from memory.captions import read_captions
 
     track = read_captions(captions, title.strip(), limits)
@@ -84,7 +85,7 @@ def _import_many(
     captions: Path, profile: str | None, limits: ImportLimits, *, as_json: bool
 ) -> None:
     """Every video of a file whose lines name theirs; one that fails does not stop the others."""
-    from flows.desk import open_desk
+    from flows.workspace import open_desk
     from memory.captions import read_tracks
 
     tracks = read_tracks(captions, limits)
@@ -141,7 +142,7 @@ class _Silent:
 
 
 def _import_export(file: Path, limits: ImportLimits, *, as_json: bool) -> None:
-    from flows.keeping import import_export
+    from flows.restore import import_export
     from store.database import open_store
     from store.home import Home
 
@@ -161,7 +162,7 @@ def _import_export(file: Path, limits: ImportLimits, *, as_json: bool) -> None:
 
 
 def _remember(desk: Desk, track: CaptionTrack, title: str, bar: Meter) -> dict[str, object]:
-    from memory.imports import import_track
+    from memory.import_captions import import_track
     from memory.writers import make_writers
 
     before = _state(desk, track.id)

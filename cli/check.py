@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from cli.console import clean, say, say_json
+from cli.console import say, say_json
 from cli.options import AsOf, Json, OneVideo, parse_as_of
 from cli.progress import meter
+from views.words import clean
 
 if TYPE_CHECKING:
-    from memory.library import Checked
+    from views.library import Checked
 
 FOUND = 1
 
@@ -28,10 +29,10 @@ def check(video: OneVideo, as_of: AsOf = None, json: Json = False) -> None:
       homer check talk
       homer check talk --as-of 10:00 --json
     """
-    from flows.interrupted import settle_streams
-    from memory.library import check_video
+    from flows.stream.interrupted import settle_streams
     from store.database import open_store
     from store.home import Home
+    from views.library import check_video
 
     as_of_ms = parse_as_of(as_of)
     with open_store(Home.default()) as store:

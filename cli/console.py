@@ -14,6 +14,8 @@ from typing import Any
 
 import typer
 
+from views.words import clean, steady, whole
+
 
 def say(text: str = "") -> None:
     """A line of the command's result; a file's name may be no text, and is still told."""
@@ -46,7 +48,7 @@ def say_json(data: Any) -> None:
 
 def escaped(line: str) -> str:
     """A line of JSON that means the same, with escapes for all that cannot be seen."""
-    return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in _whole(line))
+    return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in whole(line))
 
 
 def say_table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
@@ -67,26 +69,6 @@ def _cell(value: object) -> str:
     """Untrusted words may hold line breaks and control characters: a cell is one clean line."""
     text = "" if value is None else str(value)
     return clean(text)
-
-
-def clean(text: str) -> str:
-    """``text`` on one line, without characters that could steer a terminal."""
-    return steady(text).strip()
-
-
-def steady(text: str) -> str:
-    """``text`` with a space for all that cannot be seen, and ``?`` for half a character."""
-    return "".join(c if c.isprintable() else " " for c in _whole(text))
-
-
-def _whole(text: str) -> str:
-    return text.encode("utf-8", "replace").decode("utf-8")
-
-
-def short(text: str, width: int = 120) -> str:
-    """``text`` on one clean line of at most ``width`` characters."""
-    line = clean(text)
-    return line if len(line) <= width else line[: width - 3].rstrip() + "..."
 
 
 def _is_number(text: str) -> bool:

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.console import clean, note, say, say_json, say_table
+from cli.console import note, say, say_json, say_table
 from cli.options import Json, Profile
+from views.words import clean
 
 if TYPE_CHECKING:
-    from flows.health import Check
     from models.profile import Profile as ProfileModel
+    from services.health import Check
     from store.home import Home
 
 LEFT_NAMED = 10
@@ -48,8 +49,8 @@ def doctor(
       homer doctor --fix
       homer doctor --bundle report.zip
     """
-    from flows.health import checks
     from models.profile import load_profile
+    from services.health import checks
     from store.home import Home
 
     home = Home.default()
@@ -68,7 +69,7 @@ def doctor(
 
 def _close(home: Home) -> None:
     from cli.progress import meter
-    from store.private import exposed, mend
+    from store.private_files import exposed, mend
 
     places = home.places()
     total = sum(1 for _ in exposed(places))
@@ -100,7 +101,7 @@ def _show(checks: list[Check]) -> None:
 
 
 def _pack(home: Home, profile: ProfileModel, checks: list[Check], path: Path) -> None:
-    from flows.bundle import write_bundle
+    from services.bug_report import write_bundle
 
     lines = write_bundle(home, profile, checks, path)
     note(f"{path} has, without content:")

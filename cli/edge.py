@@ -24,9 +24,10 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from cli.console import note, steady
+from cli.console import note
 from domain.errors import HomerError, InputError
-from flows.logs import log_error
+from telemetry.logs import log_error
+from views.words import steady
 
 STOPPED = 130
 

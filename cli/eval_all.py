@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.console import clean, note, say_json, say_table
+from cli.console import note, say_json, say_table
 from cli.eval_runs import EvalReporter
 from cli.options import Json, Profile
 from cli.progress import Meter, meter
 from cli.watching import moved, told
+from views.words import clean
 
 if TYPE_CHECKING:
     from evals.scores import Figure
     from evals.together import Measured
-    from flows.desk import Desk
+    from flows.workspace import Desk
 
 Sets = Annotated[
     list[str],
@@ -41,7 +42,7 @@ def all_sets(sets: Sets, profile: Profile = None, json: Json = False) -> None:
     Example:
       homer eval all local=media egolife=data/egolife nextqa=data/nextqa
     """
-    from flows.desk import open_desk
+    from flows.workspace import open_desk
 
     wanted = [_parted(one) for one in sets]
     with open_desk(profile) as desk, meter() as bar:
@@ -128,8 +129,8 @@ def _run(desk: Desk, bar: Meter, name: str, folder: Path) -> tuple[list[Measured
     from domain.choices import Protocol
     from evals.datasets import read
     from evals.plan import checked_name, plan, run_name
+    from evals.records import run_report
     from evals.run import run
-    from evals.shelf import run_report
     from evals.together import of_run
 
     planned = plan(read(name, folder), desk.profile, Protocol.NONE, baseline=True)

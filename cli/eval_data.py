@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cli.console import clean, say, say_json, say_table, short
+from cli.console import say, say_json, say_table
 from cli.eval_report import MISSED
 from cli.options import Json
+from views.words import clean, short
 
 if TYPE_CHECKING:
     from evals.dataset import Source

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.console import clean, note, say, say_json, say_table, short
+from cli.console import note, say, say_json, say_table
 from cli.eval_report import code_of, plain, show_bars
 from cli.ingest import Reporter
 from cli.options import Json, Profile
 from cli.progress import meter
 from cli.watching import told
+from views.words import clean, short
 
 if TYPE_CHECKING:
     from evals.first import FirstAnswer, FirstReport, FirstRow
@@ -46,7 +47,7 @@ def first(
     from evals.first import evaluate
     from evals.first_questions import SET, read_first_questions
     from evals.local import split_by_presence, watch_all
-    from flows.desk import open_desk
+    from flows.workspace import open_desk
 
     present, absent = split_by_presence(read_first_questions(questions or SET), folder)
     with open_desk(profile) as desk, meter() as bar:

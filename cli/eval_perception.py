@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.console import clean, say, say_json, say_table
+from cli.console import say, say_json, say_table
 from cli.eval_report import code_of, plain, show_bars
 from cli.options import Json, Profile
 from cli.progress import meter
+from views.words import clean
 
 if TYPE_CHECKING:
     from evals.cuts import Cuts

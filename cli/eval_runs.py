@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.captions import Moved
-from cli.console import clean, note, say, say_json, say_table
+from cli.console import note, say, say_json, say_table
 from cli.ingest import STOPPED, Reporter
 from cli.options import Json, Profile
 from cli.progress import Meter, meter
 from domain.choices import Protocol, Stage
+from views.words import clean
 
 if TYPE_CHECKING:
     from domain.evaluation import Verdict
@@ -84,7 +85,7 @@ def run(
     from evals.datasets import read
     from evals.plan import checked_name, plan, run_name
     from evals.run import run as run_it
-    from flows.desk import open_desk
+    from flows.workspace import open_desk
 
     stages = _stages(ablate or [])
     found = read(dataset, folder)
@@ -157,7 +158,7 @@ class EvalReporter(Reporter):
 
 
 def _finish(store: Store, ran: Ran, *, as_json: bool) -> None:
-    from evals.shelf import run_report
+    from evals.records import run_report
 
     found = run_report(store, ran.name)
     if as_json:
@@ -194,7 +195,7 @@ def list_all(json: Json = False) -> None:
       homer eval runs
       homer eval runs --json
     """
-    from evals.shelf import list_runs
+    from evals.records import list_runs
 
     with _store() as store:
         found = list_runs(store)
@@ -232,7 +233,7 @@ def report(
       homer eval report mine --html mine.html
     """
     from evals.export import as_csv, as_page, write
-    from evals.shelf import run_report, run_rows
+    from evals.records import run_report, run_rows
 
     with _store() as store:
         found, rows = run_report(store, name), run_rows(store, name)
@@ -260,7 +261,7 @@ def compare(
       homer eval compare own-local-none own-gemini-none
     """
     from evals.layout import changes_table, effect_table
-    from evals.shelf import compare_runs
+    from evals.records import compare_runs
 
     with _store() as store:
         found = compare_runs(store, first, second)
@@ -286,7 +287,7 @@ def calibrate(
     Example:
       homer eval calibrate egolifeqa-local-none nextqa-local-none
     """
-    from evals.shelf import fit_calibration
+    from evals.records import fit_calibration
 
     with _store() as store:
         path, fitted = fit_calibration(store, names)

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli import eval_all, eval_data, eval_first, eval_perception, eval_runs
-from cli.console import clean, note, say, say_json, say_table
+from cli.console import note, say, say_json, say_table
 from cli.eval_report import code_of, plain, show_bars
 from cli.ingest import Reporter
 from cli.options import Json, Profile
 from cli.progress import meter
 from cli.watching import moved, told
+from views.words import clean
 
 if TYPE_CHECKING:
     from evals.egolife import Compared, EgoReport
@@ -49,7 +50,7 @@ def local(
     """
     from evals.local import evaluate, split_by_presence, watch_all
     from evals.media_questions import read_media_questions
-    from flows.desk import open_desk
+    from flows.workspace import open_desk
 
     every, folder = read_media_questions(questions), questions.parent
     present, absent = split_by_presence(every, folder)
@@ -84,7 +85,7 @@ def egolife(
     """
     from evals.egolife import evaluate, import_week, questions_in
     from evals.egolife_questions import CAPTIONS, TITLE
-    from flows.desk import open_desk
+    from flows.workspace import open_desk
 
     questions = questions_in(folder)
     with open_desk(profile) as desk, meter() as bar:

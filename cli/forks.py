@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.console import clean, note, say, say_json, short
+from cli.console import note, say, say_json
 from cli.options import Json, Profile
 from cli.trajectories import Id
+from views.words import clean, short
 
 if TYPE_CHECKING:
     from domain.asking import Answer, Question
-    from domain.forks import ForkEdit
-    from nodes.compare import Difference, Step
+    from domain.trajectory import ForkEdit
+    from views.comparison import Difference, Step
 
 
 def fork(
@@ -45,7 +46,7 @@ def fork(
     """
     from cli.answers import shown
     from cli.live import teller
-    from flows.desk import open_desk_of
+    from flows.workspace import open_desk_of
     from graphs.ask import fork as run_fork
 
     change = read_edit(edit, profile)
@@ -67,7 +68,7 @@ def read_edit(path: Path | None, profile: str | None) -> ForkEdit:
     from pydantic import ValidationError
 
     from domain.errors import InputError
-    from domain.forks import ForkEdit
+    from domain.trajectory import ForkEdit
 
     try:
         text = path.read_text(encoding="utf-8") if path else "{}"
@@ -93,10 +94,10 @@ def diff(
       homer diff 3f2a 81bc
       homer diff 3f2a 81bc --json
     """
-    from nodes.compare import compare
-    from nodes.history import load_history
     from store.database import open_store
     from store.home import Home
+    from views.comparison import compare
+    from views.trajectory import load_history
 
     with open_store(Home.default()) as store:
         a, b = load_history(store, one), load_history(store, other)
@@ -140,7 +141,7 @@ def _step(step: Step | None, what: str) -> str:
 
 
 def _said(answer: Answer | None, question: Question) -> str:
-    from cli.answers import answer_line
+    from views.answer_lines import answer_line
 
     return answer_line(answer, question) if answer else "nothing"
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from domain.garbage import all_kept
 
 if TYPE_CHECKING:
-    from models.ahead import Name
+    from models.preload import Name
     from models.toolbox import Toolbox
 
 
@@ -22,7 +22,7 @@ def ready_to_ask(toolbox: Toolbox) -> Iterator[None]:
     """
     with all_kept():
         from graphs.ask import import_machine
-        from models.ahead import loading
+        from models.preload import loading
 
         import_machine()
     ranked: tuple[Name, ...] = ("reranker",) if toolbox.profile.reasoner == "local" else ()

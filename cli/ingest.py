@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from cli.console import clean, note, say, say_json
+from cli.console import note, say, say_json
 from cli.options import Json, Profile
 from cli.progress import Meter, meter
+from views.words import clean
 
 if TYPE_CHECKING:
     from domain.media import Video
-    from flows.files import Outcome
+    from flows.ingest_files import Outcome
 
 
 STOPPED = "stopped; nothing is lost: the same command goes on where it was"
@@ -53,8 +54,8 @@ def ingest(
       homer ingest talk.mp4
       homer ingest ~/Videos --direct --subtitles use
     """
-    from flows.desk import open_desk
-    from flows.files import watch_files
+    from flows.ingest_files import watch_files
+    from flows.workspace import open_desk
     from perception.source import find_media
 
     files = find_media(sources)

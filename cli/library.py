@@ -7,17 +7,18 @@ from typing import Annotated
 
 import typer
 
-from cli.console import clean, escaped, note, say, say_json, say_table, sure
+from cli.console import escaped, note, say, say_json, say_table, sure
 from cli.options import AsOf, Json, OneVideo, Profile, parse_as_of, parse_span
+from views.words import clean
 
 
 def videos(json: Json = False) -> None:
     """List the videos in the library; one that nothing watches any more is paused."""
     from domain.time import clock
-    from flows.who_watches import as_it_stands, watched_now
-    from memory.library import list_library
+    from flows.video_locks import as_it_stands, watched_now
     from store.database import open_store
     from store.home import Home
+    from views.library import list_library
 
     with open_store(Home.default()) as store:
         busy = watched_now(store)
@@ -42,10 +43,10 @@ def show(video: OneVideo, as_of: AsOf = None, json: Json = False) -> None:
       homer show talk --as-of 10:00 --json
     """
     from cli.portrait import show_portrait
-    from flows.who_watches import state_now, watched_now
-    from memory.library import show_video
+    from flows.video_locks import state_now, watched_now
     from store.database import open_store
     from store.home import Home
+    from views.library import show_video
 
     as_of_ms = parse_as_of(as_of)
     with open_store(Home.default()) as store:
@@ -64,9 +65,9 @@ def dump(video: OneVideo) -> None:
     Example:
       homer dump talk | sha256sum
     """
-    from memory.library import dump_lines
     from store.database import open_store
     from store.home import Home
+    from views.library import dump_lines
 
     with open_store(Home.default()) as store:
         for line in dump_lines(store, video):
@@ -83,9 +84,9 @@ def export(
     Example:
       homer export talk --out talk.zip
     """
-    from memory.library import export as write
     from store.database import open_store
     from store.home import Home
+    from views.library import export as write
 
     with open_store(Home.default()) as store:
         write(store, video, out)
@@ -119,7 +120,7 @@ def delete(
       homer delete talk --yes
       homer delete talk --from 12:00 --to 14:30
     """
-    from flows.deleting import delete_video, leaving
+    from flows.delete import delete_video, leaving
     from store.database import open_store
     from store.home import Home
 
@@ -140,8 +141,8 @@ def delete(
 def _delete_span(
     video: str, begin: str | None, end: str | None, yes: bool, profile: str | None
 ) -> None:
-    from flows.deleting import cut_video, cutting
-    from flows.desk import open_desk
+    from flows.delete import cut_video, cutting
+    from flows.workspace import open_desk
     from store.database import open_store
     from store.home import Home
 

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from cli.answers import lines_of
-from cli.console import clean, is_terminal, note, steady
+from cli.console import is_terminal, note
 from domain.live import Said, Tell, Told
+from views.answer_lines import lines_of, tail
+from views.words import steady
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -55,12 +56,3 @@ class _Live:
         for line in lines_of(told):
             self._console.print(steady(line), markup=False, highlight=False, soft_wrap=True)
         self._status.update("")
-
-
-def tail(told: Said, room: int) -> str:
-    """The end of what is being said, on one line."""
-    from models.said import said_so_far
-
-    words, room = clean(said_so_far(told.text)), max(0, room)
-    shown = words if len(words) <= room else f"…{words[len(words) - room :]}"
-    return f"{told.purpose}: {shown}"

@@ -34,9 +34,9 @@ from cli import (
     watch,
 )
 from cli.edge import STOPPED, Edge
-from flows.ends import ACTING, END, tell_end
-from graphs.lazy_packages import put_off
-from store.private import keep_private
+from models.lazy_packages import put_off
+from services.job_status import ACTING, END, tell_end
+from store.private_files import keep_private
 
 GUIDE = """Ask a long video a question and trust the answer.
 
@@ -89,8 +89,8 @@ def options(
     ] = False,
 ) -> None:
     """Options that stand before the command."""
-    from flows.telling import begin_to_tell
     from store.home import Home
+    from telemetry.logging_setup import begin_to_tell
 
     context.obj = {"debug": debug}
     begin_to_tell(Home.default(), log_level)

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from cli.console import clean, note, say, say_json, say_table, sure
+from cli.console import note, say, say_json, say_table, sure
 from cli.options import Json, OneVideo, Profile
+from views.words import clean
 
 if TYPE_CHECKING:
     from domain.corrections import Correction
-    from memory.corrections import KnownPerson
-    from memory.stage import Pair
+    from people.corrections import KnownPerson
     from store.database import Store
+    from views.people_view import Pair
 
 GUIDE = """Show the people of a video, and put right who is who.
 
@@ -56,7 +57,7 @@ def show(video: OneVideo, json: Json = False) -> None:
       homer people talk
       homer people list talk --json
     """
-    from memory.corrections import list_people
+    from people.corrections import list_people
     from store.database import open_store
     from store.home import Home
 
@@ -97,7 +98,7 @@ def rename(
       homer people rename talk 3 "Ada Lovelace"
       homer people rename talk Omar ''
     """
-    from memory.corrections import rename as do
+    from people.corrections import rename as do
     from store.database import open_store
     from store.home import Home
 
@@ -120,7 +121,7 @@ def merge(
       homer people merge talk 5 3
       homer people merge talk voice_1 "Ada Lovelace"
     """
-    from memory.corrections import merge as do
+    from people.corrections import merge as do
     from store.database import open_store
     from store.home import Home
 
@@ -144,7 +145,7 @@ def split(
       homer people split talk 3 voice_2
       homer people split talk Ada face_4 --name Ruth
     """
-    from memory.corrections import split as do
+    from people.corrections import split as do
     from store.database import open_store
     from store.home import Home
 
@@ -165,7 +166,7 @@ def apart(
       homer people apart talk 5 3
       homer people apart talk Ada face_4
     """
-    from memory.corrections import apart as do
+    from people.corrections import apart as do
     from store.database import open_store
     from store.home import Home
 
@@ -182,9 +183,9 @@ def alike(video: OneVideo, json: Json = False) -> None:
     Example:
       homer people alike talk
     """
-    from memory.stage import same_person
     from store.database import open_store
     from store.home import Home
+    from views.people_view import same_person
 
     with open_store(Home.default()) as store:
         found = same_person(store, video)
@@ -224,11 +225,11 @@ def forget(
       homer people forget talk 3
       homer people forget talk Ada --keep-undo ada.zip
     """
-    from flows.desk import open_desk
-    from memory.forget import forget as do
-    from memory.library import resolve
+    from flows.workspace import open_desk
+    from people.forget import forget as do
     from store.database import open_store
     from store.home import Home
+    from views.library import resolve
 
     with open_store(Home.default()) as store, store.begin() as session:
         found = resolve(session, video)
@@ -273,7 +274,7 @@ def undo(
       homer people undo talk 2
       homer people undo talk --from ada.zip
     """
-    from memory.corrections import undo as do
+    from people.corrections import undo as do
     from store.database import open_store
     from store.home import Home
 
@@ -285,7 +286,7 @@ def undo(
 
 
 def _brought_back(store: Store, video: str, source: Path, json: bool) -> None:
-    from memory.forget import recall
+    from people.forget import recall
 
     rows = recall(store, video, source)
     say_json({"rows": rows}) if json else say(f"all is as it was: {rows} rows came back")
@@ -298,7 +299,7 @@ def history(video: OneVideo, json: Json = False) -> None:
     Example:
       homer people history talk
     """
-    from memory.corrections import history as read
+    from people.corrections import history as read
     from store.database import open_store
     from store.home import Home
 

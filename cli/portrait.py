@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cli.console import clean, say
+from cli.console import say
 from domain.time import clock
+from views.words import clean
 
 if TYPE_CHECKING:
     from domain.streams import Gap
-    from memory.library import Cost, Portrait, ShownClip
-    from memory.streams import StreamTold
+    from views.library import Cost, Portrait, ShownClip
+    from views.streams import StreamTold
 
 SHOWN_LINES = 12
 
@@ -115,14 +116,14 @@ def _missing(stream: StreamTold) -> str:
 
 
 def _gap(gap: Gap) -> None:
-    from memory.streams import gap_in_words
+    from views.streams import gap_in_words
 
     say(f"gap     {gap.span}  {gap_in_words(gap)}")
 
 
 def _clip(clip: ShownClip, stream: StreamTold | None) -> None:
-    from memory.streams import watched_in_words
-    from memory.things import counted, listing
+    from domain.object_words import counted, listing
+    from views.streams import watched_in_words
 
     state = "" if clip.state == "done" else f"  {clip.state}{_tries(clip, stream)}"
     error = f"  {clean(clip.error)}" if clip.error else ""

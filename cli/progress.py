@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
-from cli.console import clean, is_terminal, note
+from cli.console import is_terminal, note
+from views.words import clean
 
 PLAIN_EVERY_S = 2.0
 """A log is read later: it needs no line for each of a hundred quick steps."""

@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from cli.console import clean, note, say_json, say_table, sure
+from cli.console import note, say_json, say_table, sure
 from cli.options import Json, Profile
+from views.words import clean
 
 
 def retain(
@@ -31,8 +32,8 @@ def retain(
     """
     from datetime import UTC, datetime
 
-    from flows.desk import open_desk
-    from flows.retaining import retain as run
+    from flows.retention import retain as run
+    from flows.workspace import open_desk
 
     with open_desk(profile) as desk:
         if not desk.settings.retain.tiers:

@@ -6,10 +6,11 @@ from typing import Annotated
 
 import typer
 
-from cli.console import clean, note
+from cli.console import note
 from cli.ingest import STOPPED, Reporter, show_outcomes
 from cli.options import Json, OneVideo, Profile
 from cli.progress import meter
+from views.words import clean
 
 
 def retry(
@@ -35,9 +36,9 @@ def retry(
       homer retry talk
       homer retry talk --clip 4 --clip 7
     """
-    from flows.desk import open_desk
-    from flows.files import watch_files
-    from flows.retrying import to_retry
+    from flows.ingest_files import watch_files
+    from flows.retry import to_retry
+    from flows.workspace import open_desk
     from store.database import open_store
     from store.home import Home
 

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.console import clean, note, say, say_json, say_table, short
+from cli.console import note, say, say_json, say_table
 from cli.options import Json
+from views.words import clean, short
 
 if TYPE_CHECKING:
-    from flows.schedules.book import Book, Entry
+    from flows.schedules.deployments import Book, Entry
 
 GUIDE = """Show and change what Homer does by itself while `homer up` runs.
 
@@ -32,7 +33,7 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="The schedule's name."
 
 @contextmanager
 def _book() -> Iterator[Book]:
-    from flows.schedules.door import open_book
+    from flows.schedules.api import open_book
     from store.home import Home
 
     with open_book(Home.default().make()) as book:

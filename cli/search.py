@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.asking import BESIDE, WordsFirst
-from cli.console import clean, note, say, say_json, say_table, short
+from cli.console import note, say, say_json, say_table
 from cli.options import AsOf, Json, Profile, Videos, parse_as_of
+from views.words import clean, short
 
 if TYPE_CHECKING:
-    from memory.retrieval.result import Retrieval
+    from retrieval.result import Retrieval
 
 
 class SearchMode(StrEnum):
@@ -43,9 +44,9 @@ def search(
       homer search "a red car" --mode keyframe
     """
     from domain.asking import Mode
-    from flows.desk import open_desk
-    from memory.retrieval.once import search_once
-    from memory.retrieval.retrievers import Retrievers
+    from flows.workspace import open_desk
+    from retrieval.retrievers import Retrievers
+    from retrieval.search_once import search_once
 
     as_of_ms = parse_as_of(as_of)
     with open_desk(profile) as desk:

@@ -50,8 +50,8 @@ def serve(
     """
     from api.server import Serving, Unfinished
     from api.server import serve as run
+    from auth.listen import is_loopback
     from store.home import Home
-    from ui.door.ways import is_loopback
 
     def told(where: str) -> None:
         say(f"the API is at {where}; how it is used: {where}/docs; Ctrl-C stops it")

@@ -34,12 +34,12 @@ def up(
     They listen on this machine only and go on in the background until `homer down`. The app alone
     can listen elsewhere, where people have to sign in.
     """
-    from flows.prefect_login import login_file
-    from flows.schedules.door import start_schedules
-    from flows.server import PrefectServer, api_url
+    from auth.listen import is_loopback
+    from flows.schedules.api import start_schedules
+    from services.prefect import PrefectServer, api_url
+    from services.prefect_login import login_file
     from store.database import open_store
     from store.home import Home
-    from ui.door.ways import is_loopback
     from ui.server import AppServer
 
     home = Home.default().make()
@@ -75,9 +75,9 @@ def password(
 
     Only a salted hash of it is kept. Another password signs everybody out.
     """
+    from auth.password import keep, password_in
+    from auth.password import remove as forget
     from store.home import Home
-    from ui.door.password import keep, password_in
-    from ui.door.password import remove as forget
 
     home = Home.default()
     if remove:
@@ -95,7 +95,7 @@ def password(
 def down(json: Json = False) -> None:
     """Stop the app, schedules, Prefect's server and the embedded Postgres; nothing is lost."""
     from flows.schedules.worker import ScheduleWorker
-    from flows.server import PrefectServer
+    from services.prefect import PrefectServer
     from store.embedded import EmbeddedPostgres
     from store.home import Home
     from ui.server import AppServer

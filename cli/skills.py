@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.console import clean, note, say, say_json, say_table, short
+from cli.console import note, say, say_json, say_table
 from cli.options import Json, Profile
+from views.words import clean, short
 
 if TYPE_CHECKING:
-    from domain.skills import Policy
     from skills.learn import Learned
-    from skills.shelf import KeptSkill
+    from skills.library import KeptSkill
     from store.database import Store
 
 GUIDE = """Show, add and ban skills: short advice that questions like it are given.
@@ -51,7 +51,7 @@ def list_all(json: Json = False) -> None:
       homer skills list
       homer skills list --json
     """
-    from skills.shelf import list_skills
+    from skills.library import list_skills
 
     with _store() as store:
         kept = list_skills(store)
@@ -77,7 +77,7 @@ def show(name: Name, json: Json = False) -> None:
     Examples:
       homer skills show order-of-events
     """
-    from skills.shelf import find_skill, given_to, learned_from
+    from skills.library import find_skill, given_to, learned_from
 
     with _store() as store:
         one = find_skill(store, name)
@@ -93,6 +93,8 @@ def show(name: Name, json: Json = False) -> None:
 
 
 def _lines(one: KeptSkill) -> Iterator[str]:
+    from views.skill_use import policy_lines
+
     skill, policy = one.skill, one.skill.policy
     state = ", banned" if one.banned else ""
     yield f"{skill.name}, version {skill.version}: {skill.topic}, {skill.tone}{state}"
@@ -101,14 +103,6 @@ def _lines(one: KeptSkill) -> Iterator[str]:
         yield f"triggers: {', '.join(skill.triggers)}"
     yield from (f"- {line}" for line in skill.instructions)
     yield from (f"without a language model: {line}" for line in policy_lines(policy))
-
-
-def policy_lines(policy: Policy) -> Iterator[str]:
-    """What a policy changes, in words."""
-    if policy.modes:
-        yield f"search in the order {', '.join(policy.modes)}"
-    if policy.split is not None:
-        yield "split the question" if policy.split else "leave the question whole"
 
 
 def put(
@@ -125,7 +119,7 @@ def put(
       homer skills import mine.toml
     """
     from skills.files import read_skills
-    from skills.shelf import put_in
+    from skills.library import put_in
 
     skills = read_skills(file)
     with _store() as store:
@@ -146,7 +140,7 @@ def export(
       homer skills export --out skills.json
     """
     from skills.files import write_skills
-    from skills.shelf import list_skills
+    from skills.library import list_skills
 
     with _store() as store:
         kept = [one.skill for one in list_skills(store)]
@@ -212,8 +206,8 @@ def learn(profile: Profile = None, json: Json = False) -> None:
       homer skills learn
       homer skills learn --profile gemini
     """
-    from flows.desk import open_desk
     from flows.learning import learn_all
+    from flows.workspace import open_desk
 
     with open_desk(profile) as desk:
         batches = list(learn_all(desk))
@@ -231,7 +225,7 @@ def _changes(batch: Learned) -> Iterator[str]:
 
 
 def _set(name: str, *, banned: bool) -> None:
-    from skills.shelf import set_banned
+    from skills.library import set_banned
 
     with _store() as store:
         set_banned(store, name, banned=banned)

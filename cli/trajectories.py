@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.console import clean, note, say, say_json, say_table, short
+from cli.console import note, say, say_json, say_table
 from cli.options import Json
+from views.words import clean, short
 
 if TYPE_CHECKING:
     from domain.trajectory import Event, Forked
     from graphs.replay import Divergence, Replayed
-    from nodes.usage import Spent, Usage
     from store.queries.trajectories import StoredTrajectory
+    from views.usage import Spent, Usage
 
 Id = Annotated[
     str, typer.Argument(metavar="ID", help="An answer's trajectory, by the beginning of its id.")
@@ -80,7 +81,7 @@ def trajectory(
 
 
 def _show(found: StoredTrajectory, events: Sequence[Event]) -> None:
-    from cli.answers import answer_line, citation_line, lines_of
+    from views.answer_lines import answer_line, citation_line, lines_of
 
     say(f"{found.id}  {found.state}  {found.profile}  {found.seconds:.1f} s")
     say(f"question: {clean(found.question.text)}")
@@ -97,8 +98,8 @@ def _show(found: StoredTrajectory, events: Sequence[Event]) -> None:
 
 
 def _show_round(events: Sequence[Event], number: int, as_json: bool) -> None:
-    from cli.answers import lines_of
     from graphs.forks import editable
+    from views.answer_lines import lines_of
 
     shown = editable(events, number)
     if as_json:
@@ -113,7 +114,7 @@ def _show_round(events: Sequence[Event], number: int, as_json: bool) -> None:
 
 
 def _show_usage(events: Sequence[Event], as_json: bool) -> None:
-    from nodes.usage import usage_in
+    from views.usage import usage_in
 
     used = usage_in(events)
     if as_json:

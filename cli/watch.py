@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.console import clean, note, say, say_json
+from cli.console import note, say, say_json
 from cli.options import Json, Profile
+from views.words import clean
 
 if TYPE_CHECKING:
     from domain.media import Video
@@ -56,9 +57,9 @@ def watch(
       homer watch rtsp://door.local/live --title door
       ffmpeg ... | homer watch - -t talk
     """
-    from flows.desk import open_desk
-    from flows.streaming import open_stream
-    from flows.streams import watch_stream
+    from flows.stream.steps import watch_stream
+    from flows.stream.watching import open_stream
+    from flows.workspace import open_desk
     from perception.live import live_source
 
     live, stop = live_source(source, title), Event()

@@ -14,7 +14,6 @@ from pydantic import Field, NonNegativeInt, PositiveInt, TypeAdapter
 from domain.asking import Action, Answer, Evidence, Mode, Question, Subtask, Support
 from domain.base import Frozen
 from domain.confidence import Calibration
-from domain.forks import ForkEdit
 from domain.ranking import Extract, Ranking, Weighed
 from domain.settings import AskSettings
 from domain.skills import RoutedSkill
@@ -348,3 +347,25 @@ def canonical(event: Event) -> str:
     """An event as JSON with sorted keys and nothing of the clock: equal runs give equal bytes."""
     payload = event.model_dump(mode="json", exclude=set(TAKEN))
     return json.dumps(payload, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+class PlanLine(Frozen):
+    """One subtask of an edited plan. Without an id it is a new one."""
+
+    id: str | None = Field(default=None, pattern=r"^t[1-9]\d*$")
+    text: str = Field(min_length=1)
+    depends: tuple[str, ...] = ()
+
+
+class ForkEdit(Frozen):
+    """What is changed; None leaves it as it was.
+
+    ``plan`` is the whole plan: a line with another text is reworded, one that is missing is given
+    up, one without an id is added. ``action`` is what the round does, ``evidence`` what its search
+    finds, ``profile`` the set of models that goes on from there.
+    """
+
+    plan: tuple[PlanLine, ...] | None = None
+    action: Action | None = None
+    evidence: tuple[Evidence, ...] | None = None
+    profile: str | None = None

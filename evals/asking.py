@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from domain.errors import InputError
 from evals.grid import Span
-from flows.desk import Desk
-from graphs.asker import Asker
+from flows.workspace import Desk
 from graphs.batch import BatchQuestion, BatchResult, answered, run_batch, write_batch
+from graphs.runner import Asker
 
 if TYPE_CHECKING:
     from models.toolbox import Toolbox

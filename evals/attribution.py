@@ -22,7 +22,7 @@ from domain.time import TimeSpan
 from domain.trajectory import Ended, Event, Retrieved
 from evals.dataset import EvalQuestion
 from evals.judges.spans import touches
-from memory.retrieval.words import terms
+from retrieval.terms import terms
 
 HELD = 0.5
 """The share of the reference's words that memory must hold."""

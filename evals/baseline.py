@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evals.grid import Span
-from memory.imports import Progress
+from memory.import_captions import Progress
 from models.ports import TextEmbedder
 from store.database import Store
 from store.queries.texts import ClipText, clip_texts

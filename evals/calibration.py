@@ -141,7 +141,7 @@ def _third(part: Sequence[tuple[float, bool]]) -> Third:
 
 def save(path: Path, fitted: Calibration) -> None:
     """Write a profile's calibration where its home keeps it."""
-    from store.private import make_private, open_private
+    from store.private_files import make_private, open_private
 
     make_private(path.parent)
     with open_private(path) as file:

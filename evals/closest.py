@@ -11,9 +11,9 @@ from string import ascii_uppercase
 from domain.evaluation import PLAIN, Verdict
 from evals.dataset import EvalQuestion
 from evals.judges.options import KEPT_BACK
-from memory.retrieval.cache import IndexCache
-from memory.retrieval.panorama import panorama
 from models.ports import TextEmbedder
+from retrieval.index_cache import IndexCache
+from retrieval.view_index import panorama
 from store.database import Store
 from store.queries.clips import view_of
 

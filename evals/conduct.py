@@ -9,11 +9,11 @@ from typing import Self
 
 from sqlalchemy.orm import Session
 
+from agent.harness.correct import BY_HARNESS
 from domain.asking import Answer
 from domain.trajectory import Acted, Ended, Event, Guarded, ModelCalled, QuestionAsked
 from evals.bars import Bar
-from memory.retrieval.cite import cite
-from nodes.harness.correct import BY_HARNESS
+from retrieval.citations import cite
 from store.database import Store
 from store.queries.trajectories import events_of
 

@@ -13,9 +13,9 @@ from evals.bars import Bar
 from evals.baseline import Baseline
 from evals.egolife_questions import QUESTIONS, TITLE, EgoQuestion, read_ego_questions
 from evals.scores import Score, Summary, by_type, judge, summary
-from flows.desk import Desk
+from flows.workspace import Desk
 from memory.captions import read_captions
-from memory.imports import BATCH, Progress, import_track
+from memory.import_captions import BATCH, Progress, import_track
 from memory.writers import make_writers
 
 IMPORT_S, ASK_S = 15 * 60.0, 10 * 60.0

@@ -11,7 +11,7 @@ from domain.confidence import Level, level
 from evals.asking import Batch, Told, ask_all
 from evals.bars import Bar
 from evals.first_questions import FirstQuestion
-from flows.desk import Desk
+from flows.workspace import Desk
 
 RIGHT = 80.0
 """Percent that must be right or rightly declined."""

@@ -10,7 +10,7 @@ from pydantic import Field, ValidationError, field_validator
 
 from domain.base import Frozen
 from domain.errors import InputError
-from domain.numerals import first_number
+from domain.texts import first_number
 from evals.asking import spans_of
 from evals.grid import Span
 from graphs.batch import BatchQuestion

@@ -18,7 +18,7 @@ from av.video.stream import VideoStream
 from domain.media import Clip
 from domain.settings import WatchSettings
 from domain.time import TimeSpan
-from perception.pictures import Pictures
+from perception.picture_stream import Pictures
 from perception.sound import hear
 from perception.source import probe
 

@@ -15,7 +15,7 @@ from evals.judges.citations import judge_citations
 from evals.judges.moments import judge_moments
 from evals.judges.options import judge_options
 from evals.judges.words import PURPOSE, ROLE, judge_model, judge_words
-from flows.desk import Desk
+from flows.workspace import Desk
 from models.chat import CallRecord, Recorded, StructuredChat
 from store.queries.calls import NewCall, add_call, find_call
 from store.queries.texts import lines_within

@@ -12,9 +12,9 @@ from evals.bars import Bar
 from evals.conduct import Conduct, conduct
 from evals.media_questions import MediaQuestion
 from evals.sampling import mean, median
-from flows.desk import Desk
-from flows.files import Outcome, watch_files
-from flows.steps import Listener
+from flows.ingest_files import Outcome, watch_files
+from flows.ingest_steps import Listener
+from flows.workspace import Desk
 
 CITED = 80.0
 """Percent of questions whose top citation overlaps a marked span."""

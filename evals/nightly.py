@@ -1,6 +1,6 @@
 """The flow of a scheduled evaluation: a run of its own each night, named after the day.
 
-Import this module only after Prefect's environment is set (``flows.server.environment``).
+Import this module only after Prefect's environment is set (``services.prefect.environment``).
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from domain.evaluation import Verdict
 from evals.datasets import read
 from evals.layout import headline
 from evals.plan import checked_name, plan, run_name
+from evals.records import run_report
 from evals.run import run
-from evals.shelf import run_report
-from flows.desk import Desk
 from flows.ingest import Silent
 from flows.schedules.kinds import EvaluateOptions
 from flows.schedules.runs import in_background
 from flows.schedules.work import Told
+from flows.workspace import Desk
 from store.queries.evaluations import Slot
 
 

@@ -16,13 +16,13 @@ from domain.media import IdentityKind
 from evals.joining import WIDTH, Scene, person_at
 from evals.pairs import Pairs, count_pairs
 from evals.senses import OnlyPeople
-from flows.desk import Desk
-from flows.watching import open_video
-from memory.watch import remember
+from flows.ingest_video import open_video
+from flows.workspace import Desk
+from memory.write_clip import remember
 from memory.writers import make_writers
 from perception.decode import read_clips
 from perception.faces import overlap
-from perception.perceive import perceive
+from perception.perceive_clip import perceive
 from perception.source import probe
 from store.queries.identities import sightings_of
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from agent.reasoners.question_parts import kind_of
 from domain.choices import Protocol, Stage
 from domain.evaluation import PLAIN, WITH, WITHOUT, Fault, Part, RunSettings
 from evals.calibration import reliability
@@ -25,7 +26,6 @@ from evals.tables import (
     score,
     usage,
 )
-from nodes.reasoners.wording import kind_of
 from store.queries.evaluations import Result, StoredRun
 
 Shelves = Mapping[int, Mapping[str, Any]]

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from evals.plan import Plan
 from evals.running import EvalListener, Evaluating, alone
-from flows.desk import Desk
-from flows.evaluating import PlainEvalSteps, evaluate
+from flows.evaluation_steps import PlainEvalSteps, evaluate
 from flows.reporting import connect, reporting
+from flows.workspace import Desk
 
 MOST_WORKERS = 4
 

@@ -22,14 +22,14 @@ from evals.closest import Closest
 from evals.dataset import EvalQuestion, EvalVideo
 from evals.judging import judge, unanswered
 from evals.plan import Plan, Planned, settings_of
-from flows.desk import Desk
-from flows.files import watch_files
+from flows.ingest_files import watch_files
+from flows.ingest_steps import Listener
 from flows.learning import type_of
-from flows.steps import Listener
-from flows.who_watches import is_locked
-from graphs.asker import DONE, Asker
+from flows.video_locks import is_locked
+from flows.workspace import Desk
+from graphs.runner import DONE, Asker
 from memory.captions import CaptionTrack, one_track, read_captions, read_tracks
-from memory.imports import import_track
+from memory.import_captions import import_track
 from memory.writers import make_writers
 from store.home import Home
 from store.queries import evaluations as stored

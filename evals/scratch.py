@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from flows.desk import Desk
+from flows.workspace import Desk
 from models.profile import Profile
 from models.toolbox import Toolbox
 from store.database import open_store

@@ -10,12 +10,12 @@ from prefect import flow, tags, task
 from prefect.futures import PrefectFuture
 from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
-from flows.evaluating import Evaluation
-from flows.evaluating import evaluate as in_order
+from flows.evaluation_steps import Evaluation
+from flows.evaluation_steps import evaluate as in_order
 from flows.ingest import RETRIES
 from flows.learn import at_hand, learn
-from flows.liveness import claim_run, mark_killed
-from flows.owning import library_id, tag_of
+from services.library_tag import library_id, tag_of
+from services.stale_runs import claim_run, mark_killed
 from store.queries.evaluations import Slot
 
 _at_hand: ContextVar[Evaluation] = ContextVar("evaluation at hand")

@@ -1,7 +1,7 @@
 """The ingest flow for Prefect: a run a video, a task a step, retries with back-off.
 
-``--direct`` runs the same steps as plain calls (``flows.steps.PlainSteps``). Import this module
-only after Prefect's environment is set (``flows.server.environment``).
+``--direct`` runs the same steps as plain calls (``flows.ingest_steps.PlainSteps``). Import this
+module only after Prefect's environment is set (``services.prefect.environment``).
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from prefect.futures import PrefectFuture
 from prefect.runtime import flow_run
 from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
-from domain import observed
 from domain.media import Video
 from domain.settings import CLUSTERS, Subtitles, WorkSettings
-from flows import at_hand
-from flows.at_hand import AtHand
-from flows.crew import Crew, places
-from flows.desk import Desk, open_desk
-from flows.interrupted import settle_streams
-from flows.liveness import claim_run, mark_gone, mark_killed
-from flows.owning import library_id, tag_of
-from flows.steps import BACK_OFF_S, Listener, Waitable, watch, worth_retrying
-from flows.telling import begin_to_tell
-from flows.watching import Watched, Watching, open_video
+from flows import in_process_run
+from flows.in_process_run import AtHand
+from flows.ingest_steps import BACK_OFF_S, Listener, Waitable, watch, worth_retrying
+from flows.ingest_video import Watched, Watching, open_video
+from flows.perception_workers import Crew, places
+from flows.stream.interrupted import settle_streams
+from flows.workspace import Desk, open_desk
 from perception.worker import Delivery, Order, carry_out
+from services.library_tag import library_id, tag_of
+from services.stale_runs import claim_run, mark_gone, mark_killed
 from store.home import Home
-from store.private import keep_private
+from store.private_files import keep_private
+from telemetry import tracing
+from telemetry.logging_setup import begin_to_tell
 
 Runner = TaskRunner[PrefectFuture[Any]]
 
@@ -161,8 +161,8 @@ def ingest(path: str, profile: str | None = None, subtitles: Subtitles | None = 
     Within a command the open video is at hand; elsewhere, as in a work pool, it is opened here.
     """
     claim_run()
-    found = at_hand.found()
-    with observed.within(flow_run=str(flow_run.id)):
+    found = in_process_run.found()
+    with tracing.within(flow_run=str(flow_run.id)):
         if found is not None:
             with steps_of(found.work.desk, found.crew) as steps:
                 return watch(found.work, steps, found.listener)
@@ -200,7 +200,7 @@ def run(work: Watching, listener: Listener, crew: Crew) -> Watched:
     mark_killed(library, tag)
     mark_gone(library)
     settle_streams(work.desk.store)
-    with at_hand.within(AtHand(work, listener, crew)), tags(tag, tag_of(library)):
+    with in_process_run.within(AtHand(work, listener, crew)), tags(tag, tag_of(library)):
         # The server keeps what it is given: of a video that is deleted, no more than its id.
         return ingest(work.video.id, work.desk.profile.name)
 

@@ -1,9 +1,9 @@
 """Watching that goes on beside whoever began it: a process of its own, found again by a file.
 
 ``HOMER_HOME/run/ingest-ID.json`` says what is watched by which process, and where that runs; its
-words are in the log. How it ended it says itself (``flows.ends``): one that says nothing and is
-gone was killed. Containers share the data directory but no process ids: of one in another container
-the lock tells that it holds as long as it lives, of one on another machine nothing does.
+words are in the log. How it ended it says itself (``services.job_status``): one that says nothing
+and is gone was killed. Containers share the data directory but no process ids: of one in another
+container the lock tells that it holds as long as it lives, of one on another machine nothing does.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ import psutil
 from domain.audit import acting
 from domain.errors import InputError
 from domain.texts import storable
-from flows.daemon import Running, alive, log_file
-from flows.ends import ACTING, END, Stage, stage_at_end, tell_asked
-from flows.retrying import Retry
-from flows.whereabouts import Whereabouts
+from flows.retry import Retry
 from perception.source import find_media
+from services.daemon import Running, alive, log_file
+from services.job_status import ACTING, END, Stage, stage_at_end, tell_asked
 from store.home import Home
+from store.host_identity import Whereabouts
 
 PREFIX = "ingest-"
 TAIL = 8_000

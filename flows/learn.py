@@ -8,9 +8,9 @@ from contextvars import ContextVar
 
 from prefect import flow
 
-from flows.desk import Desk
 from flows.learning import learn_all
-from flows.liveness import claim_run
+from flows.workspace import Desk
+from services.stale_runs import claim_run
 
 _at_hand: ContextVar[Desk] = ContextVar("desk at hand")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from memory.retrieval.words import content_words
-from nodes.reasoners.wording import kind_of
+from agent.reasoners.question_parts import kind_of
+from retrieval.terms import content_words
 from skills.learn import BATCH, Learned, learn
 from skills.llm_writer import LlmSkillWriter
 from skills.writer import LocalSkillWriter, SkillWriter
@@ -14,7 +14,7 @@ from store.queries.calls import NewCall, add_call
 
 if TYPE_CHECKING:
     from domain.asking import Question
-    from flows.desk import Desk
+    from flows.workspace import Desk
     from models.chat import CallRecord, StructuredChat
 
 

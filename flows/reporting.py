@@ -8,8 +8,8 @@ from contextlib import contextmanager, suppress
 from queue import Empty
 
 from domain.errors import SetupError
-from flows.prefect_login import login_for
-from flows.server import api_url, environment
+from services.prefect import api_url, environment
+from services.prefect_login import login_for
 from store.home import Home
 
 SENT_WITHIN_S = 10.0

@@ -10,7 +10,7 @@ from tempfile import NamedTemporaryFile
 
 from domain.errors import InputError
 from store.home import Home
-from store.private import make_private
+from store.private_files import make_private
 
 LONGEST = 100
 MOST_BYTES = 200

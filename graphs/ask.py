@@ -11,7 +11,7 @@ from domain.confidence import level
 from domain.live import Tell
 
 if TYPE_CHECKING:
-    from domain.forks import ForkEdit
+    from domain.trajectory import ForkEdit
     from models.toolbox import Toolbox
     from store.database import Store
 
@@ -40,7 +40,12 @@ class StoppedEarly(KeyboardInterrupt):
 def import_machine() -> None:
     """Import all that a question takes, which is imported when it is first used otherwise."""
     import_module("langgraph.graph")
-    for own in ("graphs.asker", "graphs.desks", "graphs.saver", "memory.retrieval.retrievers"):
+    for own in (
+        "graphs.runner",
+        "graphs.context_factory",
+        "graphs.checkpoint_saver",
+        "retrieval.retrievers",
+    ):
         import_module(own)
 
 
@@ -60,7 +65,7 @@ def ask(
         ModelError: the profile's language model cannot be reached.
         StoppedEarly: Ctrl-C was pressed; it has the best answer so far.
     """
-    from graphs.asker import Asker
+    from graphs.runner import Asker
 
     with Asker(store, toolbox) as asker:
         return asker.ask(question, on_event)
@@ -72,8 +77,8 @@ def resume(
     name: str,
     on_event: Tell | None = None,
 ) -> Asked:
-    """Go on with the question of the trajectory ``name``; see ``graphs.asker.Asker.resume``."""
-    from graphs.asker import Asker
+    """Go on with the question of the trajectory ``name``; see ``graphs.runner.Asker.resume``."""
+    from graphs.runner import Asker
 
     with Asker(store, toolbox) as asker:
         return asker.resume(name, on_event)
@@ -87,8 +92,8 @@ def fork(
     edit: ForkEdit,
     on_event: Tell | None = None,
 ) -> Asked:
-    """Go on from a round of a trajectory as a new one; see ``graphs.asker.Asker.fork``."""
-    from graphs.asker import Asker
+    """Go on from a round of a trajectory as a new one; see ``graphs.runner.Asker.fork``."""
+    from graphs.runner import Asker
 
     with Asker(store, toolbox) as asker:
         return asker.fork(name, number, edit, on_event)

@@ -11,10 +11,10 @@ from collections.abc import Callable
 
 from domain.asking import Question
 from domain.errors import HomerError
-from domain.forks import ForkEdit
 from domain.live import Said, Told
+from domain.trajectory import ForkEdit
 from graphs.ask import StoppedEarly
-from graphs.asker import Asker
+from graphs.runner import Asker
 from graphs.stream import Stop
 
 GONE = "the run ended without an answer"

@@ -16,8 +16,8 @@ from domain.asking import Question
 from domain.base import Frozen
 from domain.errors import HomerError, InputError
 from graphs.ask import Asked, answer_json
-from graphs.asker import Asker
-from store.private import make_private, open_private
+from graphs.runner import Asker
+from store.private_files import make_private, open_private
 from store.queries.videos import find_video
 
 if TYPE_CHECKING:

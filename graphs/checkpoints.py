@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from domain.trajectory import Event
-from graphs.claims import Claims
+from graphs.trajectory_locks import Claims
 from store.queries.trajectories import (
     CHECKPOINTS,
     Mark,
@@ -48,7 +48,7 @@ class Checkpoints:
         from psycopg.rows import dict_row
         from psycopg_pool import ConnectionPool
 
-        from graphs.saver import BoundarySaver
+        from graphs.checkpoint_saver import BoundarySaver
 
         self._store = store
         settings: dict[str, Any] = {

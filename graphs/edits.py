@@ -6,8 +6,7 @@ import re
 from collections.abc import Sequence
 
 from domain.errors import InputError
-from domain.forks import PlanLine
-from domain.trajectory import Forked
+from domain.trajectory import Forked, PlanLine
 
 _ID = re.compile(r"(t[1-9]\d*)\s*+:")
 _AFTER = re.compile(r"\(after ((?:t[1-9]\d*+(?:,\s*+)?)++)\)\Z")

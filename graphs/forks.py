@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+from agent.state import State, ledger_of, plain
 from domain.asking import Action, Evidence, Ledger
 from domain.errors import InputError, NotFound
-from domain.forks import ForkEdit, PlanLine
 from domain.ledger import Draft, Edits, Rewrite, begin, is_open, schedule
 from domain.ledger import edit as edit_ledger
 from domain.settings import AskSettings
@@ -17,6 +17,8 @@ from domain.trajectory import (
     Acted,
     Event,
     Forked,
+    ForkEdit,
+    PlanLine,
     Planned,
     QuestionAsked,
     Replanned,
@@ -25,7 +27,6 @@ from domain.trajectory import (
     RoundOpened,
 )
 from graphs.homer import ROUND
-from nodes.state import State, ledger_of, plain
 
 if TYPE_CHECKING:
     from langgraph.types import StateSnapshot

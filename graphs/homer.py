@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from agent.run_context import Desk
+from agent.state import Outcome, State, plain
 from domain.errors import BudgetExceeded
 from domain.trajectory import Failed
 from nodes.act import act
 from nodes.answer import answer
 from nodes.assess import assess
 from nodes.bind import bind
-from nodes.desk import Desk
+from nodes.close_round import record
 from nodes.finish import finish
 from nodes.force import force
 from nodes.guard import guard
 from nodes.plan import plan
 from nodes.progress import progress
-from nodes.record import record
 from nodes.replan import replan
 from nodes.retrieve import retrieve
 from nodes.route import route
 from nodes.schedule import schedule
-from nodes.state import Outcome, State, plain
 from nodes.synthesize import synthesize
 
 if TYPE_CHECKING:

@@ -13,6 +13,15 @@ from typing import TYPE_CHECKING
 
 from langchain_core.runnables import RunnableConfig
 
+from agent.budget import Meter, RecordedMeter
+from agent.model_calls import Calls, recorded_calls
+from agent.reasoners.llm import LlmReasoner
+from agent.reasoners.local import LocalReasoner
+from agent.reasoners.port import Reasoner
+from agent.recorder import Recorder
+from agent.replay_source import Halt, Past, inherited, parted
+from agent.run_context import Desk
+from agent.state import State
 from domain.asking import Mode
 from domain.errors import HomerError, InputError, MachineChanged, ReplayMiss
 from domain.ranking import Aim
@@ -29,22 +38,13 @@ from domain.trajectory import (
     canonical,
 )
 from domain.view import MemoryView
-from graphs.asker import BROKEN_OFF, start_of
 from graphs.homer import build, recursion_limit
-from memory.retrieval.result import Retrieval
+from graphs.runner import BROKEN_OFF, start_of
 from models.chat import CallRecord, Replay, Sink, StructuredChat
 from models.endpoint import Endpoint
 from models.profile import ChatSpec
-from nodes.calls import Calls, recorded_calls
-from nodes.desk import Desk
-from nodes.meter import Meter, RecordedMeter
-from nodes.past import Halt, Past, inherited, parted
-from nodes.reasoners.llm import LlmReasoner
-from nodes.reasoners.local import LocalReasoner
-from nodes.reasoners.port import Reasoner
-from nodes.recorder import Recorder
-from nodes.state import State
 from nodes.stop import stop
+from retrieval.result import Retrieval
 from store.queries.trajectories import StoredTrajectory, events_of, find_trajectory
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Callable
 from domain.asking import Question
 from domain.live import Tell, Told
 from graphs.ask import Asked
-from graphs.asker import Asker
+from graphs.runner import Asker
 
 
 class Stop:

@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import TypedDict
 
+from agent.run_context import Desk
+from agent.state import State
 from domain.asking import Question, told_apart
 from domain.errors import InputError
 from domain.time import parse_clock
-from graphs.asker import DONE, Asker
 from graphs.homer import add_steps
-from memory.library import named_or_only
+from graphs.runner import DONE, Asker
 from models.profile import load_profile
 from models.toolbox import Toolbox
-from nodes.desk import Desk
-from nodes.state import State
 from store.database import Store, open_store
 from store.home import Home
 from store.queries.trajectories import find_trajectory
+from store.queries.videos import named_or_only
 
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph

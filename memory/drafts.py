@@ -19,9 +19,9 @@ from domain.errors import ModelError
 from domain.media import Percept
 from domain.memories import ClipMemories, Memory, MemoryDraft
 from domain.people import TAG
-from memory.calls import Recording
-from memory.people import People
+from memory.writer_calls import Recording
 from memory.writers.port import ClipContext, ClipWriter
+from people.clip_people import People
 
 LEAST_AT_ONCE = 2
 """One clip at a time sees as little as two at a time, so that both give the same memory."""

@@ -8,8 +8,8 @@ from sqlalchemy.orm import Session
 
 from domain.memories import MemoryDraft, MemoryKind
 from domain.settings import Settings
-from memory.characters import tag_ids
-from memory.people import People
+from people.characters import tag_ids
+from people.clip_people import People
 from store.queries.memories import (
     Vector,
     add_memories,

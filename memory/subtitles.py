@@ -14,12 +14,12 @@ from pathlib import Path
 
 from domain.errors import InputError
 from domain.media import Clip, Percept, Utterance, Video
+from domain.sentences import LINE_WORDS, ends_sentence
 from domain.settings import Subtitles
 from domain.time import TimeSpan
 from memory.captions import SUBTITLES, read_cues, spoken
-from memory.sentences import LINE_WORDS, ends_sentence
 from perception.source import SUFFIXES, SourceInfo
-from perception.tracks import chapters, text_tracks, unread_tracks
+from perception.subtitle_tracks import chapters, text_tracks, unread_tracks
 
 _MARK = r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8})*|sdh|cc|forced|default"
 _SIDECAR = re.compile(rf"(?:\.(?:{_MARK})){{0,3}}\.(?:srt|vtt)", re.IGNORECASE)

@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from domain import faults, observed
+from domain import faults
 from domain.errors import ModelError, ReplayMiss
 from models.endpoint import Endpoint
 from models.json_repair import is_whole, read_object
@@ -26,6 +26,7 @@ from models.prices import cost_usd
 from models.profile import IN_PROCESS, ChatSpec
 from models.slots import Full, Slots
 from models.structured import Answer, Hear
+from telemetry import tracing
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -277,7 +278,7 @@ def observed_call(
     blank: CallRecord, spec: ChatSpec, temperature: float | None, max_tokens: int | None
 ) -> Iterator[Told]:
     """Observes a call; is given its record once it is over, to tell what it took."""
-    asked: dict[str, observed.Value] = {
+    asked: dict[str, tracing.Value] = {
         "model": spec.model_name,
         "provider": spec.provider,
         "purpose": blank.purpose,
@@ -285,7 +286,7 @@ def observed_call(
     }
     if temperature is not None:
         asked["temperature"] = temperature
-    with observed.span(observed.Work.CALL, "model call", **asked) as span:
+    with tracing.span(tracing.Work.CALL, "model call", **asked) as span:
 
         def tell(call: CallRecord) -> None:
             span.fields |= {"tokens_in": call.tokens_in, "tokens_out": call.tokens_out}

@@ -35,7 +35,7 @@ def make_chat_model(spec: ChatSpec, temperature: float | None) -> BaseChatModel:
     make: Callable[..., BaseChatModel] = init_chat_model
     options: dict[str, Any] = {
         "timeout": spec.timeout_s,
-        # Retries and deadlines are ours (models.patience), the same for every provider.
+        # Retries and deadlines are ours (models.retries), the same for every provider.
         "max_retries": 0,
     }
     if temperature is not None:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from domain.errors import ModelError, SetupError
 from models.chat_models import ChatFactory, key_variable, make_chat_model, without_key
-from models.patience import CallFailed, patiently
 from models.profile import ChatSpec, Structure
+from models.retries import CallFailed, patiently
 from models.secrets import shown_url
 from models.structured import Answer, Hear, request, weaker
 

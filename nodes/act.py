@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from agent.prompt_context import turn_of
+from agent.reasoners.port import Unreadable
+from agent.run_context import Desk
+from agent.state import State, plain
 from domain.trajectory import Acted
-from nodes.desk import Desk
-from nodes.reasoners.port import Unreadable
-from nodes.state import State, plain
-from nodes.turns import turn_of
 
 
 def act(state: State, desk: Desk) -> State:

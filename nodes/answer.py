@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from agent.harness.correct import needed
+from agent.harness.inform import quoted
+from agent.prompt_context import is_last
+from agent.run_context import Desk
+from agent.state import Outcome, State, action_of, ledger_of, plain, progress_of
 from domain.trajectory import AnswerProposed
-from nodes.desk import Desk
-from nodes.harness.correct import needed
-from nodes.harness.inform import quoted
-from nodes.state import Outcome, State, action_of, ledger_of, plain, progress_of
-from nodes.turns import is_last
 
 
 def answer(state: State, desk: Desk) -> State:

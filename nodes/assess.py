@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from agent.harness.verify import increment, is_low
+from agent.prompt_context import attempt, turn_of
+from agent.reasoners.port import Assessment
+from agent.reasoners.question_parts import subtask_claim
+from agent.run_context import Desk
+from agent.state import State, is_first_look, ledger_of, plain, progress_of, question_of
+from agent.support import bearing, score
 from domain.asking import Ledger
 from domain.ledger import get, reopen, resolve
 from domain.trajectory import IMAGES, Assessed, Failed, Resolution, Retrieved
-from nodes.desk import Desk
-from nodes.harness.verify import increment, is_low
-from nodes.reasoners.port import Assessment
-from nodes.reasoners.wording import subtask_claim
-from nodes.state import State, is_first_look, ledger_of, plain, progress_of, question_of
-from nodes.support import bearing, score
-from nodes.turns import attempt, turn_of
 
 
 def assess(state: State, desk: Desk) -> State:

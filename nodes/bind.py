@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from agent.run_context import Desk
+from agent.state import State, ledger_of, plain
 from domain.ledger import bind as bind_evidence
 from domain.trajectory import Bound, Retrieved
-from nodes.desk import Desk
-from nodes.state import State, ledger_of, plain
 
 
 def bind(state: State, desk: Desk) -> State:

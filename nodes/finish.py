@@ -6,24 +6,17 @@ import math
 from collections.abc import Collection, Sequence
 from typing import Literal
 
+from agent.harness.constrain import chosen
+from agent.prompt_context import shown_tags
+from agent.reasoners.question_parts import answer_claim
+from agent.run_context import Desk
+from agent.state import Outcome, State, action_of, ledger_of, outcome_of, question_of
+from agent.support import score, supported
 from domain.asking import Answer, Evidence, Ledger, Subtask, SubtaskState
 from domain.ledger import confidence
 from domain.people import TAG
 from domain.trajectory import IMAGES, Ended, Failed, Retrieved, Setup
-from memory.retrieval.tongue import uncovered
-from nodes.desk import Desk
-from nodes.harness.constrain import chosen
-from nodes.reasoners.wording import answer_claim
-from nodes.state import (
-    Outcome,
-    State,
-    action_of,
-    ledger_of,
-    outcome_of,
-    question_of,
-)
-from nodes.support import score, supported
-from nodes.turns import shown_tags
+from retrieval.heuristics.language import uncovered
 
 SHOWN = 20
 """Moments that an answer lists as retrieved."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from agent.harness.correct import forced_mode
+from agent.prompt_context import last_neighbours
+from agent.run_context import Desk
+from agent.state import Progress, State, focus_of, plain, progress_of
 from domain.asking import Mode
 from domain.trajectory import Forced
-from nodes.desk import Desk
-from nodes.harness.correct import forced_mode
-from nodes.state import Progress, State, focus_of, plain, progress_of
-from nodes.turns import last_neighbours
 
 
 def stuck_in(state: State, desk: Desk, counts: Progress) -> Mode | None:

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
+from agent.harness.constrain import Bounds, Verdict, check
+from agent.harness.correct import rescue
+from agent.prompt_context import is_last, last_neighbours, searched, shown_tags, turn_of
+from agent.run_context import Desk
+from agent.state import State, action_of, current_of, focus_of, ledger_of, plain, question_of
 from domain.ledger import refs
 from domain.trajectory import Acted, Guarded
-from nodes.desk import Desk
-from nodes.harness.constrain import Bounds, Verdict, check
-from nodes.harness.correct import rescue
-from nodes.state import (
-    State,
-    action_of,
-    current_of,
-    focus_of,
-    ledger_of,
-    plain,
-    question_of,
-)
-from nodes.turns import is_last, last_neighbours, searched, shown_tags, turn_of
 
 
 def guard(state: State, desk: Desk) -> State:

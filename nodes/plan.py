@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from agent.prompt_context import attempt, turn_of
+from agent.run_context import Desk
+from agent.state import State, plain, question_of
 from domain.ledger import start
 from domain.trajectory import Planned
-from nodes.desk import Desk
-from nodes.state import State, plain, question_of
-from nodes.turns import attempt, turn_of
 
 
 def plan(state: State, desk: Desk) -> State:

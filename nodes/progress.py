@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from agent.harness.correct import replan_reasons
+from agent.prompt_context import is_last
+from agent.run_context import Desk
+from agent.state import Outcome, State, ledger_of, plain, progress_of
 from domain.asking import SubtaskState
 from domain.ledger import is_open, schedule
 from domain.trajectory import Progressed
-from nodes.desk import Desk
-from nodes.harness.correct import replan_reasons
-from nodes.state import Outcome, State, ledger_of, plain, progress_of
-from nodes.turns import is_last
 
 
 def progress(state: State, desk: Desk) -> State:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from agent.harness.correct import Reason, replan_reasons
+from agent.prompt_context import attempt, turn_of
+from agent.reasoners.port import Turn
+from agent.run_context import Desk
+from agent.state import Progress, State, ledger_of, plain, progress_of
 from domain.ledger import Edits, edit
 from domain.trajectory import Replanned
-from nodes.desk import Desk
-from nodes.harness.correct import Reason, replan_reasons
-from nodes.reasoners.port import Turn
-from nodes.state import Progress, State, ledger_of, plain, progress_of
-from nodes.turns import attempt, turn_of
 
 
 def replan(state: State, desk: Desk) -> State:

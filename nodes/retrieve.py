@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from domain import faults
-from domain.asking import Action, Mode
-from domain.errors import HomerError, InputError
-from domain.ranking import Aim
-from domain.trajectory import Neighbour, Retrieved
-from memory.retrieval.result import Retrieval, UnknownLabel
-from nodes.desk import Desk
-from nodes.reasoners.first_asked import structure_of
-from nodes.reasoners.wording import query_of, sought_by
-from nodes.state import (
+from agent.reasoners.question_parts import query_of, sought_by
+from agent.reasoners.structure_questions import structure_of
+from agent.run_context import Desk
+from agent.state import (
     Focus,
     State,
     action_of,
@@ -22,6 +16,12 @@ from nodes.state import (
     question_of,
     view_of,
 )
+from domain import faults
+from domain.asking import Action, Mode
+from domain.errors import HomerError, InputError
+from domain.ranking import Aim
+from domain.trajectory import Neighbour, Retrieved
+from retrieval.result import Retrieval, UnknownLabel
 
 
 def retrieve(state: State, desk: Desk) -> State:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from agent.run_context import Desk
+from agent.state import State, question_of
 from domain.skills import RoutedSkill
 from domain.trajectory import SkillsRouted
-from nodes.desk import Desk
-from nodes.state import State, question_of
 
 
 def route(state: State, desk: Desk) -> State:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from agent.run_context import Desk
+from agent.state import Outcome, State, focus_of, ledger_of, plain
 from domain.ledger import begin
 from domain.ledger import schedule as next_subtask
 from domain.trajectory import Progressed, RoundOpened
-from nodes.desk import Desk
-from nodes.state import Outcome, State, focus_of, ledger_of, plain
 
 
 def schedule(state: State, desk: Desk) -> State:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from agent.prompt_context import turn_of
+from agent.reasoners.port import Conclusion, Turn
+from agent.run_context import Desk
+from agent.state import Outcome, State, ledger_of, outcome_of, plain
 from domain.asking import SubtaskState
 from domain.trajectory import AnswerProposed, Interrupted
-from nodes.desk import Desk
 from nodes.finish import NOTHING_YET, end
-from nodes.reasoners.port import Conclusion, Turn
-from nodes.state import Outcome, State, ledger_of, outcome_of, plain
 from nodes.synthesize import answering, fallback
-from nodes.turns import turn_of
 
 SO_FAR = "Stopped before the search was over: this is the best answer so far."
 WHY = "it was stopped"

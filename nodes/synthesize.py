@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from agent.harness.constrain import chosen, letter, made_up_tags, words
+from agent.prompt_context import attempt, shown_tags, turn_of
+from agent.reasoners.port import Conclusion, Turn, Unreadable
+from agent.run_context import Desk
+from agent.state import State, outcome_of, plain
 from domain.asking import Action, Evidence, Question
 from domain.errors import BudgetExceeded
 from domain.ledger import refs
 from domain.trajectory import AnswerProposed, Failed
-from nodes.desk import Desk
-from nodes.harness.constrain import chosen, letter, made_up_tags, words
-from nodes.reasoners.port import Conclusion, Turn, Unreadable
-from nodes.state import State, outcome_of, plain
-from nodes.turns import attempt, shown_tags, turn_of
 
 _QUOTED = 3
 NO_ANSWER = "No readable answer came: this is what the evidence says most plainly."

@@ -12,12 +12,12 @@ import numpy as np
 
 from domain.media import Clip
 from domain.time import TimeSpan
-from perception.beside import read_beside
-from perception.measuring import Measurer
-from perception.pictures import Pictures
+from perception.clip_frames import View, Views
+from perception.frame_metrics import Measurer
+from perception.parallel_decode import read_beside
+from perception.picture_stream import Pictures
 from perception.sound import Sound, heard_in
 from perception.source import clips_of
-from perception.views import View, Views
 
 if TYPE_CHECKING:
     from domain.settings import WatchSettings

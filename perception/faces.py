@@ -3,7 +3,7 @@
 About a frame a second is looked at, and every keyframe. A face that stays in its place within a
 shot is one track; tracks are merged by the likeness of their embeddings. Two faces on one frame
 are two people, whatever they look like, and one lone face is a person. A picture of a face that
-never moves is none (``perception.stills``).
+never moves is none (``perception.still_faces``).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from domain.media import Box, Group, IdentityKind, Sighting
 from domain.time import TimeSpan
 from perception.clustering import cluster
-from perception.stills import is_picture
+from perception.still_faces import is_picture
 
 if TYPE_CHECKING:
     from domain.media import Clip

@@ -22,11 +22,11 @@ import av
 
 from domain.errors import InputError, SetupError
 from domain.texts import storable
-from perception.hosts import Forbidden, Reach
-from perception.media import FORMATS
+from perception.allowed_hosts import Forbidden, Reach
+from perception.containers import FORMATS
+from perception.http_source import open_http
 from perception.pipes import Pipe, open_pipe
-from perception.relay import MOVED, Relay
-from perception.remote import open_http
+from perception.rtsp_relay import MOVED, Relay
 
 if TYPE_CHECKING:
     from av.container import InputContainer

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import av
 
-from perception.media import (
+from perception.containers import (
     Clock,
     Packet,
     demuxed,

@@ -17,7 +17,7 @@ import av
 import numpy as np
 
 from domain.time import TimeSpan
-from perception.media import packets_of, sound_stream
+from perception.containers import packets_of, sound_stream
 from perception.seeking import open_before
 
 if TYPE_CHECKING:

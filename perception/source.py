@@ -15,8 +15,7 @@ import av
 from domain.errors import MediaError
 from domain.media import Clip
 from domain.time import TimeSpan
-from perception.boxes import refuse_cut_short
-from perception.media import (
+from perception.containers import (
     audio_stream,
     demuxed,
     open_media,
@@ -24,6 +23,7 @@ from perception.media import (
     refuse_unreadable,
     video_stream,
 )
+from perception.mp4_atoms import refuse_cut_short
 
 if TYPE_CHECKING:
     from av.audio.stream import AudioStream

@@ -19,7 +19,7 @@ from domain import faults
 from domain.settings import WatchSettings
 from models.onnx import allow_threads
 from perception.decode import read_clips
-from perception.perceive import Perceived, Perceptors, perceive
+from perception.perceive_clip import Perceived, Perceptors, perceive
 from perception.reader import Reader
 from perception.source import SourceInfo
 

@@ -24,7 +24,7 @@ from pydantic import Field, NonNegativeInt, ValidationError
 from domain.base import Frozen
 from domain.errors import InputError
 from domain.limits import LIMITS, MB, ImportLimits
-from store.whole import whole_file
+from store.atomic_files import whole_file
 from store.zips import damage_told, long_line, open_zip, too_large
 
 WHAT = "back-up"

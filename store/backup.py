@@ -25,8 +25,8 @@ from store.database import Store
 from store.migrations import revision_of
 from store.progress import Megabytes, Progress
 from store.queries.audit import keeps_log, note
+from store.queries.backup import copy_out, count_rows, counters_of, plain_values, tables_of
 from store.queries.blobs import blobs_in_use, hold_blobs, library_of, size_of_blobs
-from store.queries.whole import copy_out, count_rows, counters_of, plain_values, tables_of
 
 
 def back_up(store: Store, out: Path, progress: Progress) -> Manifest:

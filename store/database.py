@@ -22,8 +22,8 @@ from store.embedded import EmbeddedPostgres
 from store.failures import explain, is_failure
 from store.home import Home
 from store.migrations import migrate, require_current
+from store.priority_lock import Turns
 from store.queries.blobs import library_of
-from store.turns import Turns
 from store.urls import libpq_url, parse_url, shown
 from store.usage import Hold
 

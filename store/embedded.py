@@ -2,7 +2,7 @@
 
 The server comes from a package, but its programs are driven from here: started under a file lock,
 reached over a Unix socket only, and left running for the next command until it is stopped, idle for
-long, or its directory is gone (``store.idle_watch``).
+long, or its directory is gone (``store.idle_stop``).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import psycopg
 from psycopg import sql
 
 from domain.errors import DatabaseError
-from store import idle_watch, postmaster
+from store import idle_stop, postmaster
 from store.home import Home
 from store.privileges import Runner, find_runner
 from store.sockets import clear_folder, socket_folder
@@ -234,7 +234,7 @@ class EmbeddedPostgres:
         )
         if done.returncode != 0:
             raise self._failed("does not start")
-        idle_watch.launch(self.home)
+        idle_stop.launch(self.home)
 
     def _run(self, runner: Runner, name: str, *args: str) -> subprocess.CompletedProcess[str]:
         """Runs a program of Postgres; variables of the user's own Postgres stay outside."""

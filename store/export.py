@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
+from store.atomic_files import whole_file
 from store.database import Store
 from store.migrations import HEAD
-from store.queries.parcel import rows_of_video
-from store.whole import whole_file
+from store.queries.export import rows_of_video
 
 VERSION = 2
 ROWS = "rows.jsonl"

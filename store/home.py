@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from domain.errors import SetupError
-from store.private import make_private, narrow
+from store.private_files import make_private, narrow
 
 _NAMES = (
     *("postgres", "postgres.new", "blobs", "weights", "logs", "uploads", "run", "prefect", "dask"),

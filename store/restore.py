@@ -15,15 +15,13 @@ from domain.audit import Deed
 from domain.errors import DatabaseError, InputError
 from domain.limits import LIMITS, ImportLimits
 from store.archive import Archive, Manifest, open_archive
-from store.audit_tables import AuditRow
 from store.checkpoint_values import check_value
 from store.database import Store
 from store.failures import is_failure
 from store.migrations import HEAD, move
 from store.progress import Megabytes, Progress
 from store.queries.audit import kept_lines, note, put_back
-from store.queries.blobs import blobs_in_use, hold_blobs, library_of
-from store.queries.whole import (
+from store.queries.backup import (
     Table,
     checkpoint_values,
     close_to_others,
@@ -36,7 +34,9 @@ from store.queries.whole import (
     set_counters,
     tables_of,
 )
+from store.queries.blobs import blobs_in_use, hold_blobs, library_of
 from store.sweep import sweep_blobs
+from store.tables.audit import AuditRow
 
 
 def check_archive(path: Path, progress: Progress, limits: ImportLimits = LIMITS) -> Manifest:

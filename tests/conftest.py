@@ -20,7 +20,6 @@ import typer.testing
 from hypothesis import HealthCheck, settings
 from psycopg import sql
 
-from domain import observed
 from domain.errors import WeightsMissing
 from store.database import Store, open_store
 from store.embedded import USER, EmbeddedPostgres
@@ -29,6 +28,7 @@ from store.migrations import migrate
 from store.postmaster import PORT
 from store.urls import parse_url
 from store.usage import Hold
+from telemetry import tracing
 from tests.support import compiled
 from tests.support.scratch import MEMORY, has_room, scratch
 
@@ -145,7 +145,7 @@ def unheard() -> Iterator[None]:
     """What a command in this process told to a log or a collector is told to nobody afterwards."""
     yield
     logging.getLogger("homer").handlers.clear()
-    observed.observers.clear()
+    tracing.observers.clear()
 
 
 @pytest.fixture

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 
 from domain.errors import HomerError
-from flows.logs import log_error
-from flows.telling import begin_to_tell
 from store.home import Home
-from store.private import keep_private
+from store.private_files import keep_private
+from telemetry.logging_setup import begin_to_tell
+from telemetry.logs import log_error
 from ui.application import run
 from ui.server import PORT
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
-from ui.door.signed import act_as_signed_in
-from ui.door.signout import show_sign_out
 from ui.faults import guarded
 from ui.pages import NAMES, page_of
+from ui.signed_in import act_as_signed_in
+from ui.signout import show_sign_out
 
 # On a link to the page that one is on, Streamlit does not show the keyboard at all.
 FOCUS = """<style>

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
+from auth.connections import Connection
+from auth.headers import SafeHeaders
+from auth.listen import Ways, ways_in
+from auth.oidc import secrets_of
+from auth.password import take_given
 from domain.errors import SetupError
-from flows.lifetime import stop_by_itself
+from services.lifetime import stop_by_itself
 from store.home import Home
 from store.usage import Hold
-from ui.door.connections import Connection
-from ui.door.headers import SafeHeaders
-from ui.door.oidc import secrets_of
-from ui.door.password import take_given
-from ui.door.ways import Ways, ways_in
 
 if TYPE_CHECKING:
     import streamlit as st
@@ -47,11 +47,11 @@ def make_app(home: Home, ways: Ways) -> st.App:
     from starlette.middleware import Middleware
     from starlette.middleware.trustedhost import TrustedHostMiddleware
 
-    from ui.door.gate import Gate, Keeper, SameOrigin
-    from ui.door.signed import signed_in
-    from ui.door.signin import Door
-    from ui.door.signout import HERE
+    from auth.gate import Gate, Keeper, SameOrigin
+    from auth.signin_page import Door
     from ui.files import routes
+    from ui.signed_in import signed_in
+    from ui.signout import HERE
 
     middleware: list[Any] = [Middleware(SameOrigin, admits=not ways.closed)]
     if ways.names:

@@ -6,18 +6,14 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
-from cli.answers import answer_line, told
-from cli.live import tail
 from domain.asking import Answer, Question, told_apart
 from domain.confidence import level
 from domain.errors import HomerError, InputError
 from domain.media import Video
 from domain.time import parse_clock
-from graphs.inspect import RUNNING, Inspected, headline, inspect
-from memory.library import all_titles, videos_named
 from models.profile import profile_names
 from ui import address
-from ui.desk import PageDesk, page_desk
+from ui.app_state import PageDesk, page_desk
 from ui.evidence import show_moment, titles
 from ui.faults import complain, guarded
 from ui.judging import show_judgement
@@ -26,6 +22,9 @@ from ui.pages import link
 from ui.player import player
 from ui.times import hms, lasting
 from ui.words import plain
+from views.answer_lines import answer_line, one_line, tail
+from views.library import all_titles, videos_named
+from views.rounds import RUNNING, Inspected, headline, inspect
 
 WORDS = 120
 """Characters shown of what the model writes at the moment."""
@@ -201,7 +200,7 @@ def _said(question: Question, answer: Answer) -> None:
         st.subheader(plain(f"{answer_line(answer, question)} {as_of}"), anchor=False)
         return
     if answer.declined:
-        st.info(f"**Can't tell** {plain(as_of)}  \n{plain(told(answer.text))}")
+        st.info(f"**Can't tell** {plain(as_of)}  \n{plain(one_line(answer.text))}")
         return
     st.warning(f"**Not in memory** {plain(as_of)}  \n{plain(answer.text)}")
     if answer.searched:

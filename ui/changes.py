@@ -10,14 +10,14 @@ import streamlit as st
 
 from domain.errors import HomerError
 from domain.media import Video
-from memory.corrections import KnownPerson, apart, history, merge, rename, split, undo
-from memory.forget import forget, recall
-from memory.stage import Figure, Listed, Stage
+from people.corrections import KnownPerson, apart, history, merge, rename, split, undo
+from people.forget import forget, recall
 from store.database import Store
 from ui import address
-from ui.desk import page_desk
-from ui.door.signed import act_as_signed_in
+from ui.app_state import page_desk
+from ui.signed_in import act_as_signed_in
 from ui.words import plain
+from views.people_view import Figure, Listed, Stage
 
 LAST = "told of a change"
 KEPT = "kept of the forgotten"

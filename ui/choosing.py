@@ -6,10 +6,10 @@ import streamlit as st
 
 from domain.errors import InputError
 from domain.media import Video
-from memory.library import all_titles, videos_named
 from store.database import Store
 from ui import address
 from ui.faults import complain
+from views.library import all_titles, videos_named
 
 
 def chosen_video(store: Store) -> Video | None:

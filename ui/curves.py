@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 
 import streamlit as st
 
-from cli.console import short
 from domain.evaluation import Part
 from evals.layout import percent
 from evals.tables import ALL, Point, RunReport, Score
 from ui import chart
+from views.words import short
 
 NAME = 40
 """Characters of a type's name in a chart."""

@@ -7,11 +7,11 @@ import streamlit as st
 from domain.errors import InputError
 from domain.media import Video
 from domain.time import TimeSpan, parse_clock
-from flows.deleting import cut_video, cutting
-from flows.desk import Desk
-from memory.cutting import stretches
+from flows.delete import cut_video, cutting
+from flows.workspace import Desk
+from memory.delete_span import stretches
 from store.database import Store
-from ui.desk import PageDesk
+from ui.app_state import PageDesk
 from ui.faults import guarded
 from ui.timeline import Bar, Lane
 from ui.times import from_to

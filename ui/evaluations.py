@@ -11,13 +11,13 @@ from domain.errors import HomerError
 from evals.export import as_csv, as_page
 from evals.layout import cell, effect_table, headline, tables
 from evals.paired import Change, Comparison
-from evals.shelf import compare_runs, find_run, list_runs, page_of_runs, run_report, run_rows
+from evals.records import compare_runs, find_run, list_runs, page_of_runs, run_report, run_rows
 from evals.tables import QuestionRow, RunLine, RunReport
 from store.database import Store
 from ui import address, chart
+from ui.app_state import page_desk
 from ui.asked import show_questions
 from ui.curves import show_curves
-from ui.desk import page_desk
 from ui.faults import complain, guarded
 from ui.pages import link
 from ui.paging import SIZE, offset_of, wanted_offset

@@ -9,12 +9,12 @@ import streamlit as st
 from domain.asking import Citation, Evidence
 from domain.media import Video
 from domain.people import in_words
-from memory.moments import frame_at
 from store.database import Store
 from ui.images import image_of
 from ui.player import chip
 from ui.times import from_to
 from ui.words import plain
+from views.moment import frame_at
 
 LONGEST = 400
 """Characters of a moment's words that are shown at first."""

@@ -8,18 +8,18 @@ from html import escape
 from pathlib import Path
 from string import Template
 
-from cli.answers import answer_line
 from domain.asking import Citation, Evidence
 from domain.errors import HomerError
 from domain.media import Video
 from domain.people import in_words
-from graphs.inspect import Call, Change, Inspected, calls_at, headline
-from memory.library import videos_named
-from memory.moments import frame_at
-from nodes.history import Round
 from store.database import Store
 from ui.marks import STATES, remark_html
 from ui.times import from_to, hms, lasting, moment
+from views.answer_lines import answer_line
+from views.library import videos_named
+from views.moment import frame_at
+from views.rounds import Call, Change, Inspected, calls_at, headline
+from views.trajectory import Round
 
 PAGE = Path(__file__).parent / "parts" / "export.page"
 

@@ -6,15 +6,15 @@ import streamlit as st
 
 from domain.errors import HomerError
 from flows.jobs import Jobs
-from flows.retrying import to_retry
-from flows.who_watches import is_watched
-from memory.shelf import failures
+from flows.retry import to_retry
+from flows.video_locks import is_watched
 from store.database import Store
 from store.queries.clips import StoredClip
 from ui.faults import complain
 from ui.pages import link
 from ui.times import from_to
 from ui.words import plain
+from views.library_view import failures
 
 SHOWN = 5
 """Failed clips that the library names."""

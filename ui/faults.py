@@ -7,7 +7,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from domain.errors import DatabaseError, HomerError
-from flows.logs import log_error
+from telemetry.logs import log_error
 from ui.files import reachable
 from ui.words import plain
 

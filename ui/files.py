@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 from starlette.responses import FileResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
+from auth.signed_links import is_signed
 from domain.errors import HomerError
-from flows.originals import original_of
 from store.database import Store, open_store
 from store.embedded import EmbeddedPostgres
 from store.home import Home
 from store.queries.videos import find_video
-from ui.signing import is_signed
+from views.originals import original_of
 
 if TYPE_CHECKING:
     from starlette.requests import Request

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import streamlit as st
 
-from flows.health import Check, Space, Trouble, checks, services, space, troubles, versions
 from flows.jobs import Jobs
 from models.profile import load_profile, profile_names
+from services.health import Check, Space, Trouble, checks, services, space, troubles, versions
 from store.home import Home
-from ui.desk import PageDesk, page_desk
+from ui.app_state import PageDesk, page_desk
 from ui.faults import guarded
 from ui.pages import link
 from ui.schedules import show_schedules

@@ -8,14 +8,12 @@ from pathlib import Path
 import streamlit as st
 
 from domain.errors import HomerError, InputError
-from flows.deleting import delete_video, leaving
+from flows.delete import delete_video, leaving
 from flows.jobs import Job, Jobs
-from flows.originals import original_of
-from flows.who_watches import is_watched
-from memory.shelf import Shelved, page_of_videos
+from flows.video_locks import is_watched
 from store.home import Home
 from ui import address
-from ui.desk import PageDesk, page_desk
+from ui.app_state import PageDesk, page_desk
 from ui.failed import retry_button, show_failed
 from ui.faults import complain, guarded
 from ui.images import image_of
@@ -24,6 +22,8 @@ from ui.paging import SIZE, offset_of, wanted_offset
 from ui.times import hms, room
 from ui.watching import TOLD, add_videos, follow
 from ui.words import plain
+from views.library_view import Shelved, page_of_videos
+from views.originals import original_of
 
 WATCHING = "watching"
 

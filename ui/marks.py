@@ -6,7 +6,7 @@ from html import escape
 
 import streamlit as st
 
-from graphs.inspect import Part, Remark
+from views.rounds import Part, Remark
 
 COLOURS = {
     Part.INFORM: "#1d4ed8",

@@ -10,7 +10,7 @@ import streamlit as st
 NAMES = ("ask", "trajectory", "library", "video", "people", "skills", "evaluations", "health")
 """The pages in their order; each is ``ui/NAME.py`` with a function ``NAME_page``."""
 
-ELSEWHERE = {"skills": "learned"}
+ELSEWHERE = {"people": "people_page", "skills": "skills_page"}
 """Streamlit looks for imports beside its script first, where no file may be called like a room."""
 
 

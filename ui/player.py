@@ -7,18 +7,18 @@ from typing import Any
 
 import streamlit as st
 
+from auth.signed_links import signed
 from domain.media import Video
 from domain.time import TimeSpan
-from memory.moments import frames_around
-from memory.streams import stream_of
 from store.database import Store
-from ui.desk import page_desk
+from ui.app_state import page_desk
 from ui.files import file_of
 from ui.images import image_of
 from ui.parts import mount
-from ui.signing import signed
 from ui.times import from_to, hms
 from ui.words import plain
+from views.moment import frames_around
+from views.streams import stream_of
 
 
 def player(video: Video, start_ms: int = 0, key: str = "player") -> None:

@@ -8,8 +8,6 @@ import streamlit as st
 
 from domain.asking import Evidence
 from domain.media import Video
-from graphs.inspect import Call, Change, Inspected, calls_at, headline
-from nodes.history import Round
 from store.database import Store
 from ui import address
 from ui.evidence import show_moment, titles
@@ -18,6 +16,8 @@ from ui.player import player, seek
 from ui.timeline import TONES, Bar, Lane, timeline
 from ui.times import from_to, lasting
 from ui.words import plain
+from views.rounds import Call, Change, Inspected, calls_at, headline
+from views.trajectory import Round
 
 SHOWN = 5
 """Pieces of evidence that are shown before one asks for more."""

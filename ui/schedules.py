@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from domain.errors import HomerError
-from flows.schedules.door import open_book
+from flows.schedules.api import open_book
 from flows.schedules.worker import ScheduleWorker
-from flows.server import PrefectServer
+from services.prefect import PrefectServer
 from store.home import Home
 from ui.faults import complain
 from ui.times import moment
 from ui.words import plain
 
 if TYPE_CHECKING:
-    from flows.schedules.book import Entry
+    from flows.schedules.deployments import Entry
 
 TOLD = "told of a schedule"
 

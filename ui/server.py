@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
+from auth.listen import Ways, ways_in
+from auth.password import take_given
 from domain.errors import SetupError
-from flows.daemon import HOST, Daemon
+from services.daemon import HOST, Daemon
 from store.home import Home
-from ui.door.password import take_given
-from ui.door.ways import Ways, ways_in
 
 PORT = 8501
 

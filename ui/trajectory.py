@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from cli.answers import answer_line
-from graphs.inspect import RUNNING, Inspected, fork_lines, inspect, page_of_trajectories
-from memory.library import videos_named
 from store.queries.trajectories import StoredTrajectory
 from ui import address
-from ui.desk import PageDesk, page_desk
+from ui.app_state import PageDesk, page_desk
 from ui.faults import guarded
 from ui.judging import show_judgement
 from ui.marks import STATES
@@ -19,6 +16,9 @@ from ui.rounds import show_rounds
 from ui.times import lasting, moment
 from ui.whatif import show_tools
 from ui.words import plain
+from views.answer_lines import answer_line
+from views.library import videos_named
+from views.rounds import RUNNING, Inspected, fork_lines, inspect, page_of_trajectories
 
 LOOK_S = 2.0
 """Seconds between looks at a run that goes on."""

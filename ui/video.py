@@ -10,16 +10,13 @@ from domain.asking import Mode
 from domain.events import EdgeType, Segment
 from domain.media import ClipState, Video
 from domain.people import in_words
-from memory.film import Graph, Link, Opened, clip_spans, count_events, graph_of, opened, reel
-from memory.library import ShownClip
-from memory.retrieval.once import search_once
-from memory.streams import StreamTold, gap_in_words, stream_of, watched_in_words
+from retrieval.search_once import search_once
 from store.database import Store
 from store.queries.frames import Frame
 from ui import address
+from ui.app_state import PageDesk, page_desk
 from ui.choosing import chosen_video
 from ui.cutting import delete_part, deleted_lane
-from ui.desk import PageDesk, page_desk
 from ui.evidence import show_moment
 from ui.failed import retry_button
 from ui.faults import guarded
@@ -30,6 +27,9 @@ from ui.player import player, seek
 from ui.timeline import TONES, Arc, Bar, Lane, packed, timeline
 from ui.times import from_to, hms
 from ui.words import plain
+from views.library import ShownClip
+from views.streams import StreamTold, gap_in_words, stream_of, watched_in_words
+from views.video_view import Graph, Link, Opened, clip_spans, count_events, graph_of, opened, reel
 
 CLIPS = 10
 """Clips a page."""

@@ -9,20 +9,20 @@ from pathlib import Path
 import streamlit as st
 
 from domain.errors import HomerError
-from flows.deleting import drop_unwatched
-from flows.ends import Stage
+from flows.delete import drop_unwatched
 from flows.jobs import Job, Jobs
 from flows.uploads import keep_upload
-from flows.who_watches import watched_now
-from memory.shelf import Shelved, being_watched, pace, seconds_left
+from flows.video_locks import watched_now
 from models.profile import profile_names
+from services.job_status import Stage
 from store.database import Store
-from ui.desk import PageDesk, page_desk
-from ui.door.signed import act_as_signed_in
+from ui.app_state import PageDesk, page_desk
 from ui.faults import complain, guarded
 from ui.paging import SIZE
+from ui.signed_in import act_as_signed_in
 from ui.times import lasting
 from ui.words import plain
+from views.library_view import Shelved, being_watched, pace, seconds_left
 
 LOOK_S = 2.0
 """Seconds between looks at what is being watched."""

@@ -6,24 +6,24 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from cli.answers import answer_line
 from domain.asking import Action, Answer, Evidence, Mode, Question
 from domain.errors import HomerError
-from domain.forks import ForkEdit
+from domain.trajectory import ForkEdit
 from graphs.edits import plan_text, read_plan
 from graphs.forks import editable
-from graphs.inspect import Inspected
 from graphs.replay import Replayed, replay
 from models.profile import profile_names
-from nodes.compare import Difference, Parting, Step, compare
-from nodes.history import load_history
 from ui import address
-from ui.desk import PageDesk
+from ui.app_state import PageDesk
 from ui.export import as_page
 from ui.faults import complain
 from ui.pages import link
 from ui.times import from_to
 from ui.words import plain
+from views.answer_lines import answer_line
+from views.comparison import Difference, Parting, Step, compare
+from views.rounds import Inspected
+from views.trajectory import load_history
 
 KEEP = "as it was"
 

@@ -1,4 +1,4 @@
-"""The first tables, as store/schema.py has them."""
+"""The first tables, as store/tables/schema.py has them."""
 
 from __future__ import annotations
 

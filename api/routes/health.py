@@ -7,8 +7,8 @@ from pydantic import BaseModel
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
+from api.database_health import Pulse
 from api.manual import SAFE, manual
-from api.pulse import Pulse
 
 router = APIRouter(tags=["this server"])
 GONE = "the database does not answer; it is tried again when it is asked for\n"

@@ -7,10 +7,10 @@ from typing import Annotated
 from fastapi import APIRouter, Path
 from starlette.responses import Response
 
-from api.desk import Desk
+from api.app_state import Desk
 from domain.errors import BlobGone, NotFound
-from flows.logs import log_error
 from store.queries.frames import frame_of
+from telemetry.logs import log_error
 
 router = APIRouter(tags=["images"])
 JPEG = {"image/jpeg": {"schema": {"type": "string", "format": "binary"}}}

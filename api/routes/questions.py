@@ -10,17 +10,17 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
 from api.answers import AnswerTold, QuestionTold, answer_of, question_of
+from api.app_state import ApiDesk, Desk
 from api.asking import Search
-from api.desk import ApiDesk, Desk
-from api.following import Gone
-from api.moment import PAGE, Asked, Limit, Offset, Page, after, as_of_ms
+from api.disconnect import Gone
+from api.params import PAGE, Asked, Limit, Offset, Page, after, as_of_ms
 from api.sse import MEDIA_TYPE, EventStream, wants_events
 from domain.asking import Question, told_apart
 from domain.errors import InputError
-from graphs.asker import Asker
-from graphs.inspect import Inspected, headline, inspect, page_of_trajectories
-from memory.library import named_or_only
-from nodes.history import Round
+from graphs.runner import Asker
+from store.queries.videos import named_or_only
+from views.rounds import Inspected, headline, inspect, page_of_trajectories
+from views.trajectory import Round
 
 router = APIRouter(tags=["questions"])
 

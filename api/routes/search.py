@@ -9,14 +9,14 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 
 from api.answers import Retrieved, cited, keyframe_path, scored
-from api.desk import ApiDesk, Desk
-from api.moment import AsOf, Profile, as_of_ms
+from api.app_state import ApiDesk, Desk
+from api.params import AsOf, Profile, as_of_ms
 from domain.asking import Mode
 from domain.errors import InputError
 from domain.events import Segment
 from domain.people import in_words
-from memory.retrieval.once import search_once
-from memory.retrieval.result import Retrieval, Shown
+from retrieval.result import Retrieval, Shown
+from retrieval.search_once import search_once
 
 router = APIRouter(tags=["search"])
 _SEGMENT = re.compile(r"s?([1-9]\d{0,17})")

@@ -8,17 +8,17 @@ from fastapi import APIRouter, Path
 from pydantic import BaseModel, Field
 
 from api.answers import keyframe_path
-from api.desk import ApiDesk, Desk
-from api.moment import PAGE, AsOf, Limit, Offset, Page, Words, after, as_of_ms
+from api.app_state import ApiDesk, Desk
+from api.params import PAGE, AsOf, Limit, Offset, Page, Words, after, as_of_ms
 from domain.errors import Busy, NotFound
 from domain.media import Video
 from domain.people import in_words
-from flows.deleting import delete_video
-from flows.who_watches import PAUSED, watched_now
-from memory.film import Link, cast_of, graph_of, reel
-from memory.library import ShownClip, resolve
-from memory.shelf import Shelved, holdings, page_of_videos
+from flows.delete import delete_video
+from flows.video_locks import PAUSED, watched_now
 from store.queries.videos import WATCHING, known_video
+from views.library import ShownClip, resolve
+from views.library_view import Shelved, holdings, page_of_videos
+from views.video_view import Link, cast_of, graph_of, reel
 
 router = APIRouter(tags=["videos"])
 Name = Annotated[

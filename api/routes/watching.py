@@ -10,14 +10,14 @@ from fastapi import APIRouter, Response
 from fastapi import Path as InPath
 from pydantic import BaseModel, ConfigDict, Field
 
-from api.desk import ApiDesk, Desk
+from api.app_state import ApiDesk, Desk
 from api.folders import allowed_file, refuse_address
 from api.problems import Crowded
 from domain.audit import Deed
 from domain.errors import Busy, InputError, NotFound
-from flows.ends import Stage
 from flows.jobs import Job, Jobs, new_id
-from flows.server import PrefectServer
+from services.job_status import Stage
+from services.prefect import PrefectServer
 from store.queries.audit import note
 
 router = APIRouter(tags=["watching"])

@@ -13,6 +13,7 @@ from typing import Protocol
 
 from pydantic import BaseModel, Field
 
+from agent.harness.inform import quoted
 from domain.asking import Answer
 from domain.errors import ModelError, SetupError
 from domain.evaluation import Verdict
@@ -21,7 +22,6 @@ from evals.judges.options import KEPT_BACK
 from models.chat import Reply
 from models.messages import Message, user
 from models.profile import IN_PROCESS, Profile
-from nodes.harness.inform import quoted
 
 NOBODY = "nobody"
 ROLE, PURPOSE = "judge", "judge"

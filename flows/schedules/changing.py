@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from flows.schedules.kinds import Planned, kind_named, options_from, planned
 
 if TYPE_CHECKING:
-    from flows.schedules.book import Entry
+    from flows.schedules.deployments import Entry
 
 
 def changed(

@@ -18,10 +18,10 @@ from urllib.request import getproxies
 from domain.errors import InputError, SetupError
 from models.extras import Extra
 from models.secrets import hidden, secrets_in, shown_url
-from perception.hosts import Reach, only
+from perception.allowed_hosts import Reach, only
 from store.database import Store
-from store.private import make_private
-from store.queries.taken import take, taken_of
+from store.private_files import make_private
+from store.queries.schedules import take, taken_of
 
 YT_DLP = Extra(("yt_dlp",), ("yt-dlp",), "fetch")
 ANSWER_S = 30

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from domain.errors import Busy, InputError, MediaError
-from flows.desk import Desk
-from flows.files import Outcome, watch_files
-from flows.steps import Listener
+from flows.ingest_files import Outcome, watch_files
+from flows.ingest_steps import Listener
+from flows.workspace import Desk
 from perception.source import media_in, video_id
 from store.database import Store
 from store.queries.audit import deleted_videos
 from store.queries.clips import next_clips
-from store.queries.taken import take, taken_of
+from store.queries.schedules import take, taken_of
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """The flows that schedules run. What each found is the message of its state on Prefect's pages.
 
-Import this module only after Prefect's environment is set (``flows.server.environment``).
+Import this module only after Prefect's environment is set (``services.prefect.environment``).
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from prefect.client.schemas.objects import State
 from prefect.runtime import flow_run
 from prefect.states import Completed, Failed
 
-from domain import observed
 from domain.errors import HomerError
-from flows.desk import Desk, open_desk
 from flows.ingest import Silent
-from flows.liveness import claim_run
 from flows.schedules import work
 from flows.schedules.kinds import BackupOptions, FetchOptions, LearnOptions, WatchOptions
 from flows.schedules.work import Told
-from flows.telling import begin_to_tell
+from flows.workspace import Desk, open_desk
+from services.stale_runs import claim_run
 from store.home import Home
-from store.private import keep_private
+from store.private_files import keep_private
+from telemetry import tracing
+from telemetry.logging_setup import begin_to_tell
 
 
 def as_state(job: Callable[[], Told]) -> State[None]:
@@ -35,7 +35,7 @@ def as_state(job: Callable[[], Told]) -> State[None]:
     claim_run()
     begin_to_tell(Home.default())
     try:
-        with observed.within(flow_run=str(flow_run.id)):
+        with tracing.within(flow_run=str(flow_run.id)):
             told = job()
     except HomerError as error:
         return Failed(message=str(error))

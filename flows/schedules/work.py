@@ -10,19 +10,19 @@ from datetime import datetime
 from pathlib import Path
 
 from domain.errors import InputError, NotFound
-from flows.desk import LOOKS_EVERY_S, Desk
-from flows.files import Outcome
-from flows.interrupted import settle_streams
+from flows.ingest_files import Outcome
+from flows.ingest_steps import Listener
 from flows.learning import learn_all
-from flows.retaining import retain as run_retention
+from flows.retention import retain as run_retention
 from flows.schedules.backups import back_up_into
 from flows.schedules.fetching import Archive, fetch_all, fetcher
 from flows.schedules.folder import not_taken, stand_of, watch_folder, watch_once
 from flows.schedules.kinds import BackupOptions, FetchOptions, LearnOptions, WatchOptions
-from flows.steps import Listener
-from memory.library import Checked, check_video, list_library
+from flows.stream.interrupted import settle_streams
+from flows.workspace import LOOKS_EVERY_S, Desk
 from perception.source import media_in
 from skills.learn import waiting
+from views.library import Checked, check_video, list_library
 
 NAMED = 5
 """How many troubles are named in one line."""

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from flows.daemon import HOST, Daemon
-from flows.prefect_login import VARIABLE, login_for
-from flows.server import environment
+from services.daemon import HOST, Daemon
+from services.prefect import environment
+from services.prefect_login import VARIABLE, login_for
 from store.home import Home
 
 LOOKS_EVERY_S = 5

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import sys
 
-from flows.lifetime import stop_by_itself
+from services.lifetime import stop_by_itself
 from store.home import Home
-from store.private import keep_private
+from store.private_files import keep_private
 
 
 def main() -> None:

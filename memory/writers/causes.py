@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from domain.events import Relation
-from memory.sentences import sentences
+from domain.sentences import sentences
 from memory.writers.labels import content_words
 
 

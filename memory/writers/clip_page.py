@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from domain.media import Percept, Utterance
-from memory.people import People
+from domain.object_words import by_time
 from memory.prompts import foreign, listed, noted, prompt
-from memory.things import by_time
 from memory.writers.budget import Item, Parts
 from memory.writers.local_clip import speaker_of
 from memory.writers.port import ClipContext
+from people.clip_people import People
 
 CROPS = 8
 """Faces shown to the model at most."""

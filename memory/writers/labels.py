@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from domain.memories import PRESENCE
+from domain.word_lists import words
 from memory.patches import SUMMARY_SENTENCES, count_sentences
-from memory.words import words
 from memory.writers.port import Line
 
 PHRASES = 3

@@ -16,8 +16,6 @@ from domain.media import IdentityKind, Percept
 from domain.memories import ClipMemories, MemoryDraft, MemoryKind, Source
 from domain.people import TAG, IdentityStatement
 from domain.time import TimeSpan
-from memory.characters import STATED
-from memory.people import People
 from memory.prompts import foreign, listed, noted, prompt
 from memory.writers.budget import Item, fitted, left_out, thinned
 from memory.writers.clip_page import page, parts_of
@@ -26,6 +24,8 @@ from memory.writers.port import ClipContext
 from models.chat import CallRecord, Recorded, Replay, Sink, StructuredChat
 from models.messages import Message, assistant, system, user
 from models.tokens import request_tokens
+from people.characters import STATED
+from people.clip_people import People
 
 TRIES = 3
 """How often a clip is asked for in all."""

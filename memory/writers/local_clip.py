@@ -10,15 +10,15 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from domain.media import Group, IdentityKind, Percept, ScreenText, Utterance
 from domain.memories import ClipMemories, MemoryDraft, MemoryKind, Source
+from domain.object_words import counted, listing
 from domain.people import Identity, IdentityStatement, untagged
+from domain.sentences import pieces
 from domain.settings import MemorySettings
 from domain.time import TimeSpan
-from memory.evidence import speaking_alone, visible
-from memory.names import introduced, plates
-from memory.people import People
-from memory.sentences import pieces
-from memory.things import counted, listing
 from memory.writers.port import ClipContext
+from people.clip_people import People
+from people.face_voice_evidence import speaking_alone, visible
+from people.names import introduced, plates
 
 DEFAULTS = MemorySettings()
 

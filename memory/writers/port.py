@@ -13,8 +13,8 @@ from domain.events import EventPatch
 from domain.media import Percept
 from domain.memories import ClipMemories, Memory, Source, credited
 from domain.time import TimeSpan
-from memory.people import People
 from models.chat import Replay, Sink
+from people.clip_people import People
 
 
 @dataclass(frozen=True)

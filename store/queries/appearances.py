@@ -25,7 +25,7 @@ from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.orm import Session, aliased
 
 from store.arrays import among
-from store.schema import ExemplarRow, IdentityRow, SightingRow, UtteranceRow
+from store.tables.schema import ExemplarRow, IdentityRow, SightingRow, UtteranceRow
 
 
 class Stretch(NamedTuple):

@@ -14,8 +14,8 @@ from sqlalchemy.orm import Session
 
 from domain.audit import Deed, Entry, acting
 from domain.texts import storable
-from store.audit_tables import AuditRow
-from store.schema import VideoRow
+from store.tables.audit import AuditRow
+from store.tables.schema import VideoRow
 
 LONGEST = 200
 """Characters of a name that are kept."""

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from sqlalchemy import func, select, text
 from sqlalchemy.orm import Session
 
-from store.schema import BlobRow, LibraryRow
+from store.tables.schema import BlobRow, LibraryRow
 
 _LOCK = 0x424C4F42
 

@@ -14,7 +14,7 @@ from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from store.schema import MessageRow, ModelCallRow
+from store.tables.schema import MessageRow, ModelCallRow
 
 
 @dataclass(frozen=True)

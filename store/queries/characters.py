@@ -12,8 +12,8 @@ from sqlalchemy.orm import Session
 from domain.media import IdentityKind
 from domain.people import Character
 from store.arrays import among
-from store.queries.holding import holds
-from store.schema import CharacterMemberRow, CharacterNameRow, CharacterRow, IdentityRow
+from store.queries.as_of import holds
+from store.tables.schema import CharacterMemberRow, CharacterNameRow, CharacterRow, IdentityRow
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from domain.media import Clip, ClipState, Video
 from domain.time import TimeSpan
 from domain.view import MemoryView, Scope
 from store.queries.videos import WATCHING
-from store.schema import ClipRow, VideoRow
+from store.tables.schema import ClipRow, VideoRow
 
 ATTEMPTS = 3
 """A clip that failed this often is failed for good, until it is asked for again."""

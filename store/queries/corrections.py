@@ -12,7 +12,7 @@ from domain.corrections import Correction, CorrectionKind, Outcome
 from domain.media import IdentityKind
 from store.arrays import among
 from store.queries.characters import Name
-from store.schema import (
+from store.tables.schema import (
     CharacterMemberRow,
     CharacterNameRow,
     CharacterRow,

@@ -9,7 +9,7 @@ from sqlalchemy import delete, func, or_, select, update
 from sqlalchemy.orm import Session
 
 from store.queries.cutting import among_clips
-from store.schema import EdgeRow, PatchRow, SegmentRevisionRow, SegmentRow
+from store.tables.schema import EdgeRow, PatchRow, SegmentRevisionRow, SegmentRow
 
 TOLD = "Part of what this rested on was deleted."
 """The rationale of an edge whose own was deleted."""

@@ -24,7 +24,7 @@ from sqlalchemy.orm import Session
 from domain.media import ClipState
 from domain.time import TimeSpan
 from store.queries.videos import delete_calls, delete_runs
-from store.schema import (
+from store.tables.schema import (
     CharacterMemberRow,
     CharacterNameRow,
     CharacterRow,

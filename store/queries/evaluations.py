@@ -12,7 +12,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from domain.evaluation import Part, RunSettings, Verdict
-from store.schema import (
+from store.tables.schema import (
     EvalBatchRow,
     EvalResultRow,
     EvalRunRow,

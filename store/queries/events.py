@@ -33,8 +33,8 @@ from domain.events import Edge, Relation, Segment
 from domain.media import ClipState
 from domain.time import TimeSpan
 from store.arrays import among
-from store.queries.holding import holds
-from store.schema import ClipRow, EdgeRow, PatchRow, SegmentRevisionRow, SegmentRow
+from store.queries.as_of import holds
+from store.tables.schema import ClipRow, EdgeRow, PatchRow, SegmentRevisionRow, SegmentRow
 
 EMPTY: Mapping[int, int] = MappingProxyType({})
 
@@ -336,7 +336,7 @@ def done_spans(
 def as_segment(video_id: str, found: SegmentAt, spans: dict[int, TimeSpan]) -> Segment:
     """The domain's segment; its span reaches from its first clip to its last.
 
-    A clip that is not there is passed over: `memory.consistency` finds it.
+    A clip that is not there is passed over: `memory.graph_check` finds it.
     """
     whole = [spans[clip] for clip in found.clips if clip in spans] or [TimeSpan.of(0, 0)]
     span = TimeSpan.of(min(s.start_ms for s in whole), max(s.end_ms for s in whole))

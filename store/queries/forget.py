@@ -31,7 +31,7 @@ from sqlalchemy.orm import Session
 from store.queries.blobs import unused_blobs
 from store.queries.trajectories import has_checkpoints
 from store.queries.videos import CHECKPOINT_TABLES, delete_calls, delete_trajectories
-from store.schema import (
+from store.tables.schema import (
     Base,
     BlobRow,
     CharacterMemberRow,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from store.schema import KeyframeRow
+from store.tables.schema import KeyframeRow
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,9 @@ from sqlalchemy.orm import Session
 from domain.events import Edge, Segment
 from domain.time import TimeSpan
 from store.arrays import among
+from store.queries.as_of import holds
 from store.queries.events import as_edge, edge_at
-from store.queries.holding import holds
-from store.schema import ClipRow, EdgeRow, SegmentRevisionRow, SegmentRow
+from store.tables.schema import ClipRow, EdgeRow, SegmentRevisionRow, SegmentRow
 
 
 def segments_in_time(

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from domain.media import IdentityKind
 from domain.people import Identity, IdentityStatement
-from store.schema import (
+from store.tables.schema import (
     CharacterMemberRow,
     CharacterNameRow,
     CharacterRow,

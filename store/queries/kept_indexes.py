@@ -9,7 +9,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from store.driver import driver_of
-from store.schema import SearchIndexRow, VideoRow
+from store.tables.schema import SearchIndexRow, VideoRow
 
 
 class Kept(NamedTuple):

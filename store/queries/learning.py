@@ -12,7 +12,13 @@ from sqlalchemy.orm import Session
 from domain.errors import NotFound
 from domain.skills import Alike, Compared, Judged, Pattern, Signal, Skill
 from store.queries import skills as stored
-from store.schema import EvalResultRow, EvalRunRow, JudgementRow, ObservationRow, TrajectoryRow
+from store.tables.schema import (
+    EvalResultRow,
+    EvalRunRow,
+    JudgementRow,
+    ObservationRow,
+    TrajectoryRow,
+)
 
 
 def put_judgement(session: Session, judged: Judged) -> None:

@@ -15,13 +15,8 @@ from sqlalchemy.orm import Session, defer
 from domain.memories import Memory, MemoryDraft, MemoryKind, Source
 from domain.time import TimeSpan
 from store.arrays import among
-from store.copying import HALFVEC, copy_rows, pack_halfvec, take_ids, unpack_halfvecs
-from store.schema import (
-    IdentityRow,
-    MemoryLinkRow,
-    MemoryRow,
-    MemoryStrengthRow,
-)
+from store.bulk_insert import HALFVEC, copy_rows, pack_halfvec, take_ids, unpack_halfvecs
+from store.tables.schema import IdentityRow, MemoryLinkRow, MemoryRow, MemoryStrengthRow
 
 Vector = Sequence[float] | NDArray[np.float32]
 

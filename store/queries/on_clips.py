@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 
 from domain.media import Box, SeenObject
 from domain.view import Scope
-from store.schema import IdentityRow, KeyframeRow, ObjectRow, ScreenTextRow, SightingRow
+from store.tables.schema import IdentityRow, KeyframeRow, ObjectRow, ScreenTextRow, SightingRow
 
 
 class Frame(NamedTuple):

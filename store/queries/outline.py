@@ -11,8 +11,8 @@ from sqlalchemy.dialects.postgresql import REGCLASS
 from sqlalchemy.orm import Session
 
 from store.migrations import HEAD, revision_of
-from store.queries.troubles import database_bytes, image_bytes
-from store.schema import Base, ClipRow, TrajectoryEventRow, TrajectoryRow, VideoRow
+from store.queries.failures import database_bytes, image_bytes
+from store.tables.schema import Base, ClipRow, TrajectoryEventRow, TrajectoryRow, VideoRow
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,8 @@ from domain.media import (
     Utterance,
 )
 from domain.time import TimeSpan
-from store.copying import copy_rows
-from store.schema import (
+from store.bulk_insert import copy_rows
+from store.tables.schema import (
     BlobRow,
     ClipRow,
     KeyframeRow,

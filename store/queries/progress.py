@@ -9,7 +9,7 @@ from sqlalchemy import and_, func, or_, select
 from sqlalchemy.orm import Session
 
 from domain.media import ClipState
-from store.schema import ClipRow
+from store.tables.schema import ClipRow
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, Text, cast, func, select
 from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
-from store.schema import (
+from store.tables.schema import (
     BlobRow,
     CharacterMemberRow,
     CharacterNameRow,

@@ -12,7 +12,7 @@ from sqlalchemy import delete as remove
 from sqlalchemy.orm import Session
 
 from store.queries.videos import WATCHING
-from store.schema import (
+from store.tables.schema import (
     BlobRow,
     ClipRow,
     KeyframeRow,

@@ -28,9 +28,9 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 from domain.events import Edge, Relation
 from domain.view import Scope
 from store.driver import driver_of
-from store.queries.holding import holds
+from store.queries.as_of import holds
 from store.queries.on_clips import FRAME, Frame
-from store.schema import (
+from store.tables.schema import (
     ClipRow,
     EdgeRow,
     IdentityRow,

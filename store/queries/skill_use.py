@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from domain.skills import Alike, Share
 from store.queries.learning import alike
-from store.schema import (
+from store.tables.schema import (
     JudgementRow,
     ObservationRow,
     QuestionRow,

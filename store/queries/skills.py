@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from domain.skills import Skill
 from domain.texts import storable
-from store.schema import CharacterNameRow, SkillRow, TrajectoryEventRow
+from store.tables.schema import CharacterNameRow, SkillRow, TrajectoryEventRow
 
 
 class KeptVersion(NamedTuple):

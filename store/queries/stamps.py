@@ -13,7 +13,7 @@ from sqlalchemy import Connection, select, text
 from sqlalchemy.orm import Session
 
 from domain.errors import NotFound
-from store.schema import VideoRow
+from store.tables.schema import VideoRow
 
 LinesKey = tuple[datetime, int, datetime, int]
 """Changes whenever the lines of the clips so far do."""

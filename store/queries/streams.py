@@ -13,7 +13,7 @@ from domain.streams import Gap, GapReason, Stream, StreamClip, Tally
 from domain.time import TimeSpan
 from store.queries.clips import ATTEMPTS
 from store.queries.videos import WATCHING, set_progress
-from store.schema import ClipRow, StreamClipRow, StreamGapRow, StreamRow, VideoRow
+from store.tables.schema import ClipRow, StreamClipRow, StreamGapRow, StreamRow, VideoRow
 
 
 def add_stream(session: Session, video_id: str, stream: Stream) -> None:

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from domain.time import TimeSpan
 from domain.view import Scope
-from store.schema import ClipRow, MemoryRow, UtteranceRow
+from store.tables.schema import ClipRow, MemoryRow, UtteranceRow
 
 
 class ClipText(NamedTuple):

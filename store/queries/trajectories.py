@@ -20,7 +20,7 @@ from domain.trajectory import EVENT, Event, Forked
 from domain.view import MemoryView, Scope
 from store.locks import HASH, HELD
 from store.queries.videos import share_videos
-from store.schema import QuestionRow, TrajectoryEventRow, TrajectoryRow, TrajectoryVideoRow
+from store.tables.schema import QuestionRow, TrajectoryEventRow, TrajectoryRow, TrajectoryVideoRow
 
 CHECKPOINTS = "checkpoints"
 """The schema of LangGraph's own tables, which are not Alembic's."""

@@ -15,7 +15,7 @@ from domain.media import Clip, ClipState, Video
 from domain.texts import storable
 from store.queries.blobs import unused_blobs
 from store.queries.percepts import lock_video
-from store.schema import (
+from store.tables.schema import (
     BlobRow,
     ClipRow,
     MessageRow,
@@ -277,3 +277,18 @@ def _clip_row(video_id: str, clip: Clip) -> dict[str, object]:
         "gaps": [],
         "text": "",
     }
+
+
+def named_or_only(session: Session, names: Sequence[str]) -> tuple[str, ...]:
+    """The ids of the videos that a question is about: those named, each once, else the only one.
+
+    Empty where none is named and it is not clear which is meant.
+
+    Raises:
+        NotFound: none goes by one of the names.
+        Ambiguous: several do.
+    """
+    if names:
+        return tuple(dict.fromkeys(find_video(session, name).id for name in names))
+    known = list_videos(session)
+    return (known[0].id,) if len(known) == 1 else ()

@@ -13,10 +13,10 @@ from functools import cache
 import numpy as np
 import pytest
 
-from memory.retrieval.moments import best_moments
-from memory.retrieval.options import leaning, soft_maximum
-from memory.retrieval.panorama import Panorama
-from memory.retrieval.ranking import Asked
+from retrieval.moments import best_moments
+from retrieval.options import leaning, soft_maximum
+from retrieval.ranking import Asked
+from retrieval.view_index import Panorama
 from tests.support.remembered import WordEmbedder
 from tests.support.story import field_of, index_of, view_at
 

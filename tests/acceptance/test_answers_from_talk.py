@@ -13,9 +13,9 @@ import pytest
 from domain.asking import Question
 from domain.settings import Settings
 from domain.view import MemoryView, Scope
-from memory.retrieval.retrievers import Retrievers
+from retrieval.retrievers import Retrievers
 from store.database import Store
-from store.schema import ClipRow, MemoryRow, VideoRow
+from store.tables.schema import ClipRow, MemoryRow, VideoRow
 
 if TYPE_CHECKING:
     from models.toolbox import Toolbox

@@ -15,7 +15,7 @@ from evals.perception_joins import judge_joins, watch_people
 from evals.perception_shots import judge_shots
 from evals.perception_voices import judge_voices, judge_words, marked_recordings
 from evals.scenes import COMPANY, PEOPLE
-from flows.desk import Desk
+from flows.workspace import Desk
 from models.profile import load_profile
 from models.toolbox import Toolbox
 from store.database import Store

@@ -14,15 +14,15 @@ from sqlalchemy import select, update
 from typer.testing import CliRunner
 
 from cli.main import app
-from flows.originals import note_original, stamp_of
 from models.toolbox import Toolbox
 from store.database import open_store
 from store.embedded import EmbeddedPostgres
 from store.home import Home
-from store.schema import VideoRow
+from store.tables.schema import VideoRow
 from tests.support.media import make_video
 from tests.support.pages import EVIL
 from ui.server import AppServer
+from views.originals import note_original, stamp_of
 
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext, Page

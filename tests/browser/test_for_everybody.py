@@ -10,15 +10,15 @@ import pytest
 from domain.asking import Question
 from domain.media import ClipState
 from graphs.ask import ask
-from memory.corrections import list_people, rename
-from memory.film import graph_of
-from memory.library import all_titles
 from models.toolbox import Toolbox
+from people.corrections import list_people, rename
 from store.database import open_store
 from store.home import Home
 from store.queries.clips import mark_clip
 from store.queries.videos import FAILED, set_video_state
 from tests.browser.pages import no_violations, opened, seen, settled
+from views.library import all_titles
+from views.video_view import graph_of
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

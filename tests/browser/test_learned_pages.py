@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from skills.shelf import find_skill, put_in
+from skills.library import find_skill, put_in
 from store.database import open_store
 from store.home import Home
 from tests.browser.pages import Keep, ask, done, no_violations, opened, seen, settled, video_ids

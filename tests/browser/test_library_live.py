@@ -15,8 +15,7 @@ import pytest
 from domain.media import ClipState
 from flows.jobs import Job, Jobs
 from flows.reporting import reporting
-from flows.server import PrefectServer
-from memory.library import list_library
+from services.prefect import PrefectServer
 from store import postmaster
 from store.database import open_store
 from store.home import Home
@@ -24,6 +23,7 @@ from store.queries.clips import mark_clip
 from store.queries.videos import FAILED, set_video_state
 from tests.browser.pages import done, opened, seen, settled
 from tests.support.media import make_video
+from views.library import list_library
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

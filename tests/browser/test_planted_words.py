@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from memory.film import graph_of
 from store.database import open_store
 from store.embedded import EmbeddedPostgres
 from store.home import Home
@@ -17,6 +16,7 @@ from tests.support.asking import PARTY
 from tests.support.media import make_video
 from tests.support.planted import plant
 from ui.server import AppServer
+from views.video_view import graph_of
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

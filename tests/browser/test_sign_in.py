@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
-from memory.library import all_titles
+from auth.password import keep
 from store.database import open_store
 from store.home import Home
 from tests.browser.axe import violations
 from tests.browser.pages import opened, settled
-from ui.door.password import keep
 from ui.server import AppServer
+from views.library import all_titles
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from domain.errors import SetupError
-from flows.daemon import HOST, Daemon
+from services.daemon import HOST, Daemon
 from store.home import Home
 
 SERVER = """
@@ -115,9 +115,9 @@ def test_one_that_hangs_is_replaced(daemon: Daemon, monkeypatch: pytest.MonkeyPa
     daemon.start(command, {})
     first = pid_of(daemon)
     os.kill(first, signal.SIGSTOP)
-    monkeypatch.setattr("flows.daemon.PATIENCE_S", 1.0)
-    monkeypatch.setattr("flows.daemon.STOP_S", 1.0)
-    monkeypatch.setattr("flows.daemon.ANSWER_S", 0.5)
+    monkeypatch.setattr("services.daemon.PATIENCE_S", 1.0)
+    monkeypatch.setattr("services.daemon.STOP_S", 1.0)
+    monkeypatch.setattr("services.daemon.ANSWER_S", 0.5)
     with pytest.raises(SetupError):
         daemon.start(lambda port: [sys.executable, "-c", "import time; time.sleep(60)"], {})
     assert daemon.start(command, {})

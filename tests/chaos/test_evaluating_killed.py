@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from evals.shelf import run_report, run_rows
+from evals.records import run_report, run_rows
 from store.database import Store, open_store
 from store.home import Home
 from store.queries.learning import judgements

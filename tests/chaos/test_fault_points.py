@@ -22,7 +22,7 @@ from store.database import Store, open_store
 from store.embedded import EmbeddedPostgres
 from store.home import Home
 from store.migrations import migrate
-from store.queries.whole import name_library
+from store.queries.backup import name_library
 from tests.support.chaos import (
     DROP,
     ENDED,
@@ -201,7 +201,7 @@ def test_a_model_that_fails_for_a_while_leaves_no_trace_in_memory_and_answers(
     undisturbed: dict[str, tuple[Any, int]],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("flows.steps.BACK_OFF_S", ())
+    monkeypatch.setattr("flows.ingest_steps.BACK_OFF_S", ())
     known, _calls = expected(name, prepared, undisturbed)
     scenario, store, met = SCENARIOS[name], prepared(name), 0
 

@@ -16,7 +16,7 @@ from store.database import open_store
 from store.embedded import EmbeddedPostgres
 from store.home import Home
 from store.migrations import migrate
-from store.queries.whole import name_library
+from store.queries.backup import name_library
 from tests.support.chaos import writing
 from tests.support.openai_server import OpenAIServer
 from tests.support.scratch import scratch

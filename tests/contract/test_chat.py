@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, Field
 
-from domain import observed
 from domain.errors import HomerError, ModelError, ReplayMiss, SetupError
-from models import patience
+from models import retries
 from models.chat import CallRecord, Recorded, StructuredChat
 from models.messages import system, user
 from models.profile import ChatSpec, Price, Profile
 from models.slots import Slots
 from models.toolbox import Toolbox
+from telemetry import tracing
 from tests.support.openai_server import EVERYTHING, Answer, OpenAIServer
 from tests.support.scripted_chat import scripted
 
@@ -56,7 +56,7 @@ def way_of(request: dict[str, Any]) -> str:
 
 @pytest.fixture
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patience, "FIRST_WAIT_S", 0.01)
+    monkeypatch.setattr(retries, "FIRST_WAIT_S", 0.01)
 
 
 @pytest.mark.parametrize(
@@ -437,22 +437,22 @@ def test_a_scripted_chat_stands_in_for_a_server() -> None:
 def test_whoever_watches_a_call_is_told_what_it_took_and_on_request_what_was_said(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    ended: list[observed.Span] = []
+    ended: list[tracing.Span] = []
 
     class Watcher:
-        def began(self, span: observed.Span) -> None:
+        def began(self, span: tracing.Span) -> None:
             pass
 
-        def inside(self, span: observed.Span) -> AbstractContextManager[object]:
+        def inside(self, span: tracing.Span) -> AbstractContextManager[object]:
             return nullcontext()
 
-        def ended(self, span: observed.Span, error: BaseException | None) -> None:
+        def ended(self, span: tracing.Span, error: BaseException | None) -> None:
             ended.append(span)
 
-        def number(self, number: Any, value: float, fields: observed.Fields) -> None:
+        def number(self, number: Any, value: float, fields: tracing.Fields) -> None:
             pass
 
-    monkeypatch.setattr(observed, "observers", [Watcher()])
+    monkeypatch.setattr(tracing, "observers", [Watcher()])
     with OpenAIServer([{"name": "Paris"}]) as server:
         chat_of(server, max_tokens=300).ask(TURNS, City, purpose="plan", images=[JPEG])
     (call,) = ended

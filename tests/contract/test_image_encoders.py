@@ -16,15 +16,15 @@ from domain.errors import WeightsMissing
 from domain.media import ClipState
 from domain.settings import Settings
 from domain.view import MemoryView, Scope
-from memory.retrieval.retrievers import Retrievers
-from memory.watch import remember
+from memory.write_clip import remember
 from models.image_text import FILES, ImageTextEncoder, missing, preparation, prepared
 from models.ports import Image
 from models.profile import Profile
 from models.toolbox import Toolbox
+from retrieval.retrievers import Retrievers
 from store.database import Store
 from store.queries.dump import dump
-from store.schema import VideoRow
+from store.tables.schema import VideoRow
 from tests.support.memory import (
     SETTINGS,
     VIDEO,

@@ -22,15 +22,15 @@ from domain.trajectory import (
     RoundOpened,
 )
 from graphs.ask import Asked, ask
-from memory.retrieval.cite import cite
 from models.toolbox import Toolbox
-from nodes.history import load_history
+from retrieval.citations import cite
 from store.database import Store
 from store.queries.clips import view_of
 from tests.support.asking import PARTY, WordToolbox, remember_party
 from tests.support.heard import into
 from tests.support.obedient import LlmToolbox, obedient
 from tests.support.openai_server import OpenAIServer
+from views.trajectory import load_history
 
 SEVEN = ("Bob", "a guest", "nobody", "a dog", "the neighbour", "a child", "Ann")
 OPEN = (

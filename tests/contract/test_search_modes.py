@@ -11,9 +11,9 @@ from domain.errors import InputError
 from domain.ranking import Ranking
 from domain.settings import Settings
 from domain.view import MemoryView, Scope
-from memory.retrieval.cite import cite
-from memory.retrieval.result import Retrieval
-from memory.retrieval.retrievers import Retrievers
+from retrieval.citations import cite
+from retrieval.result import Retrieval
+from retrieval.retrievers import Retrievers
 from store.database import Store
 from tests.support.remembered import CLIP_MS, Event, Said, Tools, film, name, see, watch, weave
 

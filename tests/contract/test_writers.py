@@ -14,12 +14,12 @@ from domain.memories import Memory, MemoryKind, Source
 from domain.people import TAG, Character, Identity
 from domain.settings import MemorySettings
 from memory.patches import Ground, check
-from memory.people import People
 from memory.writers import make_writers
 from memory.writers.port import ClipContext, EventWindow, KnownSegment, Line, Writers
 from models.chat import CallRecord
 from models.profile import ChatSpec, Profile
 from models.toolbox import Toolbox
+from people.clip_people import People
 from tests.support.memory import (
     VIDEO,
     WordVectors,

@@ -129,11 +129,11 @@ def read_words(path: Path) -> None:
     """As captions in clips, of which memories are written, and as the subtitles of a video."""
     from domain.settings import WatchSettings
     from memory.captions import caption_clips, read_captions, read_cues
-    from memory.people import People
     from memory.subtitles import cues_of
     from memory.writers.causes import stated
     from memory.writers.local_clip import LocalClipWriter
     from memory.writers.port import ClipContext
+    from people.clip_people import People
 
     track = read_captions(path)
     track.video()
@@ -236,10 +236,10 @@ def replies(_folder: Path) -> Seeds:
 
 def read_reply(path: Path) -> None:
     """As each of the values that a model may be asked for."""
+    from agent.reasoners import replies as kinds
     from evals.judges.words import Ruling
     from memory.writers.llm_clip import WrittenClip
     from models.chat import read_value
-    from nodes.reasoners import replies as kinds
     from skills.llm_writer import WrittenSkill
 
     schema = path.name.split("-")[-1].split(".")[0]
@@ -368,7 +368,7 @@ class Quiet:
 
 def read_export(path: Path) -> None:
     """As ``homer import`` reads it before it touches the database."""
-    from store.parcel import open_parcel
+    from store.export_reader import open_parcel
 
     with open_parcel(path) as parcel:
         parcel.contents()

@@ -13,14 +13,13 @@ from cli.main import app
 from domain.media import ClipState, Percept
 from domain.memories import ClipMemories, MemoryDraft, MemoryKind, Source
 from domain.people import IdentityStatement
-from memory.corrections import apart, list_people
-from memory.library import show_video
-from memory.people import People
-from memory.watch import remember
+from memory.write_clip import remember
 from memory.writers.llm_clip import LlmClipWriter, WrittenClip, WrittenName, WrittenSame
 from memory.writers.llm_clip import WrittenLine as Line
 from memory.writers.port import ClipContext, Writers
 from models.chat import Reply
+from people.clip_people import People
+from people.corrections import apart, list_people
 from store.database import Store
 from tests.support.memory import (
     SETTINGS,
@@ -34,6 +33,7 @@ from tests.support.memory import (
     said,
     voice,
 )
+from views.library import show_video
 
 JOINED = [("<face_0>", "<voice_0>")]
 SAME = WrittenSame(face="<face_0>", voice="<voice_0>", reason="his lips move")

@@ -8,7 +8,7 @@ from domain.asking import Mode, Question
 from domain.choices import Stage
 from domain.settings import AskSettings
 from domain.trajectory import Event, Prompted, QuestionAsked, Retrieved, SkillsRouted
-from graphs.asker import Asker
+from graphs.runner import Asker
 from store.database import Store
 from store.queries.trajectories import events_of
 from tests.support.asking import PARTY, WordToolbox, remember_party

@@ -11,11 +11,11 @@ from starlette.testclient import TestClient
 from api.answers import image_at
 from domain.asking import Citation
 from domain.time import TimeSpan
-from flows import who_watches
+from flows import video_locks
 from store.database import Store, open_store
 from store.home import Home
 from store.queries.audit import entries
-from store.schema import KeyframeRow
+from store.tables.schema import KeyframeRow
 from store.urls import parse_url
 from tests.support.api import WordDesk, client_of, problem
 from tests.support.asking import PARTY, remember_party
@@ -234,7 +234,7 @@ def test_deleting_leaves_nothing_but_a_line_in_the_audit_log(store: Store) -> No
 def test_what_is_being_watched_is_not_deleted(store: Store) -> None:
     remember_party(store)
     with client_of(WordDesk(store, "local")) as client:
-        with who_watches.alone(store.home, PARTY, "party"):
+        with video_locks.alone(store.home, PARTY, "party"):
             assert client.get("/videos").json()["videos"][0]["state"] == "watching"
             problem(client.delete(f"/videos/{PARTY}"), 409, "busy")
         assert client.delete(f"/videos/{PARTY}").status_code == 200

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 from httpx import ASGITransport, AsyncClient
 
+from agent.reasoners.port import Turn
+from api.app_state import ApiDesk
 from api.application import make_app
-from api.desk import ApiDesk
-from api.door import Ways
-from api.room import Room
+from api.auth import Ways
+from api.concurrency import Room
 from domain.errors import ModelError
 from domain.ledger import Draft
-from nodes.reasoners.port import Turn
 from nodes.stop import SO_FAR
 from store.database import Store
 from store.queries.audit import entries
@@ -341,10 +341,10 @@ def test_a_server_that_ends_tells_its_clients_and_loses_nothing(store: Store, ac
 def test_who_hears_nothing_for_a_while_is_told_that_it_goes_on(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from api import following
+    from api import disconnect
 
     watch_garden(store)
-    monkeypatch.setattr(following.followed, "__defaults__", (0.01,))
+    monkeypatch.setattr(disconnect.followed, "__defaults__", (0.01,))
 
     def slow(turn: Turn) -> Any:
         time.sleep(0.05)

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from api.door import Ways, read_keys
+from api.auth import Ways, read_keys
 from api.manual import manual
 from api.server import Serving, address_of, listening, serve
 from cli.main import app as command

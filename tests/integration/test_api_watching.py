@@ -12,12 +12,12 @@ import pytest
 from starlette.testclient import TestClient
 from typer.testing import CliRunner
 
-from api.door import LEAST, Ways, read_keys
+from api.auth import LEAST, Ways, read_keys
 from api.routes import watching
 from cli.main import app
 from domain.errors import DatabaseError
 from flows.jobs import Jobs
-from flows.server import PrefectServer
+from services.prefect import PrefectServer
 from store.database import Store
 from tests.support.api import WordDesk, client_of, problem
 from tests.support.media import make_video

@@ -18,6 +18,8 @@ from typer.testing import CliRunner
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
+from auth.oidc import secrets_of
+from auth.password import VARIABLE, keep, kept, matches, place_of
 from cli.main import app as command
 from domain.errors import SetupError
 from domain.media import Video
@@ -25,8 +27,6 @@ from store.database import open_store
 from store.home import Home
 from store.queries.videos import add_video
 from tests.support.provider import Provider
-from ui.door.oidc import secrets_of
-from ui.door.password import VARIABLE, keep, kept, matches, place_of
 from ui.server import AppServer
 
 ROOT = Path(__file__).parents[2]

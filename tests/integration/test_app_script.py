@@ -20,7 +20,7 @@ from tests.support.obedient import LlmToolbox, purpose_of
 from tests.support.openai_server import OpenAIServer
 from tests.support.pages import app_over, forget_desk, open_page, press, told, words
 from tests.support.searching import searching
-from ui.desk import page_desk
+from ui.app_state import page_desk
 
 CAPTIONS = '{"start": 2, "end": 8, "text": "The harbour was rebuilt after the earthquake."}\n'
 
@@ -37,8 +37,8 @@ def empty(store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
 @pytest.fixture
 def library(empty: Home, toolbox: Toolbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
     """A library with one imported lecture."""
-    monkeypatch.setattr("flows.desk.Toolbox", lambda _profile, _weights: toolbox)
-    monkeypatch.setattr("graphs.machines.Toolbox", lambda _profile, _weights: toolbox)
+    monkeypatch.setattr("flows.workspace.Toolbox", lambda _profile, _weights: toolbox)
+    monkeypatch.setattr("graphs.agent_pool.Toolbox", lambda _profile, _weights: toolbox)
     path = tmp_path / "lecture.jsonl"
     path.write_text(CAPTIONS)
     done = CliRunner().invoke(command, ["import", "lecture", "--captions", str(path)])

@@ -13,16 +13,16 @@ from typing import Any
 
 import pytest
 
+from agent.harness.inform import MARKS
 from domain.asking import Question
 from domain.media import IdentityKind
 from domain.people import Identity, untagged
 from domain.trajectory import Acted, Ended, Event, Guarded, Retrieved
 from graphs.ask import Asked, ask
-from memory.people import People
-from memory.retrieval.cite import cite
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.port import ClipContext
-from nodes.harness.inform import MARKS
+from people.clip_people import People
+from retrieval.citations import cite
 from store.database import Store
 from store.queries.clips import view_of
 from tests.support.asking import PARTY, WordToolbox

@@ -15,11 +15,10 @@ from typer.testing import CliRunner
 from cli.main import app
 from domain.asking import Question
 from domain.audit import Deed, acting
-from flows.keeping import import_export
+from flows.restore import import_export
 from graphs.ask import ask
-from memory.corrections import rename, undo
-from memory.forget import forget, recall
-from memory.library import delete, export
+from people.corrections import rename, undo
+from people.forget import forget, recall
 from store.backup import back_up
 from store.database import Store, open_store
 from store.home import Home
@@ -30,7 +29,8 @@ from tests.support.asking import PARTY, WordToolbox, remember_party
 from tests.support.cuttable import cut, watch_talk
 from tests.support.library import Quiet
 from tests.support.memory import VIDEO, WordVectors
-from ui.door.signed import name_of
+from ui.signed_in import name_of
+from views.library import delete, export
 
 pytestmark = pytest.mark.usefixtures("tampered")
 

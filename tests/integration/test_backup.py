@@ -18,21 +18,20 @@ from typer.testing import CliRunner, Result
 
 from cli.main import app
 from domain.errors import DatabaseError, InputError
-from domain.forks import ForkEdit
-from flows.keeping import restore_library
-from graphs.asker import Asker
+from domain.trajectory import ForkEdit
+from flows.restore import restore_library
 from graphs.replay import replay
-from memory.library import delete
+from graphs.runner import Asker
 from store.archive import Manifest
 from store.backup import back_up
 from store.database import Store, open_store
 from store.embedded import EmbeddedPostgres
 from store.home import Home
 from store.migrations import HEAD, migrate, move
+from store.queries.backup import count_rows, name_library, tables_of
 from store.queries.blobs import library_of
-from store.queries.whole import count_rows, name_library, tables_of
 from store.restore import check_archive, restore
-from store.schema import BlobRow
+from store.tables.schema import BlobRow
 from store.urls import parse_url
 from tests.support import full_video
 from tests.support.asking import WordToolbox
@@ -48,6 +47,7 @@ from tests.support.library import (
     next_id,
     revisions,
 )
+from views.library import delete
 
 OLDER = corners(revisions()[1:-1])
 

@@ -11,8 +11,8 @@ import pytest
 from domain.asking import Question
 from domain.errors import InputError, ModelError, NotFound
 from graphs.ask import Asked, ask
-from graphs.asker import Asker
 from graphs.batch import answered, read_questions, run_batch, write_batch
+from graphs.runner import Asker
 from models.toolbox import Toolbox
 from store.database import Store
 from tests.support.asking import PARTY, WordToolbox, remember_party

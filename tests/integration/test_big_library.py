@@ -15,20 +15,20 @@ from sqlalchemy import Engine, delete, event, insert, update
 
 from domain.media import IdentityKind
 from domain.time import TimeSpan
-from memory import likeness
-from memory.corrections import apart, rename, undo
-from memory.evidence import stretches
-from memory.film import clip_spans, count_events, graph_of, opened
-from memory.stage import same_person, stage
+from people import similar
+from people.corrections import apart, rename, undo
+from people.face_voice_evidence import stretches
 from store.database import Store
 from store.queries.appearances import seen_together, stretches_of
 from store.queries.identities import add_identities
-from store.schema import ClipRow, EdgeRow, SegmentRevisionRow, SightingRow, UtteranceRow
+from store.tables.schema import ClipRow, EdgeRow, SegmentRevisionRow, SightingRow, UtteranceRow
 from tests.support.asking import PARTY, WordToolbox, remember_party
 from tests.support.big_library import CLIP_MS, fill_library, span_of
 from tests.support.machine import VIDEO
 from tests.support.memory import known_video
 from tests.support.pages import app_over, open_page, words
+from views.people_view import same_person, stage
+from views.video_view import clip_spans, count_events, graph_of, opened
 
 CLIPS = 1_200
 
@@ -162,7 +162,7 @@ def test_who_is_said_to_be_apart_is_not_suggested_again(
     long: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The guests are made of random numbers: few are as alike as a model asks for.
-    monkeypatch.setattr(likeness, "NEAR", 0.5)
+    monkeypatch.setattr(similar, "NEAR", 0.5)
     every = [(one.found.one, one.found.other) for one in same_person(long, VIDEO, limit=20)]
     assert len(set(every)) == 20
     assert same_person(long, VIDEO, limit=1)[0].one.person.number == every[0][0]

@@ -13,13 +13,13 @@ import pytest
 from domain.errors import WeightsMissing
 from domain.media import ClipState, IdentityKind
 from evals.senses import OnlyPeople
-from memory.watch import remember
+from memory.write_clip import remember
 from models.ports import Image
 from models.profile import load_profile
 from models.toolbox import Toolbox
 from perception.decode import RawClip
 from perception.frames import Frame, Marks
-from perception.perceive import perceive
+from perception.perceive_clip import perceive
 from store.database import Store
 from store.home import Home
 from store.queries.identities import SightingAt, sightings_of

@@ -8,11 +8,11 @@ import psycopg
 import pytest
 from sqlalchemy import text
 
+from agent.reasoners.port import Turn
 from domain.asking import Question
 from domain.errors import DatabaseError, NotFound
 from domain.ledger import Draft
-from graphs.asker import Asker
-from nodes.reasoners.port import Turn
+from graphs.runner import Asker
 from store.database import Store
 from store.queries.clips import view_of
 from store.queries.trajectories import (

@@ -33,7 +33,7 @@ from store.queries.trajectories import (
     find_trajectory,
     list_trajectories,
 )
-from store.schema import MessageRow
+from store.tables.schema import MessageRow
 from tests.support.machine import VIDEO, watched
 
 QUESTION = Question(

@@ -75,7 +75,7 @@ def library(make_database: Callable[[], str], toolbox: Toolbox) -> str:
 def lecture(homer: Homer, library: str, toolbox: Toolbox, monkeypatch: pytest.MonkeyPatch) -> str:
     """The lecture's id; commands find it, and share models that are loaded already."""
     monkeypatch.setenv("HOMER_DATABASE_URL", library)
-    monkeypatch.setattr("flows.desk.Toolbox", lambda _profile, _weights: toolbox)
+    monkeypatch.setattr("flows.workspace.Toolbox", lambda _profile, _weights: toolbox)
     return LECTURE_ID
 
 
@@ -110,7 +110,7 @@ def test_an_import_is_listed_and_importing_it_again_does_nothing(
 def test_many_videos_come_from_one_file_of_captions(
     homer: Homer, toolbox: Toolbox, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("flows.desk.Toolbox", lambda _profile, _weights: toolbox)
+    monkeypatch.setattr("flows.workspace.Toolbox", lambda _profile, _weights: toolbox)
     rows = [{"video": v, "start": 1, "end": 2, "text": f"A {v} runs."} for v in ("dog", "cat")]
     path = tmp_path / "many.jsonl"
     path.write_text("\n".join(map(json.dumps, rows)))

@@ -13,9 +13,9 @@ from typer.testing import CliRunner, Result
 
 from cli.main import app
 from domain.choices import Stage
-from evals import shelf
+from evals import records
 from evals.dataset import Dataset
-from flows.server import PrefectServer
+from services.prefect import PrefectServer
 from store.database import Store, open_store
 from store.home import Home
 from tests.support.asking import WordToolbox
@@ -28,7 +28,7 @@ Homer = Callable[..., Result]
 def homer(home: Home, database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Homer:
     """Runs ``homer eval`` with a small data set in place of every other, and no weights."""
     monkeypatch.setenv("HOMER_DATABASE_URL", database)
-    monkeypatch.setattr("flows.desk.Toolbox", lambda *_: WordToolbox())
+    monkeypatch.setattr("flows.workspace.Toolbox", lambda *_: WordToolbox())
 
     def read(name: str, folder: Path) -> Dataset:
         return houses(tmp_path, int(folder.name))
@@ -141,7 +141,7 @@ def test_as_a_flow_the_same_comes_of_it(homer: Homer, home: Home, database: str)
 
 
 def told_by(store: Store, name: str) -> Any:
-    return [one.model_dump(mode="json") for one in shelf.run_report(store, name).scores]
+    return [one.model_dump(mode="json") for one in records.run_report(store, name).scores]
 
 
 def test_every_stage_has_a_short_name(homer: Homer) -> None:

@@ -14,13 +14,13 @@ from domain.asking import Mode, Question
 from domain.events import EdgeDraft, EventPatch, SegmentDraft
 from domain.settings import Settings
 from graphs.ask import ask
-from memory import likeness
-from memory.corrected import characters_at
-from memory.corrections import rename, undo
-from memory.retrieval.cite import cite
-from memory.retrieval.retrievers import Retrievers
-from memory.watch import remember, weave_due
+from memory.write_clip import remember, weave_due
 from memory.writers.port import EventWindow, Writers
+from people import similar
+from people.corrected import characters_at
+from people.corrections import rename, undo
+from retrieval.citations import cite
+from retrieval.retrievers import Retrievers
 from store.database import Store
 from store.queries.clips import view_of
 from tests.support.asking import PARTY, WordToolbox, remember_party
@@ -137,7 +137,7 @@ def test_who_may_be_one_is_listed_until_it_is_said_that_they_are_two(
     store: Store, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOMER_DATABASE_URL", database)
-    monkeypatch.setattr(likeness, "NEAR", -10.0)
+    monkeypatch.setattr(similar, "NEAR", -10.0)
     known_video(store, 2)
     for n in range(2):
         seen = percept(n, faces=(face(0, n, (30 * n, 30 * n + 5)),))

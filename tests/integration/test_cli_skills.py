@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from cli.main import app
-from skills.shelf import find_skill
+from skills.library import find_skill
 from store.database import Store
 from tests.support.judged import answered
 from tests.support.machine import watched

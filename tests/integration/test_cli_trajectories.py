@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from cli.main import app
-from memory.retrieval.retrievers import Retrievers
+from retrieval.retrievers import Retrievers
 from store.database import Store
 from tests.support.asking import WordToolbox, remember_party
 from tests.support.obedient import LlmToolbox, obedient
@@ -27,7 +27,7 @@ def homer(store: Store, monkeypatch: pytest.MonkeyPatch) -> Homer:
     """Runs a command on a library that knows the party, without weights."""
     remember_party(store)
     monkeypatch.setenv("HOMER_DATABASE_URL", store.url)
-    monkeypatch.setattr("flows.desk.Toolbox", lambda _profile, _weights: WordToolbox())
+    monkeypatch.setattr("flows.workspace.Toolbox", lambda _profile, _weights: WordToolbox())
     return lambda *arguments: CliRunner().invoke(app, list(arguments))
 
 
@@ -188,7 +188,9 @@ def test_usage_of_calls_by_purpose_and_by_round(
     homer: Homer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with OpenAIServer(obedient) as server:
-        monkeypatch.setattr("flows.desk.Toolbox", lambda _profile, _weights: LlmToolbox(server))
+        monkeypatch.setattr(
+            "flows.workspace.Toolbox", lambda _profile, _weights: LlmToolbox(server)
+        )
         made = data(homer(*QUESTION))
     used = data(homer("trajectory", made["trajectory"], "--usage", "--json"))
     calls = len(server.requests)

@@ -10,22 +10,22 @@ import pytest
 from domain.errors import ModelError
 from domain.media import Percept
 from domain.memories import ClipMemories
-from flows import watching
-from flows.desk import Desk
-from flows.files import Outcome, watch_files
+from flows import ingest_video
 from flows.ingest import Silent
-from memory.library import Cost, dump_lines, show_video
-from memory.people import People
+from flows.ingest_files import Outcome, watch_files
+from flows.workspace import Desk
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.local_event import LocalEventWriter
 from memory.writers.port import ClipContext, Writers
 from models.chat import CallRecord
-from perception.perceive import Perceived
+from people.clip_people import People
+from perception.perceive_clip import Perceived
 from store.database import Store
 from store.home import Home
 from tests.support.asking import WordToolbox
 from tests.support.media import make_video
 from tests.support.memory import SETTINGS
+from views.library import Cost, dump_lines, show_video
 
 
 class Writer(LocalClipWriter):
@@ -60,11 +60,13 @@ def desk(home: Home, store: Store, monkeypatch: pytest.MonkeyPatch) -> Desk:
     settings = SETTINGS.model_copy(update={"watch": watch})
     profile = tools.profile.model_copy(update={"settings": settings})
     writers = Writers(Writer(), LocalEventWriter(settings.memory))
-    monkeypatch.setattr(watching, "make_writers", lambda *_: writers)
-    monkeypatch.setattr(watching, "perceive", lambda raw, *_: Perceived(Percept(clip=raw.clip), {}))
-    monkeypatch.setattr("flows.steps.BACK_OFF_S", ())
+    monkeypatch.setattr(ingest_video, "make_writers", lambda *_: writers)
+    monkeypatch.setattr(
+        ingest_video, "perceive", lambda raw, *_: Perceived(Percept(clip=raw.clip), {})
+    )
+    monkeypatch.setattr("flows.ingest_steps.BACK_OFF_S", ())
     # Nothing is in the percepts, and is written all the same.
-    monkeypatch.setattr("memory.watch._is_empty", lambda _: False)
+    monkeypatch.setattr("memory.write_clip._is_empty", lambda _: False)
     found = Desk(home, store, profile, tools)
     found.__dict__["writer"] = writers.clip
     return found

@@ -11,10 +11,9 @@ from sqlalchemy import text
 from domain.corrections import Correction
 from domain.errors import Ambiguous, InputError, NotFound
 from domain.media import ClipState, Percept
-from memory.corrected import characters_at
-from memory.corrections import apart, history, list_people, merge, rename, split, undo
-from memory.library import dump_lines, show_video
-from memory.watch import remember
+from memory.write_clip import remember
+from people.corrected import characters_at
+from people.corrections import apart, history, list_people, merge, rename, split, undo
 from store.database import Store
 from store.queries.percepts import lock_video
 from tests.support.memory import (
@@ -29,6 +28,7 @@ from tests.support.memory import (
     said,
     voice,
 )
+from views.library import dump_lines, show_video
 
 Person = tuple[int, str | None, tuple[int, ...], tuple[int, ...]]
 Act = Callable[[Store], Correction]

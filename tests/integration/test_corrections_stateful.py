@@ -14,10 +14,9 @@ from hypothesis.stateful import run_state_machine_as_test as run
 from domain.corrections import Correction, CorrectionKind
 from domain.errors import InputError
 from domain.media import ClipState, Percept
-from memory.corrected import characters_at
-from memory.corrections import NOW, apart, history, list_people, merge, rename, split, undo
-from memory.library import delete, dump_lines
-from memory.watch import remember
+from memory.write_clip import remember
+from people.corrected import characters_at
+from people.corrections import NOW, apart, history, list_people, merge, rename, split, undo
 from store.database import Store
 from store.queries import characters as learned
 from store.queries.characters import CharacterAt
@@ -33,6 +32,7 @@ from tests.support.memory import (
     said,
     voice,
 )
+from views.library import delete, dump_lines
 
 CLIPS = 8
 NAMES = ("Ada", "Omar", "Zoe", "Grace")

@@ -8,7 +8,6 @@ import pytest
 
 from domain.asking import Action, Mode, Question
 from domain.errors import InputError
-from domain.forks import ForkEdit
 from domain.settings import AskSettings
 from domain.skills import Judged, Policy
 from domain.trajectory import (
@@ -16,25 +15,26 @@ from domain.trajectory import (
     Bound,
     Event,
     Forced,
+    ForkEdit,
     Planned,
     Ranked,
     Retrieved,
     RoundOpened,
 )
 from graphs.ask import Asked, ask, fork
-from graphs.asker import Asker
 from graphs.forks import editable
-from memory.retrieval.words import content_words
-from nodes.compare import compare
-from nodes.history import load_history
+from graphs.runner import Asker
+from retrieval.terms import content_words
 from skills.learn import judge, learn
-from skills.shelf import put_in
+from skills.library import put_in
 from skills.writer import LocalSkillWriter
 from store.database import Store
 from store.queries.trajectories import events_of, list_trajectories
 from tests.support.asking import PARTY, WordToolbox, remember_party
 from tests.support.skills import a_skill
 from tests.support.storm_house import OTHER_DAY, STORM, house
+from views.comparison import compare
+from views.trajectory import load_history
 
 V = "abcdefabcdefabcd"
 BOTH = Question(text="What is opened and what is washed?", videos=(PARTY,))

@@ -13,9 +13,9 @@ import pytest
 from domain.errors import MediaError
 from domain.settings import WatchSettings
 from domain.time import TimeSpan
+from perception.containers import Clock
 from perception.decode import RawClip, merge_spans, read_clips
-from perception.media import Clock
-from perception.pictures import names_unneeded
+from perception.picture_stream import names_unneeded
 from perception.source import probe
 from tests.support.media import COLOURS, GOOD, damage, looped, make_video
 
@@ -171,7 +171,7 @@ def test_what_a_damaged_file_shows_is_what_decoding_everything_shows(
 ) -> None:
     path = damage(make_video(tmp_path / "v.mp4", seconds=8, b_frames=3, gop=25), start, end)
     fast = {f.time_ms: f.image for clip in read(path, SECONDS) for f in clip.frames}
-    monkeypatch.setattr("perception.pictures.names_unneeded", lambda _: False)
+    monkeypatch.setattr("perception.picture_stream.names_unneeded", lambda _: False)
     full = {f.time_ms: f.image for clip in read(path, SECONDS) for f in clip.frames}
     assert len(full.keys() & fast.keys()) >= 10
     for time in full.keys() & fast.keys():
@@ -306,9 +306,9 @@ def test_clips_decoded_beside_each_other_are_those_of_one_decoding(
 ) -> None:
     """Also where key pictures are so rare that it does not pay, then or from some clip on."""
     path = make_video(tmp_path / "v.mp4", seconds=6.4, gop=gop, b_frames=2)
-    monkeypatch.setattr("perception.beside.LANES", 1)
+    monkeypatch.setattr("perception.parallel_decode.LANES", 1)
     alone = [content(raw) for raw in read_clips(path, probe(path), SECONDS)]
-    monkeypatch.setattr("perception.beside.LANES", lanes)
+    monkeypatch.setattr("perception.parallel_decode.LANES", lanes)
     assert [content(raw) for raw in read_clips(path, probe(path), SECONDS)] == alone
     assert [content(raw) for raw in read_clips(path, probe(path), SECONDS, 2)] == alone[2:]
 

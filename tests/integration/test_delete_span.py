@@ -18,15 +18,14 @@ from domain.asking import Mode
 from domain.errors import InputError
 from domain.media import ClipState, IdentityKind
 from domain.time import TimeSpan
-from flows.deleting import cut_video, cutting
-from flows.desk import Desk
+from flows.delete import cut_video, cutting
 from flows.uploads import keep_upload
-from memory.corrections import history, rename
-from memory.cutting import stretches
-from memory.library import check_video, dump_lines, list_library, show_video
-from memory.retrieval.retrievers import Retrievers
-from memory.watch import remember
+from flows.workspace import Desk
+from memory.delete_span import stretches
+from memory.write_clip import remember
 from models.profile import load_profile
+from people.corrections import history, rename
+from retrieval.retrievers import Retrievers
 from store.database import Store
 from store.queries.calls import NewCall, add_call
 from store.queries.clips import clips_of, mark_clip, next_clips, view_of
@@ -34,7 +33,7 @@ from store.queries.events import segments_at
 from store.queries.identities import known_identities
 from store.queries.trajectories import list_trajectories
 from store.queries.videos import video_state
-from store.schema import (
+from store.tables.schema import (
     ClipRow,
     EdgeRow,
     IdentityRow,
@@ -59,6 +58,7 @@ from tests.support.cuttable import (
 )
 from tests.support.full_video import ask, fill
 from tests.support.memory import VIDEO, Perceived, Tools, WordVectors, direction, local_writers
+from views.library import check_video, dump_lines, list_library, show_video
 
 # Their trajectories are made up.
 pytestmark = pytest.mark.usefixtures("tampered")
@@ -407,7 +407,7 @@ def homer(talk: Store, database: str, monkeypatch: pytest.MonkeyPatch) -> Any:
             self.text = WordVectors()
 
     monkeypatch.setenv("HOMER_DATABASE_URL", database)
-    monkeypatch.setattr("flows.desk.Toolbox", Box)
+    monkeypatch.setattr("flows.workspace.Toolbox", Box)
 
     def run(*arguments: str, answer: str = "") -> tuple[int, str, str]:
         done = CliRunner().invoke(app, list(arguments), input=answer)

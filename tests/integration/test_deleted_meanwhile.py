@@ -12,15 +12,14 @@ import pytest
 from psycopg.rows import dict_row
 from sqlalchemy import text
 
+from agent.prompt_context import turn_of
 from domain.asking import Question
 from domain.errors import NotFound
 from domain.live import Told
 from domain.skills import Judged
 from domain.trajectory import Retrieved
-from graphs.asker import Asker
 from graphs.checkpoints import make_checkpoint_tables
-from memory.library import delete
-from nodes.turns import turn_of
+from graphs.runner import Asker
 from skills.learn import judge
 from store.database import Store
 from store.queries import trajectories
@@ -29,6 +28,7 @@ from store.queries.videos import delete_video
 from tests.support.asking import PARTY, WordToolbox, remember_party
 from tests.support.obedient import LlmToolbox, obedient
 from tests.support.openai_server import OpenAIServer
+from views.library import delete
 
 GATE = Question(text="Who opens the gate?", videos=(PARTY,))
 

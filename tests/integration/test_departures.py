@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from agent.reasoners.port import Conclusion, Turn
 from domain.asking import Mode, Question, SubtaskState
 from domain.ledger import Draft, Edits, Rewrite
 from domain.settings import AskSettings
@@ -27,7 +28,6 @@ from domain.trajectory import (
     RoundOpened,
 )
 from graphs.ask import Asked, ask
-from nodes.reasoners.port import Conclusion, Turn
 from store.database import Store
 from tests.support.asking import PARTY, remember_party
 from tests.support.machine import (

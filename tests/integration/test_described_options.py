@@ -7,8 +7,8 @@ from pathlib import Path
 
 from domain.asking import Question
 from memory.captions import read_tracks
-from memory.imports import import_track
-from memory.retrieval.retrievers import Retrievers
+from memory.import_captions import import_track
+from retrieval.retrievers import Retrievers
 from store.database import Store
 from store.queries.clips import view_of
 from tests.support.memory import SETTINGS, Tools, local_writers

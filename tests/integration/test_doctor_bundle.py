@@ -13,19 +13,18 @@ import pytest
 from typer.testing import CliRunner
 
 from cli.main import app
-from domain import observed
 from domain.errors import DatabaseError, ModelError
-from flows import logs
-from flows.bundle import ABOUT, write_bundle
-from flows.logs import log_error, log_path, set_up
-from flows.originals import note_original, stamp_of
 from models.profile import load_profile
+from services.bug_report import ABOUT, write_bundle
 from store.database import Store
 from store.home import Home
 from store.migrations import HEAD
+from telemetry import logs, tracing
+from telemetry.logs import log_error, log_path, set_up
 from tests.support.asking import PARTY
 from tests.support.media import make_video
 from tests.support.planted import plant
+from views.originals import note_original, stamp_of
 
 MARK = "evil"
 """Stands in everything that ``plant`` puts into a library."""
@@ -60,7 +59,7 @@ def planted(
     monkeypatch.setenv("USER", MARK)
     monkeypatch.setenv("HTTPS_PROXY", f"http://{MARK}:{MARK}@proxy")
     monkeypatch.setenv(f"{MARK.upper()}_KEY", MARK)
-    monkeypatch.setattr(observed, "observers", [])
+    monkeypatch.setattr(tracing, "observers", [])
     set_up(store.home, "debug")
     asked = plant(store, str(video))
     note_original(store.home, PARTY, stamp_of(video))
@@ -72,7 +71,7 @@ def planted(
 def write_logs(home: Home) -> None:
     """Every log has the mark, as an error or a server that quotes content would put it there."""
     log_error(ModelError(f"the model said {MARK}"), f"{MARK}")
-    with observed.within(video=f"{MARK} talk", flow_run=f"{MARK}"):
+    with tracing.within(video=f"{MARK} talk", flow_run=f"{MARK}"):
         log_error(DatabaseError(f"no room for {MARK}"))
     with log_path(home).open("a") as file:
         strange = {"trace": [f"/home/{MARK}/x.py:1 {MARK}", MARK], "error": MARK, MARK: 1}
@@ -182,7 +181,7 @@ def test_a_file_that_is_there_is_not_written_over(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOMER_DATABASE_URL", "postgresql://x@127.0.0.1:1/x")
-    monkeypatch.setattr("flows.health.checks", lambda *_: [])
+    monkeypatch.setattr("services.health.checks", lambda *_: [])
     out = tmp_path / "report.zip"
     out.write_text("a letter")
     done = CliRunner().invoke(app, ["doctor", "--bundle", str(out)])

@@ -12,8 +12,8 @@ from sqlalchemy.orm import Session
 from domain.choices import Protocol
 from domain.errors import ModelError
 from domain.evaluation import Verdict
+from evals.records import BROKEN_OFF, list_runs, run_report, run_rows
 from evals.running import BEFORE, alone
-from evals.shelf import BROKEN_OFF, list_runs, run_report, run_rows
 from memory.captions import CaptionTrack
 from store.database import Store
 from store.queries.calls import NewCall, add_call

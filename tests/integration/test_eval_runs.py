@@ -14,8 +14,8 @@ from domain.evaluation import PLAIN, WITH, WITHOUT, Fault, Part
 from domain.time import TimeSpan
 from domain.trajectory import QuestionAsked
 from evals.dataset import Dataset, EvalVideo
+from evals.records import run_report
 from evals.running import Evaluating, alone
-from evals.shelf import run_report
 from store.database import Store
 from store.queries.evaluations import runs
 from store.queries.learning import judgements

@@ -16,7 +16,7 @@ from cli.main import app
 from domain.errors import InputError
 from evals.asking import ask_all
 from evals.baseline import Baseline, Plain
-from flows.desk import Desk
+from flows.workspace import Desk
 from graphs.batch import BatchQuestion
 from models.toolbox import Toolbox
 from store.database import Store
@@ -67,7 +67,7 @@ def week(tmp_path: Path) -> Path:
 def homer(home: Home, database: str, toolbox: Toolbox, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Runs ``homer eval`` on a fresh database, with models that are loaded already."""
     monkeypatch.setenv("HOMER_DATABASE_URL", database)
-    monkeypatch.setattr("flows.desk.Toolbox", lambda _profile, _weights: toolbox)
+    monkeypatch.setattr("flows.workspace.Toolbox", lambda _profile, _weights: toolbox)
     return lambda *arguments: CliRunner().invoke(app, ["eval", *arguments])
 
 

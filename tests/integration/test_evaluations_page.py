@@ -10,11 +10,11 @@ from streamlit.testing.v1 import AppTest
 
 from domain.choices import Protocol
 from domain.evaluation import WITH, WITHOUT, Verdict
+from evals.records import find_run, page_of_runs
 from evals.running import alone
-from evals.shelf import find_run, page_of_runs
 from store.database import Store
 from store.queries.evaluations import RUNNING, begin_run, plan_slots, set_run_state
-from store.schema import EvalRunRow
+from store.tables.schema import EvalRunRow
 from tests.support.evaluated import evaluated, run_settings, slot
 from tests.support.machine import VIDEO, watched
 from tests.support.many_answers import a_run, fill_answers

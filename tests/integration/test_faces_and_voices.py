@@ -11,12 +11,11 @@ from sqlalchemy import select
 
 from domain.media import ClipState, Group, Percept
 from domain.memories import ClipMemories
-from memory.library import check_video, show_video
-from memory.people import People
-from memory.watch import remember
+from memory.write_clip import remember
 from memory.writers.port import ClipContext, Writers
+from people.clip_people import People
 from store.database import Store
-from store.schema import IdentityStatementRow
+from store.tables.schema import IdentityStatementRow
 from tests.support.memory import (
     SETTINGS,
     VIDEO,
@@ -28,6 +27,7 @@ from tests.support.memory import (
     percept,
     voice,
 )
+from views.library import check_video, show_video
 
 TOOLS: Any = Tools()
 ANN, BOB, CEM = 1, 2, 3

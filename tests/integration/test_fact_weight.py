@@ -6,8 +6,8 @@ import pytest
 
 from domain.asking import Question
 from domain.settings import Settings
-from memory.retrieval.moments import STRONGEST, Moment, strengthened
-from memory.retrieval.retrievers import Retrievers
+from retrieval.moments import STRONGEST, Moment, strengthened
+from retrieval.retrievers import Retrievers
 from store.database import Store
 from store.queries.clips import view_of
 from store.queries.memories import strengthen

@@ -8,9 +8,8 @@ import pytest
 
 from cli.answers import show_answer
 from domain.asking import Answer, Question
-from domain.forks import ForkEdit
 from domain.structure import Asks
-from domain.trajectory import Bound, Planned, Retrieved
+from domain.trajectory import Bound, ForkEdit, Planned, Retrieved
 from graphs.ask import Asked, answer_json, ask, fork
 from graphs.replay import replay
 from store.database import Store

@@ -20,18 +20,17 @@ from domain.errors import InputError, NotFound
 from domain.media import Box, ClipState, Group, Percept, SeenObject
 from domain.skills import Judged, Signal
 from domain.time import TimeSpan
-from memory.corrected import characters_at
-from memory.corrections import apart, history, merge, rename, split, undo
-from memory.cutting import delete_span
-from memory.forget import forget, recall
-from memory.library import dump_lines, show_video
-from memory.retrieval.retrievers import Retrievers
-from memory.watch import remember, weave_due
+from memory.delete_span import delete_span
+from memory.write_clip import remember, weave_due
+from people.corrected import characters_at
+from people.corrections import apart, history, merge, rename, split, undo
+from people.forget import forget, recall
+from retrieval.retrievers import Retrievers
 from store.database import Store
 from store.queries.clips import view_of
 from store.queries.evaluations import plan_slots
 from store.queries.learning import add_observations, put_judgement
-from store.schema import BlobRow, KeyframeRow, MessageRow, ModelCallRow, ObjectRow
+from store.tables.schema import BlobRow, KeyframeRow, MessageRow, ModelCallRow, ObjectRow
 from tests.support.evaluated import evaluated, slot
 from tests.support.full_video import ask
 from tests.support.memory import (
@@ -49,6 +48,7 @@ from tests.support.memory import (
     text_at,
     voice,
 )
+from views.library import dump_lines, show_video
 
 # Their trajectories are made up.
 pytestmark = pytest.mark.usefixtures("tampered")
@@ -420,7 +420,7 @@ def test_the_command_asks_first_and_says_how_it_can_be_undone(
             self.text = WordVectors()
 
     monkeypatch.setenv("HOMER_DATABASE_URL", database)
-    monkeypatch.setattr("flows.desk.Toolbox", Box)
+    monkeypatch.setattr("flows.workspace.Toolbox", Box)
     before = list(dump_lines(talk, VIDEO))
 
     def homer(*arguments: str, answer: str = "") -> tuple[int, str, str]:

@@ -8,13 +8,14 @@ import pytest
 
 from domain.asking import Action, Evidence, Mode
 from domain.errors import InputError, ModelError, NotFound
-from domain.forks import ForkEdit, PlanLine
 from domain.trajectory import (
     Acted,
     Ended,
     Event,
     Forked,
+    ForkEdit,
     ModelCalled,
+    PlanLine,
     QuestionAsked,
     Retrieved,
     RoundOpened,
@@ -22,9 +23,6 @@ from domain.trajectory import (
 from graphs.ask import Asked, ask, fork, resume
 from graphs.forks import editable
 from graphs.replay import replay
-from nodes.compare import compare
-from nodes.history import load_history
-from nodes.usage import usage_in
 from store.database import Store
 from store.queries.calls import calls_of
 from store.queries.trajectories import events_of, find_trajectory, list_trajectories
@@ -32,6 +30,9 @@ from tests.support.asking import WordToolbox, remember_party
 from tests.support.obedient import LlmToolbox
 from tests.support.openai_server import Answer, OpenAIServer
 from tests.support.searching import PLAY, searching
+from views.comparison import compare
+from views.trajectory import load_history
+from views.usage import usage_in
 
 
 @pytest.fixture

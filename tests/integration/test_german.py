@@ -9,14 +9,14 @@ import pytest
 
 from domain.asking import Mode
 from memory.captions import CaptionTrack, read_captions
-from memory.imports import import_track
-from memory.library import show_video
-from memory.retrieval.result import Retrieval
-from memory.retrieval.retrievers import Retrievers
+from memory.import_captions import import_track
 from memory.writers import make_writers
 from models.toolbox import Toolbox
+from retrieval.result import Retrieval
+from retrieval.retrievers import Retrievers
 from store.database import Store
 from store.queries.clips import view_of
+from views.library import show_video
 
 
 @pytest.fixture

@@ -11,11 +11,11 @@ import pytest
 from domain.asking import Question
 from domain.errors import NotFound
 from domain.media import ClipState
-from flows.health import space, troubles, versions
-from flows.schedules.book import Entry, Ran
+from flows.schedules.deployments import Entry, Ran
+from services.health import space, troubles, versions
 from store.database import Store
 from store.queries.clips import mark_clip, view_of
-from store.queries.taken import take
+from store.queries.schedules import take
 from store.queries.trajectories import add_trajectory, end_trajectory
 from tests.support.memory import VIDEO, known_video
 from tests.support.pages import EVIL, app_over, open_page, press, words

@@ -12,16 +12,16 @@ from domain.errors import ModelError, NotFound
 from domain.media import Percept
 from domain.memories import ClipMemories
 from memory.captions import CaptionTrack, caption_clips, read_captions
-from memory.imports import import_track
-from memory.library import delete, dump_lines, list_library, resolve, show_video
-from memory.people import People
-from memory.watch import remember
-from memory.weave import weave_due
+from memory.event_graph_update import weave_due
+from memory.import_captions import import_track
+from memory.write_clip import remember
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.port import ClipContext, Writers
+from people.clip_people import People
 from store.database import Store
 from store.queries.videos import add_video
 from tests.support.memory import SETTINGS, Perceived, Tools, local_writers
+from views.library import delete, dump_lines, list_library, resolve, show_video
 
 WORDS = ("tent", "soup", "laptop", "garden", "violin", "paper", "train", "coffee", "mirror")
 

@@ -20,14 +20,14 @@ from sqlalchemy import insert, select
 
 from domain.media import ClipState
 from domain.view import MemoryView, Scope
-from memory.retrieval import keeper
-from memory.retrieval.cache import IndexCache
-from memory.retrieval.index import VideoIndex
-from memory.retrieval.panorama import panorama
+from retrieval import index_store
+from retrieval.index_cache import IndexCache
+from retrieval.video_index import VideoIndex
+from retrieval.view_index import panorama
 from store.database import Store
 from store.queries.clips import ATTEMPTS, mark_clip, view_of
 from store.queries.memories import supersede
-from store.schema import ClipRow, MemoryRow
+from store.tables.schema import ClipRow, MemoryRow
 from tests.support.remembered import CLIP_MS, Said, WordEmbedder, watch
 
 WORDS = st.lists(st.sampled_from(["soup", "tent", "train", "piano"]), min_size=1, max_size=3).map(
@@ -106,7 +106,7 @@ class Searching(RuleBasedStateMachine):
             view = view_of(session, [video], as_of)
         (scope,) = view.scopes
         held, other = self.kept.lines(scope), IndexCache(self.store, CLIP_MS).lines(scope)
-        with patch.object(keeper, "kept_keys", return_value={}):
+        with patch.object(index_store, "kept_keys", return_value={}):
             fresh = IndexCache(self.store, CLIP_MS).lines(scope)
         for index in (held, other):
             self.are_the_same(view, index, fresh, query)
@@ -137,7 +137,7 @@ def posted(index: VideoIndex, word: str, scope: Scope) -> list[tuple[int, float]
 def test_a_kept_index_is_the_one_that_would_be_read_anew(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keeper, "LEAST", 1)
+    monkeypatch.setattr(index_store, "LEAST", 1)
     run_state_machine_as_test(
         cast("Any", lambda: Searching(store)),
         settings=settings(

@@ -15,20 +15,20 @@ import pytest
 from domain.errors import MediaError, ModelError, SetupError
 from domain.media import Video
 from domain.settings import Pool
-from flows import reporting, watching
-from flows.crew import Crew
-from flows.desk import Desk
-from flows.files import Outcome, watch_files
-from flows.owning import library_id, tag_of
-from flows.prefect_login import login
-from flows.server import PrefectServer
-from flows.streaming import open_stream
-from flows.streams import watch_stream
+from flows import ingest_video, reporting
+from flows.ingest_files import Outcome, watch_files
+from flows.perception_workers import Crew
+from flows.stream.steps import watch_stream
+from flows.stream.watching import open_stream
+from flows.workspace import Desk
 from models.extras import RAY
 from models.slots import Slots
 from models.toolbox import Toolbox
-from perception.perceive import perceive
+from perception.perceive_clip import perceive
 from perception.source import video_id
+from services.library_tag import library_id, tag_of
+from services.prefect import PrefectServer
+from services.prefect_login import login
 from store.database import Store
 from store.embedded import EmbeddedPostgres
 from store.home import Home
@@ -240,7 +240,7 @@ def test_a_model_that_was_away_for_a_moment_is_asked_again(
             raise ModelError("busy")
         return perceive(*args)
 
-    monkeypatch.setattr("flows.watching.perceive", sometimes)
+    monkeypatch.setattr("flows.ingest_video.perceive", sometimes)
     (outcome,), notes = run(desk, video, direct=direct)
     assert outcome.exit_code == 0
     assert calls.count(1) == 2
@@ -255,12 +255,12 @@ def test_a_clip_that_fails_is_left_and_tried_again_by_the_next_run(
 
     def never(raw: Any, *args: Any) -> Any:
         if raw.clip.index == 1:
-            raise watching.ClipLeft("it went wrong")
+            raise ingest_video.ClipLeft("it went wrong")
         return perceive(raw, *args)
 
     with monkeypatch.context() as patch:
-        patch.setattr("flows.watching.perceive", never)
-        patch.setattr(watching.Watching, "give_up", _give_up)
+        patch.setattr("flows.ingest_video.perceive", never)
+        patch.setattr(ingest_video.Watching, "give_up", _give_up)
         (left,), notes = run(desk, video, direct=direct)
     assert "failed 1: it went wrong" in notes
     assert left.exit_code == 4
@@ -273,7 +273,7 @@ def test_a_clip_that_fails_is_left_and_tried_again_by_the_next_run(
     assert again.exit_code == 0
 
 
-def _give_up(work: watching.Watching, clip: int, error: Exception) -> None:
+def _give_up(work: ingest_video.Watching, clip: int, error: Exception) -> None:
     """As for an error that no step has marked yet."""
     from domain.media import ClipState
     from store.queries.clips import mark_clip
@@ -319,7 +319,7 @@ def test_a_bad_file_stops_no_other_and_leaves_nothing(
 
 
 def test_one_process_at_a_time_watches_a_video(desk: Desk, video: Path) -> None:
-    with watching.open_video(desk, video):
+    with ingest_video.open_video(desk, video):
         (refused,), _notes = run(desk, video, direct=True)
     assert refused.exit_code == 2
     assert "being watched by another homer" in str(refused.error)
@@ -346,7 +346,7 @@ def test_a_stream_is_watched_in_flow_runs_of_a_few_clips_each(
     desk: Desk, tmp_path: Path, prefect: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PREFECT_API_URL", prefect)
-    monkeypatch.setattr("flows.live.RUN_CLIPS", 1)
+    monkeypatch.setattr("flows.stream.live.RUN_CLIPS", 1)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     place = Slots("perceive", 1).one()
     place.__enter__()

@@ -19,10 +19,9 @@ from graphs import studio
 from graphs.ask import answer_json, ask
 from graphs.homer import STEPS
 from graphs.replay import replay
-from memory.retrieval.langchain import as_langchain_tools
-from memory.retrieval.llama import as_llama_index
-from memory.retrieval.result import Retrieval
-from memory.retrieval.retrievers import Retrievers
+from retrieval.adapters import as_langchain_tools, as_llama_index
+from retrieval.result import Retrieval
+from retrieval.retrievers import Retrievers
 from store.database import Store
 from store.queries.clips import view_of
 from store.queries.trajectories import find_trajectory, list_trajectories

@@ -10,12 +10,12 @@ from typer.testing import CliRunner
 from cli.main import app
 from domain.media import Video
 from domain.streams import Stream
-from flows.interrupted import settle_streams
-from flows.who_watches import alone
-from store.claims import claim_video
+from flows.stream.interrupted import settle_streams
+from flows.video_locks import alone
 from store.database import Store
 from store.queries.streams import add_stream
 from store.queries.videos import add_video, set_video_state, video_state
+from store.video_claims import claim_video
 
 DOOR, FILE = "d" * 16, "f" * 16
 

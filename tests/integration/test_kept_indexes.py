@@ -9,11 +9,10 @@ from sqlalchemy.orm import Session
 
 from domain.media import ClipState
 from domain.view import Scope
-from memory.library import delete as delete_video
-from memory.retrieval import keeper
-from memory.retrieval.cache import IndexCache
-from memory.retrieval.index import VideoIndex
-from memory.retrieval.kept_index import as_bytes, key_of
+from retrieval import index_store
+from retrieval.index_cache import IndexCache
+from retrieval.index_format import as_bytes, key_of
+from retrieval.video_index import VideoIndex
 from store.database import Store
 from store.queries.clips import mark_clip
 from store.queries.forget import touch
@@ -22,8 +21,9 @@ from store.queries.memories import supersede
 from store.queries.search import Lines, lines_between
 from store.queries.stamps import version_of
 from store.queries.videos import set_progress
-from store.schema import MemoryRow, SearchIndexRow
+from store.tables.schema import MemoryRow, SearchIndexRow
 from tests.support.remembered import CLIP_MS, Said, watch
+from views.library import delete as delete_video
 
 VIDEO, OTHER = "a" * 16, "b" * 16
 FIRST = [[Said("Ann bakes a cake"), Said("Bob sings", 5)], [], [Said("The cake burns")]]
@@ -31,7 +31,7 @@ FIRST = [[Said("Ann bakes a cake"), Said("Bob sings", 5)], [], [Said("The cake b
 
 @pytest.fixture(autouse=True)
 def _any_length(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keeper, "LEAST", 1)
+    monkeypatch.setattr(index_store, "LEAST", 1)
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def unread(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         read.append(after)
         return lines_between(session, video, after, through)
 
-    monkeypatch.setattr("memory.retrieval.cache.lines_between", told)
+    monkeypatch.setattr("retrieval.index_cache.lines_between", told)
     return read
 
 
@@ -78,7 +78,7 @@ def test_the_second_process_reads_no_lines(watched: Store, unread: list[int]) ->
 
 
 def test_short_videos_are_not_kept(watched: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keeper, "LEAST", 4)
+    monkeypatch.setattr(index_store, "LEAST", 4)
     look(watched)
     assert kept(watched) == {}
 

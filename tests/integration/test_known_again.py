@@ -9,11 +9,10 @@ import pytest
 
 from domain.audit import Deed
 from domain.errors import InputError, MediaError
-from flows.desk import Desk
-from flows.watching import open_video
+from flows.ingest_video import open_video
+from flows.workspace import Desk
 from memory.captions import read_captions
-from memory.imports import import_track
-from memory.library import list_library, show_video
+from memory.import_captions import import_track
 from models.profile import load_profile
 from store.database import Store
 from store.home import Home
@@ -21,6 +20,7 @@ from store.queries.audit import entries
 from tests.support.asking import WordToolbox
 from tests.support.media import make_video
 from tests.support.memory import SETTINGS, Tools, local_writers
+from views.library import list_library, show_video
 
 TOOLS: Any = Tools()
 

@@ -10,8 +10,8 @@ from domain.asking import Mode
 from domain.media import ClipState
 from domain.settings import Settings
 from domain.view import MemoryView
-from memory.retrieval.retrievers import Retrievers
-from memory.watch import remember
+from memory.write_clip import remember
+from retrieval.retrievers import Retrievers
 from store.database import Store
 from store.queries.clips import mark_clip, view_of
 from store.queries.videos import FAILED, set_video_state

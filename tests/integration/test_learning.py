@@ -7,13 +7,13 @@ import pytest
 from domain.asking import Mode
 from domain.errors import NotFound
 from domain.skills import Judged, Tone
-from flows.desk import Desk
 from flows.learning import learn_all, skill_writer
-from memory.retrieval.words import content_words
+from flows.workspace import Desk
 from models.profile import ChatSpec, Profile
 from models.toolbox import Toolbox
+from retrieval.terms import content_words
 from skills.learn import BATCH, Learned, judge, learn
-from skills.shelf import find_skill, list_skills
+from skills.library import find_skill, list_skills
 from skills.writer import LocalSkillWriter
 from store.database import Store
 from store.queries.learning import made_of

@@ -14,17 +14,17 @@ import pytest
 from domain.audit import acting
 from domain.errors import InputError
 from domain.media import ClipState, Video
-from flows.ends import Stage
 from flows.jobs import Job, Jobs
 from flows.uploads import keep_upload
-from flows.who_watches import alone
-from memory.library import list_library
+from flows.video_locks import alone
+from services.job_status import Stage
 from store.database import Store
 from store.queries.clips import mark_clip
 from store.queries.videos import DONE, FAILED, WATCHING, add_video, set_video_state
 from tests.support.media import make_video
 from tests.support.memory import VIDEO, clip
 from tests.support.pages import EVIL, app_over, open_page, press, sign_in, words
+from views.library import list_library
 
 BUSY = "import time; print('homer: a clip was odd', flush=True); time.sleep(60)"
 ROOT = Path(__file__).parents[2]
@@ -199,7 +199,7 @@ def test_an_ended_job_makes_room_for_one_that_watches_the_same(jobs: Jobs, film:
 def test_failed_clips_are_told_with_their_reasons_and_tried_again(
     jobs: Jobs, shelf: Store, film: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("flows.retrying.video_id", unread)
+    monkeypatch.setattr("flows.retry.video_id", unread)
     page = open_page("library")
     said = words(page)
     assert "Failed clips: 2" in said
@@ -217,7 +217,7 @@ def test_failed_clips_are_told_with_their_reasons_and_tried_again(
 def test_a_clip_is_tried_again_from_its_video(
     jobs: Jobs, film: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("flows.retrying.video_id", unread)
+    monkeypatch.setattr("flows.retry.video_id", unread)
     page = open_page("video", video=VIDEO, show="Clips")
     assert [b.label for b in page.button if b.label.startswith("Try")] == [
         "Try clip 1 again",

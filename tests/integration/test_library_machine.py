@@ -24,15 +24,15 @@ from hypothesis.stateful import (
 from domain.errors import NotFound
 from domain.media import ClipState, Percept, Video
 from domain.settings import MemorySettings, Settings
-from memory.consistency import Fault
-from memory.library import check_video, delete, dump_lines, list_library, show_video
-from memory.watch import remember, weave_due
+from memory.graph_check import Fault
+from memory.write_clip import remember, weave_due
 from store.database import Store, open_store
 from store.home import Home
 from store.queries.clips import ATTEMPTS, mark_clip, next_clips, view_of
 from store.queries.events import patches_of
 from store.queries.videos import DONE, FAILED, WATCHING, add_video, set_video_state
 from tests.support.memory import Perceived, Tools, clip, face, local_writers, percept, said, voice
+from views.library import check_video, delete, dump_lines, list_library, show_video
 
 SMALL = Settings(memory=MemorySettings(patch_every=2))
 TOOLS: Any = Tools()

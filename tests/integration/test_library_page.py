@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from domain.errors import Ambiguous, NotFound
-from memory.library import delete, dump_lines, export, list_library, resolve, show_video
-from memory.watch import remember
-from memory.weave import weave_due
+from memory.event_graph_update import weave_due
+from memory.write_clip import remember
 from store.database import Store
 from store.queries.videos import DONE, set_video_state
 from tests.support.memory import (
@@ -28,6 +27,7 @@ from tests.support.memory import (
     said,
     voice,
 )
+from views.library import delete, dump_lines, export, list_library, resolve, show_video
 
 OTHER = "0123456789ffffff"
 JPEG = b"\xff\xd8 a picture"

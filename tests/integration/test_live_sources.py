@@ -9,10 +9,10 @@ from threading import Event
 import pytest
 
 from domain.streams import GapReason
-from perception.buffer import Buffer
-from perception.capture import Captured
-from perception.following import Follower, Place, reach
+from perception.clip_buffer import Buffer
 from perception.live import Unreachable, live_source
+from perception.live_clips import Captured
+from perception.live_reader import Follower, Place, reach
 from perception.pipes import Pipe
 from tests.support.streams import (
     BEGAN_MS,

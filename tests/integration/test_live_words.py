@@ -15,7 +15,7 @@ from domain.asking import Question
 from domain.live import Said
 from domain.trajectory import Event, ModelCalled
 from graphs.ask import Asked, ask
-from graphs.asker import Asker
+from graphs.runner import Asker
 from graphs.stream import stream
 from store.database import Store
 from store.queries.calls import calls_of

@@ -14,15 +14,15 @@ from domain.asking import Question
 from domain.errors import ModelError
 from domain.trajectory import Ended, Event, Failed, Guarded, ModelCalled, Retrieved
 from graphs.ask import Asked, ask
-from nodes.history import load_history
 from store.database import Store
 from store.queries.calls import calls_of, messages_of, usage_of
-from store.schema import KeyframeRow, MessageRow
+from store.tables.schema import KeyframeRow, MessageRow
 from tests.support.asking import PARTY, remember_party
 from tests.support.heard import into
 from tests.support.obedient import LlmToolbox, obedient, purpose_of, texts_of
 from tests.support.openai_server import EVERYTHING, Answer, OpenAIServer
 from tests.support.remembered import Said, film, watch
+from views.trajectory import load_history
 
 GATE = Question(text="Who opens the gate?", videos=(PARTY,), options=("Bob", "Ann", "a dog"))
 PLAY = Question(text="What does Bob play?", videos=(PARTY,))

@@ -7,6 +7,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from agent.reasoners.port import Assessment, Conclusion, Turn, Unreadable
 from domain.asking import Action, Mode, Question, SubtaskState
 from domain.errors import BudgetExceeded, ModelError, NotFound
 from domain.ledger import Draft, Edits, Rewrite
@@ -28,8 +29,6 @@ from domain.trajectory import (
 )
 from domain.view import MemoryView, Scope
 from graphs.ask import answer_json
-from nodes.history import load_history
-from nodes.reasoners.port import Assessment, Conclusion, Turn, Unreadable
 from store.database import Store
 from store.queries.trajectories import (
     add_trajectory,
@@ -55,6 +54,7 @@ from tests.support.machine import (
     varied,
     watched,
 )
+from views.trajectory import load_history
 
 FIVE = ("a red door", "a gate", "a window", "a box", "the kitchen door")
 ONE = found(evidence(1), evidence(2))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from domain.media import ClipState
 from domain.memories import MemoryDraft, MemoryKind, Source
-from memory.library import show_video
 from store.database import Store
 from store.queries.clips import mark_clip
 from store.queries.memories import add_memories, memories_of_clips, tags_of
 from tests.support.memory import known_video, span
+from views.library import show_video
 
 COUNT = 70_000
 

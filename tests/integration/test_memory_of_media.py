@@ -9,17 +9,17 @@ import pytest
 
 from domain.media import ClipState, Video
 from memory.captions import read_captions
-from memory.imports import import_track
-from memory.library import Portrait, show_video
-from memory.watch import remember
-from memory.weave import weave_due
+from memory.event_graph_update import weave_due
+from memory.import_captions import import_track
+from memory.write_clip import remember
 from memory.writers import make_writers
 from models.toolbox import Toolbox
 from perception.decode import read_clips
-from perception.perceive import perceive
+from perception.perceive_clip import perceive
 from perception.source import clips_of, probe, video_id
 from store.database import Store
 from store.queries.videos import add_video
+from views.library import Portrait, show_video
 
 
 def watched(store: Store, toolbox: Toolbox, path: Path) -> Portrait:

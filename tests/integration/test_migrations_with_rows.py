@@ -10,14 +10,14 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import Connection, create_engine, inspect, text
 
-from memory.library import delete, dump_lines, list_library
 from store.database import open_store
 from store.embedded import EmbeddedPostgres
 from store.home import Home
 from store.migrations import HEAD, migrate, move
-from store.schema import Base
+from store.tables.schema import Base
 from store.urls import parse_url
 from tests.support.library import revisions
+from views.library import delete, dump_lines, list_library
 
 REVISIONS = revisions()
 VIDEOS = ("a" * 16, "b" * 16)

@@ -11,10 +11,9 @@ import pytest
 from domain.media import ClipState, Percept
 from domain.memories import ClipMemories, MemoryDraft, MemoryKind, Source
 from domain.people import TAG, IdentityStatement
-from memory.library import Person, show_video
-from memory.people import People
-from memory.watch import remember
+from memory.write_clip import remember
 from memory.writers.port import ClipContext, Writers
+from people.clip_people import People
 from store.database import Store
 from tests.support.memory import (
     SETTINGS,
@@ -27,6 +26,7 @@ from tests.support.memory import (
     percept,
     voice,
 )
+from views.library import Person, show_video
 
 TOOLS: Any = Tools()
 

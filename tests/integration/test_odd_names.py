@@ -12,13 +12,12 @@ from domain.asking import Mode
 from domain.errors import InputError, NotFound
 from domain.media import Video
 from domain.texts import storable
-from flows.desk import Desk
-from flows.watching import open_video
+from flows.ingest_video import open_video
+from flows.workspace import Desk
 from memory.captions import read_captions
-from memory.imports import import_track
-from memory.library import delete, export, list_library, show_video
-from memory.retrieval.retrievers import Retrievers
+from memory.import_captions import import_track
 from models.profile import load_profile
+from retrieval.retrievers import Retrievers
 from store.database import Store
 from store.home import Home
 from store.queries.clips import view_of
@@ -27,6 +26,7 @@ from store.queries.videos import add_video, find_video
 from tests.support.asking import PARTY, WordToolbox, remember_party
 from tests.support.media import make_video
 from tests.support.memory import SETTINGS, Tools, local_writers
+from views.library import delete, export, list_library, show_video
 
 TOOLS: Any = Tools()
 LATIN = os.fsdecode(b"caf\xe9")

@@ -16,9 +16,8 @@ from hypothesis import strategies as st
 from domain.errors import ModelError
 from domain.events import EventPatch
 from domain.media import ClipState
-from memory.consistency import Fault
-from memory.library import check_video, delete, dump_lines, show_video
-from memory.weave import weave_due
+from memory.event_graph_update import weave_due
+from memory.graph_check import Fault
 from memory.writers.llm_event import LlmEventWriter, WrittenPatch
 from memory.writers.port import EventWindow, Writers
 from models.chat import read_value
@@ -26,6 +25,7 @@ from store.database import Store
 from store.queries.clips import mark_clip
 from store.queries.events import patches_of
 from tests.support.memory import SETTINGS, Tools, known_video, local_writers
+from views.library import check_video, delete, dump_lines, show_video
 
 TOOLS: Any = Tools()
 CLIPS = 12

@@ -13,8 +13,7 @@ from sqlalchemy import create_engine, text
 
 from domain.errors import DatabaseError
 from domain.media import ClipState, Percept
-from memory.library import check_video, delete, dump_lines, list_library, show_video
-from memory.watch import remember, weave_due
+from memory.write_clip import remember, weave_due
 from store.database import Store, open_store
 from store.home import Home
 from store.migrations import HEAD, migrate
@@ -33,6 +32,7 @@ from tests.support.memory import (
     text_at,
     voice,
 )
+from views.library import check_video, delete, dump_lines, list_library, show_video
 
 ROOT = Path(__file__).parents[2]
 REVISIONS = sorted(path.name[:4] for path in (ROOT / "alembic" / "versions").glob("0*.py"))

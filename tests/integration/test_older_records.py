@@ -13,14 +13,14 @@ from cli.main import app
 from domain.errors import MachineChanged
 from domain.trajectory import EVENT, VERSION, Ended, Event, QuestionAsked
 from graphs.ask import ask
-from graphs.inspect import inspect
 from graphs.replay import replay
-from nodes.compare import compare
-from nodes.history import load_history
 from store.database import Store
 from store.queries.trajectories import add_trajectory, append_events, end_trajectory, events_of
 from tests.integration.test_replay import GATE
 from tests.support.asking import WordToolbox, remember_party
+from views.comparison import compare
+from views.rounds import inspect
+from views.trajectory import load_history
 
 RECORD = Path(__file__).parents[1] / "support" / "records" / "version_1.jsonl"
 OLD = "00000000000000aa"

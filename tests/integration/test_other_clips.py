@@ -12,21 +12,21 @@ from domain.errors import InputError, ModelError
 from domain.media import Percept
 from domain.memories import ClipMemories
 from domain.settings import MemorySettings, Settings, WatchSettings
-from flows.desk import Desk
-from flows.watching import open_video
+from flows.ingest_video import open_video
+from flows.workspace import Desk
 from memory.captions import CaptionTrack, read_captions
-from memory.imports import import_track
-from memory.library import delete, dump_lines, show_video
-from memory.people import People
+from memory.import_captions import import_track
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.port import ClipContext, Writers
 from models.profile import load_profile
+from people.clip_people import People
 from store.database import Store
 from store.home import Home
 from store.queries.videos import DONE, set_video_state
 from tests.support.asking import WordToolbox
 from tests.support.media import make_video
 from tests.support.memory import SETTINGS, Tools, local_writers
+from views.library import delete, dump_lines, show_video
 
 TOOLS: Any = Tools()
 HALVES = Settings(watch=WatchSettings(clip_ms=15_000), memory=MemorySettings())

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from domain.media import ClipState, Percept, Video
-from memory.watch import remember, weave_due
+from memory.write_clip import remember, weave_due
 from models.toolbox import Toolbox
 from store.database import Store
 from store.queries.clips import mark_clip
@@ -28,7 +28,7 @@ from tests.support.memory import (
     voice,
 )
 from tests.support.pages import EVIL, LONG, RTL, app_over, open_page, words
-from ui.desk import page_desk
+from ui.app_state import page_desk
 
 TOOLS: Any = Tools()
 TITLE = "**my** <b>talk</b> :red[1] $x$"

@@ -7,8 +7,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from domain.media import ClipState, IdentityKind, Percept
-from memory.library import delete, show_video
-from memory.watch import remember
+from memory.write_clip import remember
 from store.database import Store
 from store.queries.characters import CharacterAt, characters_at
 from store.queries.clips import mark_clip
@@ -27,6 +26,7 @@ from tests.support.memory import (
     text_at,
     voice,
 )
+from views.library import delete, show_video
 
 
 def watch(store: Store, video: str, one: Percept) -> ClipState:

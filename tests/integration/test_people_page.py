@@ -9,9 +9,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from domain.media import ClipState, Percept
-from memory.corrections import history, list_people
-from memory.stage import same_person, stage
-from memory.watch import remember
+from memory.write_clip import remember
+from people.corrections import history, list_people
 from store.database import Store
 from store.queries.audit import entries
 from tests.support.memory import (
@@ -41,6 +40,7 @@ from tests.support.pages import (
     words,
 )
 from ui.changes import KEPT
+from views.people_view import same_person, stage
 
 JPEG = b"\xff\xd8 a face"
 SHA = hashlib.sha256(JPEG).hexdigest()
@@ -175,9 +175,9 @@ def test_who_is_in_one_frame_is_never_suggested(shelf: Store) -> None:
 
 
 def test_a_suggestion_is_taken_or_refused(film: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    from memory import likeness
+    from people import similar
 
-    monkeypatch.setattr(likeness, "NEAR", -10.0)
+    monkeypatch.setattr(similar, "NEAR", -10.0)
     pairs = same_person(film, VIDEO)
     assert pairs
     before = len(list_people(film, VIDEO))
@@ -197,9 +197,9 @@ def test_a_suggestion_is_taken_or_refused(film: Store, monkeypatch: pytest.Monke
 def test_a_suggestion_that_was_refused_stays_away_until_that_is_taken_back(
     film: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from memory import likeness
+    from people import similar
 
-    monkeypatch.setattr(likeness, "NEAR", -10.0)
+    monkeypatch.setattr(similar, "NEAR", -10.0)
     pairs = same_person(film, VIDEO)
     press(open_page("people", video=VIDEO), "No")
     forget_desk()

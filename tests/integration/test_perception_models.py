@@ -15,7 +15,7 @@ from domain.settings import WatchSettings
 from models.toolbox import Toolbox
 from perception.decode import read_clips
 from perception.faces import overlap
-from perception.perceive import Perceived, perceive
+from perception.perceive_clip import Perceived, perceive
 from perception.source import probe
 from tests.support.asked_once import AskedOnce
 

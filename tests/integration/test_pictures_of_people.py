@@ -13,7 +13,7 @@ from domain.settings import WatchSettings
 from models.ports import Image
 from models.toolbox import Toolbox
 from perception.decode import read_clips
-from perception.perceive import perceive
+from perception.perceive_clip import perceive
 from perception.source import probe
 from tests.support.signals import frame_at
 

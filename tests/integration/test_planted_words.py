@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from memory.corrections import rename
-from memory.film import graph_of
+from people.corrections import rename
 from store.database import Store
 from tests.support.asking import PARTY
 from tests.support.pages import app_over, open_page, words
 from tests.support.planted import BAIT, MARKS, markup_of, plant
+from views.video_view import graph_of
 
 
 @pytest.fixture

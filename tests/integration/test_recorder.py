@@ -15,13 +15,13 @@ from domain.trajectory import ModelCalled, Prompted
 from graphs.ask import Asked, ask
 from graphs.homer import STEPS
 from models.profile import Profile
-from nodes.usage import usage_in
 from store.database import Store
 from store.queries.trajectories import events_of, marks_of
 from tests.support.asking import PARTY
 from tests.support.obedient import LlmToolbox, obedient, purpose_of, texts_of
 from tests.support.openai_server import OpenAIServer
 from tests.support.remembered import Event, Said, watch, weave
+from views.usage import usage_in
 
 QUESTION = Question(text="What happens at the long party?", videos=(PARTY,))
 STUBBORN = Settings(ask=AskSettings(saturated_after=30, empty_rounds=30, lock_on_rounds=30))

@@ -11,16 +11,15 @@ from domain.errors import ModelError, NotFound
 from domain.media import ClipState, Percept
 from domain.memories import ClipMemories, MemoryDraft, MemoryKind, Source
 from domain.people import IdentityStatement
-from memory.library import dump_lines, show_video
-from memory.people import People
-from memory.watch import remember
+from memory.write_clip import remember
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.port import ClipContext, Writers
+from people.clip_people import People
 from store.database import Store
 from store.queries.characters import characters_at
 from store.queries.identities import exemplars_of
 from store.queries.memories import memories_of_clips
-from store.schema import IdentityRow, UtteranceRow
+from store.tables.schema import IdentityRow, UtteranceRow
 from tests.support.memory import (
     SETTINGS,
     Perceived,
@@ -35,6 +34,7 @@ from tests.support.memory import (
     text_at,
     voice,
 )
+from views.library import dump_lines, show_video
 
 
 def watch(
@@ -340,7 +340,7 @@ def test_two_watchings_of_one_video_dump_the_same(store: Store) -> None:
             percept(1, faces=(face(0, 1, (31, 32)),)),
         )
         dumps.append(list(dump_lines(store, video)))
-        from memory.library import delete
+        from views.library import delete
 
         delete(store, video)
     assert dumps[0] == dumps[1]

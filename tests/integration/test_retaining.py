@@ -15,16 +15,15 @@ from typer.testing import CliRunner
 
 from cli.main import app
 from domain.retention import RetainSettings, Tier
-from flows.desk import Desk
-from flows.retaining import retain
+from flows.retention import retain
 from flows.schedules import work
-from memory.library import list_library
+from flows.workspace import Desk
 from models.profile import load_profile
 from perception.jpeg import Blobs
 from store.database import Store
 from store.queries.audit import entries
 from store.queries.percepts import add_blobs
-from store.schema import (
+from store.tables.schema import (
     BlobRow,
     IdentityRow,
     KeyframeRow,
@@ -36,6 +35,7 @@ from store.schema import (
 )
 from tests.support.full_video import ask
 from tests.support.memory import SETTINGS, VIDEO, keyframe, known_video
+from views.library import list_library
 
 pytestmark = pytest.mark.usefixtures("tampered")
 

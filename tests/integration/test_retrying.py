@@ -12,10 +12,10 @@ from typer.testing import CliRunner, Result
 from cli.main import app
 from domain.errors import InputError, NotFound
 from domain.media import ClipState, Video
-from flows.desk import Desk
-from flows.files import watch_files
 from flows.ingest import Silent
-from flows.retrying import to_retry
+from flows.ingest_files import watch_files
+from flows.retry import to_retry
+from flows.workspace import Desk
 from models.toolbox import Toolbox
 from perception.source import video_id
 from store.database import Store
@@ -41,8 +41,8 @@ def desk(home: Home, store: Store, toolbox: Toolbox, monkeypatch: pytest.MonkeyP
     settings = toolbox.profile.settings.model_copy(update={"watch": watch})
     profile = toolbox.profile.model_copy(update={"settings": settings})
     monkeypatch.setenv("HOMER_DATABASE_URL", store.url)
-    monkeypatch.setattr("flows.desk.load_profile", lambda _name, _config: profile)
-    monkeypatch.setattr("flows.desk.Toolbox", lambda _profile, _weights: toolbox)
+    monkeypatch.setattr("flows.workspace.load_profile", lambda _name, _config: profile)
+    monkeypatch.setattr("flows.workspace.Toolbox", lambda _profile, _weights: toolbox)
     return Desk(home, store, profile, toolbox)
 
 
@@ -152,12 +152,12 @@ def test_what_was_made_from_captions_cannot_be_watched_again(store: Store) -> No
 def test_a_clip_that_fails_again_says_why_and_is_left(
     desk: Desk, broken: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from flows.watching import ClipLeft
+    from flows.ingest_video import ClipLeft
 
     def never(*_told: Any) -> None:
         raise ClipLeft("still away")
 
-    monkeypatch.setattr("flows.watching.perceive", never)
+    monkeypatch.setattr("flows.ingest_video.perceive", never)
     done = homer("retry", "film", "--clip", "1", "--direct")
     assert done.exit_code == 4
     assert "clip 1 failed: still away" in done.stderr

@@ -11,16 +11,16 @@ import pytest
 from sqlalchemy import text
 
 from domain.time import TimeSpan
-from flows.deleting import cut_video, cutting, delete_video
-from flows.desk import Desk
-from memory.forget import forget
-from memory.library import export
+from flows.delete import cut_video, cutting, delete_video
+from flows.workspace import Desk
 from models.profile import load_profile
+from people.forget import forget
 from store.backup import back_up
 from store.database import Store
 from tests.support.library import Quiet
 from tests.support.marked import MARK, NUMBER, VIDEO, contents, plant, sorted_out, traces
 from tests.support.memory import WordVectors
+from views.library import export
 
 # Their trajectories are made up.
 pytestmark = pytest.mark.usefixtures("tampered")

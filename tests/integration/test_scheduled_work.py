@@ -19,23 +19,23 @@ from domain.errors import InputError, SetupError
 from domain.retention import RetainSettings, Tier
 from domain.skills import Judged
 from evals import nightly
-from evals.shelf import list_runs
-from flows.desk import Desk
+from evals.records import list_runs
 from flows.ingest import Silent
 from flows.schedules import fetching, work
 from flows.schedules.backups import FORM, drop_old
 from flows.schedules.fetching import Archive, Known, fetch_all, fetcher
 from flows.schedules.kinds import BackupOptions, EvaluateOptions, FetchOptions, LearnOptions
-from memory.library import list_library
+from flows.workspace import Desk
 from skills.learn import judge
 from store.database import Store
 from store.queries.videos import titles
 from store.restore import check_archive
-from store.schema import EdgeRow, SegmentRow, TakenRow, VideoRow
+from store.tables.schema import EdgeRow, SegmentRow, TakenRow, VideoRow
 from tests.support.asking import WordToolbox, remember_party
 from tests.support.evaluating import houses
 from tests.support.library import Quiet
 from tests.support.media import make_video
+from views.library import list_library
 
 DAY = datetime(2031, 5, 7, 3, 0, 0)
 
@@ -138,7 +138,7 @@ def test_a_back_up_stands_back_for_so_long_in_all(
 
 def test_learning_waits_for_enough_judged_answers(desk: Desk) -> None:
     from domain.asking import Question
-    from graphs.asker import Asker
+    from graphs.runner import Asker
     from tests.support.asking import PARTY
 
     remember_party(desk.store)

@@ -17,16 +17,16 @@ from uuid import UUID
 import pytest
 
 from domain.errors import InputError, NotFound, SetupError
-from flows.owning import pool_of, tag_of
 from flows.reporting import reporting
-from flows.schedules.book import Book, Entry
+from flows.schedules.api import open_book
 from flows.schedules.declared import declared
-from flows.schedules.door import open_book
+from flows.schedules.deployments import Book, Entry
 from flows.schedules.kinds import planned
-from flows.server import PrefectServer
-from flows.whereabouts import Whereabouts
+from services.library_tag import pool_of, tag_of
+from services.prefect import PrefectServer
 from store.embedded import EmbeddedPostgres
 from store.home import Home
+from store.host_identity import Whereabouts
 
 OTHER = "0" * 32
 """The id of a library that is not ours."""
@@ -151,7 +151,7 @@ def test_a_run_whose_process_was_killed_is_marked_and_one_that_lives_is_not(
     from prefect.states import Pending, Running
 
     from flows.learn import learn
-    from flows.liveness import BEGINS_WITHIN, WHERE, mark_gone
+    from services.stale_runs import BEGINS_WITHIN, WHERE, mark_gone
 
     dead = subprocess.Popen([sys.executable, "-c", ""])
     dead.wait()
@@ -246,7 +246,7 @@ def test_a_video_that_another_library_watches_too_is_not_taken_for_killed(
     from prefect.states import Running
 
     from flows.learn import learn
-    from flows.liveness import mark_killed
+    from services.stale_runs import mark_killed
 
     with reporting(place, api), get_client(sync_client=True) as client:
         told: dict[str, Any] = {"parameters": {"batch": 1}, "state": Running()}

@@ -12,15 +12,15 @@ from domain.errors import InputError, NotFound
 from domain.settings import Settings
 from domain.time import TimeSpan
 from domain.view import MemoryView, Scope
-from memory.retrieval.cite import cite
-from memory.retrieval.llama import as_llama_index
-from memory.retrieval.result import Retrieval, UnknownLabel
-from memory.retrieval.retrievers import Retrievers
 from models.ports import Image, Vector
+from retrieval.adapters import as_llama_index
+from retrieval.citations import cite
+from retrieval.result import Retrieval, UnknownLabel
+from retrieval.retrievers import Retrievers
 from store.database import Store
 from store.queries.search import mentions
 from store.queries.videos import delete_video
-from store.schema import CharacterMemberRow, CharacterRow
+from store.tables.schema import CharacterMemberRow, CharacterRow
 from tests.support.remembered import (
     Event,
     Said,
@@ -237,7 +237,7 @@ def test_what_mentions_a_person_is_looked_up_once_until_there_is_more(
     def what_ada_does(last_clip: int) -> list[str]:
         return sorted(texts(retrievers.search(seen(last_clip), Mode.VIDEO, "what does Ada do")))
 
-    monkeypatch.setattr("memory.retrieval.retrievers.mentions", noted)
+    monkeypatch.setattr("retrieval.retrievers.mentions", noted)
     watch(store, V, [[Said("<face_0> sings", source="seen", who=("<face_0>",)), Said("It rains")]])
     name(store, V, 0, "Ada", "<face_0>")
     assert what_ada_does(0) == what_ada_does(0) == ["Ada sings"]
@@ -376,7 +376,7 @@ def test_keyframe_uses_image_text_similarity_where_there_is_such_a_model(
 ) -> None:
     from sqlalchemy import update
 
-    from store.schema import KeyframeRow, VideoRow
+    from store.tables.schema import KeyframeRow, VideoRow
 
     with store.begin() as session:
         session.execute(update(KeyframeRow).values(embedding=[0.1, 0.9]))

@@ -10,11 +10,11 @@ from domain.asking import Mode
 from domain.errors import NotFound
 from domain.settings import Settings
 from domain.view import MemoryView, Scope
-from memory.corrected import people_in
-from memory.retrieval.cache import IndexCache
-from memory.retrieval.events import EventsInView
-from memory.retrieval.panorama import panorama
-from memory.retrieval.retrievers import Retrievers
+from people.corrected import people_in
+from retrieval.event_search import EventsInView
+from retrieval.index_cache import IndexCache
+from retrieval.retrievers import Retrievers
+from retrieval.view_index import panorama
 from store.database import Store
 from store.queries.forget import touch
 from store.queries.on_clips import box_of, frame_vectors, objects_on, on_clips
@@ -30,7 +30,7 @@ from store.queries.search import (
     superseded,
 )
 from store.queries.stamps import stamps
-from store.schema import CharacterNameRow, CharacterRow, EdgeRow, KeyframeRow, MemoryRow
+from store.tables.schema import CharacterNameRow, CharacterRow, EdgeRow, KeyframeRow, MemoryRow
 from tests.support.asking import WordToolbox
 from tests.support.remembered import (
     CLIP_MS,

@@ -16,7 +16,6 @@ from sqlalchemy import text
 from domain.asking import Question
 from domain.errors import HomerError, SetupError
 from graphs.ask import ask
-from memory.library import export
 from models import secrets
 from models.chat_models import api_key
 from models.profile import ChatSpec, load_profile
@@ -29,6 +28,7 @@ from tests.support.asking import PARTY, remember_party
 from tests.support.library import Quiet
 from tests.support.obedient import LlmToolbox, obedient
 from tests.support.openai_server import Answer, OpenAIServer
+from views.library import export
 
 pytestmark = pytest.mark.usefixtures("tampered")
 

@@ -10,13 +10,13 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
+from auth.signed_links import HOURS, is_signed, signed
 from domain.media import Video
 from store.database import Store
 from store.home import Home
 from store.queries.videos import add_video
 from ui import files
 from ui.files import routes, shared_store
-from ui.signing import HOURS, is_signed, signed
 
 FILM = bytes(range(256)) * 16
 KNOWN, CAPTIONS, GONE = hashlib.sha256(FILM).hexdigest()[:16], "b" * 16, "c" * 16

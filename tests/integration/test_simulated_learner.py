@@ -11,10 +11,10 @@ import pytest
 from domain.choices import Protocol
 from domain.evaluation import WITH, WITHOUT, Part
 from domain.skills import Signal
-from evals.shelf import run_report, run_rows
+from evals.records import run_report, run_rows
 from evals.tables import QuestionRow, RunReport
 from skills.learn import PROMOTED_AT
-from skills.shelf import list_skills
+from skills.library import list_skills
 from store.database import Store, open_store
 from store.home import Home
 from store.queries.evaluations import batches

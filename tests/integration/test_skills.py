@@ -15,7 +15,7 @@ from domain.trajectory import Ended, Event, Planned, Retrieved, SkillsRouted
 from graphs.ask import ask
 from graphs.replay import replay
 from skills.files import read_skills, write_skills
-from skills.shelf import find_skill, given_to, list_skills, put_in, set_banned
+from skills.library import find_skill, given_to, list_skills, put_in, set_banned
 from store.database import Store
 from store.queries.skills import versions
 from tests.support.asking import PARTY, WordToolbox, remember_party

@@ -10,14 +10,14 @@ from streamlit.testing.v1 import AppTest
 from domain.asking import Mode
 from domain.skills import Judged, Policy, Tone
 from skills.learn import judge, judgement, waiting
-from skills.shelf import find_skill, page_of_skills, put_in
-from skills.usage import page_of_sources, page_of_uses, record_of
+from skills.library import find_skill, page_of_skills, put_in
 from store.database import Store
 from store.queries import skills as stored
 from tests.support.machine import VIDEO, watched
 from tests.support.many_answers import TYPE, a_run, fill_answers
 from tests.support.pages import EVIL, LONG, RTL, app_over, open_page, press, words
 from tests.support.skills import a_skill
+from views.skill_use import page_of_sources, page_of_uses, record_of
 
 
 @pytest.fixture
@@ -197,7 +197,7 @@ def test_a_search_without_an_answer_has_nothing_to_judge(learned: Store) -> None
 
 
 def test_skills_of_a_video_that_is_gone_stay_with_no_use(learned: Store) -> None:
-    from memory.library import delete
+    from views.library import delete
 
     delete(learned, VIDEO)
     told = words(open_page("skills", skill="advice-0"))

@@ -8,17 +8,17 @@ import pytest
 from sqlalchemy import text, update
 
 from domain.media import ClipState
-from memory.corrections import rename
-from memory.library import delete, export
-from store.arrival import import_video
+from people.corrections import rename
 from store.database import Store
-from store.parcel import open_parcel
+from store.export_reader import open_parcel
+from store.import_video import import_video
 from store.queries.clips import mark_clip
 from store.queries.forget import touch
 from store.queries.stamps import Stamp, stamps
-from store.schema import ClipRow
+from store.tables.schema import ClipRow
 from tests.support.asking import PARTY, remember_party
 from tests.support.library import Quiet
+from views.library import delete, export
 
 
 def stamp(store: Store) -> Stamp:

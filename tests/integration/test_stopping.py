@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
+from agent.model_calls import Calls
+from agent.reasoners.port import Assessment, Turn
 from domain.asking import Question
 from domain.errors import InputError
 from domain.ledger import Draft
 from domain.trajectory import Ended, Interrupted, canonical
 from graphs.ask import StoppedEarly, ask, resume
 from graphs.replay import replay
-from nodes.calls import Calls
 from nodes.finish import NOTHING_YET
-from nodes.reasoners.port import Assessment, Turn
 from nodes.stop import SO_FAR
 from store.database import Store
 from store.queries.trajectories import events_of, find_trajectory, list_trajectories
@@ -214,7 +214,7 @@ def test_a_question_that_is_being_searched_cannot_be_resumed_by_another(store: S
         asker_for(store, desks) as asker,
         asker_for(store, desks) as other,
     ):
-        patch.setattr("graphs.claims.Claims.take.__defaults__", (0.1,))
+        patch.setattr("graphs.trajectory_locks.Claims.take.__defaults__", (0.1,))
         asked = asker.ask(OPEN)
         assert other.resume(asked.trajectory_id).answer == asked.answer
     assert len(tried) == 2

@@ -26,8 +26,8 @@ from store.queries.dump import dump
 from store.queries.evaluations import results
 from store.queries.learning import add_observations, put_judgement
 from store.queries.videos import delete_video
-from store.schema import Base, BlobRow
 from store.sweep import drop_blobs, sweep_blobs
+from store.tables.schema import Base, BlobRow
 from tests.support.evaluated import evaluated
 from tests.support.full_video import SHARED, ask, fill
 

@@ -16,7 +16,7 @@ from sqlalchemy.types import ARRAY, Boolean, Float, Integer, Text
 from store.database import Store, open_store
 from store.home import Home
 from store.queries.dump import canonical, dump
-from store.schema import Base
+from store.tables.schema import Base
 from tests.support.full_video import ask, fill
 
 A, B = "a" * 16, "b" * 16

@@ -30,7 +30,7 @@ from store.driver import driver_of
 from store.embedded import EmbeddedPostgres
 from store.home import Home
 from store.migrations import COMMAND, HEAD, migrate, script_folder
-from store.schema import Base, VideoRow
+from store.tables.schema import Base, VideoRow
 from store.urls import libpq_url, parse_url
 
 REPOSITORY = Path(__file__).parents[2]

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
+from agent.reasoners.port import Turn
 from domain.asking import Question
 from domain.errors import ModelError, NotFound
 from domain.ledger import Draft
 from domain.live import Told
 from domain.trajectory import Ended, RoundOpened
 from graphs.ask import Asked
-from graphs.asker import Asker
+from graphs.runner import Asker
 from graphs.stream import stream
-from nodes.reasoners.port import Turn
 from nodes.stop import SO_FAR
 from store.database import Store
 from store.queries.trajectories import (

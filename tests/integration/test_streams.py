@@ -22,24 +22,24 @@ from domain.errors import InputError, ModelError, SetupError
 from domain.media import Video
 from domain.settings import HOUR_MS
 from domain.streams import GapReason
-from flows import streams as flow
-from flows.crew import Crew
-from flows.desk import Desk
-from flows.streaming import Streaming, open_stream
-from flows.streams import watch_stream
-from memory.library import Portrait, delete, dump_lines, show_video
+from flows.perception_workers import Crew
+from flows.stream import steps as flow
+from flows.stream.steps import watch_stream
+from flows.stream.watching import Streaming, open_stream
+from flows.workspace import Desk
 from models.slots import Slots
 from models.toolbox import Toolbox
 from perception.live import live_source
-from perception.perceive import perceive
+from perception.perceive_clip import perceive
 from store.database import Store
 from store.home import Home
 from store.queries.audit import entries
 from store.queries.clips import view_of
-from store.schema import StreamClipRow, StreamGapRow, StreamRow
+from store.tables.schema import StreamClipRow, StreamGapRow, StreamRow
 from tests.support.crew import limited
 from tests.support.light import light_toolbox
 from tests.support.streams import Camera, Fed, Hands, segment
+from views.library import Portrait, delete, dump_lines, show_video
 
 
 class Heard:
@@ -216,8 +216,8 @@ def test_a_clip_that_cannot_be_watched_is_lost_and_said_so_and_hides_nothing(
             raise ModelError("it is away")
         return perceive(raw, *args)
 
-    monkeypatch.setattr("flows.streaming.perceive", never)
-    monkeypatch.setattr("flows.steps.BACK_OFF_S", ())
+    monkeypatch.setattr("flows.stream.watching.perceive", never)
+    monkeypatch.setattr("flows.ingest_steps.BACK_OFF_S", ())
     heard = Heard()
     portrait = watched(desk, Fed(tmp_path / "door", [three]), heard)
     assert heard.notes == ["opened 0 0", "failed 0: it is away", "remembered 1"]
@@ -240,7 +240,7 @@ def test_where_nobody_keeps_up_less_is_looked_at_and_each_clip_says_so(
         left_out.append(without)
         return perceive(raw, tools, settings, without)
 
-    monkeypatch.setattr("flows.streaming.perceive", slow)
+    monkeypatch.setattr("flows.stream.watching.perceive", slow)
     done = Streaming._done
 
     def impatient(work: Streaming, clip: int) -> None:
@@ -328,7 +328,7 @@ def test_a_stream_goes_on_where_prefects_server_goes_away(
         raise ConnectError("refused")
 
     monkeypatch.setattr(flow, "connect", lambda _home, _said: "http://127.0.0.1:9/api")
-    monkeypatch.setattr("flows.live.run", gone)
+    monkeypatch.setattr("flows.stream.live.run", gone)
     heard = Heard()
     with opened(desk, Fed(tmp_path / "door", [three])) as work:
         watch_stream(work, heard)

@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from domain.settings import WatchSettings
-from perception import beside
+from perception import parallel_decode
 from perception.decode import RawClip, read_clips
+from perception.gop_segments import Stretches
 from perception.source import clips_of, probe
-from perception.stretches import Stretches
 from tests.support.media import make_video
 
 SECONDS = WatchSettings(clip_ms=1_000)
@@ -66,7 +66,7 @@ def test_a_last_clip_without_a_key_picture_of_its_own_is_read(
     info = probe(path)
     apart = [content(raw) for raw in read_clips(path, info, asked)]
     assert len(apart) == seconds // 3 + 1
-    monkeypatch.setattr(beside, "LANES", 1)
+    monkeypatch.setattr(parallel_decode, "LANES", 1)
     assert [content(raw) for raw in read_clips(path, info, asked)] == apart
 
 
@@ -94,9 +94,9 @@ def test_behind_a_key_picture_that_does_not_decode_one_decoding_goes_on(
     path.write_bytes(data)
     info = probe(path)
     apart = [content(raw) for raw in read_clips(path, info, SECONDS)]
-    whole = beside.read_beside(path, info, SECONDS, clips_of(info.duration_ms, SECONDS))
+    whole = parallel_decode.read_beside(path, info, SECONDS, clips_of(info.duration_ms, SECONDS))
     assert len(list(whole)) < len(apart)
-    monkeypatch.setattr(beside, "LANES", 1)
+    monkeypatch.setattr(parallel_decode, "LANES", 1)
     assert [content(raw) for raw in read_clips(path, info, SECONDS)] == apart
 
 
@@ -122,5 +122,5 @@ def test_whatever_is_read_beside_is_what_one_decoding_shows(
         info = probe(path)
         apart = [content(raw) for raw in read_clips(path, info, asked, first)]
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(beside, "LANES", 1)
+            patched.setattr(parallel_decode, "LANES", 1)
             assert [content(raw) for raw in read_clips(path, info, asked, first)] == apart

@@ -11,22 +11,22 @@ from sqlalchemy import select
 from domain.asking import Mode
 from domain.errors import InputError
 from domain.time import TimeSpan
-from flows.desk import Desk
-from flows.files import Outcome, watch_files
 from flows.ingest import Silent
-from flows.watching import open_video
-from memory.library import delete, dump_lines, show_video
-from memory.retrieval.retrievers import Retrievers
+from flows.ingest_files import Outcome, watch_files
+from flows.ingest_video import open_video
+from flows.workspace import Desk
 from memory.subtitles import accompaniment
 from models.toolbox import Toolbox
 from perception.source import probe
-from perception.tracks import chapters, text_tracks, unread_tracks
+from perception.subtitle_tracks import chapters, text_tracks, unread_tracks
+from retrieval.retrievers import Retrievers
 from store.database import Store
 from store.home import Home
 from store.queries.clips import view_of
-from store.schema import UtteranceRow
+from store.tables.schema import UtteranceRow
 from tests.support.media import make_video
 from tests.support.tracks import with_packets, with_words, words_file
+from views.library import delete, dump_lines, show_video
 
 SRT = """1
 00:00:00,200 --> 00:00:01,000

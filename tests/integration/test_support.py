@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from agent.reasoners.port import Assessment, Conclusion, Turn
 from domain.asking import Action, Standing, SubtaskState, Support
 from domain.confidence import Calibration, Curve
 from domain.ledger import Draft
 from domain.trajectory import Assessed, Resolution, RoundClosed, SupportScored
-from nodes.reasoners.port import Assessment, Conclusion, Turn
 from store.database import Store
 from tests.support.machine import (
     Ran,

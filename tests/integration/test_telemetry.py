@@ -11,18 +11,17 @@ from typing import Any
 
 import pytest
 
-from domain import observed
 from domain.errors import ModelError
-from domain.observed import Work
-from flows import otel
-from flows.desk import Desk
-from flows.files import watch_files
-from flows.health import checks
 from flows.ingest import Silent
+from flows.ingest_files import watch_files
+from flows.workspace import Desk
 from models.profile import load_profile
 from models.toolbox import Toolbox
+from services.health import checks
 from store.database import Store
 from store.home import Home
+from telemetry import otel, tracing
+from telemetry.tracing import Work
 from tests.support.collector import Collector, Seen
 from tests.support.media import make_video
 from tests.support.planted import plant
@@ -34,14 +33,14 @@ MARK = "evil"
 def collector(monkeypatch: pytest.MonkeyPatch) -> Iterator[Collector]:
     with Collector() as found:
         monkeypatch.setenv(otel.ENDPOINT, found.url)
-        monkeypatch.setattr(observed, "observers", [])
+        monkeypatch.setattr(tracing, "observers", [])
         yield found
 
 
 def sending() -> list[Any]:
     """Begins to send from this process, as ``begin_to_send`` does; what is to be ended."""
     traces, metrics = otel._traces(), otel._metrics()
-    observed.observers.append(otel.Telemetry(traces, metrics))
+    tracing.observers.append(otel.Telemetry(traces, metrics))
     return [traces, metrics]
 
 
@@ -144,7 +143,7 @@ def test_words_go_along_only_where_they_are_asked_for(
 ) -> None:
     monkeypatch.setenv(otel.CONTENT, asked_for)
     providers = sending()
-    with observed.span(Work.CALL, "model call", model="m") as call:
+    with tracing.span(Work.CALL, "model call", model="m") as call:
         call.words = lambda: {"input": '["who?"]', "output": '"Ann"'}
     otel._end(providers)
     (span,) = collector.spans()
@@ -154,9 +153,9 @@ def test_words_go_along_only_where_they_are_asked_for(
 
 def test_what_fails_is_told_by_its_class(collector: Collector) -> None:
     providers = sending()
-    with pytest.raises(ModelError), observed.span(Work.SEARCH, "search event", mode="event"):
+    with pytest.raises(ModelError), tracing.span(Work.SEARCH, "search event", mode="event"):
         raise ModelError(f"the model said {MARK}")
-    observed.tell(observed.Number.FAILURES, error="ModelError")
+    tracing.tell(tracing.Number.FAILURES, error="ModelError")
     otel._end(providers)
     (span,) = collector.spans()
     assert (span.failed, span.attributes["error.type"]) == (True, "ModelError")
@@ -187,7 +186,7 @@ PROBE = """
 import sys
 from pathlib import Path
 from domain import observed
-from flows.telling import begin_to_tell
+from telemetry.logging_setup import begin_to_tell
 from store.home import Home
 begin_to_tell(Home(Path(sys.argv[1])))
 with observed.span(observed.Work.FLOW, "ingest"):
@@ -222,7 +221,7 @@ def test_a_collector_that_is_away_is_not_waited_for(tmp_path: Path) -> None:
 
 
 def test_doctor_says_what_is_missing(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("flows.health._database", lambda _home: checks_of(home)[0])
+    monkeypatch.setattr("services.health._database", lambda _home: checks_of(home)[0])
     assert "telemetry" not in [one.what for one in checks(home, load_profile("local"))]
     monkeypatch.setenv(otel.ENDPOINT, "http://c")
     monkeypatch.setattr(otel, "NEEDED", "opentelemetry.exporter.gone")
@@ -231,6 +230,6 @@ def test_doctor_says_what_is_missing(home: Home, monkeypatch: pytest.MonkeyPatch
 
 
 def checks_of(home: Home) -> list[Any]:
-    from flows.health import Check
+    from services.health import Check
 
     return [Check("database", True, str(home.root))]

@@ -10,10 +10,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from domain.asking import Question
-from domain.forks import ForkEdit
+from domain.trajectory import ForkEdit
 from graphs.ask import Asked, ask, fork
 from graphs.background import Runs
-from graphs.inspect import Part, calls_at, inspect
 from store.database import Store
 from store.queries.trajectories import (
     add_trajectory,
@@ -25,8 +24,9 @@ from tests.support.obedient import LlmToolbox
 from tests.support.openai_server import OpenAIServer
 from tests.support.pages import EVIL, LONG, RTL, app_over, open_page, press, told, words
 from tests.support.searching import PLAY, searching
-from ui.desk import page_desk
+from ui.app_state import page_desk
 from ui.export import as_page
+from views.rounds import Part, calls_at, inspect
 
 
 @pytest.fixture(scope="module")
@@ -241,7 +241,7 @@ def test_a_run_that_was_broken_off_can_be_gone_on_with(party: Store) -> None:
 def test_a_run_goes_on_without_anybody_and_stops_when_it_is_told_to(
     party: Store, server: OpenAIServer
 ) -> None:
-    from graphs.asker import Asker
+    from graphs.runner import Asker
 
     runs = Runs()
     with Asker(party, LlmToolbox(server)) as asker:

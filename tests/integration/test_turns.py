@@ -13,16 +13,16 @@ import pytest
 from sqlalchemy import text
 
 from domain.asking import Question
-from flows.desk import Desk
-from graphs.asker import Asker
+from flows.workspace import Desk
+from graphs.runner import Asker
 from store.database import Store, open_store
 from store.home import Home
-from store.turns import _KIND, _PERSON, Turns
+from store.priority_lock import _KIND, _PERSON, Turns
 from tests.support.asking import PARTY, WordToolbox, remember_party
 
 PERSON = """
 import sys, time
-from store.turns import Turns
+from store.priority_lock import Turns
 with Turns(sys.argv[1]).person():
     print("waits", flush=True)
     time.sleep(60)

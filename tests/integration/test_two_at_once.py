@@ -14,16 +14,15 @@ from sqlalchemy import select
 
 from domain.errors import NotFound
 from domain.media import ClipState, Percept
-from memory.calls import Recording
 from memory.captions import CaptionTrack, read_captions
-from memory.imports import import_track
-from memory.library import check_video, delete, dump_lines, list_library, show_video
-from memory.watch import remember, weave_due
+from memory.import_captions import import_track
+from memory.write_clip import remember, weave_due
+from memory.writer_calls import Recording
 from models.chat import CallRecord
 from store.database import Store, open_store
 from store.home import Home
 from store.queries.events import patches_of
-from store.schema import MessageRow, ModelCallRow
+from store.tables.schema import MessageRow, ModelCallRow
 from tests.support.memory import (
     SETTINGS,
     VIDEO,
@@ -36,6 +35,7 @@ from tests.support.memory import (
     said,
     voice,
 )
+from views.library import check_video, delete, dump_lines, list_library, show_video
 
 T = TypeVar("T")
 TOOLS: Any = Tools()

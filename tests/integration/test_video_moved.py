@@ -13,21 +13,21 @@ from typer.testing import CliRunner, Result
 
 from cli.main import app
 from domain.errors import DatabaseError, InputError
-from domain.forks import ForkEdit
-from flows.keeping import import_export
-from graphs.asker import Asker
+from domain.trajectory import ForkEdit
+from flows.restore import import_export
 from graphs.replay import replay
-from memory.library import delete, dump_lines, export, list_library
-from store.arrival import Arrived
+from graphs.runner import Asker
 from store.database import Store, open_store
 from store.embedded import EmbeddedPostgres
 from store.home import Home
-from store.queries.parcel import parcel_tables
+from store.import_video import Arrived
+from store.queries.export import parcel_tables
 from store.queries.trajectories import list_trajectories
-from store.schema import Base
+from store.tables.schema import Base
 from tests.support import full_video
 from tests.support.asking import PARTY, WordToolbox
 from tests.support.library import FULL, OTHER, Quiet, all_images, all_rows, fill_library
+from views.library import delete, dump_lines, export, list_library
 
 LIBRARY_WIDE = {"audit", "library", "search_indexes", "skills", "taken"}
 

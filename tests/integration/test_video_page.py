@@ -14,15 +14,13 @@ from streamlit.testing.v1 import AppTest
 from domain.media import Clip, ClipState
 from domain.streams import Gap, GapReason, Stream, StreamClip, Tally
 from domain.time import TimeSpan
-from memory.cutting import stretches
-from memory.film import graph_of, opened, reel
-from memory.library import resolve
-from memory.watch import remember
+from memory.delete_span import stretches
+from memory.write_clip import remember
 from perception.jpeg import Blobs
 from store.database import Store
 from store.queries.clips import mark_clip
 from store.queries.streams import add_clip, add_stream
-from store.schema import SegmentRevisionRow
+from store.tables.schema import SegmentRevisionRow
 from tests.support.asking import PARTY, WordToolbox, remember_party
 from tests.support.memory import (
     SETTINGS,
@@ -37,6 +35,8 @@ from tests.support.memory import (
 from tests.support.pages import EVIL, LONG, RTL, app_over, open_page, press, told, words
 from ui.cutting import deleted_lane
 from ui.timeline import Bar, packed
+from views.library import resolve
+from views.video_view import graph_of, opened, reel
 
 
 @pytest.fixture

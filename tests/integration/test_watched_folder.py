@@ -9,19 +9,19 @@ from pathlib import Path
 import pytest
 
 from domain.errors import InputError, ModelError
-from flows.desk import Desk
-from flows.files import watch_files
 from flows.ingest import Silent
+from flows.ingest_files import watch_files
+from flows.ingest_video import open_video
 from flows.schedules.folder import settled, stand_of, stands
 from flows.schedules.kinds import WatchOptions
 from flows.schedules.work import Told, watch
-from flows.watching import open_video
+from flows.workspace import Desk
 from models.toolbox import Toolbox
-from perception.perceive import perceive
+from perception.perceive_clip import perceive
 from perception.source import video_id
 from store.database import Store
 from store.home import Home
-from store.queries.taken import refused
+from store.queries.schedules import refused
 from store.queries.videos import list_videos
 from tests.support.media import make_video
 
@@ -31,7 +31,7 @@ Look = Callable[..., Told]
 @pytest.fixture
 def desk(home: Home, store: Store, toolbox: Toolbox, monkeypatch: pytest.MonkeyPatch) -> Desk:
     """A desk that watches without a server, in clips of two seconds."""
-    monkeypatch.setattr("flows.files.connect", lambda *_: None)
+    monkeypatch.setattr("flows.ingest_files.connect", lambda *_: None)
     small = {"clip_ms": 2000, "sample_fps": 2.0, "keyframes": 1}
     watch = toolbox.profile.settings.watch.model_copy(update=small)
     settings = toolbox.profile.settings.model_copy(update={"watch": watch})
@@ -137,32 +137,32 @@ def test_a_video_whose_clips_fail_is_tried_again_as_often_as_by_hand(
     desk: Desk, folder: Path, look: Look, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     short(folder / "talk.mp4")
-    monkeypatch.setattr("flows.steps.BACK_OFF_S", ())
+    monkeypatch.setattr("flows.ingest_steps.BACK_OFF_S", ())
 
     def never(*_args: object) -> None:
         raise ModelError("it is away")
 
-    monkeypatch.setattr("flows.watching.perceive", never)
+    monkeypatch.setattr("flows.ingest_video.perceive", never)
     tries = [look().text for _ in range(5)]
     assert ["clips are left" in text for text in tries] == [True, True, True, False, False]
     assert tries[-1] == "nothing new"
-    monkeypatch.setattr("flows.watching.perceive", perceive)
+    monkeypatch.setattr("flows.ingest_video.perceive", perceive)
 
 
 def test_what_is_deleted_while_clips_of_it_fail_comes_back_only_by_hand(
     desk: Desk, folder: Path, look: Look, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from memory.library import delete
+    from views.library import delete
 
     path = short(folder / "talk.mp4")
-    monkeypatch.setattr("flows.steps.BACK_OFF_S", ())
+    monkeypatch.setattr("flows.ingest_steps.BACK_OFF_S", ())
 
     def never(*_args: object) -> None:
         raise ModelError("it is away")
 
-    monkeypatch.setattr("flows.watching.perceive", never)
+    monkeypatch.setattr("flows.ingest_video.perceive", never)
     assert "clips are left" in look().text
-    monkeypatch.setattr("flows.watching.perceive", perceive)
+    monkeypatch.setattr("flows.ingest_video.perceive", perceive)
     delete(desk.store, video_id(path))
     alone = Told("0 watched, 0 known already; 1 left alone, since they were deleted from memory")
     assert look() == alone
@@ -180,7 +180,7 @@ def test_what_is_deleted_while_clips_of_it_fail_comes_back_only_by_hand(
 def test_a_file_that_is_deleted_from_memory_is_not_watched_again(
     desk: Desk, folder: Path, look: Look
 ) -> None:
-    from memory.library import delete
+    from views.library import delete
 
     short(folder / "talk.mp4")
     look()

@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from domain.errors import ModelError
 from domain.events import EdgeDraft, EventPatch, Relation, SegmentDraft
 from domain.media import ClipState
-from memory.consistency import Fault
-from memory.library import check_video, delete, dump_lines, show_video
-from memory.watch import remember
-from memory.weave import link_of, node_of, replay, weave_due
+from memory.event_graph_update import link_of, node_of, replay, weave_due
+from memory.graph_check import Fault
+from memory.write_clip import remember
 from memory.writers.port import EventWindow, EventWriter, Writers
 from store.database import Store
 from store.queries.clips import mark_clip
@@ -30,6 +29,7 @@ from tests.support.memory import (
     said,
 )
 from tests.support.patches import SEEDS, Seed
+from views.library import check_video, delete, dump_lines, show_video
 
 SENTENCES = (
     "We pack the red tent and the blue sleeping bags for the mountain trip",

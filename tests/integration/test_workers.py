@@ -16,12 +16,12 @@ from typer.testing import CliRunner
 
 from cli.main import app
 from domain.settings import Pool, WorkSettings
-from flows.desk import Desk
-from flows.watching import open_video
-from flows.who_watches import is_watched, watched_now
-from store.claims import claim_video
+from flows.ingest_video import open_video
+from flows.video_locks import is_watched, watched_now
+from flows.workspace import Desk
 from store.database import open_store
 from store.home import Home
+from store.video_claims import claim_video
 from tests.support.crew import (
     CLIPS,
     delivering,
@@ -77,7 +77,7 @@ def test_a_worker_that_is_killed_takes_nothing_along(
     desk: Desk, alone: list[str], video: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its process ends while it perceives; others begin, and every clip is brought once."""
-    monkeypatch.setattr("flows.steps.BACK_OFF_S", (0.0, 0.0))
+    monkeypatch.setattr("flows.ingest_steps.BACK_OFF_S", (0.0, 0.0))
     (desk.toolbox.weights / "fatal").touch()
     delivered = delivering(monkeypatch)
     outcome, failures = watched_by(desk, 2, "processes", video)
@@ -90,7 +90,7 @@ def test_a_worker_that_is_killed_takes_nothing_along(
 def test_a_model_that_fails_in_a_worker_is_asked_again(
     desk: Desk, alone: list[str], video: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("flows.steps.BACK_OFF_S", (0.0,))
+    monkeypatch.setattr("flows.ingest_steps.BACK_OFF_S", (0.0,))
     (desk.toolbox.weights / "odd").touch()
     outcome, failures = watched_by(desk, 2, "threads", video)
     assert failures == []
@@ -102,7 +102,7 @@ def test_one_machine_at_a_time_watches_a_video(
     desk: Desk, video: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another has another data directory, whose locks nobody here sees, and the same database."""
-    monkeypatch.setattr("store.claims.GRACE_S", 0.0)
+    monkeypatch.setattr("store.video_claims.GRACE_S", 0.0)
     elsewhere = Home(tmp_path / "elsewhere").make()
     with open_store(elsewhere, desk.store.url) as other, open_video(desk, video) as work:
         there = replace(desk, home=elsewhere, store=other)
@@ -142,8 +142,8 @@ def test_a_command_line_that_names_workers_has_them(
         box = light_toolbox(home.root / "notes")
         yield Desk(home, cast("Any", None), box.profile, box)
 
-    monkeypatch.setattr("flows.desk.open_desk", opened)
-    monkeypatch.setattr("flows.files.watch_files", stop)
+    monkeypatch.setattr("flows.workspace.open_desk", opened)
+    monkeypatch.setattr("flows.ingest_files.watch_files", stop)
     for given in ([], ["--workers=3"], ["--workers=2", "--pool=dask"], ["--pool=processes"]):
         assert CliRunner().invoke(app, ["ingest", str(video), *given]).exit_code == 0
     assert [(one.workers, one.where) for one in seen] == [

@@ -20,21 +20,20 @@ from domain.events import EventPatch
 from domain.media import ClipState, Percept
 from domain.memories import ClipMemories, MemoryDraft, MemoryKind, Source
 from domain.people import IdentityStatement
-from flows import watching
-from flows.desk import Desk
-from flows.files import watch_files
+from flows import ingest_video
 from flows.ingest import Silent
-from memory.corrections import rename
+from flows.ingest_files import watch_files
+from flows.workspace import Desk
 from memory.drafts import Draft
-from memory.library import dump_lines, show_video
-from memory.people import People
-from memory.watch import draft_ahead, remember, weave_due
+from memory.write_clip import draft_ahead, remember, weave_due
 from memory.writers.local_event import LocalEventWriter
 from memory.writers.port import ClipContext, EventWindow, Writers
-from perception.perceive import Perceived as Seen
+from people.clip_people import People
+from people.corrections import rename
+from perception.perceive_clip import Perceived as Seen
 from store.database import Store, open_store
 from store.home import Home
-from store.schema import ModelCallRow
+from store.tables.schema import ModelCallRow
 from tests.support.asking import WordToolbox
 from tests.support.media import make_video
 from tests.support.memory import (
@@ -50,6 +49,7 @@ from tests.support.memory import (
     voice,
 )
 from tests.support.outside import outside
+from views.library import dump_lines, show_video
 
 CLIPS = 6
 
@@ -158,9 +158,9 @@ def watched(
 
     def run(model: Model, at_once: int, runs: int = 1) -> list[str]:
         writers = Writers(model, LocalEventWriter(SETTINGS.memory))
-        monkeypatch.setattr(watching, "make_writers", lambda *_: writers)
-        monkeypatch.setattr(watching, "perceive", seen)
-        monkeypatch.setattr("flows.steps.BACK_OFF_S", ())
+        monkeypatch.setattr(ingest_video, "make_writers", lambda *_: writers)
+        monkeypatch.setattr(ingest_video, "perceive", seen)
+        monkeypatch.setattr("flows.ingest_steps.BACK_OFF_S", ())
         with open_store(home, make_database()) as store:
             for _ in range(runs):
                 desk = desk_of(store, home, at_once)
@@ -197,12 +197,12 @@ def test_the_model_may_be_asked_for_no_more_than_its_profile_allows(
 ) -> None:
     desk = desk_of(store, home, 2)
     monkeypatch.setattr(
-        watching, "make_writers", lambda *_: Writers(Model(), LocalEventWriter(SETTINGS.memory))
+        ingest_video, "make_writers", lambda *_: Writers(Model(), LocalEventWriter(SETTINGS.memory))
     )
-    with watching.open_video(desk, film) as work:
+    with ingest_video.open_video(desk, film) as work:
         assert work.at_once == 2
-    monkeypatch.setattr(watching, "make_writers", lambda *_: local_writers())
-    with watching.open_video(desk, film) as work:
+    monkeypatch.setattr(ingest_video, "make_writers", lambda *_: local_writers())
+    with ingest_video.open_video(desk, film) as work:
         assert work.at_once == 1
 
 

@@ -15,9 +15,9 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from websockets.sync.client import connect
 
+from auth.connections import Connection, admit
 from tests.support.raw import answer_of, head_of, held, is_closed, served
 from tests.support.servers import homer_app, homer_serve, small_library
-from ui.door.connections import Connection, admit
 
 KEY = "0123456789abcdef0123"
 WORD = "correct horse"

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from flows.prefect_server import OWN_NAMES
+from services.prefect_server import OWN_NAMES
 
 ROOT = Path(__file__).parents[2]
 DOCKER = ROOT / "docker"
@@ -45,7 +45,7 @@ def command_of(one: dict[str, Any]) -> str:
 
 
 def serves(one: dict[str, Any]) -> bool:
-    return "flows.prefect_server" in command_of(one)
+    return "services.prefect_server" in command_of(one)
 
 
 def test_the_server_of_compose_asks_for_a_login_that_must_be_chosen() -> None:

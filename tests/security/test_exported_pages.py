@@ -20,12 +20,12 @@ from domain.evaluation import Part
 from evals import export as reports
 from evals.report import report
 from evals.tables import QuestionRow, RunLine
-from graphs.inspect import inspect
 from store.database import Store
 from store.queries.evaluations import StoredRun
 from tests.support import planted
 from tests.support.evaluated import run_settings
 from ui.export import as_page
+from views.rounds import inspect
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page, Route

@@ -14,8 +14,8 @@ import pytest
 
 from flows.schedules import fetching
 from flows.schedules.fetching import Fetched, fetcher
-from perception import hosts
-from perception.hosts import Forbidden, Reach, only
+from perception import allowed_hosts
+from perception.allowed_hosts import Forbidden, Reach, only
 from tests.support.astray import ELSEWHERE, HERE, Answer, Endless, Moved, Site, site
 from tests.support.media import make_video
 
@@ -27,7 +27,7 @@ ITEM = '<item><title>t</title><link>{0}</link><enclosure url="{0}"/></item>'
 
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hosts, "_seen_public", set())
+    monkeypatch.setattr(allowed_hosts, "_seen_public", set())
     for name in ("http_proxy", "https_proxy", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.upper(), raising=False)

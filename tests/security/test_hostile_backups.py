@@ -14,11 +14,10 @@ from zipfile import ZipFile
 import pytest
 
 from domain.errors import InputError
-from domain.forks import ForkEdit
 from domain.limits import ImportLimits
-from flows.keeping import restore_library
-from graphs.asker import Asker
-from memory.library import list_library
+from domain.trajectory import ForkEdit
+from flows.restore import restore_library
+from graphs.runner import Asker
 from store.archive import IMAGES
 from store.backup import back_up
 from store.database import Store, open_store
@@ -36,6 +35,7 @@ from tests.support.hostile import (
 )
 from tests.support.library import Quiet, all_images, all_rows, fill_library
 from ui import files
+from views.library import list_library
 
 Manifest = dict[str, Any]
 Change = Callable[[Manifest, Members], object]

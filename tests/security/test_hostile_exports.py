@@ -17,19 +17,19 @@ import pytest
 from sqlalchemy import text
 
 from domain.errors import HomerError, InputError
-from domain.forks import ForkEdit
 from domain.limits import ImportLimits
-from flows.keeping import import_export
-from graphs.asker import Asker
-from memory.library import check_video, delete, export, list_library
+from domain.trajectory import ForkEdit
+from flows.restore import import_export
+from graphs.runner import Asker
 from store.database import Store, open_store
 from store.export import ROWS
 from store.home import Home
-from store.schema import VideoRow
+from store.tables.schema import VideoRow
 from store.zips import SMALL
 from tests.support.asking import PARTY, WordToolbox
 from tests.support.hostile import export_with, members_of, runs, written
 from tests.support.library import FULL, Quiet, all_images, all_rows, fill_library
+from views.library import check_video, delete, export, list_library
 
 Rows = list[Any]
 

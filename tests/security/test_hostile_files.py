@@ -15,7 +15,7 @@ from domain.limits import ImportLimits
 from memory.captions import read_captions, read_cues
 from skills.files import MOST_BYTES, read_skills
 from store.checkpoint_values import check_row, pack, unpack
-from store.keepsake import read_keepsake
+from store.forgotten_file import read_keepsake
 from tests.support.hostile import runs, written
 
 HEAD = {"keepsake": 2, "video": "a" * 16, "library": "b" * 32, "at": "2026-01-01T00:00:00+00:00"}

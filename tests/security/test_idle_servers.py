@@ -82,7 +82,7 @@ def test_a_server_process_stops_when_idle_or_its_directory_is_gone(tmp_path: Pat
     script = (
         "import signal, sys, time\n"
         "from pathlib import Path\n"
-        "from flows.lifetime import stop_by_itself\n"
+        "from services.lifetime import stop_by_itself\n"
         "from store.home import Home\n"
         "signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))\n"
         "stop_by_itself(Home(Path(sys.argv[1])), float(sys.argv[2]) or None)\n"

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from domain.errors import HomerError
+from domain.sentences import LONGEST_SENTENCE, pieces, sentences
 from memory.captions import read_captions
-from memory.sentences import LONGEST_SENTENCE, pieces, sentences
 from memory.writers.causes import stated
 from tests.support.effort import cpu, is_linear
 from tests.support.long_texts import READERS, REFUSALS, Reader, events, texts

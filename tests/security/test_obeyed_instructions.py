@@ -22,13 +22,13 @@ from domain.skills import Pattern, Signal
 from domain.trajectory import Event, Retrieved
 from graphs.ask import ask
 from memory.patches import Ground, check
-from memory.people import People
 from memory.prompts import foreign, noted
-from memory.retrieval.words import content_words
 from memory.writers import make_writers
 from memory.writers.port import ClipContext, EventWindow, KnownEdge, KnownSegment, Writers
 from models.profile import ChatSpec, Profile
 from models.toolbox import Toolbox
+from people.clip_people import People
+from retrieval.terms import content_words
 from skills.learn import learn
 from skills.llm_writer import LlmSkillWriter
 from skills.review import review

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from nodes.reasoners.first_asked import LONGEST, structure_of
+from agent.reasoners.structure_questions import LONGEST, structure_of
 from tests.support.effort import cpu, is_linear
 from tests.support.patterns import PACKAGES, Attack, Use, attacks, calls, sources, uses
 
@@ -26,19 +26,19 @@ times as much at a megabyte.
 
 SHORT = "questions of so few characters that the pattern takes no time (LONGEST there)"
 NOT_FROM_OUTSIDE = {
-    "flows/who_watches.py:_FLOCK": "the kernel's list of locks",
-    "nodes/reasoners/first_asked.py:_COMPILED": SHORT,
-    "nodes/reasoners/first_asked.py:_COMPILED_UNSEEN": SHORT,
-    "nodes/reasoners/first_asked.py:_ANCHOR_END": SHORT,
+    "flows/video_locks.py:_FLOCK": "the kernel's list of locks",
+    "agent/reasoners/structure_questions.py:_COMPILED": SHORT,
+    "agent/reasoners/structure_questions.py:_COMPILED_UNSEEN": SHORT,
+    "agent/reasoners/structure_questions.py:_ANCHOR_END": SHORT,
 }
 
 MADE_WHEN_USED = {
     "evals/first_questions.py": "what whoever marked a set of questions wrote of right answers",
-    "memory/erasing.py": "names of people, which are short, each taken literally",
-    "memory/people.py": "names of people, which are short, each taken literally",
+    "people/erase_names.py": "names of people, which are short, each taken literally",
+    "people/clip_people.py": "names of people, which are short, each taken literally",
     "skills/review.py": "words that are short, taken literally",
     "store/embedded.py": "one of three patterns that stand beside it",
-    "store/whole.py": "the name of a file, taken literally",
+    "store/atomic_files.py": "the name of a file, taken literally",
 }
 """Files with patterns that are put together while they run, and of what."""
 

@@ -18,10 +18,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from flows.prefect_login import login, login_file, login_for
 from flows.reporting import reporting
-from flows.schedules.door import open_book
-from flows.server import PrefectServer
+from flows.schedules.api import open_book
+from services.prefect import PrefectServer
+from services.prefect_login import login, login_file, login_for
 from store.embedded import EmbeddedPostgres
 from store.home import Home
 
@@ -117,7 +117,7 @@ def test_its_login_is_random_and_its_owner_s_alone(
 def test_no_process_shows_the_login_on_its_command_line(server: str, place: Home) -> None:
     secret = login(place).partition(":")[2]
     shown = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout
-    assert "flows.prefect_server" in shown
+    assert "services.prefect_server" in shown
     assert secret not in shown
 
 
@@ -194,7 +194,7 @@ def test_it_does_not_start_without_a_login(tmp_path: Path) -> None:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     done = subprocess.run(
-        [sys.executable, "-m", "flows.prefect_server", "--port", str(port)],
+        [sys.executable, "-m", "services.prefect_server", "--port", str(port)],
         env={**clean, "HOMER_HOME": str(tmp_path)},
         capture_output=True,
         text=True,

@@ -18,11 +18,11 @@ from evals.export import write
 from flows.uploads import keep_upload
 from graphs.batch import BatchResult, write_batch
 from skills.files import write_skills
+from store.atomic_files import whole_file
 from store.blobs import BlobStore
 from store.database import open_store
 from store.home import Home
-from store.private import exposed, mend
-from store.whole import whole_file
+from store.private_files import exposed, mend
 from tests.support.asking import PARTY, remember_party
 from tests.support.skills import a_skill
 

@@ -13,7 +13,7 @@ import pytest
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
-from api.door import Ways, read_keys
+from api.auth import Ways, read_keys
 from store.database import Store
 from tests.support.api import WordDesk, client_of
 from tests.support.raw import answer_of, held

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from domain.media import Video
-from flows import originals
-from flows.originals import forget_original, note_original, original_of, stamp_of
 from perception.source import video_id
 from store.home import Home
 from ui.files import file_of
 from ui.player import _missing
+from views import originals
+from views.originals import forget_original, note_original, original_of, stamp_of
 
 FILM = b"a film" * 1000
 ID = hashlib.sha256(FILM).hexdigest()[:16]

@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-from perception import hosts, remote
-from perception.following import Connection, reach
-from perception.hosts import Forbidden, Reach, is_public
+from perception import allowed_hosts, http_source
+from perception.allowed_hosts import Forbidden, Reach, is_public
+from perception.http_source import playlist_at
 from perception.live import Unreachable, live_source
-from perception.remote import playlist_at
+from perception.live_reader import Connection, reach
 from tests.support.astray import ELSEWHERE, HERE, Answer, Endless, Moved, Site, Talker, site
 from tests.support.media import make_video
 from tests.support.streams import SMALL, collected, playlist, segment, spans
@@ -34,7 +34,7 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     """No proxy of this machine's, and no memory of names of an earlier test."""
-    monkeypatch.setattr(hosts, "_seen_public", set())
+    monkeypatch.setattr(allowed_hosts, "_seen_public", set())
     for name in ("http_proxy", "https_proxy", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.upper(), raising=False)
@@ -160,7 +160,7 @@ def test_a_description_of_a_session_over_http_opens_no_socket() -> None:
 
 
 def test_a_playlist_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remote, "MOST_PLAYLIST", 1 << 20)
+    monkeypatch.setattr(http_source, "MOST_PLAYLIST", 1 << 20)
     endless = Endless(b"#EXTM3U\n#EXT-X-TARGETDURATION:2\n", b"#EXTINF:2,\na.ts\n" * 500)
     with site(lambda _path: endless) as named:
         refused(f"{named.url}/live.m3u8", "no end")
@@ -184,7 +184,7 @@ def test_playlists_that_name_playlists_without_end_are_given_up() -> None:
 def test_a_playlist_does_not_grow_where_its_addresses_are_made_whole(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(remote, "MOST_PLAYLIST", 1 << 20)
+    monkeypatch.setattr(http_source, "MOST_PLAYLIST", 1 << 20)
     with pytest.raises(Forbidden, match="no end"):
         playlist_at("http://h/" + "a" * 10_000 + "/x", b"#EXTM3U\n" + b"b\n" * 1000, nested=True)
     many = b"#EXTM3U\n" + b"#EXT-X-STREAM-INF:BANDWIDTH=1\nx\n" * 101
@@ -254,7 +254,7 @@ class Names:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, **known: list[list[str]]) -> None:
         self._known, self._real = known, socket.getaddrinfo
         monkeypatch.setattr(socket, "getaddrinfo", self._find)
-        monkeypatch.setattr(hosts, "is_public", lambda ip: ip == HERE)
+        monkeypatch.setattr(allowed_hosts, "is_public", lambda ip: ip == HERE)
 
     def _find(self, host: str, port: int | None, *more: object, **options: object) -> object:
         turns = self._known.get(str(host).partition(".")[0])
@@ -340,7 +340,7 @@ def test_a_redirect_on_the_same_host_is_followed_and_its_segments_are_found(two:
 def test_a_public_source_may_lead_to_another_public_host(
     monkeypatch: pytest.MonkeyPatch, private: Site
 ) -> None:
-    monkeypatch.setattr(hosts, "is_public", lambda ip: ip in (HERE, ELSEWHERE))
+    monkeypatch.setattr(allowed_hosts, "is_public", lambda ip: ip in (HERE, ELSEWHERE))
     with site(lambda _path: lines("#EXTINF:2,", f"{private.url}/x.ts")) as named:
         opened(f"{named.url}/live.m3u8").close()
     assert "/x.ts" in private.asked

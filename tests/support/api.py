@@ -10,10 +10,10 @@ from typing import Any
 
 from starlette.testclient import TestClient
 
+from api.app_state import ApiDesk
 from api.application import make_app
-from api.desk import ApiDesk
-from api.door import Ways
-from graphs.asker import Asker
+from api.auth import Ways
+from graphs.runner import Asker
 from models.toolbox import Toolbox
 from tests.support.asking import WordToolbox
 from tests.support.machine import ScriptedDesks

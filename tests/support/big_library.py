@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from domain.media import Video
 from domain.time import TimeSpan
-from store.copying import HALFVEC, copy_rows, pack_halfvec, take_ids
+from store.bulk_insert import HALFVEC, copy_rows, pack_halfvec, take_ids
 from store.database import Store
 from store.queries.videos import DONE, add_video, set_video_state
 from tests.support.machine import VIDEO

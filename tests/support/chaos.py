@@ -28,19 +28,18 @@ from domain.errors import HomerError, InputError, NotFound
 from domain.faults import FaultPoint as P
 from domain.settings import MemorySettings, Settings, WatchSettings
 from domain.trajectory import canonical
-from flows import steps
-from flows.desk import Desk
+from flows import ingest_steps
 from flows.ingest import Silent
-from flows.keeping import import_export
-from flows.steps import PlainSteps
-from flows.watching import open_video
-from graphs.asker import Asker
-from memory.library import delete, export, list_library
-from memory.retrieval.words import content_words
+from flows.ingest_steps import PlainSteps
+from flows.ingest_video import open_video
+from flows.restore import import_export
+from flows.workspace import Desk
+from graphs.runner import Asker
 from models.profile import ChatSpec, Profile
 from models.toolbox import Toolbox
+from retrieval.terms import content_words
 from skills.learn import learn
-from skills.shelf import list_skills
+from skills.library import list_skills
 from skills.writer import LocalSkillWriter
 from store.backup import back_up
 from store.database import Store, open_store
@@ -56,6 +55,7 @@ from tests.support.library import FULL, OTHER, Quiet, all_dumps, all_images
 from tests.support.media import make_video
 from tests.support.memory import VIDEO
 from tests.support.obedient import obedient, texts_of
+from views.library import delete, export, list_library
 
 GATE = Question(text="Who opens the gate?", videos=(PARTY,), options=("Bob", "Ann", "a dog"))
 NEW_CLIPS = re.compile(r"New clips: ([\d, ]+)")
@@ -164,7 +164,7 @@ class Watch(Scenario):
         box = ChaosToolbox(base_url, timeout_s)
         desk = Desk(store.home, store, box.profile, box)
         with open_video(desk, store.home.root / "little.mp4") as opened, PlainSteps() as plain:
-            steps.watch(opened, plain, Silent())
+            ingest_steps.watch(opened, plain, Silent())
 
     def outcome(self, store: Store) -> Any:
         states = [(one.state, one.clips, one.done) for one in list_library(store)]
@@ -357,7 +357,7 @@ def broken_off(
 def _broken_off(
     scenario: str, url: str, root: Path, base_url: str, fault: str, point: P, at: int
 ) -> NoReturn:
-    steps.BACK_OFF_S = (0.01, 0.01, 0.01)
+    ingest_steps.BACK_OFF_S = (0.01, 0.01, 0.01)
     code = ENDED
     try:
         with open_store(Home(root), url) as store:

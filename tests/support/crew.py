@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from domain.settings import Pool
-from flows.desk import Desk
-from flows.files import Outcome, watch_files
 from flows.ingest import Silent
-from flows.watching import Watching
+from flows.ingest_files import Outcome, watch_files
+from flows.ingest_video import Watching
+from flows.workspace import Desk
 from perception.worker import Delivery
 from store.database import Store
 from store.queries.dump import dump

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from domain.media import Group, Percept
 from domain.settings import Settings
 from domain.time import TimeSpan
-from memory.cutting import Gone, delete_span
-from memory.watch import remember, weave_due
+from memory.delete_span import Gone, delete_span
+from memory.write_clip import remember, weave_due
 from store.database import Store
 from tests.support.memory import (
     VIDEO,

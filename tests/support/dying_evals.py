@@ -10,9 +10,9 @@ from typing import Any
 
 from evals import judging
 from evals.running import Evaluating
-from graphs.asker import Asker
-from graphs.saver import BoundarySaver
-from memory import imports
+from graphs.checkpoint_saver import BoundarySaver
+from graphs.runner import Asker
+from memory import import_captions
 from store.database import open_store
 from store.home import Home
 from store.queries import evaluations
@@ -22,7 +22,7 @@ from tests.support.obedient import LlmToolbox
 from tests.support.terminal import Served
 
 POINTS: dict[str, tuple[Any, str, bool]] = {
-    "while captions are imported": (imports, "remember_many", True),
+    "while captions are imported": (import_captions, "remember_many", True),
     "before the questions are planned": (evaluations, "plan_slots", False),
     "before a question is on record": (evaluations, "set_trajectory", False),
     "after a question is on record": (Asker, "begin", True),

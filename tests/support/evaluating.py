@@ -13,7 +13,7 @@ from domain.time import TimeSpan
 from evals.dataset import Dataset, EvalQuestion, EvalVideo
 from evals.plan import Plan, plan
 from evals.run import Ran, run
-from flows.desk import Desk
+from flows.workspace import Desk
 from models.toolbox import Toolbox
 from store.database import Store
 from store.queries.evaluations import Result, Slot, results

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from store.database import Store
-from store.schema import (
+from store.tables.schema import (
     BlobRow,
     CharacterMemberRow,
     CharacterNameRow,

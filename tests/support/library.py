@@ -10,14 +10,14 @@ from sqlalchemy import text
 
 from domain.asking import Question
 from graphs.ask import ask
-from memory.library import dump_lines, list_library
 from store.database import Store
 from store.driver import driver_of
 from store.migrations import script_folder
-from store.queries.whole import tables_of
-from store.schema import SkillRow
+from store.queries.backup import tables_of
+from store.tables.schema import SkillRow
 from tests.support import full_video
 from tests.support.asking import PARTY, WordToolbox, remember_party
+from views.library import dump_lines, list_library
 
 ADVICE = {
     "name": "advice",

@@ -9,30 +9,26 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from cli import console
+from agent.harness import constrain, correct, inform, verify
+from agent.reasoners import question_parts, replies
+from agent.reasoners.line_protocol import read_lines
 from domain.events import EventPatch, SegmentDraft
 from domain.media import IdentityKind
 from domain.memories import Source
 from domain.people import Character, Identity, in_words, untagged
 from domain.schedules import parse_when
+from domain.sentences import ends_sentence, pieces, sentences
 from domain.settings import MemorySettings, WatchSettings
 from domain.texts import storable
 from domain.time import parse_clock
 from evals.datasets import lvbench, streamingbench
 from evals.words import words_of
-from flows.scrub import log_lines
 from flows.uploads import safe_name
 from graphs.edits import read_plan
 from memory.captions import caption_clips, read_captions, spoken
-from memory.erasing import Eraser
-from memory.names import introduced, is_plate
+from memory.leak_terms import quotes
 from memory.patches import Ground, check, drop
-from memory.people import People
-from memory.retrieval import clock, extract, people, restate, words
-from memory.retrieval.tongue import tongue_of, uncovered
-from memory.sentences import ends_sentence, pieces, sentences
 from memory.subtitles import cues_of
-from memory.telltale import quotes
 from memory.writers.causes import stated
 from memory.writers.labels import phrases
 from memory.writers.local_clip import LocalClipWriter
@@ -40,11 +36,16 @@ from memory.writers.local_event import LocalEventWriter
 from memory.writers.port import ClipContext, EventWindow, Line
 from models.chat import read_value
 from models.json_repair import is_whole, read_object
-from nodes.harness import constrain, correct, inform, verify
-from nodes.reasoners import replies, wording
-from nodes.reasoners.lines import read_lines
+from people.clip_people import People
+from people.erase_names import Eraser
+from people.names import introduced, is_plate
+from retrieval import people_in_query, terms
+from retrieval.heuristics import answer_sentence, clock, restate
+from retrieval.heuristics.language import tongue_of, uncovered
+from telemetry.redaction import log_lines
 from tests.support.memory import VIDEO, face, percept, said, span, text_at
 from ui.words import plain
+from views import words
 
 Reader = Callable[[str], object]
 
@@ -91,7 +92,7 @@ PEOPLE = People(
     voices={0: Identity(id=2, kind=IdentityKind.VOICE, number=7, first_clip=0)},
     characters=(PERSON,),
 )
-CAST = people.Cast((people.Person(VIDEO, PERSON),))
+CAST = people_in_query.Cast((people_in_query.Person(VIDEO, PERSON),))
 SETTINGS = MemorySettings()
 AT = "2025-01-01T00:00:00.000+00:00"
 TIMES = np.array([60.0, 7_200.0])
@@ -165,7 +166,7 @@ READERS: dict[str, Reader] = {
     "people": _each(PEOPLE.retold, untagged, in_words, CAST.terms_of),
     "forgetting": _each(Eraser(["<face_1>"], ["Al Bo"], ["Cy"]).text, storable),
     "told words": lambda text: quotes(text, ["a"], ["m1"]),
-    "search terms": _each(words.terms, tongue_of, lambda text: uncovered(text, ["en"])),
+    "search terms": _each(terms.terms, tongue_of, lambda text: uncovered(text, ["en"])),
     "times": _each(
         lambda text: clock.said_time(text, TIMES, 9_000.0),
         lambda text: clock.are_times((text, text), 9_000.0),
@@ -173,10 +174,10 @@ READERS: dict[str, Reader] = {
     "questions": _each(
         lambda text: restate.statement(text, text),
         lambda text: restate.statement(f"Who did {text}", text),
-        lambda text: wording.decompose(text, ()),
-        wording.kind_of,
+        lambda text: question_parts.decompose(text, ()),
+        question_parts.kind_of,
     ),
-    "quotations": lambda text: extract.answering(text, extract.by_words(text)),
+    "quotations": lambda text: answer_sentence.answering(text, answer_sentence.by_words(text)),
     "options": lambda text: constrain.chosen(text, (text, "b")),
     "queries": _each(
         constrain.is_asked, correct.keywords, lambda text: verify.fingerprint([text], text)
@@ -193,7 +194,7 @@ READERS: dict[str, Reader] = {
     "file names": safe_name,
     "log lines": lambda text: list(log_lines([f"{AT} info clip done: {text}"])),
     "pages": plain,
-    "terminals": console.clean,
+    "terminals": words.clean,
     "plans": lambda text: read_plan(text, ()),
     "times and days": _each(parse_when),
     "clock": parse_clock,

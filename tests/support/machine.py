@@ -7,6 +7,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from agent.budget import Meter
+from agent.reasoners.port import Assessment, Conclusion, Turn
+from agent.recorder import Recorder
+from agent.run_context import Desk
 from domain.asking import Action, Citation, Evidence, Mode, Question
 from domain.errors import ReplayMiss
 from domain.events import Edge, Relation, Segment
@@ -18,15 +22,11 @@ from domain.time import TimeSpan
 from domain.trajectory import Event, Resolution
 from domain.view import MemoryView
 from graphs.ask import Asked
-from graphs.asker import Asker
 from graphs.replay import replay
-from memory.retrieval.result import Cited, Retrieval, UnknownLabel
+from graphs.runner import Asker
 from models.profile import load_profile
 from models.toolbox import Toolbox
-from nodes.desk import Desk
-from nodes.meter import Meter
-from nodes.reasoners.port import Assessment, Conclusion, Turn
-from nodes.recorder import Recorder
+from retrieval.result import Cited, Retrieval, UnknownLabel
 from store.database import Store
 from store.home import Home
 from store.queries.clips import mark_clip

@@ -15,7 +15,7 @@ from domain.skills import RoutedSkill, Signal, Skill
 from domain.time import TimeSpan
 from domain.trajectory import Ended, QuestionAsked, SkillsRouted
 from domain.view import MemoryView, Scope
-from store.copying import copy_rows, take_ids
+from store.bulk_insert import copy_rows, take_ids
 from store.database import Store
 from store.queries import skills as stored
 from tests.support.machine import VIDEO

@@ -20,7 +20,7 @@ from flows.jobs import PREFIX
 from flows.uploads import keep_upload
 from store.database import Store
 from store.queries.learning import add_observations, put_judgement
-from store.schema import Base, BlobRow, SearchIndexRow
+from store.tables.schema import Base, BlobRow, SearchIndexRow
 from tests.support import full_video
 from tests.support.evaluated import evaluated
 

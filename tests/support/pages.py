@@ -13,10 +13,10 @@ from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
 import ui
-from graphs import machines
+from graphs import agent_pool
 from store.database import Store
 from tests.support.asking import WordToolbox
-from ui.desk import page_desk
+from ui.app_state import page_desk
 from ui.files import shared_store
 from ui.words import JOINER
 
@@ -28,9 +28,9 @@ EVIL = "<img src=x onerror=alert(1)> **bold** [link](http://example.org) :red[x]
 
 def sign_in(monkeypatch: pytest.MonkeyPatch, who: str) -> None:
     """From here on pages are somebody's who signed in by a provider."""
-    monkeypatch.setattr("ui.door.signed.HERE", SimpleNamespace(closed=True))
+    monkeypatch.setattr("ui.signed_in.HERE", SimpleNamespace(closed=True))
     user = {"is_logged_in": True, "email": who}
-    monkeypatch.setattr("ui.door.signed.user_of", lambda _cookies: user)
+    monkeypatch.setattr("ui.signed_in.user_of", lambda _cookies: user)
 
 
 def forget_desk() -> None:
@@ -45,7 +45,7 @@ def app_over(
 ) -> Iterator[Store]:
     """The app opens ``store``; ``toolbox`` makes the models of a profile."""
     patch.setenv("HOMER_DATABASE_URL", store.url)
-    patch.setattr(machines, "Toolbox", lambda _profile, _weights: toolbox())
+    patch.setattr(agent_pool, "Toolbox", lambda _profile, _weights: toolbox())
     forget_desk()
     yield store
     shared_store().close()

@@ -12,11 +12,10 @@ from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
+from tests.support.rooms import rooms
+
 ROOT = Path(__file__).parents[2]
-PACKAGES = (
-    *("domain", "models", "store", "perception", "memory", "skills", "nodes", "graphs", "flows"),
-    *("cli", "evals", "ui", "api"),
-)
+PACKAGES = rooms()
 METHODS = ("search", "match", "fullmatch", "sub", "subn", "split", "findall", "finditer")
 UNKNOWN = ("search", "fullmatch")
 """How a pattern is tried whose uses cannot be read from the code, such as one in a tuple.

@@ -14,7 +14,7 @@ from graphs.ask import ask
 from store.database import Store
 from store.queries.clips import mark_clip
 from store.queries.videos import FAILED, set_video_state
-from store.schema import EdgeRow, VideoRow
+from store.tables.schema import EdgeRow, VideoRow
 from tests.support.asking import PARTY
 from tests.support.obedient import LlmToolbox, purpose_of
 from tests.support.openai_server import OpenAIServer

@@ -5,17 +5,17 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+from agent.budget import Meter
+from agent.reasoners.port import Reasoner
+from agent.recorder import Recorder
+from agent.run_context import Desk
+from agent.state import State, plain
 from domain.asking import Question
 from domain.settings import AskSettings
 from domain.trajectory import EVENT, Ended, Event
 from domain.view import MemoryView, Scope
 from graphs.ask import Asked
 from graphs.homer import build, recursion_limit
-from nodes.desk import Desk
-from nodes.meter import Meter
-from nodes.reasoners.port import Reasoner
-from nodes.recorder import Recorder
-from nodes.state import State, plain
 from tests.support.machine import VIDEO, Ran, ScriptedMemory, ScriptedReasoner
 
 

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
-from memory.retrieval.words import terms
 from models.ports import ImageEncoder, Reranker
+from retrieval.terms import terms
 from store.database import Store
-from store.schema import (
+from store.tables.schema import (
     CharacterMemberRow,
     CharacterNameRow,
     CharacterRow,

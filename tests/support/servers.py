@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from auth.password import VARIABLE
 from store.database import open_store
 from store.home import Home
 from tests.support.asking import remember_party
-from ui.door.password import VARIABLE
 from ui.server import AppServer
 
 ROOT = Path(__file__).parents[2]

@@ -20,9 +20,9 @@ from domain.settings import AskSettings
 from domain.trajectory import Ended, Event, Planned, QuestionAsked, Retrieved, SkillsRouted
 from evals.dataset import Dataset, EvalQuestion, EvalVideo
 from graphs.ask import Asked
-from graphs.asker import Linked
+from graphs.runner import Linked
 from models.toolbox import Toolbox
-from skills.shelf import Shelf
+from skills.library import Shelf
 from store.database import Store
 from store.queries.clips import view_of
 from store.queries.trajectories import add_trajectory, append_events, end_trajectory

@@ -27,18 +27,17 @@ from domain.asking import Question
 from domain.errors import DatabaseError, HomerError, InputError, NotFound
 from domain.skills import Judged
 from domain.time import TimeSpan
-from flows import steps
-from flows.deleting import cut_video, cutting
-from flows.desk import Desk
+from flows import ingest_steps
+from flows.delete import cut_video, cutting
 from flows.ingest import Silent
-from flows.steps import PlainSteps
-from flows.watching import open_video
-from graphs.asker import Asker
-from memory import corrections
-from memory.forget import forget
-from memory.library import check_video, delete, dump_lines, list_library
-from memory.retrieval.words import content_words
+from flows.ingest_steps import PlainSteps
+from flows.ingest_video import open_video
+from flows.workspace import Desk
+from graphs.runner import Asker
 from models.ports import Face
+from people import corrections
+from people.forget import forget
+from retrieval.terms import content_words
 from skills.learn import judge, learn
 from skills.writer import LocalSkillWriter
 from store.backup import back_up
@@ -53,6 +52,7 @@ from tests.support.forks import forked
 from tests.support.library import Quiet
 from tests.support.media import COLOURS, make_video
 from tests.support.replaying import replay_all
+from views.library import check_video, delete, dump_lines, list_library
 
 VIDEOS = 4
 FELL = "fault"
@@ -115,7 +115,7 @@ class Worker:
 
     def watch(self, path: Path) -> None:
         with open_video(self.desk, path, again=True) as opened, PlainSteps() as plain:
-            steps.watch(opened, plain, Silent())
+            ingest_steps.watch(opened, plain, Silent())
 
     def video(self) -> str:
         known = list_library(self.store)
@@ -221,7 +221,7 @@ class Told:
 
 def work(url: str, root: Path, base_url: str, videos: Path, seed: str, log: Path) -> NoReturn:
     """A worker's process: operations until it is killed, each written down."""
-    steps.BACK_OFF_S = (0.01, 0.02, 0.05)
+    ingest_steps.BACK_OFF_S = (0.01, 0.02, 0.05)
     dice = random.Random(seed)
     with log.open("a", buffering=1) as out:
         while True:

@@ -8,12 +8,12 @@ from datetime import UTC, datetime
 import numpy as np
 
 from domain.view import MemoryView, Scope
-from memory.matching import unit
-from memory.retrieval.events import EventsInView, build_events, segments_in
-from memory.retrieval.field import Field
-from memory.retrieval.index import VideoIndex, build_index
-from memory.retrieval.panorama import Panorama, panorama
-from memory.retrieval.ranking import Asked, Vectors, relevance
+from people.matching import unit
+from retrieval.event_search import EventsInView, build_events, segments_in
+from retrieval.ranking import Asked, Vectors, relevance
+from retrieval.relevance import Field
+from retrieval.video_index import VideoIndex, build_index
+from retrieval.view_index import Panorama, panorama
 from store.queries.search import CellRow, Line, Lines, Matrix, Revision, Revisions
 from tests.support.remembered import CLIP_MS, SIZE, WordEmbedder
 

@@ -15,10 +15,10 @@ from typing import Any
 from domain.settings import MemorySettings, Settings, WatchSettings
 from domain.streams import StreamSettings
 from domain.time import TimeSpan
-from perception.buffer import Buffer
-from perception.capture import Captured
-from perception.following import Follower, Place, reach
+from perception.clip_buffer import Buffer
 from perception.live import LiveSource, live_source
+from perception.live_clips import Captured
+from perception.live_reader import Follower, Place, reach
 from tests.support.media import Recipe, make_video
 
 SMALL = Settings(

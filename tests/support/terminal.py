@@ -9,12 +9,12 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 LAUNCH = """
 import sys
-import flows.desk
+import flows.workspace
 from cli.main import main
 from tests.support.obedient import LlmToolbox
 from tests.support.terminal import Served
 address = sys.argv.pop(1)
-flows.desk.Toolbox = lambda _profile, _weights: LlmToolbox(Served(address))
+flows.workspace.Toolbox = lambda _profile, _weights: LlmToolbox(Served(address))
 main()
 """
 

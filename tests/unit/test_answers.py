@@ -8,18 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.budget import Meter
+from agent.reasoners.port import Turn
+from agent.recorder import Recorder
+from agent.run_context import Desk
+from agent.state import Outcome, State, plain
 from domain.asking import Evidence, Ledger, Question, Subtask, SubtaskState
 from domain.ledger import confidence
 from domain.settings import AskSettings
 from domain.trajectory import Retrieved
 from domain.view import MemoryView, Scope
 from graphs.ask import Asked, answer_json
-from nodes.desk import Desk
 from nodes.finish import NOBODY, SHOWN, answer_of, certainty, named, raw_confidence, retrieved
-from nodes.meter import Meter
-from nodes.reasoners.port import Turn
-from nodes.recorder import Recorder
-from nodes.state import Outcome, State, plain
 from nodes.synthesize import fallback
 from tests.support.machine import (
     VIDEO,

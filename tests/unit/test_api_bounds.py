@@ -15,14 +15,14 @@ from pydantic import BaseModel
 from starlette.middleware import Middleware
 from starlette.testclient import TestClient
 
-from api import bounds, problems, sse
+from api import limits, problems, sse
 from api.asking import Stopping
-from api.bounds import MOST_BYTES, Bounds
-from api.following import SILENT, Gone, followed
-from api.moment import after, as_of_ms
+from api.concurrency import Room
+from api.database_health import Pulse
+from api.disconnect import SILENT, Gone, followed
+from api.limits import MOST_BYTES, Bounds
+from api.params import after, as_of_ms
 from api.problems import Crowded, answer_with_problems, problem_of
-from api.pulse import Pulse
-from api.room import Room
 from api.server import Unfinished, _run
 from domain.errors import (
     Ambiguous,
@@ -102,7 +102,7 @@ async def drip() -> Any:
 def test_a_body_that_does_not_come_is_not_waited_for(
     monkeypatch: pytest.MonkeyPatch, receive: Callable[[], Any]
 ) -> None:
-    monkeypatch.setattr(bounds, "BODY_S", 0.1)
+    monkeypatch.setattr(limits, "BODY_S", 0.1)
     sent: list[Any] = []
     headers = [(b"content-type", b"application/json"), (b"host", b"127.0.0.1")]
     scope = {

@@ -14,8 +14,8 @@ from pydantic import BaseModel
 from starlette.routing import Match
 
 from api.application import make_app
-from api.door import LEAST, Ways
-from api.moment import MOST, PAGE
+from api.auth import LEAST, Ways
+from api.params import MOST, PAGE
 from api.routes.questions import Ask
 from api.routes.watching import Add
 from api.server import GRACE_S, PORT

@@ -12,7 +12,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from api.door import LEAST, Door, Key, Ways, label_of, read_keys, ways_in
+from api.auth import LEAST, Door, Key, Ways, label_of, read_keys, ways_in
 from domain.audit import acting
 from domain.errors import SetupError
 from tests.support.api import HERE, problem

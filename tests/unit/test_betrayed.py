@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.telltale import betrays, flat, only_there, quotes
+from memory.leak_terms import betrays, flat, only_there, quotes
 
 GONE = ["Ann hides the ruby in the piano", "the code is Nightingale"]
 WORDS = st.lists(st.sampled_from(["ruby", "piano", "gate", "code", "garden", "Ann"]), max_size=6)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from agent.reasoners.port import Assessment, Turn, Unreadable
 from domain.asking import Action, Mode, SubtaskState
 from domain.ledger import Draft, Edits, Rewrite
 from domain.settings import AskSettings
@@ -24,7 +25,6 @@ from domain.trajectory import (
     RoundClosed,
     RoundOpened,
 )
-from nodes.reasoners.port import Assessment, Turn, Unreadable
 from tests.support.machine import (
     Ran,
     ScriptedMemory,

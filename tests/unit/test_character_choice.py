@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.characters import ACCEPT_SHARE, ACCEPT_SUPPORT, best_character, source_of_name
-from memory.identities import is_person
+from people.characters import ACCEPT_SHARE, ACCEPT_SUPPORT, best_character, source_of_name
+from people.identities import is_person
 from store.queries.characters import Name, preferred
 from store.queries.identities import Support
 

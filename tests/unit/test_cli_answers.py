@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from cli.answers import answer_line, citation_line, lines_of, show_answer
+from cli.answers import show_answer
 from domain.asking import Action, Answer, Citation, Evidence, Mode, Question, Subtask
-from domain.forks import ForkEdit, PlanLine
 from domain.structure import Asks, Finding
 from domain.time import TimeSpan
 from domain.trajectory import (
@@ -17,8 +16,10 @@ from domain.trajectory import (
     Failed,
     Forced,
     Forked,
+    ForkEdit,
     Guarded,
     ModelCalled,
+    PlanLine,
     Planned,
     Resolution,
     Retrieved,
@@ -26,6 +27,7 @@ from domain.trajectory import (
     RoundOpened,
 )
 from graphs.ask import Asked, answer_json
+from views.answer_lines import answer_line, citation_line, lines_of
 
 VIDEO = "0123456789abcdef"
 QUESTION = Question(text="Where?", videos=(VIDEO,), options=("Paris", "Berlin"))

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from cli.console import clean, note, say_json, say_table, sure
+from cli.console import note, say_json, say_table, sure
+from views.words import clean
 
 
 def test_a_table_aligns_its_columns(capsys: pytest.CaptureFixture[str]) -> None:

@@ -20,19 +20,20 @@ from typer.testing import CliRunner
 
 from cli import models
 from cli.captions import Moved
-from cli.console import clean, say, say_json, say_table, short
+from cli.console import say, say_json, say_table
 from cli.ingest import Reporter, _as_json, _line
 from cli.progress import BarMeter, Meter, PlainMeter
 from cli.search import SearchMode
 from domain.asking import Mode
 from domain.errors import MediaError
 from domain.media import Video
-from flows import health
-from flows.files import Outcome
-from flows.health import Check
-from flows.watching import Watched
+from flows.ingest_files import Outcome
+from flows.ingest_video import Watched
 from models.profile import ChatSpec, Profile
 from models.weights import FileState
+from services import health
+from services.health import Check
+from views.words import clean, short
 
 VIDEO = Video(id="0" * 16, title="my\x1b[31m talk", path=None, duration_ms=1)
 LATIN = os.fsdecode(b"caf\xe9.mp4")

@@ -11,8 +11,8 @@ from cli.portrait import SHOWN_LINES, show_portrait
 from domain.events import Edge, Relation, Segment
 from domain.media import Box, SeenObject, Video
 from domain.time import TimeSpan
-from flows.health import Check
-from memory.library import Cost, Person, Portrait, ShownClip, ShownLine, ShownName
+from services.health import Check
+from views.library import Cost, Person, Portrait, ShownClip, ShownLine, ShownName
 
 VIDEO = "0123456789abcdef"
 

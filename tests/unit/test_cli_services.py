@@ -11,14 +11,14 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from api import server
+from auth.password import kept
 from cli.main import app
-from flows.schedules import door
+from flows.schedules import api
 from flows.schedules.worker import ScheduleWorker
-from flows.server import PrefectServer
+from services.prefect import PrefectServer
 from store import database
 from store.embedded import EmbeddedPostgres
 from store.home import Home
-from ui.door.password import kept
 from ui.server import AppServer
 
 
@@ -58,7 +58,7 @@ def begun(home: Home, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(database, "open_store", lambda _: Opened())
     monkeypatch.setattr(PrefectServer, "start", start("prefect"))
     monkeypatch.setattr(AppServer, "start", start("app"))
-    monkeypatch.setattr(door, "start_schedules", start("schedules"))
+    monkeypatch.setattr(api, "start_schedules", start("schedules"))
     monkeypatch.setattr(AppServer, "stop", stop("app"))
     monkeypatch.setattr(ScheduleWorker, "stop", stop("schedules", was=False))
     monkeypatch.setattr(PrefectServer, "stop", stop("prefect"))

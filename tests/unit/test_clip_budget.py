@@ -16,13 +16,13 @@ from domain.media import IdentityKind, Percept
 from domain.memories import ClipMemories, Source
 from domain.people import Identity
 from domain.settings import LEAST_CLIP_TOKENS, MemorySettings, Settings, WatchSettings
-from memory.people import People
 from memory.writers.budget import LEAST, LEAST_LINES, ORDER, Item, cost, fitted, left_out, thinned
 from memory.writers.llm_clip import TRIES, LlmClipWriter, WrittenClip
 from memory.writers.port import ClipContext
 from models.chat import CallRecord, Replay, Sink, read_value
 from models.messages import Message
 from models.tokens import IMAGE_TOKENS, request_tokens
+from people.clip_people import People
 from tests.support.memory import VIDEO, face, keyframe, percept, said
 
 GOOD = '{"lines": [{"kind": "episodic", "text": "They talk."}]}'

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.retrieval.moments import best_moments, line_scores
-from memory.retrieval.options import supports
-from memory.retrieval.panorama import Panorama
-from memory.retrieval.ranking import Asked
+from retrieval.moments import best_moments, line_scores
+from retrieval.options import supports
+from retrieval.ranking import Asked
+from retrieval.view_index import Panorama
 from tests.support.story import field_of, index_of, vectors_of, view_at, view_of
 
 WORDS = ("soup", "tent", "train", "coffee", "piano", "Ann", "sings", "the")

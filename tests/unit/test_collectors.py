@@ -13,9 +13,9 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
 
-from domain import observed
-from domain.observed import Number, Work
-from flows.otel import CONTENT, Telemetry, attributes, wanted
+from telemetry import tracing
+from telemetry.otel import CONTENT, Telemetry, attributes, wanted
+from telemetry.tracing import Number, Work
 
 VIDEO = "0123456789abcdef"
 KINDS = ("TRACES", "METRICS")
@@ -49,19 +49,19 @@ class Collected:
 def sent(monkeypatch: pytest.MonkeyPatch) -> Iterator[Collected]:
     monkeypatch.delenv(CONTENT, raising=False)
     found = Collected()
-    observed.observers.append(Telemetry(found.traces, found.metrics))
+    tracing.observers.append(Telemetry(found.traces, found.metrics))
     yield found
-    observed.observers.clear()
+    tracing.observers.clear()
 
 
 def call(**more: Any) -> None:
     told = {"model": "openai:gpt", "provider": "openai", "purpose": "plan", "tokens_in": 7, **more}
-    with observed.span(Work.CALL, **told):
+    with tracing.span(Work.CALL, **told):
         pass
 
 
 def test_what_happens_inside_is_a_child(sent: Collected) -> None:
-    with observed.span(Work.QUESTION, trajectory=VIDEO), observed.span(Work.ROUND, round=1):
+    with tracing.span(Work.QUESTION, trajectory=VIDEO), tracing.span(Work.ROUND, round=1):
         call()
     spans = sent.spans()
     top, step, asked = spans["question"], spans["round"], spans["chat openai:gpt"]
@@ -74,7 +74,7 @@ def test_what_happens_inside_is_a_child(sent: Collected) -> None:
 
 
 def test_a_call_goes_by_the_names_of_the_conventions(sent: Collected) -> None:
-    with observed.within(trajectory=VIDEO):
+    with tracing.within(trajectory=VIDEO):
         call(tokens_out=3, temperature=0.5)
     told = dict(sent.spans()["chat openai:gpt"].attributes or {})
     assert told == {
@@ -90,22 +90,22 @@ def test_a_call_goes_by_the_names_of_the_conventions(sent: Collected) -> None:
 
 
 def test_only_a_call_has_them(sent: Collected) -> None:
-    span = observed.begin(Work.STAGE, "perceive", model="whisper", video=VIDEO)
+    span = tracing.begin(Work.STAGE, "perceive", model="whisper", video=VIDEO)
     assert attributes(span) == {"homer.model": "whisper", "homer.video": VIDEO}
-    question = observed.begin(Work.QUESTION)
+    question = tracing.begin(Work.QUESTION)
     assert attributes(question)["gen_ai.agent.name"] == "homer"
-    search = observed.begin(Work.SEARCH, mode="event")
+    search = tracing.begin(Work.SEARCH, mode="event")
     assert attributes(search) == {"gen_ai.operation.name": "retrieval", "homer.mode": "event"}
 
 
 def test_fields_that_come_later_are_told_too(sent: Collected) -> None:
-    with observed.span(Work.STAGE, "weave") as span:
+    with tracing.span(Work.STAGE, "weave") as span:
         span.fields["events"] = 4
     assert (sent.spans()["weave"].attributes or {})["homer.events"] == 4
 
 
 def test_an_error_is_told_by_its_class_and_nothing_it_says(sent: Collected) -> None:
-    with pytest.raises(ValueError, match="Ann's secret"), observed.span(Work.CLIP):
+    with pytest.raises(ValueError, match="Ann's secret"), tracing.span(Work.CLIP):
         raise ValueError("Ann's secret")
     span = sent.spans()["clip"]
     assert span.status.status_code is StatusCode.ERROR
@@ -126,15 +126,15 @@ def test_words_go_along_only_where_they_are_asked_for(
 ) -> None:
     monkeypatch.setenv(CONTENT, asked)
     found = Collected()
-    observed.observers.append(Telemetry(found.traces, None))
-    with observed.span(Work.CALL, model="m") as span:
+    tracing.observers.append(Telemetry(found.traces, None))
+    with tracing.span(Work.CALL, model="m") as span:
         span.words = say
     shown = found.spans()["chat m"].attributes or {}
     assert shown.get("gen_ai.input.messages") == ("what Ann said" if told else None)
 
 
 def test_calls_are_measured_in_seconds_and_tokens_by_model(sent: Collected) -> None:
-    with observed.within(trajectory=VIDEO, video=VIDEO):
+    with tracing.within(trajectory=VIDEO, video=VIDEO):
         call(tokens_out=3)
         call()
     points = sent.points()
@@ -151,9 +151,9 @@ def test_calls_are_measured_in_seconds_and_tokens_by_model(sent: Collected) -> N
 
 def test_steps_are_told_apart_by_name_and_failures_by_class(sent: Collected) -> None:
     for name in ("perceive", "weave"):
-        with observed.span(Work.STAGE, name, clip=3):
+        with tracing.span(Work.STAGE, name, clip=3):
             pass
-    with pytest.raises(OSError, match="x"), observed.span(Work.SEARCH, mode="video"):
+    with pytest.raises(OSError, match="x"), tracing.span(Work.SEARCH, mode="video"):
         raise OSError("x")
     points = sent.points()
     assert {one["homer.stage"] for _, one in points["homer.stage.duration"]} == {
@@ -165,18 +165,18 @@ def test_steps_are_told_apart_by_name_and_failures_by_class(sent: Collected) -> 
 
 
 def test_a_clip_is_no_measured_time_of_its_own(sent: Collected) -> None:
-    with observed.span(Work.CLIP):
+    with tracing.span(Work.CLIP):
         pass
     assert not any("duration" in name for name in sent.points())
 
 
 def test_clips_and_failures_are_counted_and_the_lag_is_the_last_one(sent: Collected) -> None:
-    observed.tell(Number.CLIPS)
-    observed.tell(Number.CLIPS, 2)
-    observed.tell(Number.FAILURES, error="MediaError")
-    with observed.within(video=VIDEO):
-        observed.tell(Number.LAG_S, 9.5)
-        observed.tell(Number.LAG_S, 2.5)
+    tracing.tell(Number.CLIPS)
+    tracing.tell(Number.CLIPS, 2)
+    tracing.tell(Number.FAILURES, error="MediaError")
+    with tracing.within(video=VIDEO):
+        tracing.tell(Number.LAG_S, 9.5)
+        tracing.tell(Number.LAG_S, 2.5)
     points = sent.points()
     assert points["homer.clips"] == [(3, {})]
     assert points["homer.failures"] == [(1, {"error.type": "MediaError"})]
@@ -185,9 +185,9 @@ def test_clips_and_failures_are_counted_and_the_lag_is_the_last_one(sent: Collec
 
 def test_without_traces_numbers_are_sent_and_without_metrics_spans() -> None:
     numbers, spans = Collected(), Collected()
-    observed.observers += [Telemetry(None, numbers.metrics), Telemetry(spans.traces, None)]
+    tracing.observers += [Telemetry(None, numbers.metrics), Telemetry(spans.traces, None)]
     call()
-    observed.tell(Number.CLIPS)
+    tracing.tell(Number.CLIPS)
     assert (list(numbers.spans()), list(spans.spans())) == ([], ["chat openai:gpt"])
     assert set(numbers.points()) >= {"homer.clips", "gen_ai.client.token.usage"}
     assert spans.points() == {}

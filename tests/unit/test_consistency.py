@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from domain.events import Edge, Relation, Segment
 from domain.time import TimeSpan
-from memory.consistency import Fault, Whole, findings, opposed
+from memory.graph_check import Fault, Whole, findings, opposed
 
 CLIP_MS = 30_000
 B, O, C = Relation.BEFORE, Relation.OVERLAP, Relation.CONTAINS  # noqa: E741

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.harness.constrain import Asked, Bounds, check, chosen, jaccard, letter
 from domain.asking import Action, Mode
 from domain.settings import AskSettings
-from nodes.harness.constrain import Asked, Bounds, check, chosen, jaccard, letter
 
 ASK = AskSettings()
 FOUR = ("a red car", "a blue bus", "Option D of all", "nobody")

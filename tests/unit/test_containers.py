@@ -25,9 +25,9 @@ import prefect
 import pytest
 import yaml
 
-import flows.prefect_server
+import services.prefect_server
 import ui.__main__
-from flows.server import QUIET
+from services.prefect import QUIET
 from tests.unit.test_documents import parse
 
 ROOT = Path(__file__).parents[2]
@@ -202,8 +202,8 @@ def test_every_command_is_one(
         assert words[1:] == ["--help"] or parse(words[1:])
     elif words[0] == "prefect":
         _prefect(words[1:])
-    elif words[:3] == ["python", "-m", "flows.prefect_server"]:
-        assert flows.prefect_server.parser().parse_args(words[3:]).name == ["prefect"]
+    elif words[:3] == ["python", "-m", "services.prefect_server"]:
+        assert services.prefect_server.parser().parse_args(words[3:]).name == ["prefect"]
     else:
         assert words[:3] == ["python", "-m", "ui"], name
         begun: list[tuple[str, int]] = []
@@ -228,8 +228,8 @@ def test_the_api_listens_where_it_is_asked_for_its_health_and_needs_its_key() ->
 
 
 def test_the_server_is_the_one_whose_scheduler_works() -> None:
-    """Prefect's own command would begin no scheduled run: see ``flows.prefect_server``."""
-    serving = [command for _, command in COMMANDS if "flows.prefect_server" in command]
+    """Prefect's own command would begin no scheduled run: see ``services.prefect_server``."""
+    serving = [command for _, command in COMMANDS if "services.prefect_server" in command]
     assert len(serving) == 2
     assert not any("server" in command for _, command in COMMANDS)
 

@@ -22,17 +22,17 @@ from domain.errors import SetupError
 from domain.media import Clip, Percept
 from domain.settings import Settings, WatchSettings, WorkSettings
 from domain.time import TimeSpan
-from flows.crew import Crew, WorkerGone, threads_each
 from flows.dask_runner import dask_runner
 from flows.ingest import ClusterSteps, runner_of
-from flows.processes import Processes
-from flows.steps import worth_retrying
-from flows.watching import Watching
+from flows.ingest_steps import worth_retrying
+from flows.ingest_video import Watching
+from flows.perception_workers import Crew, WorkerGone, threads_each
+from flows.worker_processes import Processes
 from models.profile import Profile
 from models.slots import Slots
 from models.toolbox import Toolbox
 from perception import worker
-from perception.perceive import Perceived
+from perception.perceive_clip import Perceived
 from perception.source import SourceInfo
 from perception.worker import Delivery, Order, carry_out
 from store.home import Home
@@ -285,7 +285,7 @@ def test_processes_are_ended_in_the_middle_of_their_work() -> None:
 def test_workers_end_with_the_process_they_work_for() -> None:
     """However it ends: nothing is left that holds memory and works for nobody."""
     code = (
-        "from flows.processes import Processes; import os, signal\n"
+        "from flows.worker_processes import Processes; import os, signal\n"
         "from tests.support.light import nap, pid\n"
         "if __name__ == '__main__':\n"
         "    begun = Processes(1)\n"

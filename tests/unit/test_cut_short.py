@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.errors import MediaError
-from perception.boxes import refuse_cut_short
+from perception.mp4_atoms import refuse_cut_short
 
 
 def box(name: bytes, body: bytes = b"", *, large: bool = False) -> bytes:

@@ -15,8 +15,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from flows import daemon
-from flows.daemon import HOST, LOG_LIMIT, Daemon, Running, _bindable, _last_line, _process, log_file
+from services import daemon
+from services.daemon import (
+    HOST,
+    LOG_LIMIT,
+    Daemon,
+    Running,
+    _bindable,
+    _last_line,
+    _process,
+    log_file,
+)
 from store.home import Home
 
 

@@ -17,9 +17,9 @@ from sqlalchemy.exc import (
 )
 
 from store.arrays import among
-from store.copying import pack_halfvec, unpack_halfvecs
+from store.bulk_insert import pack_halfvec, unpack_halfvecs
 from store.failures import explain, is_failure
-from store.schema import MemoryRow
+from store.tables.schema import MemoryRow
 
 WHERE = "database homer on db.example:5433"
 

@@ -10,24 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from auth import password as door
+from auth.listen import NAMES, is_loopback, ways_in
+from auth.oidc import Oidc, configured, secrets_of
+from auth.password import FILE, VARIABLE, hashed, keep, kept, matches, place_of, remove, take_given
+from auth.sessions import LASTS_S, Sessions, Throttle
+from auth.signin_page import within
 from domain.errors import InputError, SetupError
 from store.home import Home
-from ui.door import password as door
-from ui.door.oidc import Oidc, configured, secrets_of
-from ui.door.password import (
-    FILE,
-    VARIABLE,
-    hashed,
-    keep,
-    kept,
-    matches,
-    place_of,
-    remove,
-    take_given,
-)
-from ui.door.sessions import LASTS_S, Sessions, Throttle
-from ui.door.signin import within
-from ui.door.ways import NAMES, is_loopback, ways_in
 
 WORD = "correct horse"
 AUTH = """
@@ -177,7 +167,7 @@ def test_addresses_that_stand_for_ipv4_are_told_apart(clock: Clock) -> None:
 def test_a_crowd_that_was_told_to_wait_is_forgotten_and_shuts_nobody_out(
     clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ui.door.sessions.MOST", 100)
+    monkeypatch.setattr("auth.sessions.MOST", 100)
     crowd = Throttle(clock=clock)
     waits = [crowd.wait(f"10.0.{n}.1") for n in range(200)]
     assert sum(not one for one in waits) == 60
@@ -259,7 +249,7 @@ def test_without_authlib_it_is_said_what_to_install(
     place: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     secrets(place, AUTH + PROVIDER)
-    monkeypatch.setattr("ui.door.oidc.find_spec", lambda _name: None)
+    monkeypatch.setattr("auth.oidc.find_spec", lambda _name: None)
     with pytest.raises(SetupError, match="pip install"):
         ways_in(place, "0.0.0.0")
 

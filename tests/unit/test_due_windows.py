@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.window import Due, _end, due_window
+from memory.patch_window import Due, _end, due_window
 from store.queries import events as stored
 from store.queries.events import PatchAt
 from store.queries.progress import Settled
@@ -44,7 +44,7 @@ class Rows:
 @pytest.fixture
 def rows(monkeypatch: pytest.MonkeyPatch) -> Rows:
     kept = Rows("")
-    monkeypatch.setattr("memory.window.settled", kept.settled)
+    monkeypatch.setattr("memory.patch_window.settled", kept.settled)
     monkeypatch.setattr(stored, "last_patch", kept.last)
     return kept
 
@@ -87,7 +87,7 @@ def test_every_clip_is_offered_until_it_is_covered_and_no_window_twice(
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         rows = Rows(states)
-        patch.setattr("memory.window.settled", rows.settled)
+        patch.setattr("memory.patch_window.settled", rows.settled)
         patch.setattr(stored, "last_patch", rows.last)
         ends, offered = [], list[int]()
         for covered in covers:

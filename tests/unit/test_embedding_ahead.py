@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from domain.media import Utterance
-from memory import imports
-from memory.imports import _Ahead, _texts
-from memory.lines import searchable
-from memory.people import People
+from memory import import_captions
+from memory.import_captions import _Ahead, _texts
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.port import ClipContext
+from people.clip_people import People
+from people.memory_lines import searchable
 from tests.support.memory import WordVectors, percept, said, span
 
 TEXTS = st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=6)
@@ -57,7 +57,7 @@ def test_few_are_kept_and_what_was_forgotten_is_embedded_again(
     steps: list[list[str]], most: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch, _Ahead(Counted()) as ahead:
-        patch.setattr(imports, "REMEMBERED", most)
+        patch.setattr(import_captions, "REMEMBERED", most)
         for texts in steps:
             assert np.array_equal(ahead.embed(texts), WordVectors().embed(texts))
             assert len(ahead._known) <= most

@@ -15,8 +15,8 @@ from models import endpoint
 from models.chat_models import api_key, key_variable, without_key
 from models.endpoint import STEP, Endpoint
 from models.json_repair import read_object
-from models.patience import CallFailed
 from models.profile import ChatSpec, Structure
+from models.retries import CallFailed
 from models.secrets import HIDDEN
 from models.structured import CHARACTERS_A_TOKEN, STRUCTURES, Answer, request, weaker
 

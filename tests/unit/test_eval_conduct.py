@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from agent.harness.correct import rescue
 from domain.asking import Action, Answer, Question, Subtask
 from domain.trajectory import (
     Acted,
@@ -18,7 +19,6 @@ from domain.view import MemoryView, Scope
 from evals.bars import all_met
 from evals.conduct import Conduct, conduct_in
 from models.profile import load_profile
-from nodes.harness.correct import rescue
 from tests.support.machine import VIDEO, search
 
 OPTIONS = ("yes", "no")

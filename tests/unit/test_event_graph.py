@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from domain.events import EdgeDraft, EventPatch, SegmentDraft
 from domain.settings import MemorySettings
 from domain.time import TimeSpan
-from memory.graph import Graph, Node, applied, weave
+from memory.event_graph import Graph, Node, applied, weave
 from memory.patches import Ground, check, drop, uncovered
 from tests.support.patches import SEEDS, Seed
 

@@ -14,9 +14,9 @@ from starlette.requests import Request
 
 from api import sse
 from api.asking import Search, Stopping
-from api.following import SILENT, Gone, Silence, followed
+from api.concurrency import Room
+from api.disconnect import SILENT, Gone, Silence, followed
 from api.problems import Crowded
-from api.room import Room
 from api.sse import STILL_HERE, EventStream, event, wants_events, words_of
 from domain.asking import Question
 from domain.errors import ModelError

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memory.evidence import alone, speaking_alone, stretches, visible
+from people.face_voice_evidence import alone, speaking_alone, stretches, visible
 from tests.support.memory import face, percept, span, voice
 
 

@@ -9,7 +9,6 @@ from typing import cast
 
 import pytest
 
-from cli.answers import citation_line
 from domain.asking import Action, Answer, Citation, Evidence, Mode, Question, Subtask
 from domain.errors import BlobGone
 from domain.media import Video
@@ -23,14 +22,15 @@ from domain.trajectory import (
     RoundClosed,
     RoundOpened,
 )
-from graphs.inspect import Call, Inspected
-from memory.moments import ShownFrame
-from nodes.history import history_of
 from store.database import Store
 from store.queries.trajectories import StoredTrajectory
 from tests.support.machine import VIDEO
 from tests.support.rounds import ROW
 from ui import export
+from views.answer_lines import citation_line
+from views.moment import ShownFrame
+from views.rounds import Call, Inspected
+from views.trajectory import history_of
 
 EVIL = "<script>x()</script>\"'&<b onclick=y>"
 FILM = Video(id=VIDEO, title=EVIL, path=None, duration_ms=100_000)

@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from domain.numerals import first_number, has_number
+from agent.reasoners.structure_questions import LONGEST, structure_of
 from domain.structure import Asks, Structure
-from nodes.reasoners.first_asked import LONGEST, structure_of
+from domain.texts import first_number, has_number
 
 
 @pytest.mark.parametrize(

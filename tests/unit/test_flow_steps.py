@@ -21,8 +21,8 @@ from domain.errors import (
 )
 from domain.media import Video
 from domain.settings import Settings
-from flows.steps import BACK_OFF_S, PlainSteps, patiently, watch, worth_retrying
-from flows.watching import ClipLeft, Watched, Watching
+from flows.ingest_steps import BACK_OFF_S, PlainSteps, patiently, watch, worth_retrying
+from flows.ingest_video import ClipLeft, Watched, Watching
 
 VIDEO = Video(id="0" * 16, title="talk", path="/talk.mp4", duration_ms=1)
 
@@ -239,7 +239,7 @@ def failing(times: int, error: Exception, calls: list[int]) -> Callable[[], None
 def slept(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The pauses that were made, instead of making them."""
     found: list[float] = []
-    monkeypatch.setattr("flows.steps.time.sleep", found.append)
+    monkeypatch.setattr("flows.ingest_steps.time.sleep", found.append)
     return found
 
 

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
+from agent.reasoners.port import Step, Turn
+from agent.reasoners.replies import ActReply, AssessReply, ConcludeReply, PlanReply
+from agent.reasoners.reply_schemas import LONGEST, act_form, assess_form, conclude_form, short
+from agent.state import Focus
 from domain.asking import Action, Ledger, Mode, Question
 from domain.ledger import Draft, begin, bind, start
 from domain.settings import AskSettings
 from domain.trajectory import Retrieved
 from domain.view import MemoryView, Scope
-from nodes.reasoners.forms import LONGEST, act_form, assess_form, conclude_form, short
-from nodes.reasoners.port import Step, Turn
-from nodes.reasoners.replies import ActReply, AssessReply, ConcludeReply, PlanReply
-from nodes.state import Focus
 from tests.support.machine import VIDEO, evidence, search
 
 FOCUS = Focus(id=1, video=VIDEO, label="arrival")

@@ -15,11 +15,11 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from auth.gate import Gate, Keeper, SameOrigin
+from auth.listen import Ways
+from auth.password import keep
+from auth.signin_page import Door
 from store.home import Home
-from ui.door.gate import Gate, Keeper, SameOrigin
-from ui.door.password import keep
-from ui.door.signin import Door
-from ui.door.ways import Ways
 
 WORD = "correct horse"
 HTML = {"Accept": "text/html"}

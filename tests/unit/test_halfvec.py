@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from store.copying import pack_halfvec, unpack_halfvecs
+from store.bulk_insert import pack_halfvec, unpack_halfvecs
 
 
 @given(arrays(np.float32, st.integers(1, 64), elements=st.floats(-4, 4, width=16)))

@@ -14,7 +14,7 @@ import ctypes, sys, tempfile
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 import numpy as np
-from perception.pictures import keep_freed_memory
+from perception.picture_stream import keep_freed_memory
 
 keep_freed_memory()
 met = Barrier(12)

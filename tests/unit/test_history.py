@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import get_args
 
 from domain.asking import Action, Mode, Support
-from domain.forks import ForkEdit
 from domain.ranking import Ranking
 from domain.trajectory import (
     EVENT,
@@ -18,6 +17,7 @@ from domain.trajectory import (
     Failed,
     Forced,
     Forked,
+    ForkEdit,
     Guarded,
     Interrupted,
     ModelCalled,
@@ -34,9 +34,9 @@ from domain.trajectory import (
     SupportScored,
     TimeUp,
 )
-from nodes.history import history_of, rounds_of
 from tests.support.machine import evidence
 from tests.support.rounds import MADE, QUESTION, ROW, TASK, VIEW
+from views.trajectory import history_of, rounds_of
 
 SEARCH = Action(kind="search", mode=Mode.EVENT, query="Ann opens")
 ANSWER = Action(kind="answer", answer="a door", citations=("m1",))

@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.rooms import rooms
+
 ROOT = Path(__file__).parents[2]
-ROOMS = "domain models store perception memory nodes graphs flows cli evals ui api".split()  # noqa: SIM905
+ROOMS = rooms()
 CODE = sorted(path for room in ROOMS for path in (ROOT / room).rglob("*.py"))
 BINARY = {".mp4", ".png", ".jpg", ".onnx"}
 
@@ -64,7 +66,7 @@ def test_sql_stays_in_the_store() -> None:
 
 def test_importing_a_room_connects_to_nothing_and_writes_nothing(tmp_path: Path) -> None:
     """Every module of the doors can be imported in an empty home that cannot be written."""
-    modules = "cli.main flows.files graphs.ask memory.library store.database ui.server"
+    modules = "cli.main flows.ingest_files graphs.ask views.library store.database ui.server"
     code = "import " + ", ".join(modules.split())
     home = tmp_path / "home"
     done = subprocess.run(

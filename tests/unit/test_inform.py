@@ -6,12 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.asking import Action, Ledger, Mode, Question
-from domain.ledger import Draft, begin, bind, resolve, start
-from domain.settings import AskSettings
-from domain.time import TimeSpan
-from domain.trajectory import Neighbour, Resolution, Retrieved
-from nodes.harness.inform import (
+from agent.harness.inform import (
     LINE,
     SUMMARY,
     action_line,
@@ -26,6 +21,11 @@ from nodes.harness.inform import (
     question_lines,
     quoted,
 )
+from domain.asking import Action, Ledger, Mode, Question
+from domain.ledger import Draft, begin, bind, resolve, start
+from domain.settings import AskSettings
+from domain.time import TimeSpan
+from domain.trajectory import Neighbour, Resolution, Retrieved
 from tests.support.machine import VIDEO, evidence
 
 ASK = AskSettings()

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from flows.ends import Stage, tell_end
 from flows.jobs import Job, Jobs
-from flows.whereabouts import Whereabouts
+from services.job_status import Stage, tell_end
 from store.home import Home
+from store.host_identity import Whereabouts
 
 WAITS = "import time; time.sleep(60)"
 

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory.retrieval.codes import TAIL, coded
-from memory.retrieval.index import Ints, VideoIndex, grown
-from memory.retrieval.kept_index import FORMAT, Basis, as_bytes, from_bytes, key_of
-from memory.retrieval.line_vectors import LineVectors, fetch_together
-from memory.retrieval.wholes import magnitudes
-from models.packed import paired, unpaired
+from models.packed_rows import paired, unpaired
+from retrieval.cell_means import magnitudes
+from retrieval.index_format import FORMAT, Basis, as_bytes, from_bytes, key_of
+from retrieval.line_vectors import LineVectors, fetch_together
+from retrieval.quantized import TAIL, coded
+from retrieval.video_index import Ints, VideoIndex, grown
 from store.queries.search import Matrix
 from tests.support.remembered import CLIP_MS, SIZE
 from tests.support.story import SINCE, Story, index_of, view_at

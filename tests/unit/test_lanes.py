@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perception.lanes import in_lanes
+from perception.ordered_pool import in_lanes
 
 
 def slowly(item: int, _stopped: Callable[[], bool]) -> int:

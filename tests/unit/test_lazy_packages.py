@@ -15,7 +15,7 @@ from types import ModuleType
 
 import pytest
 
-from graphs import lazy_packages
+from models import lazy_packages
 
 Write = Callable[[str], ModuleType]
 
@@ -122,7 +122,7 @@ def test_what_was_imported_before_stays(write: Write, tmp_path: Path) -> None:
 
 TRACED = """
 import sys
-from graphs.lazy_packages import put_off
+from models.lazy_packages import put_off
 put_off()
 from graphs.ask import import_machine
 import_machine()

@@ -10,17 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.media import IdentityKind
-from memory import likeness
-from memory.likeness import NEAR, Alike, Looks
 from models.thresholds import same_face, same_voice
 from models.wespeaker import WeSpeakerEncoder
+from people import similar
+from people.similar import NEAR, Alike, Looks
 
 FACE, VOICE = IdentityKind.FACE, IdentityKind.VOICE
 SAME = {FACE: 0.3, VOICE: 0.4}
 
 
 def alike(people: Mapping[int, Looks], most: int | None = None) -> list[Alike]:
-    return likeness.alike(people, SAME, most)
+    return similar.alike(people, SAME, most)
 
 
 def at(degrees: float, size: int = 3) -> list[float]:
@@ -53,14 +53,14 @@ def test_a_pair_is_offered_at_or_near_the_models_own_threshold(
 ) -> None:
     pair = faces(p1=0, p2=float(np.rad2deg(np.arccos(cosine))))
     assert bool(alike(pair)) is offered
-    assert alike(pair) == likeness.alike(pair, {FACE: 0.3})
+    assert alike(pair) == similar.alike(pair, {FACE: 0.3})
 
 
 def test_models_have_their_own_thresholds() -> None:
     pair = faces(p1=0, p2=70)  # a cosine of 0.34
-    assert likeness.alike(pair, {FACE: same_face("insightface")})
-    assert likeness.alike(pair, {FACE: same_face("insightface:buffalo_l")})
-    assert not likeness.alike(pair, {FACE: same_face("yunet_sface")})
+    assert similar.alike(pair, {FACE: same_face("insightface")})
+    assert similar.alike(pair, {FACE: same_face("insightface:buffalo_l")})
+    assert not similar.alike(pair, {FACE: same_face("yunet_sface")})
     assert same_voice("wespeaker") == WeSpeakerEncoder.same_speaker
 
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.retrieval import line_vectors
-from memory.retrieval.line_vectors import WHOLE, LineVectors, fetch_together
+from retrieval import line_vectors
+from retrieval.line_vectors import WHOLE, LineVectors, fetch_together
 from store.queries.search import Matrix
 
 COUNT, SIZE = 400, 3

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.live import tail, tell, teller
+from cli.live import tell, teller
 from domain.asking import Subtask
 from domain.live import Said
 from domain.trajectory import Interrupted, Planned
+from views.answer_lines import tail
 
 WORDS = "Ann opens the wooden gate"
 

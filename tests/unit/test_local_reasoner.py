@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
+from agent.reasoners.local import NOTE, LocalReasoner
+from agent.reasoners.port import Search, Turn
+from agent.state import Focus
 from domain.asking import Evidence, Ledger, Mode, Question, Subtask
 from domain.ranking import Extract, Weighed
 from domain.time import TimeSpan
 from domain.trajectory import Neighbour, Retrieved
 from domain.view import MemoryView, Scope
-from nodes.reasoners.local import NOTE, LocalReasoner
-from nodes.reasoners.port import Search, Turn
-from nodes.state import Focus
 from tests.support.machine import VIDEO, evidence
 
 VIEW = MemoryView(scopes=(Scope(video=VIDEO, last_clip=5),))

@@ -11,14 +11,14 @@ from domain.media import IdentityKind, Percept
 from domain.memories import ClipMemories, Memory, MemoryKind, Source
 from domain.people import Character, Identity
 from domain.settings import MemorySettings
-from memory.lines import clip_text, line
 from memory.patches import Ground, check
-from memory.people import People
 from memory.writers.causes import stated
 from memory.writers.labels import Salience, content_words, summary
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.local_event import LocalEventWriter
 from memory.writers.port import ClipContext, EventWindow, KnownSegment, Line
+from people.clip_people import People
+from people.memory_lines import clip_text, line
 from tests.support.memory import (
     VIDEO,
     WordVectors,

@@ -15,12 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from domain import observed
 from domain.errors import DatabaseError, InputError, ModelError
-from domain.observed import Work
-from flows import logs
-from flows.logs import LEVEL, LIMIT, log_error, log_path, set_up
 from store.home import Home
+from telemetry import logs, tracing
+from telemetry.logs import LEVEL, LIMIT, log_error, log_path, set_up
+from telemetry.tracing import Work
 
 VIDEO = "0123456789abcdef"
 SECRET = "the mayor's secret"
@@ -30,7 +29,7 @@ SECRET = "the mayor's secret"
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
     for name in ("HOMER_LOG", "HOMER_LOG_LEVEL", "HOMER_LOG_TO"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(observed, "observers", [])
+    monkeypatch.setattr(tracing, "observers", [])
     found = logging.getLogger("homer")
     handlers, level = found.handlers[:], found.level
     yield Home(tmp_path / "home")
@@ -55,9 +54,9 @@ def fail(error: Exception) -> Exception:
 def test_a_record_has_its_ids_and_how_long_it_took(home: Home) -> None:
     set_up(home)
     with (
-        observed.within(flow_run="0b1f3d52-6a8a-4f6c-9d35-8f0b3f6c2f11"),
-        observed.span(Work.FLOW, "ingest", video=VIDEO) as flow,
-        observed.span(Work.CLIP, clip=4),
+        tracing.within(flow_run="0b1f3d52-6a8a-4f6c-9d35-8f0b3f6c2f11"),
+        tracing.span(Work.FLOW, "ingest", video=VIDEO) as flow,
+        tracing.span(Work.CLIP, clip=4),
     ):
         flow.fields["clips"] = 9
     clip, flow_record = records(home)
@@ -71,14 +70,14 @@ def test_a_record_has_its_ids_and_how_long_it_took(home: Home) -> None:
 
 def test_nothing_is_made_before_there_is_something_to_say(home: Home) -> None:
     set_up(home)
-    with observed.span(Work.SEARCH):
+    with tracing.span(Work.SEARCH):
         pass
     assert not home.root.exists()
 
 
 def test_smaller_steps_are_told_at_debug_only(home: Home) -> None:
     set_up(home, "debug")
-    with observed.span(Work.SEARCH, "search event", mode="event"):
+    with tracing.span(Work.SEARCH, "search event", mode="event"):
         pass
     assert [r["event"] for r in records(home)] == ["search event done"]
 
@@ -118,7 +117,7 @@ def test_at_debug_an_error_s_words_are_told_too(home: Home) -> None:
 
 def test_a_question_that_failed_is_a_warning_with_the_way_to_it(home: Home) -> None:
     set_up(home)
-    with pytest.raises(ModelError), observed.span(Work.QUESTION, trajectory="fedcba9876543210"):
+    with pytest.raises(ModelError), tracing.span(Work.QUESTION, trajectory="fedcba9876543210"):
         raise ModelError(SECRET)
     (told,) = records(home)
     assert (told["level"], told["event"]) == ("warning", "question failed")
@@ -128,7 +127,7 @@ def test_a_question_that_failed_is_a_warning_with_the_way_to_it(home: Home) -> N
 
 def test_what_was_stopped_did_not_fail(home: Home) -> None:
     set_up(home)
-    with pytest.raises(KeyboardInterrupt), observed.span(Work.FLOW, "ingest"):
+    with pytest.raises(KeyboardInterrupt), tracing.span(Work.FLOW, "ingest"):
         raise KeyboardInterrupt
     assert [(r["level"], r["event"]) for r in records(home)] == [("info", "ingest stopped")]
 
@@ -136,7 +135,7 @@ def test_what_was_stopped_did_not_fail(home: Home) -> None:
 def test_text_is_a_line_a_person_reads(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOMER_LOG", "text")
     set_up(home)
-    with observed.span(Work.FLOW, "ingest", video=VIDEO):
+    with tracing.span(Work.FLOW, "ingest", video=VIDEO):
         pass
     line = log_path(home).read_text()
     assert f' info ingest done: video="{VIDEO}" ms=' in line
@@ -147,7 +146,7 @@ def test_the_log_may_go_where_a_container_s_log_goes(
 ) -> None:
     monkeypatch.setenv("HOMER_LOG_TO", "stderr")
     set_up(home)
-    with observed.span(Work.FLOW, "ingest"):
+    with tracing.span(Work.FLOW, "ingest"):
         pass
     assert log_error(ModelError("x")) is None
     assert json.loads(capfd.readouterr().err.splitlines()[0])["event"] == "ingest done"
@@ -167,7 +166,7 @@ def test_a_log_that_cannot_be_written_stops_nothing(home: Home) -> None:
     home.root.parent.mkdir(exist_ok=True)
     home.root.write_text("a file is in the way")
     set_up(home)
-    with observed.span(Work.FLOW, "ingest"):
+    with tracing.span(Work.FLOW, "ingest"):
         pass
     assert log_error(ModelError("x")) is None
 
@@ -178,7 +177,7 @@ def test_a_full_log_is_put_aside_and_only_so_many_are_kept(
     monkeypatch.setattr(logs, "LIMIT", 2_000)
     set_up(home)
     for number in range(120):
-        with observed.span(Work.CLIP, clip=number):
+        with tracing.span(Work.CLIP, clip=number):
             pass
     files = sorted(path.name for path in home.logs.iterdir())
     assert files == ["homer.log", "homer.log.1", "homer.log.2", "homer.log.3"]
@@ -225,14 +224,14 @@ def test_a_record_is_one_line_whatever_is_in_it(words: str, form: str) -> None:
 def test_a_command_that_fails_names_the_log(
     home: Home, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    import flows.health
+    import services.health
     from cli.main import app
 
     def gone(*_: object) -> None:
         raise DatabaseError(f"the database of {SECRET} is gone")
 
     monkeypatch.setenv("HOMER_HOME", str(home.root))
-    monkeypatch.setattr(flows.health, "checks", gone)
+    monkeypatch.setattr(services.health, "checks", gone)
     result = CliRunner().invoke(app, ["doctor"])
     told = f"homer: the database of {SECRET} is gone (log: {log_path(home)})\n"
     assert (result.exit_code, result.stderr) == (3, told)

@@ -9,6 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from agent.budget import Meter
+from agent.reasoners.port import Assessment, Conclusion, Turn, Unreadable
+from agent.state import State, ledger_of
 from domain.asking import Action, Mode, Question
 from domain.errors import BudgetExceeded
 from domain.ledger import Draft, Edits, Rewrite, refs
@@ -24,9 +27,6 @@ from domain.trajectory import (
     RoundOpened,
 )
 from graphs.homer import BOUNDARIES, STEPS
-from nodes.meter import Meter
-from nodes.reasoners.port import Assessment, Conclusion, Turn, Unreadable
-from nodes.state import State, ledger_of
 from tests.support.machine import VIDEO, ScriptedMemory, ScriptedReasoner, evidence, found
 from tests.support.quick import desk_of, machine, through
 

@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from api.application import make_app
-from api.door import Ways
+from api.auth import Ways
 from api.manual import SAFE, manual
 from store.database import Store
 from tests.support.api import WordDesk

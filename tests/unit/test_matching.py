@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.media import Group
-from memory.matching import choose_exemplars, group_vector, match, together
+from people.matching import choose_exemplars, group_vector, match, together
 from tests.support.memory import direction, face, voice
 
 

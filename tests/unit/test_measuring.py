@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from domain.settings import WatchSettings
+from perception.frame_metrics import Measurer
 from perception.frames import Frame, shrink
-from perception.measuring import Measurer
 from perception.quality import Meter
 
 SETTINGS = WatchSettings(frame_height=60)

@@ -7,8 +7,8 @@ import pytest
 from domain.memories import MemoryDraft, MemoryKind, Source
 from domain.people import Character
 from domain.time import TimeSpan
-from memory.lines import searchable
-from memory.people import People
+from people.clip_people import People
+from people.memory_lines import searchable
 
 KNOWN = People(characters=(Character(number=1, name="Omar", faces=(), voices=(3,)),))
 

@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
+from agent.budget import Meter
+from agent.model_calls import Calls
+from agent.reasoners.port import Unreadable
+from agent.recorder import Recorder
 from domain.errors import BudgetExceeded, ModelError
 from domain.settings import AskSettings
 from domain.trajectory import ModelCalled
 from models.chat import CallRecord, Reply
 from models.messages import Message, user
-from nodes.calls import Calls
-from nodes.meter import Meter
-from nodes.reasoners.port import Unreadable
-from nodes.recorder import Recorder
 
 ASK = AskSettings()
 

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from domain.errors import WeightsMissing
-from models.ahead import loading
+from models.preload import loading
 from models.toolbox import Toolbox
 
 

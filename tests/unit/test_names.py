@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.names import introduced, is_plate, plates
+from people.names import introduced, is_plate, plates
 from tests.support.memory import face, percept, said, text_at
 
 

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain import observed
+from agent.round_spans import Rounds
 from domain.media import Video
-from domain.observed import Number, Span, Work
-from flows.spans import Clips, stage
-from nodes.rounds import Rounds
+from telemetry import tracing
+from telemetry.ingest_spans import Clips, stage
+from telemetry.tracing import Number, Span, Work
 
 VIDEO = Video(id="0123456789abcdef", title="t", path="p", duration_ms=5_000)
 
@@ -26,7 +26,7 @@ class Heard:
 
     def __init__(self) -> None:
         self.told: list[str] = []
-        self.numbers: list[tuple[Number, float, observed.Fields]] = []
+        self.numbers: list[tuple[Number, float, tracing.Fields]] = []
 
     def began(self, span: Span) -> None:
         self.told.append(f"+{span.name}")
@@ -38,49 +38,49 @@ class Heard:
     def ended(self, span: Span, error: BaseException | None) -> None:
         self.told.append(f"-{span.name}" + (f" {type(error).__name__}" if error else ""))
 
-    def number(self, number: Number, value: float, fields: observed.Fields) -> None:
+    def number(self, number: Number, value: float, fields: tracing.Fields) -> None:
         self.numbers.append((number, value, fields))
 
 
 @pytest.fixture
 def heard(monkeypatch: pytest.MonkeyPatch) -> Iterator[Heard]:
     one = Heard()
-    monkeypatch.setattr(observed, "observers", [one])
+    monkeypatch.setattr(tracing, "observers", [one])
     yield one
-    assert observed.about() == {}
+    assert tracing.about() == {}
 
 
 def test_what_happens_inside_is_about_the_same_video(heard: Heard) -> None:
-    with observed.span(Work.FLOW, "ingest", video=VIDEO.id):
-        with observed.span(Work.CLIP, clip=3):
-            assert observed.about() == {"video": VIDEO.id, "clip": 3}
-        assert observed.about() == {"video": VIDEO.id}
+    with tracing.span(Work.FLOW, "ingest", video=VIDEO.id):
+        with tracing.span(Work.CLIP, clip=3):
+            assert tracing.about() == {"video": VIDEO.id, "clip": 3}
+        assert tracing.about() == {"video": VIDEO.id}
     assert heard.told == ["+ingest", "+clip", "-clip", "-ingest"]
 
 
 def test_a_failure_is_told_and_goes_on_its_way(heard: Heard) -> None:
-    with pytest.raises(ValueError, match="no"), observed.span(Work.SEARCH):
+    with pytest.raises(ValueError, match="no"), tracing.span(Work.SEARCH):
         raise ValueError("no")
     assert heard.told == ["+search", "-search ValueError"]
 
 
 def test_nobody_listens_and_ids_are_carried_all_the_same() -> None:
-    with observed.span(Work.QUESTION, trajectory="fedcba9876543210"):
-        assert observed.about() == {"trajectory": "fedcba9876543210"}
+    with tracing.span(Work.QUESTION, trajectory="fedcba9876543210"):
+        assert tracing.about() == {"trajectory": "fedcba9876543210"}
 
 
 @given(st.text(max_size=40))
 def test_an_id_made_of_a_file_s_name_is_not_told(name: str) -> None:
-    told = observed.unnamed(name)
-    assert observed.unnamed(told) == told
+    told = tracing.unnamed(name)
+    assert tracing.unnamed(told) == told
     assert len(str(told)) == 16
     assert len(name) < 3 or name not in str(told)
 
 
 def test_the_same_name_is_told_in_the_same_way() -> None:
-    assert observed.unnamed("Anna's wedding") == observed.unnamed("Anna's wedding")
-    assert observed.unnamed(VIDEO.id) == VIDEO.id
-    assert observed.unnamed(7) == 7
+    assert tracing.unnamed("Anna's wedding") == tracing.unnamed("Anna's wedding")
+    assert tracing.unnamed(VIDEO.id) == VIDEO.id
+    assert tracing.unnamed(7) == 7
 
 
 def test_a_clip_has_one_span_however_its_steps_are_spread(heard: Heard) -> None:
@@ -91,7 +91,7 @@ def test_a_clip_has_one_span_however_its_steps_are_spread(heard: Heard) -> None:
 
         @stage("perceive")
         def step(self) -> None:
-            seen.append(dict(observed.about()))
+            seen.append(dict(tracing.about()))
 
     def ahead() -> Future[None]:
         return beside.submit(partial(copy_context().run, Watching().step))
@@ -127,6 +127,6 @@ def test_a_round_lasts_from_its_action_to_its_record(heard: Heard) -> None:
     walk = [("plan", 0), ("schedule", 0), ("act", 1), ("guard", 1), ("act", 1), ("retrieve", 1)]
     for step, number in [*walk, ("progress", 1), ("act", 2), ("answer", 2), ("finish", 2)]:
         with rounds.during(step, number):
-            inside.append(observed.about().get("round"))
+            inside.append(tracing.about().get("round"))
     assert inside == [None, None, 1, 1, 1, 1, None, 2, 2, None]
     assert heard.told == ["+round", "-round", "+round", "-round"]

@@ -13,6 +13,9 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from agent.budget import Meter
+from agent.model_calls import Calls
+from agent.reasoners.llm import LlmReasoner
 from domain.asking import Ledger, Question
 from domain.settings import AskSettings
 from domain.trajectory import (
@@ -28,9 +31,6 @@ from domain.trajectory import (
 from models.chat import CallRecord, Replay, Sink, StructuredChat
 from models.profile import ChatSpec, Profile
 from models.toolbox import Toolbox
-from nodes.calls import Calls
-from nodes.meter import Meter
-from nodes.reasoners.llm import LlmReasoner
 from tests.support.ledgers import check_kept, check_legal
 from tests.support.machine import VIDEO, ScriptedMemory, evidence, found, fresh
 from tests.support.quick import KeptRecorder, desk_of, through

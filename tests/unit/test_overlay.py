@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from domain.corrections import Correction, CorrectionKind, Outcome
 from domain.media import IdentityKind
 from domain.people import Character
-from memory.overlay import Learned, Truth, are_apart, corrected, truth_of
-from memory.people import People
-from memory.retrieval.people import cast, retold
+from people.clip_people import People
+from people.overlay import Learned, Truth, are_apart, corrected, truth_of
+from retrieval.people_in_query import cast, retold
 from store.queries.characters import CharacterAt, Name, preferred
 from store.queries.corrections import LearnedName, Origin, Stated
 

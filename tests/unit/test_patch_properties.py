@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from domain.events import EdgeDraft, EventPatch, SegmentDraft
 from domain.settings import MemorySettings
-from memory.graph import Graph, Node, applied, weave
+from memory.event_graph import Graph, Node, applied, weave
 from memory.patches import Complaint, Ground, check, count_sentences, drop, endpoints, uncovered
 from tests.support.memory import span
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from models import patience
-from models.patience import CallFailed, patiently, within
+from models import retries
+from models.retries import CallFailed, patiently, within
 
 
 class ServerSaid(Exception):
@@ -24,7 +24,7 @@ class ServerSaid(Exception):
 def slept(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Pauses that were asked for, none of them taken."""
     pauses: list[float] = []
-    monkeypatch.setattr("models.patience.time.sleep", pauses.append)
+    monkeypatch.setattr("models.retries.time.sleep", pauses.append)
     return pauses
 
 
@@ -82,13 +82,13 @@ def test_retries_come_to_an_end(slept: list[float]) -> None:
 def test_the_pause_that_a_server_asks_for_is_kept_within_reason(slept: list[float]) -> None:
     errors = [ServerSaid(429, "7"), ServerSaid(429, "3600"), ServerSaid(429, "tomorrow")]
     assert patiently(failing(*errors), soon(), 3) == "done"
-    assert slept == [7.0, patience.LONGEST_WAIT_S, 2.0]
+    assert slept == [7.0, retries.LONGEST_WAIT_S, 2.0]
 
 
 @pytest.mark.parametrize("wish", ["²", "soon", "", "-3", "1.5", "Wed, 21 Oct 2026 07:28:00 GMT"])
 def test_a_wish_that_is_no_number_of_seconds_is_passed_over(slept: list[float], wish: str) -> None:
     assert patiently(failing(ServerSaid(503, retry_after=wish)), soon(), 5) == "done"
-    assert slept == [patience.FIRST_WAIT_S]
+    assert slept == [retries.FIRST_WAIT_S]
 
 
 def test_no_pause_goes_past_the_deadline(slept: list[float]) -> None:

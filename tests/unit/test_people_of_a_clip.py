@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from domain.media import IdentityKind
 from domain.memories import MemoryDraft, MemoryKind, Source
 from domain.people import TAG, Character, Identity, in_words, untagged
-from memory.lines import clip_text, line, searchable
-from memory.people import People
+from people.clip_people import People
+from people.memory_lines import clip_text, line, searchable
 from tests.support.memory import span
 
 FACE, VOICE = IdentityKind.FACE, IdentityKind.VOICE

@@ -17,7 +17,7 @@ from models.onnx import allow_threads
 from models.ports import Face, Image, Samples, Speech, TextLine, Thing, Vector, Word
 from perception.decode import RawClip
 from perception.frames import Frame, Marks
-from perception.perceive import Perceived, perceive
+from perception.perceive_clip import Perceived, perceive
 
 SETTINGS = WatchSettings()
 CLIP = Clip(index=1, span=TimeSpan.of(30_000, 36_000))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.errors import InputError
-from domain.forks import PlanLine
+from domain.trajectory import PlanLine
 from graphs.edits import plan_text, read_plan
 
 WAS = (

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from flows import server
-from flows.server import PrefectServer, _command, _for_asyncpg, api_url, environment
+from services import prefect
+from services.prefect import PrefectServer, _command, _for_asyncpg, api_url, environment
 from store.home import Home
 from ui.server import AppServer
 
@@ -73,7 +73,7 @@ def test_one_that_runs_is_found_without_its_database(
 ) -> None:
     monkeypatch.delenv("PREFECT_API_URL", raising=False)
     monkeypatch.setattr(PrefectServer, "address", lambda _self: "http://127.0.0.1:9")
-    monkeypatch.setattr(server, "EmbeddedPostgres", lambda _home: pytest.fail("not needed"))
+    monkeypatch.setattr(prefect, "EmbeddedPostgres", lambda _home: pytest.fail("not needed"))
     assert api_url(Home(tmp_path)) == "http://127.0.0.1:9/api"
 
 
@@ -94,7 +94,7 @@ def test_the_scheduler_can_insert_its_runs() -> None:
     from prefect.server.database.orm_models import FlowRun
     from sqlalchemy.orm.bulk_persistence import _expand_other_attrs
 
-    from flows.prefect_server import pass_over_state
+    from services.prefect_server import pass_over_state
 
     pass_over_state()
     row = {"name": "a", "state": {"type": "SCHEDULED"}}

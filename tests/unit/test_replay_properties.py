@@ -10,6 +10,12 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from agent.budget import Meter
+from agent.reasoners.port import Assessment, Conclusion, Unreadable
+from agent.recorder import Recorder
+from agent.replay_source import Halt, Past
+from agent.run_context import Desk
+from agent.state import State, plain
 from domain.asking import Action, Mode, Question
 from domain.errors import BudgetExceeded
 from domain.ledger import Draft, Edits, Rewrite
@@ -27,12 +33,6 @@ from domain.trajectory import (
 from domain.view import MemoryView, Scope
 from graphs.homer import build, recursion_limit
 from graphs.replay import parting, rerun
-from nodes.desk import Desk
-from nodes.meter import Meter
-from nodes.past import Halt, Past
-from nodes.reasoners.port import Assessment, Conclusion, Unreadable
-from nodes.recorder import Recorder
-from nodes.state import State, plain
 from nodes.stop import stop
 from store.queries.trajectories import StoredTrajectory
 from tests.support.machine import (

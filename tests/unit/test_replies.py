@@ -8,11 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.asking import Mode
-from models.chat import read_value
-from nodes.reasoners.port import Assessment
-from nodes.reasoners.prompts import FOLDER, prompt
-from nodes.reasoners.replies import (
+from agent.reasoners.port import Assessment
+from agent.reasoners.prompts import FOLDER, prompt
+from agent.reasoners.replies import (
     ActReply,
     AssessReply,
     ConcludeReply,
@@ -20,6 +18,8 @@ from nodes.reasoners.replies import (
     ReplanReply,
     refs_in,
 )
+from domain.asking import Mode
+from models.chat import read_value
 
 SLOTS = {
     "question": {"question", "people", "plan"},

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.reasoners.line_protocol import read_lines
+from agent.reasoners.replies import ActReply, AssessReply, ConcludeReply, PlanReply, ReplanReply
 from domain.asking import Action, Mode
 from domain.errors import ModelError
 from models.chat import read_value
-from nodes.reasoners.lines import read_lines
-from nodes.reasoners.replies import ActReply, AssessReply, ConcludeReply, PlanReply, ReplanReply
 
 LINES = """Reason: the gate is at the start
 Action: {action}

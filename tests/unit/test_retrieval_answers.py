@@ -13,22 +13,14 @@ from numpy.typing import NDArray
 
 from domain.people import Character
 from domain.time import TimeSpan
-from memory.retrieval.closeness import (
-    FADE,
-    Yardstick,
-    closeness,
-    coverage,
-    faded,
-    least,
-    yardstick,
-)
-from memory.retrieval.events import build_events, holding, segments_in, word_scores
-from memory.retrieval.extract import answering, by_words, extract, whole
-from memory.retrieval.panorama import Panorama
-from memory.retrieval.people import cast, readable, told, with_names
-from memory.retrieval.ranking import Asked
-from memory.retrieval.reread import ALONE, IN_TALK, MOST, bonus, closest, logits, passage
-from memory.retrieval.words import terms
+from retrieval.closeness import FADE, Yardstick, closeness, coverage, faded, least, yardstick
+from retrieval.event_search import build_events, holding, segments_in, word_scores
+from retrieval.heuristics.answer_sentence import answering, by_words, extract, whole
+from retrieval.people_in_query import cast, readable, told, with_names
+from retrieval.ranking import Asked
+from retrieval.reranking import ALONE, IN_TALK, MOST, bonus, closest, logits, passage
+from retrieval.terms import terms
+from retrieval.view_index import Panorama
 from store.queries.search import CellRow, Line, Revision, Revisions
 from tests.support.remembered import WordEmbedder
 from tests.support.story import SINCE, index_of, view_at, view_of

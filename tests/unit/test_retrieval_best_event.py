@@ -8,18 +8,18 @@ import numpy as np
 import pytest
 
 from domain.view import MemoryView
-from memory.matching import unit
-from memory.retrieval import event as searching
-from memory.retrieval import ranking
-from memory.retrieval import woven as weaving
-from memory.retrieval.closeness import Yardstick
-from memory.retrieval.coarse import CoarseField
-from memory.retrieval.event import Ranked, rank_segments
-from memory.retrieval.line_vectors import LineVectors
-from memory.retrieval.panorama import Panorama
-from memory.retrieval.ranking import Asked, Vectors, relevance
-from memory.retrieval.sought import Sought
-from memory.retrieval.woven import woven
+from people.matching import unit
+from retrieval import event_mode as searching
+from retrieval import ranking
+from retrieval import segment_index as weaving
+from retrieval.closeness import Yardstick
+from retrieval.coarse import CoarseField
+from retrieval.event_mode import Ranked, rank_segments
+from retrieval.line_vectors import LineVectors
+from retrieval.query_context import Sought
+from retrieval.ranking import Asked, Vectors, relevance
+from retrieval.segment_index import woven
+from retrieval.view_index import Panorama
 from store.queries.search import Matrix
 from tests.support.story import events_of, index_of, units, view_at
 

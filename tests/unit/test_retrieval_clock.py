@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.retrieval.clock import DAY, HOUR, are_times, said_time
+from retrieval.heuristics.clock import DAY, HOUR, are_times, said_time
 
 NOON_3 = 2 * DAY + 12 * HOUR
 """Day 3, noon."""

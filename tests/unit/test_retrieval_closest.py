@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.retrieval import closest
-from memory.retrieval.closest import Runs
+from retrieval import segment_max
+from retrieval.segment_max import Runs
 
 
 @pytest.fixture(autouse=True, scope="module")
 def few_at_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(closest, "_AT_ONCE", 16)
+        patch.setattr(segment_max, "_AT_ONCE", 16)
         yield
 
 

@@ -10,17 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from domain.view import MemoryView, Scope
-from memory.retrieval import coarse, ranking
-from memory.retrieval.coarse import NEAREST, SURE, CoarseField, first_pass
-from memory.retrieval.codes import TAIL, RoundedRows, rounded
-from memory.retrieval.field import Field
-from memory.retrieval.index import Floats, VideoIndex, grown
-from memory.retrieval.line_vectors import LineVectors
-from memory.retrieval.moments import best_moments
-from memory.retrieval.panorama import Panorama, panorama
-from memory.retrieval.ranking import Asked, Vectors, relevance
 from models import large_pages
-from models.packed import LAST, ZERO, PackedRows, paired
+from models.packed_rows import LAST, ZERO, PackedRows, paired
+from retrieval import coarse, ranking
+from retrieval.coarse import NEAREST, SURE, CoarseField, first_pass
+from retrieval.line_vectors import LineVectors
+from retrieval.moments import best_moments
+from retrieval.quantized import TAIL, RoundedRows, rounded
+from retrieval.ranking import Asked, Vectors, relevance
+from retrieval.relevance import Field
+from retrieval.video_index import Floats, VideoIndex, grown
+from retrieval.view_index import Panorama, panorama
 from store.queries.search import Matrix
 from tests.support.story import index_of, view_at
 

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.ranking import OptionSupport
-from memory.retrieval.described import SHORT, doings, is_described, someone
-from memory.retrieval.options import supports
-from memory.retrieval.panorama import Panorama
-from memory.retrieval.ranking import Asked, relevance
+from retrieval.heuristics.captioned_options import SHORT, doings, is_described, someone
+from retrieval.options import supports
+from retrieval.ranking import Asked, relevance
+from retrieval.view_index import Panorama
 from tests.support.remembered import WordEmbedder
 from tests.support.story import index_of, vectors_of, view_at, view_of
 

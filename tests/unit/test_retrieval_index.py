@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory.retrieval.grid import grid_of
-from memory.retrieval.index import grown
-from memory.retrieval.lexical import bm25, rarity, spread
-from memory.retrieval.line_vectors import LineVectors
-from memory.retrieval.words import terms
+from retrieval.lexical import bm25, rarity, spread
+from retrieval.line_vectors import LineVectors
+from retrieval.terms import terms
+from retrieval.time_grid import grid_of
+from retrieval.video_index import grown
 from tests.support.remembered import WordEmbedder
 from tests.support.story import Story, index_of, view_at
 

@@ -12,16 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.retrieval.closeness import Yardstick, closeness, coverage, faded, least
-from memory.retrieval.field import Field, standard
-from memory.retrieval.grid import grid_of
-from memory.retrieval.keyframe import Scored, spread_over_clips
-from memory.retrieval.lexical import K1, B, bm25, rarity, spread
-from memory.retrieval.moments import lines_of
-from memory.retrieval.options import TOP_CELLS, leaning, shares, soft_maximum
-from memory.retrieval.panorama import Panorama
-from memory.retrieval.ranking import Asked, fits, now
-from memory.retrieval.words import terms
+from retrieval.closeness import Yardstick, closeness, coverage, faded, least
+from retrieval.keyframe_mode import Scored, spread_over_clips
+from retrieval.lexical import K1, B, bm25, rarity, spread
+from retrieval.moments import lines_of
+from retrieval.options import TOP_CELLS, leaning, shares, soft_maximum
+from retrieval.ranking import Asked, fits, now
+from retrieval.relevance import Field, standard
+from retrieval.terms import terms
+from retrieval.time_grid import grid_of
+from retrieval.view_index import Panorama
 from store.queries.on_clips import Frame
 from tests.support.remembered import CLIP_MS
 from tests.support.story import Story, index_of, view_at, view_of

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from memory.retrieval.actors import actor_lines, are_people, people_of
-from memory.retrieval.field import standard
-from memory.retrieval.moments import best_moments, line_scores, lines_of
-from memory.retrieval.options import shares, soft_maximum, supports
-from memory.retrieval.ranking import Asked, fits, now, relevance
+from retrieval.heuristics.actors import actor_lines, are_people, people_of
+from retrieval.moments import best_moments, line_scores, lines_of
+from retrieval.options import shares, soft_maximum, supports
+from retrieval.ranking import Asked, fits, now, relevance
+from retrieval.relevance import standard
 from store.queries.search import Line
 from tests.support.story import Story, field_of, index_of, vectors_of, view_at, view_of
 

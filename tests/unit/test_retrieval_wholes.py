@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory.retrieval import wholes as module
-from memory.retrieval.wholes import magnitudes, wholes
+from retrieval import cell_means as module
+from retrieval.cell_means import magnitudes, wholes
 
 SIZE = 24
 layouts = st.lists(st.tuples(st.integers(1, 5), st.booleans()), min_size=1, max_size=12)

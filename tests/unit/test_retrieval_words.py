@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.retrieval.restate import bare, statement
-from memory.retrieval.words import stem, terms
+from retrieval.heuristics.restate import bare, statement
+from retrieval.terms import stem, terms
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from memory.retrieval import woven as weaving
-from memory.retrieval.panorama import Panorama
-from memory.retrieval.woven import woven
+from retrieval import segment_index as weaving
+from retrieval.segment_index import woven
+from retrieval.view_index import Panorama
 from store.queries.search import Matrix
 from tests.support.story import events_of, index_of, units, view_at
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from agent.state import plain
 from domain.asking import Action, Mode, Subtask, SubtaskState
-from domain.forks import ForkEdit
 from domain.trajectory import (
     Acted,
     AnswerProposed,
@@ -15,6 +15,7 @@ from domain.trajectory import (
     Failed,
     Forced,
     Forked,
+    ForkEdit,
     Guarded,
     Interrupted,
     ModelCalled,
@@ -28,11 +29,10 @@ from domain.trajectory import (
     SkillsRouted,
     TimeUp,
 )
-from graphs.inspect import Inspected, Part, headline, remarks_on, text_of
-from nodes.history import history_of
-from nodes.state import plain
 from tests.support.machine import VIDEO, evidence
 from tests.support.rounds import ROW, TASK
+from views.rounds import Inspected, Part, headline, remarks_on, text_of
+from views.trajectory import history_of
 
 OTHER = Subtask(id="t2", text="where it leads", depends=("t1",))
 SEARCH = Action(kind="search", mode=Mode.VIDEO, query="a gate")

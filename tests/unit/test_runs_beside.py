@@ -10,12 +10,11 @@ import pytest
 
 from domain.asking import Answer, Question
 from domain.errors import HomerError, InputError, ModelError
-from domain.forks import ForkEdit
 from domain.live import Said, Tell
-from domain.trajectory import Interrupted
+from domain.trajectory import ForkEdit, Interrupted
 from graphs.ask import Asked, StoppedEarly
-from graphs.asker import Asker
 from graphs.background import Runs
+from graphs.runner import Asker
 from tests.support.machine import VIDEO
 
 QUESTION = Question(text="Who opens?", videos=(VIDEO,))

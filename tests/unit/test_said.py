@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.said import said_so_far
+from models.partial_reply import said_so_far
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from memory.retrieval.clock import DAY, HOUR, Times, are_times, said_time
+from retrieval.heuristics.clock import DAY, HOUR, Times, are_times, said_time
 
 NUMBERS = st.sampled_from(
     ["zero", "one", "two", "twelve", "a", "an", "0", "0.5", "3", "48", "1000"]

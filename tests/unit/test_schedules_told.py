@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from domain.errors import HomerError, InputError, NotFound, SetupError
 from domain.schedules import When
-from flows.owning import pool_of
 from flows.schedules.changing import changed
 from flows.schedules.declared import declared, digest
 from flows.schedules.kinds import KINDS, kind_named, options_from, planned
+from services.library_tag import pool_of
 
 Before = dict[str, Any]
 

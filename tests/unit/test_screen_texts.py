@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from domain.media import Keyframe
 from models.ports import Image, TextLine
 from perception.keyframes import Chosen
-from perception.screen import read_screen, same_text
+from perception.screen_text import read_screen, same_text
 
 Box = tuple[int, int, int, int]
 

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flows import scrub
+from telemetry import redaction
 
 MARK = "zQx7"
 WORDS = st.text(max_size=12).map(lambda text: f"{text}{MARK}")
@@ -29,36 +29,36 @@ AT = "2026-01-01T00:00:00.000+00:00"
 
 @given(TABLES)
 def test_no_word_of_an_event_is_shown(payload: dict[str, Any]) -> None:
-    assert MARK not in json.dumps(scrub.of_event(payload))
+    assert MARK not in json.dumps(redaction.of_event(payload))
 
 
 @given(TABLES)
 def test_no_word_of_a_record_is_shown(fields: dict[str, Any]) -> None:
     line = json.dumps({"at": AT, "level": "info", "event": "clip done", **fields})
-    assert MARK not in json.dumps(list(scrub.log_lines([line])))
+    assert MARK not in json.dumps(list(redaction.log_lines([line])))
 
 
 @given(st.text())
 def test_any_line_can_be_read(line: str) -> None:
-    assert MARK not in json.dumps(list(scrub.log_lines([line, f"{AT} info clip done: {line}"])))
-    assert scrub.of_other_log([line])["lines"] == 1
+    assert MARK not in json.dumps(list(redaction.log_lines([line, f"{AT} info clip done: {line}"])))
+    assert redaction.of_other_log([line])["lines"] == 1
 
 
 @given(st.dictionaries(st.sampled_from("abc"), VALUES))
 def test_no_word_of_a_setting_is_shown(table: dict[str, Any]) -> None:
-    assert MARK not in json.dumps(scrub.numbers_in(table))
+    assert MARK not in json.dumps(redaction.numbers_in(table))
 
 
 def test_both_forms_of_the_log_show_the_same() -> None:
     told = {"video": "0123456789abcdef", "clip": 3, "error": "OSError", "trace": ["OSError"]}
     as_json = json.dumps({"at": AT, "level": "info", "event": "clip done", **told})
     fields = 'video="0123456789abcdef" clip=3 error="OSError" trace=["OSError"]'
-    first, second = scrub.log_lines([as_json, f"{AT} info clip done: {fields}"])
+    first, second = redaction.log_lines([as_json, f"{AT} info clip done: {fields}"])
     assert first == second == {"at": AT, "level": "info", "event": "clip done", **told}
 
 
 def test_an_error_is_classed_by_what_homer_says() -> None:
-    assert scrub.kind_of("openai:x did not answer: Anna") == "the model did not answer"
-    assert scrub.kind_of("Anna") == "something else"
-    assert scrub.class_in("ModelError: Anna") == "ModelError"
-    assert scrub.class_in("Anna: ModelError") is None
+    assert redaction.kind_of("openai:x did not answer: Anna") == "the model did not answer"
+    assert redaction.kind_of("Anna") == "something else"
+    assert redaction.class_in("ModelError: Anna") == "ModelError"
+    assert redaction.class_in("Anna: ModelError") is None

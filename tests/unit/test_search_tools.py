@@ -13,8 +13,8 @@ from domain.errors import InputError
 from domain.events import Segment
 from domain.time import TimeSpan
 from domain.view import MemoryView, Scope
-from memory.retrieval.langchain import ABOUT, _segment, as_langchain_tools, as_text
-from memory.retrieval.result import Retrieval, UnknownLabel
+from retrieval.adapters import ABOUT, _segment, as_langchain_tools, as_text
+from retrieval.result import Retrieval, UnknownLabel
 
 VIEW = MemoryView(scopes=(Scope(video="v", last_clip=3),))
 

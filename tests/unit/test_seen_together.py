@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from domain.media import Box, Group, IdentityKind, Sighting
 from domain.time import TimeSpan
-from memory.evidence import (
+from people.face_voice_evidence import (
     LEAST_MS,
     VISIBLE_GAP_MS,
     alone,
@@ -20,7 +20,7 @@ from memory.evidence import (
     stretches,
     visible,
 )
-from memory.matching import SAME_LOOK, choose_exemplars, group_vector, match, together, unit
+from people.matching import SAME_LOOK, choose_exemplars, group_vector, match, together, unit
 from tests.support.memory import percept
 
 TIMES = st.integers(0, 6000)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.sentences import LINE_WORDS, pieces, sentences
+from domain.sentences import LINE_WORDS, pieces, sentences
 from tests.support.memory import said, span
 
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.time import TimeSpan
-from memory.characters import ACCEPT_SUPPORT
-from memory.joining import same_name, singled_out
+from people.characters import ACCEPT_SUPPORT
+from people.face_voice import same_name, singled_out
 
 ANN, BOB, CEM = 0, 1, 2
 SCENE_S = 10

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from domain.asking import Mode, Subtask, SubtaskState
 from domain.skills import Alike, Compared, Pattern, Signal, Tone, Topic
-from memory.retrieval.words import content_words
+from retrieval.terms import content_words
 from skills.bans import hurts, shares
 from skills.review import review
 from skills.signals import Course, signals

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.skills import Alike, Share
-from skills.usage import expected, unit_for
+from views.skill_use import expected, unit_for
 
 BEGUN = datetime(2026, 1, 1, tzinfo=UTC)
 

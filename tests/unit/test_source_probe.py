@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from domain.errors import MediaError
 from domain.settings import WatchSettings
-from perception.media import Clock
+from perception.containers import Clock
 from perception.source import clips_of, find_media, probe, video_id
 from tests.support.media import BAD, GOOD, make_video
 

@@ -9,7 +9,7 @@ import pytest
 from domain.settings import WatchSettings
 from models.ports import Face, Image
 from perception.faces import Seen
-from perception.stills import is_picture
+from perception.still_faces import is_picture
 
 SETTINGS = WatchSettings()
 BOX = (20, 20, 80, 90)

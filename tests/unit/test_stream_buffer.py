@@ -13,9 +13,9 @@ from cli.watch import _until_stopped
 from domain.media import Clip
 from domain.streams import Tally
 from domain.time import TimeSpan
-from perception.buffer import Buffer
-from perception.capture import Captured
+from perception.clip_buffer import Buffer
 from perception.decode import RawClip
+from perception.live_clips import Captured
 
 
 def clip(number: int) -> Captured:

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.streams import LEVELS
+from perception.degradation import Pace, thinned
 from perception.frames import Frame, Marks
-from perception.pace import Pace, thinned
 
 CLIP_MS = 30_000
 

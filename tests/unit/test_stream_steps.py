@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from domain.errors import DatabaseError, HomerError, ModelError
 from domain.streams import LEVELS, Gap, GapReason, StreamClip, Tally
 from domain.time import TimeSpan
-from flows.steps import Listener, Steps
-from flows.streaming import Streaming
-from flows.streams import follow
-from memory.streams import gap_in_words, watched_in_words
+from flows.ingest_steps import Listener, Steps
+from flows.stream.steps import follow
+from flows.stream.watching import Streaming
+from views.streams import gap_in_words, watched_in_words
 
 EVERY = 3
 """Clips after which the event graph is brought up to date."""

@@ -12,10 +12,8 @@ from hypothesis import strategies as st
 from domain.errors import InputError
 from domain.media import Clip, Percept, Utterance, Video
 from domain.memories import Source
+from domain.sentences import LINE_WORDS
 from domain.time import TimeSpan
-from memory.lines import line
-from memory.people import People
-from memory.sentences import LINE_WORDS
 from memory.subtitles import (
     Accompaniment,
     accompaniment,
@@ -26,6 +24,8 @@ from memory.subtitles import (
 )
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.port import ClipContext
+from people.clip_people import People
+from people.memory_lines import line
 from perception.source import probe
 from tests.support.media import make_video
 

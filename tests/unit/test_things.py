@@ -11,11 +11,9 @@ from pydantic import ValidationError
 
 from domain.media import Box, IdentityKind, Percept, SeenObject
 from domain.memories import Source
+from domain.object_words import by_time, counted, listing, plural
 from domain.people import Identity
 from domain.settings import MemorySettings, Settings
-from memory.lines import line
-from memory.people import People
-from memory.things import by_time, counted, listing, plural
 from memory.writers import make_writers
 from memory.writers.labels import Salience, summary
 from memory.writers.local_clip import LocalClipWriter
@@ -23,6 +21,8 @@ from memory.writers.port import ClipContext, Line
 from models.profile import Profile
 from models.toolbox import Toolbox
 from models.yolox import kinds
+from people.clip_people import People
+from people.memory_lines import line
 from tests.support.memory import clip, face, percept, said, span, text_at
 
 BOX = Box(x0=1, y0=2, x1=3, y1=4)

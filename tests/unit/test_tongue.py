@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.errors import SetupError
-from memory.retrieval.ranking import Asked
-from memory.retrieval.tongue import small_words, tongue_of, uncovered
 from models.manifest import load_manifest, weights_named
 from models.profile import Profile
 from models.whisper import WhisperRecognizer
+from retrieval.heuristics.language import small_words, tongue_of, uncovered
+from retrieval.ranking import Asked
 from store.home import Home
 
 QUESTIONS = {

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.replay_source import Past, going_on, parted
+from agent.state import State, ledger_of, plain
 from domain.asking import Action, Answer, Mode, Question, Subtask, SubtaskState
 from domain.errors import InputError, ReplayMiss
-from domain.forks import ForkEdit, PlanLine
 from domain.settings import AskSettings
 from domain.trajectory import (
     EVENT,
@@ -21,7 +22,9 @@ from domain.trajectory import (
     Event,
     Failed,
     Forked,
+    ForkEdit,
     ModelCalled,
+    PlanLine,
     Planned,
     QuestionAsked,
     Retrieved,
@@ -33,12 +36,10 @@ from domain.view import MemoryView, Scope
 from graphs.forks import Parent, editable, forked
 from graphs.replay import parting
 from models.chat import CallRecord
-from nodes.compare import compare
-from nodes.history import History, rounds_of
-from nodes.past import Past, going_on, parted
-from nodes.state import State, ledger_of, plain
-from nodes.usage import usage_in
 from tests.support.machine import VIDEO, evidence
+from views.comparison import compare
+from views.trajectory import History, rounds_of
+from views.usage import usage_in
 
 QUESTION = Question(text="What does Ann open?", videos=(VIDEO,))
 VIEW = MemoryView(scopes=(Scope(video=VIDEO, last_clip=5),))

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flows.uploads import drop_uploads, keep_upload, safe_name, uploads_of
-from memory.shelf import seconds_left
 from store.home import Home
-from store.queries.shelf import Pace
+from store.queries.library_pages import Pace
+from views.library_view import seconds_left
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -6,11 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.asking import Ledger, Mode, Subtask
-from domain.ledger import Draft, abandon, begin, start
-from domain.settings import AskSettings
-from domain.trajectory import Retrieved
-from nodes.harness.correct import (
+from agent.harness.correct import (
     Finding,
     after_round,
     forced_mode,
@@ -19,8 +15,12 @@ from nodes.harness.correct import (
     rescue,
     strategies,
 )
-from nodes.harness.verify import increment, is_low, payload
-from nodes.state import Focus, Progress
+from agent.harness.verify import increment, is_low, payload
+from agent.state import Focus, Progress
+from domain.asking import Ledger, Mode, Subtask
+from domain.ledger import Draft, abandon, begin, start
+from domain.settings import AskSettings
+from domain.trajectory import Retrieved
 from tests.support.machine import evidence
 
 ASK = AskSettings()

@@ -14,13 +14,13 @@ import pytest
 from domain.errors import DatabaseError, InputError, MediaError, ModelError, SetupError
 from domain.media import Video
 from domain.settings import Pool, Settings, WorkSettings
-from flows import files, reporting
-from flows.crew import Crew
-from flows.files import Outcome, watch_files
-from flows.steps import PlainSteps
-from flows.watching import Watched
-from flows.who_watches import as_it_stands
-from memory.library import LibraryEntry
+from flows import ingest_files, reporting
+from flows.ingest_files import Outcome, watch_files
+from flows.ingest_steps import PlainSteps
+from flows.ingest_video import Watched
+from flows.perception_workers import Crew
+from flows.video_locks import as_it_stands
+from views.library import LibraryEntry
 
 VIDEO = Video(id="0" * 16, title="t", path=None, duration_ms=1)
 
@@ -73,8 +73,8 @@ def notes(monkeypatch: pytest.MonkeyPatch) -> Notes:
         kept.told.append(f"watch {work.name} {type(steps).__name__}")
         return Watched(VIDEO, 5, 5, int("hard" in work.name))
 
-    monkeypatch.setattr(files, "open_video", open_video)
-    monkeypatch.setattr(files, "watch", watch)
+    monkeypatch.setattr(ingest_files, "open_video", open_video)
+    monkeypatch.setattr(ingest_files, "watch", watch)
     monkeypatch.setattr(reporting, "api_url", refused(kept))
     return kept
 
@@ -149,7 +149,7 @@ def test_all_files_have_the_same_workers_who_go_home_at_the_end(
         crews.append(crew)
         return PlainSteps(crew)
 
-    monkeypatch.setattr(files, "PlainSteps", noted)
+    monkeypatch.setattr(ingest_files, "PlainSteps", noted)
     run(notes, "a", "bad", "b")
     first, second = crews
     assert first is second

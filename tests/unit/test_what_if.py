@@ -10,11 +10,11 @@ import streamlit
 
 from domain.asking import Action, Answer, Evidence, Mode, Question
 from domain.errors import InputError
-from nodes.compare import Difference, Parting, Step
 from tests.support.machine import VIDEO, evidence
 from ui import whatif
 from ui.ask import _question
 from ui.whatif import KEEP, _action, _kept, _step, show_difference
+from views.comparison import Difference, Parting, Step
 
 SEARCH = Action(kind="search", mode=Mode.EVENT, query="a gate", reason="to see")
 ANSWER = Action(kind="answer", answer="a gate")

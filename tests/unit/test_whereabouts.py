@@ -13,9 +13,10 @@ from uuid import uuid4
 import pytest
 from prefect.client.schemas.objects import StateType
 
-from flows import liveness, whereabouts
-from flows.liveness import WHERE, is_gone
-from flows.whereabouts import FIRST_PIDS, Whereabouts
+from services import stale_runs
+from services.stale_runs import WHERE, is_gone
+from store import host_identity
+from store.host_identity import FIRST_PIDS, Whereabouts
 
 NOW = datetime(2031, 5, 7, tzinfo=UTC)
 
@@ -58,7 +59,7 @@ def test_where_linux_does_not_tell_there_is_still_the_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("MACHINE", "BOOT", "PIDS"):
-        monkeypatch.setattr(whereabouts, name, tmp_path / "none")
+        monkeypatch.setattr(host_identity, name, tmp_path / "none")
     here = Whereabouts.here()
     assert here[1:] == ("", "")
     assert Whereabouts.of(str(here)) == here
@@ -75,5 +76,5 @@ def test_a_run_that_ended_while_it_was_looked_at_stays_as_it_ended() -> None:
         read_flow_run=later.__getitem__,
         set_flow_run_state=lambda run, *_, **__: forced.append(run),
     )
-    liveness._mark(client, [*runs.values()])  # type: ignore[list-item]
+    stale_runs._mark(client, [*runs.values()])  # type: ignore[list-item]
     assert forced == ["a"]

@@ -8,11 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.asking import Action, Mode, Question, Subtask
-from domain.ledger import start
-from domain.settings import AskSettings
-from nodes.harness.constrain import Bounds, check
-from nodes.reasoners.wording import (
+from agent.harness.constrain import Bounds, check
+from agent.reasoners.question_parts import (
     Kind,
     as_query,
     decompose,
@@ -23,6 +20,9 @@ from nodes.reasoners.wording import (
     sought_by,
     stated,
 )
+from domain.asking import Action, Mode, Question, Subtask
+from domain.ledger import start
+from domain.settings import AskSettings
 
 ASK = AskSettings()
 

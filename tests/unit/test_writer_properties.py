@@ -13,10 +13,10 @@ from domain.memories import MemoryKind, Source
 from domain.people import TAG, Character, Identity
 from domain.settings import MemorySettings
 from memory.patches import Ground, check, drop, uncovered
-from memory.people import People
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.local_event import LocalEventWriter
 from memory.writers.port import ClipContext, EventWindow, KnownSegment, Line
+from people.clip_people import People
 from tests.support.memory import VIDEO, direction, face, percept, said, span, text_at, voice
 
 SETTINGS = MemorySettings()

@@ -15,11 +15,11 @@ from domain.errors import ModelError, ReplayMiss
 from domain.media import IdentityKind
 from domain.memories import ClipMemories, Memory, MemoryKind, Source
 from domain.people import TAG, Character, Identity
-from memory.characters import STATED
-from memory.people import People
 from memory.writers.llm_clip import TRIES, LlmClipWriter, WrittenClip
 from memory.writers.port import ClipContext
 from models.chat import read_value
+from people.characters import STATED
+from people.clip_people import People
 from tests.support.memory import VIDEO, clip, face, percept, said, span, voice
 
 CLIP = 2

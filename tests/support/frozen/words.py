@@ -53,8 +53,8 @@ def events() -> dict[str, list[str]]:
 
 def tables() -> dict[str, list[str]]:
     """The columns of each table; exports have a record for each row, with the same names."""
-    import store.schema  # noqa: F401 - defines the tables
-    from store.tables import Base
+    import store.tables.schema  # noqa: F401 - defines the tables
+    from store.tables.base import Base
 
     return {
         name: sorted(column.name for column in table.columns)
@@ -103,7 +103,7 @@ def http() -> dict[str, Any]:
     from typing import cast
 
     from api.application import make_app
-    from api.door import Ways
+    from api.auth import Ways
     from store.database import Store
     from tests.support.api import WordDesk
 
@@ -140,16 +140,10 @@ def steps() -> list[str]:
 
 def schemas() -> dict[str, Any]:
     """The JSON schemas that models are given."""
+    from agent.reasoners.replies import ActReply, AssessReply, ConcludeReply, PlanReply, ReplanReply
     from evals.judges.words import Ruling
     from memory.writers.llm_clip import WrittenClip
     from memory.writers.llm_event import WrittenPatch
-    from nodes.reasoners.replies import (
-        ActReply,
-        AssessReply,
-        ConcludeReply,
-        PlanReply,
-        ReplanReply,
-    )
     from skills.llm_writer import WrittenSkill
 
     shown: tuple[type[BaseModel], ...] = (

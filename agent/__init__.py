@@ -1,0 +1,1 @@
+"""What every reasoning machine shares: reasoners, harness, recorder, budget, state."""

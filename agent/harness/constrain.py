@@ -1,0 +1,247 @@
+"""Constrain: what an action must be before it is carried out (SPEC section 2).
+
+Each rule returns the complaint that the reasoner is told, or "".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+
+from domain.asking import Action, Mode
+from domain.base import Frozen
+from domain.people import TAG
+from domain.settings import AskSettings
+from retrieval.terms import STOP, pieces, plain_words
+
+EXAMPLE = 8
+"""Words of an example query."""
+LOOKS = (Mode.EVENT, Mode.VIDEO, Mode.KEYFRAME)
+ID, IDS = 24, 6
+"""Of what a model cites in vain, so many characters and so many ids are told back."""
+_WORD = re.compile(r"[^\W_]+")
+_LETTER = re.compile(
+    r"(?:(?:the\s+)?(?:correct\s+)?(?:answer|option|choice)(?:\s++is)?\s*+(?::\s*+)?)?"
+    r"[\[(]?([a-z])[\])]?[.):]?",
+    re.I,
+)
+_LETTER_AND_TEXT = re.compile(r"(?:option\s+)?\(?([a-z])\s*[).:-]\s*(.+)", re.I | re.S)
+_ASKS = re.compile(
+    r"(?:what|who|whom|whose|when|where|why|how|which|did|does|do|is|are|was|were|can|could|will"
+    r"|would|has|have|had|should)\b",
+    re.I,
+)
+
+
+class Asked(Frozen):
+    """A search that was made, for the rule against near-duplicates."""
+
+    mode: Mode
+    query: str
+    options: tuple[str, ...] = ()
+
+
+class Bounds(Frozen):
+    """What the rules need to know besides the action.
+
+    ``evidence`` is what the ledger holds, ``shown`` all that any search listed; ``tags`` are those
+    of the people that were shown; ``modes`` are those of searching that there are. ``letters`` are
+    the options that the subtask is about.
+    """
+
+    options: tuple[str, ...] = ()
+    letters: tuple[str, ...] = ()
+    subtask: str = ""
+    searched: tuple[Asked, ...] = ()
+    evidence: frozenset[str] = frozenset()
+    shown: frozenset[str] = frozenset()
+    tags: frozenset[str] = frozenset()
+    forced: Mode | None = None
+    modes: tuple[Mode, ...] = tuple(Mode)
+    focused: bool = False
+    final: bool = False
+
+
+class Verdict(Frozen):
+    """Whether an action may be carried out; else which rule says no, and what to tell."""
+
+    accepted: bool
+    rule: str | None = None
+    complaint: str = ""
+
+
+def words(text: str) -> list[str]:
+    """The words of ``text`` in lower case; of scripts that set no spaces, pairs of characters."""
+    return [piece for word in _WORD.findall(text.casefold()) for piece in pieces(word)]
+
+
+def is_asked(text: str) -> bool:
+    """Whether a text is worded as a question."""
+    said = text.strip()
+    return said.endswith(("?", "？")) or bool(_ASKS.match(said))
+
+
+def letter(position: int) -> str:
+    """``A`` for the first option, ``Z`` for the 26th."""
+    return chr(ord("A") + position)
+
+
+def chosen(text: str, options: Sequence[str]) -> str | None:
+    """The letter of the one option that ``text`` is, or None: it must say that and nothing else.
+
+    ``C``, ``(c)``, ``C.``, ``Answer: C``, ``C) the option's text`` and the option's text are C;
+    ``A nice guess is C`` is nothing.
+    """
+    said = text.strip()
+    alone = _LETTER.fullmatch(said)
+    if alone:
+        return _known(alone.group(1), options)
+    by_text = [letter(i) for i, o in enumerate(options) if words(o) == words(said) and words(o)]
+    if len(by_text) == 1:
+        return by_text[0]
+    both = _LETTER_AND_TEXT.fullmatch(said)
+    if both and (found := _known(both.group(1), options)):
+        named = options[ord(found) - ord("A")]
+        return found if words(named) == words(both.group(2)) else None
+    return None
+
+
+def _known(name: str, options: Sequence[str]) -> str | None:
+    upper = name.upper()
+    return upper if 0 <= ord(upper) - ord("A") < len(options) else None
+
+
+def jaccard(one: str, other: str) -> float:
+    """Shared words over all words of both, in [0, 1]."""
+    a, b = set(words(one)), set(words(other))
+    return len(a & b) / len(a | b) if a | b else 1.0
+
+
+def check(action: Action | None, bounds: Bounds, settings: AskSettings) -> Verdict:
+    """The first rule that ``action`` breaks, or acceptance."""
+    rules = [("format", _format(action))]
+    if action is not None and action.kind == "answer":
+        rules += [
+            ("search first", _search_first(bounds)),
+            ("not in memory", _may_be_missing(action, bounds)),
+            ("option", _option(action, bounds)),
+            ("citation", _citation(action, bounds)),
+            ("tag", _tag(action, bounds)),
+        ]
+    elif action is not None:
+        rules += [
+            ("mode", _mode(action, bounds)),
+            ("query", _query(action, bounds)),
+            ("duplicate", _duplicate(action, bounds, settings)),
+        ]
+    broken = next(((rule, said) for rule, said in rules if said), None)
+    return Verdict(
+        accepted=not broken, rule=broken and broken[0], complaint=broken[1] if broken else ""
+    )
+
+
+def _format(action: Action | None) -> str:
+    if action is None:
+        return "That was no action. Reply with one search (mode and query) or one answer."
+    if action.kind == "answer" and not (action.answer.strip() or action.not_in_memory):
+        return "The answer is empty. Say the answer, or search."
+    return ""
+
+
+def _search_first(bounds: Bounds) -> str:
+    return "" if bounds.searched else "Search the memory before answering."
+
+
+def _may_be_missing(action: Action, bounds: Bounds) -> str:
+    if action.not_in_memory and bounds.options:
+        return "A question with options needs one of its options, also when memory is thin."
+    return ""
+
+
+def _option(action: Action, bounds: Bounds) -> str:
+    if not bounds.options or chosen(action.answer, bounds.options):
+        return ""
+    last = letter(len(bounds.options) - 1)
+    return f"The answer must be exactly one letter from A to {last}, and nothing else."
+
+
+def _citation(action: Action, bounds: Bounds) -> str:
+    if action.not_in_memory:
+        return ""
+    unknown = [ref for ref in action.citations if ref not in bounds.evidence]
+    if unknown and bounds.shown.issuperset(unknown):
+        return f"{', '.join(unknown)} was not close to what was searched, so it proves nothing."
+    if unknown:
+        ids = ", ".join(ref[:ID] for ref in unknown[:IDS])
+        return f"Nothing with the id {ids} was retrieved. Cite only what was shown."
+    return "" if action.citations else "Cite the ids of the evidence that the answer rests on."
+
+
+def _tag(action: Action, bounds: Bounds) -> str:
+    made_up = made_up_tags(action.answer, bounds.tags)
+    if bounds.options or not made_up:
+        return ""
+    return f"Nobody goes by {', '.join(made_up[:IDS])}. Use names, or tags as they were shown."
+
+
+def made_up_tags(text: str, known: Collection[str]) -> list[str]:
+    """People's tags in ``text`` that are none of the known ones."""
+    said = dict.fromkeys(found[0] for found in TAG.finditer(text))
+    return [tag for tag in said if tag not in known]
+
+
+def _mode(action: Action, bounds: Bounds) -> str:
+    if action.mode is None:
+        return "A search needs a mode: " + ", ".join(bounds.modes) + "."
+    if action.mode not in bounds.modes:
+        return f"There is no mode {action.mode} here: search in mode {' or '.join(bounds.modes)}."
+    if bounds.forced is not None and action.mode is not bounds.forced:
+        return f"The search is stuck, so this round's mode is {bounds.forced}."
+    if action.mode is Mode.NEIGHBOR and not bounds.focused:
+        return "There is no segment in focus yet to move from: search in mode event first."
+    return ""
+
+
+def _query(action: Action, bounds: Bounds) -> str:
+    if action.mode is Mode.NEIGHBOR:
+        return "" if action.query.strip() else "Give the label of the neighbour to move to."
+    if len(words(action.query)) < 2:
+        return f"The query needs at least two words{_such_as(bounds)}."
+    if is_asked(action.query):
+        told = "Word the query as a statement of what the memory would say, not as a question"
+        return f"{told}{_such_as(bounds)}."
+    if words(action.query) == words(bounds.subtask):
+        return f"The query is a copy of the subtask: word it as the memory would{_such_as(bounds)}."
+    return ""
+
+
+def _such_as(bounds: Bounds) -> str:
+    """An example of a query for the subtask; "" where its words alone would be a copy of it."""
+    kept = [word for word in plain_words(bounds.subtask) if word not in STOP]
+    example = " ".join(kept[:EXAMPLE])
+    taken = len(kept) < 2 or is_asked(example) or words(example) == words(bounds.subtask)
+    return "" if taken else f', such as "{example}"'
+
+
+def _duplicate(action: Action, bounds: Bounds, settings: AskSettings) -> str:
+    """Near-duplicates of two earlier queries in the same mode; a move has its own rule.
+
+    The same words with another option are another search.
+    """
+    if action.mode is Mode.NEIGHBOR:
+        return ""
+    same = [
+        past.query
+        for past in bounds.searched
+        if past.mode is action.mode
+        and past.options == bounds.letters
+        and jaccard(past.query, action.query) > settings.same_query
+    ]
+    if len(same) < 2:
+        return ""
+    others = [str(mode) for mode in LOOKS if mode in bounds.modes and mode is not action.mode]
+    elsewhere = f"search in mode {' or '.join(others)}, or " if others else "search "
+    return (
+        f"Nearly this was searched {len(same)} times in mode {action.mode}: "
+        f"{elsewhere}for something else."
+    )

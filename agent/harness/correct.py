@@ -1,0 +1,157 @@
+"""Correct: when a search goes nowhere, change the plan, the mode, or stop (SPEC section 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from agent.state import Focus, Progress
+from domain.asking import Action, Ledger, Mode, Subtask, SubtaskState
+from domain.base import Frozen
+from domain.ledger import broken, is_stalled
+from domain.settings import AskSettings
+from retrieval.terms import STOP, plain_words
+
+BY_HARNESS = "the harness searches"
+"""The reason of an action that is not the reasoner's own."""
+_STRATEGIES = {
+    Mode.EVENT: "Search in mode event for a different part of the video.",
+    Mode.VIDEO: "Look closer: mode video lists what was said and done within the focus.",
+    Mode.NEIGHBOR: "Follow an edge: mode neighbor moves to a related segment.",
+    Mode.KEYFRAME: "Look at the images: mode keyframe shows what the focus looks like.",
+}
+
+
+class Reason(Frozen):
+    """Why the plan should be repaired. ``key`` tells one occasion from the next."""
+
+    key: str
+    text: str
+
+
+class Finding(Frozen):
+    """What one round gave, as far as progress is concerned."""
+
+    empty: bool
+    new_evidence: bool
+    low: bool
+    same_focus: bool
+
+
+def replan_reasons(ledger: Ledger, progress: Progress, settings: AskSettings) -> tuple[Reason, ...]:
+    """Occasions to repair the plan that were not acted on yet."""
+    stalled = [s for s in ledger.subtasks if is_stalled(s, settings)]
+    reasons = [
+        Reason(key=f"stalled {s.id} {s.text}", text=f"{s.id} used all its attempts unresolved")
+        for s in stalled
+    ]
+    reasons += [
+        Reason(key=f"broken {name}", text=f"{name} waits for a subtask that will not be resolved")
+        for name in broken(ledger, settings)
+    ]
+    if progress.stale >= settings.replan_stale_rounds:
+        text = f"{progress.stale} rounds brought no new evidence"
+        reasons.append(Reason(key=f"stale {progress.replans}", text=text))
+    if progress.on_focus >= settings.replan_focus_rounds:
+        text = f"{progress.on_focus} rounds stayed on one segment"
+        reasons.append(Reason(key=f"focus {progress.replans}", text=text))
+    return tuple(reason for reason in reasons if reason.key not in progress.told)
+
+
+def after_round(
+    progress: Progress,
+    number: int,
+    finding: Finding,
+    modes: Sequence[Mode],
+    settings: AskSettings,
+) -> tuple[Progress, str]:
+    """The progress ledger after round ``number``, and the warning to give, if any.
+
+    The first time that the search is saturated, or empty twice in a row, it gets one grace round
+    with suggestions; the next such round is followed by the last one.
+    """
+    counted = _counted(progress, finding)
+    if counted.last is not None:
+        return counted, ""
+    spent = counted.lows >= settings.saturated_after or counted.empties >= settings.empty_rounds
+    if not spent:
+        return counted, ""
+    if not counted.grace:
+        hints = strategies(modes, settings.memory.modes)
+        changes = {"grace": True, "hints": (*counted.hints, *hints)}
+        return counted.model_copy(update=changes), "grace round: little new was found"
+    warning = "last round: the search gives nothing new"
+    return counted.model_copy(update={"last": number + 1}), warning
+
+
+def _counted(progress: Progress, finding: Finding) -> Progress:
+    stuck = finding.same_focus and not finding.new_evidence
+    changes = {
+        "empties": progress.empties + 1 if finding.empty else 0,
+        "lows": progress.lows + 1 if finding.low else 0,
+        "stale": 0 if finding.new_evidence else progress.stale + 1,
+        "on_focus": progress.on_focus + 1 if finding.same_focus else 1,
+        "locked": progress.locked + 1 if stuck else 0,
+    }
+    return progress.model_copy(update=changes)
+
+
+def strategies(tried: Sequence[Mode], there: Sequence[Mode] = tuple(Mode)) -> tuple[str, ...]:
+    """Suggestions fitted to what was tried: first the modes not used yet, else other words."""
+    unused = [hint for mode, hint in _STRATEGIES.items() if mode in there and mode not in tried]
+    return tuple(unused) or ("All modes were tried: use other words, names or times.",)
+
+
+def forced_mode(
+    progress: Progress, focus: Focus | None, settings: AskSettings, neighbours: int
+) -> Mode | None:
+    """The mode that the next round must use when the search is locked on: VIDEO, then NEIGHBOR.
+
+    Where the focus has no ``neighbours`` to move to, the way out is another EVENT.
+    """
+    if focus is None or progress.locked < settings.lock_on_rounds:
+        return None
+    if len(progress.forced) % 2 == 0:
+        return Mode.VIDEO
+    return Mode.NEIGHBOR if neighbours else Mode.EVENT
+
+
+def rescue(
+    subtask: Subtask,
+    forced: Mode | None,
+    focus: Focus | None,
+    neighbours: Sequence[str],
+    there: Sequence[Mode] = tuple(Mode),
+) -> Action:
+    """The search that the harness makes itself when a reasoner cannot word one.
+
+    Its query is the subtask's own words without stop words, at least two; ``there`` are the modes
+    that there are.
+    """
+    first = Mode.EVENT if Mode.EVENT in there else Mode.VIDEO
+    mode = forced or (Mode.VIDEO if focus else first)
+    if mode is Mode.NEIGHBOR:
+        if neighbours:
+            return _search(Mode.NEIGHBOR, neighbours[0])
+        mode = first
+    return _search(mode, keywords(subtask.text))
+
+
+def keywords(text: str) -> str:
+    """``text`` as a query: its words without stop words; all its words where too few are left."""
+    said = plain_words(text)
+    kept = [word for word in said if word not in STOP]
+    if len(kept) >= 2:
+        return " ".join(kept)
+    return " ".join(["scene", "with", *(kept or said or ["people"])])
+
+
+def _search(mode: Mode, query: str) -> Action:
+    return Action(kind="search", reason=BY_HARNESS, mode=mode, query=query)
+
+
+def needed(ledger: Ledger, settings: AskSettings) -> tuple[Subtask, ...]:
+    """Subtasks that an answer should wait for: never searched, or with attempts left."""
+    open_states = (SubtaskState.PENDING, SubtaskState.SEARCHING, SubtaskState.PARTIAL)
+    return tuple(
+        s for s in ledger.subtasks if s.state in open_states and s.attempts < settings.attempts
+    )

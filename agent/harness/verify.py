@@ -1,0 +1,51 @@
+"""Verify: how much of what a search gave is new (SPEC section 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from domain.asking import Mode
+from domain.settings import AskSettings
+from domain.trajectory import Retrieved
+from retrieval.terms import STOP, pieces, plain_words
+
+
+def fingerprint(texts: Iterable[str], query: str) -> frozenset[str]:
+    """The words of a payload without stop words and without the words of the query."""
+    said = {piece for text in texts for piece in _pieces(text)}
+    return frozenset(said - STOP - set(_pieces(query)))
+
+
+def _pieces(text: str) -> list[str]:
+    return [piece for word in plain_words(text) for piece in pieces(word)]
+
+
+def payload(found: Retrieved) -> frozenset[str]:
+    """The fingerprint of one retrieval."""
+    return fingerprint((e.text for e in found.evidence), found.query)
+
+
+def increment(found: Retrieved, earlier: Sequence[Retrieved]) -> float:
+    """The share of the payload's words that no earlier retrieval had, in [0, 1].
+
+    A payload without words gives 0: there was nothing to learn.
+    """
+    words = payload(found)
+    known = frozenset().union(*(payload(past) for past in earlier)) if earlier else frozenset()
+    return len(words - known) / len(words) if words else 0.0
+
+
+def is_low(
+    found: Retrieved, earlier: Sequence[Retrieved], share: float, settings: AskSettings
+) -> bool:
+    """Whether a retrieval gave too little that is new.
+
+    The bar is higher where the focus was seen before. The first VIDEO and the first KEYFRAME
+    retrieval with content are immune: they look closer at what was only summed up till then.
+    """
+    closer = found.mode in (Mode.VIDEO, Mode.KEYFRAME)
+    first = not any(past.mode is found.mode and past.evidence for past in earlier)
+    if closer and first and found.evidence:
+        return False
+    seen = found.focus is not None and any(past.focus == found.focus for past in earlier)
+    return share < (settings.low_increment_seen if seen else settings.low_increment)

@@ -1,0 +1,179 @@
+"""Calls to the language model in one run: budgeted, with a deadline, and recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+from pydantic import BaseModel
+
+from agent.budget import Meter
+from agent.reasoners.port import Unreadable
+from agent.recorder import Recorder
+from domain.errors import BudgetExceeded, ModelError, NotFound, ReplayMiss
+from domain.trajectory import ModelCalled, Prompted
+from models.chat import CallRecord, Recorded, Replay, Sink, StructuredChat
+from models.messages import Message
+from models.tokens import request_tokens
+from store.queries.calls import NewCall, add_call, calls_of
+from store.queries.trajectories import is_known
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
+    from store.database import Store
+
+Reply = TypeVar("Reply", bound=BaseModel)
+
+LEAST_REPLY = 32
+"""Tokens: with room for less than this, a call is not worth its question."""
+LEAST_SECONDS = 1.0
+
+
+OpenChat = Callable[[Sink, Replay], StructuredChat]
+"""Opens the chat that reports its calls to a sink, and makes none that the record has."""
+
+
+class Calls:
+    """Makes the calls of one run; those that its record holds already are not made again."""
+
+    def __init__(self, store: Store, recorder: Recorder, meter: Meter, open_chat: OpenChat) -> None:
+        self._store, self._recorder, self._meter = store, recorder, meter
+        self._chat = open_chat(self._note, self._recorded)
+        self._last: CallRecord | None = None
+        self._round, self._purpose = 0, ""
+
+    @property
+    def sees(self) -> bool:
+        """Whether the model can look at images."""
+        return self._chat.sees
+
+    @property
+    def near(self) -> bool:
+        """Whether the model runs in this process."""
+        return self._chat.near
+
+    def ask(
+        self,
+        purpose: str,
+        messages: Sequence[Message],
+        schema: type[Reply],
+        *,
+        round: int,  # noqa: A002 - the word of the record
+        temperature: float,
+        images: Sequence[bytes] = (),
+        last: bool = False,
+    ) -> Reply:
+        """A reply in ``schema``; ``last`` may use what is held back for the final answer.
+
+        Raises:
+            Unreadable: the reply does not fit the schema.
+            BudgetExceeded: the tokens or the seconds are spent, before or during the call.
+            ModelError: the model cannot be reached.
+        """
+        room = self._afford(request_tokens(messages, schema, len(images)), last=last)
+        self._last, self._round, self._purpose = None, round, purpose
+        try:
+            reply = self._chat.ask(
+                messages,
+                schema,
+                purpose=purpose,
+                temperature=temperature,
+                timeout_s=max(LEAST_SECONDS, self._meter.seconds_left),
+                images=images,
+                max_tokens=room,
+                hear=self._recorder.hear(round, purpose),
+            )
+        except ReplayMiss:
+            raise
+        except ModelError as error:
+            raise self._told(error) from error
+        return reply.value
+
+    def _afford(self, tokens_in: int, *, last: bool) -> int:
+        """How many tokens the reply may have, so that the call stays within the budget.
+
+        Raises:
+            BudgetExceeded: there is no room for a reply.
+        """
+        gone = self._meter.all_gone() if last else self._meter.gone()
+        room = self._meter.tokens_left - tokens_in
+        if gone or room < LEAST_REPLY:
+            raise BudgetExceeded(gone or "too few tokens are left for another call")
+        return room
+
+    def _told(self, error: ModelError) -> Exception:
+        """What an error means here: spent time, a reply that is none, or a model out of reach."""
+        if self._meter.late():
+            return BudgetExceeded(f"time ran out during a call: {error}")
+        if self._last is not None and self._last.reply is not None:
+            return Unreadable(str(error))
+        return error
+
+    def _note(self, call: CallRecord) -> None:
+        """Put a call into the store at once, so that it is not paid for twice, and count it."""
+        self._store_call(call)
+        self._count(call)
+
+    def _recorded(self, request: str) -> Recorded | None:
+        """The call from the record, counted as if it were made now; None where it must be made."""
+        prompted = Prompted(round=self._round, purpose=self._purpose, request=request)
+        self._recorder.add(prompted)
+        call = self._recorder.past.call(request, self._purpose)
+        if call is None:
+            self._see_that_it_counts()
+            return None
+        self._count(call)
+        return Recorded(call.reply, call.error, call.tokens_in, call.tokens_out, call.cost_usd)
+
+    def _see_that_it_counts(self) -> None:
+        """Pay for no call whose reply could not be put on record.
+
+        Raises:
+            NotFound: the question was deleted meanwhile.
+            DatabaseError: the database is gone.
+        """
+        with self._store.begin() as session:
+            if not is_known(session, self._recorder.trajectory):
+                raise NotFound(f"question {self._recorder.trajectory} was deleted meanwhile")
+
+    def _count(self, call: CallRecord) -> None:
+        self._last = call
+        self._meter.add(call.tokens_in, call.tokens_out)
+        self._recorder.add(
+            ModelCalled(
+                round=self._round,
+                purpose=call.purpose,
+                model=call.model,
+                request=call.request_hash,
+                tokens_in=call.tokens_in,
+                tokens_out=call.tokens_out,
+                cost_usd=call.cost_usd,
+                ms=call.ms,
+                error=call.error,
+            )
+        )
+
+    def _store_call(self, call: CallRecord) -> None:
+        with self._store.begin() as session:
+            add_call(session, NewCall(**vars(call), trajectory_id=self._recorder.trajectory))
+
+
+def recorded_calls(session: Session, trajectory: str) -> list[CallRecord]:
+    """The calls that a trajectory made, in order, without their messages."""
+    return [
+        CallRecord(
+            request_hash=row.request_hash,
+            purpose=row.purpose,
+            profile=row.profile,
+            model=row.model,
+            messages=(),
+            reply=row.reply,
+            error=row.error,
+            tokens_in=row.tokens_in,
+            tokens_out=row.tokens_out,
+            cost_usd=row.cost_usd,
+            ms=row.ms,
+        )
+        for row in calls_of(session, trajectory)
+    ]

@@ -1,0 +1,249 @@
+"""What a language model is asked to reply with, and how that becomes the machine's own words."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, Field, JsonValue, model_validator
+
+from agent.reasoners.line_protocol import read_lines
+from agent.reasoners.port import Assessment, Conclusion
+from agent.reasoners.prompts import prompt
+from domain.asking import Action, Mode, Support
+from domain.ledger import Draft, Edits, Rewrite
+from domain.trajectory import Resolution
+
+FEW: dict[str, JsonValue] = {"maxItems": 5}
+SEVERAL: dict[str, JsonValue] = {"maxItems": 8}
+"""Told to servers that can hold a model to it, since weak models do not stop; not checked here."""
+_REF = re.compile(r"\b([msk]\d+)\b")
+_SUBTASK = re.compile(r"\bt?([1-9]\d*)\b", re.I)
+
+
+def refs_in(said: list[str]) -> tuple[str, ...]:
+    """The ids in what a model calls citations: ``[m12]``, ``m12, m13`` and ``m12`` alike."""
+    found = [ref for text in said for ref in _REF.findall(text)]
+    return tuple(dict.fromkeys(found)) or tuple(text for text in said if text.strip())
+
+
+def subtasks_in(said: list[str]) -> tuple[str, ...]:
+    """The ids in what a model calls subtasks: ``t1``, ``T1``, ``1`` and ``after t1`` alike."""
+    return tuple(f"t{number}" for text in said for number in _SUBTASK.findall(text))
+
+
+def _listed(said: Any) -> Any:
+    """One thing where a list of them was wanted, or numbers where texts were."""
+    things = said if isinstance(said, list) else [said]
+    return [str(one) if isinstance(one, int | float) else one for one in things]
+
+
+def _worded(said: Any) -> Any:
+    """A subtask that is only a text."""
+    return {"text": said} if isinstance(said, str) else said
+
+
+def _mode(said: Any) -> Any:
+    """A mode in capitals, in British spelling or among other words."""
+    if not isinstance(said, str):
+        return said
+    text = said.lower().replace("neighbour", "neighbor")
+    return next((mode.value for mode in Mode if mode.value in text), None)
+
+
+def _id(said: str) -> str:
+    """The id of the one subtask that is named; what names none is left to be refused."""
+    named = subtasks_in([said])
+    return named[0] if len(named) == 1 else said.strip()
+
+
+def _numbers(said: Any) -> Any:
+    """Shares as numbers, percentages too; none where any cannot be read."""
+    things = said if isinstance(said, list) else [said]
+    try:
+        read = [float(str(one).rstrip("% ")) for one in things]
+    except ValueError:
+        return []
+    return [min(1.0, max(0.0, one / 100 if one > 1 else one)) for one in read]
+
+
+def support_in(refs: tuple[str, ...], said: list[float]) -> tuple[Support, ...]:
+    """How well each ref supports, where a number was given for each."""
+    if len(refs) != len(said):
+        return ()
+    return tuple(Support(ref=ref, score=one) for ref, one in zip(refs, said, strict=True))
+
+
+Shares = Annotated[list[float], BeforeValidator(_numbers)]
+SUPPORTS = "for each of these ids, in their order, how well it alone supports the answer, 0 to 1"
+Text = Annotated[str, BeforeValidator(lambda said: _listed(said)[0] if said else "")]
+Texts = Annotated[list[str], BeforeValidator(_listed)]
+
+
+class Reply(BaseModel):
+    """A reply; a field that is null is one that was left out."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_null(cls, said: Any) -> Any:
+        if not isinstance(said, dict):
+            return said
+        return {name: value for name, value in said.items() if value is not None}
+
+
+class SubtaskReply(Reply):
+    """A subtask of a plan."""
+
+    text: str = Field(description="one atomic thing to find out")
+    depends: Texts = Field(
+        default_factory=list, description="ids of earlier subtasks: t1", json_schema_extra=FEW
+    )
+
+    def draft(self) -> Draft:
+        """As the ledger takes it."""
+        return Draft(text=self.text, depends=subtasks_in(self.depends))
+
+
+Drafts = list[Annotated[SubtaskReply, BeforeValidator(_worded)]]
+
+
+class PlanReply(Reply):
+    """A plan."""
+
+    subtasks: Drafts = Field(json_schema_extra=FEW)
+
+
+class ActReply(Reply):
+    """One step."""
+
+    reason: str = Field(default="", description="why, in one sentence")
+    action: Literal["search", "answer"]
+    mode: Annotated[
+        Literal["event", "video", "neighbor", "keyframe"] | None, BeforeValidator(_mode)
+    ] = None
+    query: str = Field(default="", description="for a search: what memory would say")
+    answer: str = Field(default="", description="for an answer: the letter, or the sentence")
+    citations: Texts = Field(
+        default_factory=list, description="ids of evidence: m12", json_schema_extra=SEVERAL
+    )
+    support: Shares = Field(default_factory=list, description=SUPPORTS, json_schema_extra=SEVERAL)
+    not_in_memory: bool = False
+
+    @model_validator(mode="before")
+    @classmethod
+    def _named_by_mode(cls, said: Any) -> Any:
+        """``Search`` in any spelling; an action that is a mode is a search in it."""
+        if not isinstance(said, dict) or not isinstance(said.get("action"), str):
+            return said
+        action = said["action"].strip().lower()
+        if action in list(Mode):
+            return {**said, "action": "search", "mode": said.get("mode") or action}
+        return {**said, "action": action}
+
+    @classmethod
+    def asked_in_lines(cls) -> str:
+        """The text protocol, for a server that holds its model to nothing."""
+        return prompt("act_lines")
+
+    @classmethod
+    def from_lines(cls, text: str) -> dict[str, Any] | None:
+        """An action in the text protocol."""
+        return read_lines(text)
+
+    def decision(self) -> Action:
+        """As the machine takes it."""
+        cited = refs_in(self.citations)
+        return Action(
+            kind=self.action,
+            reason=self.reason,
+            mode=Mode(self.mode) if self.mode else None,
+            query=self.query.strip(),
+            answer=self.answer.strip(),
+            citations=cited,
+            support=support_in(cited, self.support),
+            not_in_memory=self.not_in_memory,
+        )
+
+
+class ResolutionReply(Reply):
+    """A subtask that is answered."""
+
+    subtask: Text = Field(description="its id: t1")
+    answer: str
+    evidence: Texts = Field(
+        default_factory=list, description="ids that support it: m12", json_schema_extra=SEVERAL
+    )
+    support: Shares = Field(default_factory=list, description=SUPPORTS, json_schema_extra=SEVERAL)
+
+    def resolution(self) -> Resolution:
+        """As the machine takes it."""
+        refs = refs_in(self.evidence)
+        return Resolution(
+            subtask=_id(self.subtask),
+            answer=self.answer,
+            refs=refs,
+            support=support_in(refs, self.support),
+        )
+
+
+class AssessReply(Reply):
+    """What a retrieval settles."""
+
+    resolved: list[ResolutionReply] = Field(default_factory=list, json_schema_extra=FEW)
+    reopened: Texts = Field(
+        default_factory=list, description="ids of subtasks", json_schema_extra=FEW
+    )
+
+    def assessment(self) -> Assessment:
+        """As the machine takes it."""
+        return Assessment(
+            resolved=tuple(one.resolution() for one in self.resolved),
+            reopened=tuple(_id(name) for name in self.reopened),
+        )
+
+
+class RewriteReply(Reply):
+    """A subtask worded anew."""
+
+    id: Text
+    text: str
+
+
+class ReplanReply(Reply):
+    """A repair of the plan."""
+
+    rewrite: list[RewriteReply] = Field(default_factory=list, json_schema_extra=FEW)
+    add: Drafts = Field(default_factory=list, json_schema_extra=FEW)
+    abandon: Texts = Field(default_factory=list, json_schema_extra=FEW)
+
+    def edits(self) -> Edits:
+        """As the ledger takes it."""
+        return Edits(
+            rewrite=tuple(Rewrite(id=_id(r.id), text=r.text) for r in self.rewrite),
+            add=tuple(draft.draft() for draft in self.add),
+            abandon=tuple(_id(name) for name in self.abandon),
+        )
+
+
+class ConcludeReply(Reply):
+    """The final answer."""
+
+    comparison: str = Field(default="", description="how the evidence bears on each option")
+    option: str | None = Field(default=None, description="one letter, if there are options")
+    answer: str = ""
+    citations: Texts = Field(
+        default_factory=list, description="ids of evidence: m12", json_schema_extra=SEVERAL
+    )
+    support: Shares = Field(default_factory=list, description=SUPPORTS, json_schema_extra=SEVERAL)
+    not_in_memory: bool = False
+
+    def conclusion(self) -> Conclusion:
+        """As the machine takes it."""
+        cited = refs_in(self.citations)
+        return Conclusion(
+            text=self.answer.strip(),
+            option=self.option.strip() if self.option and self.option.strip() else None,
+            refs=cited,
+            support=support_in(cited, self.support),
+            not_in_memory=self.not_in_memory,
+        )

@@ -1,0 +1,70 @@
+"""What the nodes work with besides the state: the reasoner, the memory, the recorder, the meter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from agent.budget import Meter
+from agent.reasoners.port import Reasoner
+from agent.recorder import Recorder
+from agent.round_spans import Rounds
+from domain.asking import Mode
+from domain.ranking import Aim
+from domain.settings import AskSettings
+from domain.skills import RoutedSkill
+from domain.view import MemoryView
+from retrieval.result import Cited, Retrieval
+
+
+class Memory(Protocol):
+    """The memory as the machine searches it (``retrieval``)."""
+
+    def search(
+        self,
+        view: MemoryView,
+        mode: Mode,
+        query: str,
+        focus: int | None = None,
+        seen: frozenset[str] = frozenset(),
+        aim: Aim | None = None,
+    ) -> Retrieval:
+        """One search; ``focus`` is the id of a segment, ``seen`` the refs that were shown.
+
+        ``aim`` is what it is for, where moments of the whole view are wanted too.
+        """
+
+    def support(self, claim: str, passages: Sequence[str]) -> tuple[float, ...]:
+        """How well each passage supports a claim, in [0, 1]."""
+
+
+class Skills(Protocol):
+    """The skill library as a question meets it (``skills.library``)."""
+
+    def route(self, question: str, above: float, tokens: int) -> tuple[RoutedSkill, ...]:
+        """The skills above that cosine to the question, best first, within so many tokens."""
+
+
+@dataclass(frozen=True)
+class Desk:
+    """The ports of one run. ``cite`` resolves refs to rows; ``people`` are names by tag.
+
+    ``moments``: so many moments of the whole view a search lists beside what its mode gives, for a
+    reasoner that compares scores and reads no cards; 0: none.
+    ``skills`` is None where there is no skill library;
+    ``languages`` are those that the text model was made for, empty: not known; ``rounds`` tell
+    observers where one begins and ends.
+    """
+
+    reasoner: Reasoner
+    memory: Memory
+    cite: Callable[[Sequence[str]], Cited]
+    settings: AskSettings
+    recorder: Recorder
+    meter: Meter
+    people: tuple[tuple[str, str], ...] = ()
+    moments: int = 0
+    skills: Skills | None = None
+    languages: tuple[str, ...] = ()
+    rounds: Rounds = field(default_factory=Rounds, compare=False)

@@ -1,0 +1,77 @@
+"""The way to the schedules: over Prefect's API, which is started where it does not run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from domain.errors import SetupError
+from flows.reporting import reporting
+from flows.schedules.declared import declared
+from flows.schedules.worker import ScheduleWorker
+from flows.stream.interrupted import settle_streams
+from services.library_tag import library_id, pool_of
+from services.prefect import api_url
+from store.database import open_store
+from store.home import Home
+
+if TYPE_CHECKING:
+    from flows.schedules.deployments import Book
+
+
+@contextmanager
+def open_book(home: Home, api: str | None = None, *, look: bool = False) -> Iterator[Book]:
+    """The schedules of a library; those of ``homer.toml`` and those that need no word too.
+
+    Args:
+        home: the data directory.
+        api: Prefect's API; None: that of ``$PREFECT_API_URL``, else Homer's own server, started.
+        look: only look; nothing is made.
+
+    Raises:
+        SetupError: the server does not come up or cannot be reached, ``homer.toml`` is wrong, or
+            the library cannot be opened.
+    """
+    library = _library(home)
+    with reporting(home, api or api_url(home)):
+        import httpx
+        from prefect.client.orchestration import get_client
+
+        from flows.schedules.deployments import Book
+
+        try:
+            with get_client(sync_client=True) as client:
+                book = Book(client, library)
+                if not look:
+                    book.begin(declared(home.config))
+                yield book
+        except httpx.HTTPError as error:
+            raise SetupError(f"Prefect's server cannot be reached or refused: {error}") from error
+
+
+def start_schedules(home: Home, api: str) -> str:
+    """Has schedules carried out: the address of the worker's health.
+
+    What an earlier worker left behind is settled first: runs whose process is gone are marked as
+    crashed, streams as ended, and of the runs of each schedule that were missed only the last is
+    made up for.
+
+    Raises:
+        SetupError: the worker does not come up, or ``homer.toml`` is wrong.
+    """
+    with open_store(home) as store:
+        library = library_id(store)
+        settle_streams(store)
+    with open_book(home, api) as book:
+        from services.stale_runs import mark_gone
+
+        mark_gone(library)
+        book.skip_missed(datetime.now(UTC))
+    return ScheduleWorker(home).start(api, pool_of(library))
+
+
+def _library(home: Home) -> str:
+    with open_store(home) as store:
+        return library_id(store)

@@ -1,5 +1,0 @@
-"""Searches that answer from structure: people, voices, the beginning, the end, first and last."""
-
-from memory.retrieval.structural.search import structural
-
-__all__ = ["structural"]

@@ -1,0 +1,1 @@
+"""Who is who: identities, matching, characters, names, corrections and forgetting."""

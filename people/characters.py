@@ -1,0 +1,171 @@
+"""Characters: the identities of one person under one number, with the names they are known by.
+
+Every face and voice starts as a character of its own. Accepted statements "this face is this
+voice" move the voice to the face's character. Numbers are never given again, and every change
+holds from the clip at which it was learned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy.orm import Session
+
+from domain.media import IdentityKind
+from domain.people import TAG, Identity, IdentityStatement, untagged
+from people.clip_people import People
+from people.identities import Recognised
+from store.queries import characters as stored
+from store.queries.characters import CharacterAt
+from store.queries.identities import Support, add_statements, identity_rows, support_for
+
+ACCEPT_SUPPORT = 4.0
+"""Support at which a statement is accepted; one second of speech with one face in view is 1."""
+
+STATED = 3.0
+"""What a model's word for a clip counts: less than it takes, so that it needs the word for another
+clip, or a second of speech with that face alone in view."""
+
+ACCEPT_SHARE = 0.6
+"""A voice's best character must have this much of all the support that the voice has."""
+
+SPOKEN = ("said", "caption")
+"""Sources of names that a voice brings along."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """A name for whoever a tag stands for, and its source (said, read, caption, model)."""
+
+    tag: str
+    name: str
+    source: str
+
+
+def introduce(session: Session, video_id: str, recognised: Recognised, clip: int) -> None:
+    """A character for each new identity; speakers that the source names keep that name."""
+    ids = [one.id for one in recognised.new] + [one.id for _, one in recognised.new_speakers]
+    rows = stored.open_characters(session, video_id, ids, clip)
+    named = rows[len(recognised.new) :]
+    for row, (name, one) in zip(named, recognised.new_speakers, strict=True):
+        stored.add_name(session, row, name, "caption", clip, one.id)
+
+
+def independent(statements: Iterable[IdentityStatement]) -> list[IdentityStatement]:
+    """The statements of one clip, of a model's one a voice, which counts ``STATED`` at most.
+
+    What a model says of one clip in several ways is one statement.
+    """
+    kept: list[IdentityStatement] = []
+    told: set[int] = set()
+    for one in statements:
+        if not one.by_model:
+            kept.append(one)
+        elif one.voice not in told:
+            told.add(one.voice)
+            kept.append(one.model_copy(update={"support": min(one.support, STATED)}))
+    return kept
+
+
+def best_character(supports: Sequence[Support], character_of: Mapping[int, int]) -> int | None:
+    """The character that one voice belongs to by what was stated.
+
+    Args:
+        supports: All support for the voice.
+        character_of: The character row of each face row.
+
+    Returns:
+        The character row with the most support, the one stated for the lowest face where equal;
+        None while there is too little, or too much of it for others.
+    """
+    totals: dict[int, float] = {}
+    for one in sorted(supports, key=lambda support: support.face_number):
+        row = character_of[one.face_id]
+        totals[row] = totals.get(row, 0.0) + one.total
+    best = max(totals, key=lambda row: totals[row], default=None)
+    if best is None or totals[best] < ACCEPT_SUPPORT:
+        return None
+    return best if totals[best] >= ACCEPT_SHARE * sum(totals.values()) else None
+
+
+def join_voices(
+    session: Session,
+    video_id: str,
+    statements: Sequence[IdentityStatement],
+    people: People,
+    clip: int,
+) -> None:
+    """Record statements, and move each voice to the character that now has most support.
+
+    A language model's statement never suffices by itself: it is kept until something bears it out.
+    """
+    statements = independent(statements)
+    ids = {(one.kind, one.number): one.id for one in people.identities().values()}
+    said = {(IdentityKind.FACE, one.face) for one in statements}
+    said |= {(IdentityKind.VOICE, one.voice) for one in statements}
+    ids |= identity_rows(session, video_id, said - ids.keys())
+    add_statements(session, video_id, statements, ids)
+    voices = sorted({ids[(IdentityKind.VOICE, one.voice)] for one in statements})
+    supports = support_for(session, voices) if voices else []
+    for voice in voices:
+        of_voice = [one for one in supports if one.voice_id == voice]
+        _join(session, voice, of_voice, clip)
+
+
+def _join(session: Session, voice: int, supports: Sequence[Support], clip: int) -> None:
+    found = stored.characters_with(session, [voice, *(one.face_id for one in supports)], clip)
+    owner = {member: one for one in found for member in one.members}
+    rows = {member: one.id for member, one in owner.items()}
+    best = best_character(supports, rows)
+    if best is not None and best != rows[voice]:
+        target = next(one for one in found if one.id == best)
+        _move(session, voice, owner[voice], target, clip)
+
+
+def _move(
+    session: Session, voice: int, source: CharacterAt, target: CharacterAt, clip: int
+) -> None:
+    stored.end_member(session, source.id, voice, clip)
+    stored.add_member(session, target.id, voice, clip)
+    taken = {name.text.casefold() for name in target.names}
+    for name in _brought(source):
+        stored.end_name(session, source.id, name.text, clip)
+        if name.text.casefold() not in taken:
+            stored.add_name(session, target.id, name.text, name.source, clip, voice)
+    if len(source.members) == 1:
+        stored.end_character(session, source.id, clip)
+
+
+def _brought(source: CharacterAt) -> list[stored.Name]:
+    """The names that a voice takes along: all of its own character's, else the spoken ones."""
+    if len(source.members) == 1:
+        return list(source.names)
+    only_voice = len(source.character.voices) == 1
+    return [name for name in source.names if only_voice and name.source in SPOKEN]
+
+
+def call(session: Session, calls: Iterable[Call], people: People, clip: int) -> None:
+    """Give names to characters; a name that a character already has is not given again."""
+    for one in calls:
+        rows = [identity.id for identity in people.members(one.tag)]
+        for found in stored.characters_with(session, rows, clip):
+            taken = {name.text.casefold() for name in found.names}
+            name = untagged(one.name)
+            if name.casefold() not in taken:
+                whose = next(row for row in rows if row in found.members)
+                stored.add_name(session, found.id, name, one.source, clip, whose)
+
+
+def source_of_name(tag: str, writer_source: str) -> str:
+    """Where a name comes from: the writer, else read for a face and said by a voice."""
+    if writer_source:
+        return writer_source
+    found = TAG.fullmatch(tag)
+    return "read" if found and found[1] == IdentityKind.FACE else "said"
+
+
+def tag_ids(people: People, tags: Iterable[str]) -> list[Identity]:
+    """The identities of the clip that these tags stand for, without repeats."""
+    every = [one for tag in tags for one in people.members(tag)]
+    return list({one.id: one for one in every}.values())

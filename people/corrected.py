@@ -1,0 +1,162 @@
+"""Who is who in a video as of a clip, with what people corrected.
+
+A view as of a moment never shows what was watched later. Corrections are another matter: they are
+about what is true and hold at every moment, so that a question as of minute five knows them, even
+if they were made at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from sqlalchemy.orm import Session
+
+from domain.media import IdentityKind
+from domain.people import Character, Identity
+from domain.view import Scope
+from people.clip_people import People
+from people.identities import Recognised
+from people.overlay import Learned, Truth, corrected, truth_of
+from store.queries import characters as stored
+from store.queries.characters import CharacterAt, Name
+from store.queries.corrections import (
+    Origin,
+    corrections_of,
+    names_learned,
+    origins_of,
+    stated_until,
+)
+
+
+def characters_at(session: Session, video_id: str, clip: int) -> list[CharacterAt]:
+    """The characters of a video after ``clip``, by number."""
+    truth = truth_of(corrections_of(session, video_id))
+    found = stored.characters_at(session, video_id, clip)
+    origins = {one.identity: one for one in origins_of(session, video_id)}
+    if truth:
+        found = _laid_over(session, video_id, clip, found, origins, truth)
+    return [_with_joined(one, origins) for one in found]
+
+
+def people_in(session: Session, scope: Scope) -> list[Character]:
+    """The characters as they were known as of ``scope``, by number."""
+    return [one.character for one in characters_at(session, scope.video, scope.last_clip)]
+
+
+def people_of(session: Session, video_id: str, recognised: Recognised, clip: int) -> People:
+    """The people of a clip with what is known of them so far, and with what people said."""
+    rows = {one.id for one in _everyone(recognised)}
+    truth = truth_of(corrections_of(session, video_id))
+    if truth is None:
+        return learned_people(session, recognised, clip)
+    found = stored.characters_at(session, video_id, clip)
+    origins = {one.identity: one for one in origins_of(session, video_id)}
+    every = _laid_over(session, video_id, clip, found, origins, truth)
+    return _people(recognised, [one for one in every if rows.intersection(one.members)])
+
+
+def learned_people(session: Session, recognised: Recognised, clip: int) -> People:
+    """The people of a clip as far as they were learned, without what people said."""
+    rows = [one.id for one in _everyone(recognised)]
+    return _people(recognised, stored.characters_with(session, rows, clip))
+
+
+def people_ahead(
+    session: Session, video_id: str, recognised: Recognised, clip: int, learned: int
+) -> People:
+    """The people of a clip with what is known of them as of an earlier clip, and by people.
+
+    Who was met after clip ``learned`` is a character of their own, as they began: what was written
+    of them since is not known.
+    """
+    rows = [one.id for one in _everyone(recognised)]
+    origins = {one.identity: one for one in origins_of(session, video_id)}
+    truth = truth_of(corrections_of(session, video_id))
+    if truth is None:
+        known = stored.characters_with(session, rows, learned)
+        return _people(recognised, _with_new(session, known, origins, rows, video_id, clip))
+    known = stored.characters_at(session, video_id, learned)
+    met = [row for row, one in origins.items() if one.first_clip <= clip]
+    every = _with_new(session, known, origins, met, video_id, clip)
+    # Names that the source itself gives are there from the beginning.
+    names = [
+        one
+        for one in names_learned(session, video_id, clip)
+        if one.name.from_clip <= learned or one.name.source == "caption"
+    ]
+    stated = stated_until(session, video_id, learned)
+    found = corrected(Learned(every, origins, names, stated), truth)
+    return _people(recognised, [one for one in found if not set(rows).isdisjoint(one.members)])
+
+
+def _with_new(
+    session: Session,
+    known: list[CharacterAt],
+    origins: Mapping[int, Origin],
+    rows: Iterable[int],
+    video_id: str,
+    clip: int,
+) -> list[CharacterAt]:
+    """The characters with those of identities that are not in any yet, by number."""
+    placed = {row for one in known for row in one.members}
+    new = [origins[row] for row in rows if row not in placed]
+    if not new:
+        return known
+    told = names_learned(session, video_id, clip)
+    named = {one.identity: one.name for one in told if one.name.source == "caption"}
+    begun = [_begun(one, named.get(one.identity)) for one in new]
+    return sorted([*known, *begun], key=lambda one: one.character.number)
+
+
+def _begun(one: Origin, name: Name | None) -> CharacterAt:
+    """The character that an identity began as."""
+    face = one.kind == IdentityKind.FACE
+    character = Character(
+        number=one.began,
+        name=name.text if name else None,
+        faces=(one.number,) if face else (),
+        voices=() if face else (one.number,),
+    )
+    return CharacterAt(
+        one.character, character, (one.identity,), (name,) if name else (), one.first_clip
+    )
+
+
+def _everyone(recognised: Recognised) -> list[Identity]:
+    return [*recognised.groups.values(), *recognised.speakers.values()]
+
+
+def _people(recognised: Recognised, found: Iterable[CharacterAt]) -> People:
+    return People(
+        faces=recognised.of_kind(IdentityKind.FACE),
+        voices=recognised.of_kind(IdentityKind.VOICE),
+        speakers=recognised.speakers,
+        characters=tuple(one.character for one in found),
+    )
+
+
+def _with_joined(one: CharacterAt, origins: Mapping[int, Origin]) -> CharacterAt:
+    """The character with the numbers of those that became part of it: lines may have these."""
+    began = {origins[row].began for row in one.members} - {one.character.number}
+    if not began:
+        return one
+    character = one.character.model_copy(update={"joined": tuple(sorted(began))})
+    return replace(one, character=character)
+
+
+def _laid_over(
+    session: Session,
+    video_id: str,
+    clip: int,
+    found: list[CharacterAt],
+    origins: Mapping[int, Origin],
+    truth: Truth,
+) -> list[CharacterAt]:
+    learned = Learned(
+        characters=found,
+        origins=origins,
+        names=names_learned(session, video_id, clip),
+        stated=stated_until(session, video_id, clip),
+    )
+    return corrected(learned, truth)

@@ -1,0 +1,142 @@
+"""Names that a clip itself states: somebody says who they are, or a name plate shows it; pure.
+
+Better no name than a wrong one: a sentence must plainly introduce its speaker, and a plate counts
+only while one face is in view and a line with an occupation goes with it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from domain.media import Percept, ScreenText, Utterance
+from domain.sentences import sentences
+from domain.word_lists import words
+from people.face_voice_evidence import visible
+
+_WORD = r"[A-Z][a-zà-öø-ÿ'’-]+(?:[A-Z][a-zà-öø-ÿ]+)?"
+_NAME = rf"((?:Dr\. |Dr )?{_WORD}(?: [A-Z]\.)?(?: {_WORD}){{0,2}})"
+_AFTER = r"(?=\s*(?:[.,;!?]|$|and\b|from\b|here\b|speaking\b|with\b|the\b|your\b|I\b))"
+_HELLO = (
+    r"(?:(?:[Ww]ell|[Hh]i|[Hh]ello|[Hh]ey|[Ww]elcome|[Gg]ood \w+|[Yy]es|[Ss]o)\b[^.!?]{0,30}?)?"
+)
+_INTRODUCTIONS = (
+    re.compile(rf"\b[Mm]y name(?:['’]s| is) {_NAME}{_AFTER}"),
+    re.compile(rf"^{_HELLO},? ?(?:I['’]m|I am) {_NAME}{_AFTER}"),
+    re.compile(rf"^{_HELLO},? ?[Tt]his is {_NAME} (?:speaking|here|reporting)\b"),
+)
+_PLATE_WORD = r"(?:[A-ZÀ-Ý][A-Za-zÀ-ÿ'’-]+|[A-Z]\.)"
+_PLATE = re.compile(rf"{_PLATE_WORD}(?: {_PLATE_WORD}){{1,2}}")
+_FIRST = re.compile(r"[A-ZÀ-Ý][A-Za-zÀ-ÿ'’-]{2,}")
+_TITLE = re.compile(r"(?:[A-Z][A-Za-z&'’-]*,? ){0,3}([A-Z][A-Za-z]+)")
+_APART = re.compile(r"(?<!\s)(?:\s*+[,|–—]|\s++[|–—-])\s+")
+
+NEAR_MS = 200
+"""A face seen this close to a keyframe counts as in view on it; keyframes are always searched."""
+
+LEAST_SCORE = 0.8
+"""Name plates must be read at least this well."""
+
+
+@dataclass(frozen=True)
+class Plate:
+    """A name on screen with its occupation line, and the face group it belongs to."""
+
+    face: int
+    name: str
+    title: str
+    time_ms: int
+
+
+def introduced(said: Utterance) -> str | None:
+    """The name by which a speaker introduces themself, or None."""
+    for sentence in sentences(said.text):
+        for pattern in _INTRODUCTIONS:
+            found = pattern.search(sentence)
+            if found and _is_name(found[1]):
+                return found[1]
+    return None
+
+
+def _is_name(text: str) -> bool:
+    parts = text.lower().split()
+    folk = len(parts) == 1 and re.search(r"(?:ese|ish|ican|ian)$", parts[0])
+    return not folk and not words("not_names").intersection(parts)
+
+
+def plates(percept: Percept) -> list[Plate]:
+    """Name plates of a clip: one for each face and name, the first reading."""
+    found: dict[tuple[int, str], Plate] = {}
+    for time_ms in sorted({line.time_ms for line in percept.screen_texts}):
+        face = _only_face(percept, time_ms)
+        lines = [line for line in percept.screen_texts if line.time_ms == time_ms]
+        for name, title in _named(lines) if face is not None else []:
+            assert face is not None  # noqa: S101 - narrows the type
+            found.setdefault((face, name.casefold()), Plate(face, name, title, time_ms))
+    return _one_a_face(list(found.values()))
+
+
+def _one_a_face(found: Sequence[Plate]) -> list[Plate]:
+    """A face under two names in one clip has none that is sure."""
+    faces = [plate.face for plate in found]
+    return [plate for plate in found if faces.count(plate.face) == 1]
+
+
+def _only_face(percept: Percept, time_ms: int) -> int | None:
+    near = [
+        group.number
+        for group in percept.faces
+        if any(s.start_ms - NEAR_MS <= time_ms <= s.end_ms + NEAR_MS for s in visible(group))
+    ]
+    return near[0] if len(near) == 1 else None
+
+
+def _named(lines: Sequence[ScreenText]) -> list[tuple[str, str]]:
+    """Name and occupation of the plate on a frame: one below the other, or on one line."""
+    legible = [line for line in lines if line.score >= LEAST_SCORE]
+    pairs = [(one, other) for one in legible for other in legible if _adjacent(one, other)]
+    found = [
+        (one.text.strip(), other.text.strip())
+        for one, other in pairs
+        if is_plate(one.text, other.text)
+    ]
+    inline = [parts for line in legible for parts in _inline(line.text)]
+    every = list(dict.fromkeys([*found, *inline]))
+    # Two plates on one frame with one face: nothing says whose is whose.
+    return [(_cased(name), title) for name, title in every] if len(every) == 1 else []
+
+
+def is_plate(name: str, title: str) -> bool:
+    """Whether two lines read like a person's name and their occupation.
+
+    A single name is taken only beside a line that is an occupation and nothing else.
+    """
+    parts = re.findall(r"[a-zà-ÿ]+", name.lower())
+    ordinary = (words("not_names") | words("occupations")).intersection(parts)
+    if ordinary or not parts:
+        return False
+    jobs = words("occupations")
+    if _PLATE.fullmatch(name.strip()):
+        return bool(jobs.intersection(re.findall(r"[a-zà-ÿ]+", title.lower())))
+    plain = _TITLE.fullmatch(title.strip())
+    return bool(_FIRST.fullmatch(name.strip()) and plain and plain[1].lower() in jobs)
+
+
+def _inline(text: str) -> list[tuple[str, str]]:
+    """``Name, Title`` or ``Name | Title`` on one line."""
+    parts = _APART.split(text.strip(), maxsplit=1)
+    return [(parts[0], parts[1])] if len(parts) == 2 and is_plate(*parts) else []
+
+
+def _adjacent(one: ScreenText, other: ScreenText) -> bool:
+    """Whether two lines stand right above each other."""
+    upper, lower = sorted((one, other), key=lambda line: (line.box.y0, line.box.y1))
+    height = max(line.box.y1 - line.box.y0 for line in (one, other))
+    gap = lower.box.y0 - upper.box.y1
+    shared = min(one.box.x1, other.box.x1) - max(one.box.x0, other.box.x0)
+    return one is not other and -height / 2 <= gap <= 1.5 * height and shared > 0
+
+
+def _cased(name: str) -> str:
+    return name.title() if name.isupper() else name

@@ -1,0 +1,253 @@
+"""What people said about who is who, laid over what was learned; pure.
+
+The learned rows are never changed by a person, and the corrections never by the machine. So a
+correction holds whatever is learned later, at every moment of the video, and taking it back
+leaves nothing behind.
+
+- A face or voice that a person placed stays where it was placed.
+- What was learned goes on around that: a voice follows the face that it was found to belong to,
+  and faces that a person joined count as one when a voice is looked for.
+- A voice and a face that a person called by different names, or said to be two people, are not
+  joined by the machine.
+- Number n always stands for the character that the n-th identity is in: so numbers are never
+  given twice, and a character that is taken apart gives back the numbers that went into it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import groupby
+
+from domain.corrections import Correction, CorrectionKind
+from domain.media import IdentityKind
+from domain.people import Character
+from people.characters import best_character
+from store.queries.characters import CharacterAt, Name, preferred
+from store.queries.corrections import LearnedName, Origin, Stated
+from store.queries.identities import Support
+
+PERSON = "person"
+"""Source of the names that people give."""
+
+
+@dataclass
+class Truth:
+    """All that people said, the latest word on each.
+
+    Attributes:
+        home: The number of the character that a tag was placed in.
+        names: What a character is called, the preferred name first.
+        nameless: Tags whose learned names are set aside.
+        apart: For each tag those that are somebody else.
+    """
+
+    home: dict[str, int] = field(default_factory=dict)
+    names: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    nameless: set[str] = field(default_factory=set)
+    apart: dict[str, set[str]] = field(default_factory=dict)
+
+
+def truth_of(corrections: Iterable[Correction]) -> Truth | None:
+    """The corrections in force, one after the other; None where there are none."""
+    held = [one for one in corrections if not one.undone]
+    truth = Truth()
+    for one in sorted(held, key=lambda each: each.number):
+        if one.kind is CorrectionKind.APART:
+            _keep_apart(truth, one)
+            continue
+        for number in one.numbers:
+            truth.names.pop(number, None)
+        for outcome in one.outcomes:
+            truth.home |= dict.fromkeys(outcome.members, outcome.number)
+            truth.nameless |= set(outcome.nameless)
+            if outcome.names:
+                truth.names[outcome.number] = outcome.names
+    return truth if held else None
+
+
+def _keep_apart(truth: Truth, one: Correction) -> None:
+    for outcome in one.outcomes:
+        for tag in outcome.members:
+            truth.apart.setdefault(tag, set()).update(outcome.others)
+
+
+def are_apart(truth: Truth, some: Iterable[str], others: Iterable[str]) -> bool:
+    """Whether people said that those with these tags are two: of any tag of theirs."""
+    theirs = set(others)
+    return any(not theirs.isdisjoint(truth.apart.get(tag, ())) for tag in some)
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What was learned of the people of a video as of a clip, without any correction."""
+
+    characters: Sequence[CharacterAt]
+    origins: Mapping[int, Origin]
+    names: Sequence[LearnedName]
+    stated: Sequence[Stated]
+
+    @cached_property
+    def anchors(self) -> dict[int, int]:
+        """For each identity that of the character it is in: its face, else its first voice."""
+        return {row: self._anchor(one) for one in self.characters for row in one.members}
+
+    def _anchor(self, one: CharacterAt) -> int:
+        faces = (row for row in one.members if self.origins[row].kind == IdentityKind.FACE)
+        return next(faces, one.members[0])
+
+    def tag(self, identity: int) -> str:
+        """The tag of an identity."""
+        return self.origins[identity].tag
+
+
+def corrected(learned: Learned, truth: Truth) -> list[CharacterAt]:
+    """The characters as people say they are, by number; those not spoken of as they were."""
+    view = _View(learned, truth)
+    before = {one.character.number: one for one in learned.characters}
+    after = [
+        _untouched(view, before.get(number), members) or view.character(number, members)
+        for number, members in sorted(view.groups.items())
+    ]
+    taken = {one.character.name for one in after}
+    return [_without(one, taken) for one in after]
+
+
+def _untouched(
+    view: _View, before: CharacterAt | None, members: Sequence[int]
+) -> CharacterAt | None:
+    if before is None or set(before.members) != set(members):
+        return None
+    named = before.character.number in view.given or any(map(view.nameless, members))
+    return None if named else before
+
+
+def _without(one: CharacterAt, taken: set[str | None]) -> CharacterAt:
+    """The character without former names that others go by."""
+    aliases = tuple(name for name in one.character.aliases if name not in taken)
+    if aliases == one.character.aliases:
+        return one
+    character = one.character.model_copy(update={"aliases": aliases})
+    return replace(one, character=character)
+
+
+class _View:
+    """What was learned, seen through what people said."""
+
+    def __init__(self, learned: Learned, truth: Truth) -> None:
+        self._learned, self._truth = learned, truth
+        self.homes = self._homes()
+        self.groups = self._groups()
+        self.given = self._given()
+
+    def _homes(self) -> dict[int, int]:
+        """The number of the character that each identity is in."""
+        homes = {}
+        for one in self._learned.characters:
+            for row in one.members:
+                anchor = self._placed(self._learned.anchors[row], one.character.number)
+                homes[row] = self._placed(row, anchor)
+        return homes | {voice: self._joined(voice, homes) for voice in self._doubtful()}
+
+    def _placed(self, identity: int, otherwise: int) -> int:
+        return self._truth.home.get(self._learned.tag(identity), otherwise)
+
+    def _doubtful(self) -> list[int]:
+        """Voices that nobody placed, of which people said something that counts for them."""
+        told = {
+            one.voice
+            for one in self._learned.stated
+            if self._learned.tag(one.face) in self._truth.home
+            or self._learned.origins[one.voice].began in self._truth.names
+            or self._learned.tag(one.voice) in self._truth.apart
+        }
+        return [row for row in sorted(told) if self._learned.tag(row) not in self._truth.home]
+
+    def _joined(self, voice: int, homes: Mapping[int, int]) -> int:
+        """Where a voice belongs by what was stated, as if the corrections had always been known."""
+        home = own = self._learned.origins[voice].began
+        totals: dict[int, Support] = {}
+        mine = (one for one in self._learned.stated if one.voice == voice)
+        for _, stated in groupby(mine, key=lambda one: one.clip):
+            for one in stated:
+                before = totals[one.face].total if one.face in totals else 0.0
+                total = before + one.support
+                totals[one.face] = Support(one.face, voice, one.face_number, total, 1)
+            best = best_character(list(totals.values()), homes)
+            if best is not None and not self._clash(own, best, voice, homes):
+                home = best
+        return home
+
+    def _clash(self, one: int, other: int, voice: int, homes: Mapping[int, int]) -> bool:
+        """Whether people call these two by different names, or say that they are two."""
+        names = [{n.casefold() for n in self._truth.names.get(c, ())} for c in (one, other)]
+        if all(names) and not names[0] & names[1]:
+            return True
+        there = [self._learned.tag(row) for row, home in homes.items() if home == other]
+        return are_apart(self._truth, [self._learned.tag(voice)], there)
+
+    def _groups(self) -> dict[int, list[int]]:
+        groups: dict[int, list[int]] = {}
+        for row in sorted(self.homes, key=lambda r: self._learned.origins[r][1:3]):
+            groups.setdefault(self.homes[row], []).append(row)
+        return groups
+
+    def _given(self) -> dict[int, tuple[str, ...]]:
+        """What people call each character, also by the name of one that became part of it."""
+        began = {self._learned.origins[row].began: home for row, home in self.homes.items()}
+        given: dict[int, tuple[str, ...]] = {}
+        homes = {n: n if n in self.groups else began.get(n, n) for n in self._truth.names}
+        for number, home in sorted(homes.items(), key=lambda one: (one[0] != one[1], one[0])):
+            given[home] = _once([*given.get(home, ()), *self._truth.names[number]])
+        return given
+
+    def nameless(self, identity: int) -> bool:
+        """Whether the names learned of an identity, or of the face it follows, are set aside."""
+        tag, anchor = self._learned.tag(identity), self._learned.anchors[identity]
+        follows = tag not in self._truth.home and self.homes[anchor] == self.homes[identity]
+        named = {tag, self._learned.tag(anchor)} if follows else {tag}
+        return not named.isdisjoint(self._truth.nameless)
+
+    def character(self, number: int, members: Sequence[int]) -> CharacterAt:
+        """The character of that number."""
+        origins = [self._learned.origins[row] for row in members]
+        first = min(one.first_clip for one in origins)
+        told = [Name(text, PERSON, first) for text in self.given.get(number, ())]
+        every = self._learned_names(members)
+        names = _different([*told, *(name for row, name in every if not self.nameless(row))])
+        shown = preferred(names)
+        hidden = told or any(self.nameless(row) for row in members)
+        former = _once([name.text for _, name in every if name.text != shown]) if hidden else ()
+        character = Character(
+            number=number,
+            name=shown,
+            faces=tuple(o.number for o in origins if o.kind == IdentityKind.FACE),
+            voices=tuple(o.number for o in origins if o.kind == IdentityKind.VOICE),
+            aliases=former,
+        )
+        return CharacterAt(self._rows[number], character, tuple(members), tuple(names), first)
+
+    @cached_property
+    def _rows(self) -> dict[int, int]:
+        return {one.began: one.character for one in self._learned.origins.values()}
+
+    @cached_property
+    def _began(self) -> dict[int, int]:
+        """The identity that each character row began with."""
+        return {one.character: one.identity for one in self._learned.origins.values()}
+
+    def _learned_names(self, members: Sequence[int]) -> list[tuple[int, Name]]:
+        of = ((self._owner(one), one.name) for one in self._learned.names)
+        return [(row, name) for row, name in of if row is not None and row in members]
+
+    def _owner(self, name: LearnedName) -> int | None:
+        return self._began.get(name.character) if name.identity is None else name.identity
+
+
+def _different(names: Iterable[Name]) -> list[Name]:
+    return list({name.text.casefold(): name for name in reversed([*names])}.values())[::-1]
+
+
+def _once(texts: Iterable[str]) -> tuple[str, ...]:
+    return tuple({text.casefold(): text for text in reversed([*texts])}.values())[::-1]

@@ -1,0 +1,68 @@
+"""Who may be the same person: characters whose faces or voices are nearly close enough; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from domain.base import Frozen
+from domain.media import IdentityKind
+from people.matching import direction
+
+NEAR = 0.8
+"""Of the cosine at which a model takes two for one: who is less alike is not asked about."""
+
+Looks = Mapping[IdentityKind, Sequence[Sequence[float]]]
+"""The exemplar vectors of one person by kind, shape (D,) each."""
+
+
+class Alike(Frozen):
+    """Two characters that may be one: ``cosine`` between the directions of their exemplars."""
+
+    one: int
+    other: int
+    kind: IdentityKind
+    cosine: float
+
+
+def alike(
+    people: Mapping[int, Looks], same: Mapping[IdentityKind, float], most: int | None = None
+) -> list[Alike]:
+    """Pairs that may be the same person, the ``most`` that are most alike, best first.
+
+    Of a pair that is alike in face and in voice the better of the two counts. A person without
+    exemplars of a kind is alike to nobody in it.
+
+    Args:
+        people: number of the character -> its exemplars.
+        same: the cosine at which the model of each kind takes two for one.
+        most: pairs at most; None: all.
+    """
+
+    def rank(one: Alike) -> float:
+        # Voices are alike at other cosines than faces: both are measured by their own model's.
+        return one.cosine / same[one.kind]
+
+    ways = [one for kind in same for one in _of_kind(people, kind, NEAR * same[kind], most)]
+    best: dict[tuple[int, int], Alike] = {}
+    for one in sorted(ways, key=rank, reverse=True):
+        best.setdefault((one.one, one.other), one)
+    return sorted(best.values(), key=lambda a: (-rank(a), a.one, a.other))[:most]
+
+
+def _of_kind(
+    people: Mapping[int, Looks], kind: IdentityKind, least: float, most: int | None
+) -> Iterator[Alike]:
+    known = {number: looks[kind] for number, looks in sorted(people.items()) if looks.get(kind)}
+    # Exemplars of another model have another length, and cannot be compared.
+    for size in sorted({len(vectors[0]) for vectors in known.values()}):
+        numbers = [n for n, vectors in known.items() if len(vectors[0]) == size]
+        rows = np.asarray([direction(known[n]) for n in numbers], dtype=np.float32)
+        cosines = np.clip(rows @ rows.T, -1.0, 1.0)
+        close = np.argwhere(np.triu(cosines >= least, k=1))
+        # Who is among the best of all is among the best of a kind.
+        best = np.argsort(-cosines[tuple(close.T)], kind="stable")[:most]
+        for i, j in close[best]:
+            cosine = float(cosines[i, j])
+            yield Alike(one=numbers[i], other=numbers[j], kind=kind, cosine=cosine)

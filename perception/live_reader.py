@@ -1,0 +1,295 @@
+"""Following a live source for as long as it lasts: reading, breaking off, connecting again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import chain, repeat
+from threading import Event
+from typing import TYPE_CHECKING, Protocol, cast
+
+import av
+
+from domain.streams import LEVELS, Gap, GapReason
+from perception.clip_buffer import Buffer
+from perception.containers import Packet, audio_stream, video_stream
+from perception.live import Closing, LiveSource, Unreachable, connect
+from perception.live_clips import Capture, Captured
+from perception.picture_stream import keep_freed_memory, names_unneeded
+from perception.timeline import Timeline
+
+if TYPE_CHECKING:
+    from av.container import InputContainer
+
+    from domain.settings import Settings
+
+BACK_OFF_S = (1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
+"""How long to wait before each try to connect again; then always as long as the last time."""
+_BAD_READS = 50
+"""Reads in a row that fail before the connection is given up as broken."""
+
+
+class Clock(Protocol):
+    """The time of day, and waiting; tests bring their own."""
+
+    def now_ms(self) -> int:
+        """Unix time in milliseconds; does not run backwards."""
+
+    def wait(self, seconds: float, stop: Event) -> None:
+        """Waits, or until ``stop`` is set."""
+
+
+class WallClock:
+    """The real time; goes on evenly though the machine's clock is set while it runs."""
+
+    def __init__(self) -> None:
+        self._zero = time.time() - time.monotonic()
+
+    def now_ms(self) -> int:
+        """Unix time in milliseconds."""
+        return int((self._zero + time.monotonic()) * 1000)
+
+    def wait(self, seconds: float, stop: Event) -> None:
+        """Waits, or until ``stop`` is set."""
+        stop.wait(seconds)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a source sends. Width and height are in pixels; 0 without pictures."""
+
+    has_video: bool
+    has_audio: bool
+    width: int = 0
+    height: int = 0
+
+
+@dataclass(eq=False)
+class Connection:
+    """An open source."""
+
+    container: InputContainer
+    pipe: Closing | None
+
+    @property
+    def shape(self) -> Shape:
+        """What it sends."""
+        video, audio = video_stream(self.container), audio_stream(self.container)
+        size = (video.codec_context.width, video.codec_context.height) if video else (0, 0)
+        return Shape(video is not None, audio is not None, *size)
+
+    @property
+    def finite(self) -> bool:
+        """Whether its length is known: a recording, which waits for its reader."""
+        return bool(self.container.duration)
+
+    def close(self) -> None:
+        """Let go of it."""
+        self.container.close()
+        if self.pipe is not None:
+            self.pipe.close()
+
+
+def reach(
+    source: LiveSource,
+    settings: Settings,
+    stopping: Callable[[], bool],
+    tired: Callable[[], bool] = lambda: False,
+) -> Connection:
+    """Connect to a source; for a pipe's writer it waits until it is ``tired``.
+
+    Raises:
+        Unreachable: it does not answer, or sends nothing that can be watched.
+    """
+    connection = Connection(*connect(source, settings.stream, stopping, tired))
+    shape = connection.shape
+    if not (shape.has_video or shape.has_audio):
+        connection.close()
+        raise Unreachable(f"{source.label}: sends neither video nor audio that can be read")
+    return connection
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where on its timeline a stream goes on: the next clip's number, and the last one's end."""
+
+    began_ms: int
+    next_clip: int = 0
+    end_ms: int = 0
+
+
+@dataclass(eq=False)
+class Follower:
+    """Reads a source to its end, or until it is stopped, and puts what comes into the buffer.
+
+    ``level``: at which the next clip is to be taken; ``away_s``: a source that is away for so long
+    is at its end (None: never). ``owed`` are the gaps after the last clip.
+    """
+
+    source: LiveSource
+    settings: Settings
+    place: Place
+    buffer: Buffer
+    clock: Clock
+    stop: Event
+    level: Callable[[], int] = lambda: 0
+    said: Callable[[str], None] = lambda _text: None
+    away_s: float | None = None
+    owed: tuple[Gap, ...] = ()
+    error: BaseException | None = None
+    _delays: Iterator[float] = field(default_factory=lambda: chain((0.0,), _back_off()))
+    _damaged: bool = False
+    _waits: bool = False
+
+    def __post_init__(self) -> None:
+        settings, place = self.settings, self.place
+        self._timeline = Timeline(settings.stream, place.end_ms)
+        self._capture = Capture(
+            settings.watch,
+            settings.stream,
+            start_ms=place.end_ms,
+            first_clip=place.next_clip,
+            level=self.level,
+        )
+
+    def run(self, connection: Connection | None) -> None:
+        """Follows the source; ``connection`` is open already, None: it is still to be reached."""
+        keep_freed_memory()
+        try:
+            self._follow(connection)
+            self._give(self._capture.flush(), last=True)
+            self.owed = (*self.owed, *self._capture.owed)
+        except BaseException as error:  # noqa: BLE001 - a thread's edge: the taker is told
+            self.error = error
+        finally:
+            self._capture.close()
+            self.buffer.end()
+
+    def _follow(self, connection: Connection | None) -> None:
+        connection = connection or self._again()
+        while connection is not None:
+            try:
+                over = self._read(connection)
+            finally:
+                connection.close()
+            if over or self.stop.is_set():
+                return
+            self._capture.pause()
+            self._capture.broke(self._timeline.latest_ms, GapReason.LOST)
+            self.said(f"{self.source.label}: broke off; connecting again")
+            connection = self._again()
+
+    def _again(self) -> Connection | None:
+        """A new connection, however long it takes; None where the source is given up."""
+        since = self.clock.now_ms()
+        for delay in self._delays:
+            self.clock.wait(delay, self.stop)
+            gone_s = (self.clock.now_ms() - since) / 1000
+            if self.stop.is_set() or (self.away_s is not None and gone_s > self.away_s):
+                return None
+            self._give(self._capture.until(self._now()))
+            try:
+                return reach(self.source, self.settings, self.stop.is_set, self._patience())
+            except Unreachable:
+                continue
+        return None
+
+    def _patience(self) -> Callable[[], bool]:
+        """Whether a pipe's writer has been waited for long enough."""
+        until = time.monotonic() + self.settings.stream.connect_s
+        return lambda: time.monotonic() > until
+
+    def _now(self) -> int:
+        return max(0, self.clock.now_ms() - self.place.began_ms)
+
+    def _read(self, connection: Connection) -> bool:
+        """Reads to the end of the connection; whether that is the end of the source too."""
+        self._timeline.connected()
+        self._damaged = False
+        self._waits = connection.finite or self.source.kind == "pipe"
+        for packet in _packets(connection.container):
+            if self.stop.is_set():
+                return True
+            self._give(self._taken(packet))
+        ended = connection.pipe is not None and connection.pipe.end
+        return connection.finite or (ended and self.source.address == "-")
+
+    def _taken(self, packet: Packet) -> Iterator[Captured]:
+        if isinstance(packet.stream, av.VideoStream):
+            yield from self._pictures(packet)
+        else:
+            yield from self._sound(packet)
+
+    def _pictures(self, packet: Packet) -> Iterator[Captured]:
+        self._capture.came(1 if packet.size else 0)
+        context = packet.stream.codec_context
+        if LEVELS[self.level()].references_only and names_unneeded(context):
+            context.skip_frame = "NONREF"
+        else:
+            context.skip_frame = "DEFAULT"
+        try:
+            frames = packet.decode()
+        except av.FFmpegError:
+            self._damaged = True
+            self._capture.came(0, damaged=1)
+            return
+        for frame in frames:
+            self._damaged = frame.is_corrupt or (self._damaged and not frame.key_frame)
+            self._capture.came(0, damaged=int(self._damaged))
+            at = self._at("video", frame)
+            if at is not None:
+                yield from self._capture.picture(None if self._damaged else frame, at)
+
+    def _sound(self, packet: Packet) -> Iterator[Captured]:
+        try:
+            frames = packet.decode()
+        except av.FFmpegError:
+            return
+        for frame in cast("list[av.AudioFrame]", frames):
+            at = self._at("audio", frame)
+            if at is not None:
+                yield from self._capture.sound(frame, at)
+
+    def _at(self, stream: str, frame: av.VideoFrame | av.AudioFrame) -> int | None:
+        """Video time of a frame; None where it bears no time stamp."""
+        stamp = frame.pts if frame.pts is not None else frame.dts
+        if stamp is None or frame.time_base is None:
+            return None
+        self._delays = _back_off()
+        return self._timeline.place(stream, int(stamp * frame.time_base * 1000), self._now())
+
+    def _give(self, clips: Iterable[Captured], *, last: bool = False) -> None:
+        """Into the buffer. What a source sends ahead of its time waits; else a clip is left out."""
+        for clip in clips:
+            gaps, now_ms = (*self.owed, *clip.gaps), self.clock.now_ms()
+            told = replace(clip, gaps=gaps, came_ms=now_ms, waits=self._waits)
+            span = clip.raw.clip.span
+            if self.buffer.offer(told, wait=self._waits or last or span.end_ms > self._now()):
+                self.owed = ()
+                continue
+            self._capture.left_out()
+            missed = Gap(span=span, reason=GapReason.OVERRUN, frames=clip.tally.came)
+            self.owed = (*told.gaps, missed)
+
+
+def _back_off() -> Iterator[float]:
+    return chain(BACK_OFF_S, repeat(BACK_OFF_S[-1]))
+
+
+def _packets(container: InputContainer) -> Iterator[Packet]:
+    """The packets of the pictures and the sound, past what cannot be read; ends where it breaks."""
+    streams = [s for s in (video_stream(container), audio_stream(container)) if s is not None]
+    packets, failures = container.demux(streams), 0
+    while failures < _BAD_READS:
+        try:
+            packet = next(packets, None)
+        except av.error.InvalidDataError:
+            packets, failures = container.demux(streams), failures + 1
+            continue
+        except (av.FFmpegError, OSError):
+            return
+        if packet is None:
+            return
+        failures = 0
+        yield packet

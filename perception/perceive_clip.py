@@ -1,0 +1,179 @@
+"""From one decoded clip to what was perceived in it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
+
+from domain.media import Group, Keyframe, Percept, ScreenText, SeenObject, Utterance
+from models.heap import give_back
+from models.onnx import both
+from perception.faces import find_faces, group_faces
+from perception.jpeg import Blobs
+from perception.keyframes import Candidate, Chosen, candidates, pick_keyframes
+from perception.objects import find_objects
+from perception.screen_text import read_screen
+from perception.speech import utterances
+from perception.voices import find_turns, group_voices
+
+if TYPE_CHECKING:
+    from domain.settings import WatchSettings
+    from domain.streams import Stage
+    from models.ports import (
+        FaceEngine,
+        ImageEncoder,
+        ObjectDetector,
+        ScreenReader,
+        SpeakerEncoder,
+        SpeechRecognizer,
+        VoiceActivity,
+    )
+    from perception.decode import RawClip
+
+
+class Perceptors(Protocol):
+    """The models that perceive."""
+
+    @property
+    def speech(self) -> SpeechRecognizer:
+        """Speech to text."""
+
+    @property
+    def activity(self) -> VoiceActivity:
+        """Where somebody speaks."""
+
+    @property
+    def faces(self) -> FaceEngine:
+        """Faces with embeddings."""
+
+    @property
+    def speaker(self) -> SpeakerEncoder:
+        """Voices as vectors."""
+
+    @property
+    def screen(self) -> ScreenReader:
+        """Text on images."""
+
+    @property
+    def objects(self) -> ObjectDetector | None:
+        """Things on images, where the profile has a detector."""
+
+    @property
+    def images(self) -> ImageEncoder | None:
+        """Images as vectors, where the profile has an image-text model."""
+
+
+@dataclass(frozen=True)
+class Perceived:
+    """A percept, and the JPEGs it names by their SHA-256."""
+
+    percept: Percept
+    blobs: dict[str, bytes]
+
+
+def perceive(
+    raw: RawClip, tools: Perceptors, settings: WatchSettings, without: Collection[Stage] = ()
+) -> Perceived:
+    """Everything that can be told of one clip by itself; the same clip gives the same percept.
+
+    What is heard is recognised beside what is seen: neither keeps two processors busy by itself.
+    Stages ``without`` are left out: their models are not even loaded.
+
+    Raises:
+        SetupError: a model's weights are not there.
+        ModelError: a model failed.
+    """
+    blobs = Blobs()
+    (said, voices), seen = both(
+        partial(_heard, raw, tools, settings, without),
+        partial(_seen, raw, tools, settings, without, blobs),
+    )
+    percept = Percept(
+        clip=raw.clip,
+        keyframes=seen.keyframes,
+        utterances=said,
+        screen_texts=seen.screen_texts,
+        objects=seen.objects,
+        faces=seen.faces,
+        voices=voices,
+        gaps=raw.gaps,
+        error=raw.error,
+    )
+    give_back()
+    return Perceived(percept, dict(blobs))
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What a percept has of pictures."""
+
+    keyframes: tuple[Keyframe, ...]
+    screen_texts: tuple[ScreenText, ...]
+    objects: tuple[SeenObject, ...]
+    faces: tuple[Group, ...]
+
+
+def _seen(
+    raw: RawClip,
+    tools: Perceptors,
+    settings: WatchSettings,
+    without: Collection[Stage],
+    blobs: Blobs,
+) -> _Seen:
+    """What is seen; the JPEGs of it come into ``blobs``."""
+    found = candidates(raw.frames, settings, raw.clip.span.end_ms)
+    chosen = pick_keyframes(raw.frames, found, settings, blobs)
+    read = chosen if "screen" not in without else ()
+    things = chosen if "objects" not in without else ()
+    faces = () if "faces" in without else _look(raw, found, chosen, tools, settings, blobs)
+    return _Seen(
+        keyframes=_with_vectors(chosen, tools.images) if chosen else (),
+        screen_texts=read_screen(read, tools.screen) if read else (),
+        objects=find_objects(things, tools.objects) if things else (),
+        faces=faces,
+    )
+
+
+def _with_vectors(chosen: Sequence[Chosen], encoder: ImageEncoder | None) -> tuple[Keyframe, ...]:
+    """The keyframes, with what an image-text model makes of them where there is one."""
+    if encoder is None:
+        return tuple(one.keyframe for one in chosen)
+    rows = encoder.images([one.image for one in chosen])
+    return tuple(
+        one.keyframe.model_copy(update={"vector": tuple(row.tolist())})
+        for one, row in zip(chosen, rows, strict=True)
+    )
+
+
+def _look(
+    raw: RawClip,
+    found: Sequence[Candidate],
+    chosen: Sequence[Chosen],
+    tools: Perceptors,
+    settings: WatchSettings,
+    blobs: Blobs,
+) -> tuple[Group, ...]:
+    """The people whose faces are seen."""
+    if not raw.frames:
+        return ()
+    always = [one.index for one in chosen]
+    shots = [candidate.shot for candidate in found]
+    seen = find_faces(raw.frames, shots, always, tools.faces, settings)
+    return group_faces(seen, tools.faces.same_person, raw.clip, settings, blobs)
+
+
+def _heard(
+    raw: RawClip, tools: Perceptors, settings: WatchSettings, without: Collection[Stage]
+) -> tuple[tuple[Utterance, ...], tuple[Group, ...]]:
+    """What is said, and the voices that say it."""
+    if "speech" in without:
+        return (), ()
+    spans = tools.activity.spans(raw.samples) if raw.samples.any() else []
+    if not spans:
+        return (), ()
+    turns = find_turns(raw.samples, spans, tools.speaker, settings.audio_hz)
+    voices = group_voices(turns, raw.samples, raw.clip, tools.speaker, settings)
+    known = {voice.number for voice in voices}
+    return utterances(tools.speech.transcribe(raw.samples), turns, known, raw.clip), voices

@@ -1,0 +1,217 @@
+"""The pictures of a video at its sample instants, in one decoding pass.
+
+Every picture that others are predicted from is decoded. Of the rest (in H.264 about half) only
+those that a sample instant shows are: packets are looked at some way ahead, so that it is known
+when each picture gives way to the next. Pixels come out the same as with everything decoded, so
+this is done only for codecs that name the pictures nothing whatever depends on.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right, insort
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import av
+import numpy as np
+
+from models.heap import share_arenas
+from perception.containers import Clock, Packet, packets_of, picture_stream
+from perception.sampling import Grid
+from perception.seeking import open_before
+
+if TYPE_CHECKING:
+    from domain.settings import WatchSettings
+    from perception.source import SourceInfo
+
+_AHEAD = 24
+"""Packets looked at ahead, and remembered behind: more than any reordering (16 in H.264)."""
+
+_HVCC_VERSION, _HVCC_LAYERS = 1, 21
+"""First byte of an HEVC stream's header as MP4 and Matroska have it, and the place of the byte
+with the number of temporal layers."""
+
+
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """What an instant shows: a picture since ``time_ms``, or None where it did not decode."""
+
+    instant_ms: int
+    time_ms: int
+    picture: av.VideoFrame | None
+
+
+class Pictures:
+    """Reads the pictures of a source from a moment on; iterate it once, in order of instants.
+
+    Args:
+        path: a media file.
+        info: what was probed of it.
+        settings: how often it is sampled.
+        from_ms: instants before it are left out.
+        until_ms: so are those from then on, and nothing is decoded for them.
+        alone: decode in the caller's thread alone, which takes less of the processor.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        info: SourceInfo,
+        settings: WatchSettings,
+        from_ms: int = 0,
+        until_ms: int | None = None,
+        *,
+        alone: bool = False,
+    ) -> None:
+        keep_freed_memory()
+        self._from = from_ms
+        self._until = info.duration_ms if until_ms is None else min(info.duration_ms, until_ms)
+        self._grid = Grid.of(settings)
+        self._tolerance_ms = int(1000 / settings.sample_fps)
+        self._container = open_before(path, info, "video", from_ms)
+        self._stream, base = picture_stream(self._container, path)
+        self._clock = Clock(base, info.origin)
+        self._stream.thread_type = "AUTO"
+        self._context = self._stream.codec_context
+        if alone:
+            self._context.thread_count = 1
+        self._skips = names_unneeded(self._context) and not info.interlaced
+        self._due: dict[int, int] = {}
+        self._end_ms = 0
+
+    def close(self) -> None:
+        """Let go of the file and the decoder."""
+        self._container.close()
+
+    def __iter__(self) -> Iterator[Shown]:
+        """What each instant shows, in order; instants before the first picture are left out."""
+        since, picture = -1, None
+        for time, frame in self._decoded():
+            if time > since:
+                yield from self._before(time, since, picture)
+                since, picture = time, frame
+            if time >= self._until:
+                return
+        yield from self._before(self._end_ms, since, picture)
+
+    def _before(self, end: int, since: int, picture: av.VideoFrame | None) -> Iterator[Shown]:
+        """The instants before ``end``, all of which show the picture that appeared at ``since``."""
+        for instant in self._grid.within(max(since, self._from), min(end, self._until)):
+            due = self._due.pop(instant, None)
+            if since < 0 and due is None:
+                continue
+            stale = due is not None and due - since > self._tolerance_ms
+            yield Shown(instant, since, None if stale else picture)
+
+    def _decoded(self) -> Iterator[tuple[int, av.VideoFrame | None]]:
+        """Time and picture as they are to be shown; None in place of a damaged picture."""
+        damaged = False
+        for packet in self._chosen():
+            try:
+                frames = self._context.decode(packet)
+            except av.FFmpegError:
+                damaged = True
+                continue
+            for frame in frames:
+                # What follows a damaged picture is predicted from it, up to the next key picture.
+                damaged = frame.is_corrupt or (damaged and not frame.key_frame)
+                if frame.pts is not None:
+                    yield self._clock.ms(frame.pts), None if damaged else frame
+
+    def _chosen(self) -> Iterator[Packet | None]:
+        """Packets to decode, with the decoder told which it may skip; None at the end."""
+        timed = ((packet, self._time_of(packet)) for packet in self._packets())
+        for packet, time, until in _with_end(timed):
+            wanted = time is None or self._plan(time, until)
+            if self._skips:
+                self._context.skip_frame = "DEFAULT" if wanted else "NONREF"
+            yield packet
+        yield None
+
+    def _plan(self, time: int, until: int) -> bool:
+        """Note which picture is due at each instant of ``[time, until)``; is there an instant?"""
+        self._end_ms = max(self._end_ms, until)
+        instants = list(self._grid.within(max(time, self._from), min(until, self._until)))
+        self._due.update(dict.fromkeys(instants, time))
+        return bool(instants)
+
+    def _packets(self) -> Iterator[Packet]:
+        return (packet for packet in packets_of(self._container, self._stream) if packet.size)
+
+    def _time_of(self, packet: Packet) -> int | None:
+        if packet.pts is None or packet.is_discard:
+            return None
+        return self._clock.ms(packet.pts)
+
+
+def names_unneeded(context: av.VideoCodecContext) -> bool:
+    """Whether the codec tells which pictures no other depends on, picture by picture.
+
+    In HEVC a picture may be needed by those of a higher temporal layer, unless there is but one.
+    In VP8 the next pictures may reuse its map of segments; an AV1 decoder is told but once.
+    """
+    if context.name != "hevc":
+        return context.name == "h264"
+    header = bytes(context.extradata or b"")
+    stated = len(header) > _HVCC_LAYERS and header[0] == _HVCC_VERSION
+    return stated and header[_HVCC_LAYERS] >> 3 & 7 == 1
+
+
+def keep_freed_memory() -> None:
+    """Let the C library keep the buffers of pictures for the next ones.
+
+    By default it gives each back to the system, and gets the next page by page: at 1080p half as
+    much work again as decoding. To have freed one large block raises glibc's limits for all that
+    follow (its mmap threshold is dynamic, up to 32 MB); with other C libraries it does nothing.
+    """
+    share_arenas()
+    np.empty(31 << 20, np.uint8)
+
+
+def _with_end(
+    timed: Iterable[tuple[Packet, int | None]],
+) -> Iterator[tuple[Packet, int | None, int]]:
+    """Packets in decoding order, each with its time and that of the picture shown next."""
+    queue: deque[tuple[Packet, int | None]] = deque()
+    window = _Window(2 * _AHEAD)
+    for packet, time in timed:
+        queue.append((packet, time))
+        window.add(time)
+        if len(queue) > _AHEAD:
+            yield _ended(*queue.popleft(), window)
+    for packet, time in queue:
+        yield _ended(packet, time, window)
+
+
+def _ended(packet: Packet, time: int | None, window: _Window) -> tuple[Packet, int | None, int]:
+    if time is None:
+        return packet, None, 0
+    until = window.after(time)
+    if until is None:
+        until = time + max(1, round((packet.duration or 0) * packet.time_base * 1000))
+    return packet, time, until
+
+
+class _Window:
+    """The last ``size`` times seen, in order of time."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._seen: deque[int] = deque()
+        self._sorted: list[int] = []
+
+    def add(self, time: int | None) -> None:
+        if time is None:
+            return
+        self._seen.append(time)
+        insort(self._sorted, time)
+        if len(self._seen) > self._size:
+            self._sorted.remove(self._seen.popleft())
+
+    def after(self, time: int) -> int | None:
+        """The first time later than ``time``, if any."""
+        index = bisect_right(self._sorted, time)
+        return self._sorted[index] if index < len(self._sorted) else None

@@ -1,0 +1,118 @@
+"""The four modes as LangChain tools, for use by any agent of that ecosystem."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from domain.asking import Evidence, Mode
+from domain.errors import InputError
+from domain.view import MemoryView
+from retrieval.result import Retrieval
+from retrieval.retrievers import Retrievers
+
+if TYPE_CHECKING:
+    from langchain_core.tools import BaseTool
+
+if TYPE_CHECKING:
+    from llama_index.core.retrievers import BaseRetriever
+    from llama_index.core.schema import NodeWithScore, QueryBundle
+
+
+ABOUT = {
+    Mode.EVENT: "Find the part of the video where something went on. Gives its segment, such as "
+    "s12, and the segments it is connected with.",
+    Mode.VIDEO: "Look closer at a segment: what was said, read and seen in it, moment by moment.",
+    Mode.NEIGHBOR: "Move along an edge from a segment to the one whose label is the query.",
+    Mode.KEYFRAME: "Look at the images of a segment, best match first, as descriptions.",
+}
+_SEGMENT = re.compile(r"\[?s([1-9]\d{0,17})\]?")
+
+
+def as_langchain_tools(retrievers: Retrievers, view: MemoryView) -> list[BaseTool]:
+    """One tool a mode over one view: ``search_event``, ``search_video``...
+
+    A tool takes ``query`` and ``focus`` (a segment such as ``s12``, or nothing). It gives text with
+    the refs that an answer cites, and the ``Retrieval`` as its artifact. What cannot be searched is
+    said in the text, so that a model can try again.
+    """
+    return [_tool(retrievers, view, mode) for mode in Mode]
+
+
+def _tool(retrievers: Retrievers, view: MemoryView, mode: Mode) -> BaseTool:
+    from langchain_core.tools import StructuredTool
+
+    def search(query: str, focus: str | None = None) -> tuple[str, Retrieval | None]:
+        try:
+            found = retrievers.search(view, mode, query, _segment(focus))
+        except InputError as error:
+            return str(error), None
+        return as_text(found), found
+
+    return StructuredTool.from_function(
+        search,
+        name=f"search_{mode}",
+        description=ABOUT[mode],
+        response_format="content_and_artifact",
+    )
+
+
+def _segment(focus: str | None) -> int | None:
+    """The id in ``s12``.
+
+    Raises:
+        InputError: it is no segment.
+    """
+    if not focus:
+        return None
+    found = _SEGMENT.fullmatch(focus.strip())
+    if found is None:
+        raise InputError(f"{focus!r} is no segment: a focus is given as s12")
+    return int(found[1])
+
+
+def as_text(found: Retrieval) -> str:
+    """A retrieval as lines: its segment, what was found, and where to move on to."""
+    lines = ["Nothing close was found; what was nearest:"] if found.nothing_close else []
+    if found.focus is not None:
+        lines.append(f"[s{found.focus.id}] {found.focus.span} {found.focus.label}")
+    lines += [_line(evidence) for evidence in found.evidence]
+    lines += [f"near: {segment.label} [s{segment.id}]" for segment in found.neighbours]
+    return "\n".join(lines) or "Nothing was found."
+
+
+def _line(evidence: Evidence) -> str:
+    return f"[{evidence.ref}] {evidence.span} {evidence.text}"
+
+
+def as_llama_index(
+    retrievers: Retrievers, view: MemoryView, mode: Mode, focus: int | None = None
+) -> BaseRetriever:
+    """One mode over one view; each node's id is the ref of its evidence, such as ``m12``."""
+    from llama_index.core.retrievers import BaseRetriever
+
+    class _Retriever(BaseRetriever):
+        def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+            found = retrievers.search(view, mode, query_bundle.query_str, focus)
+            return [_node(one) for one in found.evidence]
+
+    return _Retriever()
+
+
+def _node(evidence: Evidence) -> NodeWithScore:
+    from llama_index.core.schema import NodeWithScore, TextNode
+
+    metadata = {
+        "video": evidence.video,
+        "start_ms": evidence.span.start_ms,
+        "end_ms": evidence.span.end_ms,
+    }
+    keys = list(metadata)
+    node = TextNode(
+        id_=evidence.ref,
+        text=evidence.text,
+        metadata=metadata,
+        excluded_embed_metadata_keys=keys,
+        excluded_llm_metadata_keys=keys,
+    )
+    return NodeWithScore(node=node, score=evidence.score)

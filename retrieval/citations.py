@@ -1,0 +1,72 @@
+"""Refs such as ``m12``, ``s3`` and ``k7`` resolved to rows of the store; none is invented."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from sqlalchemy.orm import Session
+
+from domain.asking import Citation
+from domain.time import TimeSpan
+from domain.view import MemoryView, Scope
+from people.corrected import people_in
+from retrieval.keyframe_mode import NEAR_MS, Album, describe
+from retrieval.people_in_query import cast, retold, told
+from retrieval.result import Cited
+from store.queries.on_clips import on_clips
+from store.queries.search import cited_frames, cited_memories, cited_segments
+
+Key = tuple[str, int]
+"""Kind (m, s or k) and row id."""
+
+_REF = re.compile(r"\[?([msk])([1-9]\d{0,17})\]?")
+
+
+def cite(session: Session, view: MemoryView, refs: Iterable[str]) -> Cited:
+    """Look refs up as of ``view``; repeated ones count once, brackets are allowed.
+
+    Returns:
+        Citations in the order of the refs, and the refs that name nothing in view.
+    """
+    wanted = {ref: _key(ref) for ref in refs}
+    keys = {key for key in wanted.values() if key is not None}
+    known: dict[Key | None, Citation] = {}
+    for scope in view.scopes:
+        for citation in _in_scope(session, scope, keys):
+            known[_key(citation.ref)] = citation
+    found = [known[key] for key in wanted.values() if key in known]
+    unknown = tuple(ref for ref, key in wanted.items() if key not in known)
+    return Cited(citations=tuple(dict.fromkeys(found)), unknown=unknown)
+
+
+def _key(ref: str) -> Key | None:
+    found = _REF.fullmatch(ref.strip())
+    return (found[1], int(found[2])) if found else None
+
+
+def _in_scope(session: Session, scope: Scope, wanted: set[tuple[str, int]]) -> Iterator[Citation]:
+    ids = {kind: [number for k, number in wanted if k == kind] for kind in "msk"}
+    names = cast({scope.video: people_in(session, scope)}).names(scope.video)
+    for line in cited_memories(session, scope, ids["m"]):
+        span = TimeSpan.of(line.start_ms, max(line.start_ms, line.end_ms))
+        yield _citation(f"m{line.id}", scope, span, told(line, names), line.clip)
+    for segment, label, summary, start, end in cited_segments(session, scope, ids["s"]):
+        text = retold(f"{label}: {summary}", names)
+        yield _citation(f"s{segment}", scope, TimeSpan.of(start, end), text, None)
+    yield from _frames(session, scope, ids["k"], names)
+
+
+def _frames(
+    session: Session, scope: Scope, ids: list[int], names: dict[str, str]
+) -> Iterator[Citation]:
+    frames = cited_frames(session, scope, ids)
+    clips = {frame.clip for frame in frames}
+    album = Album(scope.video, on_clips(session, scope, clips)._replace(frames=frames), {})
+    for frame in frames:
+        span = TimeSpan.of(frame.time_ms, frame.time_ms + NEAR_MS)
+        yield _citation(f"k{frame.id}", scope, span, describe(album, frame, names), frame.clip)
+
+
+def _citation(ref: str, scope: Scope, span: TimeSpan, text: str, clip: int | None) -> Citation:
+    return Citation(ref=ref, video=scope.video, span=span, text=text, clip=clip)

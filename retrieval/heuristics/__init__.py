@@ -1,0 +1,1 @@
+"""Hand-written rules of language, by name; each says which language it knows."""

@@ -1,0 +1,145 @@
+"""Choosing among options over a short video that is known by what somebody sees in it.
+
+A vision model's captions tell the same scene second after second, in the third person. Over the few
+clips of a short video nothing stands out from the rest, and a question's own words (why, what ...
+after) hide what its options say. So an option is compared as a doing of whom the question is about,
+line by line: of "why did the boy in red run away?" and "to catch a ball" that is "the boy to catch
+a ball". Beside that counts how often its own words come, and how well it fits the question.
+
+Switched by what is in memory and by the options: captions, nobody telling in the first person, few
+clips; options that are neither times nor people.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from domain.memories import Source
+from retrieval.heuristics.actors import NARRATES, are_people, people_of
+from retrieval.relevance import Scores
+from retrieval.terms import terms
+from retrieval.video_index import Floats
+from retrieval.view_index import Panorama
+from store.queries.search import Matrix
+
+if TYPE_CHECKING:
+    from retrieval.ranking import Asked, Vectors
+
+SHORT = 20
+"""Most clips in view: over more, moments stand out and are ranked by how far they do."""
+CAPTIONED = 0.5
+"""At least this share of the lines are captions."""
+
+STEEP = 6.0
+"""Logits that a difference of 1 makes: fitted (conditional logit), and rounded."""
+
+
+@dataclass(frozen=True)
+class DoingWeights:
+    """How much each signal counts, in cosines. Round on purpose."""
+
+    doing: float = 1.0  # the closest line of the cell to the option as somebody's doing
+    statement: float = 1.0  # the same line to the question restated with the option
+    words: float = 0.5  # the option's own words, 1 where every line has all of them
+    fits: float = 0.2  # the option to the question
+
+
+_DOES = r"(?:does|did|do|is|are|was|were|has|have|had|can|could|will|would)"
+_WHEN = re.compile(
+    r"\b(?:after|before|when|while|whenever|as|during|upon|once|until)\b .*", re.DOTALL
+)
+_PLACE = re.compile(
+    r"\b(?:(?:at|in|near|towards?|from|by) (?:the )?(?:very )?"
+    r"(?:start|beginning|middle|end)\b.*|(?:halfway|midway)\b.*|at first$)",
+    re.DOTALL,
+)
+_DOING = re.compile(rf"^(?:what|how) {_DOES} (.+?) (?:do|doing|did|done|react|respond|feel)\b")
+_ANY = re.compile(rf"^(?:why|how|where|what|who|when) {_DOES} (.+)$")
+_BARE = re.compile(r"^(?:who|what|which|how many|how) (.+)$")
+_LOOKS = re.compile(r"\s(?:in|with|on|at|wearing|of)\b .*", re.DOTALL)
+_DETERMINERS = frozenset(
+    {"the", "a", "an", "his", "her", "their", "this", "that", "these", "those"}
+    | {"one", "two", "three", "four", "some", "all"}
+)
+
+
+def someone(question: str) -> str:
+    """Whom a question is about, roughly: "the boy" of "why did the boy in red run away?"."""
+    text = _PLACE.sub("", " ".join(question.rstrip("?. ").lower().split())).strip()
+    text = _WHEN.sub("", text).strip() or text
+    if doing := _DOING.match(text):
+        return _LOOKS.sub("", doing[1]) or doing[1]
+    found = _ANY.match(text) or _BARE.match(text)
+    words = (found[1] if found else text).split()
+    return " ".join(words[: 2 if words[0] in _DETERMINERS else 1]) if words else ""
+
+
+def doings(question: str, options: tuple[str, ...]) -> tuple[str, ...]:
+    """Each option as a doing of whom the question is about."""
+    who = someone(question)
+    return tuple(f"{who} {option}".strip() for option in options)
+
+
+def is_described(view: Panorama, asked: Asked) -> bool:
+    """Whether options are to be compared in this way."""
+    if not asked.options or not 0 < view.cell_count <= SHORT or asked.timed(view):
+        return False
+    if not view.kept(_told_by_captions):
+        return False
+    known, narrator = view.actors.speakers(), view.actors.narrator()
+    options = [asked.cast.as_written(option) for option in asked.options]
+    return not are_people(people_of(option, known, narrator) for option in options)
+
+
+def _told_by_captions(view: Panorama) -> bool:
+    """Whether most lines are captions, and nobody narrates."""
+    rows = [view.line(number)[1] for number in range(view.line_count)]
+    captions = sum(row.source == Source.CAPTION for row in rows)
+    actors = view.actors
+    narrated = actors.first_person.sum() >= NARRATES * max(1, actors.told.sum())
+    return captions >= CAPTIONED * len(rows) and not narrated
+
+
+def described_support(
+    view: Panorama,
+    asked: Asked,
+    vectors: Vectors,
+    doings: Matrix,
+    statements: Floats,
+    weights: DoingWeights,
+) -> Scores:
+    """What each line says for each option, in logits, shape (O, M).
+
+    Args:
+        view: what is in view.
+        asked: the question.
+        vectors: its vectors.
+        doings: those of the options as doings, (O, D).
+        statements: the cosines of every line with each statement, (O, M).
+        weights: how much each signal counts.
+    """
+    lines = weights.statement * statements + weights.doing * view.cosines(doings)[0]
+    fits = vectors.options @ vectors.question
+    told = weights.words * _words(view, asked) + weights.fits * fits
+    return np.asarray(STEEP * (lines + told[:, None]), dtype=np.float64)
+
+
+def _words(view: Panorama, asked: Asked) -> Scores:
+    """How often the words come that an option has and the question has not, (O,), in [0, 1].
+
+    Of each word the root of the share of lines; a word that comes twice as often is not twice as
+    telling.
+    """
+    known = set(terms(asked.text))
+    own = [sorted(set(terms(option)) - known) for option in asked.options]
+    return np.array([np.mean([_share(view, word) for word in words] or [0.0]) for words in own])
+
+
+def _share(view: Panorama, word: str) -> float:
+    posting = view.posting(word)
+    count = 0.0 if posting is None else float(posting.counts.sum())
+    return float(np.sqrt(min(1.0, count / view.line_count)))

@@ -1,0 +1,276 @@
+"""KEYFRAME: images of the focus segment's clips, ranked by the query and spread over clips."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from domain.asking import Evidence, Mode
+from domain.events import Segment
+from domain.object_words import counted, listing, plural
+from domain.time import TimeSpan
+from retrieval.closeness import faded
+from retrieval.moments import line_scores, lines_of
+from retrieval.people_in_query import told, with_names
+from retrieval.query_context import Sought, nothing_close
+from retrieval.relevance import Field, Scores
+from retrieval.result import Retrieval, Shown
+from retrieval.terms import terms
+from retrieval.video_index import Ints
+from store.queries.on_clips import Frame, OnClips
+
+NEAR_MS = 1_000
+"""Who was seen this close to a frame was on it; an image as evidence stands for this long."""
+
+NEVER = -100.0
+"""The score of an image of a clip of which nothing is remembered: after all others."""
+ON_IT = 6.0
+"""What it counts, in standard deviations, when all that is looked for can be told from a frame."""
+FAR_MS = 10_000
+"""So far from a line an image counts one standard deviation less for it."""
+
+
+@dataclass(frozen=True)
+class Eyes:
+    """An image-text model: its name, and the cosine from which an image shows what is sought."""
+
+    name: str
+    close: float
+
+
+@dataclass(frozen=True)
+class Album:
+    """Keyframes of one video, with what is known to be ``on`` them.
+
+    ``likeness``: the cosine of each frame with the query where the profile has an image-text model.
+    """
+
+    video: str
+    on: OnClips
+    likeness: Mapping[int, float]
+
+
+def describe(album: Album, frame: Frame, names: Mapping[str, str], heard: str = "") -> str:
+    """What is known to be on a frame, for models without eyes."""
+    tags = [
+        f"<{kind}_{number}>"
+        for start, end, kind, number in album.on.sightings
+        if kind == "face" and start - NEAR_MS <= frame.time_ms <= end + NEAR_MS
+    ]
+    who = dict.fromkeys(with_names(tag, names) for tag in tags)
+    read = [text for time, text in album.on.texts if time == frame.time_ms]
+    things = [thing for thing in album.on.objects if thing.time_ms == frame.time_ms]
+    parts = [frame.description or ""]
+    parts += [f"in view: {', '.join(who)}"] if who else []
+    parts += [f"seen: {listing(counted(things))}"] if things else []
+    parts += [f"text on screen: {' / '.join(read)}"] if read else []
+    parts += [f"at that time: {heard}"] if heard else []
+    return "; ".join(part for part in parts if part) or "nothing was recognised on it"
+
+
+def keyframe(
+    sought: Sought,
+    focus: Segment | None,
+    albums: Sequence[Album],
+    images: int,
+    eyes: Eyes | None = None,
+) -> Retrieval:
+    """At most ``images`` images: each clip's best before any clip's second.
+
+    Args:
+        sought: the search.
+        focus: whose clips' images they are; None: all in view.
+        albums: the images.
+        images: how many at most.
+        eyes: the image-text model that likeness comes from, where there is one.
+    """
+    if sought.field is not None:
+        _look_into(sought, sought.field, focus)
+    scored = [one for album in albums for one in _scored(sought, album)]
+    if any(album.likeness for album in albums):
+        scored = [
+            _by_likeness(album, one)
+            for album in albums
+            for one in scored
+            if one.video == album.video
+        ]
+    chosen = spread_over_clips(scored)[:images]
+    shown = _shown(sought, albums, chosen)
+    evidence = tuple(_evidence(one) for one in shown)
+    clips = sum(len({frame.clip for frame in album.on.frames}) for album in albums)
+    return Retrieval(
+        mode=Mode.KEYFRAME,
+        query=sought.query,
+        focus=focus,
+        evidence=evidence,
+        images=shown,
+        nothing_close=_nothing_close(sought, albums, evidence, eyes),
+        searched=sought.searched(f"the keyframes of {clips} clips {how(albums, eyes)}"),
+    )
+
+
+def _look_into(sought: Sought, field: Field, focus: Segment | None) -> None:
+    if focus is None:
+        field.sharpen_best()
+    else:
+        field.sharpen(sought.cells_of(focus))
+
+
+def how(albums: Sequence[Album], eyes: Eyes | None) -> str:
+    """What images are ranked by, said plainly."""
+    if eyes is None:
+        return "by the words of their time (this profile has no image-text model)"
+    if not any(album.likeness for album in albums):
+        return f"by the words of their time (they were watched without {eyes.name})"
+    return f"by their likeness under {eyes.name}"
+
+
+def _nothing_close(
+    sought: Sought, albums: Sequence[Album], evidence: Sequence[Evidence], eyes: Eyes | None
+) -> bool:
+    """By what was remembered then; an image-text model has a scale of its own."""
+    best = max((value for album in albums for value in album.likeness.values()), default=None)
+    if best is not None and eyes is not None:
+        return best < eyes.close
+    return nothing_close(evidence, sought.panorama.line_count)
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A frame with its score and the line of memory closest to it in time, if any."""
+
+    video: str
+    frame: Frame
+    score: float
+    line: int | None
+
+
+def spread_over_clips(scored: Sequence[Scored]) -> list[Scored]:
+    """Best first, but every clip's n-th image before any clip's next."""
+    ranked = sorted(scored, key=lambda one: (-one.score, one.video, one.frame.time_ms))
+    turn: dict[tuple[str, int], int] = {}
+    rounds = []
+    for one in ranked:
+        clip = (one.video, one.frame.clip)
+        turn[clip] = turn.get(clip, -1) + 1
+        rounds.append(turn[clip])
+    return [ranked[i] for i in sorted(range(len(ranked)), key=lambda i: (rounds[i], i))]
+
+
+def _scored(sought: Sought, album: Album) -> list[Scored]:
+    clips = {frame.clip for frame in album.on.frames}
+    told = {clip: _told_of(sought, album.video, clip) for clip in clips}
+    found = []
+    for frame in album.on.frames:
+        line, score = told[frame.clip].at(frame.time_ms)
+        score += ON_IT * _on_it(sought, album, frame)
+        found.append(Scored(album.video, frame, score, line))
+    return found
+
+
+def _by_likeness(album: Album, one: Scored) -> Scored:
+    """The image by its likeness to the query; those without come after all that have one."""
+    return replace(one, score=album.likeness.get(one.frame.id, one.score + NEVER))
+
+
+def _on_it(sought: Sought, album: Album, frame: Frame) -> float:
+    """The share of the query's words that stand on a frame or name a thing on it, in [0, 1]."""
+    shown = [text for time, text in album.on.texts if time == frame.time_ms]
+    labels = [thing.label for thing in album.on.objects if thing.time_ms == frame.time_ms]
+    words = set(terms(" ".join([*shown, *labels, *map(plural, labels)])))
+    return len(sought.words & words) / max(1, len(sought.words))
+
+
+@dataclass(frozen=True, eq=False)
+class _Told:
+    """What was remembered of a clip: L lines, when each starts and ends (2, L), and scores (L,).
+
+    ``blank`` is the score of an image of it where there are none.
+    """
+
+    lines: Ints
+    sides: Ints
+    scores: Scores
+    blank: float = NEVER
+
+    def at(self, time_ms: int) -> tuple[int | None, float]:
+        """The best line of those nearest in time, with its score."""
+        if not len(self.lines):
+            return None, self.blank
+        starts, ends = self.sides
+        away = np.maximum(np.maximum(starts - time_ms, time_ms - ends), 0)
+        near = np.flatnonzero(away == away.min())
+        best = int(near[self.scores[near].argmax()])
+        return int(self.lines[best]), float(self.scores[best]) - float(away[best]) / FAR_MS
+
+
+_UNTOLD = _Told(np.zeros(0, dtype=np.int64), np.zeros((2, 0), dtype=np.int64), np.zeros(0))
+
+
+def _told_of(sought: Sought, video: str, clip: int) -> _Told:
+    view, field = sought.panorama, sought.field
+    cells = view.cells_of(video, [clip])
+    if not len(cells) or field is None:
+        return _UNTOLD
+    lines = lines_of(view, cells)
+    if not len(lines):
+        return replace(_UNTOLD, blank=float(field.cells[cells[0]]))
+    scores = line_scores(view, sought.asked, field, lines).max(axis=0)
+    return _Told(lines, view.sides_of(lines), scores)
+
+
+def _shown(sought: Sought, albums: Sequence[Album], chosen: Sequence[Scored]) -> tuple[Shown, ...]:
+    by_video = {album.video: album for album in albums}
+    scores = _closeness(sought, albums, chosen)
+    return tuple(
+        Shown(
+            id=one.frame.id,
+            video=one.video,
+            clip=one.frame.clip,
+            time_ms=one.frame.time_ms,
+            blob=one.frame.blob,
+            description=_description(sought, by_video[one.video], one),
+            score=score,
+        )
+        for one, score in zip(chosen, scores, strict=True)
+    )
+
+
+def _description(sought: Sought, album: Album, one: Scored) -> str:
+    names = sought.cast.names(album.video)
+    return describe(album, one.frame, names, _heard(sought, one, names))
+
+
+def _heard(sought: Sought, one: Scored, names: Mapping[str, str]) -> str:
+    """What was remembered of the very time of a frame."""
+    if one.line is None:
+        return ""
+    row = sought.panorama.line(one.line)[1]
+    near = row.start_ms - NEAR_MS <= one.frame.time_ms <= row.end_ms + NEAR_MS
+    return told(row, names) if near else ""
+
+
+def _closeness(sought: Sought, albums: Sequence[Album], chosen: Sequence[Scored]) -> list[float]:
+    """Scores in [0, 1], falling from the closest of the images."""
+    if not chosen:
+        return []
+    likeness = {frame: value for album in albums for frame, value in album.likeness.items()}
+    if likeness:
+        return [float(np.clip(likeness.get(one.frame.id, 0.0), 0, 1)) for one in chosen]
+    lines = [one.line for one in chosen if one.line is not None]
+    best = max((sought.closeness(line) for line in lines), default=0.0)
+    falling = np.minimum.accumulate([one.score for one in chosen])
+    return faded(best, [float(score) for score in falling])
+
+
+def _evidence(shown: Shown) -> Evidence:
+    return Evidence(
+        ref=shown.ref,
+        video=shown.video,
+        span=TimeSpan.of(shown.time_ms, shown.time_ms + NEAR_MS),
+        text=shown.description,
+        score=shown.score,
+        clip=shown.clip,
+    )

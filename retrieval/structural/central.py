@@ -1,0 +1,64 @@
+"""What a view is about: the sentences that are closest to all the others."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from domain.structure import Finding, Structure
+from retrieval.heuristics.answer_sentence import whole
+from retrieval.query_context import Sought
+from retrieval.structural.ends import part_of
+from retrieval.structural.rows import Row, rows_of
+
+QUOTED = 3
+"""Sentences that are quoted."""
+WORDS = 6
+"""A line of fewer words does not tell what something is about."""
+MOST = 2_000
+"""Lines that are compared, evenly over the view."""
+ALIKE = 0.8
+"""Sentences closer than this say the same."""
+
+
+def central(sought: Sought, asked: Structure) -> tuple[Finding, tuple[Row, ...]] | None:
+    """The most central sentences in the order of time; None where there is nothing to quote."""
+    rows = _candidates(rows_of(sought.panorama))
+    if not rows:
+        return None
+    chosen = _most_central(sought, rows)
+    known = {row.number: row for row in rows_of(sought.panorama)}
+    groups, used = [], set[int]()
+    for row in sorted(chosen, key=lambda one: (one.video, one.line.start_ms)):
+        numbers = whole(sought.panorama, row.number).lines if row.spoken else (row.number,)
+        fresh = [known[n] for n in numbers if n in known and n not in used]
+        used |= set(numbers)
+        groups += [fresh] if fresh else []
+    parts = tuple(part_of(sought, group) for group in groups)
+    found = Finding(asks=asked.asks, parts=parts, exact=False)
+    return found, tuple(row for group in groups for row in group)
+
+
+def _candidates(rows: tuple[Row, ...]) -> list[Row]:
+    """Lines that say something, what is said or described before what is read."""
+    telling = [
+        row for row in rows if len(row.line.text.split()) >= WORDS and not row.names_somebody
+    ]
+    said = [row for row in telling if row.spoken or row.described]
+    some = said or [row for row in telling if not row.presence]
+    some = some or [row for row in rows if row.spoken or row.described]
+    return some[:: max(1, -(-len(some) // MOST))]
+
+
+def _most_central(sought: Sought, rows: list[Row]) -> list[Row]:
+    """Lines whose vectors are closest to the mean of all, none that says the same as another."""
+    numbers = np.array(sorted(row.number for row in rows), dtype=np.int64)
+    vectors = sought.panorama.vectors_of(numbers)
+    by_number = {row.number: row for row in rows}
+    scores = vectors @ vectors.mean(axis=0)
+    chosen: list[int] = []
+    for place in np.argsort(-scores, kind="stable").tolist():
+        if all(float(vectors[place] @ vectors[other]) < ALIKE for other in chosen):
+            chosen.append(place)
+        if len(chosen) == QUOTED:
+            break
+    return [by_number[int(numbers[place])] for place in chosen]

@@ -1,0 +1,206 @@
+"""When something comes up first or last, and what stands before or after a moment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from difflib import SequenceMatcher
+
+from domain.structure import Asks, Finding, Structure
+from retrieval.closeness import coverage
+from retrieval.heuristics.answer_sentence import whole
+from retrieval.query_context import Sought
+from retrieval.structural.ends import part_of
+from retrieval.structural.rows import GAP_MS, Row, rows_of, rows_with
+from retrieval.terms import content_words, terms
+from retrieval.view_index import Panorama
+
+ALIKE = 0.75
+"""Words of recognised speech this much alike may be the same, beside one that is the same."""
+LONG, MUCH_ALIKE = 5, 0.85
+"""A word alone must be longer and more alike."""
+MOST = 20_000
+"""Of more lines those with a word like it are not looked for one by one."""
+SHORT = 4
+"""A shorter word is like too many others."""
+COVERED = 0.6
+"""Share of a moment's words, by rarity, that the line must hold that it is found at."""
+NEXT = 2
+"""Lines that are quoted after a moment, before a sentence goes on."""
+FEW_WORDS = 8
+"""One sentence of so many words is enough."""
+NEAR_COSINE = 0.5
+"""Where no line has the words, a line this close in meaning mentions the thing."""
+
+Found = tuple[Finding, tuple[Row, ...]]
+Near = Callable[[str], Sequence[tuple[Row, float]]]
+"""Lines close in meaning to a text, with their cosines, best first."""
+
+
+def first_or_last(sought: Sought, asked: Structure, near: Near) -> Found | None:
+    """The first or last line in which a thing comes up; None where it does not."""
+    words = [_stem(word) for word in content_words(asked.subject)] or terms(asked.subject)
+    for wanted in _by_manner(_candidates(sought, asked.subject, words), asked.manner):
+        if hits := _hits(sought, wanted, asked, words):
+            return _one(sought, asked, hits)
+    if alike := _misheard(sought.panorama, words):
+        return _one(sought, asked, alike, exact=False)
+    close = [row for row, cosine in near(asked.subject) if cosine >= NEAR_COSINE]
+    close.sort(key=lambda row: (row.video, row.line.start_ms))
+    fitting = [row for row in close if not asked.manner or _fits(row, asked.manner)]
+    return _one(sought, asked, fitting, exact=False) if fitting else None
+
+
+def _stem(word: str) -> str:
+    return next(iter(terms(word)), word)
+
+
+def _fits(row: Row, manner: str) -> bool:
+    return row.spoken or row.described if manner == "said" else not row.spoken
+
+
+def _by_manner(rows: Sequence[Row], manner: str) -> list[list[Row]]:
+    """The lines to look through, those of the manner that is asked for first."""
+    if not manner:
+        return [list(rows)]
+    fitting = [row for row in rows if _fits(row, manner)]
+    return [fitting, [row for row in rows if not _fits(row, manner)]]
+
+
+def _candidates(sought: Sought, subject: str, words: Sequence[str]) -> list[Row]:
+    """The lines that may mention it: all where it is a person, else of clips with a word of it."""
+    person = bool(sought.cast.named_in(subject))
+    rows = rows_of(sought.panorama) if person else rows_with(sought.panorama, words)
+    return [row for row in rows if not row.names_somebody]
+
+
+def _hits(sought: Sought, rows: Sequence[Row], asked: Structure, words: Sequence[str]) -> list[Row]:
+    """The lines that mention a person by any tag, or a thing by its words."""
+    people = sought.cast.named_in(asked.subject)
+    tags = {tag for person in people for tag in person.tags}
+    # Who says something is there, but is not mentioned.
+    speaks = set() if asked.manner == "said" else tags
+    return [
+        row
+        for place, row in enumerate(rows)
+        if row.line.speaker in speaks
+        or any(tag in row.line.text for tag in tags)
+        or (words and _mentions(rows, place, words))
+    ]
+
+
+def _misheard(view: Panorama, words: Sequence[str]) -> list[Row]:
+    """The lines of speech that have a word much like the only one; not of very many lines."""
+    if len(words) != 1 or len(words[0]) < LONG or view.line_count > MOST:
+        return []
+    spoken = (row for row in rows_of(view) if row.spoken)
+    return [row for row in spoken if _has(terms(row.line.text), words[0], MUCH_ALIKE)]
+
+
+def _mentions(rows: Sequence[Row], place: int, words: Sequence[str]) -> bool:
+    """Whether a line has all words, one of them at least to the letter; or begins to say them."""
+    row, own = rows[place], terms(rows[place].line.text)
+    need = ALIKE if row.spoken and len(words) > 1 else 1.0
+    if all(_has(own, word, need) for word in words):
+        return any(word in own for word in words)
+    return place + 1 < len(rows) and _runs_over(row, rows[place + 1], words)
+
+
+def _runs_over(row: Row, after: Row, words: Sequence[str]) -> bool:
+    """Whether speech ends with the first of the words and the next line begins with the rest."""
+    own, later = terms(row.line.text), terms(after.line.text)
+    both = row.spoken and after.spoken and row.line.speaker == after.line.speaker
+    if not both or after.line.start_ms - row.line.end_ms > GAP_MS:
+        return False
+    cuts = range(1, len(words))
+    return any(
+        own[-cut:] == list(words[:cut]) and later[: len(words) - cut] == list(words[cut:])
+        for cut in cuts
+    )
+
+
+def _has(own: Sequence[str], word: str, alike: float) -> bool:
+    """Whether a word is among a line's, or one that is much like it."""
+    if word in own or alike >= 1.0 or len(word) < SHORT:
+        return word in own
+    long = (other for other in own if len(other) >= SHORT)
+    return any(SequenceMatcher(None, word, other).ratio() >= alike for other in long)
+
+
+def _one(sought: Sought, asked: Structure, hits: Sequence[Row], *, exact: bool = True) -> Found:
+    row = hits[-1] if asked.asks is Asks.LAST else hits[0]
+    part = part_of(sought, [row])
+    finding = Finding(asks=asked.asks, subject=asked.subject, manner=asked.manner, parts=(part,))
+    fits = not asked.manner or _fits(row, asked.manner)
+    return finding.model_copy(update={"exact": exact and fits}), (row,)
+
+
+def beside(sought: Sought, asked: Structure, near: Near) -> Found | None:
+    """What comes right after or before a moment; None where the moment is not found."""
+    anchor, exact = _anchor(sought, asked, near)
+    if not anchor:
+        return None
+    rows = [r for r in rows_of(sought.panorama) if _tells(r) and r.video == anchor[0].video]
+    group = (_after if asked.asks is Asks.AFTER else _before)(sought.panorama, rows, anchor)
+    if not group:
+        return None
+    parts = (part_of(sought, group), part_of(sought, anchor))
+    finding = Finding(asks=asked.asks, subject=asked.subject, manner=asked.manner, parts=parts)
+    return finding.model_copy(update={"exact": exact}), (*group, *anchor)
+
+
+def _tells(row: Row) -> bool:
+    return row.spoken or row.described
+
+
+def _anchor(sought: Sought, asked: Structure, near: Near) -> tuple[list[Row], bool]:
+    """The sentence that is meant by the words, and whether it has most of them; empty: none."""
+    view, words = sought.panorama, set(terms(asked.subject))
+    known = {row.number: row for row in rows_of(view) if _tells(row)}
+    with_words = (row for row in rows_with(view, words) if row.number in known)
+    scored = ((coverage(view, words, _lines(view, row)), row) for row in with_words)
+    share, best = max(scored, key=lambda one: one[0], default=(0.0, None))
+    if best is not None and share >= COVERED:
+        return _tightest(words, [known[n] for n in _lines(view, best) if n in known]), True
+    close = (r for r, cosine in near(asked.subject) if cosine >= NEAR_COSINE and r.number in known)
+    row = next(close, None)
+    return [] if row is None else [known[n] for n in _lines(view, row) if n in known], False
+
+
+def _lines(view: Panorama, row: Row) -> tuple[int, ...]:
+    return whole(view, row.number).lines if row.spoken else (row.number,)
+
+
+def _tightest(words: set[str], lines: list[Row]) -> list[Row]:
+    """The lines without those at either end that have none of the words."""
+    has = [bool(words & set(terms(row.line.text))) for row in lines]
+    if not any(has):
+        return lines
+    first, last = has.index(True), len(has) - has[::-1].index(True)
+    return lines[first:last]
+
+
+def _at(row: Row) -> tuple[int, int]:
+    return (row.line.start_ms, row.line.id)
+
+
+def _after(view: Panorama, rows: Sequence[Row], anchor: Sequence[Row]) -> list[Row]:
+    """The next sentences, until they say something."""
+    left = [row for row in rows if _at(row) > _at(anchor[-1])]
+    known, found = {row.number: row for row in left}, list[Row]()
+    while left and len(found) < NEXT and sum(map(_words, found)) < FEW_WORDS:
+        found += [known[n] for n in _lines(view, left[0]) if n in known and known[n] not in found]
+        left = [row for row in left if row not in found]
+    return found
+
+
+def _before(view: Panorama, rows: Sequence[Row], anchor: Sequence[Row]) -> list[Row]:
+    """The sentence just before."""
+    sooner = {row.number: row for row in rows if _at(row) < _at(anchor[0])}
+    if not sooner:
+        return []
+    last = max(sooner.values(), key=_at)
+    return [sooner[n] for n in _lines(view, last) if n in sooner]
+
+
+def _words(row: Row) -> int:
+    return len(row.line.text.split())

@@ -1,0 +1,114 @@
+"""One structural search: from what is asked of structure to evidence and a finding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from domain.asking import Mode
+from domain.structure import DESCRIBED, Asks, Finding, Structure
+from models.ports import TextEmbedder
+from retrieval.heuristics.unrecorded import unrecorded
+from retrieval.query_context import Sought
+from retrieval.result import Retrieval
+from retrieval.structural.central import central
+from retrieval.structural.ends import ends
+from retrieval.structural.mentions import Near, beside, first_or_last
+from retrieval.structural.people import people, speakers
+from retrieval.structural.rows import Row, evidence_of, rows_of
+from retrieval.view_index import Panorama
+
+EXACT, LOOSE, FAR = 0.9, 0.5, 0.1
+"""Scores of evidence: read off from structure, by likeness only, and the nearest of what is not."""
+NEAREST = 12
+"""Lines close in meaning that are looked at."""
+SHOWN = 3
+"""Moments that are shown with what cannot be told."""
+_LOOKED = {
+    Asks.PEOPLE: "who is seen and heard",
+    Asks.COUNT: "who is seen and heard",
+    Asks.SPEAKERS: "who speaks",
+    Asks.ABOUT: "the most central sentences",
+    Asks.BEGINNING: "the first lines",
+    Asks.END: "the last lines",
+    Asks.FIRST: "the first mention",
+    Asks.LAST: "the last mention",
+    Asks.AFTER: "what comes after the moment",
+    Asks.BEFORE: "what comes before the moment",
+}
+
+Ordinary = Callable[[], Retrieval]
+"""The search as it would be made without structure."""
+
+
+def structural(
+    sought: Sought, asked: Structure, mode: Mode, text: TextEmbedder, ordinary: Ordinary
+) -> Retrieval:
+    """Answer from structure; the ordinary search where the view has nothing to answer from.
+
+    Args:
+        sought: the search made ready.
+        asked: what is asked of structure.
+        mode: the mode of the round, which the result has.
+        text: embeds the words of what is looked for.
+        ordinary: makes the ordinary search.
+    """
+    if asked.asks in DESCRIBED:
+        return _declining(sought, asked, ordinary())
+    found = _found(sought, asked, _near(sought.panorama, text))
+    if found is None:
+        return _without(sought, asked, mode) if asked.asks in _MENTIONED else ordinary()
+    finding, rows = found
+    score = FAR if finding.unrecorded else EXACT if finding.exact else LOOSE
+    return Retrieval(
+        mode=mode,
+        query=sought.query,
+        evidence=evidence_of(sought, rows, score),
+        searched=sought.searched(_LOOKED[asked.asks]),
+        finding=finding,
+    )
+
+
+_MENTIONED = frozenset({Asks.FIRST, Asks.LAST})
+
+
+def _found(sought: Sought, asked: Structure, near: Near) -> tuple[Finding, tuple[Row, ...]] | None:
+    if asked.asks in (Asks.PEOPLE, Asks.COUNT):
+        return people(sought, asked)
+    if asked.asks is Asks.SPEAKERS:
+        return speakers(sought, asked)
+    if asked.asks is Asks.ABOUT:
+        return central(sought, asked)
+    if asked.asks in (Asks.BEGINNING, Asks.END):
+        return ends(sought, asked)
+    if asked.asks in _MENTIONED:
+        return first_or_last(sought, asked, near)
+    return beside(sought, asked, near)
+
+
+def _near(view: Panorama, text: TextEmbedder) -> Near:
+    def near(words: str) -> Sequence[tuple[Row, float]]:
+        lines, _ = view.cosines(text.embed([words]))
+        known = {row.number: row for row in rows_of(view)}
+        best = np.argsort(-lines[0], kind="stable")[:NEAREST].tolist()
+        return [(known[n], float(lines[0, n])) for n in best if n in known]
+
+    return near
+
+
+def _without(sought: Sought, asked: Structure, mode: Mode) -> Retrieval:
+    where = sought.searched(_LOOKED[asked.asks])
+    return Retrieval(mode=mode, query=sought.query, nothing_close=True, searched=where)
+
+
+def _declining(sought: Sought, asked: Structure, found: Retrieval) -> Retrieval:
+    """The ordinary search, as the nearest moments where memory cannot hold the answer."""
+    why = unrecorded(sought, asked)
+    nearest = [e for e in found.evidence if not e.ref.startswith("s")][:SHOWN]
+    if not why:
+        return found
+    low = tuple(e.model_copy(update={"score": min(e.score, FAR)}) for e in nearest)
+    finding = Finding(asks=asked.asks, subject=asked.subject, exact=False, unrecorded=why)
+    changes = {"evidence": low, "nothing_close": False, "extract": None, "finding": finding}
+    return found.model_copy(update=changes)

@@ -1,0 +1,1 @@
+"""Servers and processes that Homer starts, and whether they are well."""

@@ -1,0 +1,240 @@
+"""What a bug report needs, as one zip without content, for a person to read and pass on."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from zipfile import ZIP_DEFLATED, ZipFile
+
+import psutil
+
+from domain.errors import HomerError, InputError
+from models.profile import bundled_profiles
+from services.health import Check, versions
+from store.home import Home
+from store.private_files import create_private
+from telemetry import redaction
+from telemetry.logs import log_path
+from telemetry.tracing import unnamed
+from views.originals import original_of
+
+if TYPE_CHECKING:
+    from models.profile import ChatSpec, Profile
+    from store.queries.outline import TrajectoryOutline, VideoOutline
+
+VIDEOS, TRAJECTORIES, RECORDS = 50, 20, 5_000
+ROLES = ("default", "writer", "reasoner", "judge", "skills")
+VARIABLES = (
+    *("HOMER_HOME", "HOMER_DATABASE_URL", "HOMER_WEIGHTS", "HOMER_PROFILE", "HOMER_DEBUG"),
+    "HOMER_IDLE_MINUTES",
+    *("HOMER_LOG", "HOMER_LOG_LEVEL", "HOMER_LOG_TO", "HOMER_APP_ADDRESS", "HOMER_APP_NAMES"),
+    *("PREFECT_API_URL", "OTEL_EXPORTER_OTLP_ENDPOINT", "HTTPS_PROXY", "HTTP_PROXY"),
+)
+README = """What Homer on one machine is and how it fares, for a bug report. Made {at}.
+
+{parts}
+
+Left out: titles, names and paths of videos; what was said, read, shown, asked and answered; names
+of people; names and addresses of this machine; keys and passwords; what errors say. Lists have
+their lengths, errors their classes. A name that is needed to tell things apart is a letter x and
+digits made of it.
+
+Nothing of this was sent anywhere. It is yours to read, and to pass on or not.
+"""
+ABOUT = {
+    "README.txt": "this page",
+    "versions.json": "Homer, its packages, Python",
+    "machine.json": "system, processor, memory, disk; which variables are set, not to what",
+    "settings.json": "the profile's models and settings, without keys and addresses",
+    "doctor.json": "what `homer doctor` found",
+    "database.json": "versions, rows and bytes of tables",
+    "videos.json": "lengths, sizes, codecs, states and classes of failures",
+    "trajectories.json": "kinds, times and counts of the steps of the last questions",
+    "log.jsonl": "Homer's own log, field by field",
+    "other-logs.json": "how often what occurs in the logs of the servers",
+}
+
+
+def write_bundle(home: Home, profile: Profile, checks: Iterable[Check], path: Path) -> list[str]:
+    """Writes the zip; returns a line for each file in it.
+
+    Raises:
+        InputError: the file is there already, or cannot be written.
+    """
+    parts = dict(_parts(home, profile, checks))
+    lines = [f"{name:18} {ABOUT[name]}" for name in ABOUT if name in parts or name == "README.txt"]
+    at = datetime.now(UTC).isoformat(timespec="seconds")
+    parts["README.txt"] = README.format(at=at, parts="\n".join(lines))
+    try:
+        descriptor = create_private(path, new=True)
+        with os.fdopen(descriptor, "wb") as file, ZipFile(file, "w", ZIP_DEFLATED) as bundle:
+            for name in ABOUT:
+                if name in parts:
+                    bundle.writestr(name, parts[name])
+    except FileExistsError as error:
+        raise InputError(f"{path} is there already: name another file") from error
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror}") from error
+    return lines
+
+
+def _parts(home: Home, profile: Profile, checks: Iterable[Check]) -> Iterator[tuple[str, str]]:
+    yield "versions.json", _json({"python": sys.version.split()[0], **versions()})
+    yield "machine.json", _json(machine(home))
+    yield "settings.json", _json(settings(profile))
+    yield "doctor.json", _json([finding(check) for check in checks])
+    yield from _of_store(home)
+    log = log_path(home)
+    turned = (log.with_name(f"{log.name}.{n}") for n in (3, 2, 1))
+    records = [r for one in (*turned, log) for r in redaction.log_lines(_lines(one))]
+    yield "log.jsonl", "".join(json.dumps(one) + "\n" for one in records[-RECORDS:])
+    yield "other-logs.json", _json(list(other_logs(home)))
+
+
+def _json(data: object) -> str:
+    return json.dumps(data, indent=1, default=str) + "\n"
+
+
+def _lines(path: Path) -> Iterator[str]:
+    with suppress(OSError), path.open(encoding="utf-8", errors="replace") as file:
+        yield from file
+
+
+def machine(home: Home) -> dict[str, Any]:
+    """The machine, without its name and its user's."""
+    disk = None
+    with suppress(OSError):
+        disk = psutil.disk_usage(str(home.root))
+    return {
+        "system": platform.system(),
+        "release": platform.release(),
+        "processor": platform.machine(),
+        "cores": psutil.cpu_count(),
+        "memory": psutil.virtual_memory().total,
+        "disk": {"total": disk.total, "free": disk.free} if disk else None,
+        "container": Path("/.dockerenv").exists(),
+        "variables": [name for name in VARIABLES if os.environ.get(name)],
+    }
+
+
+def settings(profile: Profile) -> dict[str, Any]:
+    """A profile without what a user named: paths, addresses, keys, models of an unknown name."""
+    ports = ("speech", "activity", "speaker", "screen", "objects", "text", "reranker", "writer")
+    return {
+        "profile": profile.name if profile.name in bundled_profiles() else "the user's own",
+        **{port: getattr(profile, port) for port in (*ports, "reasoner")},
+        "faces": profile.faces.partition(":")[0],
+        "images": bool(profile.images),
+        "languages": len(profile.languages),
+        "chat": {_role(role, n): _chat(s) for n, (role, s) in enumerate(profile.chat.items())},
+        "settings": redaction.numbers_in(profile.settings.model_dump(mode="json")),
+    }
+
+
+def _role(name: str, number: int) -> str:
+    return name if name in ROLES else f"role {number}"
+
+
+def _chat(spec: ChatSpec) -> dict[str, Any]:
+    from models.prices import known_models
+
+    numbers = ("temperature", "max_tokens", "timeout_s", "retries", "structure", "images")
+    return {
+        "model": spec.model if spec.model in known_models() else f"{spec.provider}: another",
+        "address": "the user's own" if spec.base_url else "the provider's",
+        "key": "set" if spec.key else "not named",
+        **{name: getattr(spec, name) for name in numbers},
+    }
+
+
+def finding(check: Check) -> dict[str, Any]:
+    """What doctor looked at and whether it is there, not where."""
+    kind, _, rest = check.what.partition(" ")
+    what = check.what
+    if kind in ("chat", "key"):
+        role = rest.removeprefix("of ")
+        what = f"{kind} {role if role in ROLES else 'of another role'}"
+    return {"what": what, "ok": check.ok}
+
+
+def _of_store(home: Home) -> Iterator[tuple[str, str]]:
+    """The library's outline; where it cannot be opened, why not, by class."""
+    from store.database import open_store
+    from store.queries import outline
+
+    try:
+        with open_store(home) as store, store.begin(snapshot=True) as session:
+            facts = outline.database_facts(session)
+            sizes = [asdict(size) for size in outline.table_sizes(session)]
+            videos = outline.outline_videos(session, VIDEOS)
+            runs = outline.outline_trajectories(session, TRAJECTORIES)
+    except HomerError as error:
+        yield "database.json", _json({"error": type(error).__name__})
+        return
+    own = {"embedded": not os.environ.get("HOMER_DATABASE_URL")}
+    yield "database.json", _json({**own, **facts, "tables": sizes})
+    yield "videos.json", _json([video(home, one) for one in videos])
+    yield "trajectories.json", _json([trajectory(one) for one in runs])
+
+
+def video(home: Home, one: VideoOutline) -> dict[str, Any]:
+    """A video by its numbers, and its file's codecs where that can be opened."""
+    file = original_of(home, one.id, one.path)
+    return {
+        "id": unnamed(one.id),
+        **one.facts,
+        "clips": one.clips,
+        "seconds": one.seconds,
+        "failures": dict(Counter(map(redaction.kind_of, one.errors))),
+        "file": _codecs(file) if file else None,
+    }
+
+
+def _codecs(path: Path) -> dict[str, Any] | None:
+    import av
+
+    from perception.containers import open_media
+
+    try:
+        size = path.stat().st_size
+        with open_media(path) as container:
+            streams = [
+                {"type": stream.type, "codec": stream.codec_context.name}
+                for stream in container.streams
+                if stream.type in ("audio", "video", "subtitle")
+            ]
+            return {"bytes": size, "format": container.format.name, "streams": streams}
+    except (OSError, HomerError, av.FFmpegError, AttributeError):
+        return None
+
+
+def trajectory(one: TrajectoryOutline) -> dict[str, Any]:
+    """A run by the kinds of its events, when they were, and their numbers."""
+    start = one.events[0][0] if one.events else None
+    events = [
+        {
+            "kind": kind,
+            "step": step,
+            "at_ms": round((at - (start or at)).total_seconds() * 1000),
+            **redaction.of_event(payload),
+        }
+        for at, kind, step, payload in one.events
+    ]
+    return {"id": unnamed(one.id), **one.facts, "events": events}
+
+
+def other_logs(home: Home) -> Iterator[Mapping[str, Any]]:
+    """The logs of the servers and jobs that Homer starts, counted."""
+    for path in sorted(home.logs.glob("*.log")):
+        if path != log_path(home):
+            name = path.name if path.stem in ("postgres", "prefect", "app") else "of a job"
+            yield {"log": name, **redaction.of_other_log(_lines(path))}

@@ -1,0 +1,155 @@
+"""The file of an export, read: rows as JSON lines, and images."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+from zipfile import ZipFile
+
+from domain.errors import InputError
+from domain.limits import LIMITS, ImportLimits
+from store.checkpoint_values import check_row
+from store.export import ROWS, VERSION
+from store.migrations import HEAD
+from store.queries.export import CHECKPOINT_NAMES, COUNTED, parcel_tables
+from store.zips import damage_told, open_zip, read_lines, read_member, too_large
+
+WHAT = "export"
+BLOBS = "blobs/"
+HIGHEST_ID = 1 << 53
+"""A row with a higher number would leave none for later rows."""
+
+Row = dict[str, Any]
+
+
+class Line(NamedTuple):
+    """A row of a table; ``size`` is how many bytes it takes in the file."""
+
+    table: str
+    row: Row
+    size: int
+
+
+@dataclass
+class Contents:
+    """What a first reading found: numbers by table, and answers with what is theirs alone.
+
+    ``ids``: the numbers of rows. ``looked``, ``questions``, ``said``: by trajectory, the videos it
+    looked at, its question, the messages of its calls; those of the video's own calls are None's.
+    ``images``: the digests that rows name.
+    """
+
+    rows: int = 0
+    ids: dict[str, list[int]] = field(default_factory=dict)
+    looked: dict[str, set[str]] = field(default_factory=dict)
+    questions: dict[str, int] = field(default_factory=dict)
+    said: dict[str | None, set[str]] = field(default_factory=dict)
+    images: set[str] = field(default_factory=set)
+    has_checkpoints: bool = False
+
+    def add(self, table: str, row: Row) -> None:
+        """Takes note of a row.
+
+        Raises:
+            ValueError: it cannot be right.
+            InputError: it is a checkpoint that holds more than plain data.
+        """
+        self.rows += 1
+        check_row(table, row)
+        self.has_checkpoints |= table in CHECKPOINT_NAMES
+        if table in COUNTED:
+            self.ids.setdefault(table, []).append(_id_of(row))
+        if table == "trajectories":
+            self.questions[row["id"]] = row["question_id"]
+        if table == "trajectory_videos":
+            self.looked.setdefault(row["trajectory_id"], set()).add(row["video_id"])
+        if table == "model_calls":
+            self.said.setdefault(row["trajectory_id"], set()).update(row["messages"])
+        if table == "blobs":
+            self.images.add(str(row["sha256"]))
+
+
+def _id_of(row: Row) -> int:
+    found = row["id"]
+    if type(found) is not int or not 0 < found <= HIGHEST_ID:
+        raise ValueError("a row's number that was never given")
+    return found
+
+
+class Parcel:
+    """The file of an export. Its words are not trusted."""
+
+    def __init__(self, path: Path, archive: ZipFile, limits: ImportLimits = LIMITS) -> None:
+        self.path, self._zip, self._limits = path, archive, limits
+        self.video = self._read_head()
+
+    def contents(self) -> Contents:
+        """Reads the file to its end, images too.
+
+        Raises:
+            InputError: it is torn or altered, or beyond a limit.
+        """
+        known, found = {*parcel_tables(), *CHECKPOINT_NAMES}, Contents()
+        for table, row, _size in self.rows():
+            if table not in known:
+                raise InputError(f"{self.path} was altered: there is no table {table[:40]!r}")
+            with damage_told(self.path, WHAT):
+                found.add(table, row)
+            if found.rows > self._limits.rows:
+                raise too_large(self.path, "it has too many rows", "rows", self._limits.rows)
+        images = {sha for sha, _data in self.blobs()}
+        if found.rows and images != found.images:
+            raise InputError(f"{self.path} was altered: its images are not those its rows name")
+        return found
+
+    def rows(self) -> Iterator[Line]:
+        """Tables and rows, in the order to add them."""
+        with damage_told(self.path, WHAT), self._zip.open(ROWS) as file:
+            lines = read_lines(self.path, file, self._limits)
+            next(lines)
+            for line in lines:
+                table, row = json.loads(line)
+                if not isinstance(table, str) or not isinstance(row, dict):
+                    raise ValueError("a line that is no row")
+                yield Line(table, row, len(line))
+
+    def blobs(self) -> Iterator[tuple[str, bytes]]:
+        """The images with their SHA-256, one at a time.
+
+        Raises:
+            InputError: one is not what its name says, or too large.
+        """
+        for name in self._zip.namelist():
+            if name.startswith(BLOBS):
+                with damage_told(self.path, WHAT):
+                    data = read_member(self.path, self._zip, name, self._limits)
+                sha = hashlib.sha256(data).hexdigest()
+                if name != BLOBS + sha:
+                    raise InputError(f"{self.path} was altered: an image is not what it was")
+                yield sha, data
+
+    def _read_head(self) -> str:
+        with self._zip.open(ROWS) as file:
+            head = json.loads(file.readline(10_000))
+        version, revision = head["export"], str(head["revision"])
+        if version > VERSION or revision > HEAD:
+            raise InputError(f"{self.path} was made by a newer Homer: install that one")
+        return str(head["video"])
+
+
+@contextmanager
+def open_parcel(path: Path, limits: ImportLimits = LIMITS) -> Iterator[Parcel]:
+    """The file of an export.
+
+    Raises:
+        InputError: it cannot be read, is none, is a newer Homer's, or is beyond a limit.
+    """
+    with open_zip(path, WHAT, limits) as archive:
+        with damage_told(path, WHAT):
+            parcel = Parcel(path, archive, limits)
+        yield parcel

@@ -1,0 +1,102 @@
+"""A file with what was forgotten, which only the user has: a zip of rows and of images."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+from pathlib import Path
+from zipfile import ZIP_DEFLATED, ZipFile
+
+from domain.errors import InputError
+from domain.limits import LIMITS, ImportLimits
+from store.atomic_files import whole_file
+from store.checkpoint_values import check_row
+from store.queries.forget import Copy
+from store.tables.schema import Base
+from store.zips import damage_told, open_zip, read_lines, read_member, too_large
+
+VERSION = 2
+_CHECKPOINTS = ("checkpoints", "checkpoint_blobs", "checkpoint_writes")
+_OF_THE_LIBRARY = {"audit", "library", "search_indexes", "taken"}
+_TABLES = {
+    *(Base.metadata.tables.keys() - _OF_THE_LIBRARY),
+    *(f"checkpoints.{name}" for name in _CHECKPOINTS),
+}
+BLOBS = "blobs/"
+WHAT = "file of --keep-undo"
+
+
+@dataclass(frozen=True)
+class Keepsake:
+    """What was forgotten of a video, when, and the images by SHA-256."""
+
+    video: str
+    library: str
+    at: datetime
+    rows: tuple[Copy, ...]
+    blobs: Mapping[str, bytes]
+
+
+def write_keepsake(out: Path, kept: Keepsake) -> None:
+    """Write a keepsake to ``out``, which is whole or not there.
+
+    Raises:
+        InputError: something is there already, or it cannot be written.
+    """
+    if out.exists():
+        raise InputError(f"{out} is there already: name a new file for --keep-undo")
+    with whole_file(out) as aside, ZipFile(aside, "w", ZIP_DEFLATED) as archive:
+        head: dict[str, object] = {
+            "keepsake": VERSION,
+            "video": kept.video,
+            "library": kept.library,
+        }
+        head["at"] = kept.at.isoformat()
+        archive.writestr("rows.jsonl", "\n".join(_lines(head, kept.rows)))
+        for sha, data in sorted(kept.blobs.items()):
+            archive.writestr(f"blobs/{sha}", data)
+
+
+def _lines(head: Mapping[str, object], rows: Iterable[Copy]) -> Iterable[str]:
+    yield json.dumps(head)
+    for one in rows:
+        yield json.dumps([one.table, one.row], ensure_ascii=False)
+
+
+def read_keepsake(path: Path, limits: ImportLimits = LIMITS) -> Keepsake:
+    """What `write_keepsake` wrote.
+
+    Raises:
+        InputError: the file cannot be read, is something else or altered, or is beyond a limit.
+    """
+    with open_zip(path, WHAT, limits) as archive, damage_told(path, WHAT):
+        names = [name for name in archive.namelist() if name.startswith(BLOBS)]
+        blobs = {
+            name.removeprefix(BLOBS): read_member(path, archive, name, limits) for name in names
+        }
+        if any(hashlib.sha256(data).hexdigest() != sha for sha, data in blobs.items()):
+            raise ValueError("an image that is not what it was")
+        with archive.open("rows.jsonl") as file:
+            lines = read_lines(path, file, limits)
+            head = json.loads(next(lines, b""))
+            if head["keepsake"] != VERSION:
+                raise ValueError("of another version")
+            rows = tuple(_row(line) for line in islice(lines, limits.rows + 1))
+            if len(rows) > limits.rows:
+                raise too_large(path, "it has too many rows", "rows", limits.rows)
+        at = datetime.fromisoformat(head["at"])
+        return Keepsake(head["video"], head["library"], at, rows, blobs)
+
+
+def _row(line: bytes) -> Copy:
+    """A row of a table that a video's people may be in."""
+    table, text = json.loads(line)
+    row = json.loads(text)
+    if table not in _TABLES:
+        raise ValueError("a table that nothing is forgotten of")
+    check_row(table, row)
+    return Copy(table, text)

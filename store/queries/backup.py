@@ -1,0 +1,199 @@
+"""All rows of a library, table by table, as Postgres itself copies them out and in.
+
+Which tables there are comes from the schema's metadata, which columns from the database: so an
+older library can be copied as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg
+from psycopg.sql import SQL, Composed, Identifier, Literal
+from sqlalchemy import Connection, inspect, text
+from sqlalchemy.orm import Session
+
+from store.driver import driver_of
+from store.queries.trajectories import CHECKPOINTS
+from store.tables.schema import AuditRow, Base, LibraryRow
+from store.tables.search_indexes import is_worked_out
+
+OWN = [
+    one.name
+    for one in Base.metadata.sorted_tables
+    if one.name != LibraryRow.__tablename__ and not is_worked_out(one)
+]
+"""Homer's tables, those first that others refer to. The library's name is not copied as a row."""
+Driver = psycopg.Connection[Any]
+_MIGRATIONS = "checkpoint_migrations"
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table to copy. ``schema`` "" is Homer's own; ``counted``: columns that number rows."""
+
+    schema: str
+    name: str
+    columns: tuple[str, ...]
+    counted: tuple[str, ...]
+
+    def where(self, own: str) -> tuple[str, str]:
+        """Schema and name, ``own`` being Homer's schema."""
+        return self.schema or own, self.name
+
+
+def tables_of(connection: Connection) -> list[Table]:
+    """The tables that are there, LangGraph's checkpoints among them, in the order to fill them."""
+    found = inspect(connection)
+    here, kept = _columns(found, found.default_schema_name), _columns(found, CHECKPOINTS)
+    tables = [_table("", name, here[name]) for name in OWN if name in here]
+    others = sorted(kept.keys() - {_MIGRATIONS})
+    return [*tables, *(_table(CHECKPOINTS, name, kept[name]) for name in others)]
+
+
+def _columns(found: Any, schema: str | None) -> dict[str, Any]:
+    """The columns of each table of a schema; asked for at once, not table by table."""
+    return {name: columns for (_, name), columns in found.get_multi_columns(schema).items()}
+
+
+def _table(schema: str, name: str, columns: Any) -> Table:
+    kept = tuple(c["name"] for c in columns if not c.get("computed"))
+    return Table(schema, name, kept, tuple(c["name"] for c in columns if c.get("identity")))
+
+
+def own_schema_of(connection: Connection) -> str:
+    """The schema that Homer's tables are in."""
+    return inspect(connection).default_schema_name or "public"
+
+
+def count_rows(connection: Connection, tables: Iterable[Table]) -> int:
+    """How many rows the tables have together."""
+    driver, own = driver_of(connection), own_schema_of(connection)
+    queries = (SQL("SELECT count(*) FROM {}").format(_name(one, own)) for one in tables)
+    return sum(int(_scalar(driver, query) or 0) for query in queries)
+
+
+def filled(connection: Connection) -> list[str]:
+    """The names of tables that have rows; that something was done once fills no library."""
+    driver, own = driver_of(connection), own_schema_of(connection)
+    query = SQL("SELECT EXISTS (SELECT FROM {})")
+    tables = tables_of(connection)
+    held = [one for one in tables if one.name != AuditRow.__tablename__]
+    return [one.name for one in held if _scalar(driver, query.format(_name(one, own)))]
+
+
+def close_to_others(connection: Connection) -> None:
+    """Nobody else reads or writes Homer's rows until this transaction ends."""
+    driver, own = driver_of(connection), own_schema_of(connection)
+    names = SQL(", ").join(_name(one, own) for one in tables_of(connection))
+    driver.execute(SQL("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE").format(names))
+
+
+def counters_of(connection: Connection, table: Table) -> dict[str, int]:
+    """The last number given in each counted column; none where none was given yet."""
+    driver, own = driver_of(connection), own_schema_of(connection)
+    found: dict[str, int] = {}
+    for column in table.counted:
+        last = _scalar(driver, SQL(_LAST).format(_quoted(table, own)), [column])
+        found |= {column: int(last)} if last is not None else {}
+    return found
+
+
+_LAST = "SELECT pg_sequence_last_value(pg_get_serial_sequence({}, %s)::regclass)"
+_SET = "SELECT setval(pg_get_serial_sequence({}, %s)::regclass, %s)"
+
+
+def set_counters(connection: Connection, table: Table, counters: dict[str, int]) -> None:
+    """Number new rows from there on."""
+    driver, own = driver_of(connection), own_schema_of(connection)
+    for column in table.counted:
+        if counters.get(column):
+            query = SQL(_SET).format(_quoted(table, own))
+            driver.execute(query, [column, counters[column]])
+
+
+def plain_values(connection: Connection) -> None:
+    """Values are written the same way whatever the server is set to, and may take their time."""
+    for setting in ("datestyle = 'ISO, YMD'", "extra_float_digits = 1", "statement_timeout = 0"):
+        connection.execute(text(f"SET LOCAL {setting}"))
+    connection.execute(text("SET LOCAL bytea_output = 'hex'"))
+    connection.execute(text("SET LOCAL intervalstyle = 'postgres'"))
+
+
+def copy_out(connection: Connection, table: Table, write: Callable[[memoryview], Any]) -> None:
+    """Copies a table's rows to ``write``, block by block."""
+    query = SQL("COPY {} ({}) TO STDOUT").format(*_target(connection, table))
+    with driver_of(connection).cursor() as cursor, cursor.copy(query) as copy:
+        for block in copy:
+            write(memoryview(block))
+
+
+def copy_in(connection: Connection, table: Table, blocks: Iterator[bytes]) -> int:
+    """Appends to a table what `copy_out` wrote of it; returns how many rows that were."""
+    return _copy(driver_of(connection), *_target(connection, table), blocks)
+
+
+def _copy(driver: Driver, name: Identifier, columns: Composed, blocks: Iterator[bytes]) -> int:
+    query = SQL("COPY {} ({}) FROM STDIN").format(name, columns)
+    with driver.cursor() as cursor:
+        with cursor.copy(query) as copy:
+            for block in blocks:
+                copy.write(block)
+        return cursor.rowcount  # A closed cursor knows of none.
+
+
+def merge_in(connection: Connection, table: Table, blocks: Iterator[bytes]) -> int:
+    """Appends those rows of what `copy_out` wrote of a table that are not there yet.
+
+    Returns how many rows were written, there already or not.
+    """
+    name, columns = _target(connection, table)
+    arriving = Identifier("pg_temp", "arriving")
+    driver = driver_of(connection)
+    driver.execute(SQL("CREATE TEMP TABLE arriving (LIKE {}) ON COMMIT DROP").format(name))
+    written = _copy(driver, arriving, columns, blocks)
+    add = SQL("INSERT INTO {0} ({1}) SELECT {1} FROM {2} ON CONFLICT DO NOTHING")
+    driver.execute(add.format(name, columns, arriving))
+    return written
+
+
+def checkpoint_values(connection: Connection) -> Iterator[tuple[str, bytes | None]]:
+    """The value of every channel in every checkpoint, with the name of its format."""
+    if not inspect(connection).has_table("checkpoint_blobs", CHECKPOINTS):
+        return
+    query = f"SELECT type, blob FROM {CHECKPOINTS}.checkpoint_blobs"  # noqa: S608
+    found = connection.execute(text(query), execution_options={"yield_per": 100})
+    yield from ((row.type, row.blob) for row in found)
+
+
+def measure(connection: Connection) -> None:
+    """Lets the database learn how its rows are spread, which plans of queries rest on."""
+    driver, own = driver_of(connection), own_schema_of(connection)
+    for table in tables_of(connection):
+        driver.execute(SQL("ANALYZE {}").format(_name(table, own)))
+
+
+def name_library(session: Session, name: str) -> None:
+    """Gives the library a name."""
+    session.execute(text("UPDATE library SET id = :name"), {"name": name})
+
+
+def _target(connection: Connection, table: Table) -> tuple[Identifier, Composed]:
+    own = own_schema_of(connection)
+    return _name(table, own), SQL(", ").join(map(Identifier, table.columns))
+
+
+def _name(table: Table, own: str) -> Identifier:
+    return Identifier(*table.where(own))
+
+
+def _quoted(table: Table, own: str) -> Any:
+    """The name as a literal, for functions that look a table up."""
+    return Literal(_name(table, own).as_string())
+
+
+def _scalar(driver: psycopg.Connection[Any], query: Any, values: list[Any] | None = None) -> Any:
+    row = driver.execute(query, values).fetchone()
+    return row[0] if row else None

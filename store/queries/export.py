@@ -1,0 +1,157 @@
+"""All rows of one video, and of the answers about it: taken out as they are, and put in again.
+
+Which tables are of a video follows from their references; only where answers begin is named here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from psycopg.sql import SQL, Identifier
+from sqlalchemy import (
+    ColumnElement,
+    Select,
+    Table,
+    Text,
+    cast,
+    func,
+    literal_column,
+    or_,
+    select,
+    text,
+)
+from sqlalchemy.orm import Session
+
+from store.driver import driver_of
+from store.queries.forget import Copy
+from store.queries.trajectories import CHECKPOINTS, has_checkpoints
+from store.queries.videos import CHECKPOINT_TABLES
+from store.tables.schema import (
+    Base,
+    MessageRow,
+    ModelCallRow,
+    QuestionRow,
+    TrajectoryRow,
+    TrajectoryVideoRow,
+    VideoRow,
+)
+from store.tables.search_indexes import is_worked_out
+
+TABLES = Base.metadata.tables
+COUNTED = {name for name, table in TABLES.items() if "id" in table.c and table.c.id.identity}
+"""Tables whose rows are numbered."""
+CHECKPOINT_NAMES = tuple(f"{CHECKPOINTS}.{name}" for name in CHECKPOINT_TABLES)
+
+
+def parcel_tables() -> list[str]:
+    """The tables that hold rows of a video, those first that others refer to."""
+    found = _conditions("")
+    return [
+        table.name
+        for table in Base.metadata.sorted_tables
+        if table.name in found and not is_worked_out(table)
+    ]
+
+
+def rows_of_video(session: Session, video: str) -> Iterator[Copy]:
+    """Every row of a video, and of the trajectories that looked at it, in the order to add them."""
+    conditions = _conditions(video)
+    for name in parcel_tables():
+        table = TABLES[name]
+        row = cast(func.to_jsonb(literal_column(name)), Text)
+        query = select(row).select_from(table).where(conditions[name])
+        query = query.order_by(*table.primary_key).execution_options(yield_per=500)
+        for found in session.scalars(query):
+            yield Copy(name, found)
+    if has_checkpoints(session):
+        yield from _checkpoints(session, video)
+
+
+def _checkpoints(session: Session, video: str) -> Iterator[Copy]:
+    ids = list(session.scalars(_looked(video)))
+    for name in CHECKPOINT_NAMES:
+        query = f"SELECT to_jsonb(t)::text FROM {name} t WHERE thread_id = ANY(:ids) ORDER BY 1"  # noqa: S608
+        found = session.execute(text(query).execution_options(yield_per=100), {"ids": ids})
+        yield from (Copy(name, row) for row in found.scalars())
+
+
+def _looked(video: str) -> Select[str]:
+    return select(TrajectoryVideoRow.trajectory_id).where(TrajectoryVideoRow.video_id == video)
+
+
+def _conditions(video: str) -> dict[str, ColumnElement[bool]]:
+    """Which rows of each table are the video's."""
+    looked = _looked(video)
+    of_call = or_(ModelCallRow.video_id == video, ModelCallRow.trajectory_id.in_(looked))
+    questions = select(TrajectoryRow.question_id).where(TrajectoryRow.id.in_(looked))
+    said = select(func.unnest(ModelCallRow.messages)).where(of_call)
+    found: dict[str, ColumnElement[bool]] = {
+        VideoRow.__tablename__: VideoRow.id == video,
+        QuestionRow.__tablename__: QuestionRow.id.in_(questions),
+        TrajectoryRow.__tablename__: TrajectoryRow.id.in_(looked),
+        MessageRow.__tablename__: MessageRow.hash.in_(said),
+        ModelCallRow.__tablename__: of_call,
+    }
+    for table in Base.metadata.sorted_tables:
+        parents = {key.column.table.name for key in table.foreign_keys}
+        if parents and parents <= found.keys() and table.name not in found:
+            found[table.name] = _condition(table, video, found)
+    return found
+
+
+def _condition(
+    table: Table, video: str, found: Mapping[str, ColumnElement[bool]]
+) -> ColumnElement[bool]:
+    if "trajectory_id" in table.c:
+        return table.c.trajectory_id.in_(_looked(video))
+    if "video_id" in table.c:
+        return table.c.video_id == video
+    key = next(key for key in table.foreign_keys if not key.parent.nullable)
+    parent = select(key.column).where(found[key.column.table.name])
+    return key.parent.in_(parent)
+
+
+def known_columns(session: Session, name: str) -> frozenset[str]:
+    """The columns that rows of a table may bring; none of a table that is not there."""
+    if name in CHECKPOINT_NAMES:
+        query = (
+            "SELECT attname FROM pg_attribute WHERE attrelid = to_regclass(:name) AND attnum > 0"
+        )
+        return frozenset(session.scalars(text(query), {"name": name}))
+    if name not in parcel_tables():
+        return frozenset()
+    return frozenset(column.name for column in TABLES[name].columns)
+
+
+def taken(session: Session, name: str, ids: Iterable[int]) -> bool:
+    """Whether a row of a table has one of these ids."""
+    query = f"SELECT EXISTS (SELECT FROM {TABLES[name].name} WHERE id = ANY(:ids))"  # noqa: S608
+    return bool(session.scalar(text(query), {"ids": list(ids)}))
+
+
+def known_trajectories(session: Session, ids: Iterable[str]) -> set[str]:
+    """Those of these trajectories that are in the library."""
+    query = select(TrajectoryRow.id).where(TrajectoryRow.id.in_(list(ids)))
+    return set(session.scalars(query))
+
+
+def count_from(session: Session, name: str, last: int) -> None:
+    """New rows of a table are numbered after ``last``, and after all that were numbered."""
+    query = """
+        SELECT setval(place, greatest(:last, coalesce(pg_sequence_last_value(place), 0)))
+        FROM (SELECT pg_get_serial_sequence(:name, 'id')::regclass AS place) AS one
+    """
+    session.execute(text(query), {"name": name, "last": last})
+
+
+def add_rows(session: Session, name: str, columns: Sequence[str], rows: Sequence[str]) -> None:
+    """Adds rows given as JSON; of a message that is there already, nothing is added."""
+    table = Identifier(*name.split("."))
+    listed = SQL(", ").join(map(Identifier, columns))
+    query = SQL(_ADD).format(table, listed)
+    if name == MessageRow.__tablename__:
+        query += SQL(" ON CONFLICT DO NOTHING")
+    driver_of(session.connection()).execute(query, [f"[{','.join(rows)}]"])
+
+
+_ADD = "INSERT INTO {0} ({1}) SELECT {1} FROM jsonb_populate_recordset(NULL::{0}, %s::jsonb)"

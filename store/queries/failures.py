@@ -1,0 +1,81 @@
+"""What failed lately, and how much room the database takes."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import NamedTuple
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from domain.media import ClipState
+from store.tables.schema import (
+    BlobRow,
+    ClipRow,
+    QuestionRow,
+    TrajectoryEventRow,
+    TrajectoryRow,
+    VideoRow,
+)
+
+
+class FailedClip(NamedTuple):
+    """A clip that could not be watched."""
+
+    video: str
+    title: str
+    clip: int
+    at: datetime
+    told: str
+
+
+class FailedRun(NamedTuple):
+    """A question that was broken off."""
+
+    id: str
+    question: str
+    at: datetime
+    told: str
+
+
+def failed_clips(session: Session, limit: int) -> list[FailedClip]:
+    """The clips that failed last."""
+    c = ClipRow
+    query = (
+        select(c.video_id, VideoRow.title, c.clip, c.updated_at, func.coalesce(c.error, ""))
+        .join(VideoRow, VideoRow.id == c.video_id)
+        .where(c.state == ClipState.FAILED)
+        .order_by(c.updated_at.desc(), c.video_id, c.clip)
+    )
+    return [FailedClip(*row) for row in session.execute(query.limit(limit))]
+
+
+def failed_runs(session: Session, limit: int) -> list[FailedRun]:
+    """The questions that were broken off last, with what was said about it."""
+    t, e = TrajectoryRow, TrajectoryEventRow
+    said = (
+        select(e.payload["message"].as_string())
+        .where(e.trajectory_id == t.id, e.kind == "error")
+        .order_by(e.seq.desc())
+        .limit(1)
+        .correlate(t)
+        .scalar_subquery()
+    )
+    query = (
+        select(t.id, QuestionRow.text, t.started_at, func.coalesce(said, ""))
+        .join(QuestionRow, QuestionRow.id == t.question_id)
+        .where(t.state == "failed")
+        .order_by(t.started_at.desc(), t.id)
+    )
+    return [FailedRun(*row) for row in session.execute(query.limit(limit))]
+
+
+def database_bytes(session: Session) -> int:
+    """Bytes of the database on its disk."""
+    return session.scalar(select(func.pg_database_size(func.current_database()))) or 0
+
+
+def image_bytes(session: Session) -> int:
+    """Bytes of all images, each counted once."""
+    once = select(BlobRow.sha256, func.max(BlobRow.size).label("size")).group_by(BlobRow.sha256)
+    return int(session.scalar(select(func.coalesce(func.sum(once.subquery().c.size), 0))) or 0)

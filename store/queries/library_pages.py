@@ -1,0 +1,145 @@
+"""The library a page at a time: each video with how far it is, and what it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, ScalarSelect, func, or_, select
+from sqlalchemy.orm import Session
+
+from domain.media import ClipState
+from domain.texts import storable
+from store.queries.videos import OVER
+from store.tables.schema import (
+    BlobRow,
+    CharacterRow,
+    ClipRow,
+    KeyframeRow,
+    MemoryRow,
+    SegmentRow,
+    TrajectoryVideoRow,
+    VideoRow,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Shelved:
+    """A video in the list; ``thumb`` is the SHA-256 of its first keyframe."""
+
+    id: str
+    title: str
+    path: str | None
+    duration_ms: int
+    state: str
+    error: str | None
+    profile: str
+    clips: int
+    done: int
+    failed: int
+    thumb: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """``clips`` were done between two moments; the last of them at ``last``."""
+
+    clips: int
+    first: datetime
+    last: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Holdings:
+    """What goes when a video is deleted, in counts; ``bytes`` are those of its images."""
+
+    clips: int
+    memories: int
+    people: int
+    events: int
+    answers: int
+    images: int
+    bytes: int
+
+
+def shelf_page(
+    session: Session,
+    offset: int = 0,
+    limit: int | None = None,
+    words: str = "",
+    state: str | None = None,
+    only: Collection[str] | None = None,
+) -> list[Shelved]:
+    """Videos by title, then id; only those whose title has ``words``, and of that ``state``.
+
+    ``only``: ids, those of which are looked for; None: all.
+    """
+    v = VideoRow
+    own = (v.id, v.title, v.path, v.duration_ms, v.state, v.error, v.profile)
+    counts = (_clips(), _clips(*OVER), _clips(ClipState.FAILED))
+    query = select(*own, *counts, _thumb()).where(*_titled(words)).order_by(v.title, v.id)
+    if state is not None:
+        query = query.where(v.state == state)
+    if only is not None:
+        query = query.where(v.id.in_(only))
+    return [Shelved(*row) for row in session.execute(query.offset(offset).limit(limit))]
+
+
+def shelf_size(session: Session, words: str = "") -> int:
+    """How many videos there are; ``words``: whose title has them."""
+    query = select(func.count()).select_from(VideoRow).where(*_titled(words))
+    return session.scalar(query) or 0
+
+
+def pace_of(session: Session, video_id: str, clips: int) -> Pace | None:
+    """How fast the last ``clips`` clips were done; None for fewer than two."""
+    row = ClipRow
+    lately = (
+        select(row.updated_at)
+        .where(row.video_id == video_id, row.state == ClipState.DONE)
+        .order_by(row.updated_at.desc())
+        .limit(clips)
+    ).subquery()
+    at = lately.c.updated_at
+    count, first, last = session.execute(select(func.count(), func.min(at), func.max(at))).one()
+    return Pace(count, first, last) if count > 1 else None
+
+
+def holdings_of(session: Session, video_id: str) -> Holdings:
+    """What a video holds."""
+
+    def count(row: Any) -> int:
+        return session.scalar(select(func.count()).where(row.video_id == video_id)) or 0
+
+    sizes = select(func.count(), func.coalesce(func.sum(BlobRow.size), 0))
+    images, size = session.execute(sizes.where(BlobRow.video_id == video_id)).one()
+    return Holdings(
+        clips=count(ClipRow),
+        memories=count(MemoryRow),
+        people=count(CharacterRow),
+        events=count(SegmentRow),
+        answers=count(TrajectoryVideoRow),
+        images=images,
+        bytes=int(size),
+    )
+
+
+def _clips(*states: ClipState) -> ScalarSelect[int]:
+    query = select(func.count()).where(ClipRow.video_id == VideoRow.id)
+    if states:
+        query = query.where(ClipRow.state.in_(states))
+    return query.correlate(VideoRow).scalar_subquery()
+
+
+def _thumb() -> ScalarSelect[str]:
+    row = KeyframeRow
+    first = select(row.blob).where(row.video_id == VideoRow.id).order_by(row.clip, row.time_ms)
+    return first.limit(1).correlate(VideoRow).scalar_subquery()
+
+
+def _titled(words: str) -> list[ColumnElement[bool]]:
+    wanted = storable(words).strip()
+    title = VideoRow.title.icontains(wanted, autoescape=True)
+    return [or_(title, VideoRow.id == wanted)] if wanted else []

@@ -1,0 +1,38 @@
+"""What schedules have dealt with, by digests of what it was."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime
+from typing import NamedTuple
+
+from sqlalchemy import select
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from store.tables.schema import TakenRow
+
+
+class Refused(NamedTuple):
+    """Something that could not be watched, and why."""
+
+    at: datetime
+    told: str
+
+
+def taken_of(session: Session, keys: Collection[str]) -> set[str]:
+    """Those of ``keys`` that were dealt with."""
+    return set(session.scalars(select(TakenRow.key).where(TakenRow.key.in_(keys))))
+
+
+def take(session: Session, key: str, told: str | None = None) -> None:
+    """Note that something was dealt with; ``told`` says why it could not be watched."""
+    row = insert(TakenRow).values(key=key, told=told)
+    session.execute(row.on_conflict_do_update(index_elements=[TakenRow.key], set_={"told": told}))
+
+
+def refused(session: Session, limit: int) -> list[Refused]:
+    """What could not be watched, the latest first."""
+    t = TakenRow
+    query = select(t.taken_at, t.told).where(t.told.is_not(None)).order_by(t.taken_at.desc(), t.key)
+    return [Refused(at, told or "") for at, told in session.execute(query.limit(limit))]

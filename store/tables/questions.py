@@ -1,0 +1,144 @@
+"""The tables of questions: how each was answered, call by call, and what was learned from it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ARRAY, BigInteger, ForeignKey, Index, Text, text
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.orm import Mapped, mapped_column
+
+from store.tables.base import Base, now, pk, ref, video
+
+
+class QuestionRow(Base):
+    """A question as it was asked."""
+
+    __tablename__ = "questions"
+    id: Mapped[int] = pk()
+    text: Mapped[str]
+    options: Mapped[list[Any]] = mapped_column(JSONB)
+    as_of_ms: Mapped[int | None] = mapped_column(BigInteger)
+    type: Mapped[str | None]
+    asked_at: Mapped[datetime] = now()
+
+
+class TrajectoryRow(Base):
+    """One run of a reasoning machine. ``state``: running, done, stopped or failed."""
+
+    __tablename__ = "trajectories"
+    id: Mapped[str] = mapped_column(primary_key=True)
+    question_id: Mapped[int] = ref("questions.id")
+    machine: Mapped[str]
+    profile: Mapped[str]
+    state: Mapped[str]
+    answer: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
+    tokens: Mapped[int]
+    seconds: Mapped[float]
+    started_at: Mapped[datetime] = now()
+
+
+class TrajectoryVideoRow(Base):
+    """A trajectory looked at a video, up to ``last_clip``."""
+
+    __tablename__ = "trajectory_videos"
+    trajectory_id: Mapped[str] = mapped_column(
+        ForeignKey("trajectories.id", ondelete="CASCADE"), primary_key=True
+    )
+    video_id: Mapped[str] = video(primary_key=True, index=True)
+    last_clip: Mapped[int]
+
+
+class TrajectoryEventRow(Base):
+    """One typed event of a trajectory, append-only; ``step`` is the machine's step it came from."""
+
+    __tablename__ = "trajectory_events"
+    __table_args__ = (
+        # What skills were given, of any question, without looking at all that it did.
+        Index(
+            "trajectory_events_of_skills",
+            "trajectory_id",
+            postgresql_where=text("kind = 'skills'"),
+        ),
+    )
+    trajectory_id: Mapped[str] = mapped_column(
+        ForeignKey("trajectories.id", ondelete="CASCADE"), primary_key=True
+    )
+    seq: Mapped[int] = mapped_column(primary_key=True)
+    kind: Mapped[str]
+    payload: Mapped[dict[str, Any]] = mapped_column(JSONB)
+    at: Mapped[datetime] = now()
+    step: Mapped[str] = mapped_column(server_default="")
+
+
+class SkillRow(Base):
+    """A version of a skill, as ``domain.skills.Skill``; ``banned`` is the same in all versions."""
+
+    __tablename__ = "skills"
+    name: Mapped[str] = mapped_column(primary_key=True)
+    version: Mapped[int] = mapped_column(primary_key=True)
+    payload: Mapped[dict[str, Any]] = mapped_column(JSONB)
+    banned: Mapped[bool] = mapped_column(server_default=text("false"))
+    made_at: Mapped[datetime] = now()
+
+
+class JudgementRow(Base):
+    """Whether an answer is right, as a benchmark or a person says; ``learned`` once."""
+
+    __tablename__ = "judgements"
+    trajectory_id: Mapped[str] = mapped_column(
+        ForeignKey("trajectories.id", ondelete="CASCADE"), primary_key=True
+    )
+    question_type: Mapped[str]
+    right: Mapped[bool | None]
+    learned: Mapped[bool] = mapped_column(server_default=text("false"))
+    judged_at: Mapped[datetime] = now()
+
+
+class ObservationRow(Base):
+    """A signal of a judged trajectory; ``skill`` and ``version`` are what was made of it."""
+
+    __tablename__ = "observations"
+    trajectory_id: Mapped[str] = mapped_column(
+        ForeignKey("trajectories.id", ondelete="CASCADE"), primary_key=True
+    )
+    signal: Mapped[str] = mapped_column(primary_key=True)
+    question_type: Mapped[str]
+    skill: Mapped[str | None]
+    version: Mapped[int | None]
+
+
+class MessageRow(Base):
+    """The message pool: each distinct message once, by the hash of its canonical JSON."""
+
+    __tablename__ = "messages"
+    hash: Mapped[str] = mapped_column(primary_key=True)
+    content: Mapped[dict[str, Any]] = mapped_column(JSONB)
+
+
+class ModelCallRow(Base):
+    """A call to a language model. ``messages`` are hashes into the pool."""
+
+    __tablename__ = "model_calls"
+    __table_args__ = (Index("model_calls_of_request", "request_hash"),)
+    id: Mapped[int] = pk()
+    request_hash: Mapped[str]
+    purpose: Mapped[str]
+    profile: Mapped[str]
+    model: Mapped[str]
+    messages: Mapped[list[str]] = mapped_column(ARRAY(Text))
+    reply: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
+    error: Mapped[str | None]
+    tokens_in: Mapped[int]
+    tokens_out: Mapped[int]
+    cost_usd: Mapped[float]
+    ms: Mapped[int]
+    video_id: Mapped[str | None] = mapped_column(
+        ForeignKey("videos.id", ondelete="CASCADE"), index=True
+    )
+    clip: Mapped[int | None]
+    trajectory_id: Mapped[str | None] = mapped_column(
+        ForeignKey("trajectories.id", ondelete="CASCADE"), index=True
+    )
+    called_at: Mapped[datetime] = now()

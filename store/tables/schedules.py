@@ -1,0 +1,21 @@
+"""The table of what schedules have dealt with, so that nothing is taken up twice."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy.orm import Mapped, mapped_column
+
+from store.tables.base import Base, now
+
+
+class TakenRow(Base):
+    """A file or an address that was dealt with; ``key`` is a digest, so that no name is kept.
+
+    ``told`` says why it could not be watched; None: it was.
+    """
+
+    __tablename__ = "taken"
+    key: Mapped[str] = mapped_column(primary_key=True)
+    told: Mapped[str | None]
+    taken_at: Mapped[datetime] = now()

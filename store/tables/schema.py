@@ -1,0 +1,458 @@
+"""The tables. Alembic owns them; this is what it compares against.
+
+Clip columns: ``clip`` is where a row was learned; ``from_clip`` the clip after which a revision
+holds; ``to_clip`` the clip after which it holds no more (NULL: still holds). A view as of clip
+``c`` sees ``from_clip <= c AND (to_clip IS NULL OR to_clip > c)``.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from pgvector.sqlalchemy import HALFVEC, VECTOR
+from sqlalchemy import (
+    ARRAY,
+    BigInteger,
+    Computed,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Index,
+    UniqueConstraint,
+    text,
+)
+from sqlalchemy.dialects.postgresql import JSONB, TSVECTOR
+from sqlalchemy.orm import Mapped, mapped_column
+
+from store.tables.audit import AuditRow
+from store.tables.base import Base, now, pk, ref, video
+from store.tables.evaluations import EvalBatchRow, EvalResultRow, EvalRunRow
+from store.tables.questions import (
+    JudgementRow,
+    MessageRow,
+    ModelCallRow,
+    ObservationRow,
+    QuestionRow,
+    SkillRow,
+    TrajectoryEventRow,
+    TrajectoryRow,
+    TrajectoryVideoRow,
+)
+from store.tables.schedules import TakenRow
+from store.tables.search_indexes import SearchIndexRow
+from store.tables.streams import StreamClipRow, StreamGapRow, StreamRow
+
+__all__ = [
+    "AuditRow",
+    "Base",
+    "BlobRow",
+    "CharacterMemberRow",
+    "CharacterNameRow",
+    "CharacterRow",
+    "ClipRow",
+    "CorrectionRow",
+    "EdgeRow",
+    "EvalBatchRow",
+    "EvalResultRow",
+    "EvalRunRow",
+    "ExemplarRow",
+    "IdentityRow",
+    "IdentityStatementRow",
+    "JudgementRow",
+    "KeyframeRow",
+    "LibraryRow",
+    "MemoryLinkRow",
+    "MemoryRow",
+    "MemoryStrengthRow",
+    "MessageRow",
+    "ModelCallRow",
+    "ObjectRow",
+    "ObservationRow",
+    "PatchRow",
+    "QuestionRow",
+    "ScreenTextRow",
+    "SearchIndexRow",
+    "SegmentRevisionRow",
+    "SegmentRow",
+    "SightingRow",
+    "SkillRow",
+    "StreamClipRow",
+    "StreamGapRow",
+    "StreamRow",
+    "TakenRow",
+    "TrajectoryEventRow",
+    "TrajectoryRow",
+    "TrajectoryVideoRow",
+    "UtteranceRow",
+    "VideoRow",
+]
+
+
+class LibraryRow(Base):
+    """The one row that tells this database from others; its blobs lie in a folder of that name.
+
+    Two databases may share a data directory: neither must remove the other's blobs.
+    """
+
+    __tablename__ = "library"
+    id: Mapped[str] = mapped_column(primary_key=True)
+
+
+class VideoRow(Base):
+    """A source. ``state``: watching, done or failed. ``writer``: who wrote its memories."""
+
+    __tablename__ = "videos"
+    id: Mapped[str] = mapped_column(primary_key=True)
+    title: Mapped[str]
+    path: Mapped[str | None]
+    duration_ms: Mapped[int] = mapped_column(BigInteger)
+    width: Mapped[int]
+    height: Mapped[int]
+    has_video: Mapped[bool]
+    has_audio: Mapped[bool]
+    profile: Mapped[str]
+    subtitles: Mapped[list[Any] | None] = mapped_column(
+        JSONB(none_as_null=True), comment="subtitles and chapters that were used; NULL: ignored"
+    )
+    state: Mapped[str]
+    error: Mapped[str | None]
+    models: Mapped[dict[str, Any]] = mapped_column(JSONB, comment="port -> model name")
+    created_at: Mapped[datetime] = now()
+    rewritten: Mapped[int] = mapped_column(
+        BigInteger,
+        server_default="0",
+        comment="by a trigger: the transaction that last deleted or said anew what was learned",
+    )
+
+
+class ClipRow(Base):
+    """A clip. ``text`` and ``embedding`` sum up its memories; ``seconds``: what it took so far."""
+
+    __tablename__ = "clips"
+    video_id: Mapped[str] = video(primary_key=True)
+    clip: Mapped[int] = mapped_column(primary_key=True)
+    start_ms: Mapped[int] = mapped_column(BigInteger)
+    end_ms: Mapped[int] = mapped_column(BigInteger)
+    state: Mapped[str]
+    error: Mapped[str | None]
+    attempts: Mapped[int]
+    gaps: Mapped[list[Any]] = mapped_column(JSONB, comment="[[start_ms, end_ms], ...]")
+    text: Mapped[str]
+    embedding: Mapped[Any | None] = mapped_column(HALFVEC())
+    seconds: Mapped[float] = mapped_column(server_default="0")
+    budget: Mapped[int | None] = mapped_column(comment="tokens; NULL: no model")
+    left_out: Mapped[list[Any]] = mapped_column(
+        JSONB,
+        server_default="[]",
+        comment="what its model was not shown, to stay within the budget",
+    )
+    updated_at: Mapped[datetime] = now()
+
+
+class _OfClip:
+    """Columns of everything that belongs to one clip."""
+
+    video_id: Mapped[str]
+    clip: Mapped[int]
+
+
+def _clip_fk() -> ForeignKeyConstraint:
+    return ForeignKeyConstraint(
+        ["video_id", "clip"], ["clips.video_id", "clips.clip"], ondelete="CASCADE"
+    )
+
+
+class KeyframeRow(_OfClip, Base):
+    """A keyframe; ``blob`` is the SHA-256 of its JPEG."""
+
+    __tablename__ = "keyframes"
+    __table_args__ = (_clip_fk(), Index("keyframes_of_clip", "video_id", "clip"))
+    id: Mapped[int] = pk()
+    time_ms: Mapped[int] = mapped_column(BigInteger)
+    shot: Mapped[int]
+    sharpness: Mapped[float]
+    entropy: Mapped[float]
+    quality: Mapped[float]
+    width: Mapped[int]
+    height: Mapped[int]
+    blob: Mapped[str]
+    description: Mapped[str | None]
+    embedding: Mapped[Any | None] = mapped_column(VECTOR())
+
+
+class IdentityRow(Base):
+    """A face or a voice known across the clips of a video."""
+
+    __tablename__ = "identities"
+    __table_args__ = (UniqueConstraint("video_id", "kind", "number"),)
+    id: Mapped[int] = pk()
+    video_id: Mapped[str] = video()
+    kind: Mapped[str]
+    number: Mapped[int]
+    first_clip: Mapped[int]
+
+
+class SightingRow(_OfClip, Base):
+    """One sighting of an identity. ``box`` is [x0, y0, x1, y1] in pixels of the sampled frame."""
+
+    __tablename__ = "sightings"
+    __table_args__ = (_clip_fk(), Index("sightings_of_clip", "video_id", "clip"))
+    id: Mapped[int] = pk()
+    identity_id: Mapped[int] = ref("identities.id", index=True)
+    start_ms: Mapped[int] = mapped_column(BigInteger)
+    end_ms: Mapped[int] = mapped_column(BigInteger)
+    box: Mapped[list[int] | None] = mapped_column(ARRAY(BigInteger))
+    score: Mapped[float]
+    quality: Mapped[float]
+    blob: Mapped[str | None]
+
+
+class ExemplarRow(Base):
+    """A vector kept to recognise an identity by (at most 10 a face, 20 a voice)."""
+
+    __tablename__ = "exemplars"
+    id: Mapped[int] = pk()
+    identity_id: Mapped[int] = ref("identities.id", index=True)
+    sighting_id: Mapped[int] = ref("sightings.id", unique=True)
+    quality: Mapped[float]
+    vector: Mapped[Any] = mapped_column(VECTOR())
+
+
+class UtteranceRow(_OfClip, Base):
+    """Words said (``origin`` speech) or that came along: caption, subtitle, chapter."""
+
+    __tablename__ = "utterances"
+    __table_args__ = (_clip_fk(), Index("utterances_of_clip", "video_id", "clip"))
+    id: Mapped[int] = pk()
+    origin: Mapped[str]
+    start_ms: Mapped[int] = mapped_column(BigInteger)
+    end_ms: Mapped[int] = mapped_column(BigInteger)
+    text: Mapped[str]
+    language: Mapped[str]
+    confidence: Mapped[float]
+    speaker: Mapped[str | None]
+    identity_id: Mapped[int | None] = mapped_column(
+        BigInteger, ForeignKey("identities.id", ondelete="SET NULL")
+    )
+
+
+class _OnKeyframe(_OfClip):
+    """Something found on a keyframe. ``box`` is [x0, y0, x1, y1] in its pixels."""
+
+    id: Mapped[int] = pk()
+    time_ms: Mapped[int] = mapped_column(BigInteger)
+    score: Mapped[float]
+    box: Mapped[list[int]] = mapped_column(ARRAY(BigInteger))
+
+
+class ScreenTextRow(_OnKeyframe, Base):
+    """A line of text read on a keyframe."""
+
+    __tablename__ = "screen_texts"
+    __table_args__ = (_clip_fk(), Index("screen_texts_of_clip", "video_id", "clip"))
+    text: Mapped[str]
+
+
+class ObjectRow(_OnKeyframe, Base):
+    """A thing seen on a keyframe, by the name of its kind."""
+
+    __tablename__ = "objects"
+    __table_args__ = (_clip_fk(), Index("objects_of_clip", "video_id", "clip"))
+    label: Mapped[str]
+
+
+class CharacterRow(Base):
+    """A person; keeps ``number`` for ever."""
+
+    __tablename__ = "characters"
+    __table_args__ = (UniqueConstraint("video_id", "number"),)
+    id: Mapped[int] = pk()
+    video_id: Mapped[str] = video()
+    number: Mapped[int]
+    from_clip: Mapped[int]
+    to_clip: Mapped[int | None]
+
+
+class CharacterMemberRow(Base):
+    """An identity's membership in a character, while it holds."""
+
+    __tablename__ = "character_members"
+    id: Mapped[int] = pk()
+    character_id: Mapped[int] = ref("characters.id", index=True)
+    identity_id: Mapped[int] = ref("identities.id", index=True)
+    from_clip: Mapped[int]
+    to_clip: Mapped[int | None]
+
+
+class CharacterNameRow(Base):
+    """A name of a character, while it holds. ``source``: said, read, caption, model.
+
+    ``identity_id``: whose name it was when it was learned; NULL in rows of before that was kept.
+    """
+
+    __tablename__ = "character_names"
+    id: Mapped[int] = pk()
+    character_id: Mapped[int] = ref("characters.id", index=True)
+    identity_id: Mapped[int | None] = ref("identities.id")
+    name: Mapped[str]
+    source: Mapped[str]
+    from_clip: Mapped[int]
+    to_clip: Mapped[int | None]
+
+
+class CorrectionRow(Base):
+    """What a person said about the people of a video, until it is taken back (``undone``).
+
+    Corrections are laid over what was learned and change no other row. ``numbers``: the
+    characters that it speaks of. ``outcomes``: how those are from then on.
+    """
+
+    __tablename__ = "corrections"
+    __table_args__ = (UniqueConstraint("video_id", "number"),)
+    id: Mapped[int] = pk()
+    video_id: Mapped[str] = video()
+    number: Mapped[int]
+    kind: Mapped[str]
+    told: Mapped[str]
+    numbers: Mapped[list[int]] = mapped_column(ARRAY(BigInteger))
+    outcomes: Mapped[list[Any]] = mapped_column(JSONB)
+    undone: Mapped[bool] = mapped_column(server_default=text("false"))
+    made_at: Mapped[datetime] = now()
+
+
+class IdentityStatementRow(Base):
+    """Support for "this face is this voice", clip by clip."""
+
+    __tablename__ = "identity_statements"
+    id: Mapped[int] = pk()
+    video_id: Mapped[str] = video()
+    clip: Mapped[int]
+    face_id: Mapped[int] = ref("identities.id")
+    voice_id: Mapped[int] = ref("identities.id")
+    support: Mapped[float]
+    reason: Mapped[str]
+
+
+class MemoryRow(_OfClip, Base):
+    """A line of memory with its vector and its words."""
+
+    __tablename__ = "memories"
+    __table_args__ = (
+        _clip_fk(),
+        Index("memories_of_clip", "video_id", "clip"),
+        Index("memories_words", "words", postgresql_using="gin"),
+        Index(
+            "memories_superseded", "video_id", postgresql_where=text("superseded_at IS NOT NULL")
+        ),
+    )
+    id: Mapped[int] = pk()
+    kind: Mapped[str]
+    text: Mapped[str]
+    start_ms: Mapped[int] = mapped_column(BigInteger)
+    end_ms: Mapped[int] = mapped_column(BigInteger)
+    source: Mapped[str]
+    speaker: Mapped[str | None]
+    superseded_at: Mapped[int | None] = mapped_column(comment="clip after which it is no more so")
+    embedding: Mapped[Any | None] = mapped_column(HALFVEC())
+    words: Mapped[Any] = mapped_column(
+        TSVECTOR, Computed("to_tsvector('english', text)", persisted=True)
+    )
+
+
+class MemoryLinkRow(Base):
+    """A memory mentions an identity."""
+
+    __tablename__ = "memory_links"
+    memory_id: Mapped[int] = ref("memories.id", primary_key=True)
+    identity_id: Mapped[int] = ref("identities.id", primary_key=True, index=True)
+
+
+class MemoryStrengthRow(Base):
+    """A semantic memory was met again at ``clip``: weight is 1 + the rows in view."""
+
+    __tablename__ = "memory_strengths"
+    id: Mapped[int] = pk()
+    memory_id: Mapped[int] = ref("memories.id", index=True)
+    clip: Mapped[int]
+
+
+class SegmentRow(Base):
+    """An event: what stays the same through its revisions."""
+
+    __tablename__ = "segments"
+    __table_args__ = (UniqueConstraint("video_id", "number"),)
+    id: Mapped[int] = pk()
+    video_id: Mapped[str] = video()
+    number: Mapped[int]
+
+
+class SegmentRevisionRow(Base):
+    """How a segment read while the revision held. ``absorbed_into``: why it closed, if so."""
+
+    __tablename__ = "segment_revisions"
+    __table_args__ = (
+        UniqueConstraint("segment_id", "revision"),
+        # A patch finds what it touches by these, however many segments there are.
+        Index("segment_revisions_label", "label", postgresql_where=text("to_clip IS NULL")),
+        Index(
+            "segment_revisions_clips",
+            "clips",
+            postgresql_using="gin",
+            postgresql_where=text("to_clip IS NULL"),
+        ),
+    )
+    id: Mapped[int] = pk()
+    segment_id: Mapped[int] = ref("segments.id")
+    revision: Mapped[int]
+    label: Mapped[str]
+    summary: Mapped[str]
+    clips: Mapped[list[int]] = mapped_column(ARRAY(BigInteger))
+    history: Mapped[list[Any]] = mapped_column(JSONB, comment="summaries of absorbed segments")
+    from_clip: Mapped[int]
+    to_clip: Mapped[int | None]
+    absorbed_into: Mapped[int | None] = mapped_column(
+        BigInteger, ForeignKey("segments.id", ondelete="SET NULL")
+    )
+    embedding: Mapped[Any | None] = mapped_column(HALFVEC())
+
+
+class EdgeRow(Base):
+    """One revision of an edge: a change closes the row and opens another."""
+
+    __tablename__ = "edges"
+    __table_args__ = (Index("edges_of_video", "video_id", "from_clip"),)
+    id: Mapped[int] = pk()
+    video_id: Mapped[str] = video()
+    source_id: Mapped[int] = ref("segments.id", index=True)
+    target_id: Mapped[int] = ref("segments.id", index=True)
+    relation: Mapped[str]
+    explicit: Mapped[bool]
+    confidence: Mapped[float]
+    rationale: Mapped[str]
+    evidence: Mapped[list[int]] = mapped_column(ARRAY(BigInteger), comment="clips")
+    from_clip: Mapped[int]
+    to_clip: Mapped[int | None]
+
+
+class PatchRow(Base):
+    """What a writer proposed after a window, what was applied, and what was dropped and why."""
+
+    __tablename__ = "patches"
+    __table_args__ = (UniqueConstraint("video_id", "at_clip"),)
+    id: Mapped[int] = pk()
+    video_id: Mapped[str] = video()
+    at_clip: Mapped[int]
+    first_clip: Mapped[int]
+    repairs: Mapped[int]
+    applied: Mapped[dict[str, Any]] = mapped_column(JSONB)
+    dropped: Mapped[list[Any]] = mapped_column(JSONB)
+    pending: Mapped[list[int]] = mapped_column(ARRAY(BigInteger), comment="clips left uncovered")
+
+
+class BlobRow(Base):
+    """Which video uses which blob, so that deleting one never takes another's."""
+
+    __tablename__ = "blobs"
+    video_id: Mapped[str] = video(primary_key=True)
+    sha256: Mapped[str] = mapped_column(primary_key=True, index=True)
+    size: Mapped[int] = mapped_column(BigInteger)

@@ -1,0 +1,48 @@
+"""The tables of live streams: where they come from, how each clip was watched, and the gaps."""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, ForeignKeyConstraint, Index
+from sqlalchemy.orm import Mapped, mapped_column
+
+from store.tables.base import Base, pk, video
+
+
+class StreamRow(Base):
+    """A video that is watched as it comes; ``source`` holds no secret."""
+
+    __tablename__ = "streams"
+    video_id: Mapped[str] = video(primary_key=True)
+    source: Mapped[str]
+    began_ms: Mapped[int] = mapped_column(BigInteger, comment="Unix time of video time 0")
+
+
+class StreamClipRow(Base):
+    """How a clip of a stream was watched; numbers are of pictures."""
+
+    __tablename__ = "stream_clips"
+    __table_args__ = (
+        ForeignKeyConstraint(
+            ["video_id", "clip"], ["clips.video_id", "clips.clip"], ondelete="CASCADE"
+        ),
+    )
+    video_id: Mapped[str] = mapped_column(primary_key=True)
+    clip: Mapped[int] = mapped_column(primary_key=True)
+    level: Mapped[int]
+    came: Mapped[int]
+    damaged: Mapped[int]
+    sampled: Mapped[int]
+    lag_ms: Mapped[int | None] = mapped_column(BigInteger)
+
+
+class StreamGapRow(Base):
+    """A stretch of a stream that is not in memory, and why."""
+
+    __tablename__ = "stream_gaps"
+    __table_args__ = (Index("stream_gaps_of_video", "video_id", "start_ms"),)
+    id: Mapped[int] = pk()
+    video_id: Mapped[str] = video()
+    start_ms: Mapped[int] = mapped_column(BigInteger)
+    end_ms: Mapped[int] = mapped_column(BigInteger)
+    reason: Mapped[str]
+    frames: Mapped[int]

@@ -1,0 +1,1 @@
+"""What Homer reports of itself: logs, spans and metrics, without content."""

@@ -1,0 +1,80 @@
+"""Watching as it is observed: a span a video, one a clip, one a try of a stage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from types import TracebackType
+from typing import Concatenate, ParamSpec, Protocol, Self, TypeVar
+
+from domain.media import Video
+from telemetry import tracing
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class HasVideo(Protocol):
+    """Works on one video."""
+
+    video: Video
+
+
+W = TypeVar("W", bound=HasVideo)
+
+
+def stage(
+    name: str,
+) -> Callable[[Callable[Concatenate[W, P], R]], Callable[Concatenate[W, P], R]]:
+    """Observes a step of watching, each time that it is tried."""
+
+    def observing(step: Callable[Concatenate[W, P], R]) -> Callable[Concatenate[W, P], R]:
+        @wraps(step)
+        def run(work: W, /, *args: P.args, **kwargs: P.kwargs) -> R:
+            with tracing.span(tracing.Work.STAGE, name, video=work.video.id):
+                return step(work, *args, **kwargs)
+
+        return run
+
+    return observing
+
+
+class Clips:
+    """The spans of a video's clips; that of the next clip begins before that of one ends."""
+
+    def __init__(self, video: Video, clip_ms: int) -> None:
+        self._video, self._clip_ms = video, clip_ms
+        self._open: dict[int, tracing.Span] = {}
+
+    def during(self, clip: int, step: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """Does a step of a clip, within the clip's span."""
+        if clip not in self._open:
+            self._open[clip] = tracing.begin(tracing.Work.CLIP, clip=clip)
+        with self._open[clip].inside():
+            return step(*args, **kwargs)
+
+    def end(self, clip: int, error: Exception | None) -> None:
+        """A clip is in memory, or left for another run with ``error``."""
+        ended, number = self._open.pop(clip, None), tracing.Number
+        if ended is not None:
+            ended.end(error)
+        left_ms = self._video.duration_ms - (clip + 1) * self._clip_ms
+        tracing.tell(number.LAG_S, max(0, left_ms) / 1000)
+        if error is None:
+            tracing.tell(number.CLIPS)
+        else:
+            tracing.tell(number.FAILURES, error=type(error).__name__)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """What is still open was broken off."""
+        for left in self._open.values():
+            left.end(error or InterruptedError())
+        self._open.clear()

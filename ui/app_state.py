@@ -1,0 +1,26 @@
+"""What the pages work with, opened once for all of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import streamlit as st
+
+from graphs.agent_pool import Machines
+from graphs.background import Runs
+from models.profile import load_profile
+from ui.files import shared_store
+
+
+@dataclass(frozen=True)
+class PageDesk(Machines):
+    """The store, the machines that answer by profile, and the runs that go on beside the pages."""
+
+    runs: Runs = field(default_factory=Runs)
+
+
+@st.cache_resource(show_spinner="Opening the library ...")
+def page_desk() -> PageDesk:
+    """The desk of this process."""
+    store = shared_store()
+    return PageDesk(store, load_profile(None, store.home.config).name)

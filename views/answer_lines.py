@@ -1,0 +1,140 @@
+"""An answer and the rounds that led to it as lines of text, for commands and pages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from domain.asking import Answer, Citation, Question
+from domain.confidence import level
+from domain.live import Said, Told
+from domain.people import in_words
+from graphs.edits import fork_line
+from models.partial_reply import said_so_far
+from views.words import clean
+
+SHOWN = 160
+"""Characters of a citation's words that are shown."""
+
+
+def lines_of(told: Told) -> Iterator[str]:
+    """What a run tells as lines; most of it has none."""
+    write = _WRITERS.get(told.kind)
+    if write is not None:
+        yield from write(told)
+
+
+def _plan(event: Any) -> Iterator[str]:
+    for subtask in event.subtasks:
+        yield f"plan {subtask.id}: {clean(subtask.text)}"
+
+
+def _skills(event: Any) -> Iterator[str]:
+    if event.skills:
+        given = ", ".join(f"{one.name} ({one.score:.2f})" for one in event.skills)
+        yield f"skills: {given}"
+
+
+def _round(event: Any) -> Iterator[str]:
+    yield f"round {event.round}: {event.subtask}: {clean(event.text)}"
+
+
+def _guard(event: Any) -> Iterator[str]:
+    if not event.accepted:
+        yield f"  refused ({event.rule}): {clean(event.complaint)}"
+
+
+def _retrieve(event: Any) -> Iterator[str]:
+    how = f" (from structure: {event.finding.asks})" if event.finding else ""
+    head = f"  {event.mode} {clean(event.query)!r}{how}:"
+    if event.refused:
+        yield f"{head} {clean(event.refused)}"
+    elif event.nothing_close or not event.evidence:
+        yield f"{head} nothing close"
+    else:
+        best = event.evidence[0]
+        yield f"{head} {len(event.evidence)} found, best {best.span} ({best.score:.2f})"
+
+
+def _call(event: Any) -> Iterator[str]:
+    told = f"{event.tokens_in} tokens in, {event.tokens_out} out, {event.ms / 1000:.1f} s"
+    yield f"  {event.purpose}: {event.model}: {told}"
+
+
+def _assess(event: Any) -> Iterator[str]:
+    for resolution in event.resolved:
+        refs = " ".join(f"[{ref}]" for ref in resolution.refs)
+        yield f"  {resolution.subtask} resolved: {one_line(resolution.answer)} {refs}".rstrip()
+
+
+def _warning(event: Any) -> Iterator[str]:
+    if event.warning:
+        yield f"  {clean(event.warning)}"
+
+
+def _force(event: Any) -> Iterator[str]:
+    yield f"  next: {event.mode}, because {clean(event.reason)}"
+
+
+def _error(event: Any) -> Iterator[str]:
+    yield f"  {event.where} failed: {clean(event.message)}"
+
+
+def _fork(event: Any) -> Iterator[str]:
+    yield clean(fork_line(event))
+
+
+_WRITERS: Mapping[str, Callable[[Any], Iterator[str]]] = {
+    "fork": _fork,
+    "skills": _skills,
+    "plan": _plan,
+    "replan": _plan,
+    "round": _round,
+    "call": _call,
+    "guard": _guard,
+    "retrieve": _retrieve,
+    "assess": _assess,
+    "record": _warning,
+    "force": _force,
+    "error": _error,
+}
+
+
+def sureness(answer: Answer) -> str:
+    """How sure an answer is, in words and as a number, and how well it is supported."""
+    told = f"confidence {level(answer.confidence)} ({answer.confidence:.2f})"
+    return f"{told}; {answer.standing}" if answer.standing else told
+
+
+def answer_line(answer: Answer, question: Question) -> str:
+    """The answer's words, with the letter of the option that was chosen."""
+    text = clean(answer.text)
+    if answer.option is None:
+        return one_line(answer.text)
+    place = ord(answer.option) - ord("A")
+    option = clean(question.options[place]) if place < len(question.options) else ""
+    return f"{answer.option}. {option}" + (
+        "" if text in ("", option, answer.option) else f" ({text})"
+    )
+
+
+def one_line(text: str) -> str:
+    """``text`` on one line, with words for people whose name is not known."""
+    return clean(in_words(text))
+
+
+def citation_line(citation: Citation, titles: Mapping[str, str]) -> str:
+    """``mm:ss-mm:ss``, what was said or seen, and which clip of which video it was."""
+    words = one_line(citation.text)
+    words = words if len(words) <= SHOWN else words[: SHOWN - 3].rstrip() + "..."
+    clip = "" if citation.clip is None else f", clip {citation.clip}"
+    title = clean(titles.get(citation.video, citation.video))
+    support = "" if citation.support is None else f", support {citation.support:.2f}"
+    return f"{citation.span}  {words}  ({title}{clip}) [{clean(citation.ref)}]{support}"
+
+
+def tail(told: Said, room: int) -> str:
+    """The end of what is being said, on one line."""
+    words, room = clean(said_so_far(told.text)), max(0, room)
+    shown = words if len(words) <= room else f"…{words[len(words) - room :]}"
+    return f"{told.purpose}: {shown}"

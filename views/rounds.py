@@ -1,0 +1,288 @@
+"""A trajectory opened up: what each round saw, what the harness said, what its calls were."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from domain.asking import Action, Subtask
+from domain.base import Frozen
+from domain.time import TimeSpan
+from domain.trajectory import (
+    AnswerProposed,
+    Assessed,
+    Bound,
+    Event,
+    Failed,
+    Forced,
+    Guarded,
+    Interrupted,
+    ModelCalled,
+    Planned,
+    Progressed,
+    Replanned,
+    Retrieved,
+    RoundClosed,
+    TimeUp,
+)
+from graphs.edits import fork_line
+from graphs.forks import ledger_before
+from store.queries.calls import find_call, messages_of
+from store.queries.trajectories import (
+    StoredTrajectory,
+    events_of,
+    find_trajectory,
+    forks_of,
+    is_claimed,
+    list_trajectories,
+)
+from store.queries.trajectories import count_trajectories as count
+from views.trajectory import History, history_of
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
+    from store.database import Store
+
+RUNNING = "running"
+
+
+class Part(StrEnum):
+    """The four parts of the harness (SPEC section 2)."""
+
+    INFORM = "inform"
+    CONSTRAIN = "constrain"
+    VERIFY = "verify"
+    CORRECT = "correct"
+
+
+class Remark(Frozen):
+    """One thing that the harness did, in words."""
+
+    part: Part
+    text: str
+
+
+class Change(Frozen):
+    """A subtask at a round; ``marks`` say what is new about it since the round before."""
+
+    subtask: Subtask
+    marks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Call:
+    """A model call: what was sent, as (role, words), and what came back, "" where nothing did."""
+
+    event: ModelCalled
+    messages: Sequence[tuple[str, str]] = ()
+    reply: str = ""
+
+
+@dataclass(frozen=True)
+class Inspected:
+    """A whole trajectory, with all that a page about it shows.
+
+    ``at_work``: some process works on it at this moment.
+    """
+
+    row: StoredTrajectory
+    history: History
+    at_work: bool
+
+    def seen(self, number: int, video: str) -> list[TimeSpan]:
+        """The spans of a video that a round saw."""
+        return [e.span for found in self._found(number) for e in found.evidence if e.video == video]
+
+    def remarks(self, number: int) -> list[Remark]:
+        """What the harness did in a round, in order; 0 is before the first."""
+        own = [event for event in self.history.events if event.round == number]
+        return [remark for event in own for remark in remarks_on(event)]
+
+    def ledger(self, number: int) -> list[Change]:
+        """The ledger at the end of a round, with what is new since the round before."""
+        before = {s.id: s for s in self._ledger_after(number - 1)}
+        return [_change(s, before.get(s.id)) for s in self._ledger_after(number)]
+
+    def _ledger_after(self, number: int) -> Sequence[Subtask]:
+        until = [event for event in self.history.events if event.round <= max(number, 0)]
+        return ledger_before(until).subtasks if number >= 0 else ()
+
+    def _found(self, number: int) -> Iterator[Retrieved]:
+        for event in self.history.events:
+            if event.round == number and isinstance(event, Retrieved):
+                yield event
+
+
+def page_of_trajectories(
+    store: Store, limit: int, offset: int = 0, words: str = ""
+) -> tuple[list[StoredTrajectory], int]:
+    """A page of the newest trajectories, and how many there are."""
+    with store.begin(snapshot=True) as session:
+        return list_trajectories(session, limit, offset, words), count(session, words)
+
+
+def fork_lines(store: Store, trajectories: Sequence[str]) -> dict[str, str]:
+    """Where those of these trajectories that are forks come from, and what each changed."""
+    with store.begin() as session:
+        return {name: fork_line(one) for name, one in forks_of(session, trajectories).items()}
+
+
+def inspect(store: Store, name: str) -> Inspected:
+    """The trajectory whose id is or begins with ``name``.
+
+    Raises:
+        NotFound: there is none.
+        Ambiguous: there are several.
+    """
+    with store.begin(snapshot=True) as session:
+        row = find_trajectory(session, name)
+        events = events_of(session, row.id)
+        at_work = is_claimed(session, row.id)
+    return Inspected(row, history_of(row, events), at_work)
+
+
+def calls_at(store: Store, shown: Inspected, number: int) -> list[Call]:
+    """The model calls of a round with their words; 0 is before the first round."""
+    events = [e for e in shown.history.events if isinstance(e, ModelCalled)]
+    before: dict[str, int] = {}
+    made = []
+    with store.begin(snapshot=True) as session:
+        for event in events:
+            nth = before.get(event.request, 0)
+            before[event.request] = nth + 1
+            if event.round == number:
+                made.append(_call(session, shown.row.id, event, nth))
+    return made
+
+
+def _call(session: Session, trajectory: str, event: ModelCalled, nth: int) -> Call:
+    """The call with its record; what a fork took over is on its parent's record."""
+    row = find_call(session, event.request, trajectory, nth) or find_call(session, event.request)
+    if row is None:
+        return Call(event)
+    sent = messages_of(session, row.messages)
+    told = [(str(message.get("role", "")), text_of(message)) for message in sent]
+    return Call(event, told, str((row.reply or {}).get("text", "")))
+
+
+def text_of(message: Mapping[str, Any]) -> str:
+    """The words of a recorded message; images are named by the beginning of their digest."""
+    content = message.get("content", "")
+    if isinstance(content, str):
+        return content
+    told = [p.get("text") or f"[image {str(p.get('sha256', ''))[:12]}]" for p in content]
+    return "\n".join(told)
+
+
+def _change(now: Subtask, before: Subtask | None) -> Change:
+    return Change(subtask=now, marks=tuple(_marks(now, before)))
+
+
+def _marks(now: Subtask, before: Subtask | None) -> Iterator[str]:
+    if before is None:
+        yield "new"
+        return
+    if now.text != before.text:
+        yield "reworded"
+    if now.state != before.state:
+        yield f"{before.state} -> {now.state}"
+    if now.attempts != before.attempts:
+        yield f"attempt {now.attempts}"
+    gained = len(set(now.evidence) - set(before.evidence))
+    if gained:
+        yield f"+{gained} evidence"
+    if now.answer != before.answer:
+        yield "answered" if now.answer else "answer taken back"
+
+
+def remarks_on(event: Event) -> Iterator[Remark]:
+    """What an event says of the harness: most events say nothing."""
+    for part, text in _remarks(event):
+        if text:
+            yield Remark(part=part, text=text)
+
+
+def _remarks(event: Event) -> Iterator[tuple[Part, str]]:
+    match event:
+        case Retrieved():
+            yield Part.INFORM, _shown(event)
+        case Bound():
+            yield Part.INFORM, f"{len(event.refs)} pieces of evidence tied to {event.subtask}"
+        case Guarded(accepted=True):
+            yield Part.CONSTRAIN, "accepted"
+        case Guarded():
+            yield Part.CONSTRAIN, f"refused by the rule '{event.rule}': {event.complaint}"
+        case AnswerProposed():
+            told = "accepted" if event.accepted else f"sent back: {event.complaint}"
+            yield Part.VERIFY, f"the answer was {told}"
+        case Assessed():
+            yield from ((Part.VERIFY, text) for text in _assessed(event))
+        case _:
+            yield Part.CORRECT, _corrected(event)
+
+
+def _shown(event: Retrieved) -> str:
+    if event.refused:
+        return event.refused
+    if event.nothing_close or not event.evidence:
+        return f"nothing close to '{event.query}'"
+    images = f" and {len(event.images)} images" if event.images else ""
+    return f"{len(event.evidence)} things shown{images}; best {event.evidence[0].score:.2f}"
+
+
+def _assessed(event: Assessed) -> Iterator[str]:
+    low = ", which is low" if event.low else ""
+    yield f"{event.increment:.0%} of what was found is new{low}"
+    if event.saturated:
+        yield "saturated: two rounds in a row with little new"
+    for resolution in event.resolved:
+        yield f"{resolution.subtask} is resolved with {', '.join(resolution.refs)}"
+    yield from event.refused
+
+
+def _corrected(event: Event) -> str:
+    match event:
+        case Planned(dropped=dropped) if dropped:
+            return "dropped from the plan: " + "; ".join(dropped)
+        case Progressed(verdict="replan" | "finish"):
+            return f"{event.verdict}: " + "; ".join(event.reasons)
+        case Replanned():
+            what = "the plan stayed as it was" if event.empty else "the plan was repaired"
+            return "; ".join([what, *event.reasons, *event.refused])
+        case Forced():
+            return f"the next mode is {event.mode}: {event.reason}"
+        case RoundClosed():
+            return event.warning
+        case Failed():
+            return f"{event.where} failed: {event.message}"
+        case Interrupted():
+            return "stopped by a person: what follows is the best answer so far"
+        case TimeUp():
+            return "the time is up"
+        case _:
+            return ""
+
+
+def headline(history: History, number: int) -> str:
+    """A round in one line: what was looked for, how, and what came of it."""
+    one = next((r for r in history.rounds if r.number == number), None)
+    if one is None:
+        return f"Round {number}"
+    parts = [f"Round {number}: {one.subtask}", _did(one.action)]
+    if one.found is not None:
+        nothing = one.found.nothing_close and not one.found.refused
+        parts.append("nothing close" if nothing else _shown(one.found))
+    if one.assessed is not None:
+        parts.append(f"{one.assessed.increment:.0%} new")
+    return " · ".join(part for part in parts if part)
+
+
+def _did(action: Action | None) -> str:
+    if action is None:
+        return ""
+    if action.kind == "answer":
+        return "answers"
+    return f"{action.mode} '{action.query}'"

@@ -1,0 +1,66 @@
+"""What the model calls of a trajectory took, by purpose and by round."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from agent.replay_source import inherited
+from domain.base import Frozen
+from domain.trajectory import Event, ModelCalled, RoundOpened
+
+
+class Spent(Frozen):
+    """What some calls took together. ``failed`` gave an error, or a reply that does not fit."""
+
+    calls: int = 0
+    failed: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost_usd: float = 0.0
+    ms: int = 0
+
+
+class Usage(Frozen):
+    """The calls of a trajectory; those of the parent are not a fork's.
+
+    ``by_round`` has the calls before the first round under 0. ``tokens_in_a_round`` is all input
+    over the number of rounds, 0 where there are none.
+    """
+
+    total: Spent
+    by_purpose: dict[str, Spent]
+    by_round: dict[int, Spent]
+    rounds: int
+    tokens_in_a_round: float
+
+
+def usage_in(events: Sequence[Event]) -> Usage:
+    """What the calls that ``events`` tell of took."""
+    own = events[inherited(events) :]
+    calls = [event for event in own if isinstance(event, ModelCalled)]
+    rounds = len({e.round for e in own if isinstance(e, RoundOpened | ModelCalled)} - {0})
+    total = _sum(calls)
+    purposes = dict.fromkeys(call.purpose for call in calls)
+    return Usage(
+        total=total,
+        by_purpose={p: _sum(c for c in calls if c.purpose == p) for p in purposes},
+        by_round={r: _sum(c for c in calls if c.round == r) for r in _rounds(calls)},
+        rounds=rounds,
+        tokens_in_a_round=total.tokens_in / rounds if rounds else 0.0,
+    )
+
+
+def _rounds(calls: Iterable[ModelCalled]) -> list[int]:
+    return sorted({call.round for call in calls})
+
+
+def _sum(calls: Iterable[ModelCalled]) -> Spent:
+    made = list(calls)
+    return Spent(
+        calls=len(made),
+        failed=sum(call.error is not None for call in made),
+        tokens_in=sum(call.tokens_in for call in made),
+        tokens_out=sum(call.tokens_out for call in made),
+        cost_usd=sum(call.cost_usd for call in made),
+        ms=sum(call.ms for call in made),
+    )
