@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from agent.recorder import Recorder
 
 
-class Meter:
+class RunBudget:
     """Counts from where an interrupted run stopped. ``now`` gives seconds that only go forward.
 
     ``looks`` is how often a decision depended on the clock; ``on_late`` is told once, when time is
@@ -100,7 +100,7 @@ class Meter:
         return ""
 
 
-class RecordedMeter(Meter):
+class RecordedBudget(RunBudget):
     """A clock that stands still, and is over at the look at which it was over before."""
 
     def __init__(self, settings: AskSettings, tokens: int = 0, over_at: int | None = None) -> None:

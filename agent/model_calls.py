@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import BaseModel
 
-from agent.budget import Meter
+from agent.budget import RunBudget
 from agent.reasoners.port import Unreadable
 from agent.recorder import Recorder
 from domain.errors import BudgetExceeded, ModelError, NotFound, ReplayMiss
@@ -37,7 +37,9 @@ OpenChat = Callable[[Sink, Replay], StructuredChat]
 class Calls:
     """Makes the calls of one run; those that its record holds already are not made again."""
 
-    def __init__(self, store: Store, recorder: Recorder, meter: Meter, open_chat: OpenChat) -> None:
+    def __init__(
+        self, store: Store, recorder: Recorder, meter: RunBudget, open_chat: OpenChat
+    ) -> None:
         self._store, self._recorder, self._meter = store, recorder, meter
         self._chat = open_chat(self._note, self._recorded)
         self._last: CallRecord | None = None

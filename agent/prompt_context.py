@@ -6,11 +6,11 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, TypeVar
 
-from agent.harness.constrain import Asked
+from agent.harness.constrain import MadeSearch
 from agent.harness.inform import card
-from agent.reasoners.port import Search, Step, Turn, Unreadable
+from agent.reasoners.port import CompletedRound, CompletedSearch, DecisionContext, Unreadable
 from agent.recorder import Recorder
-from agent.run_context import Desk
+from agent.run_context import RunContext
 from agent.state import State, current_of, focus_of, ledger_of, progress_of, question_of, view_of
 from domain.asking import Ledger, Mode, Question, Subtask
 from domain.people import TAG
@@ -18,11 +18,11 @@ from domain.skills import RoutedSkill, Tone
 from domain.trajectory import (
     Acted,
     Assessed,
+    EvidenceRetrieved,
     Failed,
     Neighbour,
     Planned,
     Replanned,
-    Retrieved,
     RoundOpened,
     SkillsRouted,
     SupportScored,
@@ -31,10 +31,10 @@ from domain.trajectory import (
 T = TypeVar("T")
 
 
-def turn_of(state: State, desk: Desk, **more: Any) -> Turn:
+def turn_of(state: State, desk: RunContext, **more: Any) -> DecisionContext:
     """The turn as it is now; ``more`` are fields that only this decision has."""
     progress, forced = progress_of(state), state.get("forced")
-    return Turn(
+    return DecisionContext(
         question=question_of(state),
         view=view_of(state),
         ledger=ledger_of(state),
@@ -69,7 +69,7 @@ def skills_now(recorder: Recorder) -> tuple[RoutedSkill, ...]:
 
 def goes_badly(recorder: Recorder) -> bool:
     """Whether a search gave little that is new, or stayed on the segment that it was on."""
-    pairs = pairwise(recorder.of(Retrieved))
+    pairs = pairwise(recorder.of(EvidenceRetrieved))
     stayed = any(
         one.focus is not None and one.focus == other.focus and one.options == other.options
         for one, other in pairs
@@ -77,7 +77,7 @@ def goes_badly(recorder: Recorder) -> bool:
     return stayed or any(event.low for event in recorder.of(Assessed))
 
 
-def is_last(state: State, desk: Desk) -> bool:
+def is_last(state: State, desk: RunContext) -> bool:
     """Whether no round follows the one that is open."""
     last, number = progress_of(state).last, state.get("round", 0)
     return number >= desk.settings.rounds or (last is not None and number >= last)
@@ -91,9 +91,9 @@ def planned(recorder: Recorder) -> Ledger:
     return Ledger(subtasks=tuple(bare))
 
 
-def steps(recorder: Recorder) -> tuple[Step, ...]:
+def steps(recorder: Recorder) -> tuple[CompletedRound, ...]:
     """The searches made so far, each with the card it gave; each card is made once."""
-    made: list[Step] = []
+    made: list[CompletedRound] = []
     seen: set[str] = set()
     subtask, focused, action = "", set[str](), None
     for at, event in enumerate(recorder.events):
@@ -101,50 +101,56 @@ def steps(recorder: Recorder) -> tuple[Step, ...]:
             subtask = event.subtask
         elif isinstance(event, Acted):
             action = event.action
-        elif isinstance(event, Retrieved) and action is not None:
+        elif isinstance(event, EvidenceRetrieved) and action is not None:
             if at not in recorder.cards:
                 recorder.cards[at] = card(event, seen, repeats=event.focus in focused)
             shown = recorder.cards[at]
-            made.append(Step(round=event.round, subtask=subtask, action=action, card=shown))
+            made.append(
+                CompletedRound(round=event.round, subtask=subtask, action=action, card=shown)
+            )
             seen |= {e.ref for e in event.evidence}
             focused |= {event.focus} if event.focus else set()
     return tuple(made)
 
 
-def searches(recorder: Recorder) -> tuple[Search, ...]:
+def searches(recorder: Recorder) -> tuple[CompletedSearch, ...]:
     """Every search that was made, with the subtask that it was made for."""
-    made: list[Search] = []
+    made: list[CompletedSearch] = []
     subtask = ""
     for event in recorder.events:
         if isinstance(event, RoundOpened):
             subtask = event.subtask
-        elif isinstance(event, Retrieved):
-            made.append(Search(subtask=subtask, found=event))
+        elif isinstance(event, EvidenceRetrieved):
+            made.append(CompletedSearch(subtask=subtask, found=event))
     return tuple(made)
 
 
-def searched(desk: Desk) -> tuple[Asked, ...]:
+def searched(desk: RunContext) -> tuple[MadeSearch, ...]:
     """Mode and query of every search that was made, and which options it was for."""
-    found = desk.recorder.of(Retrieved)
-    return tuple(Asked(mode=e.mode, query=e.query, options=e.options) for e in found)
+    found = desk.recorder.of(EvidenceRetrieved)
+    return tuple(MadeSearch(mode=e.mode, query=e.query, options=e.options) for e in found)
 
 
-def shown_tags(question: Question, desk: Desk) -> frozenset[str]:
+def shown_tags(question: Question, desk: RunContext) -> frozenset[str]:
     """The tags of the people that the question, the names or what was found speak of."""
     texts = (question.text, *(e.text for e in desk.recorder.evidence().values()))
     told = (found[0] for text in texts for found in TAG.finditer(text))
     return frozenset((*told, *(tag for tag, _ in desk.people)))
 
 
-def last_neighbours(desk: Desk) -> tuple[Neighbour, ...]:
+def last_neighbours(desk: RunContext) -> tuple[Neighbour, ...]:
     """What the last search that moved the focus gave to move on to."""
     moves = (Mode.EVENT, Mode.NEIGHBOR)
-    found = [e for e in desk.recorder.of(Retrieved) if e.mode in moves and not e.refused]
+    found = [e for e in desk.recorder.of(EvidenceRetrieved) if e.mode in moves and not e.refused]
     return found[-1].neighbours if found else ()
 
 
 def attempt(
-    desk: Desk, where: str, turn: Turn, decide: Callable[[Turn], T], retries: int
+    desk: RunContext,
+    where: str,
+    turn: DecisionContext,
+    decide: Callable[[DecisionContext], T],
+    retries: int,
 ) -> T | None:
     """A decision, asked for again with the complaint while it is unreadable; None at the end."""
     for _ in range(retries + 1):

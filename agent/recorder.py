@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeVar
 
-from agent.replay_source import Past
+from agent.replay_source import ReplaySource
 from domain.asking import Evidence
-from domain.live import Said, Tell
-from domain.trajectory import Event, QuestionAsked, Retrieved, Setup
+from domain.live import PartialReply, RunListener
+from domain.trajectory import Event, EvidenceRetrieved, QuestionAsked, Setup
 from store.queries.trajectories import Mark, drop_events, events_of
 
 if TYPE_CHECKING:
@@ -34,13 +34,13 @@ class Recorder:
         store: Store,
         trajectory: str,
         append: Append,
-        on_event: Tell | None = None,
+        on_event: RunListener | None = None,
     ) -> None:
         self._store, self.trajectory = store, trajectory
         self._append, self._on_event = append, on_event
         self.events: list[Event] = []
         self.cards: dict[int, str] = {}
-        self.past = Past()
+        self.past = ReplaySource()
         self.step = ""
         self.hold: Append | None = None
         self._saved = 0
@@ -92,7 +92,7 @@ class Recorder:
         tell = self._on_event
         if tell is None:
             return None
-        return lambda text: tell(Said(round=number, purpose=purpose, text=text))
+        return lambda text: tell(PartialReply(round=number, purpose=purpose, text=text))
 
     def flush(self, *, step: bool = False) -> None:
         """Write what is new; at the end of a ``step``, with the checkpoint after it."""
@@ -113,12 +113,12 @@ class Recorder:
         In the order of first sight.
         """
         for event in self.events[self._counted :]:
-            if isinstance(event, Retrieved):
+            if isinstance(event, EvidenceRetrieved):
                 self._count(event)
         self._counted = self.seq
         return dict(self._evidence)
 
-    def _count(self, found: Retrieved) -> None:
+    def _count(self, found: EvidenceRetrieved) -> None:
         for evidence in found.evidence:
             known = self._evidence.get(evidence.ref)
             if known is None or evidence.score > known.score:

@@ -17,14 +17,14 @@ from domain.trajectory import (
     Acted,
     Ended,
     Event,
+    EvidenceRetrieved,
     Forked,
     ModelCalled,
-    Retrieved,
     SkillsRouted,
     SupportScored,
 )
 from models.chat import CallRecord
-from retrieval.result import Cited
+from retrieval.result import ResolvedRefs
 
 
 class Halt(Exception):
@@ -35,7 +35,7 @@ class Halt(Exception):
         self.state = state
 
 
-class Past:
+class ReplaySource:
     """Recorded calls and searches, each served once, and only to the same request.
 
     Args:
@@ -60,7 +60,7 @@ class Past:
         self._stop = stop
         self.served = 0
         self._calls = deque(calls)
-        self._found = deque(e for e in told if isinstance(e, Retrieved))
+        self._found = deque(e for e in told if isinstance(e, EvidenceRetrieved))
         self._skills = [e.skills for e in told if isinstance(e, SkillsRouted)]
         self._action = action
         self._support = deque(e for e in told if isinstance(e, SupportScored))
@@ -88,7 +88,7 @@ class Past:
         self._miss(f"call for {purpose!r} with this request ({request[:12]})")
         return None
 
-    def found(self, mode: Mode, query: str) -> Retrieved | None:
+    def found(self, mode: Mode, query: str) -> EvidenceRetrieved | None:
         """What the search gave, if it is next; None where it must be made.
 
         Raises:
@@ -121,12 +121,12 @@ class Past:
         decided, self._action = self._action, None
         return decided
 
-    def cite(self, refs: Sequence[str]) -> Cited:
+    def cite(self, refs: Sequence[str]) -> ResolvedRefs:
         """Citations as the recorded answer has them; what it has not is unknown."""
         once = tuple(dict.fromkeys(refs))
         known = [ref for ref in once if ref in self._citations]
         unknown = tuple(ref for ref in once if ref not in self._citations)
-        return Cited(citations=tuple(self._citations[ref] for ref in known), unknown=unknown)
+        return ResolvedRefs(citations=tuple(self._citations[ref] for ref in known), unknown=unknown)
 
     def _miss(self, what: str) -> None:
         if self.alone:
@@ -138,7 +138,7 @@ def _citations(events: Iterable[Event]) -> Mapping[str, Citation]:
     return {citation.ref: citation for answer in ends[-1:] for citation in answer.citations}
 
 
-def going_on(calls: Sequence[CallRecord], events: Sequence[Event]) -> Past:
+def going_on(calls: Sequence[CallRecord], events: Sequence[Event]) -> ReplaySource:
     """What a run takes that goes on after ``events``: calls they do not tell of, a fork's edit.
 
     A fork's events begin with its parent's, whose calls are the parent's.
@@ -148,11 +148,11 @@ def going_on(calls: Sequence[CallRecord], events: Sequence[Event]) -> Past:
     left = [call for call in later if call.reply is not None]
     fork = own[0] if own and isinstance(own[0], Forked) else None
     if fork is None:
-        return Past(left)
+        return ReplaySource(left)
     acted = any(isinstance(event, Acted) for event in own)
-    searched = any(isinstance(event, Retrieved) for event in own)
+    searched = any(isinstance(event, EvidenceRetrieved) for event in own)
     found = [fork.found] if fork.found and not searched else []
-    return Past(left, found, None if acted else fork.edit.action)
+    return ReplaySource(left, found, None if acted else fork.edit.action)
 
 
 def parted(

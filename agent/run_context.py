@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from agent.budget import Meter
+from agent.budget import RunBudget
 from agent.reasoners.port import Reasoner
 from agent.recorder import Recorder
 from agent.round_spans import Rounds
@@ -15,10 +15,10 @@ from domain.ranking import Aim
 from domain.settings import AskSettings
 from domain.skills import RoutedSkill
 from domain.view import MemoryView
-from retrieval.result import Cited, Retrieval
+from retrieval.result import ResolvedRefs, Retrieval
 
 
-class Memory(Protocol):
+class SearchableMemory(Protocol):
     """The memory as the machine searches it (``retrieval``)."""
 
     def search(
@@ -47,7 +47,7 @@ class Skills(Protocol):
 
 
 @dataclass(frozen=True)
-class Desk:
+class RunContext:
     """The ports of one run. ``cite`` resolves refs to rows; ``people`` are names by tag.
 
     ``moments``: so many moments of the whole view a search lists beside what its mode gives, for a
@@ -58,11 +58,11 @@ class Desk:
     """
 
     reasoner: Reasoner
-    memory: Memory
-    cite: Callable[[Sequence[str]], Cited]
+    memory: SearchableMemory
+    cite: Callable[[Sequence[str]], ResolvedRefs]
     settings: AskSettings
     recorder: Recorder
-    meter: Meter
+    meter: RunBudget
     people: tuple[tuple[str, str], ...] = ()
     moments: int = 0
     skills: Skills | None = None

@@ -58,7 +58,7 @@ class Focus(Frozen):
         return f"s{self.id}"
 
 
-class Progress(Frozen):
+class ProgressLedger(Frozen):
     """The progress ledger: how the search is going, in counts of rounds.
 
     ``empties``: in a row that found nothing; ``lows``: in a row with little new; ``stale``: in a
@@ -81,7 +81,7 @@ class Progress(Frozen):
     forced: tuple[Mode, ...] = ()
 
 
-class Outcome(Frozen):
+class LoopOutcome(Frozen):
     """How the loop ended: the answer, once there is one, and why the search stopped.
 
     ``ranked`` are the refs of what was found, best first, where the reasoner compared it.
@@ -138,14 +138,14 @@ def ledger_of(state: State) -> Ledger:
     return Ledger.model_validate(state.get("ledger") or {})
 
 
-def progress_of(state: State) -> Progress:
+def progress_of(state: State) -> ProgressLedger:
     """The progress ledger."""
-    return Progress.model_validate(state.get("progress") or {})
+    return ProgressLedger.model_validate(state.get("progress") or {})
 
 
-def outcome_of(state: State) -> Outcome:
+def outcome_of(state: State) -> LoopOutcome:
     """How the loop ended."""
-    return Outcome.model_validate(state.get("outcome") or {"why": ""})
+    return LoopOutcome.model_validate(state.get("outcome") or {"why": ""})
 
 
 def focus_of(state: State) -> Focus | None:

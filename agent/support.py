@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from agent.run_context import Desk
+from agent.run_context import RunContext
 from domain.asking import Answer, Citation, Evidence, Standing, Support
 from domain.settings import AskSettings
 from domain.trajectory import Resolution, SupportScored
@@ -13,7 +13,9 @@ Scores = Mapping[str, float]
 """How well each piece of evidence supports a claim, in [0, 1], by ref."""
 
 
-def score(desk: Desk, number: int, claim: str, evidence: Sequence[Evidence | Citation]) -> Scores:
+def score(
+    desk: RunContext, number: int, claim: str, evidence: Sequence[Evidence | Citation]
+) -> Scores:
     """Score evidence against a claim, in round ``number``; the record's scores where it has them.
 
     Raises:

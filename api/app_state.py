@@ -9,9 +9,9 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
-from api.concurrency import Room
-from api.problems import Refused
-from graphs.agent_pool import Machines
+from api.concurrency import QuestionSlots
+from api.problems import RequestRefused
+from graphs.agent_pool import AgentPool
 from models.profile import profile_names
 
 QUESTIONS = 4
@@ -22,12 +22,12 @@ SEARCHES = 8
 
 
 @dataclass(frozen=True)
-class ApiDesk(Machines):
+class ApiState(AgentPool):
     """The store and the machines; ``folders`` are those from which videos may be added."""
 
     folders: tuple[Path, ...] = ()
-    questions: Room = field(default_factory=lambda: Room(QUESTIONS))
-    searches: Room = field(default_factory=lambda: Room(SEARCHES))
+    questions: QuestionSlots = field(default_factory=lambda: QuestionSlots(QUESTIONS))
+    searches: QuestionSlots = field(default_factory=lambda: QuestionSlots(SEARCHES))
 
     def named(self, profile: str | None) -> str:
         """The profile that a request names, else the configured one; never a file.
@@ -40,12 +40,12 @@ class ApiDesk(Machines):
             return profile or self.profile
         detail = f"no profile is called {profile!r}"
         told = f"leave `profile` out, or name one of: {', '.join(known)}"
-        raise Refused(HTTPStatus.NOT_FOUND, "not-found", detail, told)
+        raise RequestRefused(HTTPStatus.NOT_FOUND, "not-found", detail, told)
 
 
-def _desk(request: Request) -> ApiDesk:
-    found: ApiDesk = request.app.state.desk
+def _desk(request: Request) -> ApiState:
+    found: ApiState = request.app.state.desk
     return found
 
 
-Desk = Annotated[ApiDesk, Depends(_desk)]
+Desk = Annotated[ApiState, Depends(_desk)]

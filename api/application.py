@@ -12,10 +12,10 @@ from anyio.to_thread import current_default_thread_limiter
 from fastapi import FastAPI
 from starlette.middleware import Middleware
 
-from api.app_state import ApiDesk
-from api.auth import Door, Ways
-from api.database_health import Pulse
-from api.limits import BODY_S, Bounds
+from api.app_state import ApiState
+from api.auth import AccessRules, ApiAuth
+from api.database_health import DatabaseHealth
+from api.limits import BODY_S, RequestLimits
 from api.problems import DOCUMENTED, answer_with_problems
 from api.routes import health, media, questions, search, videos, watching
 from auth.headers import SafeHeaders
@@ -38,7 +38,7 @@ THREADS = 12
 SPARE = 4
 
 
-def make_app(desk: ApiDesk, ways: Ways, body_s: float = BODY_S) -> FastAPI:
+def make_app(desk: ApiState, ways: AccessRules, body_s: float = BODY_S) -> FastAPI:
     """The API over a desk, for those who may come in.
 
     Whether somebody may is found out first; then their body is read, within ``body_s`` seconds, and
@@ -54,8 +54,8 @@ def make_app(desk: ApiDesk, ways: Ways, body_s: float = BODY_S) -> FastAPI:
         lifespan=_lifespan,
         middleware=[
             Middleware(SafeHeaders, policy=POLICY),
-            Middleware(Door, ways=ways),
-            Middleware(Bounds, body_s=body_s),
+            Middleware(ApiAuth, ways=ways),
+            Middleware(RequestLimits, body_s=body_s),
         ],
         responses=DOCUMENTED,
     )
@@ -77,8 +77,8 @@ class Hands(ThreadPoolExecutor):
 
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
-    desk: ApiDesk = app.state.desk
-    app.state.pulse = Pulse(desk.store)
+    desk: ApiState = app.state.desk
+    app.state.pulse = DatabaseHealth(desk.store)
     current_default_thread_limiter().total_tokens = THREADS
     hands = Hands(desk.questions.places + SPARE, thread_name_prefix="question")
     asyncio.get_running_loop().set_default_executor(hands)

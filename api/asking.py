@@ -10,22 +10,22 @@ from anyio import to_thread
 from starlette.requests import Request
 
 from api.answers import AnswerTold, answer_of
-from api.app_state import ApiDesk
+from api.app_state import ApiState
 from api.disconnect import Silence, followed
-from api.problems import Refused
+from api.problems import RequestRefused
 from domain.asking import Question
 from domain.errors import NotFound
-from domain.live import Told
-from graphs.ask import Asked
-from graphs.runner import Asker
+from domain.live import RunEvent
+from graphs.ask import AskResult
+from graphs.runner import Runner
 from graphs.stream import stream
 from store.database import Store
 from store.queries.trajectories import find_trajectory
 
-Coming = Told | Silence | Asked
+Coming = RunEvent | Silence | AskResult
 
 
-class Stopping(Refused):
+class Stopping(RequestRefused):
     """The server ends: what was found so far is kept, and can be gone on with."""
 
     def __init__(self, question: str) -> None:
@@ -34,7 +34,7 @@ class Stopping(Refused):
         super().__init__(HTTPStatus.SERVICE_UNAVAILABLE, "stopping", told, kept)
 
 
-class Search:
+class RunningQuestion:
     """One question that is searched for one client; it has a place until its search is over.
 
     ``id`` is the trajectory, "" before it is on record.
@@ -43,7 +43,7 @@ class Search:
         Crowded: there is no place.
     """
 
-    def __init__(self, desk: ApiDesk, request: Request, asker: Asker, question: Question) -> None:
+    def __init__(self, desk: ApiState, request: Request, asker: Runner, question: Question) -> None:
         self.id = ""
         self._store, room = desk.store, desk.questions
         room.take()
@@ -64,7 +64,7 @@ class Search:
         async with aclosing(self._events) as events:
             async for told in events:
                 yield told
-                if isinstance(told, Asked):
+                if isinstance(told, AskResult):
                     return
         raise Stopping(self.id)
 
@@ -72,16 +72,16 @@ class Search:
         """The answer alone; raises what ``events`` does."""
         async with aclosing(self.events()) as events:
             async for told in events:
-                if isinstance(told, Asked):
+                if isinstance(told, AskResult):
                     return await self.told(told)
         raise Stopping(self.id)
 
-    async def told(self, asked: Asked) -> AnswerTold:
+    async def told(self, asked: AskResult) -> AnswerTold:
         """The answer as it is sent."""
         return await to_thread.run_sync(_told, self._store, asked)
 
 
-def _told(store: Store, asked: Asked) -> AnswerTold:
+def _told(store: Store, asked: AskResult) -> AnswerTold:
     with store.begin() as session:
         row = find_trajectory(session, asked.trajectory_id)
     told = answer_of(store, row, asked.rounds)

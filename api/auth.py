@@ -13,7 +13,7 @@ from http import HTTPStatus
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from api.problems import Refused, answered
+from api.problems import RequestRefused, answered
 from auth.listen import LOOPBACK, is_loopback
 from auth.origins import same_site
 from domain.audit import acting
@@ -42,14 +42,14 @@ class Key:
 
 
 @dataclass(frozen=True)
-class Ways:
+class AccessRules:
     """The keys that let in, none being anybody; ``names`` are the hosts answered to, none all."""
 
     keys: tuple[Key, ...] = ()
     names: tuple[str, ...] = ()
 
 
-def ways_in(host: str) -> Ways:
+def ways_in(host: str) -> AccessRules:
     """How one comes in to an API that listens on ``host``.
 
     The keys are taken out of the environment: no process that is begun later sees them.
@@ -67,7 +67,7 @@ def ways_in(host: str) -> Ways:
             f"it a key first: set {VARIABLE} to {LEAST} characters or more, as `openssl rand -hex "
             f"24` prints them (docs/api.md, Keys)"
         )
-    return Ways(keys, (*_own(host), *others) if is_loopback(host) else others)
+    return AccessRules(keys, (*_own(host), *others) if is_loopback(host) else others)
 
 
 def _own(host: str) -> tuple[str, ...]:
@@ -114,10 +114,10 @@ def label_of(keys: Sequence[Key], given: str) -> str | None:
     return found
 
 
-class Door:
+class ApiAuth:
     """Lets those in who may, and tells the audit log who they are."""
 
-    def __init__(self, app: ASGIApp, ways: Ways) -> None:
+    def __init__(self, app: ASGIApp, ways: AccessRules) -> None:
         self._app, self._ways = app, ways
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -126,7 +126,7 @@ class Door:
             return await self._app(scope, receive, send)
         try:
             who = self._who(scope)
-        except Refused as refused:
+        except RequestRefused as refused:
             return await answered(refused)(scope, receive, send)
         token = acting.set(f"api ({who})")
         try:
@@ -138,7 +138,7 @@ class Door:
         headers, open_to_all = Headers(scope=scope), scope["path"] in OPEN
         host = _host_in(headers.get("host", ""))
         if self._ways.names and host not in self._ways.names and not open_to_all:
-            raise Refused(
+            raise RequestRefused(
                 HTTPStatus.MISDIRECTED_REQUEST,
                 "host",
                 "this server does not answer to that name",
@@ -146,7 +146,9 @@ class Door:
             )
         if not same_site(headers.get("origin"), headers.get("host", "")):
             told = "ask from a program, or from a page of this very server"
-            raise Refused(HTTPStatus.FORBIDDEN, "origin", "asked by a page of another site", told)
+            raise RequestRefused(
+                HTTPStatus.FORBIDDEN, "origin", "asked by a page of another site", told
+            )
         if open_to_all:
             return _client(scope)
         return self._bearer(headers) if self._ways.keys else _nobody_between(scope, headers)
@@ -158,7 +160,7 @@ class Door:
             return label
         told = "send the header 'Authorization: Bearer KEY'; the operator of the server has keys"
         wrong = "this is no key of this server" if given else "a key is needed here"
-        refused = Refused(HTTPStatus.UNAUTHORIZED, "key", wrong, told)
+        refused = RequestRefused(HTTPStatus.UNAUTHORIZED, "key", wrong, told)
         refused.headers = {"WWW-Authenticate": 'Bearer realm="homer"'}
         raise refused
 
@@ -168,7 +170,7 @@ def _nobody_between(scope: Scope, headers: Headers) -> str:
     if any(_PASSED_ON.fullmatch(name) for name in headers):
         detail = "passed on by a proxy, for anybody who can reach that: this server has no key"
         told = f"have the operator set {VARIABLE} (docs/api.md, Keys)"
-        raise Refused(HTTPStatus.FORBIDDEN, "proxy", detail, told)
+        raise RequestRefused(HTTPStatus.FORBIDDEN, "proxy", detail, told)
     return _client(scope)
 
 

@@ -12,7 +12,7 @@ from api.problems import Crowded
 LOOK_S = 0.05
 
 
-class Room:
+class QuestionSlots:
     """Places for what takes long. One is held until the work is over, not only until it is left.
 
     ``closing`` is set when the server ends.

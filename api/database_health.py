@@ -14,7 +14,7 @@ FRESH_S = 1.0
 """For how long what was seen is told again."""
 
 
-class Pulse:
+class DatabaseHealth:
     """One look at a time, by a thread that no other request can take; the others wait for it."""
 
     def __init__(self, store: Store) -> None:

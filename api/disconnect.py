@@ -15,7 +15,7 @@ SILENCE_S = 15.0
 T = TypeVar("T")
 
 
-class Gone(Exception):
+class ClientGone(Exception):
     """The client went away: nobody waits for the rest."""
 
 
@@ -47,7 +47,7 @@ async def followed(
             waited = {coming, gone, closed}
             await asyncio.wait(waited, timeout=silence_s, return_when=asyncio.FIRST_COMPLETED)
             if gone.done():
-                raise Gone
+                raise ClientGone
             if not coming.done():
                 yield SILENT
                 continue

@@ -8,7 +8,7 @@ from contextlib import suppress
 from http import HTTPStatus
 from pathlib import Path
 
-from api.problems import Refused
+from api.problems import RequestRefused
 from domain.errors import InputError, NotFound
 
 _ADDRESS = re.compile(r"\s*[a-z][a-z0-9+.-]*:/", re.IGNORECASE)
@@ -18,7 +18,7 @@ URLS = (
 )
 
 
-class Outside(Refused):
+class OutsideFolder(RequestRefused):
     """The same for what is there and what is not: nobody learns what lies elsewhere."""
 
     def __init__(self, folders: Sequence[Path]) -> None:
@@ -47,7 +47,7 @@ def allowed_file(folders: Sequence[Path], given: str) -> Path:
     """
     inside = [found for folder in folders for found in _within(folder, given)]
     if not inside:
-        raise Outside(folders)
+        raise OutsideFolder(folders)
     with suppress(OSError):  # A name that no file can have.
         for path in inside:
             if path.is_file():

@@ -9,7 +9,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.auth import OPEN
-from api.problems import Refused, answered
+from api.problems import RequestRefused, answered
 from auth.connections import admit, allow
 
 MOST_BYTES = 64 * 1024
@@ -26,7 +26,7 @@ _WITHOUT_BODY = ("GET", "HEAD", "OPTIONS")
 _TOO_LARGE = f"the body is larger than {MOST_BYTES // 1024} KB"
 
 
-class Bounds:
+class RequestLimits:
     """Refuses what is too much; whatever else fails leaves as a problem, and is in the log.
 
     A body is read whole before its request takes a place, so that one that comes slowly, or never,
@@ -50,7 +50,7 @@ class Bounds:
             return await self._app(scope, receive, send)
         try:
             body = await self._body(scope, receive)
-        except Refused as refused:
+        except RequestRefused as refused:
             return await answered(refused)(scope, receive, send)
         if body is None:
             return None  # The client has gone.
@@ -81,7 +81,7 @@ class Bounds:
         except TimeoutError as error:
             told = "send the body at once; it was waited for until its time was over"
             late = "the body did not come"
-            refused = Refused(HTTPStatus.REQUEST_TIMEOUT, "request-timeout", late, told)
+            refused = RequestRefused(HTTPStatus.REQUEST_TIMEOUT, "request-timeout", late, told)
             refused.headers = {"Connection": "close"}
             raise refused from error
 
@@ -124,12 +124,12 @@ def _again(body: bytes, receive: Receive) -> Receive:
     return receiving
 
 
-def _too_large() -> Refused:
+def _too_large() -> RequestRefused:
     told = "send less: videos are added by path, not by their bytes"
-    return Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too-large", _TOO_LARGE, told)
+    return RequestRefused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too-large", _TOO_LARGE, told)
 
 
-def _crowded() -> Refused:
+def _crowded() -> RequestRefused:
     told = "wait for as many seconds as Retry-After says, and ask again"
     busy = "the server has as many requests as it takes"
-    return Refused(HTTPStatus.SERVICE_UNAVAILABLE, "crowded", busy, told)
+    return RequestRefused(HTTPStatus.SERVICE_UNAVAILABLE, "crowded", busy, told)

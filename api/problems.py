@@ -31,7 +31,7 @@ MEDIA_TYPE = "application/problem+json"
 FAULT = "a fault in Homer: the log of the server says where (`homer doctor` names its file)"
 
 
-class Refused(HomerError):
+class RequestRefused(HomerError):
     """The server will not do that, for a reason that lies outside of Homer's own errors."""
 
     def __init__(self, status: HTTPStatus, code: str, detail: str, help: str = "") -> None:  # noqa: A002 - the field's name
@@ -40,7 +40,7 @@ class Refused(HomerError):
         self.headers: dict[str, str] = {}
 
 
-class Crowded(Refused):
+class Crowded(RequestRefused):
     """All places are taken: in ``after_s`` seconds one may be free."""
 
     def __init__(self, detail: str, after_s: int = 5) -> None:
@@ -49,7 +49,7 @@ class Crowded(Refused):
         self.headers = {"Retry-After": str(after_s)}
 
 
-class Fault(BaseModel):
+class InvalidField(BaseModel):
     """One thing that a request has wrong: ``where`` in it, and ``what``."""
 
     where: str
@@ -65,7 +65,9 @@ class Problem(BaseModel):
     detail: str = Field(description="what went wrong, for people")
     code: str = Field(description="the same for programs", examples=["not-found"])
     help: str = Field(default="", description="what to do")
-    errors: tuple[Fault, ...] = Field(default=(), description="what the request has wrong, if so")
+    errors: tuple[InvalidField, ...] = Field(
+        default=(), description="what the request has wrong, if so"
+    )
 
 
 _AWAY = "the database, or an image that belongs to it, cannot be had at the moment"
@@ -98,7 +100,7 @@ _KNOWN: tuple[tuple[type[HomerError], HTTPStatus, str, str], ...] = (
 
 def problem_of(error: BaseException) -> Problem:
     """An error as a problem; of what is no error of Homer's nothing is told but that it is one."""
-    if isinstance(error, Refused):
+    if isinstance(error, RequestRefused):
         return _problem(error.status, str(error), error.code, error.help)
     for kind, status, code, told in _KNOWN:
         if isinstance(error, kind):
@@ -107,7 +109,7 @@ def problem_of(error: BaseException) -> Problem:
     return _problem(HTTPStatus.INTERNAL_SERVER_ERROR, FAULT, "fault", "report it if it comes again")
 
 
-def _problem(status: int, detail: str, code: str, told: str, *faults: Fault) -> Problem:
+def _problem(status: int, detail: str, code: str, told: str, *faults: InvalidField) -> Problem:
     title = HTTPStatus(status).phrase
     told_storable = storable(detail)
     return Problem(
@@ -118,7 +120,7 @@ def _problem(status: int, detail: str, code: str, told: str, *faults: Fault) -> 
 def noted(error: BaseException) -> Problem:
     """An error as a problem; faults of the server are logged, and not what it only will not do."""
     problem = problem_of(error)
-    if problem.status >= HTTPStatus.INTERNAL_SERVER_ERROR and not isinstance(error, Refused):
+    if problem.status >= HTTPStatus.INTERNAL_SERVER_ERROR and not isinstance(error, RequestRefused):
         log_error(error)
     return problem
 
@@ -126,7 +128,7 @@ def noted(error: BaseException) -> Problem:
 def answered(error: BaseException) -> Response:
     """The response to a request that failed with ``error``."""
     problem = noted(error)
-    headers = dict(error.headers) if isinstance(error, Refused) else {}
+    headers = dict(error.headers) if isinstance(error, RequestRefused) else {}
     if problem.status == HTTPStatus.SERVICE_UNAVAILABLE:
         headers.setdefault("Retry-After", "5")
     return respond(problem, headers)
@@ -167,10 +169,10 @@ async def _of_request(_: Request, error: Exception) -> Response:
     return respond(_problem(status, detail, "request", "/docs has what can be asked", *faults))
 
 
-def _fault(error: Mapping[str, Any]) -> Fault:
+def _fault(error: Mapping[str, Any]) -> InvalidField:
     """Where and what; not what was given, which may be anything."""
     where = ".".join(str(part)[:60] for part in error["loc"])
-    return Fault(where=storable(where), what=storable(str(error["msg"])[:300]))
+    return InvalidField(where=storable(where), what=storable(str(error["msg"])[:300]))
 
 
 DOCUMENTED: dict[int | str, dict[str, Any]] = {

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import uvicorn
 
-from api.app_state import QUESTIONS, ApiDesk
+from api.app_state import QUESTIONS, ApiState
 from api.application import make_app
-from api.auth import Ways, ways_in
-from api.concurrency import Room
+from api.auth import AccessRules, ways_in
+from api.concurrency import QuestionSlots
 from api.limits import BODY_S
-from auth.connections import Connection
+from auth.connections import LimitedConnection
 from domain.errors import InputError, SetupError
 from models.profile import load_profile
 from store.database import open_store
@@ -55,7 +55,7 @@ def serve(home: Home, serving: Serving, said: Callable[[str], None]) -> None:
     folders = _folders(serving.folders)
     profile = load_profile(serving.profile, home.config).name
     with listening(serving.host, serving.port) as listener, open_store(home) as store:
-        desk = ApiDesk(store, profile, folders=folders, questions=Room(serving.questions))
+        desk = ApiState(store, profile, folders=folders, questions=QuestionSlots(serving.questions))
         said(address_of(listener))
         server = _Server(_config(desk, ways, serving.body_s), desk.questions)
         _run(server, desk, listener)
@@ -65,7 +65,7 @@ class Unfinished(KeyboardInterrupt):
     """It is to stop, and a silent model holds a question: only the end of the process ends that."""
 
 
-def _run(server: uvicorn.Server, desk: ApiDesk, listener: socket.socket) -> None:
+def _run(server: uvicorn.Server, desk: ApiState, listener: socket.socket) -> None:
     try:
         server.run([listener])
     finally:
@@ -74,11 +74,11 @@ def _run(server: uvicorn.Server, desk: ApiDesk, listener: socket.socket) -> None
         desk.close()
 
 
-def _config(desk: ApiDesk, ways: Ways, body_s: float) -> uvicorn.Config:
+def _config(desk: ApiState, ways: AccessRules, body_s: float) -> uvicorn.Config:
     """Nothing of requests is logged, and nothing said of what answers them."""
     return uvicorn.Config(
         make_app(desk, ways, body_s),
-        http=Connection,
+        http=LimitedConnection,
         log_config=None,
         access_log=False,
         server_header=False,
@@ -92,7 +92,7 @@ def _config(desk: ApiDesk, ways: Ways, body_s: float) -> uvicorn.Config:
 class _Server(uvicorn.Server):
     """Ends questions before connections, so that their clients are told."""
 
-    def __init__(self, config: uvicorn.Config, room: Room) -> None:
+    def __init__(self, config: uvicorn.Config, room: QuestionSlots) -> None:
         super().__init__(config)
         self._room = room
 

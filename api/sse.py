@@ -11,13 +11,13 @@ from typing import Any
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
-from api.asking import Coming, Search
-from api.disconnect import Gone, Silence
+from api.asking import Coming, RunningQuestion
+from api.disconnect import ClientGone, Silence
 from api.problems import noted
-from domain.live import Said, Told
+from domain.live import PartialReply, RunEvent
 from domain.people import in_words
 from domain.texts import storable
-from graphs.ask import Asked
+from graphs.ask import AskResult
 from models.partial_reply import said_so_far
 
 MEDIA_TYPE = "text/event-stream"
@@ -42,7 +42,9 @@ class EventStream(Response):
 
     media_type = MEDIA_TYPE
 
-    def __init__(self, search: Search, first: Coming, rest: AsyncGenerator[Coming, None]) -> None:
+    def __init__(
+        self, search: RunningQuestion, first: Coming, rest: AsyncGenerator[Coming, None]
+    ) -> None:
         super().__init__(headers=HEADERS, media_type=MEDIA_TYPE)
         del self.headers["content-length"]
         self._search, self._first, self._rest = search, first, rest
@@ -52,7 +54,7 @@ class EventStream(Response):
         del scope, receive
         start = {"type": "http.response.start", "status": 200, "headers": self.raw_headers}
         async with aclosing(self._rest), aclosing(self._lines()) as lines:
-            with suppress(Gone):
+            with suppress(ClientGone):
                 await _taken(send, start)
                 async for line in lines:
                     body = {"type": "http.response.body", "body": line, "more_body": True}
@@ -64,7 +66,7 @@ class EventStream(Response):
             yield await self._line(self._first)
             async for told in self._rest:
                 yield await self._line(told)
-        except Gone:
+        except ClientGone:
             return
         except Exception as error:  # noqa: BLE001 - an edge: the status is sent, so it is told as an event
             yield event("problem", noted(error).model_dump(mode="json"))
@@ -73,15 +75,15 @@ class EventStream(Response):
         match told:
             case Silence():
                 return STILL_HERE
-            case Asked():
+            case AskResult():
                 answer = await self._search.told(told)
                 return event("answer", answer.model_dump(mode="json"))
-            case Said():
+            case PartialReply():
                 return event("words", words_of(told))
             case _:
                 return event(told.kind, self._payload(told))
 
-    def _payload(self, told: Told) -> dict[str, Any]:
+    def _payload(self, told: RunEvent) -> dict[str, Any]:
         payload = told.model_dump(mode="json")
         return {"id": self._search.id, **payload} if told.kind == "question" else payload
 
@@ -92,10 +94,10 @@ async def _taken(send: Send, message: Message) -> None:
         async with asyncio.timeout(UNREAD_S):
             await send(message)
     except TimeoutError as error:
-        raise Gone from error
+        raise ClientGone from error
 
 
-def words_of(said: Said) -> dict[str, Any]:
+def words_of(said: PartialReply) -> dict[str, Any]:
     """What the model writes at the moment, for people."""
     text = in_words(said_so_far(said.text))
     return {"round": said.round, "purpose": said.purpose, "text": text}

@@ -43,7 +43,7 @@ def allow(scope: Scope, seconds: float) -> None:
         connection.allow(seconds)
 
 
-class Connection(H11Protocol):
+class LimitedConnection(H11Protocol):
     """One connection, which is closed when it waits too long or others have need of its place."""
 
     most, wait_s = MOST, WAIT_S
@@ -121,12 +121,12 @@ class Connection(H11Protocol):
         if len(open_now) > self.most:
             self._least_needed(open_now)._give_up()
 
-    def _least_needed(self, open_now: list[Any]) -> Connection:
+    def _least_needed(self, open_now: list[Any]) -> LimitedConnection:
         """The oldest waiting connection of the address with most of them; else this new one."""
-        waiting = [one for one in open_now if isinstance(one, Connection) and one.waiting]
+        waiting = [one for one in open_now if isinstance(one, LimitedConnection) and one.waiting]
         of = Counter(map(_host, waiting))
         return min(waiting, key=lambda one: (-of[_host(one)], one._since), default=self)
 
 
-def _host(one: Connection) -> str:
+def _host(one: LimitedConnection) -> str:
     return one.client[0] if one.client else ""

@@ -12,7 +12,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from auth.connections import admit
-from auth.listen import Ways
+from auth.listen import SignInMethods
 from auth.oidc import user_of
 from auth.origins import same_site
 from auth.password import kept
@@ -25,10 +25,10 @@ POLICY = 1008
 """A WebSocket is closed since it may not be."""
 
 
-class Keeper:
+class SessionStore:
     """Knows who is signed in."""
 
-    def __init__(self, home: Home, ways: Ways, sessions: Sessions | None = None) -> None:
+    def __init__(self, home: Home, ways: SignInMethods, sessions: Sessions | None = None) -> None:
         self.home, self.ways, self.sessions = home, ways, sessions or Sessions()
         # Cookies know no ports: two apps of one machine must not take each other's.
         self.cookie = f"homer_{hashlib.sha256(str(home.root).encode()).hexdigest()[:8]}"
@@ -44,7 +44,7 @@ class Keeper:
 class Gate:
     """Lets only those through who are signed in: pages, media, uploads and event streams alike."""
 
-    def __init__(self, app: ASGIApp, keeper: Keeper) -> None:
+    def __init__(self, app: ASGIApp, keeper: SessionStore) -> None:
         self._app, self._keeper = app, keeper
         self._open = (*OPEN, *(BY_PROVIDER if keeper.ways.oidc else ()))
 

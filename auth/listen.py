@@ -17,7 +17,7 @@ NAMES = "HOMER_APP_NAMES"
 
 
 @dataclass(frozen=True)
-class Ways:
+class SignInMethods:
     """How people come in: with a password, with a provider, or, on this machine only, as they are.
 
     ``names`` are the host names that the app answers to; none is all.
@@ -33,7 +33,7 @@ class Ways:
         return self.password or self.oidc is not None
 
 
-def ways_in(home: Home, host: str) -> Ways:
+def ways_in(home: Home, host: str) -> SignInMethods:
     """How people come in to an app that listens on ``host``.
 
     Raises:
@@ -41,7 +41,7 @@ def ways_in(home: Home, host: str) -> Ways:
     """
     others = tuple(name.strip() for name in os.environ.get(NAMES, "").split(",") if name.strip())
     names = (*LOOPBACK, *others) if is_loopback(host) else others
-    ways = Ways(kept(home) is not None, configured(home), names)
+    ways = SignInMethods(kept(home) is not None, configured(home), names)
     if not ways.closed and (others or not is_loopback(host)):
         raise SetupError(
             f"the app would be open to everybody who can reach {', '.join(others) or host}. Give "

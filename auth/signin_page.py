@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from auth.gate import Keeper
+from auth.gate import SessionStore
 from auth.oidc import login_path
 from auth.password import kept, matches
 from auth.sessions import LASTS_S, Throttle
@@ -43,7 +43,7 @@ _FORM = """<form method="post" action="/sign-in">
 _PROVIDER = '<a class="way" href="/sign-in/$name">Sign in with $told</a>'
 
 
-class Door:
+class SignInPage:
     """Answers for the sign-in page of one app.
 
     Args:
@@ -54,7 +54,7 @@ class Door:
 
     def __init__(
         self,
-        keeper: Keeper,
+        keeper: SessionStore,
         throttle: Throttle | None = None,
         entered: Callable[[], object] = lambda: None,
     ) -> None:

@@ -38,8 +38,8 @@ from benchmarks.lines import RUNS, Line, Taken, costs, faster
 from benchmarks.stream import looped
 from domain.media import Video
 from flows.ingest_steps import PlainSteps, watch
-from flows.ingest_video import Watching, open_video
-from flows.workspace import Desk
+from flows.ingest_video import VideoIngestion, open_video
+from flows.workspace import Workspace
 from models.profile import load_profile
 from models.toolbox import Toolbox
 from perception.decode import RawClip, read_clips
@@ -177,10 +177,10 @@ class Took:
     stages: Mapping[str, float]
 
 
-def ingest(desk: Desk, path: Path) -> Took:
+def ingest(desk: Workspace, path: Path) -> Took:
     """Watch ``path`` as the command does, without Prefect."""
     stages = Stages()
-    timed = Desk(
+    timed = Workspace(
         desk.home, desk.store, desk.profile, cast("Toolbox", TimedTools(desk.toolbox, stages))
     )
     with patch("flows.ingest_video.read_clips", stages.each):
@@ -192,7 +192,7 @@ def ingest(desk: Desk, path: Path) -> Took:
     return Took(*took, stages.seconds)
 
 
-def _count(work: Watching, stages: Stages) -> None:
+def _count(work: VideoIngestion, stages: Stages) -> None:
     for step, stage in STEPS.items():
         setattr(work, step, stages.timed(stage, getattr(work, step)))
 
@@ -223,7 +223,7 @@ def _fresh(folder: Path, toolbox: Toolbox, video: Path) -> tuple[Took, Counter[s
         return ingest(desk, video), _kept(desk)
 
 
-def _kept(desk: Desk) -> Counter[str]:
+def _kept(desk: Workspace) -> Counter[str]:
     with desk.store.begin() as session:
         found = Counter({table: int(session.scalar(text(query)) or 0) for table, query in _BYTES})
     files = (one for one in desk.home.blobs.rglob("*") if one.is_file())
@@ -274,13 +274,13 @@ def _arguments() -> argparse.Namespace:
 
 
 @contextmanager
-def _desk(folder: Path, toolbox: Toolbox) -> Iterator[Desk]:
+def _desk(folder: Path, toolbox: Toolbox) -> Iterator[Workspace]:
     """The user's models with a store of its own."""
     home = Home(folder / "home").make()
     server = EmbeddedPostgres(home)
     try:
         with open_store(home) as store:
-            yield Desk(home, store, toolbox.profile, toolbox)
+            yield Workspace(home, store, toolbox.profile, toolbox)
     finally:
         server.stop()
 

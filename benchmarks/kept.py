@@ -17,7 +17,7 @@ from sqlalchemy import select
 from benchmarks.lines import Line, Taken, costs
 from benchmarks.machine import PLAN, QUESTION, memory
 from domain.settings import AskSettings
-from graphs.runner import Asker
+from graphs.runner import Runner
 from store.database import Store, open_store
 from store.embedded import EmbeddedPostgres
 from store.home import Home
@@ -48,7 +48,7 @@ def lines() -> Iterator[Line]:
 def recorded(store: Store) -> list[Any]:
     """The payloads of all events of one question."""
     desks = ScriptedDesks(ScriptedReasoner(plan=[PLAN]), memory(), AskSettings())
-    with Asker(store, WordToolbox(), desks) as asker:
+    with Runner(store, WordToolbox(), desks) as asker:
         asked = asker.ask(QUESTION)
     row = TrajectoryEventRow
     query = select(row.payload).where(row.trajectory_id == asked.trajectory_id).order_by(row.seq)

@@ -38,14 +38,14 @@ import numpy as np
 
 from benchmarks.lines import RUNS, Line, Taken
 from domain.settings import WatchSettings
-from perception.containers import Clock
+from perception.containers import StreamClock
 from perception.decode import read_clips
-from perception.gop_segments import Stretches
+from perception.gop_segments import GopSegments
 from perception.keyframes import Candidate, candidates, choose, places_of
 from perception.ordered_pool import Stopped, in_lanes
 from perception.parallel_decode import AHEAD, LANES
 from perception.quality import layout_likeness
-from perception.sampling import Grid
+from perception.sampling import SampleGrid
 from perception.shots import number_shots
 from perception.source import SourceInfo, clips_of, probe
 
@@ -204,7 +204,7 @@ def decoding(info: SourceInfo) -> Callable[[Path], None]:
 
     def decode(video: Path) -> None:
         clips = clips_of(info.duration_ms, SETTINGS)
-        with closing(Stretches(video, info, SETTINGS, clips)) as stretches:
+        with closing(GopSegments(video, info, SETTINGS, clips)) as stretches:
 
             def through(number: int, stopped: Stopped) -> None:
                 deque(stretches.shown(number, stopped), maxlen=0)
@@ -240,11 +240,11 @@ def reference(video: Path, info: SourceInfo) -> list[Picks]:
 
 def _shown(video: Path, info: SourceInfo) -> Iterator[tuple[int, av.VideoFrame]]:
     """Each frame that some sample instant shows, once a clip, with everything decoded."""
-    grid = Grid.of(SETTINGS)
+    grid = SampleGrid.of(SETTINGS)
     with av.open(str(video)) as container:
         base = container.streams.video[0].time_base
         assert base is not None
-        clock = Clock(base, info.origin)
+        clock = StreamClock(base, info.origin)
         timed = (
             (clock.ms(frame.pts), frame)
             for frame in container.decode(video=0)

@@ -10,13 +10,13 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from agent.reasoners.port import Turn
+from agent.reasoners.port import DecisionContext
 from benchmarks.lines import Line, Taken
 from domain.asking import Question
-from domain.ledger import Draft
+from domain.ledger import SubtaskDraft
 from domain.settings import AskSettings
 from domain.view import MemoryView, Scope
-from graphs.runner import Asker
+from graphs.runner import Runner
 from store.database import Store, open_store
 from store.embedded import EmbeddedPostgres
 from store.home import Home
@@ -34,7 +34,7 @@ from tests.support.machine import (
 QUESTIONS = 30
 ROUNDS = 10
 MOST_MS = 25.0
-PLAN = tuple(Draft(text=f"fact {i}") for i in range(5))
+PLAN = tuple(SubtaskDraft(text=f"fact {i}") for i in range(5))
 QUESTION = Question(text="What does Ann open?", videos=(VIDEO,))
 
 
@@ -52,7 +52,7 @@ def machine_ms(store: Store) -> Taken:
     taken = []
     for _ in range(QUESTIONS):
         desks = ScriptedDesks(ScriptedReasoner(plan=[PLAN]), memory(), AskSettings())
-        with Asker(store, WordToolbox(), desks) as asker:
+        with Runner(store, WordToolbox(), desks) as asker:
             started = time.perf_counter()
             asked = asker.ask(QUESTION)
             taken.append((time.perf_counter() - started) * 1000 / asked.rounds)
@@ -67,9 +67,9 @@ def bare_ms() -> Taken:
     for _ in range(QUESTIONS):
         reasoner, searched = ScriptedReasoner(plan=[PLAN]), memory()
         started = time.perf_counter()
-        reasoner.plan(Turn(question=QUESTION, view=view))
+        reasoner.plan(DecisionContext(question=QUESTION, view=view))
         for number in range(1, ROUNDS + 1):
-            turn = Turn(question=QUESTION, view=view, round=number)
+            turn = DecisionContext(question=QUESTION, view=view, round=number)
             action = reasoner.act(turn)
             assert action.mode is not None
             searched.search(view, action.mode, action.query)

@@ -17,11 +17,11 @@ import numpy as np
 from evals.closest import Closest
 from evals.dataset import EvalQuestion
 from evals.datasets import read
-from flows.workspace import Desk, open_desk
+from flows.workspace import Workspace, open_desk
 from retrieval.heuristics.captioned_options import DoingWeights
 from retrieval.options import supports
-from retrieval.query_context import Sought
-from retrieval.ranking import Weights, relevance
+from retrieval.query_context import QueryContext
+from retrieval.ranking import SignalWeights, relevance
 from retrieval.retrievers import Retrievers
 from store.queries.clips import view_of
 from views.library import resolve
@@ -29,21 +29,21 @@ from views.library import resolve
 NAME = 28
 
 
-def variants() -> dict[str, Weights]:
+def variants() -> dict[str, SignalWeights]:
     """The whole, and each signal switched off, by what is switched off."""
-    whole = Weights()
+    whole = SignalWeights()
     made = {"nothing": whole}
     for one in fields(DoingWeights):
         changed = replace(whole.doings, **{one.name: 0.0})
         made[f"doings: {one.name}"] = replace(whole, doings=changed)
-    for one in fields(Weights):
+    for one in fields(SignalWeights):
         if one.name != "doings":
             off: object = () if isinstance(getattr(whole, one.name), tuple) else 0.0
             made[one.name] = replace(whole, **{one.name: off})  # type: ignore[arg-type]
     return made
 
 
-def chosen(sought: Sought, weights: Weights, *, general: bool) -> str:
+def chosen(sought: QueryContext, weights: SignalWeights, *, general: bool) -> str:
     """The letter of the option that is chosen; A where nothing is in view."""
     vectors = replace(sought.vectors, doings=None) if general else sought.vectors
     if not sought.panorama.cell_count:
@@ -53,7 +53,7 @@ def chosen(sought: Sought, weights: Weights, *, general: bool) -> str:
     return max(found, key=lambda one: one.share).letter
 
 
-def answers(desk: Desk, asked: Sequence[EvalQuestion]) -> Iterator[dict[str, bool]]:
+def answers(desk: Workspace, asked: Sequence[EvalQuestion]) -> Iterator[dict[str, bool]]:
     """Of each question which ways of answering are right, by name."""
     search = Retrievers(desk.store, desk.toolbox, desk.settings)
     plain = Closest(desk.store, desk.toolbox.text, desk.settings.watch.clip_ms)
@@ -65,7 +65,7 @@ def answers(desk: Desk, asked: Sequence[EvalQuestion]) -> Iterator[dict[str, boo
             view = view_of(session, [ids[one.video]], one.as_of_ms)
         sought = search.sought(view, one.question, one.options)
         ways = {"baseline": plain.option(one, ids[one.video])}
-        ways["general"] = chosen(sought, Weights(), general=True)
+        ways["general"] = chosen(sought, SignalWeights(), general=True)
         described = sought.vectors.doings is not None
         for name, weights in variants().items():
             if name.startswith("doings") or not described or name == "nothing":

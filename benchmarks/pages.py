@@ -22,7 +22,7 @@ from streamlit.testing.v1 import AppTest
 from benchmarks.lines import Line, in_turn
 from domain.asking import Question
 from domain.settings import AskSettings
-from graphs.runner import Asker
+from graphs.runner import Runner
 from people.corrections import rename
 from perception.jpeg import Blobs
 from store.database import Store, open_store
@@ -87,7 +87,7 @@ def fill(store: Store, clips: int) -> None:
 def long_run(store: Store) -> str:
     """A trajectory of ten rounds."""
     desks = ScriptedDesks(ScriptedReasoner(), ScriptedMemory(fresh(20)), AskSettings())
-    with Asker(store, WordToolbox(), desks) as asker:
+    with Runner(store, WordToolbox(), desks) as asker:
         return asker.ask(Question(text="Who opens the last door?", videos=(VIDEO,))).trajectory_id
 
 

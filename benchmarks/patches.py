@@ -41,7 +41,7 @@ from sqlalchemy import delete, text
 
 from benchmarks.lines import RUNS, Line, Taken
 from domain.events import EdgeDraft, EventPatch, SegmentDraft
-from memory.event_graph import Absorbed, Ends, Graph, Link, Node, weave
+from memory.event_graph import Absorbed, Ends, Node, OpenEdge, OpenGraph, weave
 from memory.event_graph_update import Proposal, apply_patch, link_of, node_of
 from memory.writers.port import EventWindow
 from store.database import Store, open_store
@@ -85,23 +85,23 @@ def summary(number: int) -> str:
     return f"They open door {number}. Then they close it again."
 
 
-def first_graph(segments: int) -> Graph:
+def first_graph(segments: int) -> OpenGraph:
     """Segments of three clips each, in a row, each before the next."""
     nodes = {
         n: Node(n, 0, f"Event {n}", summary(n), tuple(range(CLIPS_EACH * n, CLIPS_EACH * (n + 1))))
         for n in range(segments)
     }
-    links = [Link(n, n + 1, "before", True, 0.9, "In a row.", (CLIPS_EACH * n,)) for n in nodes]
-    return Graph(nodes, {link.ends: link for link in links[:-1]})
+    links = [OpenEdge(n, n + 1, "before", True, 0.9, "In a row.", (CLIPS_EACH * n,)) for n in nodes]
+    return OpenGraph(nodes, {link.ends: link for link in links[:-1]})
 
 
-def fill(store: Store, graph: Graph) -> None:
+def fill(store: Store, graph: OpenGraph) -> None:
     """Store a video and its graph as it is."""
     known_video(store, CLIPS_EACH * len(graph.nodes))
     rewrite(store, graph)
 
 
-def rewrite(store: Store, graph: Graph) -> None:
+def rewrite(store: Store, graph: OpenGraph) -> None:
     """Store a whole graph in place of what was there."""
     with store.begin() as session:
         session.execute(delete(SegmentRow).where(SegmentRow.video_id == VIDEO))
@@ -208,25 +208,25 @@ def cpu_of(store: Store) -> Callable[[], float]:
     return cpu
 
 
-def alone(graph: Graph, patch: EventPatch, segments: int) -> float:
+def alone(graph: OpenGraph, patch: EventPatch, segments: int) -> float:
     """Milliseconds of working out the last change to ``graph`` from the part that it touches."""
     clips = {clip for draft in patch.segments for clip in draft.clips}
     near = {n for n, node in graph.nodes.items() if clips.intersection(node.clips)}
     links = {ends: one for ends, one in graph.links.items() if near.intersection(ends[:2])}
     around = near | {end for ends in links for end in ends[:2]}
-    part = Graph({n: graph.nodes[n] for n in sorted(around)}, links)
+    part = OpenGraph({n: graph.nodes[n] for n in sorted(around)}, links)
     started = time.perf_counter()
     weave(part, patch, at_clip(0, segments), segments)
     return (time.perf_counter() - started) * 1000
 
 
 def plain(
-    graph: Graph,
+    graph: OpenGraph,
     patches: Sequence[EventPatch],
     segments: int,
-    keep: Callable[[Graph], None] = lambda _: None,
+    keep: Callable[[OpenGraph], None] = lambda _: None,
     cpu: Callable[[], float] = time.process_time,
-) -> tuple[Graph, Cost]:
+) -> tuple[OpenGraph, Cost]:
     """The graph after all patches, and what a patch costs; ``keep`` is given each graph."""
     state = [(graph, len(graph.nodes))]
 
@@ -239,7 +239,7 @@ def plain(
     return state[-1][0], cost
 
 
-def plainly(graph: Graph, patch: EventPatch, clip: int, number: int) -> tuple[Graph, int]:
+def plainly(graph: OpenGraph, patch: EventPatch, clip: int, number: int) -> tuple[OpenGraph, int]:
     """One patch by copying, comparing every pair, and re-pointing every edge."""
     nodes = dict(graph.nodes)
     labels = {node.label: n for n, node in nodes.items()}
@@ -256,7 +256,7 @@ def plainly(graph: Graph, patch: EventPatch, clip: int, number: int) -> tuple[Gr
             labels[draft.label] = old.number
     links = dict(graph.links)
     for edge in patch.edges:
-        link = Link(
+        link = OpenEdge(
             labels[edge.source],
             labels[edge.target],
             str(edge.relation),
@@ -269,7 +269,9 @@ def plainly(graph: Graph, patch: EventPatch, clip: int, number: int) -> tuple[Gr
     return absorb(graph, nodes, links, clip), number
 
 
-def absorb(before: Graph, nodes: dict[int, Node], links: dict[Ends, Link], clip: int) -> Graph:
+def absorb(
+    before: OpenGraph, nodes: dict[int, Node], links: dict[Ends, OpenEdge], clip: int
+) -> OpenGraph:
     """Merge every segment that is a strict subset of another."""
     sets = {n: frozenset(node.clips) for n, node in nodes.items()}
     into: dict[int, int] = {}
@@ -290,17 +292,19 @@ def absorb(before: Graph, nodes: dict[int, Node], links: dict[Ends, Link], clip:
         )
         for one in links.values()
     ]
-    return Graph(nodes, {one.ends: one for one in moved if one.source != one.target})
+    return OpenGraph(nodes, {one.ends: one for one in moved if one.source != one.target})
 
 
-def open_graph(store: Store) -> Graph:
+def open_graph(store: Store) -> OpenGraph:
     """The graph as it is stored."""
     with store.begin() as session:
         segments = stored.segments_at(session, VIDEO)
         edges = stored.edges_at(session, VIDEO)
     numbers = {one.id: one.number for one in segments}
     links = [link_of(one, numbers) for one in edges]
-    return Graph({one.number: node_of(one) for one in segments}, {one.ends: one for one in links})
+    return OpenGraph(
+        {one.number: node_of(one) for one in segments}, {one.ends: one for one in links}
+    )
 
 
 @dataclass(frozen=True)
@@ -352,7 +356,7 @@ def _sized(what: str, ours: Taken, plain: float, size: int, bar: float | None) -
     return Line(what, ours, Taken((plain,)), "merging every pair", ratio, bar, size=size)
 
 
-def same(found: Graph, expected: Graph) -> None:
+def same(found: OpenGraph, expected: OpenGraph) -> None:
     """Passes where both graphs are one."""
     assert found.nodes == expected.nodes
     assert found.links == expected.links

@@ -33,7 +33,7 @@ from models import large_pages
 from models.ports import TextEmbedder
 from models.profile import load_profile
 from models.toolbox import Toolbox
-from retrieval.ranking import Asked as Question
+from retrieval.ranking import PreparedQuestion as Question
 from retrieval.retrievers import Retrievers
 from retrieval.video_index import Ints
 from store.database import Store, open_store

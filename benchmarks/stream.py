@@ -45,11 +45,11 @@ from benchmarks.machines import described
 from domain.media import Video
 from domain.streams import LEVELS, StreamSettings
 from flows.stream.steps import watch_stream
-from flows.stream.watching import Streaming, open_stream
-from flows.workspace import Desk
+from flows.stream.watching import StreamIngestion, open_stream
+from flows.workspace import Workspace
 from models.profile import load_profile
 from models.toolbox import Toolbox
-from perception.degradation import Pace
+from perception.degradation import DegradationPolicy
 from perception.live import live_source
 from store.database import open_store
 from store.embedded import EmbeddedPostgres
@@ -165,19 +165,19 @@ def _counted(clips: Any) -> str:
 
 
 @contextmanager
-def _desk(folder: Path) -> Iterator[Desk]:
+def _desk(folder: Path) -> Iterator[Workspace]:
     home, profile = Home(folder).make(), load_profile("local", None)
     try:
         with open_store(home) as store:
-            yield Desk(home, store, profile, Toolbox(profile, Home.default().weights))
+            yield Workspace(home, store, profile, Toolbox(profile, Home.default().weights))
     finally:
         EmbeddedPostgres(home).stop(fast=True)
 
 
 @contextmanager
-def _opened(desk: Desk, pipe: Path, level: int) -> Iterator[Streaming]:
+def _opened(desk: Workspace, pipe: Path, level: int) -> Iterator[StreamIngestion]:
     source = live_source(str(pipe), "bench")
-    with open_stream(desk, source, stop=Event(), away_s=3, pace=Pace(level)) as work:
+    with open_stream(desk, source, stop=Event(), away_s=3, pace=DegradationPolicy(level)) as work:
         yield work
 
 

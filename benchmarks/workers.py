@@ -20,8 +20,8 @@ from benchmarks.machines import described
 from domain.settings import Pool, WorkSettings
 from flows.ingest_steps import PlainSteps, watch
 from flows.ingest_video import open_video
-from flows.perception_workers import Crew
-from flows.workspace import Desk
+from flows.perception_workers import WorkerPool
+from flows.workspace import Workspace
 from models.profile import load_profile
 from models.toolbox import Toolbox
 from store.database import open_store
@@ -37,8 +37,8 @@ RUNS = 3
 class Worked:
     """Watches the video again and again with the same workers, each time from the beginning."""
 
-    def __init__(self, desk: Desk, settings: WorkSettings) -> None:
-        self._desk, self.crew = desk, Crew(settings)
+    def __init__(self, desk: Workspace, settings: WorkSettings) -> None:
+        self._desk, self.crew = desk, WorkerPool(settings)
 
     def __call__(self) -> None:
         """Watches it once."""
@@ -61,7 +61,7 @@ def lines(pool: Pool = "processes", runs: int = RUNS) -> Iterator[Line]:
 
 
 @contextmanager
-def _desk() -> Iterator[Desk]:
+def _desk() -> Iterator[Workspace]:
     """The user's models with a store of its own, and clips so short that there are eight."""
     chosen = load_profile("local")
     watching = chosen.settings.watch.model_copy(update={"clip_ms": CLIP_MS})
@@ -71,7 +71,7 @@ def _desk() -> Iterator[Desk]:
         weights, home = Home.default().weights, Home(Path(folder)).make()
         try:
             with open_store(home) as store:
-                yield Desk(home, store, short, Toolbox(short, weights))
+                yield Workspace(home, store, short, Toolbox(short, weights))
         finally:
             EmbeddedPostgres(home).stop()
 

@@ -11,7 +11,7 @@ import numpy as np
 import psycopg
 
 from benchmarks.lines import Line, costs, in_turn
-from domain.memories import MemoryDraft, MemoryKind, Source
+from domain.memories import MemoryDraft, MemoryKind, MemorySource
 from domain.time import TimeSpan
 from store.bulk_insert import pack_halfvec
 from store.database import Store, open_store
@@ -58,7 +58,7 @@ def _ours(store: Store, vectors: np.ndarray) -> None:
             kind=MemoryKind.EPISODIC,
             text=f"They open door {n}.",
             span=TimeSpan.of(n, n + 1),
-            source=Source.SAID,
+            source=MemorySource.SAID,
         )
         for n in range(ROWS)
     ]

@@ -17,7 +17,7 @@ from flows.ingest import Silent
 from flows.ingest_files import watch_files
 from memory.writers.local_event import LocalEventWriter
 from memory.writers.port import ClipContext, Writers
-from people.clip_people import People
+from people.clip_people import ClipPeople
 from perception.perceive_clip import Perceived
 from store.database import Store, open_store
 from store.embedded import EmbeddedPostgres
@@ -33,7 +33,7 @@ BAR = 1.8
 class Slow(Model):
     """A model that takes two seconds a clip."""
 
-    def write(self, percept: Any, people: People, context: ClipContext) -> ClipMemories:
+    def write(self, percept: Any, people: ClipPeople, context: ClipContext) -> ClipMemories:
         """Waits as for a server, and then writes."""
         time.sleep(CALL_S)
         made: ClipMemories = super().write(percept, people, context)

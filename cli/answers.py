@@ -12,16 +12,16 @@ from views.words import clean
 
 if TYPE_CHECKING:
     from domain.asking import Question
-    from flows.workspace import Desk
-    from graphs.ask import Asked
+    from flows.workspace import Workspace
+    from graphs.ask import AskResult
 
 
 @contextmanager
-def shown(desk: Desk, question: Question, json: bool) -> Iterator[Callable[[Asked], None]]:
+def shown(desk: Workspace, question: Question, json: bool) -> Iterator[Callable[[AskResult], None]]:
     """Shows an answer; one that Ctrl-C cut short too, before it goes on as Ctrl-C."""
     from graphs.ask import StoppedEarly, answer_json
 
-    def show(asked: Asked) -> None:
+    def show(asked: AskResult) -> None:
         if json:
             return say_json(answer_json(asked))
         return show_answer(asked, question, _titles(desk))
@@ -33,7 +33,7 @@ def shown(desk: Desk, question: Question, json: bool) -> Iterator[Callable[[Aske
         raise
 
 
-def show_answer(asked: Asked, question: Question, titles: Mapping[str, str]) -> None:
+def show_answer(asked: AskResult, question: Question, titles: Mapping[str, str]) -> None:
     """The answer, how sure it is, what it rests on, and where its steps can be seen."""
     answer = asked.answer
     say(answer_line(answer, question))
@@ -48,7 +48,7 @@ def show_answer(asked: Asked, question: Question, titles: Mapping[str, str]) -> 
     say(f"trajectory {asked.trajectory_id} ({asked.rounds} rounds, {asked.seconds:.1f} s)")
 
 
-def _titles(desk: Desk) -> dict[str, str]:
+def _titles(desk: Workspace) -> dict[str, str]:
     from store.queries.videos import list_videos
 
     with desk.store.begin() as session:

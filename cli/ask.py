@@ -12,14 +12,14 @@ from cli.asking import BESIDE, WordsFirst
 from cli.console import note, say_json
 from cli.importing import ready_to_ask
 from cli.options import AsOf, Json, Profile, Videos, parse_as_of
-from cli.progress import Meter, meter
+from cli.progress import ProgressMeter, meter
 from domain.garbage import all_kept
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
     from domain.asking import Question
-    from flows.workspace import Desk
+    from flows.workspace import Workspace
     from graphs.batch import BatchResult
 
 
@@ -126,7 +126,11 @@ def _ask_one(
 
 
 def _question(
-    desk: Desk, text: str, videos: tuple[str, ...], options: tuple[str, ...], as_of_ms: int | None
+    desk: Workspace,
+    text: str,
+    videos: tuple[str, ...],
+    options: tuple[str, ...],
+    as_of_ms: int | None,
 ) -> Question:
     from domain.asking import Question, told_apart
 
@@ -164,7 +168,7 @@ def _ask_batch(batch: Path, out: Path | None, concurrency: int, profile: str | N
         return _follow(write_batch(out, results) if out else _printed(results), bar)
 
 
-def _follow(results: Iterator[BatchResult], bar: Meter) -> int:
+def _follow(results: Iterator[BatchResult], bar: ProgressMeter) -> int:
     """Moves the bar along; the exit code is the worst of the errors."""
     code = 0
     try:

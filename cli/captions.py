@@ -11,12 +11,12 @@ import typer
 from cli.console import note, say, say_json
 from cli.ingest import STOPPED
 from cli.options import Json, Profile
-from cli.progress import Meter, meter
+from cli.progress import ProgressMeter, meter
 from views.words import clean
 
 if TYPE_CHECKING:
     from domain.limits import ImportLimits
-    from flows.workspace import Desk
+    from flows.workspace import Workspace
     from memory.captions import CaptionTrack
     from store.queries.videos import VideoState
 
@@ -107,7 +107,7 @@ def _import_many(
 
 
 def _remember_one(
-    desk: Desk, track: CaptionTrack, made: list[dict[str, object]], left: dict[str, str]
+    desk: Workspace, track: CaptionTrack, made: list[dict[str, object]], left: dict[str, str]
 ) -> None:
     from domain.errors import InputError, ModelError
 
@@ -161,7 +161,9 @@ def _import_export(file: Path, limits: ImportLimits, *, as_json: bool) -> None:
     return say(f"{clean(found.title)}: imported ({counts})")
 
 
-def _remember(desk: Desk, track: CaptionTrack, title: str, bar: Meter) -> dict[str, object]:
+def _remember(
+    desk: Workspace, track: CaptionTrack, title: str, bar: ProgressMeter
+) -> dict[str, object]:
     from memory.import_captions import import_track
     from memory.writers import make_writers
 
@@ -184,7 +186,7 @@ def _remember(desk: Desk, track: CaptionTrack, title: str, bar: Meter) -> dict[s
     return {"video": video.id, "title": video.title, **counts}
 
 
-def _state(desk: Desk, video: str) -> VideoState | None:
+def _state(desk: Workspace, video: str) -> VideoState | None:
     from store.queries.videos import video_state
 
     with desk.store.begin() as session:
@@ -194,7 +196,7 @@ def _state(desk: Desk, video: str) -> VideoState | None:
 class Moved:
     """Moves the bar to where the import is."""
 
-    def __init__(self, bar: Meter, title: str, done: int) -> None:
+    def __init__(self, bar: ProgressMeter, title: str, done: int) -> None:
         self._bar, self._title, self._at, self.fresh = bar, title, done, 0
 
     def __call__(self, done: int, total: int) -> None:

@@ -32,7 +32,7 @@ from views.words import steady
 STOPPED = 130
 
 
-class Edge(TyperGroup):
+class ErrorBoundary(TyperGroup):
     """Runs a command; nothing that goes wrong in it leaves as a traceback."""
 
     def invoke(self, ctx: Any) -> Any:

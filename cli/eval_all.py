@@ -12,14 +12,14 @@ import typer
 from cli.console import note, say_json, say_table
 from cli.eval_runs import EvalReporter
 from cli.options import Json, Profile
-from cli.progress import Meter, meter
+from cli.progress import ProgressMeter, meter
 from cli.watching import moved, told
 from views.words import clean
 
 if TYPE_CHECKING:
-    from evals.scores import Figure
-    from evals.together import Measured
-    from flows.workspace import Desk
+    from evals.scores import PercentInterval
+    from evals.together import Measure
+    from flows.workspace import Workspace
 
 Sets = Annotated[
     list[str],
@@ -70,7 +70,9 @@ def _parted(one: str) -> tuple[str, Path]:
     return name, Path(folder)
 
 
-def _measured(desk: Desk, bar: Meter, name: str, folder: Path) -> tuple[list[Measured], bool]:
+def _measured(
+    desk: Workspace, bar: ProgressMeter, name: str, folder: Path
+) -> tuple[list[Measure], bool]:
     """The lines of a data set, and whether all of its videos were asked about."""
     from evals.together import CLIPS, FIRST, WEEK
 
@@ -78,7 +80,7 @@ def _measured(desk: Desk, bar: Meter, name: str, folder: Path) -> tuple[list[Mea
     return ways[name](desk, bar, folder) if name in ways else _run(desk, bar, name, folder)
 
 
-def _clips(desk: Desk, bar: Meter, folder: Path) -> tuple[list[Measured], bool]:
+def _clips(desk: Workspace, bar: ProgressMeter, folder: Path) -> tuple[list[Measure], bool]:
     from cli.ingest import Reporter
     from evals.closest import Closest
     from evals.local import evaluate, split_by_presence, watch_all
@@ -97,7 +99,7 @@ def _clips(desk: Desk, bar: Meter, folder: Path) -> tuple[list[Measured], bool]:
     return list(of_clips(report, closest, ids)), not failed and not absent
 
 
-def _first(desk: Desk, bar: Meter, folder: Path) -> tuple[list[Measured], bool]:
+def _first(desk: Workspace, bar: ProgressMeter, folder: Path) -> tuple[list[Measure], bool]:
     from cli.ingest import Reporter
     from evals.first import evaluate
     from evals.first_questions import read_first_questions
@@ -113,7 +115,7 @@ def _first(desk: Desk, bar: Meter, folder: Path) -> tuple[list[Measured], bool]:
     return list(of_first(report)), not failed and not absent
 
 
-def _week(desk: Desk, bar: Meter, folder: Path) -> tuple[list[Measured], bool]:
+def _week(desk: Workspace, bar: ProgressMeter, folder: Path) -> tuple[list[Measure], bool]:
     from evals.egolife import evaluate, import_week, questions_in
     from evals.egolife_questions import CAPTIONS, TITLE
     from evals.together import of_week
@@ -125,7 +127,9 @@ def _week(desk: Desk, bar: Meter, folder: Path) -> tuple[list[Measured], bool]:
     return list(of_week(report)), not report.errors
 
 
-def _run(desk: Desk, bar: Meter, name: str, folder: Path) -> tuple[list[Measured], bool]:
+def _run(
+    desk: Workspace, bar: ProgressMeter, name: str, folder: Path
+) -> tuple[list[Measure], bool]:
     from domain.choices import Protocol
     from evals.datasets import read
     from evals.plan import checked_name, plan, run_name
@@ -141,24 +145,24 @@ def _run(desk: Desk, bar: Meter, name: str, folder: Path) -> tuple[list[Measured
     return list(of_run(run_report(desk.store, called))), not ran.left_out
 
 
-def show(rows: Sequence[Measured]) -> None:
+def show(rows: Sequence[Measure]) -> None:
     """All measures as one table."""
     heads = ("data set", "measure", "questions", "Homer %", "baseline %", "points above")
     say_table(heads, _rows(rows))
 
 
-def _rows(measured: Iterable[Measured]) -> Iterator[tuple[object, ...]]:
+def _rows(measured: Iterable[Measure]) -> Iterator[tuple[object, ...]]:
     for one in measured:
         above = "" if one.above is None else f"{one.above:+.1f}"
         figures = _shown(one.ours), _shown(one.plain)
         yield one.dataset, one.measure, one.questions, *figures, above
 
 
-def _shown(figure: Figure | None) -> str:
+def _shown(figure: PercentInterval | None) -> str:
     return "" if figure is None else f"{figure.value:.1f} ({figure.low:.0f}-{figure.high:.0f})"
 
 
-def _plain(one: Measured) -> dict[str, object]:
+def _plain(one: Measure) -> dict[str, object]:
     from pydantic_core import to_jsonable_python
 
     return {**to_jsonable_python(one), "above": one.above}

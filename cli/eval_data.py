@@ -14,7 +14,7 @@ from cli.options import Json
 from views.words import clean, short
 
 if TYPE_CHECKING:
-    from evals.dataset import Source
+    from evals.dataset import DatasetSource
     from evals.datasets.census import Census
 
 NAMED = 5
@@ -57,13 +57,13 @@ def _counted(name: str, folder: Path) -> Census:
     return census(read(name, folder), source(name).published)
 
 
-def _plain(one: Source) -> dict[str, Any]:
+def _plain(one: DatasetSource) -> dict[str, Any]:
     told = ("name", "title", "licence", "where")
     counts = {**dataclasses.asdict(one.published), "types": dict(one.published.types)}
     return {**{name: getattr(one, name) for name in told}, "published": counts}
 
 
-def _list(told: tuple[Source, ...]) -> None:
+def _list(told: tuple[DatasetSource, ...]) -> None:
     heads = ("name", "videos", "questions", "data set", "licence")
     say_table(heads, [_row(one) for one in told])
     for where in dict.fromkeys(one.where for one in told):
@@ -71,7 +71,7 @@ def _list(told: tuple[Source, ...]) -> None:
         say(f"{', '.join(one.name for one in told if one.where == where)}: {where}")
 
 
-def _row(one: Source) -> tuple[object, ...]:
+def _row(one: DatasetSource) -> tuple[object, ...]:
     known = (one.published.videos, one.published.questions)
     return (one.name, *("" if n is None else n for n in known), one.title, one.licence)
 

@@ -11,20 +11,20 @@ from cli.captions import Moved
 from cli.console import note, say, say_json, say_table
 from cli.ingest import STOPPED, Reporter
 from cli.options import Json, Profile
-from cli.progress import Meter, meter
-from domain.choices import Protocol, Stage
+from cli.progress import ProgressMeter, meter
+from domain.choices import AblationStage, Protocol
 from views.words import clean
 
 if TYPE_CHECKING:
     from domain.evaluation import Verdict
-    from evals.layout import Table
+    from evals.layout import ReportTable
     from evals.plan import Plan
-    from evals.run import Ran
+    from evals.run import EvalOutcome
     from evals.tables import RunLine, RunReport
     from store.database import Store
     from store.queries.evaluations import Slot
 
-STAGES = {stage.name.lower(): stage for stage in Stage}
+STAGES = {stage.name.lower(): stage for stage in AblationStage}
 ALL = "all"
 
 Run = Annotated[str, typer.Argument(metavar="RUN", help="The run's name; 'homer eval runs' lists.")]
@@ -110,7 +110,7 @@ def run(
     raise typer.Exit(5 if ran.over else 4 if ran.left_out else 0)
 
 
-def _stages(names: list[str]) -> list[Stage]:
+def _stages(names: list[str]) -> list[AblationStage]:
     """The stages by their short names.
 
     Raises:
@@ -119,7 +119,7 @@ def _stages(names: list[str]) -> list[Stage]:
     wanted = [one.strip().lower() for name in names for one in name.split(",")]
     if unknown := [name for name in wanted if name not in (ALL, *STAGES)]:
         raise typer.BadParameter(f"{unknown[0]!r} is none of {', '.join([*STAGES, ALL])}")
-    return list(Stage) if ALL in wanted else [STAGES[name] for name in wanted]
+    return list(AblationStage) if ALL in wanted else [STAGES[name] for name in wanted]
 
 
 def _announce(planned: Plan, name: str) -> None:
@@ -136,7 +136,7 @@ def _announce(planned: Plan, name: str) -> None:
 class EvalReporter(Reporter):
     """Tells the meter how an evaluation goes."""
 
-    def __init__(self, bar: Meter) -> None:
+    def __init__(self, bar: ProgressMeter) -> None:
         super().__init__(bar)
         self._moved: dict[str, Moved] = {}
 
@@ -157,7 +157,7 @@ class EvalReporter(Reporter):
         self._bar.step()
 
 
-def _finish(store: Store, ran: Ran, *, as_json: bool) -> None:
+def _finish(store: Store, ran: EvalOutcome, *, as_json: bool) -> None:
     from evals.records import run_report
 
     found = run_report(store, ran.name)
@@ -180,7 +180,7 @@ def show_report(found: RunReport) -> None:
     say(headline(found))
 
 
-def show(table: Table) -> None:
+def show(table: ReportTable) -> None:
     """A table under its title."""
     say(table.title)
     say_table(table.heads, table.rows)

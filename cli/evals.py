@@ -17,9 +17,9 @@ from cli.watching import moved, told
 from views.words import clean
 
 if TYPE_CHECKING:
-    from evals.egolife import Compared, EgoReport
-    from evals.local import Judged, LocalReport, Row
-    from evals.scores import Figure, Summary
+    from evals.egolife import BaselineComparison, EgoReport
+    from evals.local import JudgedAnswer, LocalReport, LocalRow
+    from evals.scores import PercentInterval, Summary
 
 Out = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Write the answers there, as JSON lines.")
@@ -111,7 +111,7 @@ def _show_local(report: LocalReport) -> None:
     show_bars(report.bars)
 
 
-def _local_row(row: Row) -> tuple[object, ...]:
+def _local_row(row: LocalRow) -> tuple[object, ...]:
     shares = ("" if share is None else f"{share:.1f}" for share in (row.accuracy, row.chance))
     return (
         row.name,
@@ -124,7 +124,7 @@ def _local_row(row: Row) -> tuple[object, ...]:
     )
 
 
-def _missed(answer: Judged) -> str:
+def _missed(answer: JudgedAnswer) -> str:
     """What went wrong with one question."""
     asked = answer.question
     marked = ", ".join(f"{start:g}-{end:g}" for start, end in asked.spans_s)
@@ -148,7 +148,7 @@ def _show_egolife(report: EgoReport) -> None:
     show_bars(report.bars)
 
 
-def _ego_rows(name: str, both: Compared, baseline: str) -> list[tuple[object, ...]]:
+def _ego_rows(name: str, both: BaselineComparison, baseline: str) -> list[tuple[object, ...]]:
     ours, plain = both.homer, both.plain
     pairs = zip(_figures(ours), _figures(plain), strict=True)
     ratios = [f"{a.value / b.value:.2f}" if b.value else "" for a, b in pairs]
@@ -161,18 +161,18 @@ def _ego_rows(name: str, both: Compared, baseline: str) -> list[tuple[object, ..
     ]
 
 
-def _short_rows(name: str, both: Compared) -> list[tuple[object, ...]]:
+def _short_rows(name: str, both: BaselineComparison) -> list[tuple[object, ...]]:
     return [
         (f"{name}: {who}", one.questions, *(_with_interval(f) for f in _figures(one)))
         for who, one in (("Homer", both.homer), ("baseline", both.plain))
     ]
 
 
-def _with_interval(figure: Figure) -> str:
+def _with_interval(figure: PercentInterval) -> str:
     return f"{figure.value:.1f} ({figure.low:.0f}-{figure.high:.0f})"
 
 
-def _figures(one: Summary) -> list[Figure]:
+def _figures(one: Summary) -> list[PercentInterval]:
     return [one.accuracy, *one.found.values(), one.iou]
 
 

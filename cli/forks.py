@@ -15,7 +15,7 @@ from views.words import clean, short
 if TYPE_CHECKING:
     from domain.asking import Answer, Question
     from domain.trajectory import ForkEdit
-    from views.comparison import Difference, Step
+    from views.comparison import ComparedRound, Difference
 
 
 def fork(
@@ -127,7 +127,7 @@ def _show(found: Difference, a: Question, b: Question) -> None:
     return say(f"B answers: {_said(found.answer_b, b)}")
 
 
-def _step(step: Step | None, what: str) -> str:
+def _step(step: ComparedRound | None, what: str) -> str:
     """A step as far as it is of interest."""
     if step is None:
         return "had ended"

@@ -9,12 +9,12 @@ import typer
 
 from cli.console import note, say, say_json
 from cli.options import Json, Profile
-from cli.progress import Meter, meter
+from cli.progress import ProgressMeter, meter
 from views.words import clean
 
 if TYPE_CHECKING:
     from domain.media import Video
-    from flows.ingest_files import Outcome
+    from flows.ingest_files import FileOutcome
 
 
 STOPPED = "stopped; nothing is lost: the same command goes on where it was"
@@ -79,7 +79,7 @@ def ingest(
 class Reporter:
     """Tells the meter what the flow says."""
 
-    def __init__(self, bar: Meter) -> None:
+    def __init__(self, bar: ProgressMeter) -> None:
         self._bar = bar
 
     def opened(self, video: Video, clips: int, done: int) -> None:
@@ -103,7 +103,7 @@ class Reporter:
         self._bar.say(text)
 
 
-def show_outcomes(outcomes: list[Outcome], *, as_json: bool) -> None:
+def show_outcomes(outcomes: list[FileOutcome], *, as_json: bool) -> None:
     """What became of each file."""
     if as_json:
         return say_json([_as_json(outcome) for outcome in outcomes])
@@ -115,7 +115,7 @@ def show_outcomes(outcomes: list[Outcome], *, as_json: bool) -> None:
     return None
 
 
-def _line(outcome: Outcome) -> str:
+def _line(outcome: FileOutcome) -> str:
     watched = outcome.watched
     assert watched is not None  # noqa: S101 - the caller looks
     title, known = clean(watched.video.title), f"{watched.clips} clips, id {watched.video.id}"
@@ -126,7 +126,7 @@ def _line(outcome: Outcome) -> str:
     return f"{title}: watched ({known})"
 
 
-def _as_json(outcome: Outcome) -> dict[str, Any]:
+def _as_json(outcome: FileOutcome) -> dict[str, Any]:
     watched = outcome.watched
     row: dict[str, Any] = {"path": str(outcome.path)}
     if watched is not None:

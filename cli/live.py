@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from cli.console import is_terminal, note
-from domain.live import Said, Tell, Told
+from domain.live import PartialReply, RunEvent, RunListener
 from views.answer_lines import lines_of, tail
 from views.words import steady
 
@@ -20,7 +20,7 @@ ROOM = 24
 
 
 @contextmanager
-def teller(*, silent: bool = False) -> Iterator[Tell | None]:
+def teller(*, silent: bool = False) -> Iterator[RunListener | None]:
     """Tells the person who waits what happens; nothing at all where ``silent``.
 
     On a terminal the last line shows what the model writes; elsewhere there are lines only.
@@ -35,7 +35,7 @@ def teller(*, silent: bool = False) -> Iterator[Tell | None]:
         yield _Live(console, status)
 
 
-def tell(told: Told) -> None:
+def tell(told: RunEvent) -> None:
     """One event as lines, where it says something new."""
     for line in lines_of(told):
         note(line)
@@ -47,10 +47,10 @@ class _Live:
     def __init__(self, console: Console, status: Status) -> None:
         self._console, self._status = console, status
 
-    def __call__(self, told: Told) -> None:
+    def __call__(self, told: RunEvent) -> None:
         from rich.text import Text
 
-        if isinstance(told, Said):
+        if isinstance(told, PartialReply):
             self._status.update(Text(tail(told, self._console.width - ROOM), style="dim"))
             return
         for line in lines_of(told):

@@ -33,7 +33,7 @@ from cli import (
     trajectories,
     watch,
 )
-from cli.edge import STOPPED, Edge
+from cli.edge import STOPPED, ErrorBoundary
 from models.lazy_packages import put_off
 from services.job_status import ACTING, END, tell_end
 from store.private_files import keep_private
@@ -52,7 +52,7 @@ Start with:
 app = typer.Typer(
     name="homer",
     help=GUIDE,
-    cls=Edge,
+    cls=ErrorBoundary,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

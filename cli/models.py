@@ -10,7 +10,7 @@ from cli.console import note, say, say_json, say_table
 from cli.options import Json, Profile
 
 if TYPE_CHECKING:
-    from models.fetch import Progress
+    from models.fetch import FetchProgress
     from models.weights import FileStatus
 
 MEGABYTE = 1e6
@@ -52,20 +52,20 @@ def pull(
     weights = Home.default().weights
     missing = [row["model"] for row in _rows(wanted) if row["state"] != "present"]
     _show_licences(tuple(missing))
-    got = fetch(weights, wanted, _Lines())
+    got = fetch(weights, wanted, _DownloadLines())
     fresh = [pulled for pulled in got if pulled.source]
     for pulled in fresh:
         say(f"{pulled.model}/{pulled.path.name} from {pulled.source}")
     say(f"models: {len(got)} files in place, {len(fresh)} fetched")
 
 
-class _Lines:
+class _DownloadLines:
     """A line when a file begins to come, and at every further quarter of a large one."""
 
     def __init__(self) -> None:
         self._last: tuple[str, str, int] = ("", "", -1)
 
-    def __call__(self, progress: Progress) -> None:
+    def __call__(self, progress: FetchProgress) -> None:
         large = progress.total >= LARGE
         quarter = 4 * progress.done // max(1, progress.total) if large else 0
         now = (progress.file, progress.source, quarter)

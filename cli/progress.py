@@ -14,7 +14,7 @@ PLAIN_EVERY_S = 2.0
 """A log is read later: it needs no line for each of a hundred quick steps."""
 
 
-class Meter(Protocol):
+class ProgressMeter(Protocol):
     """Follows one piece of work at a time."""
 
     def start(self, label: str, total: int, done: int = 0) -> None:
@@ -99,7 +99,7 @@ class BarMeter:
 
 
 @contextmanager
-def meter() -> Iterator[Meter]:
+def meter() -> Iterator[ProgressMeter]:
     """The meter that suits where stderr goes."""
     if not is_terminal():
         yield PlainMeter()

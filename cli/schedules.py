@@ -14,7 +14,7 @@ from cli.options import Json
 from views.words import clean, short
 
 if TYPE_CHECKING:
-    from flows.schedules.deployments import Book, Entry
+    from flows.schedules.deployments import Deployments, ScheduleEntry
 
 GUIDE = """Show and change what Homer does by itself while `homer up` runs.
 
@@ -32,7 +32,7 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="The schedule's name."
 
 
 @contextmanager
-def _book() -> Iterator[Book]:
+def _book() -> Iterator[Deployments]:
     from flows.schedules.api import open_book
     from store.home import Home
 
@@ -60,7 +60,7 @@ def list_all(json: Json = False) -> None:
     return _remind(entries)
 
 
-def _row(one: Entry) -> tuple[object, ...]:
+def _row(one: ScheduleEntry) -> tuple[object, ...]:
     last = one.last
     ended = (last.state, _clock(last.at)) if last else ("", "")
     return (one.name, one.kind, one.when, "on" if one.on else "paused", _clock(one.next), *ended)
@@ -70,7 +70,7 @@ def _clock(at: datetime | None) -> str:
     return f"{at.astimezone():%Y-%m-%d %H:%M}" if at else ""
 
 
-def _remind(entries: list[Entry]) -> None:
+def _remind(entries: list[ScheduleEntry]) -> None:
     from flows.schedules.kinds import KINDS
     from flows.schedules.worker import ScheduleWorker
     from store.home import Home

@@ -13,7 +13,7 @@ from cli.options import Json, Profile
 from views.words import clean, short
 
 if TYPE_CHECKING:
-    from skills.learn import Learned
+    from skills.learn import LearningResult
     from skills.library import KeptSkill
     from store.database import Store
 
@@ -180,7 +180,7 @@ def judge(
     Examples:
       homer skills judge 3f2a right
     """
-    from domain.skills import Judged
+    from domain.skills import JudgedTrajectory
     from flows.learning import type_of
     from skills.learn import judge as put
     from store.queries.trajectories import find_trajectory
@@ -191,7 +191,7 @@ def judge(
         with store.begin() as session:
             row = find_trajectory(session, trajectory)
         kind = type_of(row.question)
-        put(store, Judged(trajectory=row.id, question_type=kind, right=VERDICTS[verdict]))
+        put(store, JudgedTrajectory(trajectory=row.id, question_type=kind, right=VERDICTS[verdict]))
     note(f"{row.id}: {verdict}")
 
 
@@ -218,7 +218,7 @@ def learn(profile: Profile = None, json: Json = False) -> None:
     return note(f"learned from {sum(one.answers for one in batches)} answers")
 
 
-def _changes(batch: Learned) -> Iterator[str]:
+def _changes(batch: LearningResult) -> Iterator[str]:
     yield from (f"{one.name}: version {one.version}" for one in batch.written)
     yield from (f"not kept: {fault}" for fault in batch.refused)
     yield from (f"{name} is banned: answers were worse with it" for name in batch.banned)

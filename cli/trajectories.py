@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from domain.trajectory import Event, Forked
     from graphs.replay import Divergence, Replayed
     from store.queries.trajectories import StoredTrajectory
-    from views.usage import Spent, Usage
+    from views.usage import CallTotals, TrajectoryUsage
 
 Id = Annotated[
     str, typer.Argument(metavar="ID", help="An answer's trajectory, by the beginning of its id.")
@@ -130,7 +130,7 @@ def _show_usage(events: Sequence[Event], as_json: bool) -> None:
 _HEADS = ("calls", "failed", "tokens in", "tokens out", "US dollars", "seconds")
 
 
-def _usage_rows(named: Mapping[str, Spent], used: Usage) -> list[tuple[object, ...]]:
+def _usage_rows(named: Mapping[str, CallTotals], used: TrajectoryUsage) -> list[tuple[object, ...]]:
     return [
         (
             name,

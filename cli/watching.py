@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from cli.progress import Meter
+from cli.progress import ProgressMeter
 
 if TYPE_CHECKING:
     from graphs.batch import BatchResult
 
 
-def moved(bar: Meter, label: str) -> Callable[[int, int], None]:
+def moved(bar: ProgressMeter, label: str) -> Callable[[int, int], None]:
     """Moves the bar to where an import is, whatever was done before."""
     at: list[int] = []
 
@@ -25,7 +25,7 @@ def moved(bar: Meter, label: str) -> Callable[[int, int], None]:
     return move
 
 
-def told(bar: Meter) -> Callable[[BatchResult], None]:
+def told(bar: ProgressMeter) -> Callable[[BatchResult], None]:
     """Moves the bar by an answer, and says why there is none."""
 
     def one_more(result: BatchResult) -> None:

@@ -10,16 +10,16 @@ from pydantic import Field, NonNegativeInt
 
 from domain.base import Frozen
 from domain.errors import InputError
-from domain.texts import Kept
+from domain.texts import StorableText
 from domain.time import TimeSpan
 
 
 class Question(Frozen):
     """A question over one or more videos, asked as of a moment of video time."""
 
-    text: Kept = Field(min_length=1)
+    text: StorableText = Field(min_length=1)
     videos: tuple[str, ...] = Field(min_length=1)
-    options: tuple[Kept, ...] = Field(default=(), max_length=26)
+    options: tuple[StorableText, ...] = Field(default=(), max_length=26)
     as_of_ms: NonNegativeInt | None = None
     type: str | None = None
 

@@ -29,7 +29,7 @@ class Deed(StrEnum):
     SIGNED_IN = "signed in"
 
 
-class Entry(Frozen):
+class AuditEntry(Frozen):
     """One deed. ``subject`` is an id (a video's, trajectory's, job's ...), "" for the library."""
 
     at: datetime

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from domain.asking import Mode
 
 
-class Stage(StrEnum):
+class AblationStage(StrEnum):
     """How much of the memory is searched: the steps of the paper's ablation."""
 
     ENTITY = "entity graph"
@@ -23,7 +23,7 @@ class Stage(StrEnum):
         from domain.asking import Mode
 
         known = (Mode.VIDEO, Mode.EVENT, Mode.NEIGHBOR, Mode.KEYFRAME)
-        return tuple(mode for mode in Mode if mode in known[: tuple(Stage).index(self) + 1])
+        return tuple(mode for mode in Mode if mode in known[: tuple(AblationStage).index(self) + 1])
 
 
 class Protocol(StrEnum):

@@ -15,7 +15,7 @@ MOST = 0.95
 """Nothing is surer (SPEC section 2)."""
 
 
-class Level(StrEnum):
+class ConfidenceLevel(StrEnum):
     """Confidence in words."""
 
     HIGH = "high"
@@ -23,11 +23,11 @@ class Level(StrEnum):
     LOW = "low"
 
 
-def level(confidence: float) -> Level:
+def level(confidence: float) -> ConfidenceLevel:
     """The word for a confidence in [0, 1]."""
     if confidence >= HIGH:
-        return Level.HIGH
-    return Level.MEDIUM if confidence >= MEDIUM else Level.LOW
+        return ConfidenceLevel.HIGH
+    return ConfidenceLevel.MEDIUM if confidence >= MEDIUM else ConfidenceLevel.LOW
 
 
 class Curve(Frozen):

@@ -18,7 +18,7 @@ class CorrectionKind(StrEnum):
     APART = "apart"
 
 
-class Outcome(Frozen):
+class CorrectedCharacter(Frozen):
     """How one character is from a correction on.
 
     Attributes:
@@ -53,5 +53,5 @@ class Correction(Frozen):
     kind: CorrectionKind
     told: str
     numbers: tuple[NonNegativeInt, ...]
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[CorrectedCharacter, ...]
     undone: bool = False

@@ -8,18 +8,18 @@ from typing import Any
 from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
 
 from domain.base import Frozen
-from domain.choices import Protocol, Stage
+from domain.choices import AblationStage, Protocol
 from domain.settings import AskSettings
 
 
-class Part(StrEnum):
+class QuestionPart(StrEnum):
     """What a question is asked for."""
 
     LEARN = "learn"
     TEST = "test"
 
 
-class Fault(StrEnum):
+class ErrorType(StrEnum):
     """Why an answer is wrong (the paper's four), where it can be told."""
 
     ABSENT = "memory absent"
@@ -49,7 +49,7 @@ class RunSettings(Frozen):
     dataset: str
     profile: str
     protocol: Protocol
-    stages: tuple[Stage, ...] = (Stage.WHOLE,)
+    stages: tuple[AblationStage, ...] = (AblationStage.WHOLE,)
     limit: PositiveInt | None = None
     questions: NonNegativeInt
     digest: str
@@ -76,7 +76,7 @@ class Verdict(Frozen):
     top: bool | None = None
     iou: float | None = Field(default=None, ge=0, le=1)
     ref300: float | None = Field(default=None, ge=0, le=1)
-    fault: Fault | None = None
+    fault: ErrorType | None = None
     failed: bool = False
 
     @model_validator(mode="before")

@@ -17,7 +17,7 @@ from domain.trajectory import Resolution
 _OPEN = (SubtaskState.PENDING, SubtaskState.SEARCHING, SubtaskState.PARTIAL)
 
 
-class Draft(Frozen):
+class SubtaskDraft(Frozen):
     """A subtask as a planner words it; ``depends`` are ids such as ``t1``.
 
     ``options`` are the letters of the options whose evidence it looks for.
@@ -39,7 +39,7 @@ class Edits(Frozen):
     """A minimal repair of the plan."""
 
     rewrite: tuple[Rewrite, ...] = ()
-    add: tuple[Draft, ...] = ()
+    add: tuple[SubtaskDraft, ...] = ()
     abandon: tuple[str, ...] = ()
 
 
@@ -64,7 +64,7 @@ def refs(ledger: Ledger) -> frozenset[str]:
 
 
 def start(
-    drafts: Sequence[Draft], question: str, settings: AskSettings
+    drafts: Sequence[SubtaskDraft], question: str, settings: AskSettings
 ) -> tuple[Ledger, list[str]]:
     """A ledger of at most ``settings.subtasks`` drafts, and what was dropped of them and why.
 
@@ -79,7 +79,7 @@ def start(
 
 
 def _all_added(
-    ledger: Ledger, drafts: Sequence[Draft], settings: AskSettings
+    ledger: Ledger, drafts: Sequence[SubtaskDraft], settings: AskSettings
 ) -> tuple[Ledger, list[str]]:
     """The ledger with these drafts, and a complaint for each, "" where it was added.
 
@@ -105,7 +105,7 @@ def _same(ledger: Ledger, text: str) -> Subtask | None:
     return next((s for s in ledger.subtasks if s.text.casefold() == wanted), None)
 
 
-def _added(ledger: Ledger, draft: Draft, settings: AskSettings) -> tuple[Ledger, str]:
+def _added(ledger: Ledger, draft: SubtaskDraft, settings: AskSettings) -> tuple[Ledger, str]:
     """The ledger with one more subtask; else unchanged, with the reason."""
     text = " ".join(draft.text.split())
     if not text:

@@ -9,7 +9,7 @@ from domain.base import Frozen
 from domain.trajectory import Event
 
 
-class Said(Frozen):
+class PartialReply(Frozen):
     """A reply that is being written: ``text`` is all of it so far, as the model writes it.
 
     It is on no record: the call that it ends in is.
@@ -21,6 +21,6 @@ class Said(Frozen):
     text: str
 
 
-Told = Event | Said
-Tell = Callable[[Told], None]
+RunEvent = Event | PartialReply
+RunListener = Callable[[RunEvent], None]
 """Is given every event as it happens. It may be called from another thread while a model writes."""

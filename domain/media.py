@@ -8,7 +8,7 @@ from typing import Self
 from pydantic import Field, NonNegativeInt, PositiveInt, field_validator, model_validator
 
 from domain.base import Frozen
-from domain.texts import Kept, storable
+from domain.texts import StorableText, storable
 from domain.time import TimeSpan
 
 
@@ -29,7 +29,7 @@ class Video(Frozen):
     """
 
     id: str = Field(pattern=r"^[0-9a-f]{16}$")
-    title: Kept
+    title: StorableText
     path: str | None
     duration_ms: NonNegativeInt
     width: NonNegativeInt = 0

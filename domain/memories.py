@@ -21,7 +21,7 @@ class MemoryKind(StrEnum):
     KNOWLEDGE = "knowledge"
 
 
-class Source(StrEnum):
+class MemorySource(StrEnum):
     """Where a memory's words come from."""
 
     SAID = "said"
@@ -34,17 +34,17 @@ class Source(StrEnum):
     MODEL = "model"
 
 
-PRESENCE = frozenset({Source.SEEN, Source.OBJECTS})
+PRESENCE = frozenset({MemorySource.SEEN, MemorySource.OBJECTS})
 """Who and what is in view says nothing of what happens: it makes no event and no summary."""
 
 
 def credited(text: str, source: str, speaker: str | None) -> str:
     """A line's words with who said them, and that they came with the source where they did."""
-    if source == Source.CHAPTER:
+    if source == MemorySource.CHAPTER:
         return f"Chapter: {text}"
-    if source == Source.SUBTITLE:
+    if source == MemorySource.SUBTITLE:
         return f"Subtitle, {speaker}: {text}" if speaker else f"Subtitle: {text}"
-    return f"{speaker}: {text}" if source == Source.SAID and speaker else text
+    return f"{speaker}: {text}" if source == MemorySource.SAID and speaker else text
 
 
 class MemoryDraft(Frozen):
@@ -53,7 +53,7 @@ class MemoryDraft(Frozen):
     kind: MemoryKind
     text: str = Field(min_length=1)
     span: TimeSpan
-    source: Source
+    source: MemorySource
     tags: tuple[str, ...] = ()
     speaker: str | None = None
     contradicts: tuple[PositiveInt, ...] = Field(
@@ -86,7 +86,7 @@ class Memory(Frozen):
     kind: MemoryKind
     text: str
     span: TimeSpan
-    source: Source
+    source: MemorySource
     weight: PositiveInt = 1
     speaker: str | None = None
     tags: tuple[str, ...] = ()

@@ -10,7 +10,7 @@ from typing import Literal, Self
 from pydantic import Field, PositiveInt, model_validator
 
 from domain.base import Frozen
-from domain.choices import Stage
+from domain.choices import AblationStage
 from domain.limits import ImportLimits
 from domain.retention import RetainSettings
 from domain.streams import StreamSettings
@@ -131,7 +131,9 @@ class AskSettings(Frozen):
     skill_cosine: float = Field(default=0.45, ge=-1, le=1, description="section 3: above it")
     skill_tokens: int = Field(default=600, ge=0, description="room for skills in the prompt")
     skills: bool = Field(default=True, description="whether questions are given skills")
-    memory: Stage = Field(default=Stage.WHOLE, description="how much of the memory is searched")
+    memory: AblationStage = Field(
+        default=AblationStage.WHOLE, description="how much of the memory is searched"
+    )
     bearing: float = Field(
         default=0.02, ge=0, le=1, description="least support of evidence that settles a subtask"
     )

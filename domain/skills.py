@@ -11,7 +11,7 @@ from pydantic import Field, PositiveInt
 
 from domain.asking import Mode
 from domain.base import Frozen
-from domain.texts import Kept
+from domain.texts import StorableText
 
 
 class Topic(StrEnum):
@@ -69,7 +69,7 @@ class Pattern(Frozen):
         return words.strip("-")[:60].strip("-")
 
 
-class Judged(Frozen):
+class JudgedTrajectory(Frozen):
     """Whether a trajectory's answer is right; None where nobody could tell."""
 
     trajectory: str
@@ -77,7 +77,7 @@ class Judged(Frozen):
     right: bool | None
 
 
-class Alike(NamedTuple):
+class ComparisonKey(NamedTuple):
     """What makes answers comparable: "" where they belong to no evaluation."""
 
     question_type: str
@@ -86,11 +86,11 @@ class Alike(NamedTuple):
     run: str = ""
 
 
-class Compared(NamedTuple):
+class ComparedAnswer(NamedTuple):
     """A judged answer among those it may be compared with."""
 
     trajectory: str
-    alike: Alike
+    alike: ComparisonKey
     right: bool | None
 
 
@@ -119,9 +119,11 @@ class Skill(Frozen):
     version: PositiveInt = 1
     topic: Topic
     tone: Tone = Tone.POSITIVE
-    description: Kept = Field(min_length=1, max_length=300, description="which questions it is for")
-    triggers: tuple[Kept, ...] = Field(default=(), max_length=12, description="keywords")
-    instructions: tuple[Kept, ...] = Field(min_length=1, max_length=5)
+    description: StorableText = Field(
+        min_length=1, max_length=300, description="which questions it is for"
+    )
+    triggers: tuple[StorableText, ...] = Field(default=(), max_length=12, description="keywords")
+    instructions: tuple[StorableText, ...] = Field(min_length=1, max_length=5)
     policy: Policy = Policy()
 
     @property

@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import Field, NonNegativeInt, PositiveInt
 
 from domain.base import Frozen
-from domain.texts import Kept
+from domain.texts import StorableText
 from domain.time import TimeSpan
 
 
@@ -48,7 +48,7 @@ Stage = Literal["objects", "screen", "faces", "speech"]
 """A part of perceiving that can be left out."""
 
 
-class Level(Frozen):
+class DegradationLevel(Frozen):
     """A step of the policy: how a clip is watched where perceiving cannot keep up.
 
     ``share`` of the sampled frames is kept; ``references_only``: pictures that no other needs are
@@ -61,17 +61,19 @@ class Level(Frozen):
 
 
 LEVELS = (
-    Level(share=1.0),
-    Level(share=0.5),
-    Level(share=0.2, references_only=True),
-    Level(share=0.2, references_only=True, without=("objects", "screen")),
-    Level(share=0.2, references_only=True, without=("objects", "screen", "faces")),
-    Level(share=0.2, references_only=True, without=("objects", "screen", "faces", "speech")),
+    DegradationLevel(share=1.0),
+    DegradationLevel(share=0.5),
+    DegradationLevel(share=0.2, references_only=True),
+    DegradationLevel(share=0.2, references_only=True, without=("objects", "screen")),
+    DegradationLevel(share=0.2, references_only=True, without=("objects", "screen", "faces")),
+    DegradationLevel(
+        share=0.2, references_only=True, without=("objects", "screen", "faces", "speech")
+    ),
 )
 """The policy: first fewer frames, then fewer stages. Past the last a clip is left out: a gap."""
 
 
-class Tally(Frozen):
+class PictureTally(Frozen):
     """What became of the pictures of a clip; ``came`` counts packets, as the source sends them.
 
     ``sampled`` pictures were looked at, ``damaged`` did not decode, all others were thinned out.
@@ -90,12 +92,12 @@ class StreamClip(Frozen):
 
     clip: NonNegativeInt
     level: NonNegativeInt
-    tally: Tally
+    tally: PictureTally
     lag_ms: NonNegativeInt | None = None
 
 
 class Stream(Frozen):
     """A live source. ``source`` has no name, password or key in it; ``began_ms``: Unix time."""
 
-    source: Kept
+    source: StorableText
     began_ms: NonNegativeInt

@@ -48,7 +48,7 @@ class Structure(Frozen):
     manner: str = ""
 
 
-class Part(Frozen):
+class StructurePart(Frozen):
     """One person, voice, moment or sentence of an answer, and the lines that show it.
 
     ``label`` is how it is called; ``seen`` and ``heard`` are when. ``brief``: too short a time to
@@ -74,7 +74,7 @@ class Finding(Frozen):
     asks: Asks
     subject: str = ""
     manner: str = ""
-    parts: tuple[Part, ...] = ()
+    parts: tuple[StructurePart, ...] = ()
     together: NonNegativeInt = 0
     exact: bool = True
     unrecorded: str = ""

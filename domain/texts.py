@@ -33,7 +33,7 @@ def _kept(value: object) -> object:
     return storable(value) if isinstance(value, str) else value
 
 
-Kept = Annotated[str, BeforeValidator(_kept)]
+StorableText = Annotated[str, BeforeValidator(_kept)]
 """A text that may come from anywhere: a file's name, a command line, a page."""
 
 

@@ -157,7 +157,7 @@ class Neighbour(Frozen):
     rationale: str = ""
 
 
-class Retrieved(_Event):
+class EvidenceRetrieved(_Event):
     """What one search gave, best first. ``focus`` is the segment in focus after it."""
 
     kind: Literal["retrieve"] = "retrieve"
@@ -193,7 +193,7 @@ class Forked(_Event):
     parent: str
     at: PositiveInt = Field(description="the round of the parent")
     edit: ForkEdit
-    found: Retrieved | None = None
+    found: EvidenceRetrieved | None = None
     start: dict[str, Any]
 
 
@@ -319,7 +319,7 @@ Event = Annotated[
     | ModelCalled
     | Acted
     | Guarded
-    | Retrieved
+    | EvidenceRetrieved
     | Ranked
     | Bound
     | SupportScored

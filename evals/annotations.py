@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from domain.errors import InputError
-from evals.diarization import Speech
+from evals.diarization import SpeakerSpan
 from memory.captions import read_captions
 
-Turns = dict[str, list[Speech]]
+Turns = dict[str, list[SpeakerSpan]]
 Spans = dict[str, list[tuple[int, int]]]
 
 
@@ -27,7 +27,7 @@ def read_rttm(path: Path) -> Turns:
         if fields[0] == "SPEAKER":
             start, length = _ms(path, line, fields[3:5])
             _need(len(fields) > 7, f"{path}, line {line}: no speaker where one should be")
-            turns.setdefault(fields[1], []).append(Speech(start, start + length, fields[7]))
+            turns.setdefault(fields[1], []).append(SpeakerSpan(start, start + length, fields[7]))
     return turns
 
 

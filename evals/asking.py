@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from domain.errors import InputError
 from evals.grid import Span
-from flows.workspace import Desk
+from flows.workspace import Workspace
 from graphs.batch import BatchQuestion, BatchResult, answered, run_batch, write_batch
-from graphs.runner import Asker
+from graphs.runner import Runner
 
 if TYPE_CHECKING:
     from models.toolbox import Toolbox
@@ -31,7 +31,9 @@ class Batch:
     seconds: float
 
 
-def ask_all(desk: Desk, questions: Sequence[BatchQuestion], out: Path | None, told: Told) -> Batch:
+def ask_all(
+    desk: Workspace, questions: Sequence[BatchQuestion], out: Path | None, told: Told
+) -> Batch:
     """Ask all questions anew; ``out`` is written over with their answer lines.
 
     A language model in this process answers one question at a time: two would share its time.
@@ -50,10 +52,10 @@ def ask_all(desk: Desk, questions: Sequence[BatchQuestion], out: Path | None, to
     return Batch(lines, errors, time.monotonic() - began)
 
 
-def _unlearned(store: Store, toolbox: Toolbox) -> Asker:
+def _unlearned(store: Store, toolbox: Toolbox) -> Runner:
     """Asks without skills: what was learned from these very questions must not count."""
     ask = toolbox.profile.settings.ask.model_copy(update={"skills": False})
-    return Asker(store, toolbox, settings=ask)
+    return Runner(store, toolbox, settings=ask)
 
 
 def _clear(out: Path) -> None:

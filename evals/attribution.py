@@ -17,9 +17,9 @@ from collections.abc import Iterable, Sequence
 from string import ascii_uppercase
 
 from domain.asking import Evidence
-from domain.evaluation import Fault
+from domain.evaluation import ErrorType
 from domain.time import TimeSpan
-from domain.trajectory import Ended, Event, Retrieved
+from domain.trajectory import Ended, Event, EvidenceRetrieved
 from evals.dataset import EvalQuestion
 from evals.judges.spans import touches
 from retrieval.terms import terms
@@ -30,7 +30,7 @@ HELD = 0.5
 
 def fault_of(
     question: EvalQuestion, video: str, events: Sequence[Event], remembered: Sequence[str]
-) -> Fault:
+) -> ErrorType:
     """Why the answer is wrong.
 
     Args:
@@ -40,13 +40,13 @@ def fault_of(
         remembered: the lines of memory, in view, of the clips that the spans touch.
     """
     if not question.spans:
-        return Fault.UNKNOWN
+        return ErrorType.UNKNOWN
     if not remembered:
-        return Fault.ABSENT
+        return ErrorType.ABSENT
     if not holds(remembered, reference(question)):
-        return Fault.COARSE
+        return ErrorType.COARSE
     found = any(_is_moment(one, video, question.spans) for one in retrieved(events))
-    return Fault.SYNTHESIS if found else Fault.LOCALISATION
+    return ErrorType.SYNTHESIS if found else ErrorType.LOCALISATION
 
 
 def reference(question: EvalQuestion) -> str:
@@ -67,7 +67,7 @@ def retrieved(events: Iterable[Event]) -> list[Evidence]:
     """Everything that a search, or the last look over the whole view, came upon."""
     found: list[Evidence] = []
     for event in events:
-        if isinstance(event, Retrieved):
+        if isinstance(event, EvidenceRetrieved):
             found += event.evidence
         elif isinstance(event, Ended) and event.answer is not None:
             found += event.answer.retrieved

@@ -16,7 +16,7 @@ import numpy as np
 from domain.confidence import Calibration, Curve
 from domain.errors import InputError
 from evals.sampling import mean
-from evals.tables import QuestionRow, Third, figure
+from evals.tables import AnsweredQuestion, Third, figure
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,7 +34,7 @@ def is_fitted_on(question: str) -> bool:
     return sha256(question.encode()).digest()[0] % 2 == 0
 
 
-def fit(rows: Iterable[QuestionRow], known: Calibration = Calibration()) -> Calibration:  # noqa: B008 - frozen
+def fit(rows: Iterable[AnsweredQuestion], known: Calibration = Calibration()) -> Calibration:  # noqa: B008 - frozen
     """Fit a profile's curves on the fitting half of judged answers.
 
     Args:
@@ -58,7 +58,7 @@ def fit(rows: Iterable[QuestionRow], known: Calibration = Calibration()) -> Cali
     )
 
 
-def curve(rows: Sequence[QuestionRow]) -> Curve:
+def curve(rows: Sequence[AnsweredQuestion]) -> Curve:
     """The isotonic regression of being right on raw confidence (least squares, never falling).
 
     A level that holds from one raw confidence to another is kept by its two ends; one of too few
@@ -116,7 +116,7 @@ def _together(
     return raw, counts.astype(np.float64), right / counts
 
 
-def reliability(rows: Iterable[QuestionRow]) -> tuple[Third, ...]:
+def reliability(rows: Iterable[AnsweredQuestion]) -> tuple[Third, ...]:
     """What was said and what was right in each third, by confidence, of what is not fitted on."""
     told = [
         (row.confidence, row.right)

@@ -79,7 +79,7 @@ class Counts:
 
 
 @dataclass(frozen=True)
-class Source:
+class DatasetSource:
     """A data set that Homer can read. ``where`` tells how to get it and how to lay it out.
 
     ``read(folder)`` reads what its authors publish; ``published`` is how much that is.

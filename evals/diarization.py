@@ -20,7 +20,7 @@ COLLAR_MS = 250
 
 
 @dataclass(frozen=True)
-class Speech:
+class SpeakerSpan:
     """Somebody speaks, in whole milliseconds; ``end_ms`` is not part of it."""
 
     start_ms: int
@@ -62,8 +62,8 @@ class _Stretch:
 
 
 def speaker_errors(
-    reference: Iterable[Speech],
-    hypothesis: Iterable[Speech],
+    reference: Iterable[SpeakerSpan],
+    hypothesis: Iterable[SpeakerSpan],
     scored: Sequence[tuple[int, int]],
     collar_ms: int = COLLAR_MS,
 ) -> SpeakerErrors:
@@ -91,21 +91,21 @@ def speaker_errors(
     return total
 
 
-def _merged(turns: Iterable[Speech]) -> list[Speech]:
+def _merged(turns: Iterable[SpeakerSpan]) -> list[SpeakerSpan]:
     """The same speech without turns of one speaker that touch or overlap, or last no time."""
-    merged: list[Speech] = []
+    merged: list[SpeakerSpan] = []
     for turn in sorted(turns, key=lambda t: (t.who, t.start_ms, t.end_ms)):
         last = merged[-1] if merged else None
         if last and last.who == turn.who and turn.start_ms <= last.end_ms:
-            merged[-1] = Speech(last.start_ms, max(last.end_ms, turn.end_ms), turn.who)
+            merged[-1] = SpeakerSpan(last.start_ms, max(last.end_ms, turn.end_ms), turn.who)
         elif turn.end_ms > turn.start_ms:
             merged.append(turn)
     return merged
 
 
 def _stretches(
-    true: Sequence[Speech],
-    told: Sequence[Speech],
+    true: Sequence[SpeakerSpan],
+    told: Sequence[SpeakerSpan],
     scored: Sequence[tuple[int, int]],
     collar_ms: int,
 ) -> Iterator[_Stretch]:
@@ -122,7 +122,7 @@ def _inside(time_ms: int, spans: Iterable[tuple[int, int]]) -> bool:
     return any(start <= time_ms < end for start, end in spans)
 
 
-def _speaking(time_ms: int, turns: Iterable[Speech]) -> frozenset[str]:
+def _speaking(time_ms: int, turns: Iterable[SpeakerSpan]) -> frozenset[str]:
     return frozenset(turn.who for turn in turns if turn.start_ms <= time_ms < turn.end_ms)
 
 

@@ -12,8 +12,8 @@ from evals.asking import Batch, Told, ask_all, spans_of
 from evals.bars import Bar
 from evals.baseline import Baseline
 from evals.egolife_questions import QUESTIONS, TITLE, EgoQuestion, read_ego_questions
-from evals.scores import Score, Summary, by_type, judge, summary
-from flows.workspace import Desk
+from evals.scores import Summary, WeekScore, by_type, judge, summary
+from flows.workspace import Workspace
 from memory.captions import read_captions
 from memory.import_captions import BATCH, Progress, import_track
 from memory.writers import make_writers
@@ -32,7 +32,7 @@ class Imported:
 
 
 @dataclass(frozen=True)
-class Compared:
+class BaselineComparison:
     """Homer beside the baseline, over the same questions."""
 
     homer: Summary
@@ -48,8 +48,8 @@ class EgoReport:
     errors: dict[str | int, str]
     ask_s: float
     baseline: str
-    every: Compared
-    types: dict[str, Compared]
+    every: BaselineComparison
+    types: dict[str, BaselineComparison]
 
     @property
     def bars(self) -> list[Bar]:
@@ -66,7 +66,7 @@ class EgoReport:
         ]
 
 
-def _times(compared: Compared, name: str) -> float:
+def _times(compared: BaselineComparison, name: str) -> float:
     ours, plain = (
         one.found[3].value if name == "found" else one.iou.value
         for one in (compared.homer, compared.plain)
@@ -74,7 +74,7 @@ def _times(compared: Compared, name: str) -> float:
     return ours / plain if plain else 0.0
 
 
-def import_week(desk: Desk, captions: Path, progress: Progress) -> Imported:
+def import_week(desk: Workspace, captions: Path, progress: Progress) -> Imported:
     """Import the captions, unless they are in memory; goes on where it was stopped.
 
     Raises:
@@ -110,7 +110,7 @@ class _First:
 
 
 def evaluate(
-    desk: Desk,
+    desk: Workspace,
     imported: Imported,
     questions: Sequence[EgoQuestion],
     out: Path | None,
@@ -132,14 +132,14 @@ def evaluate(
         errors=batch.errors,
         ask_s=batch.seconds,
         baseline=f"{desk.toolbox.text.name}, one vector a clip",
-        every=Compared(*(summary([pair[n] for _, pair in pairs]) for n in (0, 1))),
-        types={kind: Compared(homer[kind], plain[kind]) for kind in homer},
+        every=BaselineComparison(*(summary([pair[n] for _, pair in pairs]) for n in (0, 1))),
+        types={kind: BaselineComparison(homer[kind], plain[kind]) for kind in homer},
     )
 
 
 def _judged(
     baseline: Baseline, questions: Sequence[EgoQuestion], batch: Batch
-) -> list[tuple[EgoQuestion, tuple[Score, Score]]]:
+) -> list[tuple[EgoQuestion, tuple[WeekScore, WeekScore]]]:
     """The scores of both, of every question that was answered."""
     return [
         (question, (_ours(question, batch.lines[question.id]), _plain(question, baseline)))
@@ -148,12 +148,12 @@ def _judged(
     ]
 
 
-def _ours(question: EgoQuestion, line: dict[str, Any]) -> Score:
+def _ours(question: EgoQuestion, line: dict[str, Any]) -> WeekScore:
     right = line.get("option") == question.answer
     return judge(right, spans_of(line, "retrieved"), question.target)
 
 
-def _plain(question: EgoQuestion, baseline: Baseline) -> Score:
+def _plain(question: EgoQuestion, baseline: Baseline) -> WeekScore:
     found = baseline.answer(question.question, question.options, question.as_of.video_s)
     return judge(found.option == question.right, found.retrieved, question.target)
 

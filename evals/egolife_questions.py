@@ -25,7 +25,7 @@ DAYS = 366
 """Days beyond a year are taken for a mistake."""
 
 
-class Moment(Frozen):
+class DayTime(Frozen):
     """A second of a day; days count from 1."""
 
     day: int = Field(ge=1, le=DAYS)
@@ -48,8 +48,8 @@ class Target(Frozen):
     @property
     def span(self) -> Span:
         """The span in seconds of video time."""
-        start = Moment(day=self.day, second=self.start)
-        return start.video_s, Moment(day=self.end_day, second=self.end).video_s
+        start = DayTime(day=self.day, second=self.start)
+        return start.video_s, DayTime(day=self.end_day, second=self.end).video_s
 
 
 class EgoQuestion(Frozen):
@@ -60,7 +60,7 @@ class EgoQuestion(Frozen):
     question: str
     options: tuple[str, ...] = Field(min_length=2, max_length=26)
     answer: str = Field(pattern=r"^[A-Z]$")
-    as_of: Moment
+    as_of: DayTime
     targets: tuple[Target, ...]
 
     @property
@@ -86,7 +86,7 @@ class EgoQuestion(Frozen):
         )
 
 
-class _File(Frozen):
+class _EgoLifeFile(Frozen):
     source: str = ""
     questions: tuple[EgoQuestion, ...] = Field(min_length=1)
 
@@ -100,7 +100,7 @@ def read_ego_questions(path: Path) -> tuple[EgoQuestion, ...]:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
         whole = {"questions": found} if isinstance(found, list) else found
-        return _File.model_validate(whole).questions
+        return _EgoLifeFile.model_validate(whole).questions
     except (OSError, ValueError, RecursionError) as error:
         first = error.errors()[0] if isinstance(error, ValidationError) else None
         told = f"{'.'.join(map(str, first['loc']))}: {first['msg']}" if first else error

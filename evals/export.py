@@ -10,8 +10,8 @@ from pathlib import Path
 from string import Template
 
 from domain.errors import InputError
-from evals.layout import Table, headline, questions_table, tables
-from evals.tables import Point, QuestionRow, RunReport
+from evals.layout import ReportTable, headline, questions_table, tables
+from evals.tables import AnsweredQuestion, Point, RunReport
 from store.private_files import open_private
 
 PAGE = Path(__file__).with_name("page.html")
@@ -21,10 +21,10 @@ WIDTH, HEIGHT, EDGE = 720, 300, 40
 COLOURS = ("#00695c", "#b35c00")
 
 
-def as_csv(rows: Sequence[QuestionRow]) -> str:
+def as_csv(rows: Sequence[AnsweredQuestion]) -> str:
     """One line a question and arm, with all that is on record of it."""
     out = io.StringIO()
-    names = list(QuestionRow.model_fields)
+    names = list(AnsweredQuestion.model_fields)
     writer = csv.writer(out)
     writer.writerow(names)
     writer.writerows([_plain(getattr(row, name)) for name in names] for row in rows)
@@ -42,7 +42,7 @@ def _plain(value: object) -> str:
     return f"'{value}" if value.startswith(FORMULA) else value
 
 
-def as_page(report: RunReport, rows: Sequence[QuestionRow]) -> str:
+def as_page(report: RunReport, rows: Sequence[AnsweredQuestion]) -> str:
     """The whole page; every word is escaped."""
     settings, run = report.settings, report.run
     facts = (
@@ -63,7 +63,7 @@ def as_page(report: RunReport, rows: Sequence[QuestionRow]) -> str:
     )
 
 
-def _table(table: Table) -> str:
+def _table(table: ReportTable) -> str:
     heads = "".join(f'<th scope="col">{escape(head)}</th>' for head in table.heads)
     rows = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in table.rows)
     caption = f"<caption>{escape(table.title)}</caption>"

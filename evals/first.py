@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from domain.confidence import Level, level
+from domain.confidence import ConfidenceLevel, level
 from evals.asking import Batch, Told, ask_all
 from evals.bars import Bar
 from evals.first_questions import FirstQuestion
-from flows.workspace import Desk
+from flows.workspace import Workspace
 
 RIGHT = 80.0
 """Percent that must be right or rightly declined."""
@@ -31,7 +31,7 @@ class FirstAnswer:
     @property
     def sure(self) -> bool:
         """Whether it is wrong with high confidence."""
-        return not self.right and level(self.confidence) is Level.HIGH
+        return not self.right and level(self.confidence) is ConfidenceLevel.HIGH
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class FirstReport:
 
 
 def evaluate(
-    desk: Desk,
+    desk: Workspace,
     questions: Sequence[FirstQuestion],
     ids: dict[str, str],
     absent: tuple[str, ...],

@@ -87,7 +87,7 @@ class FirstQuestion(Frozen):
         return BatchQuestion(id=self.id, video=video, question=self.question, options=self.options)
 
 
-class _File(Frozen):
+class _FirstFile(Frozen):
     about: str = ""
     questions: tuple[FirstQuestion, ...] = Field(min_length=1)
 
@@ -99,7 +99,7 @@ def read_first_questions(path: Path = SET) -> tuple[FirstQuestion, ...]:
         InputError: the file cannot be read as such.
     """
     try:
-        return _File.model_validate_json(path.read_text(encoding="utf-8")).questions
+        return _FirstFile.model_validate_json(path.read_text(encoding="utf-8")).questions
     except (OSError, ValueError) as error:
         first = error.errors()[0] if isinstance(error, ValidationError) else None
         said = f"{'.'.join(map(str, first['loc']))}: {first['msg']}" if first else error

@@ -8,21 +8,21 @@ from sqlalchemy.orm import Session
 
 from domain.asking import Answer
 from domain.errors import HomerError, InputError
-from domain.evaluation import Fault, Verdict
+from domain.evaluation import ErrorType, Verdict
 from evals.attribution import fault_of
 from evals.dataset import EvalQuestion
 from evals.judges.citations import judge_citations
 from evals.judges.moments import judge_moments
 from evals.judges.options import judge_options
 from evals.judges.words import PURPOSE, ROLE, judge_model, judge_words
-from flows.workspace import Desk
+from flows.workspace import Workspace
 from models.chat import CallRecord, Recorded, StructuredChat
 from store.queries.calls import NewCall, add_call, find_call
 from store.queries.texts import lines_within
 from store.queries.trajectories import events_of, find_trajectory
 
 
-def judge(desk: Desk, question: EvalQuestion, video: str, trajectory: str) -> Verdict:
+def judge(desk: Workspace, question: EvalQuestion, video: str, trajectory: str) -> Verdict:
     """The verdict on the answer of a trajectory to a question about ``video``.
 
     Calls to the judge are recorded with the trajectory, and not made again for the same answer.
@@ -50,14 +50,14 @@ def unanswered(error: HomerError, *, begun: bool = False) -> Verdict:
     return Verdict(right=False, judge="nobody", why=f"no answer: {error}", failed=failed)
 
 
-def _right(desk: Desk, question: EvalQuestion, answer: Answer, trajectory: str) -> Verdict:
+def _right(desk: Workspace, question: EvalQuestion, answer: Answer, trajectory: str) -> Verdict:
     if question.options:
         return judge_options(question, answer)
     model = judge_model(desk.profile)
     return judge_words(question, answer, model, _chat_of(desk, trajectory))
 
 
-def _chat_of(desk: Desk, trajectory: str) -> Callable[[], StructuredChat]:
+def _chat_of(desk: Workspace, trajectory: str) -> Callable[[], StructuredChat]:
     """The judge's model; what it has said on this trajectory is served from the record."""
 
     def keep(call: CallRecord) -> None:
@@ -74,7 +74,7 @@ def _chat_of(desk: Desk, trajectory: str) -> Callable[[], StructuredChat]:
     return lambda: desk.toolbox.chat(ROLE, keep, known, live=True)
 
 
-def _fault(session: Session, question: EvalQuestion, video: str, trajectory: str) -> Fault:
+def _fault(session: Session, question: EvalQuestion, video: str, trajectory: str) -> ErrorType:
     scopes = find_trajectory(session, trajectory).view.scopes
     scope = next(one for one in scopes if one.video == video)
     remembered = lines_within(session, scope, question.spans) if question.spans else []

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from domain.choices import Stage
-from domain.evaluation import Fault
+from domain.choices import AblationStage
+from domain.evaluation import ErrorType
 from evals.paired import Comparison
-from evals.tables import ALL, Effect, Figure, QuestionRow, RunReport, Score
+from evals.tables import ALL, AnsweredQuestion, Effect, MeanInterval, RunReport, TypeScore
 
 CELL = 200
 """Characters of a text in a table's cell."""
 
 
 @dataclass(frozen=True)
-class Table:
+class ReportTable:
     """A table: what it is about, its heads, and its rows of words."""
 
     title: str
@@ -23,7 +23,7 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
 
 
-def tables(report: RunReport) -> list[Table]:
+def tables(report: RunReport) -> list[ReportTable]:
     """Every table of a report that has rows."""
     made = [
         _scores(report),
@@ -37,34 +37,34 @@ def tables(report: RunReport) -> list[Table]:
     return [table for table in made if table.rows]
 
 
-def percent(found: Figure | None) -> str:
+def percent(found: MeanInterval | None) -> str:
     """A share in percent with the ends of its interval; "" of nothing."""
     if found is None:
         return ""
     return f"{100 * found.value:.1f} ({100 * found.low:.0f}-{100 * found.high:.0f})"
 
 
-def points(found: Figure | None) -> str:
+def points(found: MeanInterval | None) -> str:
     """A difference in points of percent, with its sign."""
     if found is None:
         return ""
     return f"{100 * found.value:+.1f} ({100 * found.low:+.0f} to {100 * found.high:+.0f})"
 
 
-def _scores(report: RunReport) -> Table:
+def _scores(report: RunReport) -> ReportTable:
     counts = ("arm", "type", "questions", "unjudged")
     shares = ("right %", "cited %", "first cited %", "tIoU %", "Ref@300 %")
     first = 0 if len({one.arm for one in report.scores}) > 1 else 1
     rows = tuple(_score(one)[first:] for one in report.scores)
-    return Table("Answers by type (90 % of resamples)", (*counts, *shares)[first:], rows)
+    return ReportTable("Answers by type (90 % of resamples)", (*counts, *shares)[first:], rows)
 
 
-def _score(one: Score) -> tuple[str, ...]:
+def _score(one: TypeScore) -> tuple[str, ...]:
     figures = (one.right, one.cited, one.top, one.iou, one.ref300)
     return one.arm, one.type, str(one.questions), str(one.unjudged), *map(percent, figures)
 
 
-def _reliability(report: RunReport) -> Table:
+def _reliability(report: RunReport) -> ReportTable:
     heads = ("third", "questions", "confidence", "said %", "right %", "within 10 points")
     rows = (
         (
@@ -77,10 +77,12 @@ def _reliability(report: RunReport) -> Table:
         )
         for name, one in zip(("low", "middle", "high"), report.reliability, strict=False)
     )
-    return Table("How true confidence is, on questions that were not fitted on", heads, tuple(rows))
+    return ReportTable(
+        "How true confidence is, on questions that were not fitted on", heads, tuple(rows)
+    )
 
 
-def _beside(report: RunReport) -> Table:
+def _beside(report: RunReport) -> ReportTable:
     heads = ("type", "questions", "right %", "baseline %", "points above", "p")
     rows = (
         (
@@ -92,27 +94,27 @@ def _beside(report: RunReport) -> Table:
         )
         for one in report.beside
     )
-    return Table("Beside the option closest to any remembered line", heads, tuple(rows))
+    return ReportTable("Beside the option closest to any remembered line", heads, tuple(rows))
 
 
-def _ablation(report: RunReport) -> Table:
+def _ablation(report: RunReport) -> ReportTable:
     heads = ("memory", "questions", "right %", "cited %", "tIoU %")
     rows = (
         (
-            one.arm if one.arm == Stage.ENTITY else f"+ {one.arm}",
+            one.arm if one.arm == AblationStage.ENTITY else f"+ {one.arm}",
             str(one.questions),
             *map(percent, (one.right, one.cited, one.iou)),
         )
         for one in report.ablation
     )
-    return Table("How much of the memory is searched", heads, tuple(rows))
+    return ReportTable("How much of the memory is searched", heads, tuple(rows))
 
 
-def _learning(report: RunReport) -> Iterator[Table]:
+def _learning(report: RunReport) -> Iterator[ReportTable]:
     if report.effect is not None:
         yield effect_table("Effect of learning, on the questions it is tested on", report.effect)
     heads = ("part", "batch", "arm", "answers", "right %", "so far %", "had a skill %", "skills")
-    yield Table(
+    yield ReportTable(
         "Evolution, batch after batch",
         heads,
         tuple(
@@ -129,7 +131,7 @@ def _learning(report: RunReport) -> Iterator[Table]:
             for one in report.curve
         ),
     )
-    yield Table(
+    yield ReportTable(
         "Skills",
         ("skill", "since batch", "versions", "banned after", "given to", "right with it %"),
         tuple(
@@ -146,7 +148,7 @@ def _learning(report: RunReport) -> Iterator[Table]:
     )
 
 
-def effect_table(title: str, effect: Effect) -> Table:
+def effect_table(title: str, effect: Effect) -> ReportTable:
     """Two ways of answering beside each other."""
     heads = ("", "questions", "right %", "points more", "better", "worse", "p (McNemar)")
     rest = (points(effect.difference), str(effect.better), str(effect.worse), f"{effect.p:.3f}")
@@ -154,10 +156,10 @@ def effect_table(title: str, effect: Effect) -> Table:
         (effect.first, str(effect.questions), percent(effect.before), "", "", "", ""),
         (effect.second, str(effect.questions), percent(effect.after), *rest),
     )
-    return Table(title, heads, rows)
+    return ReportTable(title, heads, rows)
 
 
-def _usage(report: RunReport) -> Table:
+def _usage(report: RunReport) -> ReportTable:
     heads = ("arm", "questions", "rounds", "tokens", "seconds", "dollars", "dollars in all")
     rows = (
         (
@@ -172,20 +174,20 @@ def _usage(report: RunReport) -> Table:
         for one in report.usage
         if one.questions
     )
-    return Table("What an answer takes, on average", heads, tuple(rows))
+    return ReportTable("What an answer takes, on average", heads, tuple(rows))
 
 
-def _faults(report: RunReport) -> Table:
-    known = [fault for fault in Fault if any(fault in told for told in report.faults.values())]
+def _faults(report: RunReport) -> ReportTable:
+    known = [fault for fault in ErrorType if any(fault in told for told in report.faults.values())]
     rows = (
         (arm, *(str(told.get(fault, 0)) for fault in known))
         for arm, told in report.faults.items()
         if told
     )
-    return Table("Why answers are wrong", ("arm", *map(str, known)), tuple(rows))
+    return ReportTable("Why answers are wrong", ("arm", *map(str, known)), tuple(rows))
 
 
-def changes_table(found: Comparison) -> Table:
+def changes_table(found: Comparison) -> ReportTable:
     """The questions whose answer changed from wrong to right, or back."""
     rows = (
         (
@@ -198,16 +200,16 @@ def changes_table(found: Comparison) -> Table:
         for one in found.changes
     )
     heads = ("question", "", "asks", found.effect.first, found.effect.second)
-    return Table("Questions that changed", heads, tuple(rows))
+    return ReportTable("Questions that changed", heads, tuple(rows))
 
 
-def questions_table(rows: Sequence[QuestionRow]) -> Table:
+def questions_table(rows: Sequence[AnsweredQuestion]) -> ReportTable:
     """Every question with its answer and what judges say."""
     heads = ("arm", "id", "question", "reference", "answer", "", "why", "fault", "trajectory")
-    return Table("Questions", heads, tuple(_question(row) for row in rows))
+    return ReportTable("Questions", heads, tuple(_question(row) for row in rows))
 
 
-def _question(row: QuestionRow) -> tuple[str, ...]:
+def _question(row: AnsweredQuestion) -> tuple[str, ...]:
     said = (row.question, row.reference, row.option or row.answer)
     verdict = {True: "right", False: "wrong", None: "unjudged" if row.judge else "not asked yet"}
     rest = (verdict[row.right], cell(row.why), str(row.fault or ""), row.trajectory)

@@ -12,9 +12,9 @@ from evals.bars import Bar
 from evals.conduct import Conduct, conduct
 from evals.media_questions import MediaQuestion
 from evals.sampling import mean, median
-from flows.ingest_files import Outcome, watch_files
+from flows.ingest_files import FileOutcome, watch_files
 from flows.ingest_steps import Listener
-from flows.workspace import Desk
+from flows.workspace import Workspace
 
 CITED = 80.0
 """Percent of questions whose top citation overlaps a marked span."""
@@ -23,7 +23,7 @@ ABOVE_CHANCE = 25.0
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedAnswer:
     """One answer. ``right`` is None without options; ``top`` is the span cited first, if any."""
 
     question: MediaQuestion
@@ -36,7 +36,7 @@ class Judged:
 
 
 @dataclass(frozen=True)
-class Row:
+class LocalRow:
     """What the answers about one video, or all, come to; shares in percent, None of nothing."""
 
     name: str
@@ -53,9 +53,9 @@ class Row:
 class LocalReport:
     """What the evaluation found. ``absent`` are files that are not there, with no question."""
 
-    answers: tuple[Judged, ...]
-    videos: tuple[Row, ...]
-    every: Row
+    answers: tuple[JudgedAnswer, ...]
+    videos: tuple[LocalRow, ...]
+    every: LocalRow
     absent: tuple[str, ...]
     errors: dict[str | int, str]
     seconds: float
@@ -93,8 +93,8 @@ def split_by_presence(
 
 
 def watch_all(
-    desk: Desk, questions: Sequence[OfVideo], folder: Path, listener: Listener
-) -> tuple[dict[str, str], list[Outcome]]:
+    desk: Workspace, questions: Sequence[OfVideo], folder: Path, listener: Listener
+) -> tuple[dict[str, str], list[FileOutcome]]:
     """Watch the clips that are asked about, unless they are in memory.
 
     Returns:
@@ -112,7 +112,7 @@ def watch_all(
 
 
 def evaluate(
-    desk: Desk,
+    desk: Workspace,
     questions: Sequence[MediaQuestion],
     ids: dict[str, str],
     absent: tuple[str, ...],
@@ -141,12 +141,12 @@ def evaluate(
     )
 
 
-def judge(question: MediaQuestion, batch: Batch) -> Judged:
+def judge(question: MediaQuestion, batch: Batch) -> JudgedAnswer:
     """One answer judged; without an answer line nothing is right."""
     line: dict[str, Any] = batch.lines.get(question.id, {"citations": [], "rounds": 0})
     top = next(iter(spans_of(line, "citations")), None)
     option = line.get("option")
-    return Judged(
+    return JudgedAnswer(
         question=question,
         cited=top is not None and question.is_cited(top),
         right=question.is_right(option) if question.options else None,
@@ -157,17 +157,17 @@ def judge(question: MediaQuestion, batch: Batch) -> Judged:
     )
 
 
-def _rows(answers: Iterable[Judged]) -> list[Row]:
-    videos: dict[str, list[Judged]] = {}
+def _rows(answers: Iterable[JudgedAnswer]) -> list[LocalRow]:
+    videos: dict[str, list[JudgedAnswer]] = {}
     for answer in answers:
         videos.setdefault(answer.question.video, []).append(answer)
     return [row(name, videos[name]) for name in sorted(videos)]
 
 
-def row(name: str, answers: Sequence[Judged]) -> Row:
+def row(name: str, answers: Sequence[JudgedAnswer]) -> LocalRow:
     """What answers come to."""
     choices = [answer for answer in answers if answer.right is not None]
-    return Row(
+    return LocalRow(
         name=name,
         questions=len(answers),
         cited=100 * mean([answer.cited for answer in answers]),

@@ -57,7 +57,7 @@ class MediaQuestion(Frozen):
         return BatchQuestion(id=self.id, video=video, question=self.question, options=self.options)
 
 
-class _File(Frozen):
+class _MediaFile(Frozen):
     about: str = ""
     questions: tuple[MediaQuestion, ...] = Field(min_length=1)
 
@@ -69,7 +69,7 @@ def read_media_questions(path: Path) -> tuple[MediaQuestion, ...]:
         InputError: the file cannot be read as such.
     """
     try:
-        return _File.model_validate_json(path.read_text(encoding="utf-8")).questions
+        return _MediaFile.model_validate_json(path.read_text(encoding="utf-8")).questions
     except (OSError, ValueError) as error:
         first = error.errors()[0] if isinstance(error, ValidationError) else None
         told = f"{'.'.join(map(str, first['loc']))}: {first['msg']}" if first else error

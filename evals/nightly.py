@@ -21,8 +21,8 @@ from evals.run import run
 from flows.ingest import Silent
 from flows.schedules.kinds import EvaluateOptions
 from flows.schedules.runs import in_background
-from flows.schedules.work import Told
-from flows.workspace import Desk
+from flows.schedules.work import JobReport
+from flows.workspace import Workspace
 from store.queries.evaluations import Slot
 
 
@@ -54,7 +54,7 @@ def evaluate(
     return in_background(lambda desk: ask_all(desk, told, date.today()), profile)
 
 
-def ask_all(desk: Desk, told: EvaluateOptions, day: date) -> Told:
+def ask_all(desk: Workspace, told: EvaluateOptions, day: date) -> JobReport:
     """Ask the questions of a data set in a run of that day; one that was broken off goes on.
 
     Raises:
@@ -67,6 +67,6 @@ def ask_all(desk: Desk, told: EvaluateOptions, day: date) -> Told:
     ran = run(desk, name, planned, SilentEval(), max_cost=told.max_cost)
     text = headline(run_report(desk.store, name))
     if ran.over:
-        return Told(f"{name}: the money is spent; {text}", ok=False)
+        return JobReport(f"{name}: the money is spent; {text}", ok=False)
     left = f"; left out: {', '.join(ran.left_out)}" if ran.left_out else ""
-    return Told(f"{name}: {text}{left}", ok=not left)
+    return JobReport(f"{name}: {text}{left}", ok=not left)

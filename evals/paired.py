@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from domain.base import Frozen
-from evals.tables import Effect, QuestionRow, figure
+from evals.tables import AnsweredQuestion, Effect, figure
 
 
-class Change(Frozen):
+class Flip(Frozen):
     """A question that one answers rightly and the other does not."""
 
     id: str
@@ -25,7 +25,7 @@ class Comparison(Frozen):
     """Two runs beside each other. ``alone`` counts questions that only one of them has judged."""
 
     effect: Effect
-    changes: tuple[Change, ...]
+    changes: tuple[Flip, ...]
     alone: int
 
 
@@ -41,7 +41,7 @@ def mcnemar(better: int, worse: int) -> float:
 
 
 def effect(
-    first: str, second: str, before: Sequence[QuestionRow], after: Sequence[QuestionRow]
+    first: str, second: str, before: Sequence[AnsweredQuestion], after: Sequence[AnsweredQuestion]
 ) -> Effect | None:
     """The second way of answering beside the first; None where no question was judged in both."""
     pairs = list(paired(before, after).values())
@@ -63,8 +63,8 @@ def effect(
 
 
 def paired(
-    before: Sequence[QuestionRow], after: Sequence[QuestionRow]
-) -> Mapping[str, tuple[QuestionRow, QuestionRow]]:
+    before: Sequence[AnsweredQuestion], after: Sequence[AnsweredQuestion]
+) -> Mapping[str, tuple[AnsweredQuestion, AnsweredQuestion]]:
     """The same questions, judged both ways, by id; one that was changed is not the same."""
     known = {row.id: row for row in before if row.right is not None}
     return {
@@ -74,15 +74,15 @@ def paired(
     }
 
 
-def _same(one: QuestionRow, other: QuestionRow) -> bool:
+def _same(one: AnsweredQuestion, other: AnsweredQuestion) -> bool:
     told = ("question", "options", "reference")
     return all(getattr(one, name) == getattr(other, name) for name in told)
 
 
-def changes(before: Sequence[QuestionRow], after: Sequence[QuestionRow]) -> list[Change]:
+def changes(before: Sequence[AnsweredQuestion], after: Sequence[AnsweredQuestion]) -> list[Flip]:
     """The questions that one answers rightly and the other does not, those lost first."""
     found = [
-        Change(
+        Flip(
             id=one.id,
             question=one.question,
             types=one.types,

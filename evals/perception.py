@@ -114,7 +114,7 @@ def evaluate_perception(
         InputError: nothing that could be judged is there.
         WeightsMissing: a model's weights are not there.
     """
-    job = _Job(folder, profile, home, follow, tuple(scenes))
+    job = _PerceptionRun(folder, profile, home, follow, tuple(scenes))
     voices, words = job.voices(), job.words()
     with tempfile.TemporaryDirectory(prefix="homer-eval-") as temporary:
         joined = job.joined(Path(temporary) / "joined.mp4")
@@ -135,7 +135,7 @@ def in_clips_of(profile: Profile, clip_ms: int) -> Profile:
     return profile.model_copy(update={"settings": settings})
 
 
-class _Job:
+class _PerceptionRun:
     """One evaluation: what is there, and what was found missing."""
 
     def __init__(

@@ -17,7 +17,7 @@ from evals.joining import WIDTH, Scene, person_at
 from evals.pairs import Pairs, count_pairs
 from evals.senses import OnlyPeople
 from flows.ingest_video import open_video
-from flows.workspace import Desk
+from flows.workspace import Workspace
 from memory.write_clip import remember
 from memory.writers import make_writers
 from perception.decode import read_clips
@@ -62,7 +62,7 @@ class FaceReport:
     missed: int = 0
 
 
-def watch_faces(desk: Desk, path: Path, told: Callable[[], None]) -> list[FaceSeen]:
+def watch_faces(desk: Workspace, path: Path, told: Callable[[], None]) -> list[FaceSeen]:
     """The faces of a video as they are remembered, clip after clip.
 
     Args:

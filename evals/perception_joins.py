@@ -14,7 +14,7 @@ from domain.media import IdentityKind
 from evals.joining import WIDTH, Scene, heard_at, person_at
 from evals.senses import OnlyPeople
 from flows.ingest_video import open_video
-from flows.workspace import Desk
+from flows.workspace import Workspace
 from memory.write_clip import remember
 from memory.writers import make_writers
 from perception.decode import read_clips
@@ -25,7 +25,7 @@ from store.queries.identities import SightingAt, sightings_of
 
 
 @dataclass(frozen=True)
-class Met:
+class VideoIdentities:
     """A video's faces and voices as they were met, and which are of one character.
 
     ``joined``: a face's and a voice's number for each pair that one character has.
@@ -50,7 +50,7 @@ class JoinReport:
     wrong: int
 
 
-def watch_people(desk: Desk, path: Path, told: Callable[[], None]) -> Met:
+def watch_people(desk: Workspace, path: Path, told: Callable[[], None]) -> VideoIdentities:
     """The faces and voices of a video as they are remembered, clip after clip.
 
     Args:
@@ -68,7 +68,7 @@ def watch_people(desk: Desk, path: Path, told: Callable[[], None]) -> Met:
             last = raw.clip.index
             told()
         with desk.store.begin() as session:
-            return Met(
+            return VideoIdentities(
                 tuple(sightings_of(session, video, IdentityKind.FACE)),
                 tuple(sightings_of(session, video, IdentityKind.VOICE)),
                 tuple(
@@ -80,7 +80,7 @@ def watch_people(desk: Desk, path: Path, told: Callable[[], None]) -> Met:
             )
 
 
-def judge_joins(name: str, met: Met, scenes: Sequence[Scene]) -> JoinReport:
+def judge_joins(name: str, met: VideoIdentities, scenes: Sequence[Scene]) -> JoinReport:
     """What was joined beside who is known to speak, by most of the time of each."""
     shown = _mostly((one.number, _seen(scenes, one), 1) for one in met.faces)
     heard = _mostly(

@@ -10,7 +10,7 @@ from domain.media import Clip
 from domain.settings import WatchSettings
 from domain.time import TimeSpan
 from evals.annotations import read_rttm, read_transcript, read_uem
-from evals.diarization import SpeakerErrors, Speech, speaker_errors
+from evals.diarization import SpeakerErrors, SpeakerSpan, speaker_errors
 from evals.words import WordErrors, word_errors
 from models.ports import Samples
 from models.toolbox import Toolbox
@@ -32,7 +32,7 @@ class Marked:
     """A recording whose speakers were marked, in the stretches ``scored``."""
 
     path: Path
-    turns: tuple[Speech, ...]
+    turns: tuple[SpeakerSpan, ...]
     scored: tuple[tuple[int, int], ...]
 
     @property
@@ -81,7 +81,9 @@ def _recording(rttm: Path, name: str) -> Path | None:
     return next((path for path in likely if path.is_file()), None)
 
 
-def _marked(path: Path, turns: Sequence[Speech], spans: list[tuple[int, int]] | None) -> Marked:
+def _marked(
+    path: Path, turns: Sequence[SpeakerSpan], spans: list[tuple[int, int]] | None
+) -> Marked:
     whole = [(0, probe(path).duration_ms)]
     return Marked(path, tuple(turns), tuple(spans or whole))
 
@@ -91,7 +93,7 @@ def judge_voices(marked: Marked, toolbox: Toolbox, settings: WatchSettings) -> V
     samples = _whole(marked.path, settings)
     spans = toolbox.activity.spans(samples)
     turns = find_turns(samples, spans, toolbox.speaker, settings.audio_hz)
-    told = [Speech(turn.start_ms, turn.end_ms, str(turn.voice)) for turn in turns]
+    told = [SpeakerSpan(turn.start_ms, turn.end_ms, str(turn.voice)) for turn in turns]
     return VoiceReport(
         name=marked.path.name,
         speakers=marked.speakers,

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from domain.choices import Protocol, Stage
+from domain.choices import AblationStage, Protocol
 from domain.errors import InputError
-from domain.evaluation import PLAIN, WITH, WITHOUT, Part, RunSettings
+from domain.evaluation import PLAIN, WITH, WITHOUT, QuestionPart, RunSettings
 from domain.settings import AskSettings
 from domain.texts import storable
 from evals.dataset import Dataset, EvalQuestion, EvalVideo
@@ -26,12 +26,12 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9._+-]{0,79}", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
-class Planned:
+class PlannedQuestion:
     """A question in its place: which part of the protocol it is for, and in which batch."""
 
     question: EvalQuestion
     place: int
-    part: Part
+    part: QuestionPart
     batch: int
 
 
@@ -41,7 +41,7 @@ class Plan:
 
     settings: RunSettings
     videos: tuple[EvalVideo, ...]
-    questions: tuple[Planned, ...]
+    questions: tuple[PlannedQuestion, ...]
     absent: tuple[str, ...] = ()
 
     @property
@@ -49,36 +49,36 @@ class Plan:
         """Numbers of the batches, in order."""
         return tuple(sorted({one.batch for one in self.questions}))
 
-    def arms_of(self, one: Planned) -> tuple[str, ...]:
+    def arms_of(self, one: PlannedQuestion) -> tuple[str, ...]:
         """The arms in which a question is answered; the plain way chooses among options only."""
-        plain = self.settings.baseline and one.part is Part.TEST and one.question.options
+        plain = self.settings.baseline and one.part is QuestionPart.TEST and one.question.options
         return (*self.arms(one.part), PLAIN) if plain else self.arms(one.part)
 
-    def arms(self, part: Part) -> tuple[str, ...]:
+    def arms(self, part: QuestionPart) -> tuple[str, ...]:
         """The arms in which questions of a part are asked."""
         if self.settings.protocol is Protocol.NONE:
             return tuple(map(str, self.settings.stages))
-        learning = self.settings.protocol is Protocol.SPLIT and part is Part.LEARN
+        learning = self.settings.protocol is Protocol.SPLIT and part is QuestionPart.LEARN
         return (WITH,) if learning else (WITH, WITHOUT)
 
-    def learns(self, part: Part, arm: str) -> bool:
+    def learns(self, part: QuestionPart, arm: str) -> bool:
         """Whether an answer is learned from."""
         online = self.settings.protocol is Protocol.ONLINE
-        return arm == WITH and (online or part is Part.LEARN)
+        return arm == WITH and (online or part is QuestionPart.LEARN)
 
 
 def settings_of(arm: str, ask: AskSettings) -> AskSettings:
     """The settings that questions of an arm are asked with."""
     if arm in (WITH, WITHOUT):
         return ask.model_copy(update={"skills": arm == WITH})
-    return ask.model_copy(update={"memory": Stage(arm)})
+    return ask.model_copy(update={"memory": AblationStage(arm)})
 
 
 def plan(
     dataset: Dataset,
     profile: Profile,
     protocol: Protocol | None = None,
-    stages: Sequence[Stage] = (),
+    stages: Sequence[AblationStage] = (),
     limit: int | None = None,
     *,
     baseline: bool = False,
@@ -142,9 +142,9 @@ def kept(question: EvalQuestion) -> EvalQuestion:
     return question.model_copy(update=texts)
 
 
-def _with_whole(stages: Iterable[Stage]) -> tuple[Stage, ...]:
-    wanted = {*stages, Stage.WHOLE}
-    return tuple(stage for stage in Stage if stage in wanted)
+def _with_whole(stages: Iterable[AblationStage]) -> tuple[AblationStage, ...]:
+    wanted = {*stages, AblationStage.WHOLE}
+    return tuple(stage for stage in AblationStage if stage in wanted)
 
 
 def digest(questions: Iterable[EvalQuestion]) -> str:
@@ -155,19 +155,19 @@ def digest(questions: Iterable[EvalQuestion]) -> str:
     return made.hexdigest()[:16]
 
 
-def _placed(asked: Sequence[EvalQuestion], protocol: Protocol) -> list[Planned]:
+def _placed(asked: Sequence[EvalQuestion], protocol: Protocol) -> list[PlannedQuestion]:
     """The questions to learn from first, then those to test on; in batches of 64."""
     learn = learning_videos(asked) if protocol is Protocol.SPLIT else frozenset()
     parts = {
-        Part.LEARN: [one for one in asked if one.video in learn],
-        Part.TEST: [one for one in asked if one.video not in learn],
+        QuestionPart.LEARN: [one for one in asked if one.video in learn],
+        QuestionPart.TEST: [one for one in asked if one.video not in learn],
     }
-    placed: list[Planned] = []
+    placed: list[PlannedQuestion] = []
     batch = 0
     for part, questions in parts.items():
         for first in range(0, len(questions), BATCH):
             some = questions[first : first + BATCH]
-            placed += [Planned(q, len(placed) + n, part, batch) for n, q in enumerate(some)]
+            placed += [PlannedQuestion(q, len(placed) + n, part, batch) for n, q in enumerate(some)]
             batch += 1
     return placed
 

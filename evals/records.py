@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from domain.confidence import Calibration
 from domain.errors import InputError, NotFound
-from domain.evaluation import Part
+from domain.evaluation import QuestionPart
 from evals.calibration import fit, save
 from evals.paired import Comparison, changes, effect
 from evals.report import report, row_of
 from evals.running import is_worked_on
-from evals.tables import QuestionRow, RunLine, RunReport, main_arm
+from evals.tables import AnsweredQuestion, RunLine, RunReport, main_arm
 from models.profile import calibration_file, load_profile
 from store.queries import evaluations as stored
 from store.queries.evaluations import StoredRun
@@ -50,7 +50,7 @@ def find_run(store: Store, name: str) -> RunLine:
         return _line(store, _run(session, name))
 
 
-def run_rows(store: Store, name: str) -> list[QuestionRow]:
+def run_rows(store: Store, name: str) -> list[AnsweredQuestion]:
     """Every question of a run in every arm, by arm and place, answered or not.
 
     Raises:
@@ -111,12 +111,12 @@ def fit_calibration(store: Store, names: Sequence[str]) -> tuple[Path, Calibrati
     return path, fitted
 
 
-def _tested(session: Session, name: str) -> list[QuestionRow]:
+def _tested(session: Session, name: str) -> list[AnsweredQuestion]:
     main = main_arm(_run(session, name).settings)
-    return [r for r in _rows(session, name) if (r.arm, r.part) == (main, Part.TEST)]
+    return [r for r in _rows(session, name) if (r.arm, r.part) == (main, QuestionPart.TEST)]
 
 
-def _rows(session: Session, name: str) -> list[QuestionRow]:
+def _rows(session: Session, name: str) -> list[AnsweredQuestion]:
     found = stored.results(session, name)
     names = sorted({skill for one in found for skill in one.skills})
     learned = stored.learned_videos(session, names)

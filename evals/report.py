@@ -7,16 +7,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from agent.reasoners.question_parts import kind_of
-from domain.choices import Protocol, Stage
-from domain.evaluation import PLAIN, WITH, WITHOUT, Fault, Part, RunSettings
+from domain.choices import AblationStage, Protocol
+from domain.evaluation import PLAIN, WITH, WITHOUT, ErrorType, QuestionPart, RunSettings
 from evals.calibration import reliability
 from evals.dataset import EvalQuestion
 from evals.paired import effect
 from evals.tables import (
     ALL,
+    AnsweredQuestion,
     Beside,
     Point,
-    QuestionRow,
     RunLine,
     RunReport,
     SkillUse,
@@ -32,13 +32,13 @@ Shelves = Mapping[int, Mapping[str, Any]]
 """How the skill library was after each batch (``evals.running``)."""
 
 
-def row_of(one: Result, learned: Mapping[str, frozenset[str]]) -> QuestionRow:
+def row_of(one: Result, learned: Mapping[str, frozenset[str]]) -> AnsweredQuestion:
     """A result as a row; ``learned`` has the videos that each skill was learned from."""
     item = EvalQuestion.model_validate(one.slot.item)
     answer, verdict = one.answer or {}, one.verdict
     said = verdict.model_dump() if verdict else {"right": None, "judge": "", "why": ""}
     nothing = {"cited": None, "top": None, "iou": None, "ref300": None, "fault": None}
-    return QuestionRow(
+    return AnsweredQuestion(
         arm=one.slot.arm,
         part=one.slot.part,
         batch=one.slot.batch,
@@ -64,14 +64,18 @@ def row_of(one: Result, learned: Mapping[str, frozenset[str]]) -> QuestionRow:
 
 
 def report(
-    run: StoredRun, line: RunLine, rows: Sequence[QuestionRow], shelves: Shelves, cost_usd: float
+    run: StoredRun,
+    line: RunLine,
+    rows: Sequence[AnsweredQuestion],
+    shelves: Shelves,
+    cost_usd: float,
 ) -> RunReport:
     """All that is to be said of a run; questions without a verdict are not counted."""
     settings, main = run.settings, main_arm(run.settings)
     judged = [row for row in rows if row.judge]
     arms = _arms(settings.protocol, settings.stages)
     shown = (*arms, PLAIN) if settings.baseline else arms
-    tested = {arm: _of(judged, arm, Part.TEST) for arm in shown}
+    tested = {arm: _of(judged, arm, QuestionPart.TEST) for arm in shown}
     online = settings.protocol is Protocol.ONLINE
     return RunReport(
         run=line,
@@ -96,7 +100,7 @@ def report(
 
 
 def _beside(
-    plain: Sequence[QuestionRow], rows: Sequence[QuestionRow], main: str
+    plain: Sequence[AnsweredQuestion], rows: Sequence[AnsweredQuestion], main: str
 ) -> Iterator[Beside]:
     """The run beside the baseline on the same questions: all, then type by type."""
     for kind in (ALL, *sorted({kind for row in rows for kind in row.types})):
@@ -105,7 +109,7 @@ def _beside(
             yield Beside(type=kind, effect=found)
 
 
-def _arms(protocol: Protocol, stages: Iterable[Stage]) -> tuple[str, ...]:
+def _arms(protocol: Protocol, stages: Iterable[AblationStage]) -> tuple[str, ...]:
     return tuple(map(str, stages)) if protocol is Protocol.NONE else (WITHOUT, WITH)
 
 
@@ -113,23 +117,23 @@ def _main_first(arms: Iterable[str], main: str) -> list[str]:
     return sorted(arms, key=lambda arm: arm != main)
 
 
-def _of(rows: Iterable[QuestionRow], arm: str, part: Part) -> list[QuestionRow]:
+def _of(rows: Iterable[AnsweredQuestion], arm: str, part: QuestionPart) -> list[AnsweredQuestion]:
     return [row for row in rows if (row.arm, row.part) == (arm, part)]
 
 
 def _ablation(
-    tested: Mapping[str, Sequence[QuestionRow]], stages: Sequence[Stage]
+    tested: Mapping[str, Sequence[AnsweredQuestion]], stages: Sequence[AblationStage]
 ) -> Iterator[Any]:
     if len(stages) > 1:
         yield from (score(str(stage), stage.value, tested[str(stage)]) for stage in stages)
 
 
-def _faults(rows: Iterable[QuestionRow]) -> dict[Fault, int]:
+def _faults(rows: Iterable[AnsweredQuestion]) -> dict[ErrorType, int]:
     counted = Counter(row.fault for row in rows if row.fault is not None)
-    return {fault: counted[fault] for fault in Fault if counted[fault]}
+    return {fault: counted[fault] for fault in ErrorType if counted[fault]}
 
 
-def _remarks(line: RunLine, rows: Sequence[QuestionRow], *, online: bool) -> Iterator[str]:
+def _remarks(line: RunLine, rows: Sequence[AnsweredQuestion], *, online: bool) -> Iterator[str]:
     """What a reader must know before the figures."""
     if line.state != "done":
         yield f"The run is {line.state}{': ' + line.note if line.note else ''}."
@@ -153,7 +157,7 @@ def _remarks(line: RunLine, rows: Sequence[QuestionRow], *, online: bool) -> Ite
         )
 
 
-def _of_judge(settings: RunSettings, rows: Sequence[QuestionRow]) -> Iterator[str]:
+def _of_judge(settings: RunSettings, rows: Sequence[AnsweredQuestion]) -> Iterator[str]:
     """A judge that judges itself is said to."""
     own = sum(row.judge == settings.judge != "" for row in rows)
     if own and settings.reasoner == "llm" and settings.judge == _answerer(settings):
@@ -181,19 +185,21 @@ def _answers(count: int) -> str:
     return "1 answer is" if count == 1 else f"{count} answers are"
 
 
-def _curve(rows: Sequence[QuestionRow], arms: Sequence[str], shelves: Shelves) -> Iterator[Point]:
+def _curve(
+    rows: Sequence[AnsweredQuestion], arms: Sequence[str], shelves: Shelves
+) -> Iterator[Point]:
     """The points of each arm, batch after batch; only of runs that learn."""
     if WITH not in arms:
         return
     for arm in arms:
-        for part in Part:
+        for part in QuestionPart:
             mine = _of(rows, arm, part)
             for batch in sorted({row.batch for row in mine}):
                 yield _point(arm, part, batch, mine, shelves)
 
 
 def _point(
-    arm: str, part: Part, batch: int, mine: Sequence[QuestionRow], shelves: Shelves
+    arm: str, part: QuestionPart, batch: int, mine: Sequence[AnsweredQuestion], shelves: Shelves
 ) -> Point:
     here = [row for row in mine if row.batch == batch]
     earlier = [shelves[n] for n in sorted(shelves) if n < batch]
@@ -209,7 +215,7 @@ def _point(
     )
 
 
-def _skills(rows: Sequence[QuestionRow], shelves: Shelves) -> Iterator[SkillUse]:
+def _skills(rows: Sequence[AnsweredQuestion], shelves: Shelves) -> Iterator[SkillUse]:
     """Every skill that was there, in the order in which they came."""
     since: dict[str, int] = {}
     for batch in sorted(shelves):

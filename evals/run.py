@@ -10,13 +10,13 @@ from evals.plan import Plan
 from evals.running import EvalListener, Evaluating, alone
 from flows.evaluation_steps import PlainEvalSteps, evaluate
 from flows.reporting import connect, reporting
-from flows.workspace import Desk
+from flows.workspace import Workspace
 
 MOST_WORKERS = 4
 
 
 @dataclass(frozen=True)
-class Ran:
+class EvalOutcome:
     """What became of a run. ``left_out``: videos that could not be asked about, and why."""
 
     name: str
@@ -25,7 +25,7 @@ class Ran:
 
 
 def run(
-    desk: Desk,
+    desk: Workspace,
     name: str,
     plan: Plan,
     listener: EvalListener,
@@ -33,7 +33,7 @@ def run(
     direct: bool = False,
     workers: int | None = None,
     max_cost: float | None = None,
-) -> Ran:
+) -> EvalOutcome:
     """Ingest what is missing, ask, judge and learn; goes on where an earlier run was stopped.
 
     Args:
@@ -59,10 +59,10 @@ def run(
             whole = True
         finally:
             work.end(interrupted=not whole)
-        return Ran(name, work.over(), work.left_out)
+        return EvalOutcome(name, work.over(), work.left_out)
 
 
-def default_workers(desk: Desk) -> int:
+def default_workers(desk: Workspace) -> int:
     """A language model in this process answers one question at a time."""
     return 1 if desk.profile.in_process else min(MOST_WORKERS, os.cpu_count() or 1)
 

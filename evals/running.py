@@ -17,17 +17,17 @@ from sqlalchemy.orm import Session
 from domain.asking import Question
 from domain.errors import BudgetExceeded, InputError, ModelError
 from domain.evaluation import PLAIN, Verdict
-from domain.skills import Judged
+from domain.skills import JudgedTrajectory
 from evals.closest import Closest
 from evals.dataset import EvalQuestion, EvalVideo
 from evals.judging import judge, unanswered
-from evals.plan import Plan, Planned, settings_of
+from evals.plan import Plan, PlannedQuestion, settings_of
 from flows.ingest_files import watch_files
 from flows.ingest_steps import Listener
 from flows.learning import type_of
 from flows.video_locks import is_locked
-from flows.workspace import Desk
-from graphs.runner import DONE, Asker
+from flows.workspace import Workspace
+from graphs.runner import DONE, Runner
 from memory.captions import CaptionTrack, one_track, read_captions, read_tracks
 from memory.import_captions import import_track
 from memory.writers import make_writers
@@ -55,7 +55,7 @@ class EvalListener(Listener, Protocol):
 
 
 @dataclass
-class Purse:
+class DollarBudget:
     """What may be spent on a run, in US dollars; None: as much as it takes."""
 
     most_usd: float | None
@@ -91,15 +91,15 @@ class Evaluating:
 
     def __init__(
         self,
-        desk: Desk,
+        desk: Workspace,
         name: str,
         plan: Plan,
         listener: EvalListener,
         max_cost: float | None = None,
     ) -> None:
         self.desk, self.name, self.plan = desk, name, plan
-        self._listener, self._purse = listener, Purse(max_cost)
-        self._open, self._askers = ExitStack(), dict[str, Asker]()
+        self._listener, self._purse = listener, DollarBudget(max_cost)
+        self._open, self._askers = ExitStack(), dict[str, Runner]()
         self._lock = threading.Lock()
         self.left_out: dict[str, str] = {}
         self._begun: set[str] = set()
@@ -152,7 +152,7 @@ class Evaluating:
             stored.plan_slots(session, self.name, slots)
         self._count_cost()
 
-    def _slots(self, one: Planned, video: str) -> Iterator[Slot]:
+    def _slots(self, one: PlannedQuestion, video: str) -> Iterator[Slot]:
         item = one.question.model_dump(mode="json")
         for arm in self.plan.arms_of(one):
             yield Slot(arm, one.question.id, one.place, one.part, one.batch, video, item)
@@ -265,18 +265,20 @@ class Evaluating:
             stored.set_verdict(session, self.name, slot, verdict)
             if trajectory is not None and self.plan.learns(slot.part, slot.arm):
                 kind = type_of(question_of(slot))
-                judged = Judged(trajectory=trajectory, question_type=kind, right=verdict.right)
+                judged = JudgedTrajectory(
+                    trajectory=trajectory, question_type=kind, right=verdict.right
+                )
                 put_judgement(session, judged)
             cost = stored.cost_of_slot(session, self.name, slot)
         self._purse.more(cost - self._costs.get((slot.arm, slot.question), 0.0))
         self._costs[slot.arm, slot.question] = cost
         self._listener.judged(slot, verdict, self._purse.spent_usd)
 
-    def _asker(self, arm: str) -> Asker:
+    def _asker(self, arm: str) -> Runner:
         with self._lock:
             if arm not in self._askers:
                 settings = settings_of(arm, self.plan.settings.ask)
-                made = Asker(
+                made = Runner(
                     self.desk.store,
                     self.desk.toolbox,
                     settings=settings,
@@ -313,7 +315,7 @@ class Evaluating:
         names = (one.slot.item["video"] for one in self._results() if not _is_open(one))
         return sum(map(len, arms)) - sum(name not in self.left_out for name in names)
 
-    def _is_asked(self, one: Planned) -> bool:
+    def _is_asked(self, one: PlannedQuestion) -> bool:
         return one.question.video not in self.left_out
 
     def has_work(self) -> bool:

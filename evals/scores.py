@@ -14,7 +14,7 @@ TOPS = (1, 3, 10)
 
 
 @dataclass(frozen=True)
-class Score:
+class WeekScore:
     """One answer judged: the option, whether a target is among the first moments, the overlap."""
 
     right: bool
@@ -22,14 +22,14 @@ class Score:
     iou: float
 
 
-def judge(right: bool, retrieved: Sequence[Span], target: Cells) -> Score:
+def judge(right: bool, retrieved: Sequence[Span], target: Cells) -> WeekScore:
     """Score an answer that retrieved these spans (best first)."""
     found = {top: is_found(retrieved, target, top) for top in TOPS}
-    return Score(right, found, temporal_iou(retrieved, target))
+    return WeekScore(right, found, temporal_iou(retrieved, target))
 
 
 @dataclass(frozen=True)
-class Figure:
+class PercentInterval:
     """A mean in percent with the ends of its bootstrap interval."""
 
     value: float
@@ -42,12 +42,12 @@ class Summary:
     """Means over questions, in percent."""
 
     questions: int
-    accuracy: Figure
-    found: Mapping[int, Figure]
-    iou: Figure
+    accuracy: PercentInterval
+    found: Mapping[int, PercentInterval]
+    iou: PercentInterval
 
 
-def summary(scores: Sequence[Score]) -> Summary:
+def summary(scores: Sequence[WeekScore]) -> Summary:
     """What scores come to."""
     return Summary(
         questions=len(scores),
@@ -57,18 +57,18 @@ def summary(scores: Sequence[Score]) -> Summary:
     )
 
 
-def _found(top: int, score: Score) -> bool:
+def _found(top: int, score: WeekScore) -> bool:
     return score.found[top]
 
 
-def by_type(scores: Iterable[tuple[str, Score]]) -> dict[str, Summary]:
+def by_type(scores: Iterable[tuple[str, WeekScore]]) -> dict[str, Summary]:
     """Summaries by type of question, in the order of their names."""
-    groups: dict[str, list[Score]] = {}
+    groups: dict[str, list[WeekScore]] = {}
     for kind, score in scores:
         groups.setdefault(kind, []).append(score)
     return {kind: summary(groups[kind]) for kind in sorted(groups)}
 
 
-def _figure(scores: Sequence[Score], of: Callable[[Score], float]) -> Figure:
+def _figure(scores: Sequence[WeekScore], of: Callable[[WeekScore], float]) -> PercentInterval:
     values = [100.0 * of(score) for score in scores]
-    return Figure(mean(values), *interval(values))
+    return PercentInterval(mean(values), *interval(values))

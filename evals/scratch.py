@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from flows.workspace import Desk
+from flows.workspace import Workspace
 from models.profile import Profile
 from models.toolbox import Toolbox
 from store.database import open_store
@@ -17,7 +17,7 @@ from store.migrations import migrate
 
 
 @contextmanager
-def scratch_desk(profile: Profile, home: Home) -> Iterator[Desk]:
+def scratch_desk(profile: Profile, home: Home) -> Iterator[Workspace]:
     """An empty library with the models of ``profile``, whose weights are those of ``home``."""
     with tempfile.TemporaryDirectory(prefix="homer-eval-") as folder:
         place = Home(Path(folder)).make()
@@ -26,6 +26,6 @@ def scratch_desk(profile: Profile, home: Home) -> Iterator[Desk]:
             url = server.start()
             migrate(url)
             with open_store(place, url) as store:
-                yield Desk(place, store, profile, Toolbox(profile, home.weights))
+                yield Workspace(place, store, profile, Toolbox(profile, home.weights))
         finally:
             server.stop(fast=False)

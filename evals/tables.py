@@ -8,8 +8,8 @@ from datetime import datetime
 from pydantic import NonNegativeInt
 
 from domain.base import Frozen
-from domain.choices import Protocol, Stage
-from domain.evaluation import WITH, Fault, Part, RunSettings
+from domain.choices import AblationStage, Protocol
+from domain.evaluation import WITH, ErrorType, QuestionPart, RunSettings
 from evals.sampling import interval, mean
 
 ALL = "all"
@@ -18,7 +18,7 @@ WITHIN = 0.10
 """How far the share right may be from what was said."""
 
 
-class Figure(Frozen):
+class MeanInterval(Frozen):
     """A mean with the ends of its bootstrap interval (the middle 90 %), over ``of`` answers."""
 
     value: float
@@ -27,16 +27,16 @@ class Figure(Frozen):
     of: NonNegativeInt
 
 
-def figure(values: Iterable[float | bool | None]) -> Figure | None:
+def figure(values: Iterable[float | bool | None]) -> MeanInterval | None:
     """The mean of what is known; None of nothing. Shares are in [0, 1]."""
     known = [float(value) for value in values if value is not None]
     if not known:
         return None
     low, high = interval(known)
-    return Figure(value=mean(known), low=low, high=high, of=len(known))
+    return MeanInterval(value=mean(known), low=low, high=high, of=len(known))
 
 
-class QuestionRow(Frozen):
+class AnsweredQuestion(Frozen):
     """One question of a run in one arm, with all that is known of its answer.
 
     ``right``: None is unjudged, or not answered yet (``judge`` is then ""). ``failed``: there is no
@@ -44,7 +44,7 @@ class QuestionRow(Frozen):
     """
 
     arm: str
-    part: Part
+    part: QuestionPart
     batch: NonNegativeInt
     id: str
     video: str
@@ -63,7 +63,7 @@ class QuestionRow(Frozen):
     top: bool | None
     iou: float | None
     ref300: float | None
-    fault: Fault | None
+    fault: ErrorType | None
     failed: bool
     rounds: NonNegativeInt
     tokens: NonNegativeInt
@@ -74,23 +74,23 @@ class QuestionRow(Frozen):
     trajectory: str
 
 
-class Score(Frozen):
+class TypeScore(Frozen):
     """What answers come to: of one type of question in one arm, or of all."""
 
     arm: str
     type: str
     questions: NonNegativeInt
     unjudged: NonNegativeInt
-    right: Figure | None
-    cited: Figure | None
-    top: Figure | None
-    iou: Figure | None
-    ref300: Figure | None
+    right: MeanInterval | None
+    cited: MeanInterval | None
+    top: MeanInterval | None
+    iou: MeanInterval | None
+    ref300: MeanInterval | None
 
 
-def score(arm: str, kind: str, rows: Sequence[QuestionRow]) -> Score:
+def score(arm: str, kind: str, rows: Sequence[AnsweredQuestion]) -> TypeScore:
     """What rows come to."""
-    return Score(
+    return TypeScore(
         arm=arm,
         type=kind,
         questions=len(rows),
@@ -103,7 +103,7 @@ def score(arm: str, kind: str, rows: Sequence[QuestionRow]) -> Score:
     )
 
 
-def by_type(arm: str, rows: Sequence[QuestionRow]) -> list[Score]:
+def by_type(arm: str, rows: Sequence[AnsweredQuestion]) -> list[TypeScore]:
     """All, then each type by name; a question of several types counts for each."""
     kinds = sorted({kind for row in rows for kind in row.types})
     return [
@@ -112,7 +112,7 @@ def by_type(arm: str, rows: Sequence[QuestionRow]) -> list[Score]:
     ]
 
 
-class Usage(Frozen):
+class ArmUsage(Frozen):
     """What an answer takes in one arm: means, and dollars for all."""
 
     arm: str
@@ -124,9 +124,9 @@ class Usage(Frozen):
     total_usd: float
 
 
-def usage(arm: str, rows: Sequence[QuestionRow]) -> Usage:
+def usage(arm: str, rows: Sequence[AnsweredQuestion]) -> ArmUsage:
     """What rows took."""
-    return Usage(
+    return ArmUsage(
         arm=arm,
         questions=len(rows),
         rounds=mean([row.rounds for row in rows]),
@@ -145,11 +145,11 @@ class Point(Frozen):
     """
 
     arm: str
-    part: Part
+    part: QuestionPart
     batch: NonNegativeInt
     answers: NonNegativeInt
-    right: Figure | None
-    so_far: Figure | None
+    right: MeanInterval | None
+    so_far: MeanInterval | None
     given: float
     in_use: NonNegativeInt
 
@@ -166,7 +166,7 @@ class SkillUse(Frozen):
     versions: NonNegativeInt
     banned_after: int | None
     given: NonNegativeInt
-    right: Figure | None
+    right: MeanInterval | None
 
 
 class Effect(Frozen):
@@ -178,9 +178,9 @@ class Effect(Frozen):
     first: str
     second: str
     questions: NonNegativeInt
-    before: Figure | None
-    after: Figure | None
-    difference: Figure | None
+    before: MeanInterval | None
+    after: MeanInterval | None
+    difference: MeanInterval | None
     better: NonNegativeInt
     worse: NonNegativeInt
     p: float
@@ -215,7 +215,7 @@ class Third(Frozen):
     least: float
     most: float
     said: float
-    right: Figure
+    right: MeanInterval
 
     @property
     def true(self) -> bool:
@@ -234,10 +234,10 @@ class RunReport(Frozen):
     settings: RunSettings
     main: str
     remarks: tuple[str, ...]
-    scores: tuple[Score, ...]
-    ablation: tuple[Score, ...]
-    usage: tuple[Usage, ...]
-    faults: Mapping[str, Mapping[Fault, int]]
+    scores: tuple[TypeScore, ...]
+    ablation: tuple[TypeScore, ...]
+    usage: tuple[ArmUsage, ...]
+    faults: Mapping[str, Mapping[ErrorType, int]]
     curve: tuple[Point, ...]
     skills: tuple[SkillUse, ...]
     effect: Effect | None
@@ -246,11 +246,11 @@ class RunReport(Frozen):
     cost_usd: float
 
     @property
-    def headline(self) -> Score:
+    def headline(self) -> TypeScore:
         """The score of all questions in the main arm."""
         return next(one for one in self.scores if (one.arm, one.type) == (self.main, ALL))
 
 
 def main_arm(settings: RunSettings) -> str:
     """The arm that a run's headline is of: with skills, or with the whole memory."""
-    return str(Stage.WHOLE) if settings.protocol is Protocol.NONE else WITH
+    return str(AblationStage.WHOLE) if settings.protocol is Protocol.NONE else WITH

@@ -13,10 +13,10 @@ from contextvars import Context, copy_context
 from dataclasses import dataclass
 
 from domain.errors import DatabaseError
-from memory.drafts import Draft
-from memory.write_clip import Perceived
+from memory.drafts import WrittenDraft
+from memory.write_clip import ClipPercept
 
-Write = Callable[[Sequence[Perceived]], Draft | None]
+Write = Callable[[Sequence[ClipPercept]], WrittenDraft | None]
 """Has the last of these clips written, after those that will be stored before it."""
 
 
@@ -24,7 +24,7 @@ Write = Callable[[Sequence[Perceived]], Draft | None]
 class _Ready:
     """A perceived clip, and the context in which it was perceived."""
 
-    found: Perceived
+    found: ClipPercept
     context: Context
 
 
@@ -41,14 +41,14 @@ class Drafting:
         self._lock = threading.Lock()
         self._coming: list[int] = []
         self._ready: dict[int, _Ready] = {}
-        self._begun: dict[int, Future[Draft | None]] = {}
+        self._begun: dict[int, Future[WrittenDraft | None]] = {}
 
     def expect(self, clips: Iterable[int]) -> None:
         """These clips will be stored next, in this order."""
         with self._lock:
             self._coming += clips
 
-    def perceived(self, clip: int, found: Perceived) -> None:
+    def perceived(self, clip: int, found: ClipPercept) -> None:
         """The clip can be written, in its turn."""
         with self._lock:
             self._ready[clip] = _Ready(found, copy_context())
@@ -62,7 +62,7 @@ class Drafting:
             self._begun.pop(clip, None)
             self._begin()
 
-    def draft(self, clip: int) -> Draft | None:
+    def draft(self, clip: int) -> WrittenDraft | None:
         """Waits for what was written; None where it is to be written now.
 
         Raises:
@@ -85,8 +85,8 @@ class Drafting:
             if clip not in self._begun:
                 self._start(clip, [self._ready[one].found for one in first[: place + 1]])
 
-    def _start(self, clip: int, coming: Sequence[Perceived]) -> None:
-        future: Future[Draft | None] = Future()
+    def _start(self, clip: int, coming: Sequence[ClipPercept]) -> None:
+        future: Future[WrittenDraft | None] = Future()
         self._begun[clip] = future
         args = (_settle, future, self._write, coming)
         # A daemon: whoever presses Ctrl-C waits for no model.
@@ -96,7 +96,9 @@ class Drafting:
         thread.start()
 
 
-def _settle(future: Future[Draft | None], write: Write, coming: Sequence[Perceived]) -> None:
+def _settle(
+    future: Future[WrittenDraft | None], write: Write, coming: Sequence[ClipPercept]
+) -> None:
     try:
         future.set_result(write(coming))
     except BaseException as error:  # noqa: BLE001 - raised where the draft is waited for

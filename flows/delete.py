@@ -10,8 +10,8 @@ from domain.media import Video
 from domain.time import TimeSpan
 from flows.jobs import Jobs
 from flows.uploads import drop_uploads, uploads_of
-from flows.workspace import Desk
-from memory.delete_span import Cut, Gone, cut_of, delete_span
+from flows.workspace import Workspace
+from memory.delete_span import Cut, SpanDeletion, cut_of, delete_span
 from store.database import Store
 from store.queries.videos import drop_path, known_video
 from views.library import delete, resolve
@@ -36,7 +36,7 @@ class Leaving:
 
 
 @dataclass(frozen=True)
-class Deleted:
+class DeletedVideo:
     """What is gone: ``images`` is a count; ``uploads`` are the files that Homer kept."""
 
     video: Video
@@ -55,7 +55,7 @@ def leaving(store: Store, name: str) -> Leaving:
     return Leaving(video, held, tuple(uploads_of(store.home, video.id)))
 
 
-def delete_video(store: Store, name: str) -> Deleted:
+def delete_video(store: Store, name: str) -> DeletedVideo:
     """Delete all that is remembered of a video, and its file where it was uploaded to the app.
 
     A file of the user's own stays.
@@ -70,7 +70,7 @@ def delete_video(store: Store, name: str) -> Deleted:
     forget_original(store.home, video.id)
     if video.path:
         Jobs(store.home).forget(video.path)
-    return Deleted(video, images, tuple(drop_uploads(store.home, video.id)))
+    return DeletedVideo(video, images, tuple(drop_uploads(store.home, video.id)))
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def cutting(store: Store, name: str, span: TimeSpan) -> Cutting:
     return Cutting(cut, tuple(uploads_of(store.home, cut.video.id)))
 
 
-def cut_video(desk: Desk, video: Video, span: TimeSpan) -> Gone:
+def cut_video(desk: Workspace, video: Video, span: TimeSpan) -> SpanDeletion:
     """Delete all that is remembered of a span of a video, and its file where Homer keeps it.
 
     ``desk`` has the models that the video was watched with: texts that change get vectors of the

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from flows.ingest_steps import patiently
 from flows.learning import learn_all
-from flows.workspace import Desk
+from flows.workspace import Workspace
 from store.queries.evaluations import Slot
 
 
@@ -16,7 +16,7 @@ class Evaluation(Protocol):
     """A run over a data set; each step is safe to repeat, and what is done is not done again."""
 
     name: str
-    desk: Desk
+    desk: Workspace
 
     def videos(self) -> Sequence[str]:
         """The data set's videos that are asked about, in order."""

@@ -11,29 +11,29 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 
 from flows.ingest_steps import Listener
-from flows.ingest_video import Watching
-from flows.perception_workers import Crew
+from flows.ingest_video import VideoIngestion
+from flows.perception_workers import WorkerPool
 
 
 @dataclass(frozen=True)
-class AtHand:
+class InProcessVideo:
     """A video that is open already, who is told how the watching goes, and who perceives."""
 
-    work: Watching
+    work: VideoIngestion
     listener: Listener
-    crew: Crew
+    crew: WorkerPool
 
 
-_current: ContextVar[AtHand | None] = ContextVar("at_hand", default=None)
+_current: ContextVar[InProcessVideo | None] = ContextVar("at_hand", default=None)
 
 
-def found() -> AtHand | None:
+def found() -> InProcessVideo | None:
     """What is at hand; None where the flow was begun elsewhere, as in a work pool."""
     return _current.get()
 
 
 @contextmanager
-def within(at_hand: AtHand) -> Iterator[None]:
+def within(at_hand: InProcessVideo) -> Iterator[None]:
     """A flow that runs in here has the video at hand."""
     token = _current.set(at_hand)
     try:

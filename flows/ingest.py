@@ -20,12 +20,12 @@ from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 from domain.media import Video
 from domain.settings import CLUSTERS, Subtitles, WorkSettings
 from flows import in_process_run
-from flows.in_process_run import AtHand
+from flows.in_process_run import InProcessVideo
 from flows.ingest_steps import BACK_OFF_S, Listener, Waitable, watch, worth_retrying
-from flows.ingest_video import Watched, Watching, open_video
-from flows.perception_workers import Crew, places
+from flows.ingest_video import IngestResult, VideoIngestion, open_video
+from flows.perception_workers import WorkerPool, places
 from flows.stream.interrupted import settle_streams
-from flows.workspace import Desk, open_desk
+from flows.workspace import Workspace, open_desk
 from perception.worker import Delivery, Order, carry_out
 from services.library_tag import library_id, tag_of
 from services.stale_runs import claim_run, mark_gone, mark_killed
@@ -45,7 +45,7 @@ RETRIES: dict[str, Any] = {
 
 
 @task(name="perceive", task_run_name="perceive {clip}", **RETRIES)
-def perceive_clip(work: Watching, clip: int, crew: Crew) -> None:
+def perceive_clip(work: VideoIngestion, clip: int, crew: WorkerPool) -> None:
     """Decode a clip and find what it shows and says."""
     crew.perceive(work, clip)
 
@@ -58,13 +58,13 @@ def perceive_order(order: Order, at_once: int | None = None) -> Delivery:
 
 
 @task(name="remember", task_run_name="remember {clip}", **RETRIES)
-def remember_clip(work: Watching, clip: int) -> None:
+def remember_clip(work: VideoIngestion, clip: int) -> None:
     """Store a perceived clip as memory."""
     work.remember(clip)
 
 
 @task(name="weave", **RETRIES)
-def weave_events(work: Watching, final: bool) -> None:
+def weave_events(work: VideoIngestion, final: bool) -> None:
     """Bring the event graph up to date."""
     work.weave(final=final)
 
@@ -72,7 +72,7 @@ def weave_events(work: Watching, final: bool) -> None:
 class PrefectSteps:
     """The steps as Prefect's tasks; clips are perceived in the tasks of a runner of its own."""
 
-    def __init__(self, crew: Crew, runner: Runner) -> None:
+    def __init__(self, crew: WorkerPool, runner: Runner) -> None:
         self._crew, self._runner = crew, runner
 
     @property
@@ -80,16 +80,16 @@ class PrefectSteps:
         """As many clips as the workers need."""
         return self._crew.ahead
 
-    def perceive(self, work: Watching, clip: int) -> Waitable:
+    def perceive(self, work: VideoIngestion, clip: int) -> Waitable:
         """Perceive in one of the task runner's threads, or wait there for a worker elsewhere."""
         given = {"work": work, "clip": clip, "crew": self._crew}
         return _Beside(self._runner.submit(perceive_clip, given))
 
-    def remember(self, work: Watching, clip: int) -> None:
+    def remember(self, work: VideoIngestion, clip: int) -> None:
         """Remember here and now."""
         remember_clip(work, clip)
 
-    def weave(self, work: Watching, final: bool) -> None:
+    def weave(self, work: VideoIngestion, final: bool) -> None:
         """Weave here and now."""
         weave_events(work, final)
 
@@ -97,7 +97,7 @@ class PrefectSteps:
 class ClusterSteps(PrefectSteps):
     """The steps as Prefect's tasks; those that perceive run in the workers of a cluster."""
 
-    def perceive(self, work: Watching, clip: int) -> Waitable:
+    def perceive(self, work: VideoIngestion, clip: int) -> Waitable:
         """Perceive in one of its workers."""
         at_once = work.desk.settings.work.at_once
         given = {"order": work.order(clip, self._crew.threads), "at_once": at_once}
@@ -120,7 +120,7 @@ class _Beside:
 
 
 @contextmanager
-def steps_of(desk: Desk, crew: Crew) -> Iterator[PrefectSteps]:
+def steps_of(desk: Workspace, crew: WorkerPool) -> Iterator[PrefectSteps]:
     """The steps, with the workers that the settings name."""
     settings = desk.settings.work
     kind = ClusterSteps if settings.where in CLUSTERS else PrefectSteps
@@ -155,7 +155,9 @@ def runner_of(settings: WorkSettings, home: Home) -> AbstractContextManager[Runn
     flow_run_name="{path}",
     validate_parameters=False,
 )
-def ingest(path: str, profile: str | None = None, subtitles: Subtitles | None = None) -> Watched:
+def ingest(
+    path: str, profile: str | None = None, subtitles: Subtitles | None = None
+) -> IngestResult:
     """Watch the video of ``path``, going on where it stopped.
 
     Within a command the open video is at hand; elsewhere, as in a work pool, it is opened here.
@@ -171,7 +173,7 @@ def ingest(path: str, profile: str | None = None, subtitles: Subtitles | None = 
         with (
             open_desk(profile) as desk,
             open_video(desk, Path(path), subtitles=subtitles) as work,
-            Crew(desk.settings.work) as crew,
+            WorkerPool(desk.settings.work) as crew,
             steps_of(desk, crew) as steps,
         ):
             return watch(work, steps, Silent())
@@ -193,14 +195,14 @@ class Silent:
         """Says nothing."""
 
 
-def run(work: Watching, listener: Listener, crew: Crew) -> Watched:
+def run(work: VideoIngestion, listener: Listener, crew: WorkerPool) -> IngestResult:
     """A flow run for the open video; runs that were killed are marked as such first."""
     tag = f"video:{work.video.id}"
     library = library_id(work.desk.store)
     mark_killed(library, tag)
     mark_gone(library)
     settle_streams(work.desk.store)
-    with in_process_run.within(AtHand(work, listener, crew)), tags(tag, tag_of(library)):
+    with in_process_run.within(InProcessVideo(work, listener, crew)), tags(tag, tag_of(library)):
         # The server keeps what it is given: of a video that is deleted, no more than its id.
         return ingest(work.video.id, work.desk.profile.name)
 

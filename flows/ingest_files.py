@@ -9,18 +9,18 @@ from pathlib import Path
 from domain.errors import HomerError, InputError
 from domain.settings import CLUSTERS, Subtitles
 from flows.ingest_steps import Listener, PlainSteps, watch
-from flows.ingest_video import Watched, Watching, open_video
-from flows.perception_workers import Crew
+from flows.ingest_video import IngestResult, VideoIngestion, open_video
+from flows.perception_workers import WorkerPool
 from flows.reporting import connect, reporting
-from flows.workspace import Desk
+from flows.workspace import Workspace
 
 
 @dataclass(frozen=True)
-class Outcome:
+class FileOutcome:
     """What became of one file: watched, or the error that stopped it; neither: left alone."""
 
     path: Path
-    watched: Watched | None = None
+    watched: IngestResult | None = None
     error: HomerError | None = None
 
     @property
@@ -32,7 +32,7 @@ class Outcome:
 
 
 def watch_files(
-    desk: Desk,
+    desk: Workspace,
     paths: Iterable[Path],
     listener: Listener,
     *,
@@ -40,7 +40,7 @@ def watch_files(
     again: bool = False,
     only: Collection[int] = (),
     subtitles: Subtitles | None = None,
-) -> Iterator[Outcome]:
+) -> Iterator[FileOutcome]:
     """Watches file after file, giving what became of each.
 
     Args:
@@ -56,25 +56,25 @@ def watch_files(
         SetupError: the database, a model or the pool of workers is missing, so no file can be
             watched.
     """
-    with Crew(desk.settings.work) as crew, desk.turn():
+    with WorkerPool(desk.settings.work) as crew, desk.turn():
         conductor = _Conductor(desk, listener, crew, direct)
         for path in paths:
             try:
                 with open_video(desk, path, again=again, only=only, subtitles=subtitles) as work:
-                    outcome = Outcome(path, conductor.run(work))
+                    outcome = FileOutcome(path, conductor.run(work))
             except InputError as error:
-                outcome = Outcome(path, error=error)
+                outcome = FileOutcome(path, error=error)
             yield outcome
 
 
 class _Conductor:
     """Runs the steps of each video, in a flow where Prefect's server comes up."""
 
-    def __init__(self, desk: Desk, listener: Listener, crew: Crew, direct: bool) -> None:
+    def __init__(self, desk: Workspace, listener: Listener, crew: WorkerPool, direct: bool) -> None:
         self._desk, self._listener, self._crew, self._direct = desk, listener, crew, direct
         self._api: str | None = None
 
-    def run(self, work: Watching) -> Watched:
+    def run(self, work: VideoIngestion) -> IngestResult:
         """Watches what is left of the video; where nothing is, no server is needed."""
         if work.settled():
             return work.result()
@@ -83,7 +83,7 @@ class _Conductor:
             self._direct = self._api is None
         return self._plainly(work) if self._api is None else self._in_flow(work, self._api)
 
-    def _plainly(self, work: Watching) -> Watched:
+    def _plainly(self, work: VideoIngestion) -> IngestResult:
         if (where := self._desk.settings.work.where) in CLUSTERS:
             self._listener.said(
                 f"without Prefect's server processes take the place of {where.title()}"
@@ -91,7 +91,7 @@ class _Conductor:
         with PlainSteps(self._crew) as steps:
             return watch(work, steps, self._listener)
 
-    def _in_flow(self, work: Watching, api: str) -> Watched:
+    def _in_flow(self, work: VideoIngestion, api: str) -> IngestResult:
         with reporting(self._desk.home, api):
             from flows.ingest import run
 

@@ -14,10 +14,10 @@ from typing import Any, Protocol, Self
 from domain.errors import DatabaseError, ModelError, ReplayMiss
 from domain.media import Video
 from domain.settings import WorkSettings
-from flows.ingest_video import ClipLeft, Watched, Watching
-from flows.perception_workers import Crew
+from flows.ingest_video import ClipLeft, IngestResult, VideoIngestion
+from flows.perception_workers import WorkerPool
 from telemetry import tracing
-from telemetry.ingest_spans import Clips
+from telemetry.ingest_spans import ClipSpans
 
 BACK_OFF_S = (1.0, 4.0, 15.0)
 """How long to wait before each new try of a step."""
@@ -53,13 +53,13 @@ class Steps(Protocol):
     def ahead(self) -> int:
         """How many clips are begun to be perceived before one is remembered."""
 
-    def perceive(self, work: Watching, clip: int) -> Waitable:
+    def perceive(self, work: VideoIngestion, clip: int) -> Waitable:
         """Begin to perceive a clip beside the other steps."""
 
-    def remember(self, work: Watching, clip: int) -> None:
+    def remember(self, work: VideoIngestion, clip: int) -> None:
         """Remember a perceived clip."""
 
-    def weave(self, work: Watching, final: bool) -> None:
+    def weave(self, work: VideoIngestion, final: bool) -> None:
         """Bring the event graph up to date."""
 
 
@@ -70,7 +70,7 @@ def worth_retrying(error: BaseException) -> bool:
     )
 
 
-def watch(work: Watching, steps: Steps, listener: Listener) -> Watched:
+def watch(work: VideoIngestion, steps: Steps, listener: Listener) -> IngestResult:
     """Every clip that is not in memory yet, in order; perceiving runs some clips ahead.
 
     A clip whose model fails again and again is left for the next run, and the rest goes on.
@@ -84,13 +84,13 @@ def watch(work: Watching, steps: Steps, listener: Listener) -> Watched:
     return watched
 
 
-def _watch(work: Watching, steps: Steps, listener: Listener) -> Watched:
+def _watch(work: VideoIngestion, steps: Steps, listener: Listener) -> IngestResult:
     pending = work.begin()
     total = work.state().clips
     listener.opened(work.video, total, total - len(pending))
     for remark in work.remarks:
         listener.said(remark)
-    with Clips(work.video, work.desk.settings.watch.clip_ms) as spans:
+    with ClipSpans(work.video, work.desk.settings.watch.clip_ms) as spans:
         for clip, error in _perceived(work, steps, spans, pending):
             error = error or spans.during(clip, remember_error, work, steps, clip)
             if error is not None:
@@ -111,7 +111,7 @@ def _tell(video: Video, clip: int, error: Exception | None, listener: Listener) 
 
 
 def _perceived(
-    work: Watching, steps: Steps, spans: Clips, clips: Iterable[int]
+    work: VideoIngestion, steps: Steps, spans: ClipSpans, clips: Iterable[int]
 ) -> Iterator[tuple[int, ModelError | None]]:
     """Each clip in order once it is perceived, and why it is not; others are begun meanwhile."""
     coming = iter(clips)
@@ -139,7 +139,7 @@ def failure_of(step: Waitable) -> ModelError | None:
     return None
 
 
-def remember_error(work: Watching, steps: Steps, clip: int) -> ModelError | None:
+def remember_error(work: VideoIngestion, steps: Steps, clip: int) -> ModelError | None:
     """Remembers a clip; the failure because of which it is left, if any."""
     try:
         steps.remember(work, clip)
@@ -155,8 +155,8 @@ class PlainSteps:
         crew: who perceives, lent by whoever watches several videos; None is one worker in here.
     """
 
-    def __init__(self, crew: Crew | None = None) -> None:
-        self._crew = crew or Crew(WorkSettings())
+    def __init__(self, crew: WorkerPool | None = None) -> None:
+        self._crew = crew or WorkerPool(WorkSettings())
         self._beside = ThreadPoolExecutor(self._crew.workers, thread_name_prefix="perceive")
 
     @property
@@ -164,15 +164,15 @@ class PlainSteps:
         """As many clips as the workers need."""
         return self._crew.ahead
 
-    def perceive(self, work: Watching, clip: int) -> Waitable:
+    def perceive(self, work: VideoIngestion, clip: int) -> Waitable:
         """Perceive in a thread, or wait there for a worker elsewhere."""
         return self._beside.submit(copy_context().run, patiently, self._crew.perceive, work, clip)
 
-    def remember(self, work: Watching, clip: int) -> None:
+    def remember(self, work: VideoIngestion, clip: int) -> None:
         """Remember here and now."""
         patiently(work.remember, clip)
 
-    def weave(self, work: Watching, final: bool) -> None:
+    def weave(self, work: VideoIngestion, final: bool) -> None:
         """Weave here and now."""
         patiently(lambda: work.weave(final=final))
 

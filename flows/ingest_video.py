@@ -20,10 +20,10 @@ from domain.media import ClipState, Video
 from domain.settings import Subtitles
 from flows.clip_drafts import Drafting
 from flows.video_locks import alone, claimed
-from flows.workspace import Desk
-from memory.drafts import Draft
+from flows.workspace import Workspace
+from memory.drafts import WrittenDraft
 from memory.subtitles import Accompaniment, accompaniment, chosen, refuse_other_subtitles
-from memory.write_clip import Perceived as ToWrite
+from memory.write_clip import ClipPercept as ToWrite
 from memory.write_clip import draft_ahead, remember, weave_due
 from memory.writers import make_writers
 from memory.writers.port import Writers
@@ -47,7 +47,7 @@ class ClipLeft(ModelError):
 
 
 @dataclass(frozen=True)
-class Watched:
+class IngestResult:
     """What became of a video. ``fresh`` clips were watched by this run, ``failed`` ones not."""
 
     video: Video
@@ -56,7 +56,7 @@ class Watched:
     failed: int
 
 
-class Watching:
+class VideoIngestion:
     """The steps of one video. Heavy things stay in here, and never travel as a task's result.
 
     Perceiving may run in a thread, ahead of the other steps, or be ordered elsewhere; no two
@@ -66,7 +66,7 @@ class Watching:
 
     def __init__(
         self,
-        desk: Desk,
+        desk: Workspace,
         path: Path,
         info: SourceInfo,
         video: Video,
@@ -137,7 +137,7 @@ class Watching:
         if self._drafting is not None:
             self._drafting.expect(clips)
 
-    def _draft(self, coming: Sequence[ToWrite]) -> Draft | None:
+    def _draft(self, coming: Sequence[ToWrite]) -> WrittenDraft | None:
         desk = self.desk
         return draft_ahead(
             desk.store, self.video.id, coming, self.writers, desk.toolbox, desk.settings
@@ -220,7 +220,7 @@ class Watching:
         state = self.state()
         return state.done + state.failed == state.clips
 
-    def finish(self) -> Watched:
+    def finish(self) -> IngestResult:
         """Mark the video as done, or as failed where clips could not be watched.
 
         One that was paused, and of which only some clips were tried again, stays as it was.
@@ -235,10 +235,10 @@ class Watching:
         faults.fault_point(faults.FaultPoint.VIDEO_DONE)
         return self.result()
 
-    def result(self) -> Watched:
+    def result(self) -> IngestResult:
         """How the video stands, and what this run did."""
         state = self.state()
-        return Watched(self.video, state.clips, self._fresh, state.failed)
+        return IngestResult(self.video, state.clips, self._fresh, state.failed)
 
     def _mark(self, state: str, error: str | None = None) -> None:
         with self.desk.store.begin() as session:
@@ -252,13 +252,13 @@ class Watching:
 
 @contextmanager
 def open_video(
-    desk: Desk,
+    desk: Workspace,
     path: Path,
     *,
     again: bool = False,
     only: Collection[int] = (),
     subtitles: Subtitles | None = None,
-) -> Iterator[Watching]:
+) -> Iterator[VideoIngestion]:
     """The video of ``path`` with its row and clips in the store; nobody else may watch it.
 
     Args:
@@ -298,11 +298,11 @@ def open_video(
             # A known video keeps its title, whatever the file is called by now.
             video = video_rows.find_video(session, video.id)
         company = beside or Accompaniment()
-        yield Watching(desk, path, info, video, company, again=again, only=only)
+        yield VideoIngestion(desk, path, info, video, company, again=again, only=only)
 
 
 def _video(
-    desk: Desk, name: str, path: Path, info: SourceInfo, beside: Accompaniment | None
+    desk: Workspace, name: str, path: Path, info: SourceInfo, beside: Accompaniment | None
 ) -> Video:
     return Video(
         id=name,

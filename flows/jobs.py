@@ -28,9 +28,9 @@ from domain.texts import storable
 from flows.retry import Retry
 from perception.source import find_media
 from services.daemon import Running, alive, log_file
-from services.job_status import ACTING, END, Stage, stage_at_end, tell_asked
+from services.job_status import ACTING, END, JobState, stage_at_end, tell_asked
 from store.home import Home
-from store.host_identity import Whereabouts
+from store.host_identity import HostIdentity
 
 PREFIX = "ingest-"
 TAIL = 8_000
@@ -48,19 +48,19 @@ class Job:
     began: float
     sources: tuple[str, ...]
     arguments: tuple[str, ...]
-    stage: Stage
+    stage: JobState
     said: tuple[str, ...]
     here: bool = True
 
     @property
     def running(self) -> bool:
         """Whether it watches at this moment, as far as is known."""
-        return self.stage in (Stage.WATCHING, Stage.UNKNOWN)
+        return self.stage in (JobState.WATCHING, JobState.UNKNOWN)
 
     @property
     def unfinished(self) -> bool:
         """Whether it ended before its work was done, so that it can be gone on with."""
-        return self.stage in (Stage.PAUSED, Stage.KILLED)
+        return self.stage in (JobState.PAUSED, JobState.KILLED)
 
     @property
     def errors(self) -> tuple[str, ...]:
@@ -196,7 +196,7 @@ class Jobs:
             )
         running = Running(process.pid, psutil.Process(process.pid).create_time(), 0)
         row = {**asdict(running), "sources": [*sources], "arguments": [*arguments]}
-        row["where"] = str(Whereabouts.here())
+        row["where"] = str(HostIdentity.here())
         self._file(job).write_text(json.dumps(row))
         for one in before:
             self.dismiss(one)
@@ -208,19 +208,19 @@ class Jobs:
             told = json.loads(path.read_text())
             running = Running(int(told["pid"]), float(told["began"]), 0)
             sources, arguments = (tuple(map(str, told[of])) for of in ("sources", "arguments"))
-            there = Whereabouts.of(str(told.get("where")))
+            there = HostIdentity.of(str(told.get("where")))
         except (OSError, ValueError, TypeError, KeyError, OverflowError):
             return None
-        here = there in (None, Whereabouts.here())
+        here = there in (None, HostIdentity.here())
         # Looked at first: a process that ends in between has then said how.
         lives = alive(running) if here or there is None else self._lives(job, there)
         stage = self._stage(job, lives)
         said = tuple(_tail(self._log(job)))
         return Job(job, running.pid, running.began, sources, arguments, stage, said, here)
 
-    def _lives(self, job: str, there: Whereabouts) -> bool | None:
+    def _lives(self, job: str, there: HostIdentity) -> bool | None:
         """Whether a job lives that was begun elsewhere; None where nothing tells."""
-        here = Whereabouts.here()
+        here = HostIdentity.here()
         if there.ended_before(here):
             return False
         if not here.boot or there.boot != here.boot:
@@ -233,11 +233,11 @@ class Jobs:
             return False
         return None
 
-    def _stage(self, job: str, lives: bool | None) -> Stage:
+    def _stage(self, job: str, lives: bool | None) -> JobState:
         if lives:
-            return Stage.WATCHING
+            return JobState.WATCHING
         end = stage_at_end(self._end(job))
-        return Stage.UNKNOWN if lives is None and end is Stage.KILLED else end
+        return JobState.UNKNOWN if lives is None and end is JobState.KILLED else end
 
     def _held(self, job: str) -> Path:
         return self._home.run / f"{PREFIX}{job}.lock"

@@ -9,14 +9,14 @@ from contextvars import ContextVar
 from prefect import flow
 
 from flows.learning import learn_all
-from flows.workspace import Desk
+from flows.workspace import Workspace
 from services.stale_runs import claim_run
 
-_at_hand: ContextVar[Desk] = ContextVar("desk at hand")
+_at_hand: ContextVar[Workspace] = ContextVar("desk at hand")
 
 
 @contextmanager
-def at_hand(desk: Desk) -> Iterator[None]:
+def at_hand(desk: Workspace) -> Iterator[None]:
     """Flows that run in here learn in this library, with these models."""
     token = _at_hand.set(desk)
     try:

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 
 from agent.reasoners.question_parts import kind_of
 from retrieval.terms import content_words
-from skills.learn import BATCH, Learned, learn
+from skills.learn import BATCH, LearningResult, learn
 from skills.llm_writer import LlmSkillWriter
 from skills.writer import LocalSkillWriter, SkillWriter
 from store.queries.calls import NewCall, add_call
 
 if TYPE_CHECKING:
     from domain.asking import Question
-    from flows.workspace import Desk
+    from flows.workspace import Workspace
     from models.chat import CallRecord, StructuredChat
 
 
-def learn_all(desk: Desk) -> Iterator[Learned]:
+def learn_all(desk: Workspace) -> Iterator[LearningResult]:
     """Learn from every answer that was judged since the last time, a batch at a time."""
     writer = skill_writer(desk)
     while True:
@@ -30,7 +30,7 @@ def learn_all(desk: Desk) -> Iterator[Learned]:
             return
 
 
-def skill_writer(desk: Desk) -> SkillWriter:
+def skill_writer(desk: Workspace) -> SkillWriter:
     """The profile's writer: its language model where it has one, whose calls are recorded."""
     if desk.profile.reasoner == "local":
         return LocalSkillWriter()

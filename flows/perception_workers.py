@@ -16,7 +16,7 @@ from typing import Protocol, Self
 
 from domain.errors import ModelError
 from domain.settings import WorkSettings
-from flows.ingest_video import Watching
+from flows.ingest_video import VideoIngestion
 from flows.worker_processes import Processes
 from models.slots import Slots
 from perception.worker import Delivery, Order, carry_out
@@ -36,7 +36,7 @@ class Executor(Protocol):
         """Ends it, with whatever is under way."""
 
 
-class Crew:
+class WorkerPool:
     """The workers of one run.
 
     Args:
@@ -60,7 +60,7 @@ class Crew:
         self._closed = False
         self._places = places(settings.at_once)
 
-    def perceive(self, work: Watching, clip: int) -> None:
+    def perceive(self, work: VideoIngestion, clip: int) -> None:
         """Have a clip perceived, and wait for it; called from as many threads as workers.
 
         Raises:
@@ -76,7 +76,7 @@ class Crew:
             raise CancelledError
         time.sleep(seconds)
 
-    def _perceive(self, work: Watching, clip: int) -> None:
+    def _perceive(self, work: VideoIngestion, clip: int) -> None:
         if self._beside:
             work.take(self._elsewhere(work.order(clip, self.threads)))
         elif self.workers > 1:

@@ -11,7 +11,7 @@ from store.archive import Manifest
 from store.database import Store, open_store
 from store.export_reader import open_parcel
 from store.home import Home
-from store.import_video import Arrived, import_video
+from store.import_video import ImportedVideo, import_video
 from store.migrations import has_tables, migrate
 from store.progress import Progress
 from store.restore import check_archive, refuse_filled, restore
@@ -39,7 +39,7 @@ def restore_library(
 
 def import_export(
     store: Store, path: Path, progress: Progress, limits: ImportLimits = LIMITS
-) -> Arrived:
+) -> ImportedVideo:
     """Add the video of an export to a library.
 
     Raises:

@@ -18,7 +18,7 @@ from domain.errors import BlobGone, NotFound
 from domain.retention import Tier
 from flows.delete import delete_video, leaving
 from flows.video_locks import watched_now
-from flows.workspace import Desk
+from flows.workspace import Workspace
 from perception.jpeg import shrunk
 from store.database import Store
 from store.queries import retaining as stored
@@ -55,7 +55,7 @@ class Retained:
         return sum(one.bytes for one in self.videos)
 
 
-def retain(desk: Desk, now: datetime, *, dry_run: bool = False) -> Retained:
+def retain(desk: Workspace, now: datetime, *, dry_run: bool = False) -> Retained:
     """Take from each video what its age does not keep; one transaction a video.
 
     Videos that are still being watched are left alone. Keyframes that an answer was shown or
@@ -71,7 +71,7 @@ def retain(desk: Desk, now: datetime, *, dry_run: bool = False) -> Retained:
     return Retained(tuple(one for one in found if one is not None))
 
 
-def _less(desk: Desk, one: Aged, tier: Tier, dry_run: bool) -> Less | None:
+def _less(desk: Workspace, one: Aged, tier: Tier, dry_run: bool) -> Less | None:
     desk.give_way()
     store = desk.store
     if tier.keep == "nothing":

@@ -21,7 +21,7 @@ LOOKS_EVERY_S = 1.0
 
 
 @dataclass(frozen=True)
-class Desk:
+class Workspace:
     """An open store and the models of a profile; a model is loaded when it is first used.
 
     ``background``: nobody waits for what is done here, so it stands back while somebody waits.
@@ -67,7 +67,7 @@ class Desk:
         """The paper's defaults with the profile's changes."""
         return self.profile.settings
 
-    def staffed(self, workers: int | None = None, pool: Pool | None = None) -> Desk:
+    def staffed(self, workers: int | None = None, pool: Pool | None = None) -> Workspace:
         """The same, with other workers to perceive than those of the settings."""
         work = self.settings.work.changed(workers, pool)
         settings = self.settings.model_copy(update={"work": work})
@@ -77,7 +77,7 @@ class Desk:
 @contextmanager
 def open_desk(
     profile: str | None = None, home: Home | None = None, *, background: bool = False
-) -> Iterator[Desk]:
+) -> Iterator[Workspace]:
     """Opens the data directory's store with the models of ``profile``.
 
     Args:
@@ -92,11 +92,13 @@ def open_desk(
     place = home or Home.default()
     chosen = load_profile(profile, place.config)
     with open_store(place) as store:
-        yield Desk(place, store, chosen, Toolbox(chosen, place.weights), background)
+        yield Workspace(place, store, chosen, Toolbox(chosen, place.weights), background)
 
 
 @contextmanager
-def open_desk_of(name: str, profile: str | None = None) -> Iterator[tuple[Desk, StoredTrajectory]]:
+def open_desk_of(
+    name: str, profile: str | None = None
+) -> Iterator[tuple[Workspace, StoredTrajectory]]:
     """Opens the desk with the models that the trajectory ``name`` was asked with.
 
     Args:
@@ -113,7 +115,7 @@ def open_desk_of(name: str, profile: str | None = None) -> Iterator[tuple[Desk, 
         with store.begin() as session:
             row = find_trajectory(session, name)
         chosen = _profile_of(row, profile, place)
-        yield Desk(place, store, chosen, Toolbox(chosen, place.weights)), row
+        yield Workspace(place, store, chosen, Toolbox(chosen, place.weights)), row
 
 
 def _profile_of(row: StoredTrajectory, profile: str | None, place: Home) -> Profile:

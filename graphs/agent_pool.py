@@ -6,7 +6,7 @@ import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from graphs.runner import Asker
+from graphs.runner import Runner
 from models.profile import load_profile
 from models.toolbox import Toolbox
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Machines:
+class AgentPool:
     """The models, searches and machines of a store, by profile. Thread-safe.
 
     ``profile`` is the configured one.
@@ -25,7 +25,7 @@ class Machines:
     store: Store
     profile: str
     _toolboxes: dict[str, Toolbox] = field(default_factory=dict)
-    _askers: dict[str, Asker] = field(default_factory=dict)
+    _askers: dict[str, Runner] = field(default_factory=dict)
     _retrievers: dict[str, Retrievers] = field(default_factory=dict)
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
@@ -58,7 +58,7 @@ class Machines:
                 self._retrievers[name] = Retrievers(self.store, toolbox, settings)
             return self._retrievers[name]
 
-    def asker(self, profile: str | None = None) -> Asker:
+    def asker(self, profile: str | None = None) -> Runner:
         """The machine with the models of a profile.
 
         Raises:
@@ -67,7 +67,7 @@ class Machines:
         name = profile or self.profile
         with self._lock:
             if name not in self._askers:
-                self._askers[name] = Asker(self.store, self.toolbox(name))
+                self._askers[name] = Runner(self.store, self.toolbox(name))
             return self._askers[name]
 
     def close(self) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from domain.asking import Answer, Question
 from domain.confidence import level
-from domain.live import Tell
+from domain.live import RunListener
 
 if TYPE_CHECKING:
     from domain.trajectory import ForkEdit
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskResult:
     """An answer and what it took. ``tokens`` counts both ways, over all model calls."""
 
     trajectory_id: str
@@ -30,7 +30,7 @@ class Asked:
 class StoppedEarly(KeyboardInterrupt):
     """Ctrl-C was pressed: ``asked`` has the best answer so far, which says so itself."""
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, asked: AskResult) -> None:
         super().__init__(
             "stopped; to search on from there:  homer ask --resume " + asked.trajectory_id
         )
@@ -53,8 +53,8 @@ def ask(
     store: Store,
     toolbox: Toolbox,
     question: Question,
-    on_event: Tell | None = None,
-) -> Asked:
+    on_event: RunListener | None = None,
+) -> AskResult:
     """Run the machine on ``question``.
 
     ``on_event`` sees every event as it happens, and the model's replies as they are written.
@@ -65,9 +65,9 @@ def ask(
         ModelError: the profile's language model cannot be reached.
         StoppedEarly: Ctrl-C was pressed; it has the best answer so far.
     """
-    from graphs.runner import Asker
+    from graphs.runner import Runner
 
-    with Asker(store, toolbox) as asker:
+    with Runner(store, toolbox) as asker:
         return asker.ask(question, on_event)
 
 
@@ -75,12 +75,12 @@ def resume(
     store: Store,
     toolbox: Toolbox,
     name: str,
-    on_event: Tell | None = None,
-) -> Asked:
-    """Go on with the question of the trajectory ``name``; see ``graphs.runner.Asker.resume``."""
-    from graphs.runner import Asker
+    on_event: RunListener | None = None,
+) -> AskResult:
+    """Go on with the question of the trajectory ``name``; see ``graphs.runner.Runner.resume``."""
+    from graphs.runner import Runner
 
-    with Asker(store, toolbox) as asker:
+    with Runner(store, toolbox) as asker:
         return asker.resume(name, on_event)
 
 
@@ -90,16 +90,16 @@ def fork(
     name: str,
     number: int,
     edit: ForkEdit,
-    on_event: Tell | None = None,
-) -> Asked:
-    """Go on from a round of a trajectory as a new one; see ``graphs.runner.Asker.fork``."""
-    from graphs.runner import Asker
+    on_event: RunListener | None = None,
+) -> AskResult:
+    """Go on from a round of a trajectory as a new one; see ``graphs.runner.Runner.fork``."""
+    from graphs.runner import Runner
 
-    with Asker(store, toolbox) as asker:
+    with Runner(store, toolbox) as asker:
         return asker.fork(name, number, edit, on_event)
 
 
-def answer_json(asked: Asked, question_id: str | int | None = None) -> dict[str, Any]:
+def answer_json(asked: AskResult, question_id: str | int | None = None) -> dict[str, Any]:
     """The answer as one JSON line; ``option`` only where the question had options."""
     answer = asked.answer
     line: dict[str, Any] = {

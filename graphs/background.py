@@ -11,67 +11,67 @@ from collections.abc import Callable
 
 from domain.asking import Question
 from domain.errors import HomerError
-from domain.live import Said, Told
+from domain.live import PartialReply, RunEvent
 from domain.trajectory import ForkEdit
 from graphs.ask import StoppedEarly
-from graphs.runner import Asker
+from graphs.runner import Runner
 from graphs.stream import Stop
 
 GONE = "the run ended without an answer"
 
 
-class Run:
+class BackgroundRun:
     """One run: what its model says at the moment, and how it ended if it failed."""
 
     def __init__(self) -> None:
-        self.said: Said | None = None
+        self.said: PartialReply | None = None
         self.error = ""
         self._stop = Stop()
 
-    def tell(self, told: Told) -> None:
+    def tell(self, told: RunEvent) -> None:
         """Told by the run at every event and word.
 
         Raises:
             KeyboardInterrupt: the run is to stop.
         """
         self._stop.check()
-        self.said = told if isinstance(told, Said) else None
+        self.said = told if isinstance(told, PartialReply) else None
 
     def stop(self) -> None:
         """End at the next event or word, with the best answer so far."""
         self._stop.set()
 
 
-class Runs:
+class BackgroundRuns:
     """The runs of this process, by trajectory. Thread-safe."""
 
     def __init__(self) -> None:
-        self._runs: dict[str, tuple[Run, threading.Thread]] = {}
+        self._runs: dict[str, tuple[BackgroundRun, threading.Thread]] = {}
         self._lock = threading.Lock()
 
-    def ask(self, asker: Asker, question: Question) -> str:
+    def ask(self, asker: Runner, question: Question) -> str:
         """Begin to search for an answer; returns the trajectory.
 
         Raises:
-            HomerError: as ``Asker.begin``.
+            HomerError: as ``Runner.begin``.
         """
-        run = Run()
+        run = BackgroundRun()
         state, desk = asker.begin(question, run.tell)
         return self._start(state["trajectory"], run, lambda: asker.run(state, desk))
 
-    def fork(self, asker: Asker, name: str, number: int, edit: ForkEdit) -> str:
+    def fork(self, asker: Runner, name: str, number: int, edit: ForkEdit) -> str:
         """Begin a fork; returns its trajectory.
 
         Raises:
-            HomerError: as ``Asker.begin_fork``.
+            HomerError: as ``Runner.begin_fork``.
         """
-        run = Run()
+        run = BackgroundRun()
         state, desk = asker.begin_fork(name, number, edit, run.tell)
         return self._start(state["trajectory"], run, lambda: asker.run(state, desk))
 
-    def resume(self, asker: Asker, trajectory: str) -> str:
+    def resume(self, asker: Runner, trajectory: str) -> str:
         """Go on with a question that was broken off; ``trajectory`` is its whole id."""
-        run = Run()
+        run = BackgroundRun()
         return self._start(trajectory, run, lambda: asker.resume(trajectory, run.tell))
 
     def running(self, trajectory: str) -> bool:
@@ -79,7 +79,7 @@ class Runs:
         found = self._runs.get(trajectory)
         return found is not None and found[1].is_alive()
 
-    def said(self, trajectory: str) -> Said | None:
+    def said(self, trajectory: str) -> PartialReply | None:
         """What the model is saying, if it is."""
         found = self._runs.get(trajectory)
         return found[0].said if found else None
@@ -100,7 +100,7 @@ class Runs:
         if found is not None:
             found[1].join(timeout_s)
 
-    def _start(self, trajectory: str, run: Run, work: Callable[[], object]) -> str:
+    def _start(self, trajectory: str, run: BackgroundRun, work: Callable[[], object]) -> str:
         thread = threading.Thread(
             target=_safely, args=(run, work), name=f"ask {trajectory}", daemon=True
         )
@@ -110,7 +110,7 @@ class Runs:
         return trajectory
 
 
-def _safely(run: Run, work: Callable[[], object]) -> None:
+def _safely(run: BackgroundRun, work: Callable[[], object]) -> None:
     """The end of a thread: nobody is there to raise an error to."""
     try:
         work()

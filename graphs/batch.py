@@ -15,8 +15,8 @@ from pydantic import Field, ValidationError
 from domain.asking import Question
 from domain.base import Frozen
 from domain.errors import HomerError, InputError
-from graphs.ask import Asked, answer_json
-from graphs.runner import Asker
+from graphs.ask import AskResult, answer_json
+from graphs.runner import Runner
 from store.private_files import make_private, open_private
 from store.queries.videos import find_video
 
@@ -135,7 +135,7 @@ def run_batch(
     questions: Sequence[BatchQuestion],
     done: Collection[str | int] = frozenset(),
     workers: int | None = None,
-    make: Callable[[Store, Toolbox], Asker] = Asker,
+    make: Callable[[Store, Toolbox], Runner] = Runner,
 ) -> Iterator[BatchResult]:
     """Ask all questions that are not ``done``; results come in the order they finish.
 
@@ -158,7 +158,7 @@ def run_batch(
             pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _result(name: str | int, future: Future[Asked], finished: int, total: int) -> BatchResult:
+def _result(name: str | int, future: Future[AskResult], finished: int, total: int) -> BatchResult:
     try:
         line = answer_json(future.result(), name)
     except HomerError as error:

@@ -27,7 +27,7 @@ NEXT = "branch:to:"
 Check = Callable[[Cursor[Any], str], None]
 
 
-class Told(NamedTuple):
+class SavedEvents(NamedTuple):
     """Events of a run, numbered from ``first``."""
 
     first: int
@@ -56,14 +56,14 @@ class BoundarySaver(PostgresSaver):
         self._boundaries = frozenset(boundaries)
         self._held: dict[str, ChannelVersions] = {}
         self._written: dict[str, str] = {}
-        self._told: dict[str, list[Told]] = {}
+        self._told: dict[str, list[SavedEvents]] = {}
         self._putting = threading.local()
 
     def hold(self, thread: str, first: int, events: Sequence[Event], marks: Sequence[Mark]) -> None:
         """Keep events of a run for its next checkpoint."""
-        self._told.setdefault(thread, []).append(Told(first, list(events), list(marks)))
+        self._told.setdefault(thread, []).append(SavedEvents(first, list(events), list(marks)))
 
-    def release(self, thread: str) -> list[Told]:
+    def release(self, thread: str) -> list[SavedEvents]:
         """The events that are held for a run's next checkpoint, which will not get them."""
         return self._told.pop(thread, [])
 

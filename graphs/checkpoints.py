@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from domain.trajectory import Event
-from graphs.trajectory_locks import Claims
+from graphs.trajectory_locks import TrajectoryLocks
 from store.queries.trajectories import (
     CHECKPOINTS,
     Mark,
@@ -68,7 +68,7 @@ class Checkpoints:
             timeout=PATIENCE_S,
             open=True,
         )
-        self.claims = Claims(self._pool)
+        self.claims = TrajectoryLocks(self._pool)
         self.saver = BoundarySaver(self._pool, boundaries, self.claims.check)
         if self._is_behind():
             self._make_tables()

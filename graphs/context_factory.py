@@ -5,35 +5,35 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from agent.budget import Meter
+from agent.budget import RunBudget
 from agent.model_calls import Calls
 from agent.reasoners.llm import LlmReasoner
 from agent.reasoners.local import MOMENTS, LocalReasoner
 from agent.reasoners.port import Reasoner
 from agent.recorder import Recorder
-from agent.run_context import Desk
-from domain.choices import Stage
+from agent.run_context import RunContext
+from domain.choices import AblationStage
 from domain.settings import AskSettings
 from domain.view import MemoryView
 from models.chat import Replay, Sink, StructuredChat
 from people.corrected import people_in
 from retrieval.citations import cite
-from retrieval.result import Cited
-from skills.library import Shelf
+from retrieval.result import ResolvedRefs
+from skills.library import SkillLibrary
 
 if TYPE_CHECKING:
     from models.toolbox import Toolbox
     from store.database import Store
 
 
-class Desks(Protocol):
+class ContextFactory(Protocol):
     """Makes the desk of one run."""
 
-    def desk(self, view: MemoryView, recorder: Recorder, meter: Meter) -> Desk:
+    def desk(self, view: MemoryView, recorder: Recorder, meter: RunBudget) -> RunContext:
         """Reasoner, memory and the rest, for a run over ``view``."""
 
 
-class ProfileDesks:
+class ProfileContexts:
     """The profile's reasoner over the profile's retrievers, which all runs share.
 
     Args:
@@ -48,15 +48,15 @@ class ProfileDesks:
         self._store, self._toolbox = store, toolbox
         self._ask = ask or toolbox.profile.settings.ask
         whole = Retrievers(store, toolbox, toolbox.profile.settings)
-        self._memories = {stage: whole.within(stage) for stage in Stage}
-        self._skills = Shelf(store, toolbox)
+        self._memories = {stage: whole.within(stage) for stage in AblationStage}
+        self._skills = SkillLibrary(store, toolbox)
 
-    def desk(self, view: MemoryView, recorder: Recorder, meter: Meter) -> Desk:
+    def desk(self, view: MemoryView, recorder: Recorder, meter: RunBudget) -> RunContext:
         """A desk for a run over ``view``."""
         known = recorder.setup
         settings = known.settings if known else self._ask
         memory = self._memories[settings.memory]
-        return Desk(
+        return RunContext(
             reasoner=self._reasoner(recorder, meter, settings),
             memory=memory,
             cite=lambda refs: self._cite(view, refs),
@@ -69,7 +69,7 @@ class ProfileDesks:
             languages=known.languages if known else self._toolbox.profile.text_languages,
         )
 
-    def _cite(self, view: MemoryView, refs: Sequence[str]) -> Cited:
+    def _cite(self, view: MemoryView, refs: Sequence[str]) -> ResolvedRefs:
         with self._store.begin() as session:
             return cite(session, view, refs)
 
@@ -81,7 +81,7 @@ class ProfileDesks:
             people = people_in(session, view.scopes[0])
         return tuple((tag, person.name) for person in people if person.name for tag in person.tags)
 
-    def _reasoner(self, recorder: Recorder, meter: Meter, settings: AskSettings) -> Reasoner:
+    def _reasoner(self, recorder: Recorder, meter: RunBudget, settings: AskSettings) -> Reasoner:
         if self._toolbox.profile.reasoner == "local":
             return LocalReasoner()
         toolbox, store = self._toolbox, self._store

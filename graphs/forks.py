@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Any, cast
 from agent.state import State, ledger_of, plain
 from domain.asking import Action, Evidence, Ledger
 from domain.errors import InputError, NotFound
-from domain.ledger import Draft, Edits, Rewrite, begin, is_open, schedule
+from domain.ledger import Edits, Rewrite, SubtaskDraft, begin, is_open, schedule
 from domain.ledger import edit as edit_ledger
 from domain.settings import AskSettings
-from domain.structure import Finding, Part
+from domain.structure import Finding, StructurePart
 from domain.trajectory import (
     Acted,
     Event,
+    EvidenceRetrieved,
     Forked,
     ForkEdit,
     PlanLine,
     Planned,
     QuestionAsked,
     Replanned,
-    Retrieved,
     RoundClosed,
     RoundOpened,
 )
@@ -115,7 +115,9 @@ def _changes(was: ForkEdit, edit: ForkEdit) -> ForkEdit:
     return ForkEdit.model_validate(new)
 
 
-def _refound(parent: Parent, number: int, was: ForkEdit, change: ForkEdit) -> Retrieved | None:
+def _refound(
+    parent: Parent, number: int, was: ForkEdit, change: ForkEdit
+) -> EvidenceRetrieved | None:
     """The round's search with other evidence, where that is changed."""
     if change.evidence is None:
         return None
@@ -138,13 +140,13 @@ def _refound(parent: Parent, number: int, was: ForkEdit, change: ForkEdit) -> Re
     )
 
 
-def _still(found: Retrieved, evidence: Sequence[Evidence]) -> Finding | None:
+def _still(found: EvidenceRetrieved, evidence: Sequence[Evidence]) -> Finding | None:
     """What a structural search found, of the evidence left; where other is put, that as it is."""
     if found.finding is None or not evidence:
         return None
     if all(e in found.evidence for e in evidence):
         return found.finding.of_those({e.ref for e in evidence})
-    parts = tuple(Part(text=e.text, refs=(e.ref,)) for e in evidence)
+    parts = tuple(StructurePart(text=e.text, refs=(e.ref,)) for e in evidence)
     return Finding(asks=found.finding.asks, parts=parts, put=True)
 
 
@@ -178,7 +180,9 @@ def _replanned(ledger: Ledger, lines: Sequence[PlanLine], settings: AskSettings)
             if line.id and known[line.id].text != line.text
         ),
         abandon=tuple(s.id for s in ledger.subtasks if s.id not in kept and is_open(s)),
-        add=tuple(Draft(text=line.text, depends=line.depends) for line in lines if not line.id),
+        add=tuple(
+            SubtaskDraft(text=line.text, depends=line.depends) for line in lines if not line.id
+        ),
     )
     free = {"replan_adds": UNLIMITED, "replan_abandons": UNLIMITED}
     changed, refused = edit_ledger(ledger, edits, settings.model_copy(update=free))
@@ -207,12 +211,12 @@ def _action(events: Sequence[Event], number: int) -> Action | None:
     return acted[-1] if acted else None
 
 
-def _found(events: Sequence[Event], number: int) -> Retrieved | None:
+def _found(events: Sequence[Event], number: int) -> EvidenceRetrieved | None:
     """What the round's search gave; a look over the whole view is none."""
     own = [e for e in events if e.round == number]
     acted = [at for at, e in enumerate(own) if isinstance(e, Acted)]
     later = own[acted[-1] :] if acted else []
-    return next((e for e in later if isinstance(e, Retrieved)), None)
+    return next((e for e in later if isinstance(e, EvidenceRetrieved)), None)
 
 
 def _first(events: Sequence[Event]) -> QuestionAsked:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from agent.run_context import Desk
-from agent.state import Outcome, State, plain
+from agent.run_context import RunContext
+from agent.state import LoopOutcome, State, plain
 from domain.errors import BudgetExceeded
 from domain.trajectory import Failed
 from nodes.act import act
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from langgraph.graph import StateGraph
     from langgraph.graph.state import CompiledStateGraph
 
-Node = Callable[[State, Desk], State]
-DeskOf = Callable[[State], Desk]
+Node = Callable[[State, RunContext], State]
+DeskOf = Callable[[State], RunContext]
 
 STEPS: dict[str, tuple[Node, tuple[str, ...]]] = {
     "route": (route, ("plan",)),
@@ -69,10 +69,10 @@ def recursion_limit(rounds: int, retries: int) -> int:
 
 
 def build(checkpointer: BaseCheckpointSaver[str] | None = None) -> CompiledStateGraph[Any, Any]:
-    """Compile the machine; its context is a ``Desk``, its thread id the trajectory's."""
+    """Compile the machine; its context is a ``RunContext``, its thread id the trajectory's."""
     from langgraph.graph import END, START, StateGraph
 
-    graph = StateGraph(State, context_schema=Desk)
+    graph = StateGraph(State, context_schema=RunContext)
     add_steps(graph, END)
     graph.add_conditional_edges(START, first, {name: name for name in ENTRIES})
     return graph.compile(checkpointer=checkpointer)
@@ -103,23 +103,23 @@ def _step(name: str, node: Node, end: str, desk_of: DeskOf | None) -> Any:
     from langgraph.runtime import Runtime
     from langgraph.types import Command
 
-    def run(state: State, runtime: Runtime[Desk]) -> Command[str]:
+    def run(state: State, runtime: Runtime[RunContext]) -> Command[str]:
         update = take(name, node, state, desk_of(state) if desk_of else runtime.context)
         following = update["next"]
         return Command(update=update, goto=end if following == "end" else following)
 
-    run.__annotations__ = {"state": State, "runtime": Runtime[Desk], "return": Command[str]}
+    run.__annotations__ = {"state": State, "runtime": Runtime[RunContext], "return": Command[str]}
     return run
 
 
-def take(name: str, node: Node, state: State, desk: Desk) -> State:
+def take(name: str, node: Node, state: State, desk: RunContext) -> State:
     """One step: the state's update, with its events written where the next may be far away."""
     desk.recorder.step = name
     with desk.rounds.during(name, state.get("round", 0)):
         return _take(name, node, state, desk)
 
 
-def _take(name: str, node: Node, state: State, desk: Desk) -> State:
+def _take(name: str, node: Node, state: State, desk: RunContext) -> State:
     if name in BOUNDARIES:
         desk.recorder.past.halt(desk.recorder.seq, state)
     try:
@@ -137,7 +137,7 @@ def _take(name: str, node: Node, state: State, desk: Desk) -> State:
     return update | spent
 
 
-def _out_of_budget(name: str, state: State, desk: Desk, error: BudgetExceeded) -> State:
+def _out_of_budget(name: str, state: State, desk: RunContext, error: BudgetExceeded) -> State:
     message = str(error)
     desk.recorder.add(Failed(round=state.get("round", 0), where=name, message=message))
-    return {"next": "synthesize", "outcome": plain(Outcome(why=message))}
+    return {"next": "synthesize", "outcome": plain(LoopOutcome(why=message))}

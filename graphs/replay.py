@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 
 from langchain_core.runnables import RunnableConfig
 
-from agent.budget import Meter, RecordedMeter
+from agent.budget import RecordedBudget, RunBudget
 from agent.model_calls import Calls, recorded_calls
 from agent.reasoners.llm import LlmReasoner
 from agent.reasoners.local import LocalReasoner
 from agent.reasoners.port import Reasoner
 from agent.recorder import Recorder
-from agent.replay_source import Halt, Past, inherited, parted
-from agent.run_context import Desk
+from agent.replay_source import Halt, ReplaySource, inherited, parted
+from agent.run_context import RunContext
 from agent.state import State
 from domain.asking import Mode
 from domain.errors import HomerError, InputError, MachineChanged, ReplayMiss
@@ -29,11 +29,11 @@ from domain.trajectory import (
     VERSION,
     Ended,
     Event,
+    EvidenceRetrieved,
     Failed,
     Forked,
     Interrupted,
     QuestionAsked,
-    Retrieved,
     TimeUp,
     canonical,
 )
@@ -50,7 +50,7 @@ from store.queries.trajectories import StoredTrajectory, events_of, find_traject
 if TYPE_CHECKING:
     from store.database import Store
 
-MakeReasoner = Callable[[Recorder, Meter], Reasoner]
+MakeReasoner = Callable[[Recorder, RunBudget], Reasoner]
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def replay(store: Store, name: str, reasoner: MakeReasoner | None = None) -> Rep
         trajectory=row.id,
         events=divergence.at if divergence else len(known),
         calls=recorder.past.served,
-        searches=sum(isinstance(e, Retrieved) for e in told[inherited(events) :]),
+        searches=sum(isinstance(e, EvidenceRetrieved) for e in told[inherited(events) :]),
         ended=ended,
         divergence=divergence,
     )
@@ -161,7 +161,7 @@ def rerun(
     told, later = parted(calls, own)
     stopped = [at for at, event in enumerate(events) if isinstance(event, Interrupted)]
     halt = stopped[-1] if stopped else None
-    recorder.past = Past([*told, *later], own, decided, alone=True, stop=halt)
+    recorder.past = ReplaySource([*told, *later], own, decided, alone=True, stop=halt)
     state = start_of(row, events)
     desk = _desk(store, recorder, _meter(recorder, state, own), calls, reasoner)
     limit = recursion_limit(desk.settings.rounds, desk.settings.retries)
@@ -174,11 +174,11 @@ def rerun(
     return recorder, ""
 
 
-def _meter(recorder: Recorder, state: State, own: Sequence[Event]) -> Meter:
+def _meter(recorder: Recorder, state: State, own: Sequence[Event]) -> RunBudget:
     """A meter whose time is up where it was."""
     up = [event.look for event in own if isinstance(event, TimeUp)]
     setup = _first(recorder).setup
-    meter = RecordedMeter(setup.settings, state.get("tokens", 0), up[0] if up else None)
+    meter = RecordedBudget(setup.settings, state.get("tokens", 0), up[0] if up else None)
     meter.follow(recorder, state.get("looks", 0))
     return meter
 
@@ -193,12 +193,12 @@ def _first(recorder: Recorder) -> QuestionAsked:
 def _desk(
     store: Store,
     recorder: Recorder,
-    meter: Meter,
+    meter: RunBudget,
     calls: Sequence[CallRecord],
     reasoner: MakeReasoner | None,
-) -> Desk:
+) -> RunContext:
     asked = _first(recorder)
-    return Desk(
+    return RunContext(
         reasoner=reasoner(recorder, meter)
         if reasoner
         else _reasoner(store, recorder, meter, asked, calls),
@@ -215,7 +215,7 @@ def _desk(
 def _reasoner(
     store: Store,
     recorder: Recorder,
-    meter: Meter,
+    meter: RunBudget,
     asked: QuestionAsked,
     calls: Sequence[CallRecord],
 ) -> Reasoner:

@@ -10,23 +10,23 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 from langchain_core.runnables import RunnableConfig
 
-from agent.budget import Meter
+from agent.budget import RunBudget
 from agent.harness.constrain import check
 from agent.model_calls import recorded_calls
 from agent.recorder import Recorder
 from agent.replay_source import going_on
-from agent.run_context import Desk
+from agent.run_context import RunContext
 from agent.state import State, check_state, plain, question_of
 from agent.state import view_of as scope_of
 from domain import faults
 from domain.asking import Question
 from domain.audit import Deed
 from domain.errors import DatabaseError, InputError, NotFound
-from domain.live import Tell
+from domain.live import RunListener
 from domain.settings import AskSettings
 from domain.trajectory import VERSION, Ended, Event, Failed, Forked, ForkEdit, QuestionAsked, Setup
 from domain.view import MemoryView
-from graphs.ask import Asked, StoppedEarly
+from graphs.ask import AskResult, StoppedEarly
 from graphs.checkpoints import Checkpoints
 from graphs.forks import Parent, as_opened, forked, round_state
 from graphs.homer import BOUNDARIES, ROUND, build, recursion_limit
@@ -51,7 +51,7 @@ from telemetry import tracing
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
-    from graphs.context_factory import Desks
+    from graphs.context_factory import ContextFactory
     from models.toolbox import Toolbox
     from store.database import Store
 
@@ -65,7 +65,7 @@ Linked = Callable[["Session", str], None]
 """Is given the open transaction and the id of the trajectory that is begun in it."""
 
 
-class Asker:
+class Runner:
     """Asks any number of questions of one memory, from any number of threads.
 
     Args:
@@ -80,18 +80,18 @@ class Asker:
         self,
         store: Store,
         toolbox: Toolbox,
-        desks: Desks | None = None,
+        desks: ContextFactory | None = None,
         settings: AskSettings | None = None,
         *,
         attended: bool = True,
     ) -> None:
-        from graphs.context_factory import ProfileDesks
+        from graphs.context_factory import ProfileContexts
 
         self._store = store
         self._turn = store.turns.person if attended else nullcontext
         self._profile = toolbox.profile
         self._settings = settings or self._profile.settings.ask
-        self._desks = desks or ProfileDesks(store, toolbox, self._settings)
+        self._desks = desks or ProfileContexts(store, toolbox, self._settings)
         self._checkpoints = Checkpoints(store, BOUNDARIES)
         self._claims = self._checkpoints.claims
         self._graph = build(self._checkpoints.saver)
@@ -99,8 +99,8 @@ class Asker:
             stop_broken_off(session)
 
     def ask(
-        self, question: Question, on_event: Tell | None = None, linked: Linked | None = None
-    ) -> Asked:
+        self, question: Question, on_event: RunListener | None = None, linked: Linked | None = None
+    ) -> AskResult:
         """Answer one question; see ``graphs.ask.ask``.
 
         ``linked`` is called in the transaction that puts the question on record.
@@ -111,8 +111,8 @@ class Asker:
         return self.run(*self.begin(question, on_event, linked))
 
     def begin(
-        self, question: Question, on_event: Tell | None = None, linked: Linked | None = None
-    ) -> tuple[State, Desk]:
+        self, question: Question, on_event: RunListener | None = None, linked: Linked | None = None
+    ) -> tuple[State, RunContext]:
         """Put a question on record: the state to start from, and what its run works with."""
         trajectory = secrets.token_hex(8)
         with self._claimed(trajectory), self._store.begin() as session:
@@ -127,7 +127,7 @@ class Asker:
         state = _start(trajectory, question, view)
         return state, self._ready(state, recorder, view)
 
-    def resume(self, name: str, on_event: Tell | None = None) -> Asked:
+    def resume(self, name: str, on_event: RunListener | None = None) -> AskResult:
         """Go on with a question that was broken off, from its last finished step.
 
         Calls that were answered and recorded are not made again. ``on_event`` sees what happens
@@ -149,7 +149,7 @@ class Asker:
             events, calls = events_of(session, row.id), recorded_calls(session, row.id)
         if row.answer is not None and row.state == DONE:
             self._claims.give_back(row.id)
-            return Asked(row.id, row.answer, _rounds(events), row.tokens, row.seconds)
+            return AskResult(row.id, row.answer, _rounds(events), row.tokens, row.seconds)
         recorder = self._recorder(row.id, on_event)
         with self._store.failures_told():
             saved = self._graph.get_state(_config(row.id)).values
@@ -158,7 +158,9 @@ class Asker:
         recorder.past = going_on(calls, recorder.events)
         return self.run(state, self._ready(state, recorder, row.view), saved=bool(saved))
 
-    def fork(self, name: str, number: int, edit: ForkEdit, on_event: Tell | None = None) -> Asked:
+    def fork(
+        self, name: str, number: int, edit: ForkEdit, on_event: RunListener | None = None
+    ) -> AskResult:
         """Go on from round ``number`` of a trajectory as a new one, with ``edit``.
 
         What came before the round is taken over; models are called from there on only. Raises what
@@ -167,8 +169,8 @@ class Asker:
         return self.run(*self.begin_fork(name, number, edit, on_event))
 
     def begin_fork(
-        self, name: str, number: int, edit: ForkEdit, on_event: Tell | None = None
-    ) -> tuple[State, Desk]:
+        self, name: str, number: int, edit: ForkEdit, on_event: RunListener | None = None
+    ) -> tuple[State, RunContext]:
         """Put a fork on record: the state to start from, and what its run works with.
 
         Raises:
@@ -246,17 +248,17 @@ class Asker:
             self._claims.give_back(trajectory)
             raise
 
-    def _recorder(self, trajectory: str, on_event: Tell | None) -> Recorder:
+    def _recorder(self, trajectory: str, on_event: RunListener | None) -> Recorder:
         return Recorder(self._store, trajectory, self._checkpoints.append, on_event)
 
-    def _desk(self, view: MemoryView, recorder: Recorder, state: State) -> Desk:
+    def _desk(self, view: MemoryView, recorder: Recorder, state: State) -> RunContext:
         """What the run works with, having spent what ``state`` says."""
         settings = recorder.setup.settings if recorder.setup else self._settings
-        meter = Meter(settings, state.get("tokens", 0), state.get("clock", 0.0))
+        meter = RunBudget(settings, state.get("tokens", 0), state.get("clock", 0.0))
         meter.follow(recorder, state.get("looks", 0))
         return self._desks.desk(view, recorder, meter)
 
-    def _asked(self, question: Question, view: MemoryView, desk: Desk) -> QuestionAsked:
+    def _asked(self, question: Question, view: MemoryView, desk: RunContext) -> QuestionAsked:
         return QuestionAsked(
             question=question,
             machine=MACHINE,
@@ -267,7 +269,7 @@ class Asker:
             version=VERSION,
         )
 
-    def _setup(self, desk: Desk) -> Setup:
+    def _setup(self, desk: RunContext) -> Setup:
         return Setup(
             settings=desk.settings,
             people=desk.people,
@@ -281,7 +283,7 @@ class Asker:
         spec = self._profile.chat_for("reasoner") if llm else None
         return {"model": spec.model if spec else "", "sees": bool(spec and spec.images)}
 
-    def desk_at(self, state: State) -> Desk:
+    def desk_at(self, state: State) -> RunContext:
         """What a run works with that goes on from ``state``; later events are forgotten."""
         recorder = self._recorder(state["trajectory"], None)
         # Its claim may have been lost with a connection; what is on record is read anew after it.
@@ -290,7 +292,7 @@ class Asker:
         recorder.rewind(state["seq"])
         return self._ready(state, recorder, scope_of(state))
 
-    def _ready(self, state: State, recorder: Recorder, view: MemoryView) -> Desk:
+    def _ready(self, state: State, recorder: Recorder, view: MemoryView) -> RunContext:
         desk = self._desk(view, recorder, state)
         if not recorder.events:
             recorder.add(self._asked(question_of(state), view, desk))
@@ -311,7 +313,7 @@ class Asker:
                     ) from error
             raise
 
-    def run(self, state: State, desk: Desk, *, saved: bool = False) -> Asked:
+    def run(self, state: State, desk: RunContext, *, saved: bool = False) -> AskResult:
         """Run the machine from ``state``, which may be its last checkpoint, to the end.
 
         Raises:
@@ -328,7 +330,7 @@ class Asker:
             told.fields |= {"rounds": asked.rounds, "tokens": asked.tokens}
         return asked
 
-    def _run(self, state: State, desk: Desk, saved: bool) -> Asked:
+    def _run(self, state: State, desk: RunContext, saved: bool) -> AskResult:
         limit = recursion_limit(desk.settings.rounds, desk.settings.retries)
         config = _config(desk.recorder.trajectory) | RunnableConfig(recursion_limit=limit)
         desk.recorder.hold = self._checkpoints.hold
@@ -350,7 +352,7 @@ class Asker:
             self._checkpoints.saver.forget(desk.recorder.trajectory)
             self._claims.give_back(desk.recorder.trajectory)
 
-    def _stopped(self, desk: Desk, error: KeyboardInterrupt) -> KeyboardInterrupt:
+    def _stopped(self, desk: RunContext, error: KeyboardInterrupt) -> KeyboardInterrupt:
         """End with the best answer so far; the run can still be resumed from its last step."""
         recorder, meter, spent = desk.recorder, desk.meter, desk.meter.tokens
         self._checkpoints.saver.forget(recorder.trajectory)
@@ -365,14 +367,14 @@ class Asker:
         meter.tokens = spent
         return StoppedEarly(self._ended(desk))
 
-    def finish(self, desk: Desk) -> Asked:
+    def finish(self, desk: RunContext) -> AskResult:
         """Write the row's end; the checkpoints that a fork may start from stay."""
         self._checkpoints.saver.forget(desk.recorder.trajectory)
         asked = self._ended(desk, prune=True)
         self._claims.give_back(asked.trajectory_id)
         return asked
 
-    def _ended(self, desk: Desk, *, prune: bool = False) -> Asked:
+    def _ended(self, desk: RunContext, *, prune: bool = False) -> AskResult:
         recorder, meter = desk.recorder, desk.meter
         ended = recorder.of(Ended)[-1]
         answer, seconds, name = ended.answer, meter.clock, recorder.trajectory
@@ -385,9 +387,9 @@ class Asker:
             if prune:
                 prune_checkpoints(session, name, [ROUND])
         faults.fault_point(faults.FaultPoint.ANSWER_WRITTEN)
-        return Asked(name, answer, ended.rounds, meter.tokens, seconds)
+        return AskResult(name, answer, ended.rounds, meter.tokens, seconds)
 
-    def _break_off(self, desk: Desk, error: BaseException) -> None:
+    def _break_off(self, desk: RunContext, error: BaseException) -> None:
         """Say in the record why there is no answer. The checkpoints stay, to go on from."""
         recorder, meter = desk.recorder, desk.meter
         state = "stopped" if isinstance(error, KeyboardInterrupt) else "failed"

@@ -7,9 +7,9 @@ import threading
 from collections.abc import AsyncGenerator, Callable
 
 from domain.asking import Question
-from domain.live import Tell, Told
-from graphs.ask import Asked
-from graphs.runner import Asker
+from domain.live import RunEvent, RunListener
+from graphs.ask import AskResult
+from graphs.runner import Runner
 
 
 class Stop:
@@ -34,11 +34,11 @@ class Stop:
 
 
 async def stream(
-    asker: Asker,
+    asker: Runner,
     question: Question,
     begun: Callable[[str], None] = lambda _: None,
     ended: Callable[[], None] = lambda: None,
-) -> AsyncGenerator[Told | Asked, None]:
+) -> AsyncGenerator[RunEvent | AskResult, None]:
     """Ask in a thread of its own: every event and word as it comes, and the answer last.
 
     Who closes the iterator early stops the run at its next event or word; what it knows by then is
@@ -53,10 +53,10 @@ async def stream(
     Raises:
         HomerError: as ``graphs.ask.ask``.
     """
-    told: asyncio.Queue[Told | None] = asyncio.Queue()
+    told: asyncio.Queue[RunEvent | None] = asyncio.Queue()
     loop, stop = asyncio.get_running_loop(), Stop()
 
-    def tell(event: Told) -> None:
+    def tell(event: RunEvent) -> None:
         if event.kind != "question":  # Before its first event a run cannot be ended with an answer.
             stop.check()
         loop.call_soon_threadsafe(told.put_nowait, event)
@@ -75,12 +75,12 @@ async def stream(
 
 
 def _asked(
-    asker: Asker,
+    asker: Runner,
     question: Question,
-    tell: Tell,
+    tell: RunListener,
     begun: Callable[[str], None],
     ended: Callable[[], None],
-) -> Asked | BaseException:
+) -> AskResult | BaseException:
     """The answer, or what came instead: an event loop lets no Ctrl-C out of its threads."""
     try:
         return asker.ask(question, tell, lambda _, trajectory: begun(trajectory))

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import TypedDict
 
-from agent.run_context import Desk
+from agent.run_context import RunContext
 from agent.state import State
 from domain.asking import Question, told_apart
 from domain.errors import InputError
 from domain.time import parse_clock
 from graphs.homer import add_steps
-from graphs.runner import DONE, Asker
+from graphs.runner import DONE, Runner
 from models.profile import load_profile
 from models.toolbox import Toolbox
 from store.database import Store, open_store
@@ -49,13 +49,13 @@ class StudioState(State, Asking, Answered, total=False):
     """The machine's state, with what goes in and comes out."""
 
 
-class Runs:
+class StudioRuns:
     """The runs of a server on one library. A run that it does not know goes on from its record."""
 
     def __init__(self, store: Store, toolbox: Toolbox) -> None:
         self.store = store
-        self.asker = Asker(store, toolbox)
-        self._desks: dict[str, Desk] = {}
+        self.asker = Runner(store, toolbox)
+        self._desks: dict[str, RunContext] = {}
         self._lock = threading.Lock()
 
     def begin(self, asking: Asking) -> State:
@@ -65,7 +65,7 @@ class Runs:
             self._desks[state["trajectory"]] = desk
         return state
 
-    def desk_of(self, state: State) -> Desk:
+    def desk_of(self, state: State) -> RunContext:
         """What the run works with; after a step back in time, as it was then.
 
         Raises:
@@ -99,10 +99,10 @@ class Runs:
 
 
 @cache
-def runs() -> Runs:
+def runs() -> StudioRuns:
     """The runs on the library of ``$HOMER_HOME``, opened by the first question."""
     home = Home.default()
-    return Runs(open_store(home), Toolbox(load_profile(None, home.config), home.weights))
+    return StudioRuns(open_store(home), Toolbox(load_profile(None, home.config), home.weights))
 
 
 def homer() -> CompiledStateGraph[Any, Any]:

@@ -21,7 +21,7 @@ GRACE_S = 3.0
 POLL_S = 0.05
 
 
-class Claims:
+class TrajectoryLocks:
     """Claims on trajectories, over one connection of ``pool``; they end with it. Thread-safe.
 
     ``check`` tells a run that its claim has ended, before it writes: another process may have taken

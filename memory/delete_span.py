@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 
 from domain import faults
 from domain.audit import Deed
-from domain.corrections import Correction, Outcome
+from domain.corrections import CorrectedCharacter, Correction
 from domain.errors import InputError
 from domain.media import ClipState, Video
 from domain.settings import MemorySettings
@@ -24,16 +24,16 @@ from memory.patch_window import lines_of, people_at
 from memory.writers.labels import Salience, summary
 from memory.writers.local_event import dated
 from models.ports import TextEmbedder
-from people.clip_people import People
+from people.clip_people import ClipPeople
 from people.forget import OF_NOBODY
 from people.matching import direction
 from people.memory_lines import line, searchable
-from people.model_transactions import Vectors, transact
+from people.model_transactions import TransactionEmbedder, transact
 from store.database import Store
 from store.queries import characters, cut_events, cutting
 from store.queries.audit import note
 from store.queries.corrections import change_correction, corrections_of
-from store.queries.cut_events import Revision
+from store.queries.cut_events import CutRevision
 from store.queries.events import clip_spans
 from store.queries.forget import drop_blob_rows, rewrite, texts_with, touch
 from store.queries.memories import memories_of_clips
@@ -68,7 +68,7 @@ class Cut:
 
 
 @dataclass(frozen=True)
-class Gone:
+class SpanDeletion:
     """What went with a span: counts. ``retold``: texts that were written anew without it."""
 
     clips: int
@@ -108,7 +108,7 @@ def stretches(store: Store, video: str) -> list[TimeSpan]:
 
 def delete_span(
     store: Store, name: str, span: TimeSpan, embedder: TextEmbedder, settings: MemorySettings
-) -> Gone:
+) -> SpanDeletion:
     """Delete all that is remembered of a span of a video, in one transaction; nothing undoes it.
 
     Gone are the clips that it touches, with their images, vectors, and those who were met nowhere
@@ -131,7 +131,7 @@ def delete_span(
         Ambiguous: several do.
         InputError: the span is empty, or beyond the video's end.
     """
-    vectors = Vectors(embedder)
+    vectors = TransactionEmbedder(embedder)
 
     def run(session: Session) -> tuple[Cut, _Cutting, list[str]]:
         close_video(session, find_video(session, name).id)
@@ -146,14 +146,14 @@ def delete_span(
     cut, work, unused = transact(store, run)
     faults.fault_point(faults.FaultPoint.CUT)
     images = drop_blobs(store, unused) + sweep_blobs(store)
-    return Gone(len(cut.clips), images, work.answers, work.people, work.retold)
+    return SpanDeletion(len(cut.clips), images, work.answers, work.people, work.retold)
 
 
 class _Cutting:
     """Deletes clips of one video inside one transaction."""
 
     def __init__(
-        self, session: Session, cut: Cut, vectors: Vectors, settings: MemorySettings
+        self, session: Session, cut: Cut, vectors: TransactionEmbedder, settings: MemorySettings
     ) -> None:
         self._session, self._video, self._clips = session, cut.video.id, frozenset(cut.clips)
         self._vectors, self._settings = vectors, settings
@@ -220,7 +220,7 @@ class _Cutting:
         """A clip by the lines that it has, and by the names that were learned of it."""
         session, video = self._session, self._video
         known = characters.characters_at(session, video, clip)
-        people = People(characters=tuple(one.character for one in known))
+        people = ClipPeople(characters=tuple(one.character for one in known))
         found = [one.memory for one in memories_of_clips(session, video, [clip], clip)]
         told = [searchable(one, people) for one in found]
         vectors = [one.tolist() for one in self._vectors.later(told)] if told else []
@@ -229,7 +229,7 @@ class _Cutting:
         cutting.sum_up(session, video, clip, text, direction(vectors) if vectors else None)
         self.retold += 1
 
-    def _retell(self, one: Revision) -> None:
+    def _retell(self, one: CutRevision) -> None:
         """Tell a revision by the lines of its clips, as its own moment knew them."""
         session, video = self._session, self._video
         found = memories_of_clips(session, video, one.clips, one.from_clip)
@@ -271,7 +271,7 @@ def _without(one: Correction, over: set[int], tags: set[str]) -> Correction:
     return one.model_copy(update=update if kept else update | {"undone": True})
 
 
-def _left(outcome: Outcome, tags: set[str]) -> Outcome:
+def _left(outcome: CorrectedCharacter, tags: set[str]) -> CorrectedCharacter:
     names = ("members", "nameless", "others")
     update = {name: tuple(t for t in getattr(outcome, name) if t not in tags) for name in names}
     return outcome.model_copy(update=update)

@@ -21,7 +21,7 @@ from domain.memories import ClipMemories, Memory, MemoryDraft
 from domain.people import TAG
 from memory.writer_calls import Recording
 from memory.writers.port import ClipContext, ClipWriter
-from people.clip_people import People
+from people.clip_people import ClipPeople
 
 LEAST_AT_ONCE = 2
 """One clip at a time sees as little as two at a time, so that both give the same memory."""
@@ -33,10 +33,10 @@ def last_learned(clip: int, at_once: int) -> int:
 
 
 @dataclass(frozen=True)
-class Shown:
+class WriterInput:
     """What a writer is shown of the memory so far."""
 
-    people: People
+    people: ClipPeople
     title: str
     facts: tuple[Memory, ...]
 
@@ -55,10 +55,10 @@ class Shown:
 
 
 @dataclass(frozen=True)
-class Draft:
+class WrittenDraft:
     """What a writer made of what it was shown, or the error that it ended with."""
 
-    shown: Shown
+    shown: WriterInput
     written: ClipMemories | ModelError
 
     def result(self) -> ClipMemories:
@@ -76,20 +76,20 @@ def drafted(
     writer: ClipWriter,
     percept: Percept,
     blobs: Mapping[str, bytes],
-    shown: Shown,
+    shown: WriterInput,
     video: str,
     calls: Recording,
-) -> Draft:
+) -> WrittenDraft:
     """Have a clip written; to be called outside of transactions."""
     recorded = (calls.keep, calls.served)
     context = ClipContext(video, shown.title, shown.facts, blobs, *recorded)
     try:
-        return Draft(shown, writer.write(percept, shown.people, context))
+        return WrittenDraft(shown, writer.write(percept, shown.people, context))
     except ModelError as error:
-        return Draft(shown, error)
+        return WrittenDraft(shown, error)
 
 
-def retagged(written: ClipMemories, shown: People, now: People) -> ClipMemories:
+def retagged(written: ClipMemories, shown: ClipPeople, now: ClipPeople) -> ClipMemories:
     """What was written, with the tags of those who joined another character since then.
 
     Args:
@@ -106,7 +106,7 @@ def retagged(written: ClipMemories, shown: People, now: People) -> ClipMemories:
     return written.model_copy(update={"drafts": drafts, "names": names})
 
 
-def _now(tag: str, shown: People, now: People) -> str:
+def _now(tag: str, shown: ClipPeople, now: ClipPeople) -> str:
     """The tag of the character that those behind ``tag`` belong to now, else of the first."""
     members = shown.members(tag)
     owners = {owner.tag for one in members if (owner := now.character(one.tag)) is not None}

@@ -39,7 +39,7 @@ Ends = tuple[int, int, str]
 
 
 @dataclass(frozen=True)
-class Link:
+class OpenEdge:
     """An open edge, between segment numbers."""
 
     source: int
@@ -57,11 +57,11 @@ class Link:
 
 
 @dataclass(frozen=True)
-class Graph:
+class OpenGraph:
     """Open segments by number, and open edges by their ends."""
 
     nodes: Mapping[int, Node] = field(default_factory=dict)
-    links: Mapping[Ends, Link] = field(default_factory=dict)
+    links: Mapping[Ends, OpenEdge] = field(default_factory=dict)
 
     def numbered(self, label: str) -> int | None:
         """The number of the segment with that label."""
@@ -69,7 +69,7 @@ class Graph:
 
 
 @dataclass(frozen=True)
-class Change:
+class GraphChange:
     """What a patch does to the graph: ``after`` holds every touched segment and edge.
 
     Attributes:
@@ -81,11 +81,11 @@ class Change:
 
     nodes: Mapping[int, Node] = field(default_factory=dict)
     absorbed: Mapping[int, int] = field(default_factory=dict)
-    opened: Mapping[Ends, Link] = field(default_factory=dict)
+    opened: Mapping[Ends, OpenEdge] = field(default_factory=dict)
     closed: frozenset[Ends] = frozenset()
 
 
-def weave(graph: Graph, patch: EventPatch, at_clip: int, next_number: int) -> Change:
+def weave(graph: OpenGraph, patch: EventPatch, at_clip: int, next_number: int) -> GraphChange:
     """The change that a checked patch makes.
 
     Args:
@@ -104,11 +104,11 @@ def weave(graph: Graph, patch: EventPatch, at_clip: int, next_number: int) -> Ch
     absorbed = _subsets(nodes, {labels[draft.label] for draft in patch.segments})
     _absorb(nodes, absorbed, at_clip)
     links = _repoint(links, absorbed)
-    return _difference(graph, Graph(nodes, links), absorbed)
+    return _difference(graph, OpenGraph(nodes, links), absorbed)
 
 
 def _draw(
-    graph: Graph, drafts: Sequence[SegmentDraft], next_number: int
+    graph: OpenGraph, drafts: Sequence[SegmentDraft], next_number: int
 ) -> tuple[dict[int, Node], dict[str, int]]:
     nodes = dict(graph.nodes)
     labels = {node.label: node.number for node in nodes.values()}
@@ -126,12 +126,12 @@ def _draw(
     return nodes, labels
 
 
-def _link(links: dict[Ends, Link], draft: EdgeDraft, labels: Mapping[str, int]) -> None:
+def _link(links: dict[Ends, OpenEdge], draft: EdgeDraft, labels: Mapping[str, int]) -> None:
     ends = (labels[draft.source], labels[draft.target], str(draft.relation))
     if draft.removed:
         links.pop(ends, None)
         return
-    links[ends] = Link(
+    links[ends] = OpenEdge(
         *ends,
         explicit=draft.explicit,
         confidence=draft.confidence,
@@ -168,9 +168,9 @@ def _absorb(nodes: dict[int, Node], absorbed: Mapping[int, int], at_clip: int) -
         nodes[winner] = replace(kept, history=(*kept.history, *gone.history, told))
 
 
-def _repoint(links: Mapping[Ends, Link], absorbed: Mapping[int, int]) -> dict[Ends, Link]:
+def _repoint(links: Mapping[Ends, OpenEdge], absorbed: Mapping[int, int]) -> dict[Ends, OpenEdge]:
     """Edges of absorbed segments go to the survivor, unless it has that edge or both ends meet."""
-    moved: dict[Ends, Link] = {}
+    moved: dict[Ends, OpenEdge] = {}
     of_survivors = [link for link in links.values() if not absorbed.keys() & set(link.ends[:2])]
     others = [link for link in links.values() if absorbed.keys() & set(link.ends[:2])]
     for link in [*of_survivors, *others]:
@@ -182,7 +182,7 @@ def _repoint(links: Mapping[Ends, Link], absorbed: Mapping[int, int]) -> dict[En
     return moved
 
 
-def _difference(before: Graph, after: Graph, absorbed: Mapping[int, int]) -> Change:
+def _difference(before: OpenGraph, after: OpenGraph, absorbed: Mapping[int, int]) -> GraphChange:
     nodes = {
         number: replace(node, revision=before.nodes[number].revision + 1)
         if number in before.nodes
@@ -191,7 +191,7 @@ def _difference(before: Graph, after: Graph, absorbed: Mapping[int, int]) -> Cha
         if before.nodes.get(number) != node
     }
     kept = {ends for ends, link in after.links.items() if before.links.get(ends) == link}
-    return Change(
+    return GraphChange(
         nodes=nodes,
         absorbed=dict(absorbed),
         opened={ends: link for ends, link in after.links.items() if ends not in kept},
@@ -199,8 +199,8 @@ def _difference(before: Graph, after: Graph, absorbed: Mapping[int, int]) -> Cha
     )
 
 
-def applied(graph: Graph, change: Change) -> Graph:
+def applied(graph: OpenGraph, change: GraphChange) -> OpenGraph:
     """The open graph after a change."""
     nodes = {n: node for n, node in graph.nodes.items() if n not in change.absorbed}
     links = {ends: link for ends, link in graph.links.items() if ends not in change.closed}
-    return Graph(nodes | dict(change.nodes), links | dict(change.opened))
+    return OpenGraph(nodes | dict(change.nodes), links | dict(change.opened))

@@ -17,13 +17,13 @@ from domain import faults
 from domain.errors import ModelError
 from domain.events import EventPatch
 from domain.settings import MemorySettings, Settings
-from memory.event_graph import Absorbed, Change, Graph, Link, Node, applied, weave
+from memory.event_graph import Absorbed, GraphChange, Node, OpenEdge, OpenGraph, applied, weave
 from memory.patch_window import Due, due_window, window_of
 from memory.patches import Dropped, Ground, check, drop, uncovered
-from memory.ports import Tools
+from memory.ports import MemoryModels
 from memory.writer_calls import Recording
-from memory.writers.port import EventWindow, EventWriter, KnownSegment, Line, Writers
-from people.model_transactions import Lacking, Vectors, transact
+from memory.writers.port import EventWindow, EventWriter, KnownSegment, WindowLine, Writers
+from people.model_transactions import Lacking, TransactionEmbedder, transact
 from store.database import Store
 from store.queries import events as stored
 from store.queries.events import EdgeAt, PatchAt, SegmentAt
@@ -34,7 +34,7 @@ def weave_due(
     store: Store,
     video_id: str,
     writers: Writers,
-    toolbox: Tools,
+    toolbox: MemoryModels,
     settings: Settings,
     final: bool = False,
 ) -> int:
@@ -66,11 +66,11 @@ def _weave_next(
     store: Store,
     video_id: str,
     writer: EventWriter,
-    toolbox: Tools,
+    toolbox: MemoryModels,
     settings: MemorySettings,
     final: bool,
 ) -> bool:
-    job = _Weaving(store, video_id, writer, toolbox, settings, final)
+    job = _GraphUpdate(store, video_id, writer, toolbox, settings, final)
     applied_one = transact(store, job.run)
     if applied_one:
         faults.fault_point(faults.FaultPoint.PATCH_COMMITTED)
@@ -87,7 +87,7 @@ class Proposal:
     repairs: int
 
 
-class _Weaving:
+class _GraphUpdate:
     """The next patch of a video: written outside of transactions, stored within one."""
 
     def __init__(
@@ -95,13 +95,13 @@ class _Weaving:
         store: Store,
         video_id: str,
         writer: EventWriter,
-        toolbox: Tools,
+        toolbox: MemoryModels,
         settings: MemorySettings,
         final: bool,
     ) -> None:
         self._store, self._video, self._final = store, video_id, final
         self._writer, self._settings = writer, settings
-        self._vectors = Vectors(toolbox.text)
+        self._vectors = TransactionEmbedder(toolbox.text)
         self._asked: object = None
         self._written: tuple[EventPatch, int] = (EventPatch(), 0)
 
@@ -147,7 +147,7 @@ def _shown(window: EventWindow) -> object:
     return window.new, window.clips, lines, segments, window.edges
 
 
-def _told(line: Line) -> object:
+def _told(line: WindowLine) -> object:
     return line.clip, line.span, line.text, line.source, line.speaker, line.tags
 
 
@@ -199,7 +199,7 @@ def ground_of(session: Session, window: EventWindow, patch: EventPatch) -> Groun
 
 
 def apply_patch(
-    session: Session, window: EventWindow, proposal: Proposal, vectors: Vectors
+    session: Session, window: EventWindow, proposal: Proposal, vectors: TransactionEmbedder
 ) -> None:
     """Store what a checked patch changes; costs as much as what it touches.
 
@@ -233,9 +233,9 @@ class _Place:
         links = {one.id: link_of(one, numbers) for one in edges}
         self.edge_ids = {link.ends: edge_id for edge_id, link in links.items()}
         nodes = {one.number: node_of(one) for one in segments}
-        self.graph = Graph(nodes, {link.ends: link for link in links.values()})
+        self.graph = OpenGraph(nodes, {link.ends: link for link in links.values()})
 
-    def store(self, change: Change, vectors: Vectors) -> None:
+    def store(self, change: GraphChange, vectors: TransactionEmbedder) -> None:
         """Close what no longer holds, then open what holds now."""
         new = [number for number in change.nodes if number not in self.ids]
         changed = [self.ids[number] for number in change.nodes if number in self.ids]
@@ -252,7 +252,7 @@ class _Place:
         opened = [self._edge_row(link) for link in change.opened.values()]
         stored.add_edges(self.session, self.video_id, self.at_clip, opened)
 
-    def _open(self, nodes: Sequence[Node], embedder: Vectors) -> None:
+    def _open(self, nodes: Sequence[Node], embedder: TransactionEmbedder) -> None:
         texts = [f"{node.label}. {node.summary}" for node in nodes]
         vectors = list(embedder.embed(texts)) if texts else []
         rows = [
@@ -270,7 +270,7 @@ class _Place:
         ]
         stored.add_revisions(self.session, rows)
 
-    def _edge_row(self, link: Link) -> dict[str, object]:
+    def _edge_row(self, link: OpenEdge) -> dict[str, object]:
         row = asdict(link)
         source, target = self.ids[row.pop("source")], self.ids[row.pop("target")]
         return row | {"source_id": source, "target_id": target, "evidence": list(link.evidence)}
@@ -282,9 +282,9 @@ def node_of(found: SegmentAt) -> Node:
     return Node(found.number, found.revision, found.label, found.summary, found.clips, history)
 
 
-def link_of(found: EdgeAt, numbers: Mapping[int, int]) -> Link:
+def link_of(found: EdgeAt, numbers: Mapping[int, int]) -> OpenEdge:
     """A stored edge as a link of the graph."""
-    return Link(
+    return OpenEdge(
         source=numbers[found.source_id],
         target=numbers[found.target_id],
         relation=found.relation,
@@ -317,9 +317,9 @@ def _dropped(one: Dropped) -> dict[str, object]:
     return {"item": one.item, "draft": draft, "reasons": list(one.reasons)}
 
 
-def replay(patches: Sequence[PatchAt]) -> Graph:
+def replay(patches: Sequence[PatchAt]) -> OpenGraph:
     """The open graph built anew from what its patches applied, in order."""
-    graph, number = Graph(), 0
+    graph, number = OpenGraph(), 0
     for patch in patches:
         for step in patch.applied["steps"]:
             change = weave(graph, EventPatch.model_validate(step), patch.at_clip, number)

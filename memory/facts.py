@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from domain.memories import MemoryDraft, MemoryKind
 from domain.settings import Settings
 from people.characters import tag_ids
-from people.clip_people import People
+from people.clip_people import ClipPeople
 from store.queries.memories import (
     Vector,
     add_memories,
@@ -26,7 +26,7 @@ def store_memories(
     clip: int,
     drafts: Sequence[MemoryDraft],
     vectors: Sequence[Vector],
-    people: People,
+    people: ClipPeople,
     settings: Settings,
 ) -> None:
     """Store drafts with their vectors; a fact that is known already is strengthened instead.
@@ -51,7 +51,7 @@ def _add(
     clip: int,
     drafts: Sequence[MemoryDraft],
     vectors: Sequence[Vector],
-    people: People,
+    people: ClipPeople,
 ) -> None:
     ids = add_memories(session, video_id, clip, drafts, vectors)
     links = [
@@ -68,7 +68,7 @@ def _add_fact(
     clip: int,
     draft: MemoryDraft,
     vector: Vector,
-    people: People,
+    people: ClipPeople,
     same_fact: float,
 ) -> None:
     about = [identity.id for identity in tag_ids(people, draft.tags)]

@@ -15,7 +15,7 @@ from domain.base import Frozen
 from domain.events import Edge, Relation, Segment
 
 
-class Fault(StrEnum):
+class GraphFault(StrEnum):
     """What may be wrong with an event graph, and with the stored images."""
 
     UNCOVERED = "uncovered"
@@ -27,15 +27,15 @@ class Fault(StrEnum):
     DAMAGED = "damaged"
 
 
-class Finding(Frozen):
+class GraphFinding(Frozen):
     """One fault: ``refs`` names the segments (``s3``), clips (``clip 4``) or images it is about."""
 
-    fault: Fault
+    fault: GraphFault
     text: str
     refs: tuple[str, ...]
 
 
-class Whole(Frozen):
+class CheckedGraph(Frozen):
     """An event graph with what it stands on, as of one moment.
 
     Attributes:
@@ -72,7 +72,7 @@ OPPOSITE = (
 """Relations that cannot both hold between two segments, in whichever direction."""
 
 
-def findings(whole: Whole) -> list[Finding]:
+def findings(whole: CheckedGraph) -> list[GraphFinding]:
     """Everything that is wrong with a graph; an empty list where it is consistent."""
     return [
         *_uncovered(whole),
@@ -83,42 +83,42 @@ def findings(whole: Whole) -> list[Finding]:
     ]
 
 
-def _uncovered(whole: Whole) -> Iterator[Finding]:
+def _uncovered(whole: CheckedGraph) -> Iterator[GraphFinding]:
     held = {clip for segment in whole.segments for clip in segment.clips}
     for clip in sorted((whole.woven & whole.done) - held - whole.pending):
         yield _finding(
-            Fault.UNCOVERED, f"clip {clip} is in no segment, nor pending", f"clip {clip}"
+            GraphFault.UNCOVERED, f"clip {clip} is in no segment, nor pending", f"clip {clip}"
         )
 
 
-def _orphans(whole: Whole) -> Iterator[Finding]:
+def _orphans(whole: CheckedGraph) -> Iterator[GraphFinding]:
     for segment in whole.segments:
         lost = sorted(set(segment.clips) - whole.done)
         if lost or not segment.clips:
             why = f"holds clips that are not in memory: {_list(lost)}" if lost else "has no clips"
-            yield _finding(Fault.ORPHAN, f"{segment.label!r} {why}", _ref(segment))
+            yield _finding(GraphFault.ORPHAN, f"{segment.label!r} {why}", _ref(segment))
 
 
-def _dangling(whole: Whole) -> Iterator[Finding]:
+def _dangling(whole: CheckedGraph) -> Iterator[GraphFinding]:
     known = {segment.id: segment for segment in whole.segments}
     for edge in whole.edges:
         gone = [end for end in (edge.source, edge.target) if end not in known]
         lost = sorted(set(edge.evidence) - whole.done)
         if gone:
             text = f"{_told(edge, known)} leads to a segment that is no more"
-            yield _finding(Fault.DANGLING, text, *_ends(edge))
+            yield _finding(GraphFault.DANGLING, text, *_ends(edge))
         if lost:
             text = f"{_told(edge, known)} rests on clips that are not in memory: {_list(lost)}"
-            yield _finding(Fault.DANGLING, text, *_ends(edge))
+            yield _finding(GraphFault.DANGLING, text, *_ends(edge))
 
 
-def _cycles(whole: Whole) -> Iterator[Finding]:
+def _cycles(whole: CheckedGraph) -> Iterator[GraphFinding]:
     """Circles of ``before``, each by its shortest telling; one edge of each is then left out."""
     labels = {segment.id: segment.label for segment in whole.segments}
     arcs = {(e.source, e.target) for e in whole.edges if e.relation is Relation.BEFORE}
     while circle := _circle(arcs):
         names = " before ".join(repr(labels.get(one, f"s{one}")) for one in circle)
-        yield _finding(Fault.CYCLE, names, *(f"s{one}" for one in circle[:-1]))
+        yield _finding(GraphFault.CYCLE, names, *(f"s{one}" for one in circle[:-1]))
         arcs -= {(circle[0], circle[1])}
 
 
@@ -134,17 +134,17 @@ def _circle(arcs: Iterable[tuple[int, int]]) -> list[int]:
     return []
 
 
-def _contradictions(whole: Whole) -> Iterator[Finding]:
+def _contradictions(whole: CheckedGraph) -> Iterator[GraphFinding]:
     known = {segment.id: segment for segment in whole.segments}
     for edges in _between(whole.edges).values():
         for one, other in _pairs(edges):
             if opposed(one, other):
                 text = f"{_told(one, known)}, but {_told(other, known)}"
-                yield _finding(Fault.CONTRADICTION, text, *_ends(one))
+                yield _finding(GraphFault.CONTRADICTION, text, *_ends(one))
         for edge in edges:
             if edge.source in known and edge.target in known and _against_time(edge, known):
                 text = f"{_told(edge, known)}, but it begins after the other has ended"
-                yield _finding(Fault.CONTRADICTION, text, *_ends(edge))
+                yield _finding(GraphFault.CONTRADICTION, text, *_ends(edge))
 
 
 def opposed(one: Edge, other: Edge) -> bool:
@@ -180,8 +180,8 @@ def _pairs(edges: Sequence[Edge]) -> Iterator[tuple[Edge, Edge]]:
             yield one, other
 
 
-def _finding(fault: Fault, text: str, *refs: str) -> Finding:
-    return Finding(fault=fault, text=text, refs=refs)
+def _finding(fault: GraphFault, text: str, *refs: str) -> GraphFinding:
+    return GraphFinding(fault=fault, text=text, refs=refs)
 
 
 def _told(edge: Edge, known: Mapping[int, Segment]) -> str:

@@ -17,12 +17,12 @@ from domain.media import Percept, Video
 from domain.settings import Settings
 from memory.captions import CaptionTrack, caption_clips
 from memory.event_graph_update import weave_due
-from memory.ports import FaceThreshold, Tools, VoiceThreshold
+from memory.ports import FaceThreshold, MemoryModels, VoiceThreshold
 from memory.write_clip import remember, remember_many
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.port import ClipContext, Writers
 from models.ports import TextEmbedder
-from people.clip_people import People
+from people.clip_people import ClipPeople
 from people.memory_lines import searchable
 from store.database import Store
 from store.queries.audit import note
@@ -51,7 +51,7 @@ def import_track(
     store: Store,
     track: CaptionTrack,
     writers: Writers,
-    toolbox: Tools,
+    toolbox: MemoryModels,
     settings: Settings,
     *,
     title: str | None = None,
@@ -83,7 +83,7 @@ def import_track(
     video = track.video(title, profile)
     todo = _begin(store, video, percepts, models or {})
     with _Ahead(toolbox.text) as ahead:
-        job = _Job(store, video, writers, _WithText(toolbox, ahead), settings)
+        job = _CaptionImport(store, video, writers, _WithText(toolbox, ahead), settings)
         job.run([one for one in percepts if one.clip.index in todo], len(percepts), progress)
     return _finish(store, video.id)
 
@@ -115,7 +115,7 @@ def _finish(store: Store, video_id: str) -> Video:
 
 
 @dataclass(frozen=True)
-class _Job:
+class _CaptionImport:
     """The import of one video."""
 
     store: Store
@@ -168,8 +168,8 @@ def _texts(batch: Sequence[Percept]) -> list[str]:
     """What the local writer will want vectors of; a wrong guess only costs time."""
     texts: list[str] = []
     for percept in batch:
-        drafts = LocalClipWriter().write(percept, People(), ClipContext("")).drafts
-        texts += [searchable(draft, People()) for draft in drafts]
+        drafts = LocalClipWriter().write(percept, ClipPeople(), ClipContext("")).drafts
+        texts += [searchable(draft, ClipPeople()) for draft in drafts]
     return texts
 
 
@@ -177,7 +177,7 @@ def _texts(batch: Sequence[Percept]) -> list[str]:
 class _WithText:
     """The tools with another text embedder."""
 
-    tools: Tools
+    tools: MemoryModels
     text: _Ahead
 
     @property

@@ -9,8 +9,8 @@ import numpy as np
 from sqlalchemy.orm import Session
 
 from domain.time import TimeSpan
-from memory.writers.port import EventWindow, KnownEdge, KnownSegment, Line
-from people.clip_people import People
+from memory.writers.port import EventWindow, KnownEdge, KnownSegment, WindowLine
+from people.clip_people import ClipPeople
 from people.corrected import characters_at
 from store.queries import events as stored
 from store.queries.events import EdgeAt, PatchAt, SegmentAt
@@ -90,16 +90,16 @@ def window_of(session: Session, video_id: str, due: Due) -> EventWindow:
     )
 
 
-def people_at(session: Session, video_id: str, clip: int) -> People:
+def people_at(session: Session, video_id: str, clip: int) -> ClipPeople:
     """The people of a video as they were known after ``clip``."""
     found = characters_at(session, video_id, clip)
-    return People(characters=tuple(one.character for one in found))
+    return ClipPeople(characters=tuple(one.character for one in found))
 
 
-def lines_of(found: Sequence[MemoryAt], people: People) -> tuple[Line, ...]:
+def lines_of(found: Sequence[MemoryAt], people: ClipPeople) -> tuple[WindowLine, ...]:
     """Stored lines as an event writer reads them."""
     return tuple(
-        Line(
+        WindowLine(
             clip=one.memory.clip,
             span=one.memory.span,
             text=people.named(one.memory.text),
@@ -122,7 +122,7 @@ def _previous(session: Session, video_id: str) -> list[SegmentAt]:
 
 
 def _related(
-    session: Session, video_id: str, lines: Sequence[Line], previous: Sequence[SegmentAt]
+    session: Session, video_id: str, lines: Sequence[WindowLine], previous: Sequence[SegmentAt]
 ) -> list[SegmentAt]:
     if not lines:
         return []

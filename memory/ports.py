@@ -23,7 +23,7 @@ class VoiceThreshold(Protocol):
         """The cosine from which two voices are of one speaker."""
 
 
-class Tools(Protocol):
+class MemoryModels(Protocol):
     """Text vectors, and the thresholds that faces and voices are matched by."""
 
     @property

@@ -13,20 +13,20 @@ from domain.errors import ModelError, NotFound
 from domain.media import ClipState, IdentityKind, Percept
 from domain.memories import ClipMemories
 from domain.settings import Settings
-from memory.drafts import Draft, Shown, drafted, last_learned, retagged
+from memory.drafts import WriterInput, WrittenDraft, drafted, last_learned, retagged
 from memory.event_graph_update import weave_due
 from memory.facts import store_memories
-from memory.ports import Tools
+from memory.ports import MemoryModels
 from memory.writer_calls import Recording
 from memory.writers.port import ClipContext, Writers
-from people.characters import Call, call, introduce, join_voices, source_of_name
-from people.clip_people import People
+from people.characters import NameClaim, call, introduce, join_voices, source_of_name
+from people.clip_people import ClipPeople
 from people.corrected import learned_people, people_ahead, people_of
 from people.face_voice import by_company, by_names
 from people.identities import Engine, Recognised, keep_exemplars, recognise
 from people.matching import direction
 from people.memory_lines import clip_text, searchable
-from people.model_transactions import Lacking, Vectors, transact
+from people.model_transactions import Lacking, TransactionEmbedder, transact
 from store.blobs import BlobStore
 from store.database import Store
 from store.queries.blobs import hold_blobs
@@ -41,7 +41,7 @@ FACTS = 30
 """How many known facts about a clip's people a writer is shown."""
 
 
-class Perceived(Protocol):
+class ClipPercept(Protocol):
     """A clip's percept, and the JPEGs it names by their SHA-256."""
 
     @property
@@ -56,11 +56,11 @@ class Perceived(Protocol):
 def remember(
     store: Store,
     video_id: str,
-    perceived: Perceived,
+    perceived: ClipPercept,
     writers: Writers,
-    toolbox: Tools,
+    toolbox: MemoryModels,
     settings: Settings,
-    draft: Draft | None = None,
+    draft: WrittenDraft | None = None,
 ) -> ClipState:
     """Turn one clip's percept into memory, in one transaction. A clip that is done stays as it is.
 
@@ -88,7 +88,7 @@ def remember(
     hollow = percept.error if _is_empty(percept) else None
     try:
         if hollow is None:
-            job = _Job(store, video_id, writers, toolbox, settings)
+            job = _ClipWriting(store, video_id, writers, toolbox, settings)
             job.store([perceived], {} if draft is None else {percept.clip.index: draft})
             return ClipState.DONE
     except ModelError as error:
@@ -101,7 +101,7 @@ def remember_many(
     video_id: str,
     percepts: Sequence[Percept],
     writers: Writers,
-    toolbox: Tools,
+    toolbox: MemoryModels,
     settings: Settings,
     texts: Sequence[str] = (),
 ) -> None:
@@ -119,18 +119,18 @@ def remember_many(
     Raises:
         ModelError: a memory could not be written; none of these clips is stored.
     """
-    job = _Job(store, video_id, writers, toolbox, settings, texts)
+    job = _ClipWriting(store, video_id, writers, toolbox, settings, texts)
     job.store([_Bare(percept) for percept in percepts], {})
 
 
 def draft_ahead(
     store: Store,
     video_id: str,
-    coming: Sequence[Perceived],
+    coming: Sequence[ClipPercept],
     writers: Writers,
-    toolbox: Tools,
+    toolbox: MemoryModels,
     settings: Settings,
-) -> Draft | None:
+) -> WrittenDraft | None:
     """Have the last of these clips written while those before it are yet to be stored.
 
     Args:
@@ -147,7 +147,7 @@ def draft_ahead(
     last = coming[-1]
     if not writers.clip.wants_context or _is_empty(last.percept):
         return None
-    return _Job(store, video_id, writers, toolbox, settings).draft(coming)
+    return _ClipWriting(store, video_id, writers, toolbox, settings).draft(coming)
 
 
 @dataclass(frozen=True)
@@ -175,7 +175,7 @@ def _fail(store: Store, video_id: str, clip: int, reason: str) -> ClipState:
     return ClipState.FAILED
 
 
-class _Job:
+class _ClipWriting:
     """The writing of some clips of one video: model calls, and transactions between them."""
 
     def __init__(
@@ -183,17 +183,17 @@ class _Job:
         store: Store,
         video_id: str,
         writers: Writers,
-        toolbox: Tools,
+        toolbox: MemoryModels,
         settings: Settings,
         texts: Sequence[str] = (),
     ) -> None:
         self._store, self.video_id, self.settings = store, video_id, settings
         self.writers, self._toolbox = writers, toolbox
-        self.vectors = Vectors(toolbox.text, texts)
-        self._drafts: dict[int, Draft] = {}
+        self.vectors = TransactionEmbedder(toolbox.text, texts)
+        self._drafts: dict[int, WrittenDraft] = {}
         self._calls: dict[int, Recording] = {}
 
-    def store(self, clips: Sequence[Perceived], drafts: Mapping[int, Draft]) -> None:
+    def store(self, clips: Sequence[ClipPercept], drafts: Mapping[int, WrittenDraft]) -> None:
         """Store clips, all in one transaction.
 
         Raises:
@@ -211,11 +211,11 @@ class _Job:
         transact(self._store, run)
         faults.fault_point(faults.FaultPoint.CLIP_COMMITTED)
 
-    def draft(self, coming: Sequence[Perceived]) -> Draft | None:
+    def draft(self, coming: Sequence[ClipPercept]) -> WrittenDraft | None:
         """What the writer makes of the last of these clips, as the memory will be then."""
         engines = [_engines(one.percept, self._toolbox, self.settings) for one in coming]
 
-        def run(session: Session) -> Draft | None:
+        def run(session: Session) -> WrittenDraft | None:
             lock_video(session, self.video_id)
             for one, known in zip(coming, engines, strict=True):
                 maker = _Maker(session, self, one, known)
@@ -229,7 +229,7 @@ class _Job:
 
         return transact(self._store, run)
 
-    def drafted(self, one: Perceived, shown: Shown) -> Draft:
+    def drafted(self, one: ClipPercept, shown: WriterInput) -> WrittenDraft:
         """What the writer made of a clip when it was shown this.
 
         Raises:
@@ -241,7 +241,7 @@ class _Job:
             raise Lacking(lambda: self._draft(one, shown))
         return made
 
-    def _draft(self, one: Perceived, shown: Shown) -> None:
+    def _draft(self, one: ClipPercept, shown: WriterInput) -> None:
         clip = one.percept.clip.index
         calls = self._calls.setdefault(clip, Recording(self._store, self.video_id, clip))
         writer, blobs = self.writers.clip, one.blobs
@@ -252,7 +252,11 @@ class _Maker:
     """Writes one clip of a video inside a transaction, during which nobody else does."""
 
     def __init__(
-        self, session: Session, job: _Job, one: Perceived, engines: Mapping[IdentityKind, Engine]
+        self,
+        session: Session,
+        job: _ClipWriting,
+        one: ClipPercept,
+        engines: Mapping[IdentityKind, Engine],
     ) -> None:
         self.session, self.job, self.video_id = session, job, job.video_id
         self.one, self.percept, self.engines = one, one.percept, engines
@@ -292,13 +296,13 @@ class _Maker:
         keep_exemplars(self.session, percept, recognised, sightings, self.engines)
         return recognised
 
-    def _write(self, recognised: Recognised) -> tuple[People, ClipMemories]:
+    def _write(self, recognised: Recognised) -> tuple[ClipPeople, ClipMemories]:
         clip = self.clip
         people = people_of(self.session, self.video_id, recognised, clip)
         shown, written = self._written_of(recognised, people)
         written = retagged(written, shown, people)
         source = self.job.writers.clip.source
-        calls = [Call(tag, name, source_of_name(tag, source)) for tag, name in written.names]
+        calls = [NameClaim(tag, name, source_of_name(tag, source)) for tag, name in written.names]
         call(self.session, calls, people, clip)
         statements = (
             *written.statements,
@@ -311,7 +315,9 @@ class _Maker:
             written = retagged(written, before, people)
         return people, written
 
-    def _written_of(self, recognised: Recognised, people: People) -> tuple[People, ClipMemories]:
+    def _written_of(
+        self, recognised: Recognised, people: ClipPeople
+    ) -> tuple[ClipPeople, ClipMemories]:
         """What the writer wrote, and the people as it knew them."""
         writer = self.job.writers.clip
         if writer.wants_context:
@@ -320,7 +326,7 @@ class _Maker:
         # It goes by rules and calls no model: there is nothing to wait for.
         return people, writer.write(self.percept, people, ClipContext(self.video_id))
 
-    def written(self, recognised: Recognised) -> Draft:
+    def written(self, recognised: Recognised) -> WrittenDraft:
         """What a language model wrote of the clip.
 
         Raises:
@@ -328,14 +334,14 @@ class _Maker:
         """
         return self.job.drafted(self.one, self._shown(recognised))
 
-    def _shown(self, recognised: Recognised) -> Shown:
+    def _shown(self, recognised: Recognised) -> WriterInput:
         learned = last_learned(self.clip, self.job.settings.memory.clips_at_once)
         people = people_ahead(self.session, self.video_id, recognised, self.clip, learned)
         ids = [one.id for one in people.identities().values()]
         facts = facts_about(self.session, self.video_id, ids, learned, FACTS)
-        return Shown(people, title_of(self.session, self.video_id), tuple(facts))
+        return WriterInput(people, title_of(self.session, self.video_id), tuple(facts))
 
-    def _finish(self, people: People, learned: People, written: ClipMemories) -> None:
+    def _finish(self, people: ClipPeople, learned: ClipPeople, written: ClipMemories) -> None:
         # By the names that were learned, so that taking a correction back leaves nothing behind.
         session, video, clip, drafts = self.session, self.video_id, self.clip, written.drafts
         lines = [searchable(draft, learned) for draft in drafts]
@@ -355,7 +361,9 @@ class _Maker:
             add_blobs(self.session, self.video_id, sizes)
 
 
-def _engines(percept: Percept, toolbox: Tools, settings: Settings) -> dict[IdentityKind, Engine]:
+def _engines(
+    percept: Percept, toolbox: MemoryModels, settings: Settings
+) -> dict[IdentityKind, Engine]:
     """Thresholds of the models that are needed for this clip; loads no other."""
     engines = {}
     if percept.faces:

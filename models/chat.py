@@ -25,7 +25,7 @@ from models.plain_lines import fields_in, protocol_of
 from models.prices import cost_usd
 from models.profile import IN_PROCESS, ChatSpec
 from models.slots import Full, Slots
-from models.structured import Answer, Hear
+from models.structured import Hear, StructuredReply
 from telemetry import tracing
 
 T = TypeVar("T", bound=BaseModel)
@@ -34,7 +34,7 @@ SHOWN = 160
 
 
 @dataclass(frozen=True)
-class Reply(Generic[T]):
+class ChatReply(Generic[T]):
     """A model's answer. ``cost_usd`` is 0 where the model's price is not known."""
 
     value: T
@@ -150,7 +150,7 @@ class StructuredChat:
         images: Sequence[bytes] = (),
         max_tokens: int | None = None,
         hear: Hear | None = None,
-    ) -> Reply[T]:
+    ) -> ChatReply[T]:
         """Ask for a value of type ``schema``.
 
         Args:
@@ -199,10 +199,10 @@ class StructuredChat:
         self,
         blank: CallRecord,
         schema: type[T],
-        send: Callable[[], Answer],
+        send: Callable[[], StructuredReply],
         limit_s: float,
         told: Told,
-    ) -> Reply[T]:
+    ) -> ChatReply[T]:
         started = time.monotonic()
         try:
             answer = self._in_turn(send, limit_s)
@@ -225,7 +225,7 @@ class StructuredChat:
         self._record(record, told)
         return _reply(value, record, record.model)
 
-    def _in_turn(self, send: Callable[[], Answer], limit_s: float) -> Answer:
+    def _in_turn(self, send: Callable[[], StructuredReply], limit_s: float) -> StructuredReply:
         spec = self._endpoint.spec
         try:
             with self._places.one(limit_s):
@@ -239,7 +239,7 @@ class StructuredChat:
         faults.fault_point(faults.FaultPoint.CALL_ANSWERED)
         return answer
 
-    def _value(self, answer: Answer, schema: type[T]) -> T:
+    def _value(self, answer: StructuredReply, schema: type[T]) -> T:
         """The value in an answer; where it was cut off, only what is whole is trusted."""
         if answer.too_long:
             most = self._endpoint.spec.max_characters
@@ -256,7 +256,7 @@ class StructuredChat:
 
     def _replayed(
         self, found: Recorded | None, digest: str, purpose: str, schema: type[T]
-    ) -> Reply[T]:
+    ) -> ChatReply[T]:
         if found is None:
             raise ReplayMiss(
                 f"the record has no call for {purpose!r} to {self.model} (request {digest[:12]}): "
@@ -337,8 +337,8 @@ def _read(text: str, fields: Callable[[str], dict[str, Any]], schema: type[T]) -
         raise ModelError(f"the answer cannot be read: {error} ({shown!r})") from error
 
 
-def _reply(value: T, took: CallRecord | Recorded, model: str) -> Reply[T]:
-    return Reply(value, took.tokens_in, took.tokens_out, took.cost_usd, took.ms, model)
+def _reply(value: T, took: CallRecord | Recorded, model: str) -> ChatReply[T]:
+    return ChatReply(value, took.tokens_in, took.tokens_out, took.cost_usd, took.ms, model)
 
 
 def _ms_since(started: float) -> int:

@@ -15,7 +15,7 @@ from models.chat_models import ChatFactory, key_variable, make_chat_model, witho
 from models.profile import ChatSpec, Structure
 from models.retries import CallFailed, patiently
 from models.secrets import shown_url
-from models.structured import Answer, Hear, request, weaker
+from models.structured import Hear, StructuredReply, request, weaker
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -58,7 +58,7 @@ class Endpoint:
         protocol: str = "",
         max_tokens: int | None = None,
         hear: Hear | None = None,
-    ) -> Answer:
+    ) -> StructuredReply:
         """Send a request in the strongest way that the server takes, and remember which that is.
 
         ``protocol`` is how to answer where the server takes text only, if not as a JSON object;

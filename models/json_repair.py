@@ -48,7 +48,7 @@ def read_object(text: str) -> dict[str, Any]:
     try:
         value, _ = json.JSONDecoder(strict=False).raw_decode(answer, start)
     except (ValueError, RecursionError):
-        value = _Reader(answer, start).value(0)
+        value = _JsonReader(answer, start).value(0)
     return dict(_storable(value))
 
 
@@ -73,7 +73,7 @@ def _storable(value: Any) -> Any:
 
 
 @dataclass
-class _Reader:
+class _JsonReader:
     """A forgiving reader of one value, from ``at`` on."""
 
     text: str

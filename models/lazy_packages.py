@@ -29,11 +29,11 @@ def put_off() -> None:
 
     One that is not there any more, or is no package of source files, is left to Python.
     """
-    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
-        sys.meta_path.insert(0, _Finder())
+    if not any(isinstance(finder, _LazyFinder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _LazyFinder())
 
 
-class _Finder:
+class _LazyFinder:
     """Finds ``PACKAGES`` where Python would, and nothing else."""
 
     def find_spec(

@@ -21,7 +21,7 @@ class Url(Frozen):
     member: str | None = None
 
 
-class Part(Frozen):
+class PackagedPart(Frozen):
     """A file inside a published package. Several parts in order, joined, make one model file."""
 
     package: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
@@ -41,10 +41,10 @@ class WeightFile(Frozen):
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
     size: PositiveInt
     urls: tuple[Url, ...] = ()
-    parts: tuple[Part, ...] = ()
+    parts: tuple[PackagedPart, ...] = ()
 
 
-class Weights(Frozen):
+class ModelWeights(Frozen):
     """A model: its files, and what a user should know before using it."""
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9._-]*$")
@@ -65,13 +65,13 @@ class Weights(Frozen):
 
 
 @cache
-def load_manifest(path: Path = MANIFEST) -> dict[str, Weights]:
+def load_manifest(path: Path = MANIFEST) -> dict[str, ModelWeights]:
     """Every model of the manifest by name, in the order of the file."""
     table = tomllib.loads(path.read_text(encoding="utf-8"))
-    return {name: Weights(name=name, **entry) for name, entry in table.items()}
+    return {name: ModelWeights(name=name, **entry) for name, entry in table.items()}
 
 
-def weights_named(name: str) -> Weights:
+def weights_named(name: str) -> ModelWeights:
     """The manifest's entry of that name.
 
     Raises:

@@ -35,7 +35,7 @@ Hear = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Answer:
+class StructuredReply:
     """A model's answer: the text of the object it gave, and the tokens it took.
 
     ``cut`` says that it was ended by the limit on tokens, ``too_long`` that it was ended here, by
@@ -62,7 +62,7 @@ def request(
     protocol: str = "",
     hear: Hear | None = None,
     most: int | None = None,
-) -> Answer:
+) -> StructuredReply:
     """Send one request, holding the model to ``schema`` in the given way.
 
     ``protocol`` says how to answer as text, where that is not a JSON object. With ``hear`` the
@@ -110,7 +110,7 @@ def _bound(model: BaseChatModel, schema: dict[str, Any], way: str) -> Runnable[A
 
 def _heard(
     model: Runnable[Any, Any], sent: Sequence[dict[str, Any]], hear: Hear, most: int | None
-) -> Answer:
+) -> StructuredReply:
     """The whole reply, told as it grows; no more of it is taken than ``most`` characters.
 
     Raises:
@@ -164,12 +164,12 @@ class Growing:
         if (self._length - self._told) * TOLD_PARTS > self._told:
             self._tell()
 
-    def answer(self, sent: Sequence[dict[str, Any]]) -> Answer:
+    def answer(self, sent: Sequence[dict[str, Any]]) -> StructuredReply:
         """All that came, once nothing more comes."""
         if self._told < self._length:
             self._tell()
         text = storable(self._text())
-        return Answer(
+        return StructuredReply(
             text=text[: self._most] if self.too_long else text,
             tokens_in=self._usage.get("input_tokens") or _estimate(json.dumps(_texts(sent))),
             tokens_out=self._usage.get("output_tokens") or _estimate(text),
@@ -209,16 +209,16 @@ def _added(usage: Any, more: Any) -> Any:
     }
 
 
-def _limited(answer: Answer, most: int | None) -> Answer:
+def _limited(answer: StructuredReply, most: int | None) -> StructuredReply:
     if most is None or len(answer.text) <= most:
         return answer
     return replace(answer, text=answer.text[:most], too_long=True)
 
 
-def _cut_off(completion: Any, sent: Sequence[dict[str, Any]]) -> Answer:
+def _cut_off(completion: Any, sent: Sequence[dict[str, Any]]) -> StructuredReply:
     text = storable(completion.choices[0].message.content or "")
     usage = completion.usage
-    return Answer(
+    return StructuredReply(
         text=text,
         tokens_in=usage.prompt_tokens if usage else _estimate(json.dumps(_texts(sent))),
         tokens_out=usage.completion_tokens if usage else _estimate(text),
@@ -231,11 +231,11 @@ def _protocol(schema: dict[str, Any]) -> str:
     return template.substitute(schema=json.dumps(schema, ensure_ascii=False))
 
 
-def _answer(raw: AIMessage, sent: Sequence[dict[str, Any]]) -> Answer:
+def _answer(raw: AIMessage, sent: Sequence[dict[str, Any]]) -> StructuredReply:
     text = storable(_object_text(raw))
     usage: Any = raw.usage_metadata or {}
     ended = str(raw.response_metadata.get("finish_reason", "")).lower()
-    return Answer(
+    return StructuredReply(
         text=text,
         tokens_in=usage.get("input_tokens") or _estimate(json.dumps(_texts(sent))),
         tokens_out=usage.get("output_tokens") or _estimate(text),

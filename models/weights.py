@@ -20,8 +20,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from domain.errors import SetupError, WeightsMissing
-from models.fetch import CHUNK, Fetcher, OnProgress, Progress
-from models.manifest import WeightFile, Weights, weights_named
+from models.fetch import CHUNK, FetchProgress, FileFetcher, OnProgress
+from models.manifest import ModelWeights, WeightFile, weights_named
 
 SCRATCH = ".pull-"
 SCRATCH_KEPT_S = 86_400
@@ -87,7 +87,7 @@ def pull(weights: Path, names: Iterable[str], report: OnProgress | None = None) 
     _sweep(weights)
     # In the weights folder, so that a finished file can be renamed into its place.
     with tempfile.TemporaryDirectory(prefix=SCRATCH, dir=weights) as scratch:
-        fetcher = Fetcher(Path(scratch), report or _silent)
+        fetcher = FileFetcher(Path(scratch), report or _silent)
         return [_pull_file(found, fetcher) for found in wanted]
 
 
@@ -108,7 +108,7 @@ def verified(weights: Path, name: str) -> Path:
     return weights / name
 
 
-def _places(weights: Path, model: Weights) -> list[tuple[WeightFile, Path]]:
+def _places(weights: Path, model: ModelWeights) -> list[tuple[WeightFile, Path]]:
     return [(file, weights / model.name / file.path) for file in model.files]
 
 
@@ -130,7 +130,7 @@ def _digest(path: Path, _mtime_ns: int) -> str:
     return digest.hexdigest()
 
 
-def _pull_file(found: FileStatus, fetcher: Fetcher) -> Pulled:
+def _pull_file(found: FileStatus, fetcher: FileFetcher) -> Pulled:
     if found.state is FileState.PRESENT:
         return Pulled(found.model, found.path, None)
     copy, source = fetcher.fetch(f"{found.model}/{found.file.path}", found.file)
@@ -158,5 +158,5 @@ def _made(folder: Path) -> None:
         ) from error
 
 
-def _silent(_progress: Progress) -> None:
+def _silent(_progress: FetchProgress) -> None:
     """Nobody is watching."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from agent.prompt_context import turn_of
 from agent.reasoners.port import Unreadable
-from agent.run_context import Desk
+from agent.run_context import RunContext
 from agent.state import State, plain
 from domain.trajectory import Acted
 
 
-def act(state: State, desk: Desk) -> State:
+def act(state: State, desk: RunContext) -> State:
     """One decision; what cannot be read as one goes to the guard as none, with the reason."""
     complaint = ""
     try:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from agent.harness.correct import needed
 from agent.harness.inform import quoted
 from agent.prompt_context import is_last
-from agent.run_context import Desk
-from agent.state import Outcome, State, action_of, ledger_of, plain, progress_of
+from agent.run_context import RunContext
+from agent.state import LoopOutcome, State, action_of, ledger_of, plain, progress_of
 from domain.trajectory import AnswerProposed
 
 
-def answer(state: State, desk: Desk) -> State:
+def answer(state: State, desk: RunContext) -> State:
     """Accept the answer, or say once which subtasks are open while there is budget for them."""
     action, counts = action_of(state), progress_of(state)
     if action is None:
@@ -28,7 +28,7 @@ def answer(state: State, desk: Desk) -> State:
         )
     )
     if not waits:
-        outcome = Outcome(action=action, why="the reasoner answered")
+        outcome = LoopOutcome(action=action, why="the reasoner answered")
         return {"outcome": plain(outcome), "next": "finish"}
     after = counts.model_copy(update={"reminded": True, "hints": (complaint,)})
     return {"progress": plain(after), "next": "record"}

@@ -6,17 +6,17 @@ from agent.harness.verify import increment, is_low
 from agent.prompt_context import attempt, turn_of
 from agent.reasoners.port import Assessment
 from agent.reasoners.question_parts import subtask_claim
-from agent.run_context import Desk
+from agent.run_context import RunContext
 from agent.state import State, is_first_look, ledger_of, plain, progress_of, question_of
 from agent.support import bearing, score
 from domain.asking import Ledger
 from domain.ledger import get, reopen, resolve
-from domain.trajectory import IMAGES, Assessed, Failed, Resolution, Retrieved
+from domain.trajectory import IMAGES, Assessed, EvidenceRetrieved, Failed, Resolution
 
 
-def assess(state: State, desk: Desk) -> State:
+def assess(state: State, desk: RunContext) -> State:
     """Measure the increment; take the reasoner's claims where code finds their evidence."""
-    *earlier, found = desk.recorder.of(Retrieved)
+    *earlier, found = desk.recorder.of(EvidenceRetrieved)
     share = increment(found, earlier)
     low = not is_first_look(state) and is_low(found, earlier, share, desk.settings)
     claims = _claims(state, desk, found)
@@ -39,20 +39,24 @@ def assess(state: State, desk: Desk) -> State:
     return {"ledger": plain(ledger), "next": "record"}
 
 
-def _claims(state: State, desk: Desk, found: Retrieved) -> Assessment:
+def _claims(state: State, desk: RunContext, found: EvidenceRetrieved) -> Assessment:
     if not found.evidence or found.nothing_close:
         return Assessment()
     turn = turn_of(state, desk, found=found, images=found.images)
     return attempt(desk, "assess", turn, desk.reasoner.assess, 1) or Assessment()
 
 
-def _borne_out(state: State, desk: Desk, found: Retrieved, claims: Assessment) -> Assessment:
+def _borne_out(
+    state: State, desk: RunContext, found: EvidenceRetrieved, claims: Assessment
+) -> Assessment:
     """The claims with only the evidence that bears on them."""
     kept = tuple(_bearing(state, desk, found, claim) for claim in claims.resolved)
     return claims.model_copy(update={"resolved": kept})
 
 
-def _bearing(state: State, desk: Desk, found: Retrieved, claim: Resolution) -> Resolution:
+def _bearing(
+    state: State, desk: RunContext, found: EvidenceRetrieved, claim: Resolution
+) -> Resolution:
     """A claim as it is borne out; its support is the reasoner's where it told, else scored."""
     task = get(ledger_of(state), claim.subtask)
     if task is None:

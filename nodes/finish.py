@@ -9,13 +9,13 @@ from typing import Literal
 from agent.harness.constrain import chosen
 from agent.prompt_context import shown_tags
 from agent.reasoners.question_parts import answer_claim
-from agent.run_context import Desk
-from agent.state import Outcome, State, action_of, ledger_of, outcome_of, question_of
+from agent.run_context import RunContext
+from agent.state import LoopOutcome, State, action_of, ledger_of, outcome_of, question_of
 from agent.support import score, supported
 from domain.asking import Answer, Evidence, Ledger, Subtask, SubtaskState
 from domain.ledger import confidence
 from domain.people import TAG
-from domain.trajectory import IMAGES, Ended, Failed, Retrieved, Setup
+from domain.trajectory import IMAGES, Ended, EvidenceRetrieved, Failed, Setup
 from retrieval.heuristics.language import uncovered
 
 SHOWN = 20
@@ -27,12 +27,12 @@ NOTHING_YET = "The search was stopped before anything was found."
 NOBODY = "somebody"
 
 
-def finish(state: State, desk: Desk) -> State:
+def finish(state: State, desk: RunContext) -> State:
     """Build the answer by code and end the trajectory."""
     return end(state, desk, "done")
 
 
-def end(state: State, desk: Desk, how: Literal["done", "stopped"]) -> State:
+def end(state: State, desk: RunContext, how: Literal["done", "stopped"]) -> State:
     """End the trajectory with the answer that the outcome comes to."""
     outcome, number = outcome_of(state), state.get("round", 0)
     answer = answer_of(state, desk, outcome)
@@ -56,7 +56,7 @@ def end(state: State, desk: Desk, how: Literal["done", "stopped"]) -> State:
     return {"next": "end"}
 
 
-def answer_of(state: State, desk: Desk, outcome: Outcome) -> Answer:
+def answer_of(state: State, desk: RunContext, outcome: LoopOutcome) -> Answer:
     """The answer that the outcome comes to; refs that no row has are dropped and noted.
 
     What is not in memory has one text: a reasoner's guess at it would be a claim without evidence.
@@ -86,7 +86,7 @@ def answer_of(state: State, desk: Desk, outcome: Outcome) -> Answer:
     )
 
 
-def _with_support(state: State, desk: Desk, outcome: Outcome, answer: Answer) -> Answer:
+def _with_support(state: State, desk: RunContext, outcome: LoopOutcome, answer: Answer) -> Answer:
     """How well each citation supports the answer: as its reasoner said, else scored."""
     said = outcome.action.support if outcome.action else ()
     cited = {citation.ref for citation in answer.citations}
@@ -97,7 +97,7 @@ def _with_support(state: State, desk: Desk, outcome: Outcome, answer: Answer) ->
     return supported(answer, scores, desk.settings)
 
 
-def _notes(state: State, desk: Desk, outcome: Outcome) -> tuple[str, ...]:
+def _notes(state: State, desk: RunContext, outcome: LoopOutcome) -> tuple[str, ...]:
     """What could not be done: by the reasoner, by the run, and in the language of the question."""
     tongue = uncovered(question_of(state).text, desk.languages)
     gone = sum(event.where == IMAGES for event in desk.recorder.of(Failed))
@@ -112,7 +112,9 @@ def named(text: str, people: Sequence[tuple[str, str]], tags: Collection[str]) -
     return TAG.sub(lambda tag: kept.get(tag[0], NOBODY), text)
 
 
-def _with_confidence(state: State, desk: Desk, outcome: Outcome, answer: Answer) -> Answer:
+def _with_confidence(
+    state: State, desk: RunContext, outcome: LoopOutcome, answer: Answer
+) -> Answer:
     """The answer with its confidence, calibrated by the curves that the run has on record."""
     refs = tuple(citation.ref for citation in answer.citations)
     support = [c.support for c in answer.citations if c.support is not None]
@@ -158,7 +160,9 @@ def _pieces(subtask: Subtask, cited: set[str]) -> int:
     return len(cited & set(subtask.evidence))
 
 
-def retrieved(desk: Desk, cited: Sequence[str], ranked: Sequence[str] = ()) -> tuple[Evidence, ...]:
+def retrieved(
+    desk: RunContext, cited: Sequence[str], ranked: Sequence[str] = ()
+) -> tuple[Evidence, ...]:
     """What was found, best first: as the reasoner ranked it, else what is cited, then by score."""
     held = desk.recorder.evidence()
     known = held.values()
@@ -168,7 +172,7 @@ def retrieved(desk: Desk, cited: Sequence[str], ranked: Sequence[str] = ()) -> t
     return tuple(ordered[:SHOWN])
 
 
-def searched(desk: Desk) -> tuple[str, ...]:
+def searched(desk: RunContext) -> tuple[str, ...]:
     """What was searched, in words, each once."""
-    said = [f"{e.mode}: {e.query}" for e in desk.recorder.of(Retrieved)]
+    said = [f"{e.mode}: {e.query}" for e in desk.recorder.of(EvidenceRetrieved)]
     return tuple(dict.fromkeys(said))

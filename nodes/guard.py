@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from agent.harness.constrain import Bounds, Verdict, check
+from agent.harness.constrain import ActionBounds, ActionVerdict, check
 from agent.harness.correct import rescue
 from agent.prompt_context import is_last, last_neighbours, searched, shown_tags, turn_of
-from agent.run_context import Desk
+from agent.run_context import RunContext
 from agent.state import State, action_of, current_of, focus_of, ledger_of, plain, question_of
 from domain.ledger import refs
 from domain.trajectory import Acted, Guarded
 
 
-def guard(state: State, desk: Desk) -> State:
+def guard(state: State, desk: RunContext) -> State:
     """Accept, send back with the complaint, or after the last retry let the harness search."""
     action, number = action_of(state), state["round"]
     verdict = check(action, bounds_of(state, desk), desk.settings)
@@ -26,7 +26,7 @@ def guard(state: State, desk: Desk) -> State:
     return _helped(state, desk)
 
 
-def _helped(state: State, desk: Desk) -> State:
+def _helped(state: State, desk: RunContext) -> State:
     """The harness words a search itself; a round is left empty only where that is refused too."""
     task, number = current_of(state), state["round"]
     if task is None:
@@ -45,10 +45,10 @@ def _helped(state: State, desk: Desk) -> State:
     }
 
 
-def bounds_of(state: State, desk: Desk) -> Bounds:
+def bounds_of(state: State, desk: RunContext) -> ActionBounds:
     """What the rules look at."""
     task, forced = current_of(state), state.get("forced")
-    return Bounds.model_validate(
+    return ActionBounds.model_validate(
         {
             "options": question_of(state).options,
             "letters": task.options if task else (),
@@ -65,5 +65,5 @@ def bounds_of(state: State, desk: Desk) -> Bounds:
     )
 
 
-def _event(number: int, verdict: Verdict) -> Guarded:
+def _event(number: int, verdict: ActionVerdict) -> Guarded:
     return Guarded(round=number, **verdict.model_dump())

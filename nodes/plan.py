@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from agent.prompt_context import attempt, turn_of
-from agent.run_context import Desk
+from agent.run_context import RunContext
 from agent.state import State, plain, question_of
 from domain.ledger import start
 from domain.trajectory import Planned
 
 
-def plan(state: State, desk: Desk) -> State:
+def plan(state: State, desk: RunContext) -> State:
     """Ask for a plan and check it; the question itself is the plan where none can be had."""
     decide = desk.reasoner.plan
     drafts = attempt(desk, "plan", turn_of(state, desk), decide, desk.settings.retries) or ()

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from agent.harness.correct import replan_reasons
 from agent.prompt_context import is_last
-from agent.run_context import Desk
-from agent.state import Outcome, State, ledger_of, plain, progress_of
+from agent.run_context import RunContext
+from agent.state import LoopOutcome, State, ledger_of, plain, progress_of
 from domain.asking import SubtaskState
 from domain.ledger import is_open, schedule
 from domain.trajectory import Progressed
 
 
-def progress(state: State, desk: Desk) -> State:
+def progress(state: State, desk: RunContext) -> State:
     """Budgets first; then whether everything is known; then whether the plan needs repair."""
     number = state.get("round", 0)
     why = _spent(state, desk) or _settled(state)
     if why:
         desk.recorder.add(Progressed(round=number, verdict="finish", reasons=(why,)))
-        return {"next": "synthesize", "outcome": plain(Outcome(why=why))}
+        return {"next": "synthesize", "outcome": plain(LoopOutcome(why=why))}
     counts = progress_of(state)
     reasons = replan_reasons(ledger_of(state), counts, desk.settings)
     if reasons and counts.replans < desk.settings.replans:
@@ -27,12 +27,12 @@ def progress(state: State, desk: Desk) -> State:
     if schedule(ledger_of(state), desk.settings) is None:
         why = "no subtask can be searched any further"
         desk.recorder.add(Progressed(round=number, verdict="finish", reasons=(why,)))
-        return {"next": "synthesize", "outcome": plain(Outcome(why=why))}
+        return {"next": "synthesize", "outcome": plain(LoopOutcome(why=why))}
     desk.recorder.add(Progressed(round=number, verdict="go"))
     return {"next": "schedule"}
 
 
-def _spent(state: State, desk: Desk) -> str:
+def _spent(state: State, desk: RunContext) -> str:
     number = state.get("round", 0)
     if number >= desk.settings.rounds:
         return f"all {desk.settings.rounds} rounds are used"

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from agent.harness.correct import Reason, replan_reasons
 from agent.prompt_context import attempt, turn_of
-from agent.reasoners.port import Turn
-from agent.run_context import Desk
-from agent.state import Progress, State, ledger_of, plain, progress_of
+from agent.reasoners.port import DecisionContext
+from agent.run_context import RunContext
+from agent.state import ProgressLedger, State, ledger_of, plain, progress_of
 from domain.ledger import Edits, edit
 from domain.trajectory import Replanned
 
 
-def replan(state: State, desk: Desk) -> State:
+def replan(state: State, desk: RunContext) -> State:
     """Apply the reasoner's edits. Edits that change nothing do not count as a repair."""
     counts, before = progress_of(state), ledger_of(state)
     reasons = replan_reasons(before, counts, desk.settings)
     texts = tuple(reason.text for reason in reasons)
 
-    def decide(turn: Turn) -> Edits:
+    def decide(turn: DecisionContext) -> Edits:
         return desk.reasoner.replan(turn, texts)
 
     edits = attempt(desk, "replan", turn_of(state, desk), decide, desk.settings.retries) or Edits()
@@ -36,7 +36,7 @@ def replan(state: State, desk: Desk) -> State:
     return {"ledger": plain(ledger), "progress": plain(after), "next": "schedule"}
 
 
-def _after(counts: Progress, reasons: tuple[Reason, ...], *, counted: bool) -> Progress:
+def _after(counts: ProgressLedger, reasons: tuple[Reason, ...], *, counted: bool) -> ProgressLedger:
     """The reasons are dealt with, whether or not anything came of them."""
     changes = {
         "replans": counts.replans + int(counted),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agent.reasoners.question_parts import query_of, sought_by
 from agent.reasoners.structure_questions import structure_of
-from agent.run_context import Desk
+from agent.run_context import RunContext
 from agent.state import (
     Focus,
     State,
@@ -20,11 +20,11 @@ from domain import faults
 from domain.asking import Action, Mode
 from domain.errors import HomerError, InputError
 from domain.ranking import Aim
-from domain.trajectory import Neighbour, Retrieved
+from domain.trajectory import EvidenceRetrieved, Neighbour
 from retrieval.result import Retrieval, UnknownLabel
 
 
-def retrieve(state: State, desk: Desk) -> State:
+def retrieve(state: State, desk: RunContext) -> State:
     """Search in the action's mode, from the focus; the focus may move."""
     action = action_of(state)
     if action is None or action.mode is None:
@@ -39,13 +39,15 @@ def retrieve(state: State, desk: Desk) -> State:
     return {"focus": plain(moved), "next": "bind"}
 
 
-def _recorded(state: State, desk: Desk, action: Action, mode: Mode) -> Retrieved | None:
+def _recorded(
+    state: State, desk: RunContext, action: Action, mode: Mode
+) -> EvidenceRetrieved | None:
     """What the search gave before, where the run follows a record."""
     found = desk.recorder.past.found(mode, action.query)
     return found.model_copy(update={"round": state["round"]}) if found else None
 
 
-def _search(state: State, desk: Desk, action: Action, mode: Mode) -> Retrieved:
+def _search(state: State, desk: RunContext, action: Action, mode: Mode) -> EvidenceRetrieved:
     focus = focus_of(state)
     if mode is not Mode.NEIGHBOR and is_first_look(state):
         focus = None
@@ -60,7 +62,7 @@ def _search(state: State, desk: Desk, action: Action, mode: Mode) -> Retrieved:
     return event.model_copy(update={"options": letters_of(state)})
 
 
-def aim_of(state: State, desk: Desk, action: Action) -> Aim | None:
+def aim_of(state: State, desk: RunContext, action: Action) -> Aim | None:
     """What the search is for, where moments of the whole view are wanted.
 
     A query that only restates its subtask is read by the subtask's own words, any other as it is.
@@ -85,7 +87,7 @@ def letters_of(state: State) -> tuple[str, ...]:
     return task.options if task else ()
 
 
-def _seen(state: State, desk: Desk) -> frozenset[str]:
+def _seen(state: State, desk: RunContext) -> frozenset[str]:
     """What was shown already, to look past it.
 
     An EVENT only points at its moments, for a closer look; and what was found for another option
@@ -94,7 +96,7 @@ def _seen(state: State, desk: Desk) -> frozenset[str]:
     letters = letters_of(state)
     shown = [
         found
-        for found in desk.recorder.of(Retrieved)
+        for found in desk.recorder.of(EvidenceRetrieved)
         if found.mode is not Mode.EVENT and (not letters or found.options == letters)
     ]
     return frozenset(e.ref for found in shown for e in found.evidence)
@@ -102,8 +104,8 @@ def _seen(state: State, desk: Desk) -> frozenset[str]:
 
 def _refused(
     number: int, action: Action, mode: Mode, focus: Focus | None, error: HomerError
-) -> Retrieved:
-    return Retrieved(
+) -> EvidenceRetrieved:
+    return EvidenceRetrieved(
         round=number,
         mode=mode,
         query=action.query,
@@ -116,9 +118,9 @@ def _refused(
     )
 
 
-def event_of(found: Retrieval, number: int) -> Retrieved:
+def event_of(found: Retrieval, number: int) -> EvidenceRetrieved:
     """A retrieval as the trajectory keeps it."""
-    return Retrieved(
+    return EvidenceRetrieved(
         round=number,
         mode=found.mode,
         query=found.query,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from agent.run_context import Desk
+from agent.run_context import RunContext
 from agent.state import State, question_of
 from domain.skills import RoutedSkill
 from domain.trajectory import SkillsRouted
 
 
-def route(state: State, desk: Desk) -> State:
+def route(state: State, desk: RunContext) -> State:
     """Look for skills, where there is a library; a run from a record takes those that it had."""
     skills = desk.recorder.past.routed()
     if skills is None:
@@ -18,7 +18,7 @@ def route(state: State, desk: Desk) -> State:
     return {"next": "plan"}
 
 
-def _routed(state: State, desk: Desk) -> tuple[RoutedSkill, ...] | None:
+def _routed(state: State, desk: RunContext) -> tuple[RoutedSkill, ...] | None:
     settings = desk.settings
     if desk.skills is None or not settings.skills:
         return None

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from agent.run_context import Desk
-from agent.state import Outcome, State, focus_of, ledger_of, plain
+from agent.run_context import RunContext
+from agent.state import LoopOutcome, State, focus_of, ledger_of, plain
 from domain.ledger import begin
 from domain.ledger import schedule as next_subtask
 from domain.trajectory import Progressed, RoundOpened
 
 
-def schedule(state: State, desk: Desk) -> State:
+def schedule(state: State, desk: RunContext) -> State:
     """Open a round, which counts as an attempt; finish where no subtask can be worked on."""
     ledger, number = ledger_of(state), state.get("round", 0) + 1
     task = next_subtask(ledger, desk.settings)
     if task is None:
         why = "no subtask can be searched any further"
         desk.recorder.add(Progressed(round=number - 1, verdict="finish", reasons=(why,)))
-        return {"next": "synthesize", "outcome": plain(Outcome(why=why))}
+        return {"next": "synthesize", "outcome": plain(LoopOutcome(why=why))}
     focus = focus_of(state)
     desk.recorder.add(
         RoundOpened(

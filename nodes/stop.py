@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from agent.prompt_context import turn_of
-from agent.reasoners.port import Conclusion, Turn
-from agent.run_context import Desk
-from agent.state import Outcome, State, ledger_of, outcome_of, plain
+from agent.reasoners.port import Conclusion, DecisionContext
+from agent.run_context import RunContext
+from agent.state import LoopOutcome, State, ledger_of, outcome_of, plain
 from domain.asking import SubtaskState
 from domain.trajectory import AnswerProposed, Interrupted
 from nodes.finish import NOTHING_YET, end
@@ -15,18 +15,18 @@ SO_FAR = "Stopped before the search was over: this is the best answer so far."
 WHY = "it was stopped"
 
 
-def stop(state: State, desk: Desk) -> State:
+def stop(state: State, desk: RunContext) -> State:
     """End the trajectory with what it knows at this step."""
     number = state.get("round", 0)
     action = outcome_of(state).action or answering(_so_far(state, turn_of(state, desk)))
     desk.recorder.step = "stop"
     desk.recorder.add(Interrupted(round=number))
     desk.recorder.add(AnswerProposed(round=number, action=action, accepted=True))
-    outcome = Outcome(action=action, why=WHY, note=SO_FAR)
+    outcome = LoopOutcome(action=action, why=WHY, note=SO_FAR)
     return end({**state, "outcome": plain(outcome)}, desk, "stopped")
 
 
-def _so_far(state: State, turn: Turn) -> Conclusion:
+def _so_far(state: State, turn: DecisionContext) -> Conclusion:
     """What the resolved subtasks say; else the option or the words that the evidence speaks for."""
     done = [s for s in ledger_of(state).subtasks if s.state is SubtaskState.RESOLVED]
     if done and not turn.question.options:

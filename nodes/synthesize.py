@@ -6,8 +6,8 @@ from collections.abc import Collection, Sequence
 
 from agent.harness.constrain import chosen, letter, made_up_tags, words
 from agent.prompt_context import attempt, shown_tags, turn_of
-from agent.reasoners.port import Conclusion, Turn, Unreadable
-from agent.run_context import Desk
+from agent.reasoners.port import Conclusion, DecisionContext, Unreadable
+from agent.run_context import RunContext
 from agent.state import State, outcome_of, plain
 from domain.asking import Action, Evidence, Question
 from domain.errors import BudgetExceeded
@@ -18,7 +18,7 @@ _QUOTED = 3
 NO_ANSWER = "No readable answer came: this is what the evidence says most plainly."
 
 
-def synthesize(state: State, desk: Desk) -> State:
+def synthesize(state: State, desk: RunContext) -> State:
     """Ask for a conclusion and check it; quote the evidence where none can be had."""
     turn, note = turn_of(state, desk), ""
     try:
@@ -31,7 +31,7 @@ def synthesize(state: State, desk: Desk) -> State:
     return _settled(state, desk, found, note)
 
 
-def _checked(desk: Desk, turn: Turn) -> Conclusion:
+def _checked(desk: RunContext, turn: DecisionContext) -> Conclusion:
     """The conclusion, with its option as a letter and only evidence of the ledger.
 
     Raises:
@@ -65,7 +65,7 @@ def _open(said: Conclusion, tags: Collection[str]) -> Conclusion:
     return said.model_copy(update={"option": None})
 
 
-def fallback(turn: Turn) -> Conclusion:
+def fallback(turn: DecisionContext) -> Conclusion:
     """What code can say by itself: the option whose words the evidence holds, or a quotation."""
     best = sorted(turn.held, key=lambda e: (-e.score, e.span.start_ms))
     quoted = best[:_QUOTED]
@@ -85,7 +85,7 @@ def _fullest(question: Question, evidence: Sequence[Evidence]) -> int:
     return shares.index(max(shares))
 
 
-def _settled(state: State, desk: Desk, said: Conclusion, note: str) -> State:
+def _settled(state: State, desk: RunContext, said: Conclusion, note: str) -> State:
     """Record the conclusion."""
     action = answering(said)
     desk.recorder.add(AnswerProposed(round=state.get("round", 0), action=action, accepted=True))

@@ -14,11 +14,11 @@ from sqlalchemy.orm import Session
 
 from domain.media import IdentityKind
 from domain.people import TAG, Identity, IdentityStatement, untagged
-from people.clip_people import People
+from people.clip_people import ClipPeople
 from people.identities import Recognised
 from store.queries import characters as stored
 from store.queries.characters import CharacterAt
-from store.queries.identities import Support, add_statements, identity_rows, support_for
+from store.queries.identities import IdentitySupport, add_statements, identity_rows, support_for
 
 ACCEPT_SUPPORT = 4.0
 """Support at which a statement is accepted; one second of speech with one face in view is 1."""
@@ -35,7 +35,7 @@ SPOKEN = ("said", "caption")
 
 
 @dataclass(frozen=True)
-class Call:
+class NameClaim:
     """A name for whoever a tag stands for, and its source (said, read, caption, model)."""
 
     tag: str
@@ -68,7 +68,9 @@ def independent(statements: Iterable[IdentityStatement]) -> list[IdentityStateme
     return kept
 
 
-def best_character(supports: Sequence[Support], character_of: Mapping[int, int]) -> int | None:
+def best_character(
+    supports: Sequence[IdentitySupport], character_of: Mapping[int, int]
+) -> int | None:
     """The character that one voice belongs to by what was stated.
 
     Args:
@@ -93,7 +95,7 @@ def join_voices(
     session: Session,
     video_id: str,
     statements: Sequence[IdentityStatement],
-    people: People,
+    people: ClipPeople,
     clip: int,
 ) -> None:
     """Record statements, and move each voice to the character that now has most support.
@@ -113,7 +115,7 @@ def join_voices(
         _join(session, voice, of_voice, clip)
 
 
-def _join(session: Session, voice: int, supports: Sequence[Support], clip: int) -> None:
+def _join(session: Session, voice: int, supports: Sequence[IdentitySupport], clip: int) -> None:
     found = stored.characters_with(session, [voice, *(one.face_id for one in supports)], clip)
     owner = {member: one for one in found for member in one.members}
     rows = {member: one.id for member, one in owner.items()}
@@ -145,7 +147,7 @@ def _brought(source: CharacterAt) -> list[stored.Name]:
     return [name for name in source.names if only_voice and name.source in SPOKEN]
 
 
-def call(session: Session, calls: Iterable[Call], people: People, clip: int) -> None:
+def call(session: Session, calls: Iterable[NameClaim], people: ClipPeople, clip: int) -> None:
     """Give names to characters; a name that a character already has is not given again."""
     for one in calls:
         rows = [identity.id for identity in people.members(one.tag)]
@@ -165,7 +167,7 @@ def source_of_name(tag: str, writer_source: str) -> str:
     return "read" if found and found[1] == IdentityKind.FACE else "said"
 
 
-def tag_ids(people: People, tags: Iterable[str]) -> list[Identity]:
+def tag_ids(people: ClipPeople, tags: Iterable[str]) -> list[Identity]:
     """The identities of the clip that these tags stand for, without repeats."""
     every = [one for tag in tags for one in people.members(tag)]
     return list({one.id: one for one in every}.values())

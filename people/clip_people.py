@@ -15,7 +15,7 @@ _NOT_TOLD = "".join(f"(?<!{told} )" for told in ("name is", "name['â€™]s", "I['â
 
 
 @dataclass(frozen=True)
-class People:
+class ClipPeople:
     """The people of one clip.
 
     Attributes:

@@ -15,9 +15,9 @@ from sqlalchemy.orm import Session
 from domain.media import IdentityKind
 from domain.people import Character, Identity
 from domain.view import Scope
-from people.clip_people import People
+from people.clip_people import ClipPeople
 from people.identities import Recognised
-from people.overlay import Learned, Truth, corrected, truth_of
+from people.overlay import LearnedPeople, Truth, corrected, truth_of
 from store.queries import characters as stored
 from store.queries.characters import CharacterAt, Name
 from store.queries.corrections import (
@@ -44,7 +44,7 @@ def people_in(session: Session, scope: Scope) -> list[Character]:
     return [one.character for one in characters_at(session, scope.video, scope.last_clip)]
 
 
-def people_of(session: Session, video_id: str, recognised: Recognised, clip: int) -> People:
+def people_of(session: Session, video_id: str, recognised: Recognised, clip: int) -> ClipPeople:
     """The people of a clip with what is known of them so far, and with what people said."""
     rows = {one.id for one in _everyone(recognised)}
     truth = truth_of(corrections_of(session, video_id))
@@ -56,7 +56,7 @@ def people_of(session: Session, video_id: str, recognised: Recognised, clip: int
     return _people(recognised, [one for one in every if rows.intersection(one.members)])
 
 
-def learned_people(session: Session, recognised: Recognised, clip: int) -> People:
+def learned_people(session: Session, recognised: Recognised, clip: int) -> ClipPeople:
     """The people of a clip as far as they were learned, without what people said."""
     rows = [one.id for one in _everyone(recognised)]
     return _people(recognised, stored.characters_with(session, rows, clip))
@@ -64,7 +64,7 @@ def learned_people(session: Session, recognised: Recognised, clip: int) -> Peopl
 
 def people_ahead(
     session: Session, video_id: str, recognised: Recognised, clip: int, learned: int
-) -> People:
+) -> ClipPeople:
     """The people of a clip with what is known of them as of an earlier clip, and by people.
 
     Who was met after clip ``learned`` is a character of their own, as they began: what was written
@@ -86,7 +86,7 @@ def people_ahead(
         if one.name.from_clip <= learned or one.name.source == "caption"
     ]
     stated = stated_until(session, video_id, learned)
-    found = corrected(Learned(every, origins, names, stated), truth)
+    found = corrected(LearnedPeople(every, origins, names, stated), truth)
     return _people(recognised, [one for one in found if not set(rows).isdisjoint(one.members)])
 
 
@@ -127,8 +127,8 @@ def _everyone(recognised: Recognised) -> list[Identity]:
     return [*recognised.groups.values(), *recognised.speakers.values()]
 
 
-def _people(recognised: Recognised, found: Iterable[CharacterAt]) -> People:
-    return People(
+def _people(recognised: Recognised, found: Iterable[CharacterAt]) -> ClipPeople:
+    return ClipPeople(
         faces=recognised.of_kind(IdentityKind.FACE),
         voices=recognised.of_kind(IdentityKind.VOICE),
         speakers=recognised.speakers,
@@ -153,7 +153,7 @@ def _laid_over(
     origins: Mapping[int, Origin],
     truth: Truth,
 ) -> list[CharacterAt]:
-    learned = Learned(
+    learned = LearnedPeople(
         characters=found,
         origins=origins,
         names=names_learned(session, video_id, clip),

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from domain.audit import Deed
 from domain.base import Frozen
-from domain.corrections import Correction, CorrectionKind, Outcome
+from domain.corrections import CorrectedCharacter, Correction, CorrectionKind
 from domain.errors import Ambiguous, InputError, NotFound
 from domain.media import Video
 from domain.people import untagged
@@ -70,7 +70,7 @@ class KnownPerson(Frozen):
 
 
 @dataclass(frozen=True)
-class Cast:
+class VideoPeople:
     """The people of a video as they are now."""
 
     video: Video
@@ -98,7 +98,9 @@ def list_people(store: Store, video: str) -> list[KnownPerson]:
         return known_people(session, cast, cast.people)
 
 
-def known_people(session: Session, cast: Cast, people: Sequence[CharacterAt]) -> list[KnownPerson]:
+def known_people(
+    session: Session, cast: VideoPeople, people: Sequence[CharacterAt]
+) -> list[KnownPerson]:
     """Some people of ``cast`` as one may speak of them, in their order."""
     rows = [row for one in people for row in one.members]
     times = stored.appearances_of(session, cast.video.id, rows)
@@ -106,7 +108,7 @@ def known_people(session: Session, cast: Cast, people: Sequence[CharacterAt]) ->
     return [_known(cast, one, times, maybe.get(one.character.number, [])) for one in people]
 
 
-def _maybe(session: Session, cast: Cast) -> dict[int, list[MaybeSame]]:
+def _maybe(session: Session, cast: VideoPeople) -> dict[int, list[MaybeSame]]:
     """Statements that a face is a voice of which both are still two people, by either number."""
     owners = {row: one for one in cast.people for row in one.members}
     truth = truth_of(stored.corrections_of(session, cast.video.id)) or Truth()
@@ -148,7 +150,7 @@ def rename(store: Store, video: str, person: str, name: str) -> Correction:
         given = [n.text for n in one.names if n.source == PERSON]
         if wanted in given[:1] or not (wanted or one.names):
             raise InputError(f"{person!r} goes by {one.character.label!r} already")
-        outcome = Outcome(
+        outcome = CorrectedCharacter(
             number=one.character.number,
             names=(wanted,) if wanted else (),
             nameless=() if wanted else cast.tags(one),
@@ -170,7 +172,7 @@ def merge(store: Store, video: str, person: str, into: str) -> Correction:
         one, other = find_person(cast, person), find_person(cast, into)
         if one.id == other.id:
             raise InputError(f"{person!r} and {into!r} are one already: {_called(one)}")
-        outcome = Outcome(
+        outcome = CorrectedCharacter(
             number=other.character.number,
             members=(*cast.tags(other), *cast.tags(one)),
             names=tuple(dict.fromkeys(n.text for n in _given(other, one))),
@@ -237,13 +239,13 @@ def apart(store: Store, video: str, person: str, other: str) -> Correction:
             raise InputError(f"{_called(one)} and {_called(two)} are two people already")
         told = f"{_called(one)} and {_called(two)} are two people"
         outcomes = [
-            Outcome(number=a.character.number, members=cast.tags(a), others=cast.tags(b))
+            CorrectedCharacter(number=a.character.number, members=cast.tags(a), others=cast.tags(b))
             for a, b in ((one, two), (two, one))
         ]
         return _record(session, cast, CorrectionKind.APART, told, [one, two], outcomes)
 
 
-def kept_apart(session: Session, cast: Cast, one: CharacterAt, other: CharacterAt) -> bool:
+def kept_apart(session: Session, cast: VideoPeople, one: CharacterAt, other: CharacterAt) -> bool:
     """Whether people said that these are two."""
     truth = truth_of(stored.corrections_of(session, cast.video.id))
     return truth is not None and are_apart(truth, cast.tags(one), cast.tags(other))
@@ -293,13 +295,13 @@ def history(store: Store, video: str) -> list[Correction]:
         return stored.corrections_of(session, find_video(session, video).id)
 
 
-def cast_to_correct(session: Session, video: str) -> Cast:
+def cast_to_correct(session: Session, video: str) -> VideoPeople:
     """The people of a video, whom nobody else corrects until this transaction ends."""
     stored.hold_corrections(session)
     return cast_of(session, video)
 
 
-def cast_of(session: Session, name: str) -> Cast:
+def cast_of(session: Session, name: str) -> VideoPeople:
     """The people of a video as they are now.
 
     Raises:
@@ -308,16 +310,16 @@ def cast_of(session: Session, name: str) -> Cast:
     """
     video = find_video(session, name)
     origins = {one.identity: one for one in stored.origins_of(session, video.id)}
-    return Cast(video, characters_at(session, video.id, NOW), origins)
+    return VideoPeople(video, characters_at(session, video.id, NOW), origins)
 
 
 def _record(
     session: Session,
-    cast: Cast,
+    cast: VideoPeople,
     kind: CorrectionKind,
     told: str,
     about: Sequence[CharacterAt],
-    outcomes: Sequence[Outcome],
+    outcomes: Sequence[CorrectedCharacter],
 ) -> Correction:
     numbers = set().union(*(cast.began(one) for one in about))
     made = stored.add_correction(session, cast.video.id, kind, told, sorted(numbers), outcomes)
@@ -326,7 +328,7 @@ def _record(
 
 
 def _known(
-    cast: Cast, one: CharacterAt, times: dict[int, Appearances], maybe: Sequence[MaybeSame]
+    cast: VideoPeople, one: CharacterAt, times: dict[int, Appearances], maybe: Sequence[MaybeSame]
 ) -> KnownPerson:
     of = {row: times[row] for row in one.members if row in times}
     faces = [row for row in of if cast.origins[row].kind == "face"]
@@ -366,7 +368,7 @@ def _given(*people: CharacterAt) -> list[Name]:
     return [name for one in people for name in one.names if name.source == PERSON]
 
 
-def find_person(cast: Cast, wanted: str) -> CharacterAt:
+def find_person(cast: VideoPeople, wanted: str) -> CharacterAt:
     """The person of that number, tag or name.
 
     Raises:
@@ -386,7 +388,7 @@ def find_person(cast: Cast, wanted: str) -> CharacterAt:
     return found[0]
 
 
-def _by_number(cast: Cast, wanted: str) -> list[CharacterAt]:
+def _by_number(cast: VideoPeople, wanted: str) -> list[CharacterAt]:
     """A number that went into somebody else stands for that one."""
     if not wanted.strip().isdecimal() or len(wanted) > LONGEST_NAME:
         return []
@@ -395,7 +397,7 @@ def _by_number(cast: Cast, wanted: str) -> list[CharacterAt]:
     return exact or [one for one in cast.people if number in cast.began(one)]
 
 
-def _by_tag(cast: Cast, wanted: str) -> list[CharacterAt]:
+def _by_tag(cast: VideoPeople, wanted: str) -> list[CharacterAt]:
     found = _TAG.fullmatch(wanted.strip().lower())
     if found is None:
         return []
@@ -405,12 +407,14 @@ def _by_tag(cast: Cast, wanted: str) -> list[CharacterAt]:
     return [one for one in cast.people if tag in cast.tags(one)]
 
 
-def _by_name(cast: Cast, wanted: str) -> list[CharacterAt]:
+def _by_name(cast: VideoPeople, wanted: str) -> list[CharacterAt]:
     name = " ".join(wanted.split()).casefold()
     return [one for one in cast.people if name in {n.text.casefold() for n in one.names}]
 
 
-def _those(cast: Cast, one: CharacterAt, person: str, tags: Sequence[str]) -> tuple[int, ...]:
+def _those(
+    cast: VideoPeople, one: CharacterAt, person: str, tags: Sequence[str]
+) -> tuple[int, ...]:
     """The members that tags name."""
     known = {cast.origins[row].tag: row for row in one.members}
     have = ", ".join(tag.strip("<>") for tag in known)
@@ -427,7 +431,7 @@ def _those(cast: Cast, one: CharacterAt, person: str, tags: Sequence[str]) -> tu
 
 
 def _numbers(
-    cast: Cast, one: CharacterAt, gone: Sequence[int], rest: Sequence[int]
+    cast: VideoPeople, one: CharacterAt, gone: Sequence[int], rest: Sequence[int]
 ) -> tuple[int, int]:
     """The numbers of both parts."""
     began = [{cast.origins[row].began for row in part} for part in (gone, rest)]
@@ -435,9 +439,11 @@ def _numbers(
     return (number, min(began[1])) if number in began[0] else (min(began[0]), number)
 
 
-def _part(cast: Cast, number: int, rows: Sequence[int], names: tuple[str, ...]) -> Outcome:
+def _part(
+    cast: VideoPeople, number: int, rows: Sequence[int], names: tuple[str, ...]
+) -> CorrectedCharacter:
     members = tuple(cast.origins[row].tag for row in rows)
-    return Outcome(number=number, members=members, names=names)
+    return CorrectedCharacter(number=number, members=members, names=names)
 
 
 def _correction(every: Sequence[Correction], video: Video, number: int | None) -> Correction:

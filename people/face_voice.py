@@ -20,8 +20,8 @@ from sqlalchemy.orm import Session
 from domain.media import Clip
 from domain.people import Identity, IdentityStatement
 from domain.time import TimeSpan
-from people.characters import ACCEPT_SHARE, ACCEPT_SUPPORT, STATED, Call
-from people.clip_people import People
+from people.characters import ACCEPT_SHARE, ACCEPT_SUPPORT, STATED, NameClaim
+from people.clip_people import ClipPeople
 from people.face_voice_evidence import LEAST_MS, VISIBLE_GAP_MS, stretches
 from perception.decode import shared_spans
 from store.queries import characters as stored
@@ -45,7 +45,7 @@ Seen = Mapping[int, Sequence[TimeSpan]]
 
 
 def by_names(
-    session: Session, video_id: str, calls: Iterable[Call], clip: int
+    session: Session, video_id: str, calls: Iterable[NameClaim], clip: int
 ) -> list[IdentityStatement]:
     """Statements for the names that were given in a clip and that one face and one voice share."""
     names = list(dict.fromkeys(one.name for one in calls))
@@ -91,7 +91,7 @@ def same_name(one: str, other: str) -> bool:
 
 
 def by_company(
-    session: Session, video_id: str, people: People, clip: Clip
+    session: Session, video_id: str, people: ClipPeople, clip: Clip
 ) -> list[IdentityStatement]:
     """Statements for the voices of a clip that are heard while several faces are in view."""
     if len(people.faces) < COMPANY:

@@ -15,25 +15,25 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from domain.audit import Deed
-from domain.corrections import Correction, CorrectionKind, Outcome
+from domain.corrections import CorrectedCharacter, Correction, CorrectionKind
 from domain.errors import InputError
-from domain.memories import MemoryDraft, MemoryKind, Source
+from domain.memories import MemoryDraft, MemoryKind, MemorySource
 from domain.time import TimeSpan
 from models.ports import TextEmbedder
-from people.clip_people import People
-from people.corrections import Cast, cast_to_correct, find_person
+from people.clip_people import ClipPeople
+from people.corrections import VideoPeople, cast_to_correct, find_person
 from people.erase_names import Eraser
 from people.matching import direction
 from people.memory_lines import searchable
-from people.model_transactions import Vectors, transact
+from people.model_transactions import TransactionEmbedder, transact
 from store.database import Store
-from store.forgotten_file import Keepsake, read_keepsake, write_keepsake
+from store.forgotten_file import ForgottenFile, read_keepsake, write_keepsake
 from store.queries import forget as stored
 from store.queries.audit import erased_since, note, now_of
 from store.queries.blobs import hold_blobs, library_of
 from store.queries.characters import CharacterAt, characters_at
 from store.queries.corrections import change_correction, corrections_of
-from store.queries.forget import Copy, Told, Traces
+from store.queries.forget import Copy, NamedRow, Traces
 from store.queries.percepts import lock_video
 from store.queries.videos import close_video, find_video
 from store.sweep import drop_blobs
@@ -88,9 +88,9 @@ def forget(
     if keep is not None and keep.resolve().is_relative_to(store.home.root.resolve()):
         raise InputError(f"{keep} is in Homer's own data, where nothing of them is to be left")
     written = False
-    vectors = Vectors(embedder)
+    vectors = TransactionEmbedder(embedder)
 
-    def run(session: Session) -> tuple[_Forgetting, Cast, CharacterAt, list[str], list[str]]:
+    def run(session: Session) -> tuple[_Forgetting, VideoPeople, CharacterAt, list[str], list[str]]:
         nonlocal written
         close_video(session, find_video(session, video).id)
         cast = cast_to_correct(session, video)
@@ -103,7 +103,7 @@ def forget(
         if keep is not None:
             images = {sha: store.blobs.get(sha) for sha in blobs}
             library = library_of(session)
-            kept = Keepsake(cast.video.id, library, now_of(session), tuple(work.kept), images)
+            kept = ForgottenFile(cast.video.id, library, now_of(session), tuple(work.kept), images)
             write_keepsake(keep, kept)
             written = True
         return work, cast, one, blobs, gone
@@ -158,7 +158,9 @@ def recall(store: Store, video: str, path: Path) -> int:
 class _Forgetting:
     """Forgets one person inside one transaction; ``kept`` is how all was before."""
 
-    def __init__(self, session: Session, cast: Cast, one: CharacterAt, vectors: Vectors) -> None:
+    def __init__(
+        self, session: Session, cast: VideoPeople, one: CharacterAt, vectors: TransactionEmbedder
+    ) -> None:
         self._session, self._vectors, self._video = session, vectors, cast.video.id
         self._tags, self._numbers = set(cast.tags(one)), cast.began(one)
         self._corrections = corrections_of(session, self._video)
@@ -171,7 +173,7 @@ class _Forgetting:
         self.traces: Traces = stored.traces_of(session, self._video, one.members, rows)
         self.kept: list[Copy] = []
         self.rewritten = 0
-        self._named: dict[int, People] = {}
+        self._named: dict[int, ClipPeople] = {}
 
     def _given(self) -> Iterator[str]:
         """All that people ever called the person."""
@@ -207,7 +209,7 @@ class _Forgetting:
             said = [o for o in kept if o.others or one.kind is not CorrectionKind.APART]
             change_correction(self._session, self._video, self._without(one, said))
 
-    def _left(self, outcome: Outcome) -> Outcome:
+    def _left(self, outcome: CorrectedCharacter) -> CorrectedCharacter:
         """An outcome without the tags of the forgotten one."""
         update = {
             name: tuple(tag for tag in getattr(outcome, name) if tag not in self._tags)
@@ -225,7 +227,7 @@ class _Forgetting:
         update = {"told": told, "numbers": numbers, "outcomes": tuple(outcomes)}
         return one.model_copy(update=update)
 
-    def _rewrite(self, one: Told, values: Mapping[str, Any]) -> set[int]:
+    def _rewrite(self, one: NamedRow, values: Mapping[str, Any]) -> set[int]:
         """Write a row anew, with its vector; returns the clips whose vectors depend on it."""
         self.kept += stored.copies(self._session, one.table, stored.key_of(one))
         stored.rewrite(self._session, one, values)
@@ -240,7 +242,7 @@ class _Forgetting:
             self._embed(one, f"{label}. {summary}")
         return set()
 
-    def _embed(self, one: Told, text: str) -> None:
+    def _embed(self, one: NamedRow, text: str) -> None:
         (vector,) = self._vectors.later([text])
         stored.rewrite(self._session, one, {"embedding": vector.tolist()})
 
@@ -248,12 +250,12 @@ class _Forgetting:
         """What the vector of a line is made of, by what was known after its clip."""
         if clip not in self._named:
             known = characters_at(self._session, self._video, clip)
-            self._named[clip] = People(characters=tuple(one.character for one in known))
+            self._named[clip] = ClipPeople(characters=tuple(one.character for one in known))
         draft = MemoryDraft(
             kind=MemoryKind.EPISODIC,
             text=values["text"],
             span=TimeSpan.of(0, 0),
-            source=Source.SAID,
+            source=MemorySource.SAID,
             speaker=values["speaker"],
         )
         return searchable(draft, self._named[clip])
@@ -261,7 +263,7 @@ class _Forgetting:
     def _sum_up(self, clip: int) -> None:
         """The vector of a clip is that of its lines."""
         vectors = stored.lines_at(self._session, self._video, clip)
-        told = Told(ClipRow, {"video_id": self._video, "clip": clip}, {})
+        told = NamedRow(ClipRow, {"video_id": self._video, "clip": clip}, {})
         self.kept += stored.copies(self._session, ClipRow, stored.key_of(told))
         stored.rewrite(self._session, told, {"embedding": direction(vectors)})
 

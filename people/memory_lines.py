@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from domain.memories import Memory, MemoryDraft, MemoryKind, Source, credited
+from domain.memories import Memory, MemoryDraft, MemoryKind, MemorySource, credited
 from domain.people import TAG
-from people.clip_people import People
+from people.clip_people import ClipPeople
 
 
-def line(memory: MemoryDraft | Memory, people: People) -> str:
+def line(memory: MemoryDraft | Memory, people: ClipPeople) -> str:
     """``Omar: text`` for what was said, ``On screen: text`` for what was read, else the text.
 
     Known names stand in place of tags, but for the lines that say whose name it is.
     """
     text = memory.text if _tells_name(memory) else people.named(memory.text)
-    if memory.source == Source.READ and not memory.tags:
+    if memory.source == MemorySource.READ and not memory.tags:
         return f"On screen: {text}"
     speaker = people.label(memory.speaker) if memory.speaker else None
     return credited(text, memory.source, speaker)
 
 
-def shown(memory: Memory, people: People) -> str:
+def shown(memory: Memory, people: ClipPeople) -> str:
     """The memory's line as readers see it, with one name or number for each person."""
     text = line(memory, people)
     return text if _tells_name(memory) else people.shown(text)
@@ -31,7 +31,7 @@ def _tells_name(memory: MemoryDraft | Memory) -> bool:
     return memory.kind == MemoryKind.CHARACTER and " is named " in memory.text
 
 
-def searchable(memory: MemoryDraft | Memory, people: People) -> str:
+def searchable(memory: MemoryDraft | Memory, people: ClipPeople) -> str:
     """What a memory's vector is made of: its words, after the name of who said them if known.
 
     Questions name people; a tag would only be noise to an embedding.
@@ -41,6 +41,6 @@ def searchable(memory: MemoryDraft | Memory, people: People) -> str:
     return text if not speaker or TAG.fullmatch(speaker) else f"{speaker}: {text}"
 
 
-def clip_text(drafts: Sequence[MemoryDraft], people: People) -> str:
+def clip_text(drafts: Sequence[MemoryDraft], people: ClipPeople) -> str:
     """All lines of a clip, in order, one a line."""
     return "\n".join(line(draft, people) for draft in drafts)

@@ -57,7 +57,7 @@ def transact(store: Store, run: Callable[[Session], T]) -> T:
     raise ModelError("what a model was shown changed again and again meanwhile: try again later")
 
 
-class Vectors:
+class TransactionEmbedder:
     """A text embedder for use within transactions: it gives the vectors that are on hand.
 
     Args:

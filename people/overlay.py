@@ -25,8 +25,8 @@ from domain.media import IdentityKind
 from domain.people import Character
 from people.characters import best_character
 from store.queries.characters import CharacterAt, Name, preferred
-from store.queries.corrections import LearnedName, Origin, Stated
-from store.queries.identities import Support
+from store.queries.corrections import LearnedName, Origin, StatedSupport
+from store.queries.identities import IdentitySupport
 
 PERSON = "person"
 """Source of the names that people give."""
@@ -80,13 +80,13 @@ def are_apart(truth: Truth, some: Iterable[str], others: Iterable[str]) -> bool:
 
 
 @dataclass(frozen=True)
-class Learned:
+class LearnedPeople:
     """What was learned of the people of a video as of a clip, without any correction."""
 
     characters: Sequence[CharacterAt]
     origins: Mapping[int, Origin]
     names: Sequence[LearnedName]
-    stated: Sequence[Stated]
+    stated: Sequence[StatedSupport]
 
     @cached_property
     def anchors(self) -> dict[int, int]:
@@ -102,7 +102,7 @@ class Learned:
         return self.origins[identity].tag
 
 
-def corrected(learned: Learned, truth: Truth) -> list[CharacterAt]:
+def corrected(learned: LearnedPeople, truth: Truth) -> list[CharacterAt]:
     """The characters as people say they are, by number; those not spoken of as they were."""
     view = _View(learned, truth)
     before = {one.character.number: one for one in learned.characters}
@@ -135,7 +135,7 @@ def _without(one: CharacterAt, taken: set[str | None]) -> CharacterAt:
 class _View:
     """What was learned, seen through what people said."""
 
-    def __init__(self, learned: Learned, truth: Truth) -> None:
+    def __init__(self, learned: LearnedPeople, truth: Truth) -> None:
         self._learned, self._truth = learned, truth
         self.homes = self._homes()
         self.groups = self._groups()
@@ -167,13 +167,13 @@ class _View:
     def _joined(self, voice: int, homes: Mapping[int, int]) -> int:
         """Where a voice belongs by what was stated, as if the corrections had always been known."""
         home = own = self._learned.origins[voice].began
-        totals: dict[int, Support] = {}
+        totals: dict[int, IdentitySupport] = {}
         mine = (one for one in self._learned.stated if one.voice == voice)
         for _, stated in groupby(mine, key=lambda one: one.clip):
             for one in stated:
                 before = totals[one.face].total if one.face in totals else 0.0
                 total = before + one.support
-                totals[one.face] = Support(one.face, voice, one.face_number, total, 1)
+                totals[one.face] = IdentitySupport(one.face, voice, one.face_number, total, 1)
             best = best_character(list(totals.values()), homes)
             if best is not None and not self._clash(own, best, voice, homes):
                 home = best

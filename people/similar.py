@@ -17,7 +17,7 @@ Looks = Mapping[IdentityKind, Sequence[Sequence[float]]]
 """The exemplar vectors of one person by kind, shape (D,) each."""
 
 
-class Alike(Frozen):
+class SimilarPair(Frozen):
     """Two characters that may be one: ``cosine`` between the directions of their exemplars."""
 
     one: int
@@ -28,7 +28,7 @@ class Alike(Frozen):
 
 def alike(
     people: Mapping[int, Looks], same: Mapping[IdentityKind, float], most: int | None = None
-) -> list[Alike]:
+) -> list[SimilarPair]:
     """Pairs that may be the same person, the ``most`` that are most alike, best first.
 
     Of a pair that is alike in face and in voice the better of the two counts. A person without
@@ -40,12 +40,12 @@ def alike(
         most: pairs at most; None: all.
     """
 
-    def rank(one: Alike) -> float:
+    def rank(one: SimilarPair) -> float:
         # Voices are alike at other cosines than faces: both are measured by their own model's.
         return one.cosine / same[one.kind]
 
     ways = [one for kind in same for one in _of_kind(people, kind, NEAR * same[kind], most)]
-    best: dict[tuple[int, int], Alike] = {}
+    best: dict[tuple[int, int], SimilarPair] = {}
     for one in sorted(ways, key=rank, reverse=True):
         best.setdefault((one.one, one.other), one)
     return sorted(best.values(), key=lambda a: (-rank(a), a.one, a.other))[:most]
@@ -53,7 +53,7 @@ def alike(
 
 def _of_kind(
     people: Mapping[int, Looks], kind: IdentityKind, least: float, most: int | None
-) -> Iterator[Alike]:
+) -> Iterator[SimilarPair]:
     known = {number: looks[kind] for number, looks in sorted(people.items()) if looks.get(kind)}
     # Exemplars of another model have another length, and cannot be compared.
     for size in sorted({len(vectors[0]) for vectors in known.values()}):
@@ -65,4 +65,4 @@ def _of_kind(
         best = np.argsort(-cosines[tuple(close.T)], kind="stable")[:most]
         for i, j in close[best]:
             cosine = float(cosines[i, j])
-            yield Alike(one=numbers[i], other=numbers[j], kind=kind, cosine=cosine)
+            yield SimilarPair(one=numbers[i], other=numbers[j], kind=kind, cosine=cosine)

@@ -13,7 +13,7 @@ _LOOK_S = 0.5
 """A thread that waits wakes so often, so that Ctrl-C is heard everywhere."""
 
 
-class Buffer:
+class ClipBuffer:
     """Hands clips from the thread that reads a source to the one that watches them."""
 
     def __init__(self, most: int) -> None:

@@ -119,7 +119,7 @@ def origin(container: InputContainer) -> Fraction:
     return Fraction(container.start_time or 0, 1_000_000)
 
 
-class Clock:
+class StreamClock:
     """Turns time stamps of a stream into milliseconds of video time, in whole numbers.
 
     Rounds up, so that at the time it gives, what bears the stamp is already shown.

@@ -12,7 +12,7 @@ import numpy as np
 
 from domain.media import Clip
 from domain.time import TimeSpan
-from perception.clip_frames import View, Views
+from perception.clip_frames import ClipFrame, ClipFrames
 from perception.frame_metrics import Measurer
 from perception.parallel_decode import read_beside
 from perception.picture_stream import Pictures
@@ -71,7 +71,7 @@ def _in_turn(
     pictures = Pictures(path, info, settings, clips[0].span.start_ms) if info.has_video else None
     measurer = Measurer(info.rotation, settings)
     try:
-        views = Views(pictures or (), measurer, settings)
+        views = ClipFrames(pictures or (), measurer, settings)
         for clip in clips:
             sound = heard_in(path, info, clip, settings.audio_hz)
             yield _assemble(clip, views.of(clip), sound)
@@ -81,7 +81,7 @@ def _in_turn(
             pictures.close()
 
 
-def _assemble(clip: Clip, view: View, sound: Sound | None) -> RawClip:
+def _assemble(clip: Clip, view: ClipFrame, sound: Sound | None) -> RawClip:
     heard = sound is not None and sound.heard
     # A picture that stands still while sound is missing too: that part of the file is lost.
     lost = shared_spans(view.still, sound.holes if sound else [])

@@ -17,7 +17,7 @@ _MOST_CALM = 96
 
 
 @dataclass
-class Pace:
+class DegradationPolicy:
     """A level up where clips come faster than they are watched, a level down where there is room.
 
     Where going down was too soon, twice as many clips must be easy before it is tried again.

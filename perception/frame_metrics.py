@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from perception.frames import Frame, shrink
-from perception.quality import Meter, compared
+from perception.quality import QualityMeter, compared
 
 if TYPE_CHECKING:
     import av
@@ -20,14 +20,14 @@ _BEHIND = 8
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class MeasuredFrames:
     """Frames side by side, with the grey (H, W) of the first and last; None where there is none."""
 
     frames: list[Frame]
     first: Grey | None = None
     last: Grey | None = None
 
-    def followed_by(self, more: Measured) -> Measured:
+    def followed_by(self, more: MeasuredFrames) -> MeasuredFrames:
         """These frames, then those that were measured as if nothing had been before them."""
         if self.last is None or more.first is None:
             return more if self.last is None else self
@@ -35,7 +35,7 @@ class Measured:
         next_one, *rest = more.frames
         marks = replace(next_one.marks, change=change, alike=alike)
         frames = [*self.frames, replace(next_one, marks=marks), *rest]
-        return Measured(frames, self.first, more.last)
+        return MeasuredFrames(frames, self.first, more.last)
 
 
 class Measurer:
@@ -49,7 +49,7 @@ class Measurer:
 
     def __init__(self, rotation: int, settings: WatchSettings, *, beside: bool = True) -> None:
         self._rotation, self._height = rotation, settings.frame_height
-        self._meter = Meter(settings.hue_bins)
+        self._meter = QualityMeter(settings.hue_bins)
         self._taken: list[Future[Frame]] = []
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="measure") if beside else None
 
@@ -64,10 +64,10 @@ class Measurer:
         if len(self._taken) > _BEHIND:
             self._taken[-1 - _BEHIND].result()
 
-    def measured(self) -> Measured:
+    def measured(self) -> MeasuredFrames:
         """All that were taken, in order; the next picture is the first of a clip."""
         frames = [one.result() for one in self._taken]
-        measured = Measured(frames, self._meter.first, self._meter.last)
+        measured = MeasuredFrames(frames, self._meter.first, self._meter.last)
         self._taken.clear()
         self._meter.forget()
         return measured

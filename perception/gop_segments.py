@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from domain.media import Clip
     from domain.settings import WatchSettings
     from perception.ordered_pool import Stopped
-    from perception.picture_stream import Shown
+    from perception.picture_stream import ShownPicture
     from perception.source import SourceInfo
 
 A_CLIP = 3
@@ -33,7 +33,7 @@ _MOST_LEAD = 1 / 2
 stretches would be of very different lengths, and much would be held ahead."""
 
 
-class Stretches:
+class GopSegments:
     """Where clips are cut, as far as there are key pictures enough; close it.
 
     Attributes:
@@ -107,7 +107,7 @@ class Stretches:
         last = self.marks[behind - 1][0] if end is None else self._clip_at(end - 1)
         return range(self._clip_at(start), last + 1)
 
-    def shown(self, number: int, stopped: Stopped) -> Generator[Shown]:
+    def shown(self, number: int, stopped: Stopped) -> Generator[ShownPicture]:
         """What the sample instants of a stretch show; where none follows, to the file's end."""
         start = self._own_start(number)
         if start is None:

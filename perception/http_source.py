@@ -124,7 +124,7 @@ class _Source:
             Forbidden: it leads to where it may not.
             OSError: it cannot be had.
         """
-        remote = Remote(self._ask, url, start, end)
+        remote = HttpSource(self._ask, url, start, end)
         head = remote.peek(len(_MARK))
         if head != _MARK:
             return remote
@@ -151,7 +151,7 @@ class _Source:
             raise OSError("no answer over HTTP")
         return found
 
-    def _whole(self, remote: Remote) -> bytes:
+    def _whole(self, remote: HttpSource) -> bytes:
         until = time.monotonic() + self._quiet_s
         data = bytearray()
         while piece := remote.read(CHUNK):
@@ -193,7 +193,7 @@ def _plain(parts: SplitResult) -> str:
     return parts._replace(netloc=parts.netloc.rpartition("@")[2], fragment="").geturl()
 
 
-class Remote:
+class HttpSource:
     """What lies at an address, as a file; it can be sought in where the server gives parts."""
 
     name = ""
@@ -215,7 +215,7 @@ class Remote:
             self.close()
             raise OSError("the server does not give parts of a file")
 
-    def __enter__(self) -> Remote:
+    def __enter__(self) -> HttpSource:
         return self
 
     def __exit__(self, *_: object) -> None:

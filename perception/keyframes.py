@@ -31,7 +31,7 @@ BESIDE = 2
 """Samples on each side of a cut that are beside it."""
 
 
-class Place(IntEnum):
+class ShotPosition(IntEnum):
     """Where in its shot a frame lies; the lower, the sooner it is chosen."""
 
     CLEAR = 0
@@ -47,7 +47,7 @@ class Candidate:
     time_ms: int
     shot: int
     quality: float
-    place: Place = Place.CLEAR
+    place: ShotPosition = ShotPosition.CLEAR
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +76,7 @@ def candidates(
 
 def places_of(
     times: Sequence[int], shots: Sequence[int], step_ms: float, end_ms: int | None = None
-) -> list[Place]:
+) -> list[ShotPosition]:
     """Where in its shot each frame lies.
 
     Args:
@@ -96,26 +96,28 @@ def places_of(
     ]
 
 
-def _place(time: int, spans: Sequence[tuple[float, float]], shot: int, side_ms: float) -> Place:
+def _place(
+    time: int, spans: Sequence[tuple[float, float]], shot: int, side_ms: float
+) -> ShotPosition:
     """Where a frame lies in its shot; a clip's own edges are no cuts.
 
     Instants are whole milliseconds: two of them may be nearly one more or less apart than steps.
     """
     start, end = spans[shot]
     if end - start <= side_ms + 1:
-        return Place.PASSING
+        return ShotPosition.PASSING
     after = shot > 0 and time - start < side_ms - 1
     before = shot < len(spans) - 1 and end - time <= side_ms + 1
-    return Place.BESIDE_A_CUT if after or before else Place.CLEAR
+    return ShotPosition.BESIDE_A_CUT if after or before else ShotPosition.CLEAR
 
 
 def choose(found: Sequence[Candidate], count: int, gap_ms: int) -> list[int]:
     """Indices of at most ``count`` keyframes, in order of time; the earlier one wins a tie."""
     ranked = sorted(range(len(found)), key=lambda i: (-found[i].quality, i))
     best = _best_of_each_shot(ranked, found)
-    chosen = [i for i in best if found[i].place < Place.PASSING][:count]
-    clear = (i for i in ranked if found[i].place is Place.CLEAR)
-    passing = (i for i in best if found[i].place is Place.PASSING)
+    chosen = [i for i in best if found[i].place < ShotPosition.PASSING][:count]
+    clear = (i for i in ranked if found[i].place is ShotPosition.CLEAR)
+    passing = (i for i in best if found[i].place is ShotPosition.PASSING)
     for i in chain(clear, passing):
         if len(chosen) >= count:
             break

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from domain.media import Clip
-from domain.streams import LEVELS, Gap, GapReason, StreamSettings, Tally
+from domain.streams import LEVELS, Gap, GapReason, PictureTally, StreamSettings
 from domain.time import TimeSpan
 from perception.decode import RawClip
 from perception.frame_metrics import Measurer
-from perception.sampling import Grid
+from perception.sampling import SampleGrid
 from perception.sound import Sound
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Captured:
     """
 
     raw: RawClip
-    tally: Tally
+    tally: PictureTally
     level: int
     gaps: tuple[Gap, ...]
     came_ms: int = 0
@@ -54,14 +54,14 @@ class _Open:
 
     span: TimeSpan
     level: int
-    grid: Grid
+    grid: SampleGrid
     measurer: Measurer
     sound: Sound | None = None
     sampled: int = 0
     covered: list[tuple[int, int]] = field(default_factory=list)
 
 
-class Capture:
+class LiveClips:
     """Takes decoded pictures and sound by their place on video time, and gives whole clips."""
 
     def __init__(
@@ -171,7 +171,7 @@ class Capture:
         length, level = self._watch.clip_ms, self._level()
         start = at_ms // length * length
         span = TimeSpan.of(max(start, self._end), start + length)
-        grid = Grid(length, self._watch.sample_fps * LEVELS[level].share)
+        grid = SampleGrid(length, self._watch.sample_fps * LEVELS[level].share)
         one = _Open(span, level, grid, Measurer(0, self._watch))
         self._open = sorted([*self._open, one], key=lambda o: o.span.start_ms)
         return one
@@ -190,7 +190,7 @@ class Capture:
         parts = _joined(one.covered, self._stream.gap_ms)
         span = self._trimmed(one.span, parts)
         self.owed = (*self.owed, *self._gaps(span, parts))
-        tally = Tally(came=self._came, damaged=self._damaged, sampled=one.sampled)
+        tally = PictureTally(came=self._came, damaged=self._damaged, sampled=one.sampled)
         self._end, self._came, self._damaged = span.end_ms, 0, 0
         late = span.end_ms - self._stream.gap_ms
         self._breaks = [found for found in self._breaks if found[0] >= late]
@@ -203,7 +203,7 @@ class Capture:
         finally:
             one.measurer.close()
 
-    def _given(self, one: _Open, span: TimeSpan, tally: Tally) -> Captured:
+    def _given(self, one: _Open, span: TimeSpan, tally: PictureTally) -> Captured:
         """The clip, with the gaps that are owed."""
         if one.sound is not None:
             one.sound.finish()

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Protocol, cast
 import av
 
 from domain.streams import LEVELS, Gap, GapReason
-from perception.clip_buffer import Buffer
+from perception.clip_buffer import ClipBuffer
 from perception.containers import Packet, audio_stream, video_stream
 from perception.live import Closing, LiveSource, Unreachable, connect
-from perception.live_clips import Capture, Captured
+from perception.live_clips import Captured, LiveClips
 from perception.picture_stream import keep_freed_memory, names_unneeded
 from perception.timeline import Timeline
 
@@ -66,7 +66,7 @@ class Shape:
 
 
 @dataclass(eq=False)
-class Connection:
+class OpenSource:
     """An open source."""
 
     container: InputContainer
@@ -96,13 +96,13 @@ def reach(
     settings: Settings,
     stopping: Callable[[], bool],
     tired: Callable[[], bool] = lambda: False,
-) -> Connection:
+) -> OpenSource:
     """Connect to a source; for a pipe's writer it waits until it is ``tired``.
 
     Raises:
         Unreachable: it does not answer, or sends nothing that can be watched.
     """
-    connection = Connection(*connect(source, settings.stream, stopping, tired))
+    connection = OpenSource(*connect(source, settings.stream, stopping, tired))
     shape = connection.shape
     if not (shape.has_video or shape.has_audio):
         connection.close()
@@ -111,7 +111,7 @@ def reach(
 
 
 @dataclass(frozen=True)
-class Place:
+class StreamPosition:
     """Where on its timeline a stream goes on: the next clip's number, and the last one's end."""
 
     began_ms: int
@@ -120,7 +120,7 @@ class Place:
 
 
 @dataclass(eq=False)
-class Follower:
+class LiveReader:
     """Reads a source to its end, or until it is stopped, and puts what comes into the buffer.
 
     ``level``: at which the next clip is to be taken; ``away_s``: a source that is away for so long
@@ -129,8 +129,8 @@ class Follower:
 
     source: LiveSource
     settings: Settings
-    place: Place
-    buffer: Buffer
+    place: StreamPosition
+    buffer: ClipBuffer
     clock: Clock
     stop: Event
     level: Callable[[], int] = lambda: 0
@@ -145,7 +145,7 @@ class Follower:
     def __post_init__(self) -> None:
         settings, place = self.settings, self.place
         self._timeline = Timeline(settings.stream, place.end_ms)
-        self._capture = Capture(
+        self._capture = LiveClips(
             settings.watch,
             settings.stream,
             start_ms=place.end_ms,
@@ -153,7 +153,7 @@ class Follower:
             level=self.level,
         )
 
-    def run(self, connection: Connection | None) -> None:
+    def run(self, connection: OpenSource | None) -> None:
         """Follows the source; ``connection`` is open already, None: it is still to be reached."""
         keep_freed_memory()
         try:
@@ -166,7 +166,7 @@ class Follower:
             self._capture.close()
             self.buffer.end()
 
-    def _follow(self, connection: Connection | None) -> None:
+    def _follow(self, connection: OpenSource | None) -> None:
         connection = connection or self._again()
         while connection is not None:
             try:
@@ -180,7 +180,7 @@ class Follower:
             self.said(f"{self.source.label}: broke off; connecting again")
             connection = self._again()
 
-    def _again(self) -> Connection | None:
+    def _again(self) -> OpenSource | None:
         """A new connection, however long it takes; None where the source is given up."""
         since = self.clock.now_ms()
         for delay in self._delays:
@@ -203,7 +203,7 @@ class Follower:
     def _now(self) -> int:
         return max(0, self.clock.now_ms() - self.place.began_ms)
 
-    def _read(self, connection: Connection) -> bool:
+    def _read(self, connection: OpenSource) -> bool:
         """Reads to the end of the connection; whether that is the end of the source too."""
         self._timeline.connected()
         self._damaged = False

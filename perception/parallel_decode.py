@@ -9,9 +9,9 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from models.onnx import threads_allowed
-from perception.clip_frames import NOTHING, Views
+from perception.clip_frames import NOTHING, ClipFrames
 from perception.frame_metrics import Measurer
-from perception.gop_segments import A_CLIP, Stretches
+from perception.gop_segments import A_CLIP, GopSegments
 from perception.ordered_pool import in_lanes
 from perception.sound import heard_in
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
     from domain.media import Clip
     from domain.settings import WatchSettings
-    from perception.clip_frames import View
+    from perception.clip_frames import ClipFrame
     from perception.ordered_pool import Stopped
-    from perception.picture_stream import Shown
+    from perception.picture_stream import ShownPicture
     from perception.sound import Sound
     from perception.source import SourceInfo
 
@@ -37,14 +37,14 @@ AHEAD = A_CLIP + 1
 class _Part:
     """What a stretch shows of which clips, by number, and what is heard in the one it opens."""
 
-    views: dict[int, View]
+    views: dict[int, ClipFrame]
     sound: Sound | None
     is_last: bool
 
 
 def read_beside(
     path: Path, info: SourceInfo, settings: WatchSettings, clips: Sequence[Clip]
-) -> Generator[tuple[Clip, View, Sound | None]]:
+) -> Generator[tuple[Clip, ClipFrame, Sound | None]]:
     """Clip after clip, with what is seen and heard in it, as far as that is faster than in turn.
 
     It ends early where key pictures are rare, or one does not decode: what is shown after it can
@@ -56,28 +56,30 @@ def read_beside(
     lanes = min(LANES, threads_allowed())
     if lanes < 2 or len(clips) < 2 or not info.has_video:
         return
-    with closing(Stretches(path, info, settings, clips)) as stretches:
+    with closing(GopSegments(path, info, settings, clips)) as stretches:
         if stretches.is_near(clips[1].span.start_ms):
-            yield from _Reader(path, info, settings, clips, stretches).clips(lanes)
+            yield from _SegmentReader(path, info, settings, clips, stretches).clips(lanes)
 
 
 @dataclass(frozen=True)
-class _Reader:
+class _SegmentReader:
     """Reads stretches, and puts them together to clips."""
 
     _path: Path
     _info: SourceInfo
     _settings: WatchSettings
     _clips: Sequence[Clip]
-    _stretches: Stretches
+    _stretches: GopSegments
 
-    def clips(self, lanes: int) -> Iterator[tuple[Clip, View, Sound | None]]:
+    def clips(self, lanes: int) -> Iterator[tuple[Clip, ClipFrame, Sound | None]]:
         """Clip after clip; they end where a stretch cannot be read by itself."""
         places = range(len(self._stretches.marks))
         with closing(in_lanes(self._read, places, lanes, AHEAD)) as read:
             yield from self._joined(read)
 
-    def _joined(self, read: Iterable[_Part | None]) -> Iterator[tuple[Clip, View, Sound | None]]:
+    def _joined(
+        self, read: Iterable[_Part | None]
+    ) -> Iterator[tuple[Clip, ClipFrame, Sound | None]]:
         """A clip is whole as soon as something is seen of the next, or nothing follows."""
         number, whole = 0, NOTHING
         sounds: deque[Sound | None] = deque()
@@ -105,9 +107,9 @@ class _Reader:
                 return None
             return self._part(place, chain(first, shown))
 
-    def _part(self, place: int, shown: Iterable[Shown]) -> _Part:
+    def _part(self, place: int, shown: Iterable[ShownPicture]) -> _Part:
         measurer = Measurer(self._info.rotation, self._settings, beside=False)
-        views = Views(shown, measurer, self._settings)
+        views = ClipFrames(shown, measurer, self._settings)
         number = self._stretches.marks[place][0]
         return _Part(
             views={one: views.of(self._clips[one]) for one in self._stretches.clips(place)},

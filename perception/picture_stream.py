@@ -19,8 +19,8 @@ import av
 import numpy as np
 
 from models.heap import share_arenas
-from perception.containers import Clock, Packet, packets_of, picture_stream
-from perception.sampling import Grid
+from perception.containers import Packet, StreamClock, packets_of, picture_stream
+from perception.sampling import SampleGrid
 from perception.seeking import open_before
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ with the number of temporal layers."""
 
 
 @dataclass(frozen=True, eq=False)
-class Shown:
+class ShownPicture:
     """What an instant shows: a picture since ``time_ms``, or None where it did not decode."""
 
     instant_ms: int
@@ -69,11 +69,11 @@ class Pictures:
         keep_freed_memory()
         self._from = from_ms
         self._until = info.duration_ms if until_ms is None else min(info.duration_ms, until_ms)
-        self._grid = Grid.of(settings)
+        self._grid = SampleGrid.of(settings)
         self._tolerance_ms = int(1000 / settings.sample_fps)
         self._container = open_before(path, info, "video", from_ms)
         self._stream, base = picture_stream(self._container, path)
-        self._clock = Clock(base, info.origin)
+        self._clock = StreamClock(base, info.origin)
         self._stream.thread_type = "AUTO"
         self._context = self._stream.codec_context
         if alone:
@@ -86,7 +86,7 @@ class Pictures:
         """Let go of the file and the decoder."""
         self._container.close()
 
-    def __iter__(self) -> Iterator[Shown]:
+    def __iter__(self) -> Iterator[ShownPicture]:
         """What each instant shows, in order; instants before the first picture are left out."""
         since, picture = -1, None
         for time, frame in self._decoded():
@@ -97,14 +97,16 @@ class Pictures:
                 return
         yield from self._before(self._end_ms, since, picture)
 
-    def _before(self, end: int, since: int, picture: av.VideoFrame | None) -> Iterator[Shown]:
+    def _before(
+        self, end: int, since: int, picture: av.VideoFrame | None
+    ) -> Iterator[ShownPicture]:
         """The instants before ``end``, all of which show the picture that appeared at ``since``."""
         for instant in self._grid.within(max(since, self._from), min(end, self._until)):
             due = self._due.pop(instant, None)
             if since < 0 and due is None:
                 continue
             stale = due is not None and due - since > self._tolerance_ms
-            yield Shown(instant, since, None if stale else picture)
+            yield ShownPicture(instant, since, None if stale else picture)
 
     def _decoded(self) -> Iterator[tuple[int, av.VideoFrame | None]]:
         """Time and picture as they are to be shown; None in place of a damaged picture."""

@@ -29,7 +29,7 @@ _STILL = 10.0
 """A smaller change is a cut by no threshold that makes sense."""
 
 
-class Meter:
+class QualityMeter:
     """Measures frame after frame; remembers the grey of the last one."""
 
     def __init__(self, hue_bins: int) -> None:

@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Grid:
+class SampleGrid:
     """Sample instants in whole milliseconds; instant 0 of a clip is its start."""
 
     clip_ms: int
     fps: float
 
     @classmethod
-    def of(cls, settings: WatchSettings) -> Grid:
+    def of(cls, settings: WatchSettings) -> SampleGrid:
         """The grid of ``settings``: 5 a second in clips of 30 s by default."""
         return cls(settings.clip_ms, settings.sample_fps)
 

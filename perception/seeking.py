@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import av
 
 from perception.containers import (
-    Clock,
     Packet,
+    StreamClock,
     demuxed,
     open_media,
     packets_of,
@@ -77,7 +77,7 @@ class KeyPictures:
         self._container = open_media(self._path)
         stream, base = picture_stream(self._container, self._path)
         found = _first_key(packets_of(self._container, stream))
-        return 0 if found is None else min(ms, Clock(base, self._info.origin).ms(found))
+        return 0 if found is None else min(ms, StreamClock(base, self._info.origin).ms(found))
 
 
 def _found(
@@ -100,7 +100,7 @@ def _landing(container: InputContainer, info: SourceInfo, kind: str, target_ms: 
         found = _first_key(demuxed(container, stream))
     except av.FFmpegError:
         return None
-    return None if found is None else Clock(base, info.origin).ms(found)
+    return None if found is None else StreamClock(base, info.origin).ms(found)
 
 
 def _first_key(packets: Iterable[Packet]) -> int | None:

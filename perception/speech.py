@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from domain.media import Utterance
-from perception.voices import Turn, clip_span
+from perception.voices import SpeakerTurn, clip_span
 
 if TYPE_CHECKING:
     from domain.media import Clip
@@ -35,7 +35,7 @@ class _Heard:
 
 
 def utterances(
-    speech: Sequence[Speech], turns: Sequence[Turn], known: Collection[int], clip: Clip
+    speech: Sequence[Speech], turns: Sequence[SpeakerTurn], known: Collection[int], clip: Clip
 ) -> tuple[Utterance, ...]:
     """Utterances in order of time.
 
@@ -50,7 +50,7 @@ def utterances(
 
 
 def _of_stretch(
-    speech: Speech, turns: Sequence[Turn], known: Collection[int], clip: Clip
+    speech: Speech, turns: Sequence[SpeakerTurn], known: Collection[int], clip: Clip
 ) -> Iterator[Utterance]:
     if not speech.words:
         voice = voice_at(speech.start_ms, speech.end_ms, turns)
@@ -63,11 +63,11 @@ def _of_stretch(
             yield _utterance(speech, text, start, end, piece[0].voice, known, clip)
 
 
-def _heard(word: Word, turns: Sequence[Turn]) -> _Heard:
+def _heard(word: Word, turns: Sequence[SpeakerTurn]) -> _Heard:
     return _Heard(word, voice_at(word.start_ms, word.end_ms, turns))
 
 
-def voice_at(start_ms: int, end_ms: int, turns: Sequence[Turn]) -> int | None:
+def voice_at(start_ms: int, end_ms: int, turns: Sequence[SpeakerTurn]) -> int | None:
     """The voice of the turn that shares most time with a stretch, else of the nearest one."""
     best = max(turns, key=lambda t: (_shared(t, start_ms, end_ms), -t.start_ms), default=None)
     if best is None or _shared(best, start_ms, end_ms) < -_NEAR_MS:
@@ -75,7 +75,7 @@ def voice_at(start_ms: int, end_ms: int, turns: Sequence[Turn]) -> int | None:
     return best.voice
 
 
-def _shared(turn: Turn, start_ms: int, end_ms: int) -> int:
+def _shared(turn: SpeakerTurn, start_ms: int, end_ms: int) -> int:
     """Milliseconds that a turn shares with a stretch; below 0, how far apart they are."""
     return min(turn.end_ms, end_ms) - max(turn.start_ms, start_ms)
 

@@ -11,7 +11,7 @@ import av
 from av.subtitles.subtitle import AssSubtitle
 
 from domain.time import TimeSpan
-from perception.containers import Clock, demuxed, open_media
+from perception.containers import StreamClock, demuxed, open_media
 
 if TYPE_CHECKING:
     from av.container import InputContainer
@@ -99,7 +99,7 @@ def _cues(container: InputContainer, number: int, info: SourceInfo) -> Iterator[
 
 
 def _decoded(packet: Any, info: SourceInfo) -> Iterator[Cue]:
-    clock = Clock(packet.time_base, info.origin)
+    clock = StreamClock(packet.time_base, info.origin)
     start = clock.ms(packet.pts)
     end = clock.ms(packet.pts + (packet.duration or 0))
     for part in packet.decode():
@@ -123,6 +123,6 @@ def _chapter(chapter: Any, info: SourceInfo) -> Cue | None:
     title = chapter["metadata"].get("title", "").strip()
     if not title or not chapter["time_base"]:
         return None
-    clock = Clock(chapter["time_base"], info.origin)
+    clock = StreamClock(chapter["time_base"], info.origin)
     start, end = max(0, clock.ms(chapter["start"])), clock.ms(chapter["end"])
     return Cue(TimeSpan.of(start, max(start, end)), title)

@@ -40,7 +40,7 @@ _LONGEST_MS = 10_000
 
 
 @dataclass(frozen=True)
-class Turn:
+class SpeakerTurn:
     """A stretch of speech of one voice, in milliseconds from the clip's start."""
 
     start_ms: int
@@ -55,7 +55,7 @@ class Turn:
 
 def find_turns(
     samples: Samples, spans: Sequence[tuple[int, int]], encoder: SpeakerEncoder, hz: int
-) -> list[Turn]:
+) -> list[SpeakerTurn]:
     """Turns in order; voices are numbered from 0 in order of first appearance.
 
     Args:
@@ -107,9 +107,9 @@ def _join(
     windows: Sequence[tuple[int, int]],
     voices: Sequence[int],
     spans: Sequence[tuple[int, int]],
-) -> list[Turn]:
+) -> list[SpeakerTurn]:
     """Windows as turns: windows that overlap meet half-way, short pauses are bridged."""
-    turns: list[Turn] = []
+    turns: list[SpeakerTurn] = []
     for start, end in spans:
         inside = [(w, v) for w, v in zip(windows, voices, strict=True) if start <= w[0] < end]
         turns += _turns_of_span(start, end, inside)
@@ -118,37 +118,37 @@ def _join(
 
 def _turns_of_span(
     start: int, end: int, windows: Sequence[tuple[tuple[int, int], int]]
-) -> list[Turn]:
+) -> list[SpeakerTurn]:
     if not windows:
         return []
     edges = [start]
     edges += [(a[1] + b[0]) // 2 for (a, _), (b, _) in pairwise(windows)]
     edges.append(end)
     pieces = [
-        Turn(low, high, voice)
+        SpeakerTurn(low, high, voice)
         for (low, high), (_, voice) in zip(pairwise(edges), windows, strict=True)
     ]
     return [_whole(list(run)) for _, run in groupby(pieces, key=lambda piece: piece.voice)]
 
 
-def _whole(run: Sequence[Turn]) -> Turn:
-    return Turn(run[0].start_ms, run[-1].end_ms, run[0].voice)
+def _whole(run: Sequence[SpeakerTurn]) -> SpeakerTurn:
+    return SpeakerTurn(run[0].start_ms, run[-1].end_ms, run[0].voice)
 
 
-def bridge_pauses(turns: Sequence[Turn]) -> list[Turn]:
+def bridge_pauses(turns: Sequence[SpeakerTurn]) -> list[SpeakerTurn]:
     """Turns of one voice with less than half a second between them are one turn."""
-    joined: list[Turn] = []
+    joined: list[SpeakerTurn] = []
     for turn in turns:
         last = joined[-1] if joined else None
         if last and last.voice == turn.voice and turn.start_ms - last.end_ms < _PAUSE_MS:
-            joined[-1] = Turn(last.start_ms, turn.end_ms, turn.voice)
+            joined[-1] = SpeakerTurn(last.start_ms, turn.end_ms, turn.voice)
         else:
             joined.append(turn)
     return joined
 
 
 def group_voices(
-    turns: Sequence[Turn],
+    turns: Sequence[SpeakerTurn],
     samples: Samples,
     clip: Clip,
     encoder: SpeakerEncoder,
@@ -157,18 +157,18 @@ def group_voices(
     """A group for each voice with a turn long enough to know it by; sightings are those turns."""
     known = [turn for turn in turns if turn.length_ms >= settings.voice_turn_ms]
     vectors = in_threads(lambda turn: _embed(turn, samples, encoder, settings.audio_hz), known)
-    of_voice: dict[int, list[tuple[Turn, Vector]]] = {}
+    of_voice: dict[int, list[tuple[SpeakerTurn, Vector]]] = {}
     for turn, vector in zip(known, vectors, strict=True):
         of_voice.setdefault(turn.voice, []).append((turn, vector))
     return tuple(_group(voice, of_voice[voice], clip) for voice in sorted(of_voice))
 
 
-def _embed(turn: Turn, samples: Samples, encoder: SpeakerEncoder, hz: int) -> Vector:
+def _embed(turn: SpeakerTurn, samples: Samples, encoder: SpeakerEncoder, hz: int) -> Vector:
     end_ms = min(turn.end_ms, turn.start_ms + _LONGEST_MS)
     return encoder.embed(_slice(samples, turn.start_ms, end_ms, hz))
 
 
-def _group(voice: int, turns: Sequence[tuple[Turn, Vector]], clip: Clip) -> Group:
+def _group(voice: int, turns: Sequence[tuple[SpeakerTurn, Vector]], clip: Clip) -> Group:
     """Score: how like the voice's mean the turn is. Quality: how long it is, in seconds."""
     mean = np.sum([vector for _, vector in turns], axis=0)
     mean = mean / max(float(np.linalg.norm(mean)), 1e-9)

@@ -24,7 +24,7 @@ from perception.reader import Reader
 from perception.source import SourceInfo
 
 
-class Tools(Perceptors, Protocol):
+class ModelRecipes(Perceptors, Protocol):
     """Models by their recipe, of which a copy makes its own: two of a recipe are alike."""
 
     @property
@@ -39,7 +39,7 @@ class Order:
     path: Path
     info: SourceInfo
     clip: int
-    tools: Tools
+    tools: ModelRecipes
     settings: WatchSettings
     threads: int
 
@@ -75,7 +75,7 @@ _here: Any = threading.local()
 
 
 def _tools_of(order: Order) -> Perceptors:
-    known: Tools | None = getattr(_here, "tools", None)
+    known: ModelRecipes | None = getattr(_here, "tools", None)
     if known is None or known.recipe != order.tools.recipe:
         known = _here.tools = copy(order.tools)
     return known

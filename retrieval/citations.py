@@ -13,7 +13,7 @@ from domain.view import MemoryView, Scope
 from people.corrected import people_in
 from retrieval.keyframe_mode import NEAR_MS, Album, describe
 from retrieval.people_in_query import cast, retold, told
-from retrieval.result import Cited
+from retrieval.result import ResolvedRefs
 from store.queries.on_clips import on_clips
 from store.queries.search import cited_frames, cited_memories, cited_segments
 
@@ -23,7 +23,7 @@ Key = tuple[str, int]
 _REF = re.compile(r"\[?([msk])([1-9]\d{0,17})\]?")
 
 
-def cite(session: Session, view: MemoryView, refs: Iterable[str]) -> Cited:
+def cite(session: Session, view: MemoryView, refs: Iterable[str]) -> ResolvedRefs:
     """Look refs up as of ``view``; repeated ones count once, brackets are allowed.
 
     Returns:
@@ -37,7 +37,7 @@ def cite(session: Session, view: MemoryView, refs: Iterable[str]) -> Cited:
             known[_key(citation.ref)] = citation
     found = [known[key] for key in wanted.values() if key in known]
     unknown = tuple(ref for ref, key in wanted.items() if key not in known)
-    return Cited(citations=tuple(dict.fromkeys(found)), unknown=unknown)
+    return ResolvedRefs(citations=tuple(dict.fromkeys(found)), unknown=unknown)
 
 
 def _key(ref: str) -> Key | None:

@@ -15,7 +15,7 @@ from models.ports import TextEmbedder
 from retrieval.lexical import rarity
 from retrieval.terms import terms
 from retrieval.video_index import search_text
-from retrieval.view_index import Panorama
+from retrieval.view_index import ViewIndex
 
 FADE = 5.0
 """Standard deviations behind the best over which a score falls to 1/e of it."""
@@ -50,7 +50,7 @@ def yardstick(text: TextEmbedder) -> Yardstick:
     return Yardstick(float(cosines[np.triu_indices(len(cosines), k=1)].mean()))
 
 
-def coverage(view: Panorama, words: Collection[str], lines: Sequence[int]) -> float:
+def coverage(view: ViewIndex, words: Collection[str], lines: Sequence[int]) -> float:
     """The share of ``words``, by rarity in the view, that these lines hold, in [0, 1]."""
     held = {word for number in lines for word in terms(search_text(view.line(number)[1]))}
     weight = {word: _rarity(view, word) for word in sorted(set(words))}
@@ -58,7 +58,7 @@ def coverage(view: Panorama, words: Collection[str], lines: Sequence[int]) -> fl
     return sum(weight[word] for word in weight if word in held) / total if total else 0.0
 
 
-def _rarity(view: Panorama, word: str) -> float:
+def _rarity(view: ViewIndex, word: str) -> float:
     posting = view.posting(word)
     return rarity(view.cell_count, 0 if posting is None else len(posting.cells))
 

@@ -20,9 +20,9 @@ from models import large_pages
 from models.onnx import in_threads, threads_allowed
 from retrieval.cell_means import wholes
 from retrieval.quantized import off_by
-from retrieval.relevance import Field, Level, Scores, level
+from retrieval.relevance import Relevance, Scores, SignalScale, level
 from retrieval.video_index import Floats, Ints
-from retrieval.view_index import Panorama, Part
+from retrieval.view_index import VideoPart, ViewIndex
 
 SURE = 100
 """So many of the best cells are exactly the best."""
@@ -49,7 +49,7 @@ class FirstPass:
 
 
 @contextmanager
-def first_pass(view: Panorama, query: Floats) -> Iterator[Callable[[], FirstPass]]:
+def first_pass(view: ViewIndex, query: Floats) -> Iterator[Callable[[], FirstPass]]:
     """Read rounded vectors beside what goes on meanwhile; what it gives waits for the end of it.
 
     Args:
@@ -79,25 +79,25 @@ def first_pass(view: Panorama, query: Floats) -> Iterator[Callable[[], FirstPass
         yield ended
 
 
-def _taken(left: deque[tuple[Part, Floats]]) -> Iterator[tuple[Part, Floats]]:
+def _taken(left: deque[tuple[VideoPart, Floats]]) -> Iterator[tuple[VideoPart, Floats]]:
     """What is left, one after the other; others may take of it meanwhile."""
     with suppress(IndexError):
         while True:
             yield left.popleft()
 
 
-def _want_large_pages(_: Panorama) -> None:
+def _want_large_pages(_: ViewIndex) -> None:
     """For the rows of a view, once all are packed: those of short videos are when first read."""
     large_pages.OF_PROCESS.want()
 
 
-def _off(view: Panorama) -> tuple[float, float]:
+def _off(view: ViewIndex) -> tuple[float, float]:
     """How far rounded lines and cells of a view are off; they are rounded here the first time."""
     lines, cells = zip(*in_threads(_off_of, view.parts), strict=True)
     return max(lines), max(cells)
 
 
-def _off_of(part: Part) -> tuple[float, float]:
+def _off_of(part: VideoPart) -> tuple[float, float]:
     rows = part.index.rounded_lines
     lost, of_lines = rows.lost[: part.lines], rows.off(part.lines)
     # What is lost of one line points elsewhere than what is lost of another, but where they are
@@ -106,7 +106,7 @@ def _off_of(part: Part) -> tuple[float, float]:
     return of_lines, max(of_lines, off_by(of_cells, part.index.line_vectors.width))
 
 
-def _passed(view: Panorama, lines: Floats, lines_off: float, whole_off: float) -> FirstPass:
+def _passed(view: ViewIndex, lines: Floats, lines_off: float, whole_off: float) -> FirstPass:
     """What cosines with lines (M,) tell of the cells; hidden ones are told to be far in them."""
     whole = wholes(lines, view.first, view.follows, view.magnitudes)
     lines[view.hidden_lines] = -1.0
@@ -116,7 +116,7 @@ def _passed(view: Panorama, lines: Floats, lines_off: float, whole_off: float) -
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class CoarseField(Field):
+class CoarseField(Relevance):
     """A field whose cells are exact where they were sharpened, (N,) flags in ``sharp``.
 
     ``rest`` (N,) is what words and time add, ``by_line`` and ``by_cell`` what cosines do. ``off``
@@ -124,20 +124,20 @@ class CoarseField(Field):
     ``lines_off`` the cosine of a line.
     """
 
-    view: Panorama
+    view: ViewIndex
     query: Floats
     rest: Scores
-    by_line: Level
-    by_cell: Level
+    by_line: SignalScale
+    by_cell: SignalScale
     sharp: NDArray[np.bool_]
     lines_off: float
 
     def exact(self, cells: Ints) -> NDArray[np.bool_]:
-        """See ``Field``."""
+        """See ``Relevance``."""
         return np.asarray(self.sharp[cells])
 
     def sharpen(self, cells: Ints) -> bool:
-        """See ``Field``."""
+        """See ``Relevance``."""
         blurred = np.unique(cells[~self.sharp[cells]])
         if not len(blurred):
             return False
@@ -160,7 +160,7 @@ class CoarseField(Field):
         return np.maximum.reduceat(cosines, starts)[own], whole[own]
 
     def sharpen_best(self) -> None:
-        """See ``Field``: ``SURE`` cells, ``NEAREST`` lines, and all that might be among them."""
+        """See ``Relevance``: ``SURE`` cells, ``NEAREST`` lines, and all that may be among them."""
         for scores, count, off in (
             (self.question, SURE, self.off),
             (self.near[0], NEAREST, self.lines_off),
@@ -173,7 +173,7 @@ class CoarseField(Field):
 
 
 def coarse_field(
-    view: Panorama, query: Floats, rest: Scores, passed: FirstPass, line: float, cell: float
+    view: ViewIndex, query: Floats, rest: Scores, passed: FirstPass, line: float, cell: float
 ) -> CoarseField:
     """Score every cell of a view by its closest line and as a whole, and by ``rest`` (N,).
 

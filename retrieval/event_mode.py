@@ -13,11 +13,11 @@ from domain.errors import InputError
 from domain.events import Edge, Segment
 from retrieval.closeness import Yardstick, closeness, faded
 from retrieval.coarse import best_of
-from retrieval.event_search import Found
-from retrieval.query_context import Sought, nothing_close
-from retrieval.relevance import Level, Scores, level, standard
+from retrieval.event_search import SegmentInView
+from retrieval.query_context import QueryContext, nothing_close
+from retrieval.relevance import Scores, SignalScale, level, standard
 from retrieval.result import Retrieval, UnknownLabel
-from retrieval.segment_index import Woven
+from retrieval.segment_index import SegmentIndex
 from retrieval.video_index import Floats, Ints
 
 SEEMING = 4
@@ -28,7 +28,7 @@ EdgesOf = Callable[[Segment], Sequence[Edge]]
 
 
 @dataclass(frozen=True, eq=False)
-class Ranked:
+class RankedSegments:
     """Segments in view with their scores (S,).
 
     ``cosines`` (S,) with the query and the share of its ``words`` (S,) tell how close they are.
@@ -36,13 +36,13 @@ class Ranked:
     looked into may be off; 0: all are exact.
     """
 
-    woven: Woven
+    woven: SegmentIndex
     scores: Scores
     cosines: Floats
     words: Floats
     clips: Scores
-    by_cosine: Level
-    by_clip: Level
+    by_cosine: SignalScale
+    by_clip: SignalScale
     margin: float
 
     def of_vectors(self, places: Ints) -> Scores:
@@ -51,7 +51,7 @@ class Ranked:
         return self.by_cosine.of(cosines) + self.by_clip.of(clips)
 
     @property
-    def found(self) -> tuple[Found, ...]:
+    def found(self) -> tuple[SegmentInView, ...]:
         """The segments."""
         return self.woven.found
 
@@ -68,7 +68,7 @@ class Ranked:
         return self.woven.places.get(segment)
 
 
-def rank_segments(sought: Sought) -> Ranked:
+def rank_segments(sought: QueryContext) -> RankedSegments:
     """Segments by label and summary (vector and words) and by the best of their clips."""
     woven, field = sought.woven, sought.field
     cosines, off = woven.cosines(sought.vectors.question)
@@ -76,7 +76,7 @@ def rank_segments(sought: Sought) -> Ranked:
     clips = np.zeros(len(cosines)) if field is None else woven.best(field.cells)
     by_cosine, by_clip = level(cosines), level(clips)
     blurred = 0.0 if field is None else field.off
-    ranked = Ranked(
+    ranked = RankedSegments(
         woven=woven,
         scores=by_cosine.of(cosines) + standard(words) + by_clip.of(clips),
         cosines=cosines,
@@ -96,7 +96,7 @@ def rank_segments(sought: Sought) -> Ranked:
     return ranked
 
 
-def _look_into(sought: Sought, ranked: Ranked, places: Ints) -> None:
+def _look_into(sought: QueryContext, ranked: RankedSegments, places: Ints) -> None:
     """Make the scores of these segments exact."""
     if not ranked.margin or not len(places):
         return
@@ -111,7 +111,7 @@ def _look_into(sought: Sought, ranked: Ranked, places: Ints) -> None:
     ranked.scores[places] += ranked.of_vectors(places)
 
 
-def event(sought: Sought, edges_of: EdgesOf, neighbours: int) -> Retrieval:
+def event(sought: QueryContext, edges_of: EdgesOf, neighbours: int) -> Retrieval:
     """The best segment and up to ``neighbours`` one-hop neighbours, ranked by the query."""
     ranked = rank_segments(sought)
     if not ranked.found:
@@ -125,7 +125,12 @@ def event(sought: Sought, edges_of: EdgesOf, neighbours: int) -> Retrieval:
 
 
 def around(
-    sought: Sought, ranked: Ranked, focus: int, edges_of: EdgesOf, neighbours: int, mode: Mode
+    sought: QueryContext,
+    ranked: RankedSegments,
+    focus: int,
+    edges_of: EdgesOf,
+    neighbours: int,
+    mode: Mode,
 ) -> Retrieval:
     """The focus and its neighbourhood as a retrieval; ``focus`` is a place in ``ranked``."""
     segment = ranked.found[focus].segment
@@ -147,18 +152,20 @@ def around(
     )
 
 
-def _known(ranked: Ranked, edge: Edge) -> bool:
+def _known(ranked: RankedSegments, edge: Edge) -> bool:
     return ranked.place(edge.source) is not None and ranked.place(edge.target) is not None
 
 
-def _ranked_neighbours(ranked: Ranked, focus: Segment, edges: Sequence[Edge]) -> list[int]:
+def _ranked_neighbours(ranked: RankedSegments, focus: Segment, edges: Sequence[Edge]) -> list[int]:
     ids = {edge.source for edge in edges} | {edge.target for edge in edges}
     places = [ranked.place(one) for one in sorted(ids - {focus.id})]
     known = [place for place in places if place is not None]
     return sorted(known, key=lambda place: (-ranked.scores[place], place))
 
 
-def _evidence(sought: Sought, ranked: Ranked, places: Sequence[int]) -> tuple[Evidence, ...]:
+def _evidence(
+    sought: QueryContext, ranked: RankedSegments, places: Sequence[int]
+) -> tuple[Evidence, ...]:
     """The focus first, then its neighbours; scores fall from the focus's closeness."""
     scores = [float(ranked.scores[place]) for place in places]
     falling = [min(scores[: i + 1]) for i in range(len(scores))]
@@ -169,7 +176,9 @@ def _evidence(sought: Sought, ranked: Ranked, places: Sequence[int]) -> tuple[Ev
     )
 
 
-def neighbor(sought: Sought, focus: int | None, edges_of: EdgesOf, neighbours: int) -> Retrieval:
+def neighbor(
+    sought: QueryContext, focus: int | None, edges_of: EdgesOf, neighbours: int
+) -> Retrieval:
     """Move to the neighbour of ``focus`` whose label the query is; case and spaces do not count.
 
     Raises:
@@ -184,7 +193,7 @@ def neighbor(sought: Sought, focus: int | None, edges_of: EdgesOf, neighbours: i
     return around(sought, ranked, place, edges_of, neighbours, Mode.NEIGHBOR)
 
 
-def _labelled(sought: Sought, ranked: Ranked, here: int, edges_of: EdgesOf) -> int:
+def _labelled(sought: QueryContext, ranked: RankedSegments, here: int, edges_of: EdgesOf) -> int:
     segment = ranked.found[here].segment
     edges = edges_of(segment)
     ids = sorted({e.source for e in edges} | {e.target for e in edges} - {segment.id})

@@ -15,7 +15,7 @@ from retrieval.lexical import rarity
 from retrieval.quantized import Coded, coded
 from retrieval.terms import terms
 from retrieval.video_index import Floats, Ints
-from store.queries.search import CellRow, Matrix, Revision, Revisions
+from store.queries.search import CellRow, Matrix, Revisions, SegmentRevision
 from store.queries.stamps import EventsKey
 
 
@@ -29,7 +29,7 @@ class EventIndex:
 
     video: str
     key: EventsKey
-    rows: tuple[Revision, ...]
+    rows: tuple[SegmentRevision, ...]
     vectors: Matrix
     words: tuple[frozenset[str], ...]
     clips: tuple[Ints, ...]
@@ -42,7 +42,7 @@ class EventIndex:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class SegmentInView:
     """A segment in view; ``spans`` are those of the video's clips."""
 
     index: EventIndex
@@ -108,7 +108,7 @@ class EventsInView:
     index: EventIndex
     last_clip: int
     spans: Mapping[int, CellRow]
-    found: tuple[Found, ...]
+    found: tuple[SegmentInView, ...]
     vectors: Matrix
     holders: Mapping[str, Ints]
     clips: Ints
@@ -141,7 +141,7 @@ def segments_in(index: EventIndex, last_clip: int, spans: Mapping[int, CellRow])
         index=index,
         last_clip=last_clip,
         spans=spans,
-        found=tuple(Found(index, int(place), last_clip, spans) for place in places),
+        found=tuple(SegmentInView(index, int(place), last_clip, spans) for place in places),
         vectors=index.vectors[places],
         holders=_holders([index.words[place] for place in places]),
         clips=np.concatenate([np.zeros(0, dtype=np.int64), *clips]),

@@ -20,10 +20,10 @@ from domain.garbage import all_kept
 from domain.view import Scope
 from people.corrected import people_in
 from retrieval.event_search import EventIndex, EventsInView, build_events, segments_in
-from retrieval.index_store import Keeper
-from retrieval.people_in_query import Cast, Person
+from retrieval.index_store import IndexStore
+from retrieval.people_in_query import ViewPeople, ViewPerson
 from retrieval.video_index import VideoIndex, build_index, grown
-from retrieval.view_index import Part
+from retrieval.view_index import VideoPart
 from store.database import Store
 from store.queries.clips import view_of
 from store.queries.search import cells_between, lines_between, revisions, superseded
@@ -45,7 +45,7 @@ class Looked:
     """
 
     indexes: tuple[VideoIndex, ...]
-    cast: Cast
+    cast: ViewPeople
     stamps: Mapping[str, Stamp]
 
 
@@ -57,11 +57,11 @@ class IndexCache:
         self._videos: OrderedDict[str, VideoIndex] = OrderedDict()
         self._events: dict[str, EventIndex] = {}
         self._in_view: dict[str, EventsInView] = {}
-        self._people: OrderedDict[Scope, tuple[PeopleKey, tuple[Person, ...]]] = OrderedDict()
-        self._cast = Cast()
+        self._people: OrderedDict[Scope, tuple[PeopleKey, tuple[ViewPerson, ...]]] = OrderedDict()
+        self._cast = ViewPeople()
         self._moment: str | None = None
         self._looked: dict[tuple[Scope, ...], Looked] = {}
-        self._keeper = Keeper(store, step_ms)
+        self._keeper = IndexStore(store, step_ms)
         self._lock = RLock()
 
     def look(self, scopes: Sequence[Scope]) -> Looked:
@@ -111,7 +111,9 @@ class IndexCache:
         """The index of one video; see ``look``."""
         return self.look([scope]).indexes[0]
 
-    def events(self, parts: Sequence[Part], now: Mapping[str, Stamp]) -> tuple[EventsInView, ...]:
+    def events(
+        self, parts: Sequence[VideoPart], now: Mapping[str, Stamp]
+    ) -> tuple[EventsInView, ...]:
         """The segments that are in these parts of a view, at least as new as ``now`` says."""
         with self._lock:
             return tuple(self._seen(part, now[part.scope.video]) for part in parts)
@@ -152,7 +154,7 @@ class IndexCache:
                 self._step_ms,
             )
 
-    def _seen(self, part: Part, now: Stamp) -> EventsInView:
+    def _seen(self, part: VideoPart, now: Stamp) -> EventsInView:
         video, last_clip, spans = part.scope.video, part.scope.last_clip, part.index.spans
         index = self._events.get(video)
         if index is None or index.key != now.events:
@@ -169,19 +171,19 @@ class IndexCache:
             key = stamps(session, {video: -1})[video].events
             return build_events(video, key, revisions(session, video))
 
-    def _who(self, session: Session, scope: Scope, now: Stamp) -> tuple[Person, ...]:
+    def _who(self, session: Session, scope: Scope, now: Stamp) -> tuple[ViewPerson, ...]:
         key, known = self._people.get(scope, (None, ()))
         if key != now.people:
-            known = tuple(Person(scope.video, one) for one in people_in(session, scope))
+            known = tuple(ViewPerson(scope.video, one) for one in people_in(session, scope))
             self._people[scope] = now.people, known
         self._people.move_to_end(scope)
         return known
 
-    def _cast_of(self, people: tuple[Person, ...]) -> Cast:
+    def _cast_of(self, people: tuple[ViewPerson, ...]) -> ViewPeople:
         """The last cast where it is the same again, with what it has worked out of names."""
         last = self._cast.people
         same = len(last) == len(people) and all(map(is_, last, people))
-        self._cast = self._cast if same else Cast(people)
+        self._cast = self._cast if same else ViewPeople(people)
         return self._cast
 
     def _drop(self, used: set[str]) -> None:

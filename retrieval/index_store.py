@@ -20,7 +20,7 @@ from domain.garbage import all_kept
 from retrieval.index_format import Basis, as_bytes, from_bytes, key_of
 from retrieval.video_index import Ints, VideoIndex
 from store.database import Store
-from store.queries.kept_indexes import Kept, keep_index, kept_body, kept_keys
+from store.queries.kept_indexes import CachedIndex, keep_index, kept_body, kept_keys
 from store.queries.search import Matrix, superseded, vectors_of
 from store.queries.stamps import stamps, version_of
 
@@ -31,7 +31,7 @@ MORE = 1.25
 FAILURES = DatabaseError, SQLAlchemyError, psycopg.Error
 
 
-class Keeper:
+class IndexStore:
     """Takes and keeps indexes of one store. ``step_ms`` is the length of a clip."""
 
     def __init__(self, store: Store, step_ms: int) -> None:
@@ -69,7 +69,7 @@ class Keeper:
             lines, there = len(one.lines), self._there.get(one.video, 0)
             if lines < there or lines >= max(LEAST, MORE * there):
                 self._there[one.video] = lines
-                kept = Kept(key_of(one.since, self._step_ms), one.through, as_bytes(one))
+                kept = CachedIndex(key_of(one.since, self._step_ms), one.through, as_bytes(one))
                 # Where nothing can be written, searching goes on as it did.
                 with suppress(*FAILURES), self._store.begin() as session:
                     keep_index(session, one.video, version_of(one.since), kept)

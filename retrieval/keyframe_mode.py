@@ -14,12 +14,12 @@ from domain.time import TimeSpan
 from retrieval.closeness import faded
 from retrieval.moments import line_scores, lines_of
 from retrieval.people_in_query import told, with_names
-from retrieval.query_context import Sought, nothing_close
-from retrieval.relevance import Field, Scores
-from retrieval.result import Retrieval, Shown
+from retrieval.query_context import QueryContext, nothing_close
+from retrieval.relevance import Relevance, Scores
+from retrieval.result import Retrieval, ShownKeyframe
 from retrieval.terms import terms
 from retrieval.video_index import Ints
-from store.queries.on_clips import Frame, OnClips
+from store.queries.on_clips import KeyframeOnClip, OnClips
 
 NEAR_MS = 1_000
 """Who was seen this close to a frame was on it; an image as evidence stands for this long."""
@@ -52,7 +52,7 @@ class Album:
     likeness: Mapping[int, float]
 
 
-def describe(album: Album, frame: Frame, names: Mapping[str, str], heard: str = "") -> str:
+def describe(album: Album, frame: KeyframeOnClip, names: Mapping[str, str], heard: str = "") -> str:
     """What is known to be on a frame, for models without eyes."""
     tags = [
         f"<{kind}_{number}>"
@@ -71,7 +71,7 @@ def describe(album: Album, frame: Frame, names: Mapping[str, str], heard: str = 
 
 
 def keyframe(
-    sought: Sought,
+    sought: QueryContext,
     focus: Segment | None,
     albums: Sequence[Album],
     images: int,
@@ -111,7 +111,7 @@ def keyframe(
     )
 
 
-def _look_into(sought: Sought, field: Field, focus: Segment | None) -> None:
+def _look_into(sought: QueryContext, field: Relevance, focus: Segment | None) -> None:
     if focus is None:
         field.sharpen_best()
     else:
@@ -128,7 +128,7 @@ def how(albums: Sequence[Album], eyes: Eyes | None) -> str:
 
 
 def _nothing_close(
-    sought: Sought, albums: Sequence[Album], evidence: Sequence[Evidence], eyes: Eyes | None
+    sought: QueryContext, albums: Sequence[Album], evidence: Sequence[Evidence], eyes: Eyes | None
 ) -> bool:
     """By what was remembered then; an image-text model has a scale of its own."""
     best = max((value for album in albums for value in album.likeness.values()), default=None)
@@ -142,7 +142,7 @@ class Scored:
     """A frame with its score and the line of memory closest to it in time, if any."""
 
     video: str
-    frame: Frame
+    frame: KeyframeOnClip
     score: float
     line: int | None
 
@@ -159,7 +159,7 @@ def spread_over_clips(scored: Sequence[Scored]) -> list[Scored]:
     return [ranked[i] for i in sorted(range(len(ranked)), key=lambda i: (rounds[i], i))]
 
 
-def _scored(sought: Sought, album: Album) -> list[Scored]:
+def _scored(sought: QueryContext, album: Album) -> list[Scored]:
     clips = {frame.clip for frame in album.on.frames}
     told = {clip: _told_of(sought, album.video, clip) for clip in clips}
     found = []
@@ -175,7 +175,7 @@ def _by_likeness(album: Album, one: Scored) -> Scored:
     return replace(one, score=album.likeness.get(one.frame.id, one.score + NEVER))
 
 
-def _on_it(sought: Sought, album: Album, frame: Frame) -> float:
+def _on_it(sought: QueryContext, album: Album, frame: KeyframeOnClip) -> float:
     """The share of the query's words that stand on a frame or name a thing on it, in [0, 1]."""
     shown = [text for time, text in album.on.texts if time == frame.time_ms]
     labels = [thing.label for thing in album.on.objects if thing.time_ms == frame.time_ms]
@@ -209,7 +209,7 @@ class _Told:
 _UNTOLD = _Told(np.zeros(0, dtype=np.int64), np.zeros((2, 0), dtype=np.int64), np.zeros(0))
 
 
-def _told_of(sought: Sought, video: str, clip: int) -> _Told:
+def _told_of(sought: QueryContext, video: str, clip: int) -> _Told:
     view, field = sought.panorama, sought.field
     cells = view.cells_of(video, [clip])
     if not len(cells) or field is None:
@@ -221,11 +221,13 @@ def _told_of(sought: Sought, video: str, clip: int) -> _Told:
     return _Told(lines, view.sides_of(lines), scores)
 
 
-def _shown(sought: Sought, albums: Sequence[Album], chosen: Sequence[Scored]) -> tuple[Shown, ...]:
+def _shown(
+    sought: QueryContext, albums: Sequence[Album], chosen: Sequence[Scored]
+) -> tuple[ShownKeyframe, ...]:
     by_video = {album.video: album for album in albums}
     scores = _closeness(sought, albums, chosen)
     return tuple(
-        Shown(
+        ShownKeyframe(
             id=one.frame.id,
             video=one.video,
             clip=one.frame.clip,
@@ -238,12 +240,12 @@ def _shown(sought: Sought, albums: Sequence[Album], chosen: Sequence[Scored]) ->
     )
 
 
-def _description(sought: Sought, album: Album, one: Scored) -> str:
+def _description(sought: QueryContext, album: Album, one: Scored) -> str:
     names = sought.cast.names(album.video)
     return describe(album, one.frame, names, _heard(sought, one, names))
 
 
-def _heard(sought: Sought, one: Scored, names: Mapping[str, str]) -> str:
+def _heard(sought: QueryContext, one: Scored, names: Mapping[str, str]) -> str:
     """What was remembered of the very time of a frame."""
     if one.line is None:
         return ""
@@ -252,7 +254,9 @@ def _heard(sought: Sought, one: Scored, names: Mapping[str, str]) -> str:
     return told(row, names) if near else ""
 
 
-def _closeness(sought: Sought, albums: Sequence[Album], chosen: Sequence[Scored]) -> list[float]:
+def _closeness(
+    sought: QueryContext, albums: Sequence[Album], chosen: Sequence[Scored]
+) -> list[float]:
     """Scores in [0, 1], falling from the closest of the images."""
     if not chosen:
         return []
@@ -265,7 +269,7 @@ def _closeness(sought: Sought, albums: Sequence[Album], chosen: Sequence[Scored]
     return faded(best, [float(score) for score in falling])
 
 
-def _evidence(shown: Shown) -> Evidence:
+def _evidence(shown: ShownKeyframe) -> Evidence:
     return Evidence(
         ref=shown.ref,
         video=shown.video,

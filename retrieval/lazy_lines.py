@@ -9,7 +9,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from store.queries.search import Line
+from store.queries.search import StoredLine
 
 Arrays = dict[str, NDArray[Any]]
 _NUMBERS = ("id", "clip", "start_ms", "end_ms")
@@ -18,7 +18,7 @@ STILL = np.iinfo(np.int64).max
 """``gone`` of a line that was never superseded."""
 
 
-class KeptLines(Sequence[Line]):
+class KeptLines(Sequence[StoredLine]):
     """M lines; ``gone`` (M,) is the clip after which each is superseded."""
 
     def __init__(self, arrays: Arrays, gone: NDArray[np.int64]) -> None:
@@ -27,16 +27,16 @@ class KeptLines(Sequence[Line]):
         self._names = [texts_of(arrays, f"{name}s") for name in _NAMES]
         self._texts, self._starts = arrays["texts"].tobytes(), arrays["texts_at"]
         self._gone = gone
-        self._made: dict[int, Line] = {}
+        self._made: dict[int, StoredLine] = {}
 
     def __len__(self) -> int:
         return len(self._gone)
 
     @overload
-    def __getitem__(self, place: int) -> Line: ...
+    def __getitem__(self, place: int) -> StoredLine: ...
     @overload
-    def __getitem__(self, place: slice) -> list[Line]: ...
-    def __getitem__(self, place: int | slice) -> Line | list[Line]:
+    def __getitem__(self, place: slice) -> list[StoredLine]: ...
+    def __getitem__(self, place: int | slice) -> StoredLine | list[StoredLine]:
         if isinstance(place, slice):
             return [self[i] for i in range(*place.indices(len(self)))]
         place = range(len(self))[place]
@@ -44,16 +44,16 @@ class KeptLines(Sequence[Line]):
             self._made[place] = self._line(place)
         return self._made[place]
 
-    def _line(self, place: int) -> Line:
+    def _line(self, place: int) -> StoredLine:
         memory, clip, start, end = (int(one[place]) for one in self._numbers)
         named = zip(self._names, self._which, strict=True)
         kind, source, speaker = (names[int(which[place])] for names, which in named)
         text = self._texts[self._starts[place] : self._starts[place + 1]].decode()
         gone = None if self._gone[place] == STILL else int(self._gone[place])
-        return Line(memory, clip, start, end, kind, text, source, speaker or None, gone)
+        return StoredLine(memory, clip, start, end, kind, text, source, speaker or None, gone)
 
 
-def arrays_of(lines: Sequence[Line]) -> Arrays:
+def arrays_of(lines: Sequence[StoredLine]) -> Arrays:
     """What ``KeptLines`` makes these lines of again."""
     found: Arrays = {
         name: np.array([getattr(line, name) for line in lines], dtype=np.int64) for name in _NUMBERS

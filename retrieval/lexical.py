@@ -12,15 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval.postings import Counts
-from retrieval.time_grid import Grid
+from retrieval.time_grid import TimeGrid
 from retrieval.video_index import Floats, Ints
-from retrieval.view_index import Panorama
+from retrieval.view_index import ViewIndex
 
 K1, B = 1.2, 0.6
 """Saturation of repeated words, and how much long cells are held back."""
 
 
-def spread(counts: NDArray[np.floating], grid: Grid, half: int) -> Floats:
+def spread(counts: NDArray[np.floating], grid: TimeGrid, half: int) -> Floats:
     """Sum whole numbers over the cells at most ``half`` steps away, shape (N,).
 
     At ``half`` 1 a neighbour counts half: it is beside the cell, not in it.
@@ -29,7 +29,7 @@ def spread(counts: NDArray[np.floating], grid: Grid, half: int) -> Floats:
 
 
 def _windows(
-    grid: Grid, counts: NDArray[np.number], halves: Sequence[int], places: Ints | None = None
+    grid: TimeGrid, counts: NDArray[np.number], halves: Sequence[int], places: Ints | None = None
 ) -> Iterator[tuple[Counts, Floats]]:
     """Sums over windows of each width, whole and as they are weighed, at all places (P,)."""
     around = grid.windows(counts, [0, *halves], places)
@@ -46,14 +46,14 @@ def _weighed(own: Counts, around: Counts, half: int) -> Floats:
     return held
 
 
-def norms(view: Panorama, half: int) -> Floats:
+def norms(view: ViewIndex, half: int) -> Floats:
     """How far repeated words are held back in the window around every place of the grid, (P,)."""
     ((_, lengths),) = _windows(view.grid, view.lengths, [half])
     mean = max(float(view.grid.of_cells(lengths).mean()), 1e-6)
     return np.asarray(K1 * (1 - B + B * lengths / mean))
 
 
-def bm25(view: Panorama, words: Collection[str], halves: Sequence[int]) -> Floats:
+def bm25(view: ViewIndex, words: Collection[str], halves: Sequence[int]) -> Floats:
     """The BM25 scores of ``words`` in the windows around every cell, (W, N), at least 0.
 
     ``halves`` (W,) are how many steps the windows reach to both sides.
@@ -66,7 +66,7 @@ def bm25(view: Panorama, words: Collection[str], halves: Sequence[int]) -> Float
     return scores
 
 
-def _of_word(view: Panorama, word: str, halves: Sequence[int]) -> Floats | None:
+def _of_word(view: ViewIndex, word: str, halves: Sequence[int]) -> Floats | None:
     """The scores of one word, (W, N)."""
     posting = view.posting(word)
     if posting is None:

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from models.ports import Reranker
-from retrieval.ranking import Asked
-from retrieval.relevance import Field, Scores
+from retrieval.ranking import PreparedQuestion
+from retrieval.relevance import Relevance, Scores
 from retrieval.reranking import NEAREST, WORST, bonus
 from retrieval.video_index import Ints
-from retrieval.view_index import Panorama
+from retrieval.view_index import ViewIndex
 
 CELLS = 100
 """Cells looked into for lines, best first."""
@@ -26,7 +26,7 @@ STRENGTH, STRONGEST = 0.25, 1.0
 
 
 @dataclass(frozen=True)
-class Moment:
+class MomentScore:
     """A line of the view (its number) with its score; ``option`` is the one it fits best."""
 
     line: int
@@ -35,7 +35,7 @@ class Moment:
     option: int | None = None
 
 
-def lines_of(view: Panorama, cells: Ints) -> Ints:
+def lines_of(view: ViewIndex, cells: Ints) -> Ints:
     """The numbers of the lines of these cells that are in force, in the order of the cells."""
     if not len(cells):
         return np.zeros(0, dtype=np.int64)
@@ -43,7 +43,7 @@ def lines_of(view: Panorama, cells: Ints) -> Ints:
     return np.asarray(lines[~view.hidden[lines]], dtype=np.int64)
 
 
-def line_scores(view: Panorama, asked: Asked, field: Field, lines: Ints) -> Scores:
+def line_scores(view: ViewIndex, asked: PreparedQuestion, field: Relevance, lines: Ints) -> Scores:
     """Score of each line with each option, shape (O, L); (1, L) where there are no options.
 
     The cell's score, and half a weight for each cosine of the line itself.
@@ -61,12 +61,12 @@ def line_scores(view: Panorama, asked: Asked, field: Field, lines: Ints) -> Scor
 
 
 def best_moments(
-    view: Panorama,
-    asked: Asked,
-    field: Field,
+    view: ViewIndex,
+    asked: PreparedQuestion,
+    field: Relevance,
     limit: int,
     reranker: Reranker | None = None,
-) -> list[Moment]:
+) -> list[MomentScore]:
     """The best line of each of the best ``limit`` cells, best first.
 
     With a ``reranker`` the nearest lines are read again: that finds the line with the answer to an
@@ -84,7 +84,7 @@ def best_moments(
 
 
 def _read_again(
-    view: Panorama, asked: Asked, lines: Ints, scores: Scores, reranker: Reranker
+    view: ViewIndex, asked: PreparedQuestion, lines: Ints, scores: Scores, reranker: Reranker
 ) -> Scores:
     """The nearest lines with what reading them adds; the rest with the least it can add."""
     nearest = np.argsort(-scores.max(axis=0), kind="stable")[:NEAREST]
@@ -94,21 +94,21 @@ def _read_again(
 
 
 def _one_a_cell(
-    view: Panorama, lines: Ints, scores: Scores, limit: int, options: bool
-) -> list[Moment]:
+    view: ViewIndex, lines: Ints, scores: Scores, limit: int, options: bool
+) -> list[MomentScore]:
     best, chosen = scores.max(axis=0), scores.argmax(axis=0)
-    found: dict[int, Moment] = {}
+    found: dict[int, MomentScore] = {}
     for i in np.argsort(-best, kind="stable"):
         line, cell = int(lines[i]), int(view.cell_of_line[lines[i]])
         if cell not in found:
             option = int(chosen[i]) if options else None
-            found[cell] = Moment(line, cell, float(best[i]), option)
+            found[cell] = MomentScore(line, cell, float(best[i]), option)
         if len(found) == limit:
             break
     return list(found.values())
 
 
-def strengthened(moments: Sequence[Moment], again: Mapping[int, int]) -> list[Moment]:
+def strengthened(moments: Sequence[MomentScore], again: Mapping[int, int]) -> list[MomentScore]:
     """Moments with what the weight of a fact adds, best first (SPEC section 1, semantic memory).
 
     Args:

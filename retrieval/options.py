@@ -11,10 +11,10 @@ import numpy as np
 from domain.asking import Evidence
 from domain.ranking import OptionSupport, Weighed
 from retrieval.moments import line_scores, lines_of
-from retrieval.query_context import Sought
-from retrieval.ranking import Asked
-from retrieval.relevance import Field, Scores
-from retrieval.view_index import Panorama
+from retrieval.query_context import QueryContext
+from retrieval.ranking import PreparedQuestion
+from retrieval.relevance import Relevance, Scores
+from retrieval.view_index import ViewIndex
 
 TOP_CELLS = 50
 """Cells that have a say: repeated support counts, a long tail does not."""
@@ -33,7 +33,7 @@ def shares(scores: Scores) -> Scores:
     return np.asarray(weight / weight.sum())
 
 
-def leaning(field: Field) -> Field:
+def leaning(field: Relevance) -> Relevance:
     """The field with every option's cells moved by half the log of its share.
 
     So the moments that come first are those that speak for the option that will be chosen.
@@ -46,7 +46,7 @@ def leaning(field: Field) -> Field:
 
 
 def supports(
-    view: Panorama, asked: Asked, field: Field, refs: int = 3
+    view: ViewIndex, asked: PreparedQuestion, field: Relevance, refs: int = 3
 ) -> tuple[OptionSupport, ...]:
     """How well memory supports each option, with the ``refs`` best lines for each."""
     if not asked.options:
@@ -64,7 +64,9 @@ def supports(
     )
 
 
-def _refs(view: Panorama, asked: Asked, field: Field, option: int, refs: int) -> tuple[str, ...]:
+def _refs(
+    view: ViewIndex, asked: PreparedQuestion, field: Relevance, option: int, refs: int
+) -> tuple[str, ...]:
     cells = np.argsort(-field.options[option], kind="stable")[: 4 * refs]
     lines = lines_of(view, cells)
     scores = line_scores(view, asked, field, lines)[option]
@@ -80,13 +82,13 @@ TEMPERATURE = 8.0
 """Deviations added up, divided by this, are about logits: fitted on judged answers, and rounded."""
 
 
-def temperature(sought: Sought) -> float:
+def temperature(sought: QueryContext) -> float:
     """What scores of this search are divided by to be logits; 1 where they are logits already."""
     field = sought.field
     return 1.0 if field is None or field.line_support is not None else TEMPERATURE
 
 
-def weighed(sought: Sought, evidence: Sequence[Evidence]) -> tuple[Weighed, ...]:
+def weighed(sought: QueryContext, evidence: Sequence[Evidence]) -> tuple[Weighed, ...]:
     """Lines and images by option; a segment is weighed by its lines, where they are found.
 
     A line by its clip and its own words, an image by its clip.
@@ -106,7 +108,7 @@ def weighed(sought: Sought, evidence: Sequence[Evidence]) -> tuple[Weighed, ...]
     )
 
 
-def _lines(sought: Sought, evidence: Sequence[Evidence]) -> list[tuple[str, Scores]]:
+def _lines(sought: QueryContext, evidence: Sequence[Evidence]) -> list[tuple[str, Scores]]:
     view, field = sought.panorama, sought.field
     ids = np.array(sorted(int(e.ref[1:]) for e in evidence), dtype=np.int64)
     numbers = np.flatnonzero(np.isin(view.ids, ids))
@@ -118,7 +120,7 @@ def _lines(sought: Sought, evidence: Sequence[Evidence]) -> list[tuple[str, Scor
     return [(f"m{view.ids[n]}", scores[:, i]) for i, n in enumerate(numbers)]
 
 
-def _of_clip(sought: Sought, image: Evidence) -> Scores | None:
+def _of_clip(sought: QueryContext, image: Evidence) -> Scores | None:
     field = sought.field
     cells = sought.panorama.cells_of(image.video, [image.clip or 0])
     if field is None or not len(cells):

@@ -11,13 +11,13 @@ from domain.memories import credited
 from domain.people import TAG, Character
 from people.clip_people import in_place_of
 from retrieval.terms import STOP, plain_words, terms
-from store.queries.search import Line
+from store.queries.search import StoredLine
 
 _WORD = re.compile(r"[^\W_]+")
 
 
 @dataclass(frozen=True)
-class Person:
+class ViewPerson:
     """A character of one video, with every tag that stands for them."""
 
     video: str
@@ -35,10 +35,10 @@ class Person:
 
 
 @dataclass(frozen=True)
-class Cast:
+class ViewPeople:
     """The people of a view."""
 
-    people: tuple[Person, ...] = ()
+    people: tuple[ViewPerson, ...] = ()
 
     def names(self, video: str) -> dict[str, str]:
         """How each tag of a video is shown, and each name that a person replaced."""
@@ -56,7 +56,7 @@ class Cast:
             found[one.video].update((tag, name) for tag, name in shown if name != tag)
         return found
 
-    def named_in(self, text: str) -> tuple[Person, ...]:
+    def named_in(self, text: str) -> tuple[ViewPerson, ...]:
         """Whom a text is about: by tag, by name, or by a part of a name that only one has."""
         words = frozenset(plain_words(text))
         might = range(len(self.people)) if "<" in text else self._with_words(words)
@@ -89,7 +89,7 @@ class Cast:
         known = {one.character.name: one.character.aliases for one in self.people}
         return {name: aliases[0] for name, aliases in known.items() if name and aliases}
 
-    def _is_meant(self, person: Person, text: str, words: frozenset[str]) -> bool:
+    def _is_meant(self, person: ViewPerson, text: str, words: frozenset[str]) -> bool:
         if any(tag in text for tag in person.tags):
             return True
         name = person.name_words
@@ -109,7 +109,7 @@ class Cast:
         return names
 
 
-NOBODY = Cast()
+NOBODY = ViewPeople()
 """The people of a view in which nobody is known."""
 
 
@@ -124,12 +124,14 @@ def _says(text: str, name: str) -> bool:
     return text == text.lower() and name.casefold() in words and name.casefold() not in STOP
 
 
-def cast(people: Mapping[str, Iterable[Character]]) -> Cast:
+def cast(people: Mapping[str, Iterable[Character]]) -> ViewPeople:
     """The people of several videos, video after video."""
-    return Cast(tuple(Person(video, one) for video, them in people.items() for one in them))
+    return ViewPeople(
+        tuple(ViewPerson(video, one) for video, them in people.items() for one in them)
+    )
 
 
-def told(line: Line, names: Mapping[str, str]) -> str:
+def told(line: StoredLine, names: Mapping[str, str]) -> str:
     """A line as it is shown: with names for tags, who said it, and that it was read."""
     text = with_names(line.text, names)
     if line.source == "read" and line.kind == "episodic":
@@ -138,7 +140,7 @@ def told(line: Line, names: Mapping[str, str]) -> str:
     return credited(text, line.source, speaker)
 
 
-def readable(line: Line, names: Mapping[str, str]) -> str:
+def readable(line: StoredLine, names: Mapping[str, str]) -> str:
     """A line for a model that reads: with names, but without tags, which are no words."""
     text = TAG.sub("somebody", with_names(line.text, names))
     speaker = names.get(line.speaker or "", line.speaker or "")

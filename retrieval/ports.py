@@ -7,7 +7,7 @@ from typing import Protocol
 from models.ports import ImageEncoder, Reranker, TextEmbedder
 
 
-class SearchTools(Protocol):
+class SearchModels(Protocol):
     """``text`` must be the model that the memories were embedded with."""
 
     @property

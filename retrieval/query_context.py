@@ -15,20 +15,20 @@ from domain.time import TimeSpan
 from domain.view import MemoryView, Scope
 from retrieval.closeness import Yardstick, closeness, coverage, faded, least
 from retrieval.heuristics.language import uncovered
-from retrieval.moments import Moment
-from retrieval.people_in_query import Cast, retold, told
-from retrieval.ranking import Asked, Vectors
-from retrieval.relevance import Field
-from retrieval.segment_index import Woven
+from retrieval.moments import MomentScore
+from retrieval.people_in_query import ViewPeople, retold, told
+from retrieval.ranking import PreparedQuestion, QuestionVectors
+from retrieval.relevance import Relevance
+from retrieval.segment_index import SegmentIndex
 from retrieval.video_index import Ints
-from retrieval.view_index import Panorama
+from retrieval.view_index import ViewIndex
 
 CONTEXT = 2
 """Lines before and after one whose words are counted as said around it."""
 
 
 @dataclass(frozen=True, eq=False)
-class Sought:
+class QueryContext:
     """Everything that the modes work on.
 
     ``query`` is what the search was asked for, ``asked`` what is ranked by: the words of the
@@ -39,15 +39,15 @@ class Sought:
 
     query: str
     view: MemoryView
-    panorama: Panorama
-    asked: Asked
-    vectors: Vectors
-    field: Field | None
-    look_up: Callable[[Panorama], Woven]
+    panorama: ViewIndex
+    asked: PreparedQuestion
+    vectors: QuestionVectors
+    field: Relevance | None
+    look_up: Callable[[ViewIndex], SegmentIndex]
     yardstick: Yardstick
     languages: tuple[str, ...] = ()
 
-    def about(self, letters: Collection[str]) -> Sought:
+    def about(self, letters: Collection[str]) -> QueryContext:
         """The same search for the options with these letters alone; none: for all."""
         rows = [i for i in range(len(self.asked.options)) if ascii_uppercase[i] in letters]
         if not rows or self.field is None:
@@ -57,7 +57,7 @@ class Sought:
         return replace(self, asked=asked, field=field)
 
     @cached_property
-    def woven(self) -> Woven:
+    def woven(self) -> SegmentIndex:
         """The segments in view; looked up when first needed."""
         return self.look_up(self.panorama)
 
@@ -67,7 +67,7 @@ class Sought:
         return frozenset(self.asked.words)
 
     @property
-    def cast(self) -> Cast:
+    def cast(self) -> ViewPeople:
         """Who is known in the view."""
         return self.asked.cast
 
@@ -98,7 +98,7 @@ class Sought:
         covered = coverage(self.panorama, self.words, near)
         return closeness(self.yardstick.nearness(float(self.field.lines[0, line])), covered)
 
-    def evidence(self, moments: Sequence[Moment], reread: float = 0.0) -> tuple[Evidence, ...]:
+    def evidence(self, moments: Sequence[MomentScore], reread: float = 0.0) -> tuple[Evidence, ...]:
         """Moments as evidence, in the order given, scores falling from the closest of them.
 
         ``reread`` is how close the best is by reading it again, in [0, 1].

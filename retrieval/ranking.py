@@ -19,10 +19,10 @@ from retrieval.heuristics.clock import HOUR, LAST, PLAN, Times, are_times, said_
 from retrieval.heuristics.language import small_words
 from retrieval.heuristics.restate import bare, statement
 from retrieval.lexical import bm25
-from retrieval.people_in_query import NOBODY, Cast
-from retrieval.relevance import NOISE, Field, Scores, deviation, standard
+from retrieval.people_in_query import NOBODY, ViewPeople
+from retrieval.relevance import NOISE, Relevance, Scores, deviation, standard
 from retrieval.video_index import Floats
-from retrieval.view_index import Panorama
+from retrieval.view_index import ViewIndex
 from store.queries.search import Matrix
 
 WINDOWS = 4
@@ -34,7 +34,7 @@ MANY = 20_000
 
 
 @dataclass(frozen=True)
-class Weights:
+class SignalWeights:
     """How much each signal counts, in standard deviations unless said otherwise. Round on purpose.
 
     Windows are (half width in clips, weight).
@@ -59,7 +59,7 @@ class Weights:
 
 
 @dataclass(frozen=True)
-class Asked:
+class PreparedQuestion:
     """A question, made ready. ``as_of_s``: asked at this moment of the video, None: afterwards.
 
     ``cast`` is who is known in the view.
@@ -68,14 +68,14 @@ class Asked:
     text: str
     options: tuple[str, ...] = ()
     as_of_s: float | None = None
-    cast: Cast = NOBODY
+    cast: ViewPeople = NOBODY
 
     @property
     def bare(self) -> str:
         """What it asks for, without frame and order words."""
         return bare(self.text) or self.text
 
-    def timed(self, view: Panorama) -> bool:
+    def timed(self, view: ViewIndex) -> bool:
         """Whether its options are times."""
         return bool(self.options) and are_times(self.options, now(self, view))
 
@@ -101,7 +101,7 @@ class Asked:
 
 
 @dataclass(frozen=True, eq=False)
-class Vectors:
+class QuestionVectors:
     """Unit vectors of the bare question (D,), of each statement and each option (O, D).
 
     ``somebody`` (D,) is the question restated as somebody's doing; ``doings`` (O, D) are the
@@ -115,7 +115,7 @@ class Vectors:
     doings: Matrix | None = None
 
 
-def now(asked: Asked, view: Panorama) -> float:
+def now(asked: PreparedQuestion, view: ViewIndex) -> float:
     """When the question is asked, in seconds of video time: as of, or at the end of the view."""
     if asked.as_of_s is not None:
         return asked.as_of_s
@@ -123,16 +123,21 @@ def now(asked: Asked, view: Panorama) -> float:
 
 
 def relevance(
-    view: Panorama, asked: Asked, vectors: Vectors, weights: Weights | None = None
-) -> Field:
+    view: ViewIndex,
+    asked: PreparedQuestion,
+    vectors: QuestionVectors,
+    weights: SignalWeights | None = None,
+) -> Relevance:
     """Score every cell of a view that has at least one."""
-    weights = weights or Weights()
+    weights = weights or SignalWeights()
     if not asked.options and view.line_count >= MANY:
         return _coarse(view, asked, vectors, weights)
     return _exact(view, asked, vectors, weights)
 
 
-def _coarse(view: Panorama, asked: Asked, vectors: Vectors, weights: Weights) -> CoarseField:
+def _coarse(
+    view: ViewIndex, asked: PreparedQuestion, vectors: QuestionVectors, weights: SignalWeights
+) -> CoarseField:
     with first_pass(view, vectors.question) as passed:
         rest = _order(view, asked, weights) + weights.question_time * _question_fit(view, asked)
         rest += _question_words(view, asked, weights)
@@ -140,7 +145,9 @@ def _coarse(view: Panorama, asked: Asked, vectors: Vectors, weights: Weights) ->
         return coarse_field(view, vectors.question, rest, passed(), line, cell)
 
 
-def _exact(view: Panorama, asked: Asked, vectors: Vectors, weights: Weights) -> Field:
+def _exact(
+    view: ViewIndex, asked: PreparedQuestion, vectors: QuestionVectors, weights: SignalWeights
+) -> Relevance:
     timed = asked.timed(view)
     stacked = np.concatenate([vectors.question[None], vectors.statements, vectors.options])
     lines, whole = view.cosines(stacked)
@@ -159,17 +166,17 @@ def _exact(view: Panorama, asked: Asked, vectors: Vectors, weights: Weights) -> 
             view, asked, vectors, vectors.doings, statements, weights.doings
         )
         options = support = np.maximum.reduceat(line_support, view.first, axis=1)
-    return Field(question, options, support, lines, near, line_support=line_support)
+    return Relevance(question, options, support, lines, near, line_support=line_support)
 
 
 def _question_score(
-    view: Panorama, asked: Asked, weights: Weights, near: Floats, whole: Floats
+    view: ViewIndex, asked: PreparedQuestion, weights: SignalWeights, near: Floats, whole: Floats
 ) -> Scores:
     score = weights.question_line * standard(near) + weights.question_cell * standard(whole)
     return score + _question_words(view, asked, weights) + _order(view, asked, weights)
 
 
-def _question_words(view: Panorama, asked: Asked, weights: Weights) -> Scores:
+def _question_words(view: ViewIndex, asked: PreparedQuestion, weights: SignalWeights) -> Scores:
     """What the words of the question add to every cell, over windows of several widths, (N,)."""
     windows = [(half, weight) for half, weight in weights.question_windows if fits(half, view)]
     added = np.zeros(view.cell_count)
@@ -183,12 +190,12 @@ def _question_words(view: Panorama, asked: Asked, weights: Weights) -> Scores:
     return added
 
 
-def fits(half: int, view: Panorama) -> bool:
+def fits(half: int, view: ViewIndex) -> bool:
     """Whether a window tells places apart: the view must be several windows long."""
     return half == 0 or WINDOWS * (2 * half + 1) <= view.cell_count
 
 
-def _order(view: Panorama, asked: Asked, weights: Weights) -> Scores:
+def _order(view: ViewIndex, asked: PreparedQuestion, weights: SignalWeights) -> Scores:
     """Recent moments first, where the question is asked at some moment of the video."""
     if asked.as_of_s is None:
         return np.zeros(view.cell_count)
@@ -198,7 +205,7 @@ def _order(view: Panorama, asked: Asked, weights: Weights) -> Scores:
     return np.asarray(-recency * np.log(ago / HOUR), dtype=np.float64)
 
 
-def _question_fit(view: Panorama, asked: Asked) -> Scores:
+def _question_fit(view: ViewIndex, asked: PreparedQuestion) -> Scores:
     """The log of how well each cell fits the time that the question asks about, 0 for none."""
     fit = None if PLAN.search(asked.text) else said_time(asked.text, *_clock(view, asked))
     if fit is None or not fit.any():
@@ -206,7 +213,7 @@ def _question_fit(view: Panorama, asked: Asked) -> Scores:
     return np.asarray(np.log(fit + 0.05), dtype=np.float64)
 
 
-def _option_fits(view: Panorama, asked: Asked) -> Scores:
+def _option_fits(view: ViewIndex, asked: PreparedQuestion) -> Scores:
     """The log of how well each cell fits the time that each option says, shape (O, N)."""
     fits = [said_time(option, *_clock(view, asked)) for option in asked.options]
     blank = np.zeros(view.cell_count)
@@ -214,12 +221,12 @@ def _option_fits(view: Panorama, asked: Asked) -> Scores:
     return np.asarray(np.log(fit + 0.02), dtype=np.float64)
 
 
-def _clock(view: Panorama, asked: Asked) -> tuple[Times, float]:
+def _clock(view: ViewIndex, asked: PreparedQuestion) -> tuple[Times, float]:
     return view.times, now(asked, view)
 
 
 def _option_evidence(
-    view: Panorama, asked: Asked, weights: Weights, near: Floats, whole: Floats
+    view: ViewIndex, asked: PreparedQuestion, weights: SignalWeights, near: Floats, whole: Floats
 ) -> Scores:
     """What speaks for each option in each cell, shape (O, N)."""
     count = len(asked.options)
@@ -232,7 +239,7 @@ def _option_evidence(
     return score + standard(_option_words(view, asked, weights))
 
 
-def _option_words(view: Panorama, asked: Asked, weights: Weights) -> Scores:
+def _option_words(view: ViewIndex, asked: PreparedQuestion, weights: SignalWeights) -> Scores:
     """BM25 of the words that an option has and the question has not, shape (O, N)."""
     known = set(asked.words)
     own = [set(asked.cast.terms_of(option)) - known for option in asked.options]
@@ -244,7 +251,7 @@ def _option_words(view: Panorama, asked: Asked, weights: Weights) -> Scores:
     return score
 
 
-def _actor_evidence(view: Panorama, asked: Asked, vectors: Vectors) -> Scores:
+def _actor_evidence(view: ViewIndex, asked: PreparedQuestion, vectors: QuestionVectors) -> Scores:
     """How well what the people of each option do or say fits the question, shape (O, N).
 
     Of each cell the person's closest line to "somebody does it" counts; zeros where the options

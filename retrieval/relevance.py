@@ -20,7 +20,7 @@ NOISE = 1e-5
 
 
 @dataclass(frozen=True, eq=False)
-class Field:
+class Relevance:
     """How relevant every cell is, in standard deviations added up.
 
     ``question`` (N,) is relevance to the question alone, ``options`` (O, N) with what each option
@@ -39,7 +39,7 @@ class Field:
     near: Floats
     off: float = 0.0
     line_support: Scores | None = None
-    _levels: dict[tuple[int, int], Level] = field(default_factory=dict)
+    _levels: dict[tuple[int, int], SignalScale] = field(default_factory=dict)
 
     def standing(self, rows: slice, lines: Ints) -> Scores:
         """Cosines of some lines in standard deviations from the mean of all, rows together."""
@@ -63,7 +63,7 @@ class Field:
     def sharpen_best(self) -> None:
         """Make the scores of the best cells and the cosines of the nearest lines exact."""
 
-    def of_options(self, rows: Sequence[int]) -> Field:
+    def of_options(self, rows: Sequence[int]) -> Relevance:
         """The same, of some of the options; scores stay comparable with those of the others."""
         count = len(self.options)
         if not count or list(rows) == list(range(count)):
@@ -92,7 +92,7 @@ class Field:
 
 
 @dataclass(frozen=True)
-class Level:
+class SignalScale:
     """A signal's mean over the view, and what one of it adds to a score."""
 
     mean: float
@@ -103,13 +103,13 @@ class Level:
         return np.asarray((values.astype(np.float64) - self.mean) * self.weight)
 
 
-def level(values: NDArray[np.floating], weight: float = 1.0) -> Level:
+def level(values: NDArray[np.floating], weight: float = 1.0) -> SignalScale:
     """Of a signal that counts so much a standard deviation; nothing where all are alike."""
     if not values.size:
-        return Level(0.0, 0.0)
+        return SignalScale(0.0, 0.0)
     mean = float(values.mean())
     away = deviation(values, mean)
-    return Level(mean, 0.0 if away < NOISE else weight / (away + 1e-6))
+    return SignalScale(mean, 0.0 if away < NOISE else weight / (away + 1e-6))
 
 
 def deviation(values: NDArray[np.floating], mean: float = 0.0) -> float:

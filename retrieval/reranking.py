@@ -8,10 +8,10 @@ import numpy as np
 
 from models.ports import Reranker
 from retrieval.people_in_query import readable
-from retrieval.ranking import Asked
+from retrieval.ranking import PreparedQuestion
 from retrieval.relevance import Scores
 from retrieval.video_index import Ints
-from retrieval.view_index import Panorama
+from retrieval.view_index import ViewIndex
 
 NEAREST = 12
 """Lines read again: enough to hold the one that answers, few enough not to be waited for."""
@@ -22,7 +22,7 @@ WORST = -(ALONE + IN_TALK) * MOST
 """The least that reading can add."""
 
 
-def bonus(view: Panorama, asked: Asked, lines: Ints, reranker: Reranker) -> Scores:
+def bonus(view: ViewIndex, asked: PreparedQuestion, lines: Ints, reranker: Reranker) -> Scores:
     """What to add to the scores of these lines, shape (L,).
 
     A line is read alone, since the answer must be in it, and after the line before it, since
@@ -33,7 +33,7 @@ def bonus(view: Panorama, asked: Asked, lines: Ints, reranker: Reranker) -> Scor
     return ALONE * logits(alone) + IN_TALK * logits(talk)
 
 
-def passage(view: Panorama, asked: Asked, line: int, before: int) -> str:
+def passage(view: ViewIndex, asked: PreparedQuestion, line: int, before: int) -> str:
     """A line in words, after up to ``before`` lines in force of the same video."""
     video, _ = view.line(line)
     names = asked.cast.names(video)
@@ -42,7 +42,9 @@ def passage(view: Panorama, asked: Asked, line: int, before: int) -> str:
     return " ".join(readable(row, names) for source, row in rows if source == video)
 
 
-def closest(view: Panorama, asked: Asked, lines: Sequence[int], reranker: Reranker | None) -> float:
+def closest(
+    view: ViewIndex, asked: PreparedQuestion, lines: Sequence[int], reranker: Reranker | None
+) -> float:
     """How close the closest of these lines is by reading it alone, in [0, 1]; 0 unread."""
     if reranker is None or not lines:
         return 0.0

@@ -21,7 +21,7 @@ class UnknownLabel(NotFound):
         super().__init__(f"no neighbour is called {label!r}. Neighbours: {choices}")
 
 
-class Shown(Frozen):
+class ShownKeyframe(Frozen):
     """A keyframe that KEYFRAME chose. ``blob`` is the SHA-256 of its JPEG in the blob store."""
 
     id: PositiveInt
@@ -55,7 +55,7 @@ class Retrieval(Frozen):
     evidence: tuple[Evidence, ...] = ()
     neighbours: tuple[Segment, ...] = ()
     edges: tuple[Edge, ...] = ()
-    images: tuple[Shown, ...] = ()
+    images: tuple[ShownKeyframe, ...] = ()
     nothing_close: bool = False
     searched: str = ""
     weighed: tuple[Weighed, ...] = ()
@@ -64,7 +64,7 @@ class Retrieval(Frozen):
     finding: Finding | None = None
 
 
-class Cited(Frozen):
+class ResolvedRefs(Frozen):
     """Refs resolved to rows, in the order given; ``unknown`` names those that no row has."""
 
     citations: tuple[Citation, ...] = ()

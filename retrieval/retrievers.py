@@ -11,7 +11,7 @@ from operator import is_
 import numpy as np
 
 from domain.asking import Evidence, Mode, Question
-from domain.choices import Stage
+from domain.choices import AblationStage
 from domain.events import Edge, Segment
 from domain.ranking import Aim, Extract, Ranking
 from domain.settings import Settings
@@ -24,28 +24,28 @@ from retrieval.heuristics.answer_sentence import Score, by_words, extract, quote
 from retrieval.heuristics.captioned_options import doings, is_described
 from retrieval.index_cache import IndexCache
 from retrieval.keyframe_mode import Album, Eyes, keyframe
-from retrieval.moments import Moment, best_moments, strengthened
+from retrieval.moments import MomentScore, best_moments, strengthened
 from retrieval.options import leaning, supports, temperature, weighed
-from retrieval.ports import SearchTools
-from retrieval.query_context import Sought, nothing_close
-from retrieval.ranking import Asked, Vectors, relevance
-from retrieval.relevance import Field
+from retrieval.ports import SearchModels
+from retrieval.query_context import QueryContext, nothing_close
+from retrieval.ranking import PreparedQuestion, QuestionVectors, relevance
+from retrieval.relevance import Relevance
 from retrieval.reranking import closest
 from retrieval.result import Retrieval
-from retrieval.segment_index import Woven, woven
+from retrieval.segment_index import SegmentIndex, woven
 from retrieval.structural import structural
 from retrieval.video_index import Ints, VideoIndex
 from retrieval.video_mode import MentionsOf, video
-from retrieval.view_index import Panorama, panorama
+from retrieval.view_index import ViewIndex, panorama
 from store.database import Store
 from store.queries.memories import strengths
-from store.queries.on_clips import Frame, frame_vectors, on_clips
+from store.queries.on_clips import KeyframeOnClip, frame_vectors, on_clips
 from store.queries.search import edges_at, mentions
 from store.queries.stamps import Stamp
 from store.queries.videos import video_state
 from telemetry import tracing
 
-_Seen = tuple[tuple[Scope, ...], Sequence[VideoIndex], Panorama]
+_Seen = tuple[tuple[Scope, ...], Sequence[VideoIndex], ViewIndex]
 """What the last search saw: the scopes, their indexes, and all of them laid out."""
 
 
@@ -59,10 +59,10 @@ KEPT = 4
 class _Fielded:
     """How relevant all that is seen is to what is asked; never changed, since it is exact."""
 
-    seen: Panorama
-    asked: Asked
-    vectors: Vectors
-    field: Field | None
+    seen: ViewIndex
+    asked: PreparedQuestion
+    vectors: QuestionVectors
+    field: Relevance | None
 
 
 class Retrievers:
@@ -74,16 +74,16 @@ class Retrievers:
         settings: how many neighbours, clips, memories and images are returned.
     """
 
-    def __init__(self, store: Store, toolbox: SearchTools, settings: Settings) -> None:
+    def __init__(self, store: Store, toolbox: SearchModels, settings: Settings) -> None:
         self._store, self._tools, self._settings = store, toolbox, settings
         self._cache = IndexCache(store, settings.watch.clip_ms)
         self._yardstick: Yardstick | None = None
-        self._last_seen: _Seen = ((), (), Panorama(()))
+        self._last_seen: _Seen = ((), (), ViewIndex(()))
         self._last_woven = (self._last_seen[2], woven(self._last_seen[2], ()))
         self._last_fields: tuple[_Fielded, ...] = ()
-        self._stage = Stage.WHOLE
+        self._stage = AblationStage.WHOLE
 
-    def within(self, stage: Stage) -> Retrievers:
+    def within(self, stage: AblationStage) -> Retrievers:
         """The same searches over less of the memory (the paper's ablation); indexes are shared.
 
         Without event nodes VIDEO looks at all clips in view; without edges EVENT has no neighbours.
@@ -146,7 +146,12 @@ class Retrievers:
         return found.model_copy(update={"weighed": scores, "temperature": scale})
 
     def _with_aim(
-        self, sought: Sought, mode: Mode, focus: int | None, seen: frozenset[str], moments: int
+        self,
+        sought: QueryContext,
+        mode: Mode,
+        focus: int | None,
+        seen: frozenset[str],
+        moments: int,
     ) -> Retrieval:
         found = self._in_mode(sought, mode, focus, seen)
         if mode is Mode.EVENT or (mode is Mode.VIDEO and found.focus is None):
@@ -154,7 +159,7 @@ class Retrievers:
         return found
 
     def _in_mode(
-        self, sought: Sought, mode: Mode, focus: int | None, seen: frozenset[str]
+        self, sought: QueryContext, mode: Mode, focus: int | None, seen: frozenset[str]
     ) -> Retrieval:
         ask = self._settings.ask
         if mode == Mode.EVENT:
@@ -166,7 +171,7 @@ class Retrievers:
             return video(sought, segment, self._mentions_of(sought), seen, ask)
         return keyframe(sought, segment, self._albums(sought, segment), ask.images, self._eyes)
 
-    def _with_moments(self, found: Retrieval, sought: Sought, limit: int) -> Retrieval:
+    def _with_moments(self, found: Retrieval, sought: QueryContext, limit: int) -> Retrieval:
         """A search with the moments of the whole view that it is about, after its own evidence.
 
         Only what is close, where anything is; but options are compared by what is nearest to each.
@@ -213,7 +218,7 @@ class Retrievers:
             round(near(float(vector @ vectors[0])), SUPPORT_DIGITS) for vector in vectors[1:]
         )
 
-    def _ranked(self, sought: Sought, field: Field, limit: int) -> Ranking:
+    def _ranked(self, sought: QueryContext, field: Relevance, limit: int) -> Ranking:
         """The moments of the whole view by a field over it."""
         asked, own = sought.asked, sought.field
         reranker = None if asked.options else self._tools.reranker
@@ -232,7 +237,7 @@ class Retrievers:
             span=sought.span,
         )
 
-    def _learned_again(self, seen: Panorama, moments: Sequence[Moment]) -> dict[int, int]:
+    def _learned_again(self, seen: ViewIndex, moments: Sequence[MomentScore]) -> dict[int, int]:
         """How often the facts of these lines were learned again, by line, as of the view."""
         lines: dict[str, dict[int, int]] = {}
         for moment in moments:
@@ -246,7 +251,7 @@ class Retrievers:
             again |= {numbers[memory]: count for memory, count in found.items()}
         return again
 
-    def _extract(self, sought: Sought, best: Moment, evidence: Evidence) -> Extract:
+    def _extract(self, sought: QueryContext, best: MomentScore, evidence: Evidence) -> Extract:
         question, reranker = sought.asked.text, self._tools.reranker
         score = by_words(question)
         if reranker is not None:
@@ -254,13 +259,13 @@ class Retrievers:
         names = sought.cast.names(evidence.video)
         return extract(sought.panorama, best.line, score, names, evidence.score)
 
-    def sought(self, view: MemoryView, text: str, options: tuple[str, ...] = ()) -> Sought:
+    def sought(self, view: MemoryView, text: str, options: tuple[str, ...] = ()) -> QueryContext:
         """A search made ready: what is in view, and how relevant all of it is."""
         looked = self._cache.look(view.scopes)
-        asked = Asked(storable(text), options, _seconds(view), looked.cast)
+        asked = PreparedQuestion(storable(text), options, _seconds(view), looked.cast)
         seen = self._panorama(view, looked.indexes)
         vectors, field = self._weighed(asked, seen)
-        return Sought(
+        return QueryContext(
             query=asked.text,
             view=view,
             panorama=seen,
@@ -272,7 +277,9 @@ class Retrievers:
             languages=self._tools.text.languages,
         )
 
-    def _weighed(self, asked: Asked, seen: Panorama) -> tuple[Vectors, Field | None]:
+    def _weighed(
+        self, asked: PreparedQuestion, seen: ViewIndex
+    ) -> tuple[QuestionVectors, Relevance | None]:
         """How relevant all in view is; searches for the options of one question share that."""
         for known in self._last_fields:
             if known.seen is seen and known.asked == asked:
@@ -284,7 +291,7 @@ class Retrievers:
             self._last_fields = (made, *self._last_fields[: KEPT - 1])
         return vectors, field
 
-    def _vectors(self, asked: Asked, seen: Panorama) -> Vectors:
+    def _vectors(self, asked: PreparedQuestion, seen: ViewIndex) -> QuestionVectors:
         count = 0 if asked.timed(seen) else len(asked.options)
         as_doings = is_described(seen, asked)
         told = doings(asked.text, asked.options) if as_doings else ()
@@ -293,9 +300,9 @@ class Retrievers:
         rows = np.concatenate([self._tools.text.embed([text]) for text in texts])
         first, last = 1 + count, 1 + 2 * count
         said = rows[last:-1] if as_doings else None
-        return Vectors(rows[0], rows[1:first], rows[first:last], rows[-1], said)
+        return QuestionVectors(rows[0], rows[1:first], rows[first:last], rows[-1], said)
 
-    def _panorama(self, view: MemoryView, indexes: Sequence[VideoIndex]) -> Panorama:
+    def _panorama(self, view: MemoryView, indexes: Sequence[VideoIndex]) -> ViewIndex:
         """The last one where it is of the same again, with all that was worked out of it."""
         scopes, held, seen = self._last_seen
         if scopes == view.scopes and all(map(is_, held, indexes)):
@@ -304,7 +311,7 @@ class Retrievers:
         self._last_seen = view.scopes, indexes, seen
         return seen
 
-    def _woven(self, seen: Panorama, now: Mapping[str, Stamp]) -> Woven:
+    def _woven(self, seen: ViewIndex, now: Mapping[str, Stamp]) -> SegmentIndex:
         """The last one where the same segments are in the same view again."""
         views = self._cache.events(seen.parts, now)
         last, found = self._last_woven
@@ -319,9 +326,9 @@ class Retrievers:
             self._yardstick = yardstick(self._tools.text)
         return self._yardstick
 
-    def _focus(self, sought: Sought, focus: int | None) -> Segment | None:
+    def _focus(self, sought: QueryContext, focus: int | None) -> Segment | None:
         """The segment in focus; the best one for the query where there is none."""
-        if self._stage is Stage.ENTITY:
+        if self._stage is AblationStage.ENTITY:
             return None
         known = None if focus is None else sought.woven.places.get(focus)
         if known is not None:
@@ -329,24 +336,24 @@ class Retrievers:
         ranked = rank_segments(sought)
         return ranked.found[ranked.best()].segment if ranked.found else None
 
-    def _edges_of(self, sought: Sought) -> EdgesOf:
+    def _edges_of(self, sought: QueryContext) -> EdgesOf:
         if Mode.NEIGHBOR not in self._stage.modes:
             return lambda _: ()
         return _EdgesOf(self._store, sought)
 
-    def _mentions_of(self, sought: Sought) -> MentionsOf:
+    def _mentions_of(self, sought: QueryContext) -> MentionsOf:
         """Looked up once for each person in a view: as long as it stays, so do its lines."""
         view = sought.panorama
         return lambda person: view.of_term(self._mentions, person.video, person.tags)
 
-    def _mentions(self, seen: Panorama, video: str, tags: tuple[str, ...]) -> Ints:
+    def _mentions(self, seen: ViewIndex, video: str, tags: tuple[str, ...]) -> Ints:
         scope = seen.scope(video)
         if scope is None:
             return np.zeros(0, dtype=np.int64)
         ids = self._store.glance(partial(mentions, scope=scope, tags=tags))
         return seen.lines_with(video, ids)
 
-    def _albums(self, sought: Sought, focus: Segment | None) -> list[Album]:
+    def _albums(self, sought: QueryContext, focus: Segment | None) -> list[Album]:
         if focus is not None:
             return [self._album(sought, sought.scope(focus.video), focus.clips)]
         # Also clips of which nothing was remembered: there may be something to see.
@@ -354,7 +361,7 @@ class Retrievers:
             self._album(sought, scope, range(scope.last_clip + 1)) for scope in sought.view.scopes
         ]
 
-    def _album(self, sought: Sought, scope: Scope, clips: Sequence[int]) -> Album:
+    def _album(self, sought: QueryContext, scope: Scope, clips: Sequence[int]) -> Album:
         found = self._store.glance(partial(on_clips, scope=scope, clips=clips))
         return Album(scope.video, found, self._likeness(sought, scope.video, found.frames))
 
@@ -363,7 +370,9 @@ class Retrievers:
         encoder = self._tools.images
         return None if encoder is None else Eyes(encoder.name, encoder.close)
 
-    def _likeness(self, sought: Sought, video_id: str, frames: Sequence[Frame]) -> dict[int, float]:
+    def _likeness(
+        self, sought: QueryContext, video_id: str, frames: Sequence[KeyframeOnClip]
+    ) -> dict[int, float]:
         """Cosines of the query with keyframes, where the very model of this search saw them."""
         encoder = self._tools.images
         if encoder is None:
@@ -382,7 +391,7 @@ class Retrievers:
 class _EdgesOf:
     """Reads the edges of a segment, as of the search's view."""
 
-    def __init__(self, store: Store, sought: Sought) -> None:
+    def __init__(self, store: Store, sought: QueryContext) -> None:
         self._store, self._sought = store, sought
 
     def __call__(self, segment: Segment) -> Sequence[Edge]:

@@ -9,12 +9,12 @@ from itertools import chain
 
 import numpy as np
 
-from retrieval.event_search import EventsInView, Found, holding, word_scores
+from retrieval.event_search import EventsInView, SegmentInView, holding, word_scores
 from retrieval.quantized import Coded, RoundedRows, of_coded
 from retrieval.relevance import Scores
-from retrieval.segment_max import Runs
+from retrieval.segment_max import NumberRuns
 from retrieval.video_index import Floats, Ints
-from retrieval.view_index import Panorama
+from retrieval.view_index import ViewIndex
 
 OF_WORDS = 128
 """Of so many words it is kept which segments have them."""
@@ -23,7 +23,7 @@ MANY = 1_000
 
 
 @dataclass(frozen=True, eq=False)
-class Woven:
+class SegmentIndex:
     """S segments, video by video.
 
     ``cells`` (K,) are those of their clips, one segment after the other, and the number of cells in
@@ -32,7 +32,7 @@ class Woven:
     """
 
     views: tuple[EventsInView, ...]
-    found: tuple[Found, ...]
+    found: tuple[SegmentInView, ...]
     cells: Ints
     owners: Ints
     starts: Ints
@@ -52,8 +52,8 @@ class Woven:
         return found
 
     @cached_property
-    def _runs(self) -> Runs:
-        return Runs.of(self.starts, len(self.cells))
+    def _runs(self) -> NumberRuns:
+        return NumberRuns.of(self.starts, len(self.cells))
 
     def words(self, query: Sequence[str]) -> Floats:
         """The share of the query's rarer words that each segment has, in [0, 1], (S,)."""
@@ -116,12 +116,12 @@ class Woven:
         return np.asarray(np.vecdot(vectors, query), dtype=np.float32)
 
 
-def woven(view: Panorama, views: Sequence[EventsInView]) -> Woven:
+def woven(view: ViewIndex, views: Sequence[EventsInView]) -> SegmentIndex:
     """Lay out the segments of a view's videos, which come in the order of its parts."""
     sizes = [len(one.found) for one in views]
     lengths = [len(one.clips) for one in views]
     none = np.zeros(0, dtype=np.int64)
-    return Woven(
+    return SegmentIndex(
         views=tuple(views),
         found=tuple(chain.from_iterable(one.found for one in views)),
         cells=np.concatenate([none, *(_cells(view, n, one.clips) for n, one in enumerate(views))]),
@@ -131,7 +131,7 @@ def woven(view: Panorama, views: Sequence[EventsInView]) -> Woven:
     )
 
 
-def _cells(view: Panorama, number: int, clips: Ints) -> Ints:
+def _cells(view: ViewIndex, number: int, clips: Ints) -> Ints:
     """The cells of clips of one part; the number of all cells for clips without lines."""
     part = view.parts[number]
     held = part.index.clips[: part.cells]

@@ -42,13 +42,13 @@ class _Group:
 
 
 @dataclass(frozen=True, eq=False)
-class Runs:
+class NumberRuns:
     """N runs of M numbers, side by side; none is empty."""
 
     groups: tuple[_Group, ...]
 
     @classmethod
-    def of(cls, first: Ints, count: int) -> Runs:
+    def of(cls, first: Ints, count: int) -> NumberRuns:
         """``first`` (N,) is where each begins, ascending from 0 on; ``count`` is M."""
         ends = np.append(first[1:], count)
         starts = range(0, len(first), _AT_ONCE)

@@ -20,7 +20,7 @@ FAR = 16
 
 
 @dataclass(frozen=True, eq=False)
-class Grid:
+class TimeGrid:
     """P places, at some of which are the N cells: ``places`` (N,), ascending, from 0 to P - 1.
 
     Cells of a video that was watched in shorter clips than the steps of the grid share a place.
@@ -100,6 +100,6 @@ class Grid:
             yield sum(pieces[1:], start=pieces[0])
 
 
-def grid_of(keys: Ints) -> Grid:
+def grid_of(keys: Ints) -> TimeGrid:
     """The grid of cells with these numbers (N,), ascending: times in steps, videos far apart."""
-    return Grid(np.cumsum(np.minimum(np.diff(keys, prepend=keys[:1]), FAR)))
+    return TimeGrid(np.cumsum(np.minimum(np.diff(keys, prepend=keys[:1]), FAR)))

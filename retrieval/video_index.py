@@ -20,7 +20,7 @@ from retrieval.line_vectors import LineVectors
 from retrieval.postings import Postings, postings_of
 from retrieval.quantized import RoundedRows, rounded
 from retrieval.terms import terms
-from store.queries.search import CellRow, Line, Lines, Matrix
+from store.queries.search import CellRow, Lines, Matrix, StoredLine
 from store.queries.stamps import LinesKey
 
 Ints = NDArray[np.int64]
@@ -41,7 +41,7 @@ class VideoIndex:
     video: str
     since: LinesKey
     through: int
-    lines: Sequence[Line]
+    lines: Sequence[StoredLine]
     line_vectors: LineVectors
     gone: Ints
     cells: tuple[CellRow, ...]
@@ -107,7 +107,7 @@ class VideoIndex:
         return int(self.first[cells]) if cells < len(self.first) else len(self.lines)
 
 
-def search_text(line: Line) -> str:
+def search_text(line: StoredLine) -> str:
     """What a line is found by: its words and who says them."""
     return f"{line.speaker}: {line.text}" if line.speaker else line.text
 
@@ -138,7 +138,7 @@ def build_index(
     )
 
 
-def _gone(lines: Sequence[Line]) -> Ints:
+def _gone(lines: Sequence[StoredLine]) -> Ints:
     at = (STILL if line.superseded_at is None else line.superseded_at for line in lines)
     return np.fromiter(at, np.int64, len(lines))
 
@@ -152,7 +152,7 @@ def gone_of(ids: Ints, superseded: Mapping[int, int]) -> Ints:
     return gone
 
 
-def _words(lines: Sequence[Line], groups: Sequence[Ints]) -> list[list[str]]:
+def _words(lines: Sequence[StoredLine], groups: Sequence[Ints]) -> list[list[str]]:
     """The search terms of each cell."""
     return [terms(" ".join(search_text(lines[i]) for i in group)) for group in groups]
 

@@ -13,10 +13,10 @@ from domain.asking import Mode
 from domain.events import Segment
 from domain.settings import AskSettings
 from retrieval.coarse import best_of
-from retrieval.moments import Moment, line_scores, lines_of
-from retrieval.people_in_query import Person
-from retrieval.query_context import Sought, nothing_close
-from retrieval.relevance import Field, Scores
+from retrieval.moments import MomentScore, line_scores, lines_of
+from retrieval.people_in_query import ViewPerson
+from retrieval.query_context import QueryContext, nothing_close
+from retrieval.relevance import Relevance, Scores
 from retrieval.result import Retrieval
 from retrieval.video_index import Ints
 
@@ -26,12 +26,12 @@ LINES = 40
 MOST_SHARPENED = 1_000
 """Cells that are all looked into exactly; of more it is those that may be among the best."""
 
-MentionsOf = Callable[[Person], Ints]
+MentionsOf = Callable[[ViewPerson], Ints]
 """The numbers of the lines in force that mention a person, anywhere in view, ascending."""
 
 
 def video(
-    sought: Sought,
+    sought: QueryContext,
     focus: Segment | None,
     mentions_of: MentionsOf,
     seen: Collection[str],
@@ -65,7 +65,9 @@ def _where(focus: Segment | None, clips: int) -> str:
     return f"{clips} clips" + (f" of the event {focus.label!r}" if focus else "")
 
 
-def _unseen(sought: Sought, cells: Ints, seen: Collection[str], settings: AskSettings) -> Ints:
+def _unseen(
+    sought: QueryContext, cells: Ints, seen: Collection[str], settings: AskSettings
+) -> Ints:
     """The best cells, best first, without those that were shown already.
 
     Those that are near (section 4.2: cosine at least 0.5) or have words of the query are
@@ -84,7 +86,7 @@ def _unseen(sought: Sought, cells: Ints, seen: Collection[str], settings: AskSet
     return np.fromiter(islice(fresh, settings.video_clips), np.int64)
 
 
-def _near(sought: Sought, field: Field, cosine: float) -> NDArray[np.bool_]:
+def _near(sought: QueryContext, field: Relevance, cosine: float) -> NDArray[np.bool_]:
     """Which cells have a line near the query, or a word of it, shape (N,)."""
     near = np.asarray(field.near[0] >= cosine)
     for word in sought.words:
@@ -94,31 +96,31 @@ def _near(sought: Sought, field: Field, cosine: float) -> NDArray[np.bool_]:
     return near
 
 
-def _shown_cells(sought: Sought, seen: Collection[str]) -> frozenset[int]:
+def _shown_cells(sought: QueryContext, seen: Collection[str]) -> frozenset[int]:
     """The cells of which every line was shown: what was not shown is not seen."""
     view = sought.panorama
     shown = Counter(view.cell_of_line[_shown_lines(sought, seen)].tolist())
     return frozenset(c for c, n in shown.items() if n == len(lines_of(view, np.array([c]))))
 
 
-def _shown_lines(sought: Sought, seen: Collection[str]) -> Ints:
+def _shown_lines(sought: QueryContext, seen: Collection[str]) -> Ints:
     ids = sorted(int(ref[1:]) for ref in seen if ref.startswith("m"))
     if not ids:
         return np.zeros(0, dtype=np.int64)
     return np.flatnonzero(np.isin(sought.panorama.ids, ids))
 
 
-def _ranked_lines(sought: Sought, lines: Ints, wanted: int) -> list[Moment]:
+def _ranked_lines(sought: QueryContext, lines: Ints, wanted: int) -> list[MomentScore]:
     """The best so many lines, best first."""
     if sought.field is None or not len(lines):
         return []
     cells = sought.panorama.cell_of_line
     scores = _sharp_scores(sought, sought.field, lines, wanted)
     order = np.argsort(-scores, kind="stable")[:wanted]
-    return [Moment(int(lines[i]), int(cells[lines[i]]), float(scores[i])) for i in order]
+    return [MomentScore(int(lines[i]), int(cells[lines[i]]), float(scores[i])) for i in order]
 
 
-def _sharp_scores(sought: Sought, field: Field, lines: Ints, wanted: int) -> Scores:
+def _sharp_scores(sought: QueryContext, field: Relevance, lines: Ints, wanted: int) -> Scores:
     """The scores of some lines, (L,): exact of those that may be among the best so many."""
     view, asked = sought.panorama, sought.asked
     scores = np.asarray(line_scores(view, asked, field, lines).max(axis=0))
@@ -134,13 +136,13 @@ def _sharp_scores(sought: Sought, field: Field, lines: Ints, wanted: int) -> Sco
 
 
 def _about(
-    sought: Sought,
+    sought: QueryContext,
     focus: Segment | None,
-    people: Collection[Person],
+    people: Collection[ViewPerson],
     mentions_of: MentionsOf,
     seen: Collection[str],
     wanted: int,
-) -> list[Moment]:
+) -> list[MomentScore]:
     """Memories about these people not shown yet, best first: in the focus, else anywhere."""
     for where in (focus, None) if focus else (None,):
         lines = _mentioning(sought, where, people, mentions_of)
@@ -151,7 +153,10 @@ def _about(
 
 
 def _mentioning(
-    sought: Sought, focus: Segment | None, people: Collection[Person], mentions_of: MentionsOf
+    sought: QueryContext,
+    focus: Segment | None,
+    people: Collection[ViewPerson],
+    mentions_of: MentionsOf,
 ) -> Ints:
     lines = np.unique(np.concatenate([mentions_of(person) for person in people]))
     if focus is not None:
@@ -160,7 +165,9 @@ def _mentioning(
     return np.asarray(lines, dtype=np.int64)
 
 
-def _result(sought: Sought, focus: Segment | None, moments: list[Moment], where: str) -> Retrieval:
+def _result(
+    sought: QueryContext, focus: Segment | None, moments: list[MomentScore], where: str
+) -> Retrieval:
     evidence = sought.evidence(moments)
     return Retrieval(
         mode=Mode.VIDEO,

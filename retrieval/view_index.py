@@ -15,17 +15,17 @@ from retrieval.cell_means import wholes
 from retrieval.heuristics.actors import ActorLines
 from retrieval.line_vectors import fetch_together
 from retrieval.postings import Posting
-from retrieval.segment_max import Runs
-from retrieval.time_grid import Grid, grid_of
+from retrieval.segment_max import NumberRuns
+from retrieval.time_grid import TimeGrid, grid_of
 from retrieval.video_index import Floats, Ints, VideoIndex
-from store.queries.search import CellRow, Line, Matrix
+from store.queries.search import CellRow, Matrix, StoredLine
 
 APART = 1_000
 """Grid steps between the videos of a view, so that no neighbourhood crosses from one to another."""
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class VideoPart:
     """The first ``cells`` cells and ``lines`` lines of one video's index."""
 
     index: VideoIndex
@@ -64,14 +64,14 @@ _OF_TERMS = 128
 
 
 @dataclass(frozen=True, eq=False)
-class Panorama:
+class ViewIndex:
     """N cells and M lines in view, part after part. Serves many questions; copies no vectors."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[VideoPart, ...]
     _kept: dict[tuple[object, tuple[object, ...]], Any] = field(default_factory=dict)
     _of_terms: dict[tuple[object, ...], tuple[Any]] = field(default_factory=dict)
 
-    def kept(self, work: Callable[[Panorama, *Given], Kept], *given: *Given) -> Kept:
+    def kept(self, work: Callable[[ViewIndex, *Given], Kept], *given: *Given) -> Kept:
         """What ``work`` makes of this view, worked out once."""
         if (work, given) not in self._kept:
             self._kept[work, given] = work(self, *given)
@@ -79,7 +79,7 @@ class Panorama:
         return found
 
     def of_term(
-        self, work: Callable[[Panorama, str, *Given], Kept], term: str, *given: *Given
+        self, work: Callable[[ViewIndex, str, *Given], Kept], term: str, *given: *Given
     ) -> Kept:
         """What ``work`` makes of a term in this view; what it made of the last ones is kept."""
         key = work, term, given
@@ -125,9 +125,9 @@ class Panorama:
         return self._bounds[:-1]
 
     @cached_property
-    def runs(self) -> Runs:
+    def runs(self) -> NumberRuns:
         """The lines of each cell, to find the closest of each."""
-        return Runs.of(self.first, self.line_count)
+        return NumberRuns.of(self.first, self.line_count)
 
     @cached_property
     def keys(self) -> Ints:
@@ -139,7 +139,7 @@ class Panorama:
         return self._joined(keys)
 
     @cached_property
-    def grid(self) -> Grid:
+    def grid(self) -> TimeGrid:
         """Where each cell is in time."""
         return grid_of(self.keys)
 
@@ -221,7 +221,7 @@ class Panorama:
         places = np.cumsum(counts) - counts
         return np.arange(counts.sum()) + np.repeat(starts - places, counts), places
 
-    def line(self, number: int) -> tuple[str, Line]:
+    def line(self, number: int) -> tuple[str, StoredLine]:
         """The video and row of a line."""
         place = int(np.searchsorted(self.line_offsets, number, side="right")) - 1
         part = self.parts[place]
@@ -240,7 +240,7 @@ class Panorama:
 
     def posting(self, term: str) -> PlacedPosting | None:
         """Where a term is, within the view."""
-        return self.of_term(Panorama._posting, term)
+        return self.of_term(ViewIndex._posting, term)
 
     def _posting(self, term: str) -> PlacedPosting | None:
         cuts = [self._cut(part, term, offset) for part, offset in self._with(self.cell_offsets)]
@@ -252,7 +252,7 @@ class Panorama:
         return PlacedPosting(cells, counts, self.grid.places[cells])
 
     @staticmethod
-    def _cut(part: Part, term: str, offset: int) -> Posting | None:
+    def _cut(part: VideoPart, term: str, offset: int) -> Posting | None:
         posting = part.index.postings.get(term)
         if posting is None:
             return None
@@ -297,7 +297,7 @@ class Panorama:
         for i in np.flatnonzero(np.diff(cuts)).tolist():
             yield self.parts[i].index, numbers[cuts[i] : cuts[i + 1]] - offsets[i]
 
-    def _with(self, offsets: Ints) -> list[tuple[Part, int]]:
+    def _with(self, offsets: Ints) -> list[tuple[VideoPart, int]]:
         return [(part, int(o)) for part, o in zip(self.parts, offsets, strict=False)]
 
     @staticmethod
@@ -320,18 +320,18 @@ def _cosines(queries: Matrix, rows: Matrix) -> Floats:
     return np.stack([np.vecdot(rows, query) for query in queries])
 
 
-def panorama(view: MemoryView, indexes: Sequence[VideoIndex]) -> Panorama:
+def panorama(view: MemoryView, indexes: Sequence[VideoIndex]) -> ViewIndex:
     """What ``view`` sees of ``indexes``, which are its videos' in the same order.
 
     Videos of which nothing is in view yet, or whose vectors are of another size than the first
     one's (watched with another embedding), are left out.
     """
-    parts: list[Part] = []
+    parts: list[VideoPart] = []
     for scope, index in zip(view.scopes, indexes, strict=True):
         cells = index.visible(scope.last_clip)
         if cells and (not parts or _width(index) == _width(parts[0].index)):
-            parts.append(Part(index, scope, cells, index.line_count(cells)))
-    return Panorama(tuple(parts))
+            parts.append(VideoPart(index, scope, cells, index.line_count(cells)))
+    return ViewIndex(tuple(parts))
 
 
 def _width(index: VideoIndex) -> int:

@@ -16,7 +16,7 @@ STOPPED = 130
 """The exit code of whoever was asked to stop."""
 
 
-class Stage(StrEnum):
+class JobState(StrEnum):
     """How far a job is. ``killed``: its process is gone and did not say how it ended.
 
     ``unknown``: it was begun elsewhere, and nothing here tells whether it still runs.
@@ -42,10 +42,10 @@ def tell_asked(path: Path) -> None:
         file.write(str(STOPPED))
 
 
-def stage_at_end(path: Path) -> Stage:
+def stage_at_end(path: Path) -> JobState:
     """How a job ended whose process is gone."""
     try:
         code = int(path.read_text())
     except (OSError, ValueError):
-        return Stage.KILLED
-    return {0: Stage.DONE, STOPPED: Stage.PAUSED}.get(code, Stage.FAILED)
+        return JobState.KILLED
+    return {0: JobState.DONE, STOPPED: JobState.PAUSED}.get(code, JobState.FAILED)

@@ -27,7 +27,7 @@ from prefect.context import FlowRunContext
 from prefect.states import Crashed
 
 from services.library_tag import pool_of, tag_of
-from store.host_identity import Whereabouts
+from store.host_identity import HostIdentity
 
 UNFINISHED = [StateType.RUNNING, StateType.PENDING, StateType.CANCELLING]
 BEGINS_WITHIN = timedelta(minutes=10)
@@ -49,7 +49,7 @@ def claim_run() -> None:
     run = here.flow_run if here else None
     if run is not None:
         with get_client(sync_client=True) as client:
-            client.update_flow_run_labels(run.id, {WHERE: str(Whereabouts.here())})
+            client.update_flow_run_labels(run.id, {WHERE: str(HostIdentity.here())})
             client.update_flow_run(run.id, infrastructure_pid=f"{socket.gethostname()}:{getpid()}")
 
 
@@ -83,7 +83,7 @@ def is_gone(run: FlowRun, pool: str, now: datetime) -> bool:
         if run.work_pool_name != pool:
             return False
         return since is not None and now - since > BEGINS_WITHIN
-    there, here = Whereabouts.of(str(run.labels.get(WHERE))), Whereabouts.here()
+    there, here = HostIdentity.of(str(run.labels.get(WHERE))), HostIdentity.here()
     pid = (run.infrastructure_pid or "").rpartition(":")[2]
     if there != here or not pid.isdigit():
         return there is not None and there.ended_before(here)

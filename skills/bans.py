@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from domain.skills import Alike, Compared, Share
+from domain.skills import ComparedAnswer, ComparisonKey, Share
 
 LEAST_USES = 5
 MARGIN = 0.05
 ALL_WRONG = 3
 """Uses after which a skill that helped none is banned."""
 
-Shares = Mapping[Alike, Share]
+Shares = Mapping[ComparisonKey, Share]
 """How often answers are right, by what makes them comparable."""
 
 
-def hurts(given: Sequence[Compared], own: Shares, every: Shares) -> bool:
+def hurts(given: Sequence[ComparedAnswer], own: Shares, every: Shares) -> bool:
     """Whether a skill does harm.
 
     Args:
@@ -39,9 +39,9 @@ def hurts(given: Sequence[Compared], own: Shares, every: Shares) -> bool:
     return rights / len(known) < expected / len(known) - MARGIN
 
 
-def shares(answers: Iterable[Compared]) -> Shares:
+def shares(answers: Iterable[ComparedAnswer]) -> Shares:
     """How often judged answers are right."""
-    counted: dict[Alike, Share] = {}
+    counted: dict[ComparisonKey, Share] = {}
     for one in answers:
         if one.right is not None:
             judged, right = counted.get(one.alike, Share(0, 0))
@@ -49,7 +49,7 @@ def shares(answers: Iterable[Compared]) -> Shares:
     return counted
 
 
-def usual_without(own: Shares, every: Shares) -> dict[Alike, float]:
+def usual_without(own: Shares, every: Shares) -> dict[ComparisonKey, float]:
     """The share right of the answers that are not a skill's own; absent where there are none."""
     others = {
         alike: (all_.judged - mine.judged, all_.right - mine.right)

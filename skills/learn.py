@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from domain import faults
 from domain.base import Frozen
 from domain.errors import InputError, ModelError
-from domain.skills import Judged, Pattern, Skill
-from domain.trajectory import Event, QuestionAsked, Retrieved
+from domain.skills import JudgedTrajectory, Pattern, Skill
+from domain.trajectory import Event, EvidenceRetrieved, QuestionAsked
 from skills.bans import hurts, shares
 from skills.review import review
 from skills.signals import course_of, signals
@@ -32,7 +32,7 @@ PROMOTED_AT = 8
 """Observations of a pattern in one batch that make a skill, and again as many that refine it."""
 
 
-class Learned(Frozen):
+class LearningResult(Frozen):
     """What a batch changed. ``refused`` are patterns of which no skill could be made, and why."""
 
     answers: int
@@ -42,7 +42,7 @@ class Learned(Frozen):
     banned: tuple[str, ...] = ()
 
 
-def judge(store: Store, judged: Judged) -> None:
+def judge(store: Store, judged: JudgedTrajectory) -> None:
     """Put on record whether an answer is right; a later word replaces an earlier one.
 
     Raises:
@@ -65,7 +65,7 @@ def waiting(store: Store) -> int:
         return learning.count_unlearned(session)
 
 
-def learn(store: Store, writer: SkillWriter, words: Words) -> Learned:
+def learn(store: Store, writer: SkillWriter, words: Words) -> LearningResult:
     """Learn from at most one batch of answers that were judged since the last time."""
     with store.begin() as session:
         batch = learning.unlearned(session, BATCH)
@@ -75,7 +75,7 @@ def learn(store: Store, writer: SkillWriter, words: Words) -> Learned:
     with store.begin() as session:
         banned = _ban(session)
     faults.fault_point(faults.FaultPoint.BANNED)
-    return Learned(
+    return LearningResult(
         answers=len(batch),
         observations=count,
         written=tuple(written),
@@ -84,7 +84,7 @@ def learn(store: Store, writer: SkillWriter, words: Words) -> Learned:
     )
 
 
-def _observe(session: Session, judged: Judged) -> int:
+def _observe(session: Session, judged: JudgedTrajectory) -> int:
     """Note the signals of an answer, once."""
     learning.mark_learned(session, judged.trajectory)
     events = events_of(session, judged.trajectory)
@@ -151,7 +151,7 @@ def _example(session: Session, trajectory: str) -> Example:
     asked = next(event for event in events if isinstance(event, QuestionAsked))
     course = course_of(events)
     assert course is not None  # noqa: S101 - it was observed, so it ended
-    searches = (e for e in events if isinstance(e, Retrieved) and e.round > 0)
+    searches = (e for e in events if isinstance(e, EvidenceRetrieved) and e.round > 0)
     modes = tuple(event.mode for event in searches)
     return Example(trajectory, asked.question.text, course, modes)
 

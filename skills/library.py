@@ -134,7 +134,7 @@ def set_banned(store: Store, name: str, *, banned: bool) -> Skill:
     return found.skill
 
 
-class Shelf:
+class SkillLibrary:
     """Gives questions their skills; what skills are about is embedded once a process."""
 
     def __init__(self, store: Store, models: Models) -> None:

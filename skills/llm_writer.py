@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field, ValidationError
 from domain.errors import ModelError
 from domain.skills import Pattern, Skill
 from domain.texts import visible
-from models.chat import Reply
+from models.chat import ChatReply
 from models.messages import Message, user
 from skills.writer import ADVICE, Example, LocalSkillWriter, Words
 
@@ -31,19 +31,19 @@ class WrittenSkill(BaseModel):
     instructions: list[str] = Field(min_length=1, max_length=5)
 
 
-class Chat(Protocol):
+class SkillWriterChat(Protocol):
     """Asks the model (``models.chat.StructuredChat``)."""
 
     def ask(
         self, messages: Sequence[Message], schema: type[WrittenSkill], *, purpose: str
-    ) -> Reply[WrittenSkill]:
+    ) -> ChatReply[WrittenSkill]:
         """A value of type ``schema``."""
 
 
 class LlmSkillWriter:
     """Has a language model word the advice; the policy is what the examples have in common."""
 
-    def __init__(self, chat: Callable[[], Chat]) -> None:
+    def __init__(self, chat: Callable[[], SkillWriterChat]) -> None:
         self._chat = chat
         self._local = LocalSkillWriter()
 

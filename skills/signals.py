@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from domain.asking import Subtask, SubtaskState
 from domain.skills import Signal
-from domain.trajectory import Ended, Event, Planned, Replanned, Retrieved, RoundClosed
+from domain.trajectory import Ended, Event, EvidenceRetrieved, Planned, Replanned, RoundClosed
 
 SURE = 0.8
 """Confidence from which a wrong answer is one that was too sure of itself."""
@@ -35,7 +35,7 @@ def course_of(events: Sequence[Event]) -> Course | None:
         return None
     return Course(
         rounds=ended[-1].rounds,
-        queries=sum(event.round > 0 for event in _all(events, Retrieved)),
+        queries=sum(event.round > 0 for event in _all(events, EvidenceRetrieved)),
         confidence=ended[-1].answer.confidence,
         subtasks=_subtasks(events),
     )

@@ -40,7 +40,7 @@ _SHA = r"^[0-9a-f]{64}$"
 _SHA_NAME = re.compile(_SHA)
 
 
-class Part(Frozen):
+class BackupPart(Frozen):
     """A member of the file: its name, its size in bytes, its SHA-256."""
 
     name: str
@@ -56,7 +56,7 @@ class TablePart(Frozen):
     columns: tuple[str, ...]
     counters: dict[str, Annotated[int, Field(ge=0, le=HIGHEST_ID)]]
     rows: NonNegativeInt
-    part: Part
+    part: BackupPart
 
 
 class Manifest(Frozen):
@@ -68,14 +68,14 @@ class Manifest(Frozen):
     made_at: str
     tables: tuple[TablePart, ...]
     blobs: NonNegativeInt
-    images: Part
+    images: BackupPart
     missing: tuple[str, ...] = ()
 
     def rows(self, table: str) -> int:
         """How many rows of a table of Homer's there are."""
         return sum(one.rows for one in self.tables if (one.schema_name, one.table) == ("", table))
 
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[BackupPart]:
         """All parts but the manifest."""
         return [*(one.part for one in self.tables), self.images]
 
@@ -100,9 +100,9 @@ class PartWriter(io.RawIOBase):
         self._file.write(block)
         return len(block)
 
-    def told(self) -> Part:
+    def told(self) -> BackupPart:
         """The part as the manifest names it."""
-        return Part(name=self._name, size=self._size, sha256=self._sha.hexdigest())
+        return BackupPart(name=self._name, size=self._size, sha256=self._sha.hexdigest())
 
 
 class ArchiveWriter:
@@ -140,7 +140,7 @@ def new_archive(out: Path) -> Iterator[ArchiveWriter]:
         yield ArchiveWriter(archive)
 
 
-class Archive:
+class BackupArchive:
     """A back-up that is read. Its words are not trusted: only what the manifest says is there."""
 
     def __init__(self, path: Path, archive: ZipFile, limits: ImportLimits = LIMITS) -> None:
@@ -160,7 +160,7 @@ class Archive:
             for part in self.manifest.parts():
                 self._verify(part, step)
 
-    def rows(self, part: Part) -> Iterator[bytes]:
+    def rows(self, part: BackupPart) -> Iterator[bytes]:
         """The rows of a part in blocks of at most ``BLOCK`` bytes.
 
         Raises:
@@ -174,7 +174,7 @@ class Archive:
             begun = len(block) - block.rfind(b"\n") - 1 if b"\n" in block else begun + len(block)
             yield block
 
-    def blocks(self, part: Part) -> Iterator[bytes]:
+    def blocks(self, part: BackupPart) -> Iterator[bytes]:
         """The bytes of a part, at most ``BLOCK`` at a time."""
         with damage_told(self._path, WHAT), self._zip.open(part.name) as file:
             while block := file.read(BLOCK):
@@ -194,7 +194,7 @@ class Archive:
             told = f"an image has {size / MB:.0f} MB"
             raise too_large(self._path, told, "blob_mb", self._limits.blob_mb)
 
-    def _verify(self, part: Part, step: Callable[[int], None]) -> None:
+    def _verify(self, part: BackupPart, step: Callable[[int], None]) -> None:
         sha, size = hashlib.sha256(), 0
         for block in self.blocks(part):
             sha.update(block)
@@ -219,7 +219,7 @@ class Archive:
 
 
 @contextmanager
-def open_archive(path: Path, limits: ImportLimits = LIMITS) -> Iterator[Archive]:
+def open_archive(path: Path, limits: ImportLimits = LIMITS) -> Iterator[BackupArchive]:
     """A back-up's file.
 
     Raises:
@@ -227,7 +227,7 @@ def open_archive(path: Path, limits: ImportLimits = LIMITS) -> Iterator[Archive]
     """
     with open_zip(path, WHAT, limits) as file:
         with damage_told(path, WHAT):
-            archive = Archive(path, file, limits)
+            archive = BackupArchive(path, file, limits)
         yield archive
 
 

@@ -15,8 +15,8 @@ from domain.errors import DatabaseError
 from store.archive import (
     IMAGES,
     ArchiveWriter,
+    BackupPart,
     Manifest,
-    Part,
     TablePart,
     new_archive,
     write_images,
@@ -93,7 +93,7 @@ def _tables(
 
 def _images(
     store: Store, session: Session, archive: ArchiveWriter, progress: Progress
-) -> tuple[int, Part, list[str]]:
+) -> tuple[int, BackupPart, list[str]]:
     """How many blobs were written, the part, and those that could not be read."""
     told = Megabytes(progress, "images, MB", size_of_blobs(session))
     count, missing = 0, list[str]()

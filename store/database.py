@@ -22,7 +22,7 @@ from store.embedded import EmbeddedPostgres
 from store.failures import explain, is_failure
 from store.home import Home
 from store.migrations import migrate, require_current
-from store.priority_lock import Turns
+from store.priority_lock import PriorityLock
 from store.queries.blobs import library_of
 from store.urls import libpq_url, parse_url, shown
 from store.usage import Hold
@@ -67,9 +67,9 @@ class Store:
             return BlobStore(str(self.home.blobs / library_of(session)))
 
     @cached_property
-    def turns(self) -> Turns:
+    def turns(self) -> PriorityLock:
         """Whose turn it is in this database."""
-        return Turns(self.psycopg_url)
+        return PriorityLock(self.psycopg_url)
 
     @contextmanager
     def begin(self, *, snapshot: bool = False) -> Iterator[Session]:

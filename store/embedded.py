@@ -25,7 +25,7 @@ from psycopg import sql
 from domain.errors import DatabaseError
 from store import idle_stop, postmaster
 from store.home import Home
-from store.privileges import Runner, find_runner
+from store.privileges import UnprivilegedUser, find_runner
 from store.sockets import clear_folder, socket_folder
 from store.usage import Hold
 
@@ -187,7 +187,7 @@ class EmbeddedPostgres:
     def _alive(self) -> bool:
         return postmaster.alive(self._data) is not None
 
-    def _create(self, runner: Runner) -> None:
+    def _create(self, runner: UnprivilegedUser) -> None:
         """A cluster is made aside and renamed, so that a half made one is never used."""
         aside = self._data.with_name("postgres.new")
         shutil.rmtree(aside, ignore_errors=True)
@@ -222,7 +222,7 @@ class EmbeddedPostgres:
         lines = [f"{name} = '{value}'\n" for name, value in settings.items()]
         (self._data / "homer.conf").write_text("".join(lines))
 
-    def _launch(self, runner: Runner) -> None:
+    def _launch(self, runner: UnprivilegedUser) -> None:
         if self._log.exists() and self._log.stat().st_size > LOG_LIMIT:
             self._log.replace(self._log.with_suffix(".old"))
         self._log.touch(mode=0o600)
@@ -236,7 +236,9 @@ class EmbeddedPostgres:
             raise self._failed("does not start")
         idle_stop.launch(self.home)
 
-    def _run(self, runner: Runner, name: str, *args: str) -> subprocess.CompletedProcess[str]:
+    def _run(
+        self, runner: UnprivilegedUser, name: str, *args: str
+    ) -> subprocess.CompletedProcess[str]:
         """Runs a program of Postgres; variables of the user's own Postgres stay outside."""
         clean = {k: v for k, v in os.environ.items() if not k.startswith(("PG", "LC_", "LANG"))}
         command = [*runner.prefix, _program(name), *args]

@@ -27,7 +27,7 @@ HIGHEST_ID = 1 << 53
 Row = dict[str, Any]
 
 
-class Line(NamedTuple):
+class ExportRow(NamedTuple):
     """A row of a table; ``size`` is how many bytes it takes in the file."""
 
     table: str
@@ -81,7 +81,7 @@ def _id_of(row: Row) -> int:
     return found
 
 
-class Parcel:
+class ExportFile:
     """The file of an export. Its words are not trusted."""
 
     def __init__(self, path: Path, archive: ZipFile, limits: ImportLimits = LIMITS) -> None:
@@ -107,7 +107,7 @@ class Parcel:
             raise InputError(f"{self.path} was altered: its images are not those its rows name")
         return found
 
-    def rows(self) -> Iterator[Line]:
+    def rows(self) -> Iterator[ExportRow]:
         """Tables and rows, in the order to add them."""
         with damage_told(self.path, WHAT), self._zip.open(ROWS) as file:
             lines = read_lines(self.path, file, self._limits)
@@ -116,7 +116,7 @@ class Parcel:
                 table, row = json.loads(line)
                 if not isinstance(table, str) or not isinstance(row, dict):
                     raise ValueError("a line that is no row")
-                yield Line(table, row, len(line))
+                yield ExportRow(table, row, len(line))
 
     def blobs(self) -> Iterator[tuple[str, bytes]]:
         """The images with their SHA-256, one at a time.
@@ -143,7 +143,7 @@ class Parcel:
 
 
 @contextmanager
-def open_parcel(path: Path, limits: ImportLimits = LIMITS) -> Iterator[Parcel]:
+def open_parcel(path: Path, limits: ImportLimits = LIMITS) -> Iterator[ExportFile]:
     """The file of an export.
 
     Raises:
@@ -151,5 +151,5 @@ def open_parcel(path: Path, limits: ImportLimits = LIMITS) -> Iterator[Parcel]:
     """
     with open_zip(path, WHAT, limits) as archive:
         with damage_told(path, WHAT):
-            parcel = Parcel(path, archive, limits)
+            parcel = ExportFile(path, archive, limits)
         yield parcel

@@ -31,7 +31,7 @@ WHAT = "file of --keep-undo"
 
 
 @dataclass(frozen=True)
-class Keepsake:
+class ForgottenFile:
     """What was forgotten of a video, when, and the images by SHA-256."""
 
     video: str
@@ -41,7 +41,7 @@ class Keepsake:
     blobs: Mapping[str, bytes]
 
 
-def write_keepsake(out: Path, kept: Keepsake) -> None:
+def write_keepsake(out: Path, kept: ForgottenFile) -> None:
     """Write a keepsake to ``out``, which is whole or not there.
 
     Raises:
@@ -67,7 +67,7 @@ def _lines(head: Mapping[str, object], rows: Iterable[Copy]) -> Iterable[str]:
         yield json.dumps([one.table, one.row], ensure_ascii=False)
 
 
-def read_keepsake(path: Path, limits: ImportLimits = LIMITS) -> Keepsake:
+def read_keepsake(path: Path, limits: ImportLimits = LIMITS) -> ForgottenFile:
     """What `write_keepsake` wrote.
 
     Raises:
@@ -89,7 +89,7 @@ def read_keepsake(path: Path, limits: ImportLimits = LIMITS) -> Keepsake:
             if len(rows) > limits.rows:
                 raise too_large(path, "it has too many rows", "rows", limits.rows)
         at = datetime.fromisoformat(head["at"])
-        return Keepsake(head["video"], head["library"], at, rows, blobs)
+        return ForgottenFile(head["video"], head["library"], at, rows, blobs)
 
 
 def _row(line: bytes) -> Copy:

@@ -18,7 +18,7 @@ FIRST_PIDS = "4026531836"
 """The inode of the namespace that Linux itself begins with (``PROC_PID_INIT_INO``)."""
 
 
-class Whereabouts(NamedTuple):
+class HostIdentity(NamedTuple):
     """A digest of host name and machine id, the boot, and the pid namespace; "": none is told."""
 
     machine: str
@@ -44,7 +44,7 @@ class Whereabouts(NamedTuple):
         """One word, which names neither the host nor the machine."""
         return "/".join(self)
 
-    def ended_before(self, now: Whereabouts) -> bool:
+    def ended_before(self, now: HostIdentity) -> bool:
         """Whether this was an earlier boot of the machine of ``now``, whose processes are gone.
 
         Containers are not told apart from their hosts' others so, but by their namespace: of one

@@ -19,7 +19,7 @@ from domain.errors import DatabaseError, InputError
 from store.bulk_insert import take_ids
 from store.checkpoint_values import WRITES
 from store.database import Store
-from store.export_reader import Contents, Line, Parcel, Row
+from store.export_reader import Contents, ExportFile, ExportRow, Row
 from store.failures import is_failure
 from store.progress import Progress
 from store.queries.audit import note
@@ -42,7 +42,7 @@ UNCITED = ("questions", "model_calls")
 """Tables whose numbers nobody cites: their rows are numbered anew in any case."""
 
 
-class Arrived(NamedTuple):
+class ImportedVideo(NamedTuple):
     """What came of an import; ``left``: answers that could not come along."""
 
     video: str
@@ -52,7 +52,9 @@ class Arrived(NamedTuple):
     left: int
 
 
-def import_video(store: Store, parcel: Parcel, contents: Contents, progress: Progress) -> Arrived:
+def import_video(
+    store: Store, parcel: ExportFile, contents: Contents, progress: Progress
+) -> ImportedVideo:
     """Add the video of an export to the library: everything of it, or nothing.
 
     Rows keep their numbers where all of them are free, and answers come along, since they cite by
@@ -76,8 +78,8 @@ def import_video(store: Store, parcel: Parcel, contents: Contents, progress: Pro
 
 
 def _add(
-    store: Store, session: Session, parcel: Parcel, contents: Contents, progress: Progress
-) -> Arrived:
+    store: Store, session: Session, parcel: ExportFile, contents: Contents, progress: Progress
+) -> ImportedVideo:
     if known_video(session, parcel.video) is not None:
         raise InputError(f"{parcel.video} is in this library already: delete it here first")
     hold_blobs(session)
@@ -100,11 +102,11 @@ def _add(
         raise _altered("the video itself is not in it")
     note(session, Deed.IMPORTED, video.id)
     answers, clips = len(sorting.answers), sorting.added.get("clips", 0)
-    return Arrived(video.id, video.title, clips, answers, len(contents.questions) - answers)
+    return ImportedVideo(video.id, video.title, clips, answers, len(contents.questions) - answers)
 
 
 def _add_rows(
-    session: Session, parcel: Parcel, sorting: Sorting, step: Callable[[int], None]
+    session: Session, parcel: ExportFile, sorting: Sorting, step: Callable[[int], None]
 ) -> None:
     for table, rows in groupby(parcel.rows(), key=lambda one: one.table):
         known = known_columns(session, table)
@@ -114,7 +116,7 @@ def _add_rows(
             step(len(batch))
 
 
-def _batches(rows: Iterable[Line]) -> Iterator[list[Row]]:
+def _batches(rows: Iterable[ExportRow]) -> Iterator[list[Row]]:
     """The rows in lists that are neither long nor large."""
     batch, size = list[Row](), 0
     for one in rows:

@@ -25,7 +25,7 @@ _GIVE = "SELECT pg_advisory_unlock_shared(%s, %s)"
 _STILL = "SELECT 1"
 
 
-class Turns:
+class PriorityLock:
     """The turns of one database, over a connection of its own. Safe to share between threads."""
 
     def __init__(self, url: str) -> None:

@@ -22,7 +22,7 @@ _CAPABLE = (*_SETPRIV, "--inh-caps=+dac_override", "--ambient-caps=+dac_override
 
 
 @dataclass(frozen=True, slots=True)
-class Runner:
+class UnprivilegedUser:
     """A command prefix and the user that the data folder must belong to."""
 
     prefix: tuple[str, ...]
@@ -36,18 +36,18 @@ class Runner:
             os.chown(below, self.owner, -1, follow_symlinks=False)
 
 
-ROOT_RUNNERS = (Runner(_NAMESPACE, 0), Runner(_CAPABLE, NOBODY))
+ROOT_RUNNERS = (UnprivilegedUser(_NAMESPACE, 0), UnprivilegedUser(_CAPABLE, NOBODY))
 
 
 @cache
-def find_runner() -> Runner:
+def find_runner() -> UnprivilegedUser:
     """The first way to run Postgres that works here.
 
     Raises:
         DatabaseError: we are root and none works.
     """
     if os.geteuid() != 0:
-        return Runner((), os.geteuid())
+        return UnprivilegedUser((), os.geteuid())
     for runner in ROOT_RUNNERS:
         if _works(runner.prefix):
             return runner

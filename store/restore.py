@@ -14,7 +14,7 @@ from domain import faults
 from domain.audit import Deed
 from domain.errors import DatabaseError, InputError
 from domain.limits import LIMITS, ImportLimits
-from store.archive import Archive, Manifest, open_archive
+from store.archive import BackupArchive, Manifest, open_archive
 from store.checkpoint_values import check_value
 from store.database import Store
 from store.failures import is_failure
@@ -22,7 +22,7 @@ from store.migrations import HEAD, move
 from store.progress import Megabytes, Progress
 from store.queries.audit import kept_lines, note, put_back
 from store.queries.backup import (
-    Table,
+    CopiedTable,
     checkpoint_values,
     close_to_others,
     copy_in,
@@ -110,7 +110,7 @@ def _take_name(store: Store, name: str) -> None:
     store.blobs.make()
 
 
-def _fill(store: Store, session: Session, archive: Archive, progress: Progress) -> None:
+def _fill(store: Store, session: Session, archive: BackupArchive, progress: Progress) -> None:
     connection, own, told = session.connection(), library_of(session), archive.manifest
     hold_blobs(session)
     close_to_others(connection)
@@ -136,7 +136,9 @@ def _fill(store: Store, session: Session, archive: Archive, progress: Progress) 
     faults.fault_point(faults.FaultPoint.RESTORED_IMAGES)
 
 
-def _fill_images(store: Store, session: Session, archive: Archive, progress: Progress) -> None:
+def _fill_images(
+    store: Store, session: Session, archive: BackupArchive, progress: Progress
+) -> None:
     """Stores the images: those that rows name, but for what was missing from the library."""
     images = Megabytes(progress, "images, MB", archive.manifest.images.size)
     named = set(blobs_in_use(session)) - set(archive.manifest.missing)
@@ -150,14 +152,14 @@ def _fill_images(store: Store, session: Session, archive: Archive, progress: Pro
         raise InputError("the back-up was altered: an image that its rows name is not in it")
 
 
-def _fill_tables(connection: Connection, archive: Archive, progress: Progress) -> None:
+def _fill_tables(connection: Connection, archive: BackupArchive, progress: Progress) -> None:
     known = {(one.schema, one.name): one for one in tables_of(connection)}
     progress.start("rows", sum(one.rows for one in archive.manifest.tables))
     for part in archive.manifest.tables:
         table = known.get((part.schema_name, part.table))
         if table is None or not set(part.columns) <= set(table.columns):
             raise InputError(f"the back-up was altered: no table is like its {part.table}")
-        held = Table(part.schema_name, part.table, part.columns, table.counted)
+        held = CopiedTable(part.schema_name, part.table, part.columns, table.counted)
         # What was done here stays on record; a library that was emptied has lines of its back-up.
         fill = merge_in if held.name == AuditRow.__tablename__ else copy_in
         if fill(connection, held, archive.rows(part.part)) != part.rows:

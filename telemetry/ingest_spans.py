@@ -39,7 +39,7 @@ def stage(
     return observing
 
 
-class Clips:
+class ClipSpans:
     """The spans of a video's clips; that of the next clip begins before that of one ends."""
 
     def __init__(self, video: Video, clip_ms: int) -> None:

@@ -61,8 +61,8 @@ def set_up(home: Home, level: str | None = None) -> None:
     place = _among(os.environ.get(PLACE), ("file", "stderr"), "file", PLACE)
     for old in _LOG.handlers[:]:
         _LOG.removeHandler(old)
-    handler = _File(log_path(home)) if place == "file" else logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_Lines(form))
+    handler = _LogFile(log_path(home)) if place == "file" else logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_RecordFormatter(form))
     _LOG.addHandler(handler)
     _LOG.setLevel(chosen.upper())
     _LOG.propagate = False
@@ -80,7 +80,7 @@ def _among(given: str | None, known: tuple[str, ...], default: str, variable: st
 def log_error(error: BaseException, event: str = "error") -> Path | None:
     """Writes an error down with the way to it; the log's file, where there is one."""
     _tell(logging.ERROR, event, {**tracing.about(), **_fields_of(error)}, error)
-    files = [one.path for one in _LOG.handlers if isinstance(one, _File) and not one.broken]
+    files = [one.path for one in _LOG.handlers if isinstance(one, _LogFile) and not one.broken]
     return files[0] if files else None
 
 
@@ -169,7 +169,7 @@ def _place(path: Path) -> str:
     return path.relative_to(_PACKAGES).as_posix() if inside else path.name
 
 
-class _Lines(logging.Formatter):
+class _RecordFormatter(logging.Formatter):
     """A record as one line: a JSON object, or words with ``key=value`` after them."""
 
     def __init__(self, form: str) -> None:
@@ -192,7 +192,7 @@ def _plain(value: object) -> str:
     return json.dumps(value, ensure_ascii=True, default=str).replace(" ", "\\u0020")
 
 
-class _File(logging.Handler):
+class _LogFile(logging.Handler):
     """Appends whole lines; several processes may write, and any of them begins a new file."""
 
     def __init__(self, path: Path) -> None:

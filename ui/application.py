@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
-from auth.connections import Connection
+from auth.connections import LimitedConnection
 from auth.headers import SafeHeaders
-from auth.listen import Ways, ways_in
+from auth.listen import SignInMethods, ways_in
 from auth.oidc import secrets_of
 from auth.password import take_given
 from domain.errors import SetupError
@@ -37,7 +37,7 @@ MOST_MESSAGE_BYTES = 16 * 1024 * 1024
 """Of one message of a browser's; files come another way."""
 
 
-def make_app(home: Home, ways: Ways) -> st.App:
+def make_app(home: Home, ways: SignInMethods) -> st.App:
     """Pages and files, behind a sign-in page where there is one.
 
     Names of other hosts are refused where the names of this one are known; what a page of another
@@ -47,8 +47,8 @@ def make_app(home: Home, ways: Ways) -> st.App:
     from starlette.middleware import Middleware
     from starlette.middleware.trustedhost import TrustedHostMiddleware
 
-    from auth.gate import Gate, Keeper, SameOrigin
-    from auth.signin_page import Door
+    from auth.gate import Gate, SameOrigin, SessionStore
+    from auth.signin_page import SignInPage
     from ui.files import routes
     from ui.signed_in import signed_in
     from ui.signout import HERE
@@ -59,9 +59,9 @@ def make_app(home: Home, ways: Ways) -> st.App:
     every = routes()
     if ways.closed:
         HERE.closed = True
-        keeper = Keeper(home, ways)
+        keeper = SessionStore(home, ways)
         middleware.append(Middleware(Gate, keeper=keeper))
-        every += Door(keeper, entered=signed_in).routes()
+        every += SignInPage(keeper, entered=signed_in).routes()
     return st.App(SCRIPT, routes=every, middleware=middleware)
 
 
@@ -125,7 +125,7 @@ def _served(app: ASGIApp) -> uvicorn.Config:
     """As Streamlit's own runner has it, with limits for connections, and headers on everything."""
     return uvicorn.Config(
         SafeHeaders(app),
-        http=Connection,
+        http=LimitedConnection,
         ws="websockets-sansio",
         ws_ping_interval=PING_S,
         ws_ping_timeout=PING_S,

@@ -13,7 +13,7 @@ from domain.media import Video
 from domain.time import parse_clock
 from models.profile import profile_names
 from ui import address
-from ui.app_state import PageDesk, page_desk
+from ui.app_state import PageState, page_desk
 from ui.evidence import show_moment, titles
 from ui.faults import complain, guarded
 from ui.judging import show_judgement
@@ -55,7 +55,7 @@ def _body() -> None:
         _one(desk, shown)
 
 
-def _opened(desk: PageDesk, name: str) -> Inspected | None:
+def _opened(desk: PageState, name: str) -> Inspected | None:
     try:
         return inspect(desk.store, name)
     except InputError as error:
@@ -63,7 +63,7 @@ def _opened(desk: PageDesk, name: str) -> Inspected | None:
         return None
 
 
-def _form(desk: PageDesk, known: Mapping[str, str], shown: Inspected | None) -> None:
+def _form(desk: PageState, known: Mapping[str, str], shown: Inspected | None) -> None:
     """The question; once it is complete and sent, its search is begun beside the page."""
     with st.form("question", border=False):
         default = _before(known, shown)
@@ -113,14 +113,14 @@ def _question(videos: Sequence[str], text: str, options: str, as_of: str) -> Que
     return Question(text=text.strip(), videos=tuple(videos), options=choices, as_of_ms=moment)
 
 
-def _begin(desk: PageDesk, question: Question, profile: str) -> None:
+def _begin(desk: PageState, question: Question, profile: str) -> None:
     with st.spinner("Beginning the search ..."):
         name = desk.runs.ask(desk.asker(profile), question)
     address.say(trajectory=name, video=None)
     st.rerun()
 
 
-def _one(desk: PageDesk, shown: Inspected) -> None:
+def _one(desk: PageState, shown: Inspected) -> None:
     st.divider()
     st.markdown(f"**{plain(shown.row.question.text)}**")
     if shown.row.state == RUNNING and (shown.at_work or desk.runs.running(shown.row.id)):
@@ -132,7 +132,7 @@ def _one(desk: PageDesk, shown: Inspected) -> None:
     _answer(desk, shown, shown.row.answer)
 
 
-def _broken(desk: PageDesk, shown: Inspected) -> None:
+def _broken(desk: PageState, shown: Inspected) -> None:
     reasons = [error.message for error in shown.history.errors]
     told = f"The search was broken off: {reasons[-1]}" if reasons else "The search was broken off."
     st.error(plain(told))
@@ -170,7 +170,7 @@ def _progress(name: str) -> None:
     link("trajectory", "See every step", trajectory=name)
 
 
-def _answer(desk: PageDesk, shown: Inspected, answer: Answer) -> None:
+def _answer(desk: PageState, shown: Inspected, answer: Answer) -> None:
     row = shown.row
     videos = videos_named(desk.store, row.question.videos)
     left, right = st.columns([3, 2])

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from evals.layout import cell
-from evals.tables import QuestionRow
+from evals.tables import AnsweredQuestion
 from ui.pages import link
 from ui.paging import offset_of
 from ui.times import lasting
@@ -19,7 +19,7 @@ ALL = "all"
 VERDICTS = {True: "right", False: "wrong", None: "unjudged"}
 
 
-def show_questions(rows: Sequence[QuestionRow]) -> None:
+def show_questions(rows: Sequence[AnsweredQuestion]) -> None:
     """The questions of one arm, those that the filters let through."""
     st.header("Questions", anchor=False)
     if not rows:
@@ -34,7 +34,7 @@ def show_questions(rows: Sequence[QuestionRow]) -> None:
         _question(row)
 
 
-def _filtered(rows: Sequence[QuestionRow]) -> list[QuestionRow]:
+def _filtered(rows: Sequence[AnsweredQuestion]) -> list[AnsweredQuestion]:
     arms = list(dict.fromkeys(row.arm for row in rows))
     kinds = sorted({kind for row in rows for kind in row.types})
     faults = sorted({str(row.fault) for row in rows if row.fault})
@@ -58,7 +58,7 @@ def _choice(column: st.delta_generator.DeltaGenerator, label: str, of: list[str]
     return chosen or ALL
 
 
-def _question(row: QuestionRow) -> None:
+def _question(row: AnsweredQuestion) -> None:
     with st.container(border=True, key=f"question_{row.arm}_{row.id}"):
         if row.trajectory:
             link("trajectory", plain(cell(row.question)), trajectory=row.trajectory)
@@ -73,7 +73,7 @@ def _question(row: QuestionRow) -> None:
         st.caption(plain(", ".join(_facts(row))))
 
 
-def _facts(row: QuestionRow) -> list[str]:
+def _facts(row: AnsweredQuestion) -> list[str]:
     told = [row.id, row.arm, *row.types]
     told += [str(row.fault)] if row.fault else []
     told += [f"skills: {' '.join(row.skills)}"] if row.skills else []

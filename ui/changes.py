@@ -17,7 +17,7 @@ from ui import address
 from ui.app_state import page_desk
 from ui.signed_in import act_as_signed_in
 from ui.words import plain
-from views.people_view import Figure, Listed, Stage
+from views.people_view import Listed, PeopleView, PersonCard
 
 LAST = "told of a change"
 KEPT = "kept of the forgotten"
@@ -56,7 +56,7 @@ def told_apart(store: Store, video: str, number: int, other: int) -> None:
     _do(lambda: f"Kept: {apart(store, video, str(number), str(other)).told}.")
 
 
-def show_changes(store: Store, shown: Stage, one: Figure) -> None:
+def show_changes(store: Store, shown: PeopleView, one: PersonCard) -> None:
     """The forms about one person."""
     video, number = shown.video.id, one.person.number
     with st.form(f"name_{number}"):
@@ -74,7 +74,7 @@ def _named(one: Listed | KnownPerson) -> str:
     return f"{one.number}" + ("" if one.label.startswith("<") else f" ({one.label})")
 
 
-def _merge(store: Store, shown: Stage, one: Figure) -> None:
+def _merge(store: Store, shown: PeopleView, one: PersonCard) -> None:
     others = {o.number: _named(o) for o in shown.people if o.number != one.person.number}
     if not others:
         return
@@ -86,7 +86,7 @@ def _merge(store: Store, shown: Stage, one: Figure) -> None:
             st.rerun()
 
 
-def _split(store: Store, video: str, one: Figure) -> None:
+def _split(store: Store, video: str, one: PersonCard) -> None:
     number = one.person.number
     tags = [tag.strip("<>") for tag in one.person.tags]
     with st.form(f"split_{number}"):
@@ -97,7 +97,7 @@ def _split(store: Store, video: str, one: Figure) -> None:
             st.rerun()
 
 
-def _forget(store: Store, video: Video, one: Figure) -> None:
+def _forget(store: Store, video: Video, one: PersonCard) -> None:
     with st.expander("Forget this person"):
         st.write(
             "Their faces, voices, images and names go, and so do keyframes with them in view and "
@@ -115,7 +115,7 @@ def _forget(store: Store, video: Video, one: Figure) -> None:
             st.rerun()
 
 
-def _forgotten(store: Store, video: Video, one: Figure, *, keep: bool) -> str:
+def _forgotten(store: Store, video: Video, one: PersonCard, *, keep: bool) -> str:
     embedder = page_desk().toolbox(video.profile).text
     with tempfile.TemporaryDirectory() as folder:
         number = one.person.number
@@ -128,7 +128,7 @@ def _forgotten(store: Store, video: Video, one: Figure, *, keep: bool) -> str:
     )
 
 
-def show_bulk(store: Store, shown: Stage) -> None:
+def show_bulk(store: Store, shown: PeopleView) -> None:
     """Several people at once."""
     st.header("Several at once", anchor=False)
     named = {one.number: _named(one) for one in shown.people}

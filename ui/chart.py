@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from evals.layout import Table
+from evals.layout import ReportTable
 from ui.words import plain
 
 Row = Mapping[str, Any]
@@ -70,7 +70,7 @@ def intervals(told: str, rows: Sequence[Row], x: str, y: str, key: str) -> None:
     _chart(told, rows, spec | {"height": 50 + 34 * len(rows)}, key)
 
 
-def table(found: Table) -> None:
+def table(found: ReportTable) -> None:
     """A table under its title; all its words are data."""
     st.header(plain(found.title), anchor=False)
     heads = [plain(head) or " " * place for place, head in enumerate(found.heads, 1)]

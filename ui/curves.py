@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 import streamlit as st
 
-from domain.evaluation import Part
+from domain.evaluation import QuestionPart
 from evals.layout import percent
-from evals.tables import ALL, Point, RunReport, Score
+from evals.tables import ALL, Point, RunReport, TypeScore
 from ui import chart
 from views.words import short
 
@@ -18,7 +18,7 @@ NAME = 40
 
 def show_curves(report: RunReport) -> None:
     """The share right over the answers with and without skills, and by type with intervals."""
-    learned = list(_learned([one for one in report.curve if one.part is Part.TEST]))
+    learned = list(_learned([one for one in report.curve if one.part is QuestionPart.TEST]))
     kinds = [one for one in report.scores if one.arm == report.main and one.right is not None]
     if len({row["answers"] for row in learned}) > 1:
         st.header("With and without skills", anchor=False)
@@ -45,7 +45,7 @@ def _learned(points: Sequence[Point]) -> Iterator[chart.Row]:
 
 def _told(points: Sequence[Point]) -> str:
     """The end of each curve, in words."""
-    last = {one.arm: one.so_far for one in points if one.part is Part.TEST}
+    last = {one.arm: one.so_far for one in points if one.part is QuestionPart.TEST}
     ends = "; ".join(f"{arm} {percent(found)} %" for arm, found in last.items())
     return (
         f"The share of right answers so far, over the answers tested on. At the end: {ends}. "
@@ -53,14 +53,14 @@ def _told(points: Sequence[Point]) -> str:
     )
 
 
-def _kind(one: Score) -> chart.Row:
+def _kind(one: TypeScore) -> chart.Row:
     found = one.right
     assert found is not None  # noqa: S101 - only those with figures are drawn
     kind = "all questions" if one.type == ALL else short(one.type, NAME)
     return {"type": kind, "right": found.value, "low": found.low, "high": found.high}
 
 
-def _by_type(kinds: Sequence[Score]) -> str:
+def _by_type(kinds: Sequence[TypeScore]) -> str:
     ends = "; ".join(f"{short(one.type, NAME)} {percent(one.right)} %" for one in kinds[:12])
     more = f"; and {len(kinds) - 12} more in the table" if len(kinds) > 12 else ""
     return f"Lines are where 90 % of resamples lie. {ends}{more}."

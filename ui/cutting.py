@@ -8,12 +8,12 @@ from domain.errors import InputError
 from domain.media import Video
 from domain.time import TimeSpan, parse_clock
 from flows.delete import cut_video, cutting
-from flows.workspace import Desk
+from flows.workspace import Workspace
 from memory.delete_span import stretches
 from store.database import Store
-from ui.app_state import PageDesk
+from ui.app_state import PageState
 from ui.faults import guarded
-from ui.timeline import Bar, Lane
+from ui.timeline import Lane, TimelineBar
 from ui.times import from_to
 from ui.words import plain
 
@@ -25,13 +25,15 @@ def deleted_lane(store: Store, video: Video) -> list[Lane]:
     """What was deleted of the video as one lane; none where nothing was."""
     spans = stretches(store, video.id)
     bars = [
-        Bar(f"gap{n}", one.start_ms, one.end_ms, f"{from_to(one)} was deleted", "deleted", TONE)
+        TimelineBar(
+            f"gap{n}", one.start_ms, one.end_ms, f"{from_to(one)} was deleted", "deleted", TONE
+        )
         for n, one in enumerate(spans)
     ]
     return [Lane("Deleted", bars)] if bars else []
 
 
-def delete_part(desk: PageDesk, video: Video) -> None:
+def delete_part(desk: PageState, video: Video) -> None:
     """Asks which part, says what goes, and deletes it after one more press."""
     told = st.session_state.pop(_DONE, "")
     if told:
@@ -59,7 +61,7 @@ def _span(begin: str, end: str) -> TimeSpan:
     return TimeSpan.of(start, stop)
 
 
-def _sure(desk: PageDesk, video: Video, span: TimeSpan) -> None:
+def _sure(desk: PageState, video: Video, span: TimeSpan) -> None:
     found = cutting(desk.store, video.id, span)
     cut = found.cut
     st.warning(
@@ -72,7 +74,7 @@ def _sure(desk: PageDesk, video: Video, span: TimeSpan) -> None:
     with st.container(horizontal=True, key="sure_part"):
         if st.button("Yes, delete this part", type="primary"):
             toolbox = desk.toolbox(video.profile)
-            whole = Desk(desk.store.home, desk.store, toolbox.profile, toolbox)
+            whole = Workspace(desk.store.home, desk.store, toolbox.profile, toolbox)
             gone = cut_video(whole, video, span)
             del st.session_state[_WANTED]
             st.session_state[_DONE] = (

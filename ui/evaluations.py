@@ -10,9 +10,9 @@ import streamlit as st
 from domain.errors import HomerError
 from evals.export import as_csv, as_page
 from evals.layout import cell, effect_table, headline, tables
-from evals.paired import Change, Comparison
+from evals.paired import Comparison, Flip
 from evals.records import compare_runs, find_run, list_runs, page_of_runs, run_report, run_rows
-from evals.tables import QuestionRow, RunLine, RunReport
+from evals.tables import AnsweredQuestion, RunLine, RunReport
 from store.database import Store
 from ui import address, chart
 from ui.app_state import page_desk
@@ -86,7 +86,7 @@ def _one() -> None:
     _export(report, rows)
 
 
-Read = tuple[RunReport, list[QuestionRow]]
+Read = tuple[RunReport, list[AnsweredQuestion]]
 """A run's report, and its questions."""
 
 
@@ -167,7 +167,7 @@ def _compared(store: Store, first: str, second: str) -> None:
         _change(one, first, second)
 
 
-def _change(one: Change, first: str, second: str) -> None:
+def _change(one: Flip, first: str, second: str) -> None:
     with st.container(border=True, key=f"change_{one.id}"):
         better = "right only in" if one.better else "wrong only in"
         st.markdown(f"{plain(cell(one.question))} **{better} {plain(second)}**")
@@ -177,7 +177,7 @@ def _change(one: Change, first: str, second: str) -> None:
             _steps(one, first, second)
 
 
-def _steps(one: Change, first: str, second: str) -> None:
+def _steps(one: Flip, first: str, second: str) -> None:
     """Links to both searches, and to both side by side."""
     for run, trajectory in ((first, one.first_trajectory), (second, one.second_trajectory)):
         if trajectory:
@@ -187,7 +187,7 @@ def _steps(one: Change, first: str, second: str) -> None:
         link("trajectory", "Both searches compared", **both)
 
 
-def _export(report: RunReport, rows: Sequence[QuestionRow]) -> None:
+def _export(report: RunReport, rows: Sequence[AnsweredQuestion]) -> None:
     st.header("Take it along", anchor=False)
     st.write("A page that opens in any browser without a network, and a table of every question.")
     if st.button("Make the files", key="make_report"):

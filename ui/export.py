@@ -18,7 +18,7 @@ from ui.times import from_to, hms, lasting, moment
 from views.answer_lines import answer_line
 from views.library import videos_named
 from views.moment import frame_at
-from views.rounds import Call, Change, Inspected, calls_at, headline
+from views.rounds import Inspected, ShownCall, SubtaskChange, calls_at, headline
 from views.trajectory import Round
 
 PAGE = Path(__file__).parent / "parts" / "export.page"
@@ -107,13 +107,13 @@ def _image(store: Store, one: Citation | Evidence) -> str:
     return f'<img alt="{told}" src="data:image/jpeg;base64,{data}">'
 
 
-def _ledger(changes: Sequence[Change]) -> str:
+def _ledger(changes: Sequence[SubtaskChange]) -> str:
     if not changes:
         return ""
     return f"<h3>Ledger</h3><ul>{''.join(_subtask(change) for change in changes)}</ul>"
 
 
-def _subtask(change: Change) -> str:
+def _subtask(change: SubtaskChange) -> str:
     one = change.subtask
     marks = f' <span class="changed">changed: {escape(", ".join(change.marks))}</span>'
     answer = f" → {_apart(one.answer)}" if one.answer else ""
@@ -126,7 +126,7 @@ def _apart(words: str) -> str:
     return f"<bdi>{escape(words)}</bdi>"
 
 
-def _call(call: Call) -> str:
+def _call(call: ShownCall) -> str:
     event = call.event
     took = f"{event.tokens_in} tokens in, {event.tokens_out} out, {event.cost_usd:.4f} US dollars"
     head = escape(f"{event.purpose}: {event.model}, {took}, {lasting(event.ms / 1000)}")

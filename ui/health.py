@@ -11,7 +11,7 @@ from flows.jobs import Jobs
 from models.profile import load_profile, profile_names
 from services.health import Check, Space, Trouble, checks, services, space, troubles, versions
 from store.home import Home
-from ui.app_state import PageDesk, page_desk
+from ui.app_state import PageState, page_desk
 from ui.faults import guarded
 from ui.pages import link
 from ui.schedules import show_schedules
@@ -68,7 +68,7 @@ def _checks(made: Sequence[Check]) -> None:
     st.table(rows, hide_index=True)
 
 
-def _flows(desk: PageDesk) -> None:
+def _flows(desk: PageState) -> None:
     st.header("Flows", anchor=False)
     for name, where in services(desk.store.home).items():
         st.write(plain(f"{name}: {where or 'does not run; watching starts it'}"))

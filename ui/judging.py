@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from domain.skills import Judged
+from domain.skills import JudgedTrajectory
 from flows.learning import type_of
 from skills.learn import judge, judgement
 from store.database import Store
@@ -44,5 +44,7 @@ def _way(
 
 
 def _say(store: Store, row: StoredTrajectory, right: bool | None) -> None:
-    judge(store, Judged(trajectory=row.id, question_type=type_of(row.question), right=right))
+    judge(
+        store, JudgedTrajectory(trajectory=row.id, question_type=type_of(row.question), right=right)
+    )
     st.rerun()

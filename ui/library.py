@@ -13,7 +13,7 @@ from flows.jobs import Job, Jobs
 from flows.video_locks import is_watched
 from store.home import Home
 from ui import address
-from ui.app_state import PageDesk, page_desk
+from ui.app_state import PageState, page_desk
 from ui.failed import retry_button, show_failed
 from ui.faults import complain, guarded
 from ui.images import image_of
@@ -22,7 +22,7 @@ from ui.paging import SIZE, offset_of, wanted_offset
 from ui.times import hms, room
 from ui.watching import TOLD, add_videos, follow
 from ui.words import plain
-from views.library_view import Shelved, page_of_videos
+from views.library_view import ListedVideo, page_of_videos
 from views.originals import original_of
 
 WATCHING = "watching"
@@ -46,7 +46,7 @@ def _body() -> None:
     _list(desk, jobs)
 
 
-def _list(desk: PageDesk, jobs: Jobs) -> None:
+def _list(desk: PageState, jobs: Jobs) -> None:
     words = st.text_input("Search the titles", key="q", bind="query-params") or ""
     start = wanted_offset()
     found, total = page_of_videos(desk.store, start, SIZE, words)
@@ -66,7 +66,7 @@ def _list(desk: PageDesk, jobs: Jobs) -> None:
         _entry(desk, jobs, one, every)
 
 
-def _entry(desk: PageDesk, jobs: Jobs, one: Shelved, every: Sequence[Job]) -> None:
+def _entry(desk: PageState, jobs: Jobs, one: ListedVideo, every: Sequence[Job]) -> None:
     with st.container(border=True, key=f"video_{one.id}"):
         image, words = st.columns([1, 5])
         with image:
@@ -85,7 +85,7 @@ def _entry(desk: PageDesk, jobs: Jobs, one: Shelved, every: Sequence[Job]) -> No
             _buttons(desk, jobs, one, every)
 
 
-def _told(desk: PageDesk, one: Shelved) -> str:
+def _told(desk: PageState, one: ListedVideo) -> str:
     failed = f", {one.failed} failed" if one.failed else ""
     state = f"{one.state}, {one.done} of {one.clips} clips{failed}"
     if one.state == WATCHING:
@@ -95,7 +95,7 @@ def _told(desk: PageDesk, one: Shelved) -> str:
     return f"{hms(one.duration_ms)} long, {state}, profile {one.profile}, {one.id}"
 
 
-def _buttons(desk: PageDesk, jobs: Jobs, one: Shelved, every: Sequence[Job]) -> None:
+def _buttons(desk: PageState, jobs: Jobs, one: ListedVideo, every: Sequence[Job]) -> None:
     busy = is_watched(desk.store, one.id)
     mine = next((job for job in every if job.running and job.watches(one.path)), None)
     with st.container(horizontal=True, key=f"do_{one.id}"):
@@ -113,7 +113,7 @@ def _buttons(desk: PageDesk, jobs: Jobs, one: Shelved, every: Sequence[Job]) -> 
         _sure(desk, one)
 
 
-def _resume(jobs: Jobs, one: Shelved) -> None:
+def _resume(jobs: Jobs, one: ListedVideo) -> None:
     if not st.button("Resume", key=f"go_{one.id}", help=plain(f"Resume: {one.title}")):
         return
     try:
@@ -124,7 +124,7 @@ def _resume(jobs: Jobs, one: Shelved) -> None:
     st.rerun()
 
 
-def _file_of(one: Shelved) -> Path:
+def _file_of(one: ListedVideo) -> Path:
     """The file that was watched so far.
 
     Raises:
@@ -139,7 +139,7 @@ def _file_of(one: Shelved) -> Path:
     return found
 
 
-def _sure(desk: PageDesk, one: Shelved) -> None:
+def _sure(desk: PageState, one: ListedVideo) -> None:
     """What will go, and one more press."""
     found = leaving(desk.store, one.id)
     held = found.held

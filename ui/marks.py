@@ -6,13 +6,13 @@ from html import escape
 
 import streamlit as st
 
-from views.rounds import Part, Remark
+from views.rounds import HarnessPart, Remark
 
 COLOURS = {
-    Part.INFORM: "#1d4ed8",
-    Part.CONSTRAIN: "#9a3412",
-    Part.VERIFY: "#6b21a8",
-    Part.CORRECT: "#9f1239",
+    HarnessPart.INFORM: "#1d4ed8",
+    HarnessPart.CONSTRAIN: "#9a3412",
+    HarnessPart.VERIFY: "#6b21a8",
+    HarnessPart.CORRECT: "#9f1239",
 }
 """White words can be read on each, on light pages and dark ones."""
 
@@ -26,7 +26,7 @@ _LINE = '<li dir="auto" style="margin:0.25rem 0">{mark} {text}</li>'
 _LIST = '<ul style="list-style:none;padding:0;margin:0;overflow-wrap:anywhere">{lines}</ul>'
 
 
-def mark(part: Part) -> str:
+def mark(part: HarnessPart) -> str:
     """The part's name in its colour, as HTML."""
     return _MARK.format(colour=COLOURS[part], word=part.value)
 
@@ -48,10 +48,10 @@ def show_remarks(remarks: list[Remark]) -> None:
 def show_key() -> None:
     """What the four colours mean."""
     told = {
-        Part.INFORM: "what the model was shown",
-        Part.CONSTRAIN: "what the rules let through",
-        Part.VERIFY: "how much of it was new, what it settles",
-        Part.CORRECT: "what was put right",
+        HarnessPart.INFORM: "what the model was shown",
+        HarnessPart.CONSTRAIN: "what the rules let through",
+        HarnessPart.VERIFY: "how much of it was new, what it settles",
+        HarnessPart.CORRECT: "what was put right",
     }
     words = " ".join(f"{mark(part)} {text}&nbsp;&nbsp;" for part, text in told.items())
     st.html(f'<div style="font-size:0.85rem">{words}</div>')

@@ -16,10 +16,10 @@ from ui.faults import guarded
 from ui.images import image_of
 from ui.paging import offset_of, wanted_offset
 from ui.player import player, seek
-from ui.timeline import Bar, Lane, timeline
+from ui.timeline import Lane, TimelineBar, timeline
 from ui.times import from_to, hms
 from ui.words import plain
-from views.people_view import Figure, Pair, Stage, same_person, stage
+from views.people_view import Pair, PeopleView, PersonCard, same_person, stage
 
 ROWS = 12
 """People a page."""
@@ -60,7 +60,7 @@ def _body() -> None:
     show_history(store, video)
 
 
-def _over_time(shown: Stage) -> None:
+def _over_time(shown: PeopleView) -> None:
     lanes = [_lane(one) for one in shown.figures]
     name = f"When people are seen and heard in {shown.video.title}"
     st.caption("Blue: seen. Green: heard. A press plays that moment.")
@@ -73,15 +73,15 @@ def _over_time(shown: Stage) -> None:
         st.rerun()
 
 
-def _lane(one: Figure) -> Lane:
+def _lane(one: PersonCard) -> Lane:
     bars = [*_bars(one, one.seen, "seen", "upper"), *_bars(one, one.heard, "heard", "second lower")]
     return Lane(name_of(one), bars)
 
 
-def _bars(one: Figure, spans: Sequence[TimeSpan], how: str, tone: str) -> list[Bar]:
+def _bars(one: PersonCard, spans: Sequence[TimeSpan], how: str, tone: str) -> list[TimelineBar]:
     number = one.person.number
     return [
-        Bar(
+        TimelineBar(
             f"{number}@{span.start_ms}",
             span.start_ms,
             span.end_ms,
@@ -92,13 +92,13 @@ def _bars(one: Figure, spans: Sequence[TimeSpan], how: str, tone: str) -> list[B
     ]
 
 
-def name_of(one: Figure) -> str:
+def name_of(one: PersonCard) -> str:
     """A person's name, else their number in words."""
     label = one.person.label
     return f"Person {one.person.number}" if label.startswith("<") else label
 
 
-def _list(store: Store, shown: Stage) -> None:
+def _list(store: Store, shown: PeopleView) -> None:
     for one in shown.figures:
         number = one.person.number
         with st.container(border=True, key=f"person_{number}"):
@@ -109,7 +109,7 @@ def _list(store: Store, shown: Stage) -> None:
                 _row(one, here=one == shown.chosen)
 
 
-def _row(one: Figure, *, here: bool) -> None:
+def _row(one: PersonCard, *, here: bool) -> None:
     number = one.person.number
     mark = " (shown beside)" if here else ""
     st.markdown(f"**{plain(name_of(one))}**{mark}")
@@ -133,7 +133,7 @@ def crop(store: Store, blob: str | None, name: str) -> None:
         st.caption("no image")
 
 
-def _person(store: Store, shown: Stage, one: Figure) -> None:
+def _person(store: Store, shown: PeopleView, one: PersonCard) -> None:
     st.subheader(plain(name_of(one)), anchor=False)
     names = [f"{name.name} ({name.source})" for name in one.person.names]
     st.write(plain(", ".join(names)) if names else "No name is known.")
@@ -152,7 +152,7 @@ def _person(store: Store, shown: Stage, one: Figure) -> None:
     show_changes(store, shown, one)
 
 
-def _moments(shown: Stage, one: Figure) -> None:
+def _moments(shown: PeopleView, one: PersonCard) -> None:
     """The first appearances as buttons, for whoever does not use the timeline."""
     spans = sorted({*one.seen, *one.heard}, key=lambda s: (s.start_ms, s.end_ms))[:6]
     with st.container(horizontal=True, key="moments"):
@@ -165,7 +165,7 @@ def _moments(shown: Stage, one: Figure) -> None:
             )
 
 
-def _suggestions(store: Store, shown: Stage) -> None:
+def _suggestions(store: Store, shown: PeopleView) -> None:
     st.header("Same person?", anchor=False)
     found = same_person(store, shown.video.id, SUGGESTED)
     if not found:
@@ -174,7 +174,7 @@ def _suggestions(store: Store, shown: Stage) -> None:
         _suggestion(store, shown, pair)
 
 
-def _first(shown: Stage, one: Figure, key: str) -> None:
+def _first(shown: PeopleView, one: PersonCard, key: str) -> None:
     """Plays the first appearance of a person, by which a voice is known."""
     if one.person.span is not None:
         st.button(
@@ -185,7 +185,7 @@ def _first(shown: Stage, one: Figure, key: str) -> None:
         )
 
 
-def _suggestion(store: Store, shown: Stage, pair: Pair) -> None:
+def _suggestion(store: Store, shown: PeopleView, pair: Pair) -> None:
     one, other, found = pair.one, pair.other, pair.found
     key = f"{found.one}_{found.other}"
     with st.container(border=True, key=f"pair_{key}"):

@@ -13,10 +13,10 @@ from ui import address
 from ui.evidence import show_moment, titles
 from ui.marks import show_key, show_remarks
 from ui.player import player, seek
-from ui.timeline import TONES, Bar, Lane, timeline
+from ui.timeline import TONES, Lane, TimelineBar, timeline
 from ui.times import from_to, lasting
 from ui.words import plain
-from views.rounds import Call, Change, Inspected, calls_at, headline
+from views.rounds import Inspected, ShownCall, SubtaskChange, calls_at, headline
 from views.trajectory import Round
 
 SHOWN = 5
@@ -69,11 +69,11 @@ def _lane(one: Round, video: str) -> Lane:
     return Lane(f"Round {one.number}: {one.subtask}", bars)
 
 
-def _bar(one: Round, found: Evidence, tone: str) -> Bar:
+def _bar(one: Round, found: Evidence, tone: str) -> TimelineBar:
     mode = one.found.mode if one.found else ""
     label = f"Round {one.number}, {mode}, {from_to(found.span)}, [{found.ref}] {found.text[:120]}"
     start, end = found.span.start_ms, found.span.end_ms
-    return Bar(f"{one.number}@{start}", start, end, label, found.ref, tone)
+    return TimelineBar(f"{one.number}@{start}", start, end, label, found.ref, tone)
 
 
 def _stepper(shown: Inspected, numbers: Sequence[int], chosen: int) -> int:
@@ -145,7 +145,7 @@ def _ledger(shown: Inspected, chosen: int) -> None:
         _subtask(change)
 
 
-def _subtask(change: Change) -> None:
+def _subtask(change: SubtaskChange) -> None:
     one = change.subtask
     marks = f"  — **changed: {plain(', '.join(change.marks))}**" if change.marks else ""
     with st.container(border=True, key=f"subtask_{one.id}"):
@@ -157,7 +157,7 @@ def _subtask(change: Change) -> None:
         st.caption(plain(f"{told}{after}"))
 
 
-def _calls(calls: Sequence[Call]) -> None:
+def _calls(calls: Sequence[ShownCall]) -> None:
     st.subheader("Calls to models in this round", anchor=False)
     if not calls:
         st.caption("None: no language model was asked.")
@@ -165,7 +165,7 @@ def _calls(calls: Sequence[Call]) -> None:
         _call(call, number)
 
 
-def _call(call: Call, number: int) -> None:
+def _call(call: ShownCall, number: int) -> None:
     event = call.event
     took = [
         f"{event.tokens_in} tokens in",

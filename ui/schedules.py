@@ -17,7 +17,7 @@ from ui.times import moment
 from ui.words import plain
 
 if TYPE_CHECKING:
-    from flows.schedules.deployments import Entry
+    from flows.schedules.deployments import ScheduleEntry
 
 TOLD = "told of a schedule"
 
@@ -50,7 +50,7 @@ def api_of(home: Home) -> str | None:
     return os.environ.get("PREFECT_API_URL") or (f"{own}/api" if own else None)
 
 
-def _schedule(home: Home, api: str, one: Entry) -> None:
+def _schedule(home: Home, api: str, one: ScheduleEntry) -> None:
     with st.container(border=True, key=f"schedule_{one.name}"):
         state = f", next {moment(one.next)}" if one.next else ""
         st.markdown(f"**{plain(one.name)}** {plain(one.when)}, {'on' if one.on else 'paused'}")

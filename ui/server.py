@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from auth.listen import Ways, ways_in
+from auth.listen import SignInMethods, ways_in
 from auth.password import take_given
 from domain.errors import SetupError
 from services.daemon import HOST, Daemon
@@ -47,7 +47,7 @@ class AppServer:
             )
         return self._daemon.start(self._command, {"HOMER_HOME": str(self._home.root)})
 
-    def ways(self) -> Ways:
+    def ways(self) -> SignInMethods:
         """How people come in; a password that the environment gives is kept from then on.
 
         Raises:

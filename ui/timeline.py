@@ -12,7 +12,7 @@ TONES = ("", "second", "third", "fourth")
 
 
 @dataclass(frozen=True)
-class Bar:
+class TimelineBar:
     """One span; ``label`` is read on hover and aloud, ``text`` stands on it where there is room."""
 
     id: str
@@ -28,7 +28,7 @@ class Lane:
     """A line of bars under one name."""
 
     name: str
-    spans: Sequence[Bar]
+    spans: Sequence[TimelineBar]
 
 
 @dataclass(frozen=True)
@@ -42,9 +42,9 @@ class Arc:
     id: str = ""
 
 
-def packed(bars: Sequence[Bar], most: int = 8) -> list[list[Bar]]:
+def packed(bars: Sequence[TimelineBar], most: int = 8) -> list[list[TimelineBar]]:
     """Bars in as few rows as needed, none over another; past ``most`` rows the last takes all."""
-    rows: list[list[Bar]] = []
+    rows: list[list[TimelineBar]] = []
     for bar in sorted(bars, key=lambda one: (one.start, one.end)):
         free = [row for row in rows if row[-1].end <= bar.start]
         if free:

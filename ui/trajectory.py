@@ -6,7 +6,7 @@ import streamlit as st
 
 from store.queries.trajectories import StoredTrajectory
 from ui import address
-from ui.app_state import PageDesk, page_desk
+from ui.app_state import PageState, page_desk
 from ui.faults import guarded
 from ui.judging import show_judgement
 from ui.marks import STATES
@@ -73,7 +73,7 @@ def _one() -> None:
     show_tools(desk, shown)
 
 
-def _head(desk: PageDesk, shown: Inspected) -> None:
+def _head(desk: PageState, shown: Inspected) -> None:
     row, history = shown.row, shown.history
     link("trajectory", "← All trajectories")
     st.subheader(plain(row.question.text), anchor=False)
@@ -100,7 +100,7 @@ def _head(desk: PageDesk, shown: Inspected) -> None:
     link("ask", "Open the answer with its moments", trajectory=row.id)
 
 
-def _unfinished(desk: PageDesk, shown: Inspected) -> None:
+def _unfinished(desk: PageState, shown: Inspected) -> None:
     name = shown.row.id
     if shown.at_work or desk.runs.running(name):
         _follow(name, len(shown.history.events))

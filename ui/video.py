@@ -12,9 +12,9 @@ from domain.media import ClipState, Video
 from domain.people import in_words
 from retrieval.search_once import search_once
 from store.database import Store
-from store.queries.frames import Frame
+from store.queries.frames import StoredKeyframe
 from ui import address
-from ui.app_state import PageDesk, page_desk
+from ui.app_state import PageState, page_desk
 from ui.choosing import chosen_video
 from ui.cutting import delete_part, deleted_lane
 from ui.evidence import show_moment
@@ -24,12 +24,21 @@ from ui.images import image_of
 from ui.pages import link
 from ui.paging import offset_of, wanted_offset
 from ui.player import player, seek
-from ui.timeline import TONES, Arc, Bar, Lane, packed, timeline
+from ui.timeline import TONES, Arc, Lane, TimelineBar, packed, timeline
 from ui.times import from_to, hms
 from ui.words import plain
 from views.library import ShownClip
 from views.streams import StreamTold, gap_in_words, stream_of, watched_in_words
-from views.video_view import Graph, Link, Opened, clip_spans, count_events, graph_of, opened, reel
+from views.video_view import (
+    GraphPage,
+    Opened,
+    ShownEdge,
+    clip_spans,
+    count_events,
+    graph_of,
+    opened,
+    reel,
+)
 
 CLIPS = 10
 """Clips a page."""
@@ -98,7 +107,7 @@ def _gaps(store: Store, video: Video) -> None:
     st.caption(plain(f"A live stream from {told.source}"))
     if told.gaps:
         bars = [
-            Bar(
+            TimelineBar(
                 f"g{number}",
                 gap.span.start_ms,
                 gap.span.end_ms,
@@ -123,7 +132,7 @@ def _segment(store: Store, video: Video, event: Opened) -> None:
         _link(store, video, joined, one)
 
 
-def _link(store: Store, video: Video, joined: Link, here: Segment) -> None:
+def _link(store: Store, video: Video, joined: ShownEdge, here: Segment) -> None:
     edge = joined.edge
     other = joined.target if joined.source.id == here.id else joined.source
     arrow = "→" if joined.source.id == here.id else "←"
@@ -151,7 +160,7 @@ def _open(video: Video, segment: Segment, edge: int | None = None) -> None:
     st.rerun()
 
 
-def _events(desk: PageDesk, video: Video) -> None:
+def _events(desk: PageState, video: Video) -> None:
     start = wanted_offset("events", EVENTS)
     graph = graph_of(desk.store, video.id, start, EVENTS)
     if not graph.total:
@@ -182,7 +191,7 @@ def _events(desk: PageDesk, video: Video) -> None:
         st.caption(f"The first {LISTED} of {len(shown)}; the timeline has them all.")
 
 
-def _picked(video: Video, graph: Graph, picked: str | None) -> None:
+def _picked(video: Video, graph: GraphPage, picked: str | None) -> None:
     """A bar opens its event, an arc the event that it leads from, with what it rests on."""
     ways: dict[str, tuple[Segment, int | None]] = {f"s{s.id}": (s, None) for s in graph.segments}
     ways |= {f"e{link.edge.id}": (link.source, link.edge.id) for link in graph.links}
@@ -190,9 +199,9 @@ def _picked(video: Video, graph: Graph, picked: str | None) -> None:
         _open(video, *ways[picked])
 
 
-def _rows(shown: Sequence[Segment]) -> list[list[Bar]]:
+def _rows(shown: Sequence[Segment]) -> list[list[TimelineBar]]:
     bars = [
-        Bar(
+        TimelineBar(
             f"s{one.id}",
             one.span.start_ms,
             one.span.end_ms,
@@ -205,7 +214,7 @@ def _rows(shown: Sequence[Segment]) -> list[list[Bar]]:
     return packed(bars)
 
 
-def _arcs(links: Sequence[Link]) -> list[Arc]:
+def _arcs(links: Sequence[ShownEdge]) -> list[Arc]:
     return [
         Arc(
             _middle(one.source),
@@ -229,7 +238,7 @@ def _entry(video: Video, one: Segment) -> None:
         st.write(plain(f"{from_to(one.span)}  {one.label}"))
 
 
-def _clips(desk: PageDesk, video: Video) -> None:
+def _clips(desk: PageState, video: Video) -> None:
     start = wanted_offset("clips", CLIPS)
     found = reel(desk.store, video, start, CLIPS)
     offset = offset_of(found.total, "clips", CLIPS)
@@ -254,7 +263,7 @@ def _clip(
     store: Store,
     video: Video,
     clip: ShownClip,
-    frames: Sequence[Frame],
+    frames: Sequence[StoredKeyframe],
     told: StreamTold | None,
 ) -> None:
     with st.container(border=True, key=f"clip_{clip.index}"):
@@ -279,7 +288,7 @@ def _clip(
             st.caption("Nothing was said, read or seen here.")
 
 
-def _frames(store: Store, clip: ShownClip, frames: Sequence[Frame]) -> None:
+def _frames(store: Store, clip: ShownClip, frames: Sequence[StoredKeyframe]) -> None:
     images = [(frame, image_of(store, frame.blob)) for frame in frames]
     with st.container(horizontal=True, key=f"frames_{clip.index}"):
         for frame, data in images:
@@ -289,7 +298,7 @@ def _frames(store: Store, clip: ShownClip, frames: Sequence[Frame]) -> None:
                 st.image(data, caption=told, alt=alt, width=190)
 
 
-def _search(desk: PageDesk, video: Video) -> None:
+def _search(desk: PageState, video: Video) -> None:
     with st.form("search", border=False):
         query = st.text_input("Search in this video", address.told("q"))
         mode = st.radio("Look for", list(MODES), horizontal=True)

@@ -14,15 +14,15 @@ from flows.jobs import Job, Jobs
 from flows.uploads import keep_upload
 from flows.video_locks import watched_now
 from models.profile import profile_names
-from services.job_status import Stage
+from services.job_status import JobState
 from store.database import Store
-from ui.app_state import PageDesk, page_desk
+from ui.app_state import PageState, page_desk
 from ui.faults import complain, guarded
 from ui.paging import SIZE
 from ui.signed_in import act_as_signed_in
 from ui.times import lasting
 from ui.words import plain
-from views.library_view import Shelved, being_watched, pace, seconds_left
+from views.library_view import ListedVideo, being_watched, pace, seconds_left
 
 LOOK_S = 2.0
 """Seconds between looks at what is being watched."""
@@ -33,16 +33,16 @@ TOLD = "told of the library"
 BEFORE = "watched before"
 
 STAGES = {
-    Stage.WATCHING: "being watched",
-    Stage.DONE: "watched",
-    Stage.PAUSED: "paused",
-    Stage.FAILED: "ended with errors",
-    Stage.KILLED: "stopped before its end",
-    Stage.UNKNOWN: "begun in another container or on another machine",
+    JobState.WATCHING: "being watched",
+    JobState.DONE: "watched",
+    JobState.PAUSED: "paused",
+    JobState.FAILED: "ended with errors",
+    JobState.KILLED: "stopped before its end",
+    JobState.UNKNOWN: "begun in another container or on another machine",
 }
 
 
-def add_videos(desk: PageDesk, jobs: Jobs) -> None:
+def add_videos(desk: PageState, jobs: Jobs) -> None:
     """The form for adding files and folders."""
     with st.expander("Add a video", expanded=False):
         with st.form("add", border=False):
@@ -103,7 +103,7 @@ def _follow() -> None:
     _draw_again([*(f"{job.id} {job.stage}" for job in every), *sorted(held)])
 
 
-def _job_of(one: Shelved, every: Sequence[Job]) -> Job | None:
+def _job_of(one: ListedVideo, every: Sequence[Job]) -> Job | None:
     """The job that watches a video at this moment."""
     return next((job for job in every if job.running and job.watches(one.path)), None)
 
@@ -116,18 +116,18 @@ def _draw_again(now: Sequence[str]) -> None:
         st.rerun()
 
 
-def _job(desk: PageDesk, jobs: Jobs, job: Job, moving: Sequence[Shelved]) -> None:
+def _job(desk: PageState, jobs: Jobs, job: Job, moving: Sequence[ListedVideo]) -> None:
     names = ", ".join(Path(source).name for source in job.sources[:5])
     with st.container(border=True, key=f"job_{job.id}"):
         st.markdown(f"**{plain(names)}** {STAGES[job.stage]}")
         for error in job.errors[-3:]:
             st.error(plain(error))
-        if job.stage is Stage.KILLED:
+        if job.stage is JobState.KILLED:
             st.warning(
                 "Watching stopped: its process is gone. It was killed, or the machine was started "
                 "anew. Nothing that was done is lost; it goes on from the clip it was at."
             )
-        if job.stage is Stage.UNKNOWN:
+        if job.stage is JobState.UNKNOWN:
             st.caption("Whether it still runs cannot be told from here. `homer ingest` can go on.")
         for one in moving if job.running else ():
             _progress(desk.store, one)
@@ -165,7 +165,7 @@ def _clear(jobs: Jobs, job: Job) -> None:
         st.session_state[TOLD] = f"The uploaded file is removed, since it became no video: {names}."
 
 
-def _progress(store: Store, one: Shelved) -> None:
+def _progress(store: Store, one: ListedVideo) -> None:
     left = one.clips - one.done - one.failed
     soon = seconds_left(pace(store, one.id), left, datetime.now(UTC))
     eta = f", about {lasting(soon)} left" if soon is not None else ""

@@ -14,21 +14,21 @@ from graphs.forks import editable
 from graphs.replay import Replayed, replay
 from models.profile import profile_names
 from ui import address
-from ui.app_state import PageDesk
+from ui.app_state import PageState
 from ui.export import as_page
 from ui.faults import complain
 from ui.pages import link
 from ui.times import from_to
 from ui.words import plain
 from views.answer_lines import answer_line
-from views.comparison import Difference, Parting, Step, compare
+from views.comparison import ComparedRound, Difference, Parting, compare
 from views.rounds import Inspected
 from views.trajectory import load_history
 
 KEEP = "as it was"
 
 
-def show_tools(desk: PageDesk, shown: Inspected) -> None:
+def show_tools(desk: PageState, shown: Inspected) -> None:
     """Replay, fork, compare and export, in tabs."""
     st.header("What if", anchor=False)
     again, otherwise, beside, take = st.tabs(["Replay", "Fork", "Compare", "Export"])
@@ -42,7 +42,7 @@ def show_tools(desk: PageDesk, shown: Inspected) -> None:
         _export(desk, shown)
 
 
-def _replay(desk: PageDesk, shown: Inspected) -> None:
+def _replay(desk: PageState, shown: Inspected) -> None:
     st.write("Runs the search again from its record: no model is asked, and nothing is written.")
     if st.button("Replay", key="replay"):
         with st.spinner("Running it again from the record ..."):
@@ -67,7 +67,7 @@ def _replayed(made: Replayed) -> None:
     st.error(plain(told))
 
 
-def _fork(desk: PageDesk, shown: Inspected) -> None:
+def _fork(desk: PageState, shown: Inspected) -> None:
     numbers = [one.number for one in shown.history.rounds]
     if not numbers:
         st.info("There is no round yet to go on from.")
@@ -141,7 +141,7 @@ def _action(was: Action | None, query: str, mode: str) -> Action | None:
     return Action(kind="search", mode=wanted, query=query.strip(), reason="changed by a person")
 
 
-def _compare(desk: PageDesk, shown: Inspected) -> None:
+def _compare(desk: PageState, shown: Inspected) -> None:
     st.write("Shows where two trajectories part: in what they did, saw and answered.")
     other = st.text_input(
         "The other trajectory", address.told("with_"), placeholder="the beginning of its id"
@@ -186,7 +186,7 @@ def _parting(parting: Parting | None, *, seen: bool) -> None:
         column.write(plain(_step(step, seen=seen)))
 
 
-def _step(step: Step | None, *, seen: bool) -> str:
+def _step(step: ComparedRound | None, *, seen: bool) -> str:
     if step is None:
         return "It had ended."
     if seen:
@@ -210,7 +210,7 @@ def _said(answer: Answer | None, question: Question) -> str:
     return answer_line(answer, question) if answer else "Nothing."
 
 
-def _export(desk: PageDesk, shown: Inspected) -> None:
+def _export(desk: PageState, shown: Inspected) -> None:
     st.write("One file that opens in any browser, without Homer and without a network.")
     if st.button("Make the page", key="make_export"):
         with st.spinner("Writing ..."):

@@ -7,7 +7,7 @@ from typing import Any
 
 from domain.asking import Answer, Citation, Question
 from domain.confidence import level
-from domain.live import Said, Told
+from domain.live import PartialReply, RunEvent
 from domain.people import in_words
 from graphs.edits import fork_line
 from models.partial_reply import said_so_far
@@ -17,7 +17,7 @@ SHOWN = 160
 """Characters of a citation's words that are shown."""
 
 
-def lines_of(told: Told) -> Iterator[str]:
+def lines_of(told: RunEvent) -> Iterator[str]:
     """What a run tells as lines; most of it has none."""
     write = _WRITERS.get(told.kind)
     if write is not None:
@@ -133,7 +133,7 @@ def citation_line(citation: Citation, titles: Mapping[str, str]) -> str:
     return f"{citation.span}  {words}  ({title}{clip}) [{clean(citation.ref)}]{support}"
 
 
-def tail(told: Said, room: int) -> str:
+def tail(told: PartialReply, room: int) -> str:
     """The end of what is being said, on one line."""
     words, room = clean(said_so_far(told.text)), max(0, room)
     shown = words if len(words) <= room else f"…{words[len(words) - room :]}"

@@ -10,7 +10,7 @@ from domain.base import Frozen
 from views.trajectory import History, Round
 
 
-class Step(Frozen):
+class ComparedRound(Frozen):
     """What one round did and which refs each of its searches saw, best first."""
 
     round: int
@@ -23,8 +23,8 @@ class Parting(Frozen):
     """The first round in which the two differ; None on a side that had ended."""
 
     round: int
-    a: Step | None
-    b: Step | None
+    a: ComparedRound | None
+    b: ComparedRound | None
 
 
 class Difference(Frozen):
@@ -78,16 +78,16 @@ def _parting(a: History, b: History, fields: Sequence[str]) -> Parting | None:
     return None
 
 
-def _of(step: Step, field: str) -> object:
+def _of(step: ComparedRound, field: str) -> object:
     """A field of a step as it is compared: the reason of an action is no part of what was done."""
     if field == "action" and step.action is not None:
         return step.action.model_copy(update={"reason": ""})
     return getattr(step, field)
 
 
-def _step(shown: Round) -> Step:
+def _step(shown: Round) -> ComparedRound:
     seen = tuple(e.ref for found in shown.searches for e in found.evidence)
-    return Step(round=shown.number, subtask=shown.subtask, action=shown.action, seen=seen)
+    return ComparedRound(round=shown.number, subtask=shown.subtask, action=shown.action, seen=seen)
 
 
 def _seen(history: History) -> dict[str, Evidence]:

@@ -18,8 +18,8 @@ from domain.media import ClipState, SeenObject, Video
 from domain.memories import Memory
 from domain.time import TimeSpan
 from domain.view import Scope
-from memory.graph_check import Fault, Finding, Whole, findings
-from people.clip_people import People
+from memory.graph_check import CheckedGraph, GraphFault, GraphFinding, findings
+from people.clip_people import ClipPeople
 from people.corrected import characters_at
 from people.memory_lines import shown
 from store.database import Store
@@ -132,7 +132,7 @@ class ShownName(Frozen):
     from_clip: int
 
 
-class Person(Frozen):
+class ShownPerson(Frozen):
     """A character: its number, the tags it is recognised by, and its names."""
 
     number: int
@@ -151,7 +151,7 @@ class Portrait(Frozen):
     models: Mapping[str, str]
     last_clip: int
     clips: tuple[ShownClip, ...]
-    people: tuple[Person, ...]
+    people: tuple[ShownPerson, ...]
     segments: tuple[Segment, ...]
     edges: tuple[Edge, ...]
     pending: tuple[int, ...] = Field(default=(), description="clips that no segment covers yet")
@@ -169,7 +169,7 @@ class Checked(Frozen):
     segments: int
     edges: int
     images: int
-    findings: tuple[Finding, ...]
+    findings: tuple[GraphFinding, ...]
 
 
 def list_library(store: Store) -> list[LibraryEntry]:
@@ -221,7 +221,7 @@ def _portrait(session: Session, video: Video, last: int, as_of_ms: int | None) -
     stored = clips.clips_of(session, video.id)
     spans = {clip.index: clip.span for clip in stored}
     people = characters_at(session, video.id, last)
-    named = People(characters=tuple(one.character for one in people))
+    named = ClipPeople(characters=tuple(one.character for one in people))
     segments = events.segments_at(session, video.id, last)
     shown = tuple(shown_clips(session, video.id, stored, people, last))
     return Portrait(
@@ -264,7 +264,7 @@ def shown_clips(
     last: int,
 ) -> Iterator[ShownClip]:
     """Clips with what is remembered of them as of clip ``last``, in the words of ``people``."""
-    named = People(characters=tuple(one.character for one in people))
+    named = ClipPeople(characters=tuple(one.character for one in people))
     every = [clip.index for clip in stored if clip.index <= last]
     found = memories.memories_of_clips(session, video_id, every, last)
     lines: dict[int, list[ShownLine]] = {}
@@ -292,13 +292,13 @@ def _within(span: TimeSpan, time_ms: int) -> bool:
     return span.start_ms <= time_ms < span.end_ms
 
 
-def shown_segment(found: Segment, people: People) -> Segment:
+def shown_segment(found: Segment, people: ClipPeople) -> Segment:
     """The segment with names in place of tags where they are known, and of replaced names."""
     told = {"label": people.retold(found.label), "summary": people.retold(found.summary)}
     return found.model_copy(update=told)
 
 
-def _line(memory: Memory, people: People) -> ShownLine:
+def _line(memory: Memory, people: ClipPeople) -> ShownLine:
     return ShownLine(
         id=memory.id,
         span=memory.span,
@@ -309,11 +309,11 @@ def _line(memory: Memory, people: People) -> ShownLine:
     )
 
 
-def shown_person(found: characters.CharacterAt) -> Person:
+def shown_person(found: characters.CharacterAt) -> ShownPerson:
     """A character with its tags and names."""
     one = found.character
     tags = [f"<face_{n}>" for n in one.faces] + [f"<voice_{n}>" for n in one.voices]
-    return Person(
+    return ShownPerson(
         number=one.number,
         label=one.label,
         tags=tuple(tags),
@@ -363,31 +363,31 @@ def check_video(
 
 def _bad_images(
     store: Store, video_id: str, images: Mapping[str, int], progress: Progress | None
-) -> Iterator[Finding]:
+) -> Iterator[GraphFinding]:
     """Images that are missing or damaged; those that were deleted meanwhile are neither."""
     told = Megabytes(progress, "images, MB", sum(images.values())) if progress else None
-    bad: dict[str, Fault] = {}
+    bad: dict[str, GraphFault] = {}
     for sha, size in images.items():
         try:
             store.blobs.get(sha)
         except BlobGone:
-            bad[sha] = Fault.DAMAGED if store.blobs.exists(sha) else Fault.MISSING
+            bad[sha] = GraphFault.DAMAGED if store.blobs.exists(sha) else GraphFault.MISSING
         if told:
             told.step(size)
     with store.begin() as session:
         still = blobs.blobs_of(session, video_id) if bad else {}
     for sha in sorted(bad.keys() & still.keys()):
         text = f"a stored image is {bad[sha]}: restore it from a back-up, or watch the video anew"
-        yield Finding(fault=bad[sha], text=text, refs=(sha,))
+        yield GraphFinding(fault=bad[sha], text=text, refs=(sha,))
 
 
-def _whole(session: Session, video_id: str, last: int) -> Whole:
+def _whole(session: Session, video_id: str, last: int) -> CheckedGraph:
     stored = clips.clips_of(session, video_id)
     spans = {clip.index: clip.span for clip in stored}
     patches = _patches(session, video_id, last)
     woven = {clip for one in patches for clip in range(one.first_clip, one.at_clip + 1)}
     segments = events.segments_at(session, video_id, last)
-    return Whole(
+    return CheckedGraph(
         done=frozenset(c.index for c in stored if c.state == ClipState.DONE and c.index <= last),
         woven=frozenset(woven),
         pending=frozenset(_pending(patches)),

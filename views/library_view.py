@@ -10,7 +10,7 @@ from store.database import Store
 from store.queries import clips
 from store.queries import library_pages as stored
 from store.queries.clips import StoredClip
-from store.queries.library_pages import Holdings, Pace, Shelved
+from store.queries.library_pages import Holdings, ListedVideo, WatchRate
 from store.queries.videos import WATCHING
 from views.library import resolve
 
@@ -19,7 +19,7 @@ LATELY = 20
 
 __all__ = [
     "Holdings",
-    "Shelved",
+    "ListedVideo",
     "being_watched",
     "failures",
     "holdings",
@@ -31,14 +31,14 @@ __all__ = [
 
 def page_of_videos(
     store: Store, offset: int, limit: int, words: str = ""
-) -> tuple[list[Shelved], int]:
+) -> tuple[list[ListedVideo], int]:
     """A page of the library by title, and how many videos there are."""
     with store.begin(snapshot=True) as session:
         found = stored.shelf_page(session, offset, limit, words)
         return found, stored.shelf_size(session, words)
 
 
-def being_watched(store: Store, limit: int, held: Collection[str] = ()) -> list[Shelved]:
+def being_watched(store: Store, limit: int, held: Collection[str] = ()) -> list[ListedVideo]:
     """Videos not watched to their end, by title: ``limit`` of them, and all those of ``held``."""
     with store.begin(snapshot=True) as session:
         found = stored.shelf_page(session, 0, limit, state=WATCHING)
@@ -54,13 +54,13 @@ def failures(store: Store, video: str, limit: int | None = None) -> list[StoredC
         return clips.failed_clips(session, video, limit)
 
 
-def pace(store: Store, video: str) -> Pace | None:
+def pace(store: Store, video: str) -> WatchRate | None:
     """How fast a video was watched lately; None for fewer than two clips."""
     with store.begin() as session:
         return stored.pace_of(session, video, LATELY)
 
 
-def seconds_left(found: Pace | None, left: int, now: datetime) -> float | None:
+def seconds_left(found: WatchRate | None, left: int, now: datetime) -> float | None:
     """How long ``left`` clips will take at that pace; None where that cannot be told.
 
     A clip that has taken longer than the others until now counts as slow as it is.

@@ -13,7 +13,7 @@ from domain.errors import NotFound
 from domain.time import TimeSpan
 from store.database import Store
 from store.queries.clips import clip_at, view_of
-from store.queries.frames import Frame, frame_near, frame_of, frames_of
+from store.queries.frames import StoredKeyframe, frame_near, frame_of, frames_of
 
 NEAR_MS = 20_000
 """A frame further from a moment than this does not show it."""
@@ -52,7 +52,7 @@ def frame_at(
     return ShownFrame(id=found.id, blob=found.blob, span=TimeSpan.of(found.time_ms, found.time_ms))
 
 
-def frames_around(store: Store, video: str, at_ms: int, most: int = 6) -> list[Frame]:
+def frames_around(store: Store, video: str, at_ms: int, most: int = 6) -> list[StoredKeyframe]:
     """The keyframes near a moment in time, the ``most`` nearest to it."""
     with store.begin() as session:
         clip = clip_at(session, video, at_ms)
@@ -71,5 +71,5 @@ def _last(session: Session, video: str, as_of_ms: int | None) -> float:
     return -1
 
 
-def _near(found: Frame | None, at_ms: int) -> Frame | None:
+def _near(found: StoredKeyframe | None, at_ms: int) -> StoredKeyframe | None:
     return found if found and abs(found.time_ms - at_ms) <= NEAR_MS else None

@@ -11,10 +11,10 @@ from domain.base import Frozen
 from domain.media import IdentityKind, Video
 from domain.time import TimeSpan
 from models.thresholds import same_face, same_voice
-from people.corrections import Cast, KnownPerson, cast_of, known_people
+from people.corrections import KnownPerson, VideoPeople, cast_of, known_people
 from people.face_voice_evidence import stretches
 from people.overlay import Truth, are_apart, truth_of
-from people.similar import Alike, Looks, alike
+from people.similar import Looks, SimilarPair, alike
 from store.database import Store
 from store.queries.appearances import (
     Centre,
@@ -45,7 +45,7 @@ class Listed(Frozen):
     label: str
 
 
-class Figure(Frozen):
+class PersonCard(Frozen):
     """A person with when they are seen and heard, and the best crop of each face by tag."""
 
     person: KnownPerson
@@ -59,26 +59,26 @@ class Figure(Frozen):
         return next(iter(self.crops.values()), None)
 
 
-class Stage(Frozen):
+class PeopleView(Frozen):
     """A video, all its people by number, some of them in full, and the one that is chosen."""
 
     video: Video
     people: tuple[Listed, ...]
-    figures: tuple[Figure, ...]
-    chosen: Figure | None = None
+    figures: tuple[PersonCard, ...]
+    chosen: PersonCard | None = None
 
 
 class Pair(Frozen):
     """Two who may be one person."""
 
-    found: Alike
-    one: Figure
-    other: Figure
+    found: SimilarPair
+    one: PersonCard
+    other: PersonCard
 
 
 def stage(
     store: Store, video: str, offset: int = 0, limit: int | None = None, chosen: int | None = None
-) -> Stage:
+) -> PeopleView:
     """The people of a video as they are now: all by name, ``limit`` of them in full.
 
     Args:
@@ -98,7 +98,7 @@ def stage(
         one = [each for each in cast.people if each.character.number == chosen]
         figures = _figures(session, cast, [*page, *one])
     names = [Listed(number=c.character.number, label=c.character.label) for c in cast.people]
-    return Stage(
+    return PeopleView(
         video=cast.video,
         people=tuple(names),
         figures=tuple(figures[each.character.number] for each in page),
@@ -106,7 +106,9 @@ def stage(
     )
 
 
-def _figures(session: Session, cast: Cast, people: Sequence[CharacterAt]) -> dict[int, Figure]:
+def _figures(
+    session: Session, cast: VideoPeople, people: Sequence[CharacterAt]
+) -> dict[int, PersonCard]:
     """These people in full, by number."""
     people = list({one.id: one for one in people}.values())
     rows = [row for one in people for row in one.members]
@@ -116,7 +118,7 @@ def _figures(session: Session, cast: Cast, people: Sequence[CharacterAt]) -> dic
         met.setdefault(found.identity, []).append(found)
     crops, known = crops_of(session, rows), known_people(session, cast, people)
     return {
-        one.character.number: Figure(
+        one.character.number: PersonCard(
             person=person,
             seen=_when(cast, one, met, IdentityKind.FACE, gap),
             heard=_when(cast, one, met, IdentityKind.VOICE, gap),
@@ -127,7 +129,7 @@ def _figures(session: Session, cast: Cast, people: Sequence[CharacterAt]) -> dic
 
 
 def _when(
-    cast: Cast,
+    cast: VideoPeople,
     one: CharacterAt,
     met: Mapping[int, Sequence[Stretch]],
     kind: IdentityKind,
@@ -172,7 +174,7 @@ def _thresholds(session: Session, video: str) -> dict[IdentityKind, float]:
     }
 
 
-def _undecided(cast: Cast, truth: Truth, pairs: Sequence[Alike]) -> list[Alike]:
+def _undecided(cast: VideoPeople, truth: Truth, pairs: Sequence[SimilarPair]) -> list[SimilarPair]:
     """The first pairs that nobody said are two people."""
     tags = {one.character.number: cast.tags(one) for one in cast.people}
     left = (one for one in pairs if not are_apart(truth, tags[one.one], tags[one.other]))
@@ -180,8 +182,8 @@ def _undecided(cast: Cast, truth: Truth, pairs: Sequence[Alike]) -> list[Alike]:
 
 
 def _apart(
-    session: Session, people: Mapping[int, CharacterAt], pairs: Sequence[Alike], limit: int
-) -> Iterator[Alike]:
+    session: Session, people: Mapping[int, CharacterAt], pairs: Sequence[SimilarPair], limit: int
+) -> Iterator[SimilarPair]:
     """The first ``limit`` pairs that are never in one frame; looked up some at a time."""
     left = limit
     for start in range(0, len(pairs), 2 * limit):

@@ -15,6 +15,7 @@ from domain.trajectory import (
     Assessed,
     Bound,
     Event,
+    EvidenceRetrieved,
     Failed,
     Forced,
     Guarded,
@@ -23,7 +24,6 @@ from domain.trajectory import (
     Planned,
     Progressed,
     Replanned,
-    Retrieved,
     RoundClosed,
     TimeUp,
 )
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 RUNNING = "running"
 
 
-class Part(StrEnum):
+class HarnessPart(StrEnum):
     """The four parts of the harness (SPEC section 2)."""
 
     INFORM = "inform"
@@ -61,11 +61,11 @@ class Part(StrEnum):
 class Remark(Frozen):
     """One thing that the harness did, in words."""
 
-    part: Part
+    part: HarnessPart
     text: str
 
 
-class Change(Frozen):
+class SubtaskChange(Frozen):
     """A subtask at a round; ``marks`` say what is new about it since the round before."""
 
     subtask: Subtask
@@ -73,7 +73,7 @@ class Change(Frozen):
 
 
 @dataclass(frozen=True)
-class Call:
+class ShownCall:
     """A model call: what was sent, as (role, words), and what came back, "" where nothing did."""
 
     event: ModelCalled
@@ -101,7 +101,7 @@ class Inspected:
         own = [event for event in self.history.events if event.round == number]
         return [remark for event in own for remark in remarks_on(event)]
 
-    def ledger(self, number: int) -> list[Change]:
+    def ledger(self, number: int) -> list[SubtaskChange]:
         """The ledger at the end of a round, with what is new since the round before."""
         before = {s.id: s for s in self._ledger_after(number - 1)}
         return [_change(s, before.get(s.id)) for s in self._ledger_after(number)]
@@ -110,9 +110,9 @@ class Inspected:
         until = [event for event in self.history.events if event.round <= max(number, 0)]
         return ledger_before(until).subtasks if number >= 0 else ()
 
-    def _found(self, number: int) -> Iterator[Retrieved]:
+    def _found(self, number: int) -> Iterator[EvidenceRetrieved]:
         for event in self.history.events:
-            if event.round == number and isinstance(event, Retrieved):
+            if event.round == number and isinstance(event, EvidenceRetrieved):
                 yield event
 
 
@@ -144,7 +144,7 @@ def inspect(store: Store, name: str) -> Inspected:
     return Inspected(row, history_of(row, events), at_work)
 
 
-def calls_at(store: Store, shown: Inspected, number: int) -> list[Call]:
+def calls_at(store: Store, shown: Inspected, number: int) -> list[ShownCall]:
     """The model calls of a round with their words; 0 is before the first round."""
     events = [e for e in shown.history.events if isinstance(e, ModelCalled)]
     before: dict[str, int] = {}
@@ -158,14 +158,14 @@ def calls_at(store: Store, shown: Inspected, number: int) -> list[Call]:
     return made
 
 
-def _call(session: Session, trajectory: str, event: ModelCalled, nth: int) -> Call:
+def _call(session: Session, trajectory: str, event: ModelCalled, nth: int) -> ShownCall:
     """The call with its record; what a fork took over is on its parent's record."""
     row = find_call(session, event.request, trajectory, nth) or find_call(session, event.request)
     if row is None:
-        return Call(event)
+        return ShownCall(event)
     sent = messages_of(session, row.messages)
     told = [(str(message.get("role", "")), text_of(message)) for message in sent]
-    return Call(event, told, str((row.reply or {}).get("text", "")))
+    return ShownCall(event, told, str((row.reply or {}).get("text", "")))
 
 
 def text_of(message: Mapping[str, Any]) -> str:
@@ -177,8 +177,8 @@ def text_of(message: Mapping[str, Any]) -> str:
     return "\n".join(told)
 
 
-def _change(now: Subtask, before: Subtask | None) -> Change:
-    return Change(subtask=now, marks=tuple(_marks(now, before)))
+def _change(now: Subtask, before: Subtask | None) -> SubtaskChange:
+    return SubtaskChange(subtask=now, marks=tuple(_marks(now, before)))
 
 
 def _marks(now: Subtask, before: Subtask | None) -> Iterator[str]:
@@ -205,26 +205,29 @@ def remarks_on(event: Event) -> Iterator[Remark]:
             yield Remark(part=part, text=text)
 
 
-def _remarks(event: Event) -> Iterator[tuple[Part, str]]:
+def _remarks(event: Event) -> Iterator[tuple[HarnessPart, str]]:
     match event:
-        case Retrieved():
-            yield Part.INFORM, _shown(event)
+        case EvidenceRetrieved():
+            yield HarnessPart.INFORM, _shown(event)
         case Bound():
-            yield Part.INFORM, f"{len(event.refs)} pieces of evidence tied to {event.subtask}"
+            yield (
+                HarnessPart.INFORM,
+                f"{len(event.refs)} pieces of evidence tied to {event.subtask}",
+            )
         case Guarded(accepted=True):
-            yield Part.CONSTRAIN, "accepted"
+            yield HarnessPart.CONSTRAIN, "accepted"
         case Guarded():
-            yield Part.CONSTRAIN, f"refused by the rule '{event.rule}': {event.complaint}"
+            yield HarnessPart.CONSTRAIN, f"refused by the rule '{event.rule}': {event.complaint}"
         case AnswerProposed():
             told = "accepted" if event.accepted else f"sent back: {event.complaint}"
-            yield Part.VERIFY, f"the answer was {told}"
+            yield HarnessPart.VERIFY, f"the answer was {told}"
         case Assessed():
-            yield from ((Part.VERIFY, text) for text in _assessed(event))
+            yield from ((HarnessPart.VERIFY, text) for text in _assessed(event))
         case _:
-            yield Part.CORRECT, _corrected(event)
+            yield HarnessPart.CORRECT, _corrected(event)
 
 
-def _shown(event: Retrieved) -> str:
+def _shown(event: EvidenceRetrieved) -> str:
     if event.refused:
         return event.refused
     if event.nothing_close or not event.evidence:

@@ -10,12 +10,12 @@ from domain.base import Frozen
 from domain.skills import Policy
 from skills.bans import Shares, usual_without
 from store.queries import skill_use as stored
-from store.queries.skill_use import Tally, Unit, Use
+from store.queries.skill_use import SkillTally, Unit, Use
 
 if TYPE_CHECKING:
     from store.database import Store
 
-__all__ = ["Record", "Tally", "Use", "page_of_sources", "page_of_uses", "record_of"]
+__all__ = ["Record", "SkillTally", "Use", "page_of_sources", "page_of_uses", "record_of"]
 
 DAYS, WEEKS = 60, 400
 """Days up to which use is told day by day, and week by week."""
@@ -33,7 +33,7 @@ class Record(Frozen):
     right: int
     expected: float
     unit: Unit
-    tallies: tuple[Tally, ...]
+    tallies: tuple[SkillTally, ...]
 
 
 def record_of(store: Store, name: str) -> Record:

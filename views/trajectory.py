@@ -13,6 +13,7 @@ from domain.trajectory import (
     Assessed,
     Ended,
     Event,
+    EvidenceRetrieved,
     Failed,
     Forced,
     Guarded,
@@ -20,7 +21,6 @@ from domain.trajectory import (
     Planned,
     Progressed,
     Replanned,
-    Retrieved,
     RoundClosed,
     RoundOpened,
 )
@@ -50,8 +50,8 @@ class Round:
     focus: str | None = None
     action: Action | None = None
     refusals: tuple[str, ...] = ()
-    found: Retrieved | None = None
-    later: tuple[Retrieved, ...] = ()
+    found: EvidenceRetrieved | None = None
+    later: tuple[EvidenceRetrieved, ...] = ()
     assessed: Assessed | None = None
     proposal: AnswerProposed | None = None
     ledger: tuple[Subtask, ...] = ()
@@ -59,7 +59,7 @@ class Round:
     calls: tuple[ModelCalled, ...] = ()
 
     @property
-    def searches(self) -> tuple[Retrieved, ...]:
+    def searches(self) -> tuple[EvidenceRetrieved, ...]:
         """All searches of the round, in order, each with its own query."""
         return (*((self.found,) if self.found else ()), *self.later)
 
@@ -145,7 +145,7 @@ def _grown(shown: Round, event: Event) -> Round:
             return replace(shown, action=event.action)
         case Guarded(accepted=False):
             return replace(shown, refusals=(*shown.refusals, event.complaint))
-        case Retrieved():
+        case EvidenceRetrieved():
             if shown.found is None:
                 return replace(shown, found=event)
             return replace(shown, later=(*shown.later, event))

@@ -9,7 +9,7 @@ from domain.base import Frozen
 from domain.trajectory import Event, ModelCalled, RoundOpened
 
 
-class Spent(Frozen):
+class CallTotals(Frozen):
     """What some calls took together. ``failed`` gave an error, or a reply that does not fit."""
 
     calls: int = 0
@@ -20,28 +20,28 @@ class Spent(Frozen):
     ms: int = 0
 
 
-class Usage(Frozen):
+class TrajectoryUsage(Frozen):
     """The calls of a trajectory; those of the parent are not a fork's.
 
     ``by_round`` has the calls before the first round under 0. ``tokens_in_a_round`` is all input
     over the number of rounds, 0 where there are none.
     """
 
-    total: Spent
-    by_purpose: dict[str, Spent]
-    by_round: dict[int, Spent]
+    total: CallTotals
+    by_purpose: dict[str, CallTotals]
+    by_round: dict[int, CallTotals]
     rounds: int
     tokens_in_a_round: float
 
 
-def usage_in(events: Sequence[Event]) -> Usage:
+def usage_in(events: Sequence[Event]) -> TrajectoryUsage:
     """What the calls that ``events`` tell of took."""
     own = events[inherited(events) :]
     calls = [event for event in own if isinstance(event, ModelCalled)]
     rounds = len({e.round for e in own if isinstance(e, RoundOpened | ModelCalled)} - {0})
     total = _sum(calls)
     purposes = dict.fromkeys(call.purpose for call in calls)
-    return Usage(
+    return TrajectoryUsage(
         total=total,
         by_purpose={p: _sum(c for c in calls if c.purpose == p) for p in purposes},
         by_round={r: _sum(c for c in calls if c.round == r) for r in _rounds(calls)},
@@ -54,9 +54,9 @@ def _rounds(calls: Iterable[ModelCalled]) -> list[int]:
     return sorted({call.round for call in calls})
 
 
-def _sum(calls: Iterable[ModelCalled]) -> Spent:
+def _sum(calls: Iterable[ModelCalled]) -> CallTotals:
     made = list(calls)
-    return Spent(
+    return CallTotals(
         calls=len(made),
         failed=sum(call.error is not None for call in made),
         tokens_in=sum(call.tokens_in for call in made),

@@ -10,15 +10,15 @@ from domain.base import Frozen
 from domain.events import Edge, Segment
 from domain.media import Video
 from domain.time import TimeSpan
-from people.clip_people import People
+from people.clip_people import ClipPeople
 from people.corrected import characters_at
 from store.database import Store
 from store.queries import clips, events, graph
-from store.queries.frames import Frame, frames_of
-from views.library import Person, ShownClip, shown_clips, shown_person, shown_segment
+from store.queries.frames import StoredKeyframe, frames_of
+from views.library import ShownClip, ShownPerson, shown_clips, shown_person, shown_segment
 
 
-class Link(Frozen):
+class ShownEdge(Frozen):
     """An edge between two segments that are there."""
 
     edge: Edge
@@ -26,11 +26,11 @@ class Link(Frozen):
     target: Segment
 
 
-class Graph(Frozen):
+class GraphPage(Frozen):
     """Some events of a video by time, and what joins them; ``total`` counts all its events."""
 
     segments: tuple[Segment, ...]
-    links: tuple[Link, ...]
+    links: tuple[ShownEdge, ...]
     total: int
 
 
@@ -38,27 +38,27 @@ class Opened(Frozen):
     """One event with the links that it has, those that lead away first."""
 
     segment: Segment
-    links: tuple[Link, ...]
+    links: tuple[ShownEdge, ...]
 
 
-class Reel(Frozen, arbitrary_types_allowed=True):
+class VideoView(Frozen, arbitrary_types_allowed=True):
     """Some clips of a video, with the keyframes of each; ``total`` counts all its clips."""
 
     clips: tuple[ShownClip, ...]
-    frames: dict[int, tuple[Frame, ...]]
+    frames: dict[int, tuple[StoredKeyframe, ...]]
     total: int
 
 
-class Cast(Frozen):
+class PeoplePage(Frozen):
     """Some people of a video, by number; ``total`` counts all its people."""
 
-    people: tuple[Person, ...]
+    people: tuple[ShownPerson, ...]
     total: int
 
 
 def graph_of(
     store: Store, video: str, offset: int = 0, limit: int = 300, as_of_ms: int | None = None
-) -> Graph:
+) -> GraphPage:
     """``limit`` events of a video from the ``offset``-th on, by time; None: as it is now."""
     with store.begin(snapshot=True) as session:
         last = _last(session, video, as_of_ms)
@@ -66,7 +66,7 @@ def graph_of(
         edges = graph.edges_among(session, [one.id for one in found], last)
         total = graph.count_segments(session, video, last)
         shown = _told(session, video, last, found)
-    return Graph(segments=tuple(shown), links=tuple(_links(shown, edges)), total=total)
+    return GraphPage(segments=tuple(shown), links=tuple(_links(shown, edges)), total=total)
 
 
 def opened(store: Store, video: str, segment: int) -> Opened | None:
@@ -95,20 +95,22 @@ def _last(session: Session, video: str, as_of_ms: int | None = None) -> int:
 def _told(session: Session, video: str, last: int, found: Iterable[Segment]) -> list[Segment]:
     """The segments with names in place of tags."""
     known = characters_at(session, video, last)
-    people = People(characters=tuple(one.character for one in known))
+    people = ClipPeople(characters=tuple(one.character for one in known))
     return [shown_segment(one, people) for one in found]
 
 
-def _links(segments: Sequence[Segment], edges: Sequence[Edge]) -> list[Link]:
+def _links(segments: Sequence[Segment], edges: Sequence[Edge]) -> list[ShownEdge]:
     by_id = {segment.id: segment for segment in segments}
     return [
-        Link(edge=edge, source=by_id[edge.source], target=by_id[edge.target])
+        ShownEdge(edge=edge, source=by_id[edge.source], target=by_id[edge.target])
         for edge in edges
         if edge.source in by_id and edge.target in by_id
     ]
 
 
-def reel(store: Store, video: Video, offset: int, limit: int, as_of_ms: int | None = None) -> Reel:
+def reel(
+    store: Store, video: Video, offset: int, limit: int, as_of_ms: int | None = None
+) -> VideoView:
     """``limit`` clips of a video from the ``offset``-th on, with what is remembered of each.
 
     As of a moment there are only the clips that were watched by then.
@@ -122,17 +124,17 @@ def reel(store: Store, video: Video, offset: int, limit: int, as_of_ms: int | No
         shown = tuple(shown_clips(session, video.id, stored, people, last))
         frames = frames_of(session, video.id, [clip.index for clip in stored])
     by_clip = {c.index: tuple(f for f in frames if f.clip == c.index) for c in shown}
-    return Reel(clips=shown, frames=by_clip, total=total)
+    return VideoView(clips=shown, frames=by_clip, total=total)
 
 
 def cast_of(
     store: Store, video: str, offset: int = 0, limit: int = 100, as_of_ms: int | None = None
-) -> Cast:
+) -> PeoplePage:
     """``limit`` people of a video from the ``offset``-th on; None: as it is now."""
     with store.begin(snapshot=True) as session:
         found = characters_at(session, video, _last(session, video, as_of_ms))
     shown = tuple(shown_person(one) for one in found[offset : offset + limit])
-    return Cast(people=shown, total=len(found))
+    return PeoplePage(people=shown, total=len(found))
 
 
 def clip_spans(store: Store, video: str, numbers: Sequence[int]) -> list[TimeSpan]:

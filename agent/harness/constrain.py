@@ -33,7 +33,7 @@ _ASKS = re.compile(
 )
 
 
-class Asked(Frozen):
+class MadeSearch(Frozen):
     """A search that was made, for the rule against near-duplicates."""
 
     mode: Mode
@@ -41,7 +41,7 @@ class Asked(Frozen):
     options: tuple[str, ...] = ()
 
 
-class Bounds(Frozen):
+class ActionBounds(Frozen):
     """What the rules need to know besides the action.
 
     ``evidence`` is what the ledger holds, ``shown`` all that any search listed; ``tags`` are those
@@ -52,7 +52,7 @@ class Bounds(Frozen):
     options: tuple[str, ...] = ()
     letters: tuple[str, ...] = ()
     subtask: str = ""
-    searched: tuple[Asked, ...] = ()
+    searched: tuple[MadeSearch, ...] = ()
     evidence: frozenset[str] = frozenset()
     shown: frozenset[str] = frozenset()
     tags: frozenset[str] = frozenset()
@@ -62,7 +62,7 @@ class Bounds(Frozen):
     final: bool = False
 
 
-class Verdict(Frozen):
+class ActionVerdict(Frozen):
     """Whether an action may be carried out; else which rule says no, and what to tell."""
 
     accepted: bool
@@ -117,7 +117,7 @@ def jaccard(one: str, other: str) -> float:
     return len(a & b) / len(a | b) if a | b else 1.0
 
 
-def check(action: Action | None, bounds: Bounds, settings: AskSettings) -> Verdict:
+def check(action: Action | None, bounds: ActionBounds, settings: AskSettings) -> ActionVerdict:
     """The first rule that ``action`` breaks, or acceptance."""
     rules = [("format", _format(action))]
     if action is not None and action.kind == "answer":
@@ -135,7 +135,7 @@ def check(action: Action | None, bounds: Bounds, settings: AskSettings) -> Verdi
             ("duplicate", _duplicate(action, bounds, settings)),
         ]
     broken = next(((rule, said) for rule, said in rules if said), None)
-    return Verdict(
+    return ActionVerdict(
         accepted=not broken, rule=broken and broken[0], complaint=broken[1] if broken else ""
     )
 
@@ -148,24 +148,24 @@ def _format(action: Action | None) -> str:
     return ""
 
 
-def _search_first(bounds: Bounds) -> str:
+def _search_first(bounds: ActionBounds) -> str:
     return "" if bounds.searched else "Search the memory before answering."
 
 
-def _may_be_missing(action: Action, bounds: Bounds) -> str:
+def _may_be_missing(action: Action, bounds: ActionBounds) -> str:
     if action.not_in_memory and bounds.options:
         return "A question with options needs one of its options, also when memory is thin."
     return ""
 
 
-def _option(action: Action, bounds: Bounds) -> str:
+def _option(action: Action, bounds: ActionBounds) -> str:
     if not bounds.options or chosen(action.answer, bounds.options):
         return ""
     last = letter(len(bounds.options) - 1)
     return f"The answer must be exactly one letter from A to {last}, and nothing else."
 
 
-def _citation(action: Action, bounds: Bounds) -> str:
+def _citation(action: Action, bounds: ActionBounds) -> str:
     if action.not_in_memory:
         return ""
     unknown = [ref for ref in action.citations if ref not in bounds.evidence]
@@ -177,7 +177,7 @@ def _citation(action: Action, bounds: Bounds) -> str:
     return "" if action.citations else "Cite the ids of the evidence that the answer rests on."
 
 
-def _tag(action: Action, bounds: Bounds) -> str:
+def _tag(action: Action, bounds: ActionBounds) -> str:
     made_up = made_up_tags(action.answer, bounds.tags)
     if bounds.options or not made_up:
         return ""
@@ -190,7 +190,7 @@ def made_up_tags(text: str, known: Collection[str]) -> list[str]:
     return [tag for tag in said if tag not in known]
 
 
-def _mode(action: Action, bounds: Bounds) -> str:
+def _mode(action: Action, bounds: ActionBounds) -> str:
     if action.mode is None:
         return "A search needs a mode: " + ", ".join(bounds.modes) + "."
     if action.mode not in bounds.modes:
@@ -202,7 +202,7 @@ def _mode(action: Action, bounds: Bounds) -> str:
     return ""
 
 
-def _query(action: Action, bounds: Bounds) -> str:
+def _query(action: Action, bounds: ActionBounds) -> str:
     if action.mode is Mode.NEIGHBOR:
         return "" if action.query.strip() else "Give the label of the neighbour to move to."
     if len(words(action.query)) < 2:
@@ -215,7 +215,7 @@ def _query(action: Action, bounds: Bounds) -> str:
     return ""
 
 
-def _such_as(bounds: Bounds) -> str:
+def _such_as(bounds: ActionBounds) -> str:
     """An example of a query for the subtask; "" where its words alone would be a copy of it."""
     kept = [word for word in plain_words(bounds.subtask) if word not in STOP]
     example = " ".join(kept[:EXAMPLE])
@@ -223,7 +223,7 @@ def _such_as(bounds: Bounds) -> str:
     return "" if taken else f', such as "{example}"'
 
 
-def _duplicate(action: Action, bounds: Bounds, settings: AskSettings) -> str:
+def _duplicate(action: Action, bounds: ActionBounds, settings: AskSettings) -> str:
     """Near-duplicates of two earlier queries in the same mode; a move has its own rule.
 
     The same words with another option are another search.

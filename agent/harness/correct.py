@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agent.state import Focus, Progress
+from agent.state import Focus, ProgressLedger
 from domain.asking import Action, Ledger, Mode, Subtask, SubtaskState
 from domain.base import Frozen
 from domain.ledger import broken, is_stalled
@@ -28,7 +28,7 @@ class Reason(Frozen):
     text: str
 
 
-class Finding(Frozen):
+class RoundGain(Frozen):
     """What one round gave, as far as progress is concerned."""
 
     empty: bool
@@ -37,7 +37,9 @@ class Finding(Frozen):
     same_focus: bool
 
 
-def replan_reasons(ledger: Ledger, progress: Progress, settings: AskSettings) -> tuple[Reason, ...]:
+def replan_reasons(
+    ledger: Ledger, progress: ProgressLedger, settings: AskSettings
+) -> tuple[Reason, ...]:
     """Occasions to repair the plan that were not acted on yet."""
     stalled = [s for s in ledger.subtasks if is_stalled(s, settings)]
     reasons = [
@@ -58,12 +60,12 @@ def replan_reasons(ledger: Ledger, progress: Progress, settings: AskSettings) ->
 
 
 def after_round(
-    progress: Progress,
+    progress: ProgressLedger,
     number: int,
-    finding: Finding,
+    finding: RoundGain,
     modes: Sequence[Mode],
     settings: AskSettings,
-) -> tuple[Progress, str]:
+) -> tuple[ProgressLedger, str]:
     """The progress ledger after round ``number``, and the warning to give, if any.
 
     The first time that the search is saturated, or empty twice in a row, it gets one grace round
@@ -83,7 +85,7 @@ def after_round(
     return counted.model_copy(update={"last": number + 1}), warning
 
 
-def _counted(progress: Progress, finding: Finding) -> Progress:
+def _counted(progress: ProgressLedger, finding: RoundGain) -> ProgressLedger:
     stuck = finding.same_focus and not finding.new_evidence
     changes = {
         "empties": progress.empties + 1 if finding.empty else 0,
@@ -102,7 +104,7 @@ def strategies(tried: Sequence[Mode], there: Sequence[Mode] = tuple(Mode)) -> tu
 
 
 def forced_mode(
-    progress: Progress, focus: Focus | None, settings: AskSettings, neighbours: int
+    progress: ProgressLedger, focus: Focus | None, settings: AskSettings, neighbours: int
 ) -> Mode | None:
     """The mode that the next round must use when the search is locked on: VIDEO, then NEIGHBOR.
 

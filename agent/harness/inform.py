@@ -15,7 +15,7 @@ from domain.people import TAG
 from domain.skills import RoutedSkill, Tone
 from domain.texts import visible
 from domain.time import clock
-from domain.trajectory import Neighbour, Retrieved
+from domain.trajectory import EvidenceRetrieved, Neighbour
 
 LINE = 320
 """Characters of one memory that a card shows."""
@@ -55,7 +55,7 @@ def labelled(text: str, most: int = 80) -> str:
     return quoted(text, most).replace('"', "'")
 
 
-def card(found: Retrieved, seen: Collection[str], repeats: bool) -> str:
+def card(found: EvidenceRetrieved, seen: Collection[str], repeats: bool) -> str:
     """What a search gave. Where the focus repeats, only what differs from before is spelled out."""
     shown = [e for e in found.evidence if not (repeats and e.ref in seen)]
     lines = [f'<card mode="{found.mode}" query="{labelled(found.query, 120)}">']

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from domain.asking import Mode
 from domain.settings import AskSettings
-from domain.trajectory import Retrieved
+from domain.trajectory import EvidenceRetrieved
 from retrieval.terms import STOP, pieces, plain_words
 
 
@@ -20,12 +20,12 @@ def _pieces(text: str) -> list[str]:
     return [piece for word in plain_words(text) for piece in pieces(word)]
 
 
-def payload(found: Retrieved) -> frozenset[str]:
+def payload(found: EvidenceRetrieved) -> frozenset[str]:
     """The fingerprint of one retrieval."""
     return fingerprint((e.text for e in found.evidence), found.query)
 
 
-def increment(found: Retrieved, earlier: Sequence[Retrieved]) -> float:
+def increment(found: EvidenceRetrieved, earlier: Sequence[EvidenceRetrieved]) -> float:
     """The share of the payload's words that no earlier retrieval had, in [0, 1].
 
     A payload without words gives 0: there was nothing to learn.
@@ -36,7 +36,10 @@ def increment(found: Retrieved, earlier: Sequence[Retrieved]) -> float:
 
 
 def is_low(
-    found: Retrieved, earlier: Sequence[Retrieved], share: float, settings: AskSettings
+    found: EvidenceRetrieved,
+    earlier: Sequence[EvidenceRetrieved],
+    share: float,
+    settings: AskSettings,
 ) -> bool:
     """Whether a retrieval gave too little that is new.
 

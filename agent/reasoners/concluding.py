@@ -6,11 +6,11 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from string import ascii_uppercase
 
-from agent.reasoners.port import Conclusion, Search, Turn
+from agent.reasoners.port import CompletedSearch, Conclusion, DecisionContext
 from agent.reasoners.question_parts import AGAINST, EVENT, answer_claim
 from domain.asking import Evidence, Subtask, SubtaskState
 from domain.ranking import Extract
-from domain.trajectory import Retrieved
+from domain.trajectory import EvidenceRetrieved
 
 QUOTED = 3
 """Pieces of evidence that an answer quotes at most."""
@@ -36,7 +36,7 @@ def quotable(evidence: Sequence[Evidence]) -> list[Evidence]:
     return [e for e in ranked if e.score >= NEAR_BEST * ranked[0].score][:QUOTED]
 
 
-def by_options(turn: Turn) -> Conclusion:
+def by_options(turn: DecisionContext) -> Conclusion:
     """The option with the largest share of the support; the first where memory says nothing."""
     count, held = len(turn.question.options), {e.ref: e for e in turn.held}
     scores = weights(turn.searches, held, count)
@@ -56,12 +56,12 @@ def by_options(turn: Turn) -> Conclusion:
     )
 
 
-def _temperature(turn: Turn) -> float:
+def _temperature(turn: DecisionContext) -> float:
     """What the scores of these searches are divided by to be logits."""
     return max(search.found.temperature for search in turn.searches)
 
 
-def _supporting(turn: Turn, held: Held, letter: str) -> tuple[str, ...]:
+def _supporting(turn: DecisionContext, held: Held, letter: str) -> tuple[str, ...]:
     """The evidence that was found to support an option, at most three pieces, best first."""
     claim = answer_claim(turn.question, letter)
     scored = [one for event in turn.support if event.claim == claim for one in event.scores]
@@ -75,7 +75,7 @@ def _near_best(evidence: Sequence[Evidence]) -> tuple[str, ...]:
     return tuple(e.ref for e in evidence if e.score >= NEAR_BEST * best)
 
 
-def weights(searches: Sequence[Search], held: Held, count: int) -> Scores:
+def weights(searches: Sequence[CompletedSearch], held: Held, count: int) -> Scores:
     """How strongly what the searches found speaks for each option, each piece at its best.
 
     What a person put in the place of a search's finding was not weighed: it counts for the options
@@ -147,7 +147,7 @@ def _ranked(scores: Scores, held: Held, shares: Sequence[float]) -> tuple[str, .
     return tuple(_one_a_clip(held, best))
 
 
-def by_quotation(turn: Turn) -> Conclusion:
+def by_quotation(turn: DecisionContext) -> Conclusion:
     """What answers each part, quoted; not in memory where nothing is close to any."""
     held = {e.ref: e for e in turn.held}
     parts = [found_for(task, turn.searches) for task in asked(turn.ledger.subtasks)]
@@ -161,7 +161,7 @@ def by_quotation(turn: Turn) -> Conclusion:
     return Conclusion(text=text, refs=tuple(cited), ranked=order)
 
 
-def by_event(turn: Turn, event: Evidence) -> Conclusion:
+def by_event(turn: DecisionContext, event: Evidence) -> Conclusion:
     """A broad question is answered with what the event's summary says."""
     order = [event.ref, *(e.ref for e in _best_first(turn.held) if e.ref != event.ref)]
     return Conclusion(text=event.text, refs=(event.ref,), ranked=tuple(order))
@@ -173,19 +173,19 @@ def asked(subtasks: Sequence[Subtask]) -> list[Subtask]:
     return [task for task in alive if not task.text.startswith((EVENT, AGAINST))] or alive
 
 
-def found_for(task: Subtask, searches: Sequence[Search]) -> list[Retrieved]:
+def found_for(task: Subtask, searches: Sequence[CompletedSearch]) -> list[EvidenceRetrieved]:
     """The searches for a subtask that found something close."""
     own = (search.found for search in searches if search.subtask == task.id)
     return [found for found in own if not found.nothing_close]
 
 
-def quote_of(searches: Iterable[Retrieved], held: Held) -> Extract | None:
+def quote_of(searches: Iterable[EvidenceRetrieved], held: Held) -> Extract | None:
     """The sentence that answers, else the best line; None where nothing close was found."""
     quotes = [quote for found in searches for quote in _quotes(found, held)]
     return max(quotes, key=lambda quote: quote.score, default=None)
 
 
-def _quotes(found: Retrieved, held: Held) -> list[Extract]:
+def _quotes(found: EvidenceRetrieved, held: Held) -> list[Extract]:
     """What a search gives to quote, its own extract first."""
     lines = [e for e in found.evidence if e.ref in held and not e.ref.startswith("s")]
     if found.extract is not None and held.keys() >= set(found.extract.refs):

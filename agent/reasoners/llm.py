@@ -23,14 +23,14 @@ from agent.harness.inform import (
     skill_lines,
     subtask_line,
 )
-from agent.reasoners.port import Assessment, Conclusion, Step, Turn
+from agent.reasoners.port import Assessment, CompletedRound, Conclusion, DecisionContext
 from agent.reasoners.prompts import prompt
 from agent.reasoners.question_parts import as_query
 from agent.reasoners.replies import PlanReply, ReplanReply
 from agent.reasoners.reply_schemas import act_form, assess_form, conclude_form, short
 from domain.asking import Action, Mode, Subtask
 from domain.errors import BlobGone
-from domain.ledger import Draft, Edits
+from domain.ledger import Edits, SubtaskDraft
 from domain.settings import AskSettings
 from domain.skills import Tone
 from models.messages import Message, assistant, system, user
@@ -95,7 +95,7 @@ class LlmReasoner:
     ) -> None:
         self._caller, self._settings, self._images = caller, settings, images
 
-    def plan(self, turn: Turn) -> tuple[Draft, ...]:
+    def plan(self, turn: DecisionContext) -> tuple[SubtaskDraft, ...]:
         """Split the question, at a low temperature."""
         ask = prompt("plan", most=self._settings.subtasks, notes=_notes(turn))
         cool = self._settings.plan_temperature
@@ -108,7 +108,7 @@ class LlmReasoner:
         )
         return tuple(subtask.draft() for subtask in reply.subtasks)
 
-    def act(self, turn: Turn) -> Action:
+    def act(self, turn: DecisionContext) -> Action:
         """Search or answer, after all that was found so far.
 
         After a complaint, a query that is still worded wrongly is mended where code can do it.
@@ -129,7 +129,7 @@ class LlmReasoner:
         ).decision()
         return _helped(action, turn) if turn.complaint else action
 
-    def assess(self, turn: Turn) -> Assessment:
+    def assess(self, turn: DecisionContext) -> Assessment:
         """What the last search settles; it is shown the images where there are any."""
         found = card(turn.found, (), repeats=False) if turn.found else ""
         shown, unseen = self._pictures(turn)
@@ -150,7 +150,7 @@ class LlmReasoner:
         )
         return reply.assessment().model_copy(update={"unseen": unseen})
 
-    def _pictures(self, turn: Turn) -> tuple[list[bytes], tuple[str, ...]]:
+    def _pictures(self, turn: DecisionContext) -> tuple[list[bytes], tuple[str, ...]]:
         """The images of the last search, and the digests of those whose files are gone."""
         load = self._images if self._caller.sees else None
         wanted = turn.images[: self._settings.images] if load else ()
@@ -162,7 +162,7 @@ class LlmReasoner:
                 unseen.append(blob)
         return shown, tuple(unseen)
 
-    def replan(self, turn: Turn, reasons: tuple[str, ...]) -> Edits:
+    def replan(self, turn: DecisionContext, reasons: tuple[str, ...]) -> Edits:
         """Repair the plan."""
         ask = prompt(
             "replan",
@@ -181,7 +181,7 @@ class LlmReasoner:
             temperature=cool,
         ).edits()
 
-    def conclude(self, turn: Turn) -> Conclusion:
+    def conclude(self, turn: DecisionContext) -> Conclusion:
         """Answer from everything, at temperature 0."""
         ask = prompt(
             "conclude",
@@ -198,7 +198,7 @@ class LlmReasoner:
         return reply.conclusion()
 
 
-def _helped(action: Action, turn: Turn) -> Action:
+def _helped(action: Action, turn: DecisionContext) -> Action:
     """A query that is still a question, a word or a copy after a complaint, put as a statement."""
     task = turn.current.text if turn.current else ""
     if action.kind != "search" or action.mode is Mode.NEIGHBOR or not words(action.query):
@@ -209,7 +209,9 @@ def _helped(action: Action, turn: Turn) -> Action:
     return action.model_copy(update={"query": as_query(action.query)})
 
 
-def _messages(turn: Turn, ask: str, steps: Sequence[Step] = ()) -> list[Message]:
+def _messages(
+    turn: DecisionContext, ask: str, steps: Sequence[CompletedRound] = ()
+) -> list[Message]:
     """The stable part first, so that providers can cache it; then the searches; then the task."""
     question = prompt(
         "question",
@@ -225,7 +227,7 @@ def _messages(turn: Turn, ask: str, steps: Sequence[Step] = ()) -> list[Message]
     return [*talk, user(ask)]
 
 
-def _system(turn: Turn) -> str:
+def _system(turn: DecisionContext) -> str:
     """The rules, and the advice that holds for the whole run."""
     advice = skill_lines(turn.skills, Tone.POSITIVE)
     return "\n\n".join([prompt("system"), *([prompt("skills", lines=advice)] if advice else [])])
@@ -244,28 +246,28 @@ def _begun(line: str) -> str:
     return line if len(words) <= OLD_LINE else begun(words, OLD_LINE) + END
 
 
-def _ledger(turn: Turn, current: Subtask | None) -> str:
+def _ledger(turn: DecisionContext, current: Subtask | None) -> str:
     """In full when it changed since the plan was shown with the question, else in one line."""
     return ledger_lines(turn.ledger, current, full=has_news(turn.ledger, turn.planned))
 
 
-def _focus(turn: Turn) -> str:
+def _focus(turn: DecisionContext) -> str:
     return focus_line(turn.focus.ref, turn.focus.label) if turn.focus else focus_line("", "")
 
 
-def _notes(turn: Turn) -> str:
+def _notes(turn: DecisionContext) -> str:
     forced = (f"This round's mode is {turn.forced}.",) if turn.forced else _modes(turn)
     warnings = skill_lines(turn.skills, Tone.CAUTIONARY)
     return hint_lines((*turn.hints, *warnings.splitlines(), *forced), turn.complaint, turn.final)
 
 
-def _modes(turn: Turn) -> tuple[str, ...]:
+def _modes(turn: DecisionContext) -> tuple[str, ...]:
     """What must be said where some modes are switched off."""
     whole = len(turn.modes) == len(Mode)
     return () if whole else (f"The only modes there are now: {', '.join(turn.modes)}.",)
 
 
-def _evidence(turn: Turn) -> str:
+def _evidence(turn: DecisionContext) -> str:
     """The best evidence, what supports the subtasks first, each once and in time."""
     support = {ref for s in turn.ledger.subtasks for ref in s.support}
     best = sorted(turn.held, key=lambda e: (e.ref not in support, -e.score, e.span.start_ms))
@@ -273,7 +275,7 @@ def _evidence(turn: Turn) -> str:
     return "\n".join(memory_line(e) for e in shown) or "Nothing was found."
 
 
-def _form(turn: Turn) -> str:
+def _form(turn: DecisionContext) -> str:
     if not turn.question.options:
         return prompt("conclude_open")
     return prompt("conclude_options", last=letter(len(turn.question.options) - 1))

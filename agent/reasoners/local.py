@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agent.reasoners.concluding import by_event, by_options, by_quotation, quotable
-from agent.reasoners.port import Assessment, Conclusion, Turn
-from agent.reasoners.question_parts import Kind, as_query, decompose, kind_of, query_of
+from agent.reasoners.port import Assessment, Conclusion, DecisionContext
+from agent.reasoners.question_parts import QuestionKind, as_query, decompose, kind_of, query_of
 from agent.reasoners.structure_answers import by_structure, claimed
 from agent.reasoners.structure_questions import structure_of
 from domain.asking import Action, Evidence, Mode, Subtask
-from domain.ledger import Draft, Edits
+from domain.ledger import Edits, SubtaskDraft
 from domain.skills import policy_of
-from domain.trajectory import Neighbour, Resolution, Retrieved
+from domain.trajectory import EvidenceRetrieved, Neighbour, Resolution
 
 NOTE = (
     "Answered without a language model: the text is quoted from memory, not phrased as an answer."
@@ -31,13 +31,13 @@ class LocalReasoner:
     name = "local"
     note = NOTE
 
-    def plan(self, turn: Turn) -> tuple[Draft, ...]:
+    def plan(self, turn: DecisionContext) -> tuple[SubtaskDraft, ...]:
         """Split the question by its words, unless a skill says to leave it whole."""
         if policy_of(turn.skills).split is False or is_structural(turn):
-            return (Draft(text=turn.question.text),)
+            return (SubtaskDraft(text=turn.question.text),)
         return decompose(turn.question.text, turn.question.options)
 
-    def act(self, turn: Turn) -> Action:
+    def act(self, turn: DecisionContext) -> Action:
         """Search for the current subtask; answering is left to the conclusion."""
         text = turn.current.text if turn.current else turn.question.text
         mode = turn.forced or there(choose_mode(turn), turn)
@@ -49,7 +49,7 @@ class LocalReasoner:
         own = query_of(turn.current, turn.question) if turn.current else as_query(text)
         return Action(kind="search", reason=reason(mode), mode=mode, query=own)
 
-    def assess(self, turn: Turn) -> Assessment:
+    def assess(self, turn: DecisionContext) -> Assessment:
         """A close look that found something close answers its subtask with a quotation."""
         task, found = turn.current, turn.found
         if task is None or found is None or not closes(task, found):
@@ -62,11 +62,11 @@ class LocalReasoner:
         claim = Resolution(subtask=task.id, answer=quotation(best), refs=tuple(e.ref for e in best))
         return Assessment(resolved=(claim,))
 
-    def replan(self, turn: Turn, reasons: tuple[str, ...]) -> Edits:  # noqa: ARG002
+    def replan(self, turn: DecisionContext, reasons: tuple[str, ...]) -> Edits:  # noqa: ARG002
         """Rules have no better plan than their first."""
         return Edits()
 
-    def conclude(self, turn: Turn) -> Conclusion:
+    def conclude(self, turn: DecisionContext) -> Conclusion:
         """The options' evidence in the ledger, or a quotation of it, decides.
 
         What a structural search found comes first. A question of several parts is answered part by
@@ -76,17 +76,17 @@ class LocalReasoner:
             return answer
         if turn.question.options:
             return by_options(turn)
-        if kind_of(turn.question.text) is Kind.BROAD and (event := broadest(turn.held)):
+        if kind_of(turn.question.text) is QuestionKind.BROAD and (event := broadest(turn.held)):
             return by_event(turn, event)
         return by_quotation(turn)
 
 
-def is_structural(turn: Turn) -> bool:
+def is_structural(turn: DecisionContext) -> bool:
     """Whether the question as a whole is answered from structure, so that it is not split."""
     return not turn.question.options and structure_of(turn.question.text) is not None
 
 
-def choose_mode(turn: Turn) -> Mode:
+def choose_mode(turn: DecisionContext) -> Mode:
     """First the event, then a closer look at it; for what something looks like, its images.
 
     A cause is looked for along a causal edge where there is one. A skill may know better.
@@ -99,16 +99,16 @@ def choose_mode(turn: Turn) -> Mode:
     if turn.focus is None or task is None:
         return Mode.EVENT if first else Mode.VIDEO
     kind = kind_of(task.text)
-    if kind is Kind.CAUSE and first and cause_of(turn.neighbours):
+    if kind is QuestionKind.CAUSE and first and cause_of(turn.neighbours):
         return Mode.NEIGHBOR
     if first:
         return Mode.EVENT
-    if kind is Kind.LOOKS:
+    if kind is QuestionKind.LOOKS:
         return Mode.KEYFRAME
     return Mode.VIDEO if task.attempts == 2 else Mode.EVENT
 
 
-def there(mode: Mode, turn: Turn) -> Mode:
+def there(mode: Mode, turn: DecisionContext) -> Mode:
     """The mode, or VIDEO where it is switched off."""
     return mode if mode in turn.modes else Mode.VIDEO
 
@@ -134,21 +134,21 @@ def reason(mode: Mode) -> str:
     return reasons.get(mode, "")
 
 
-def closes(task: Subtask, found: Retrieved) -> bool:
+def closes(task: Subtask, found: EvidenceRetrieved) -> bool:
     """Whether a search can answer a subtask: of events only broad ones are answered.
 
     What speaks for an option is answered by any search that weighed its evidence.
     """
-    close = found.mode in (Mode.VIDEO, Mode.KEYFRAME) or kind_of(task.text) is Kind.BROAD
+    close = found.mode in (Mode.VIDEO, Mode.KEYFRAME) or kind_of(task.text) is QuestionKind.BROAD
     return close or bool(found.weighed) or found.finding is not None
 
 
-def answering(task: Subtask, found: Retrieved) -> Sequence[Evidence]:
+def answering(task: Subtask, found: EvidenceRetrieved) -> Sequence[Evidence]:
     """The evidence that may answer a subtask: lines and images, of a broad one the events."""
     events = [e for e in found.evidence if e.ref.startswith("s")]
     if found.weighed or not events:
         return [e for e in found.evidence if not e.ref.startswith("s")]
-    return events if kind_of(task.text) is Kind.BROAD else found.evidence
+    return events if kind_of(task.text) is QuestionKind.BROAD else found.evidence
 
 
 def quotation(evidence: Sequence[Evidence]) -> str:

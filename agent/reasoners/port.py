@@ -10,9 +10,9 @@ from agent.state import Focus
 from domain.asking import Action, Evidence, Ledger, Mode, Question, Subtask, Support
 from domain.base import Frozen
 from domain.errors import ModelError
-from domain.ledger import Draft, Edits, refs
+from domain.ledger import Edits, SubtaskDraft, refs
 from domain.skills import RoutedSkill
-from domain.trajectory import Neighbour, Resolution, Retrieved, SupportScored
+from domain.trajectory import EvidenceRetrieved, Neighbour, Resolution, SupportScored
 from domain.view import MemoryView
 
 
@@ -20,7 +20,7 @@ class Unreadable(ModelError):
     """A reply that is no decision; the message is what the reasoner is told."""
 
 
-class Step(Frozen):
+class CompletedRound(Frozen):
     """A round that lies behind: what was done for which subtask, and the card it gave."""
 
     round: int
@@ -29,14 +29,14 @@ class Step(Frozen):
     card: str
 
 
-class Search(Frozen):
+class CompletedSearch(Frozen):
     """A search that lies behind: the subtask that it was made for, and what it gave."""
 
     subtask: str
-    found: Retrieved
+    found: EvidenceRetrieved
 
 
-class Turn(Frozen):
+class DecisionContext(Frozen):
     """All that a reasoner may look at when it decides.
 
     ``evidence`` is everything retrieved so far, in the order of first sight, and ``searches`` what
@@ -55,11 +55,11 @@ class Turn(Frozen):
     current: Subtask | None = None
     round: int = 0
     focus: Focus | None = None
-    steps: tuple[Step, ...] = ()
+    steps: tuple[CompletedRound, ...] = ()
     evidence: tuple[Evidence, ...] = ()
-    searches: tuple[Search, ...] = ()
+    searches: tuple[CompletedSearch, ...] = ()
     support: tuple[SupportScored, ...] = ()
-    found: Retrieved | None = None
+    found: EvidenceRetrieved | None = None
     neighbours: tuple[Neighbour, ...] = ()
     hints: tuple[str, ...] = ()
     complaint: str = ""
@@ -122,17 +122,17 @@ class Reasoner(Protocol):
     name: str
     note: str
 
-    def plan(self, turn: Turn) -> tuple[Draft, ...]:
+    def plan(self, turn: DecisionContext) -> tuple[SubtaskDraft, ...]:
         """Split the question into at most five atomic subtasks."""
 
-    def act(self, turn: Turn) -> Action:
+    def act(self, turn: DecisionContext) -> Action:
         """Search once more, or answer."""
 
-    def assess(self, turn: Turn) -> Assessment:
+    def assess(self, turn: DecisionContext) -> Assessment:
         """Which subtasks do the things just found (``turn.found``) answer?"""
 
-    def replan(self, turn: Turn, reasons: tuple[str, ...]) -> Edits:
+    def replan(self, turn: DecisionContext, reasons: tuple[str, ...]) -> Edits:
         """Repair the plan as little as possible; empty edits leave it."""
 
-    def conclude(self, turn: Turn) -> Conclusion:
+    def conclude(self, turn: DecisionContext) -> Conclusion:
         """Answer from everything that was found, comparing the options if there are any."""

@@ -10,7 +10,7 @@ from string import ascii_uppercase
 
 from agent.harness.constrain import is_asked, words
 from domain.asking import Question, Subtask
-from domain.ledger import Draft
+from domain.ledger import SubtaskDraft
 from retrieval.heuristics.restate import statement
 
 SUBTASKS = 5
@@ -36,7 +36,7 @@ _LOOKS = re.compile(
 )
 
 
-class Kind(StrEnum):
+class QuestionKind(StrEnum):
     """What a question is after, which decides how it is searched."""
 
     BROAD = "broad"
@@ -45,13 +45,13 @@ class Kind(StrEnum):
     FACT = "fact"
 
 
-def kind_of(text: str) -> Kind:
+def kind_of(text: str) -> QuestionKind:
     """The kind of a question or subtask, by its words."""
     if _WHY.search(text) or text.lower().startswith(CAUSE.lower()):
-        return Kind.CAUSE
+        return QuestionKind.CAUSE
     if _LOOKS.search(text):
-        return Kind.LOOKS
-    return Kind.BROAD if _BROAD.search(text) else Kind.FACT
+        return QuestionKind.LOOKS
+    return QuestionKind.BROAD if _BROAD.search(text) else QuestionKind.FACT
 
 
 CAUSE = "The cause: "
@@ -76,7 +76,9 @@ def several(question: str) -> tuple[str, ...]:
     return tuple(parts) if len(parts) > 1 else ()
 
 
-def decompose(question: str, options: tuple[str, ...], most: int = SUBTASKS) -> tuple[Draft, ...]:
+def decompose(
+    question: str, options: tuple[str, ...], most: int = SUBTASKS
+) -> tuple[SubtaskDraft, ...]:
     """Subtasks by rule (SPEC section 2, Plan), at most ``most``: of options one each.
 
     Where there are more options than that, several share a subtask.
@@ -84,16 +86,16 @@ def decompose(question: str, options: tuple[str, ...], most: int = SUBTASKS) -> 
     if options:
         return tuple(_for_options(options, group) for group in _grouped(options, most))
     if parts := several(question):
-        return tuple(Draft(text=part) for part in parts)
+        return tuple(SubtaskDraft(text=part) for part in parts)
     said = question.strip()
     if _WHY.match(said):
         return (
-            Draft(text=EVENT + stated(said)),
-            Draft(text=CAUSE + stated(said), depends=("t1",)),
+            SubtaskDraft(text=EVENT + stated(said)),
+            SubtaskDraft(text=CAUSE + stated(said), depends=("t1",)),
         )
     if _YES_NO.fullmatch(said.rstrip("?？ ")):
-        return (Draft(text=FOR + stated(said)), Draft(text=AGAINST + stated(said)))
-    return (Draft(text=question),)
+        return (SubtaskDraft(text=FOR + stated(said)), SubtaskDraft(text=AGAINST + stated(said)))
+    return (SubtaskDraft(text=question),)
 
 
 def _grouped(options: Sequence[str], most: int) -> list[range]:
@@ -103,9 +105,9 @@ def _grouped(options: Sequence[str], most: int) -> list[range]:
     return [range(start, stop) for start, stop in pairwise(starts)]
 
 
-def _for_options(options: Sequence[str], places: Iterable[int]) -> Draft:
+def _for_options(options: Sequence[str], places: Iterable[int]) -> SubtaskDraft:
     letters = tuple(ascii_uppercase[place] for place in places)
-    return Draft(text=option_text(options, letters), options=letters)
+    return SubtaskDraft(text=option_text(options, letters), options=letters)
 
 
 def option_text(options: Sequence[str], letters: Sequence[str]) -> str:

@@ -11,7 +11,7 @@ from agent.reasoners.line_protocol import read_lines
 from agent.reasoners.port import Assessment, Conclusion
 from agent.reasoners.prompts import prompt
 from domain.asking import Action, Mode, Support
-from domain.ledger import Draft, Edits, Rewrite
+from domain.ledger import Edits, Rewrite, SubtaskDraft
 from domain.trajectory import Resolution
 
 FEW: dict[str, JsonValue] = {"maxItems": 5}
@@ -80,7 +80,7 @@ Text = Annotated[str, BeforeValidator(lambda said: _listed(said)[0] if said else
 Texts = Annotated[list[str], BeforeValidator(_listed)]
 
 
-class Reply(BaseModel):
+class BaseReply(BaseModel):
     """A reply; a field that is null is one that was left out."""
 
     @model_validator(mode="before")
@@ -91,7 +91,7 @@ class Reply(BaseModel):
         return {name: value for name, value in said.items() if value is not None}
 
 
-class SubtaskReply(Reply):
+class SubtaskReply(BaseReply):
     """A subtask of a plan."""
 
     text: str = Field(description="one atomic thing to find out")
@@ -99,21 +99,21 @@ class SubtaskReply(Reply):
         default_factory=list, description="ids of earlier subtasks: t1", json_schema_extra=FEW
     )
 
-    def draft(self) -> Draft:
+    def draft(self) -> SubtaskDraft:
         """As the ledger takes it."""
-        return Draft(text=self.text, depends=subtasks_in(self.depends))
+        return SubtaskDraft(text=self.text, depends=subtasks_in(self.depends))
 
 
 Drafts = list[Annotated[SubtaskReply, BeforeValidator(_worded)]]
 
 
-class PlanReply(Reply):
+class PlanReply(BaseReply):
     """A plan."""
 
     subtasks: Drafts = Field(json_schema_extra=FEW)
 
 
-class ActReply(Reply):
+class ActReply(BaseReply):
     """One step."""
 
     reason: str = Field(default="", description="why, in one sentence")
@@ -165,7 +165,7 @@ class ActReply(Reply):
         )
 
 
-class ResolutionReply(Reply):
+class ResolutionReply(BaseReply):
     """A subtask that is answered."""
 
     subtask: Text = Field(description="its id: t1")
@@ -186,7 +186,7 @@ class ResolutionReply(Reply):
         )
 
 
-class AssessReply(Reply):
+class AssessReply(BaseReply):
     """What a retrieval settles."""
 
     resolved: list[ResolutionReply] = Field(default_factory=list, json_schema_extra=FEW)
@@ -202,14 +202,14 @@ class AssessReply(Reply):
         )
 
 
-class RewriteReply(Reply):
+class RewriteReply(BaseReply):
     """A subtask worded anew."""
 
     id: Text
     text: str
 
 
-class ReplanReply(Reply):
+class ReplanReply(BaseReply):
     """A repair of the plan."""
 
     rewrite: list[RewriteReply] = Field(default_factory=list, json_schema_extra=FEW)
@@ -225,7 +225,7 @@ class ReplanReply(Reply):
         )
 
 
-class ConcludeReply(Reply):
+class ConcludeReply(BaseReply):
     """The final answer."""
 
     comparison: str = Field(default="", description="how the evidence bears on each option")

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from agent.reasoners.port import Turn
+from agent.reasoners.port import DecisionContext
 from agent.reasoners.replies import ActReply, AssessReply, ConcludeReply
 from domain.asking import Mode
 from domain.ledger import refs
@@ -26,7 +26,7 @@ LONGEST = 160
 """Characters of a text that a model in this process may write."""
 
 
-def act_form(turn: Turn, narrow: bool) -> type[ActReply]:
+def act_form(turn: DecisionContext, narrow: bool) -> type[ActReply]:
     """One step: no answer before a search, a forced mode, one of the options."""
     searched = bool(turn.steps)
     modes = [str(turn.forced or mode) for mode in _there(turn)]
@@ -42,12 +42,12 @@ def act_form(turn: Turn, narrow: bool) -> type[ActReply]:
     return _narrowed(ActReply, fields, narrow, () if searched else ANSWERING)
 
 
-def _there(turn: Turn) -> list[Mode]:
+def _there(turn: DecisionContext) -> list[Mode]:
     """The modes that a search may be in: there must be somewhere to move from."""
     return [mode for mode in turn.modes if turn.focus or mode is not Mode.NEIGHBOR]
 
 
-def assess_form(turn: Turn, narrow: bool) -> type[AssessReply]:
+def assess_form(turn: DecisionContext, narrow: bool) -> type[AssessReply]:
     """What a search settles: which subtasks, by what it showed."""
     if not narrow:
         return AssessReply
@@ -58,7 +58,7 @@ def assess_form(turn: Turn, narrow: bool) -> type[AssessReply]:
     return told(AssessReply, _shortened(form))
 
 
-def conclude_form(turn: Turn, narrow: bool) -> type[ConcludeReply]:
+def conclude_form(turn: DecisionContext, narrow: bool) -> type[ConcludeReply]:
     """The final answer: one of the options, if there are any."""
     fields: dict[str, Any] = {}
     if turn.question.options:
@@ -69,7 +69,7 @@ def conclude_form(turn: Turn, narrow: bool) -> type[ConcludeReply]:
     return _narrowed(ConcludeReply, fields, narrow)
 
 
-def _letters(turn: Turn) -> list[str]:
+def _letters(turn: DecisionContext) -> list[str]:
     return list(ascii_uppercase[: len(turn.question.options)])
 
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from string import ascii_uppercase
 
 from agent.reasoners.concluding import asked, found_for, quote_of
-from agent.reasoners.port import Conclusion, Turn
+from agent.reasoners.port import Conclusion, DecisionContext
 from domain.asking import Evidence, Subtask, Support
-from domain.structure import Asks, Finding, Part
+from domain.structure import Asks, Finding, StructurePart
 from domain.texts import first_number
 from domain.time import TimeSpan, clock
-from domain.trajectory import Resolution, Retrieved
+from domain.trajectory import EvidenceRetrieved, Resolution
 
 STRETCHES = 4
 """Stretches of time that are told of one person at most."""
@@ -26,7 +26,7 @@ Held = Mapping[str, Evidence]
 
 
 @dataclass(frozen=True)
-class Said:
+class PartAnswer:
     """An answer to one part of the question; ``sure`` is its confidence."""
 
     text: str
@@ -40,7 +40,7 @@ class Said:
         return tuple(Support(ref=ref, score=self.sure) for ref in self.refs)
 
 
-def by_structure(turn: Turn) -> Conclusion | None:
+def by_structure(turn: DecisionContext) -> Conclusion | None:
     """The answer where a structural search found what is asked; None where none was made."""
     held = {e.ref: e for e in turn.held}
     tasks = asked(turn.ledger.subtasks)
@@ -62,7 +62,7 @@ def by_structure(turn: Turn) -> Conclusion | None:
     )
 
 
-def claimed(turn: Turn, task: Subtask, found: Retrieved) -> Resolution | None:
+def claimed(turn: DecisionContext, task: Subtask, found: EvidenceRetrieved) -> Resolution | None:
     """What a structural search says of its subtask."""
     if found.finding is None or turn.question.options:
         return None
@@ -72,39 +72,39 @@ def claimed(turn: Turn, task: Subtask, found: Retrieved) -> Resolution | None:
     return Resolution(subtask=task.id, answer=said.text, refs=said.refs, support=said.support)
 
 
-def _finding(task: Subtask, turn: Turn) -> Retrieved | None:
+def _finding(task: Subtask, turn: DecisionContext) -> EvidenceRetrieved | None:
     """The last search for a subtask that found something of structure."""
     own = [s.found for s in turn.searches if s.subtask == task.id and s.found.finding]
     return own[-1] if own else None
 
 
-def _said(task: Subtask, turn: Turn, held: Held) -> Said | None:
+def _said(task: Subtask, turn: DecisionContext, held: Held) -> PartAnswer | None:
     found = _finding(task, turn)
     if found is not None and found.finding is not None:
         return said_of(found.finding, found.evidence, held)
     quote = quote_of(found_for(task, turn.searches), held)
-    return None if quote is None else Said(quote.text, quote.refs, FAIR)
+    return None if quote is None else PartAnswer(quote.text, quote.refs, FAIR)
 
 
-def said_of(finding: Finding, evidence: Sequence[Evidence], held: Held) -> Said | None:
+def said_of(finding: Finding, evidence: Sequence[Evidence], held: Held) -> PartAnswer | None:
     """A finding in words, of those of its parts that the ledger still holds."""
     if finding.unrecorded:
         near = tuple(e.ref for e in evidence if e.ref in held)
         text = CANNOT.format(why=finding.unrecorded)
-        return Said(text, near, DECLINED, declined=True) if near else None
+        return PartAnswer(text, near, DECLINED, declined=True) if near else None
     parts = finding.of_those(held.keys()).parts
     if parts and finding.put:
-        return Said(" ".join(part.text for part in parts), _refs(parts), FAIR)
+        return PartAnswer(" ".join(part.text for part in parts), _refs(parts), FAIR)
     return _WORDED[finding.asks](finding, parts, held) if parts else None
 
 
-def _refs(parts: Sequence[Part]) -> tuple[str, ...]:
+def _refs(parts: Sequence[StructurePart]) -> tuple[str, ...]:
     """What is cited: the first line of each part, then the others."""
     firsts = [part.refs[0] for part in parts]
     return tuple(dict.fromkeys([*firsts, *(ref for part in parts for ref in part.refs[1:])]))
 
 
-def _people(finding: Finding, parts: Sequence[Part], held: Held) -> Said:  # noqa: ARG001
+def _people(finding: Finding, parts: Sequence[StructurePart], held: Held) -> PartAnswer:  # noqa: ARG001
     """Who is there: those seen, voices without a face, and who is seen only briefly."""
     sure = [part for part in parts if part.seen and not part.brief]
     brief = [part for part in parts if part.brief]
@@ -120,15 +120,15 @@ def _people(finding: Finding, parts: Sequence[Part], held: Held) -> Said:  # noq
         told.append(f"{_count(len(voices), 'voice is', 'voices are')} heard: {_listed(voices)}.")
     agreed = bool(sure) and len(sure) == max(1, finding.together) and not brief
     level = SURE if agreed and len(voices) <= len(sure) else FAIR if agreed else UNSURE
-    return Said(" ".join(told), _refs([*sure, *voices, *brief]), level)
+    return PartAnswer(" ".join(told), _refs([*sure, *voices, *brief]), level)
 
 
-def _counted(finding: Finding, parts: Sequence[Part], held: Held) -> Said:
+def _counted(finding: Finding, parts: Sequence[StructurePart], held: Held) -> PartAnswer:
     """How many there are: of voices, where it is asked who speaks."""
     return (_speakers if finding.manner == "said" else _people)(finding, parts, held)
 
 
-def _number(sure: Sequence[Part], finding: Finding) -> str:
+def _number(sure: Sequence[StructurePart], finding: Finding) -> str:
     """How many people are seen; where they never are at one time, some may be one and the same."""
     seen = _count(len(sure), "person is", "people are") + " seen"
     together = finding.together
@@ -141,13 +141,13 @@ def _count(number: int, one: str, more: str) -> str:
     return f"{number} {one if number == 1 else more}"
 
 
-def _listed(parts: Sequence[Part]) -> str:
+def _listed(parts: Sequence[StructurePart]) -> str:
     shown = [_when(part) for part in parts[:PEOPLE]]
     more = len(parts) - len(shown)
     return "; ".join(shown) + (f"; and {more} more" if more else "")
 
 
-def _when(part: Part) -> str:
+def _when(part: StructurePart) -> str:
     times = [("seen", part.seen), ("heard", part.heard)]
     told = (f"{how} {_times(spans)}" for how, spans in times if spans)
     return f"{part.label} ({', '.join(told)})"
@@ -159,21 +159,23 @@ def _times(spans: Sequence[TimeSpan]) -> str:
     return f"{shown} and {more} more times" if more > 0 else shown
 
 
-def _speakers(finding: Finding, parts: Sequence[Part], held: Held) -> Said:  # noqa: ARG001
+def _speakers(finding: Finding, parts: Sequence[StructurePart], held: Held) -> PartAnswer:  # noqa: ARG001
     if finding.subject:
         (one,) = parts[:1]
-        return Said(f"{one.label} speaks at {_times(one.heard)}.", _refs(parts), SURE)
+        return PartAnswer(f"{one.label} speaks at {_times(one.heard)}.", _refs(parts), SURE)
     number = _count(len(parts), "voice is", "voices are")
     heard = [part.model_copy(update={"seen": ()}) for part in parts]
-    return Said(f"{number} heard: {_listed(heard)}.", _refs(parts), FAIR if parts[1:] else SURE)
+    return PartAnswer(
+        f"{number} heard: {_listed(heard)}.", _refs(parts), FAIR if parts[1:] else SURE
+    )
 
 
-def _about(finding: Finding, parts: Sequence[Part], held: Held) -> Said:  # noqa: ARG001
+def _about(finding: Finding, parts: Sequence[StructurePart], held: Held) -> PartAnswer:  # noqa: ARG001
     text = f"The sentences closest to all that is said: {_quoted(parts, held)}"
-    return Said(text, _refs(parts), FAIR)
+    return PartAnswer(text, _refs(parts), FAIR)
 
 
-def _ends(finding: Finding, parts: Sequence[Part], held: Held) -> Said:
+def _ends(finding: Finding, parts: Sequence[StructurePart], held: Held) -> PartAnswer:
     first = finding.asks is Asks.BEGINNING
     start = ("It begins" if first else "It ends") + " with"
     if not finding.exact:
@@ -181,28 +183,28 @@ def _ends(finding: Finding, parts: Sequence[Part], held: Held) -> Said:
     # What is nearest to the very start or end is cited first.
     nearest = parts if first else parts[::-1]
     sure = SURE if finding.exact else UNSURE
-    return Said(f"{start}: {_quoted(parts, held)}", _refs(nearest), sure)
+    return PartAnswer(f"{start}: {_quoted(parts, held)}", _refs(nearest), sure)
 
 
-def _mention(finding: Finding, parts: Sequence[Part], held: Held) -> Said:
+def _mention(finding: Finding, parts: Sequence[StructurePart], held: Held) -> PartAnswer:
     (part,) = parts[:1]
     at = held[part.refs[0]].span
     order = "First" if finding.asks is Asks.FIRST else "Last"
     near = "" if finding.exact else ", by likeness to the words only"
     text = f"{order} at {clock(at.start_ms)}{near}: {part.text}"
-    return Said(text, part.refs, SURE if finding.exact else UNSURE)
+    return PartAnswer(text, part.refs, SURE if finding.exact else UNSURE)
 
 
-def _beside(finding: Finding, parts: Sequence[Part], held: Held) -> Said | None:
+def _beside(finding: Finding, parts: Sequence[StructurePart], held: Held) -> PartAnswer | None:
     told, *anchor = parts
     start = "After" if finding.asks is Asks.AFTER else "Before"
     if not anchor:
         return None
     text = f"{start} {_quoted(anchor, held).rstrip('.')} comes: {_quoted([told], held)}"
-    return Said(text, _refs([told, *anchor]), FAIR if finding.exact else UNSURE)
+    return PartAnswer(text, _refs([told, *anchor]), FAIR if finding.exact else UNSURE)
 
 
-def _quoted(parts: Sequence[Part], held: Held) -> str:
+def _quoted(parts: Sequence[StructurePart], held: Held) -> str:
     return " ".join(f"[{held[part.refs[0]].span}] {part.text}" for part in parts)
 
 
@@ -220,7 +222,7 @@ _WORDED = {
 }
 
 
-def _by_number(turn: Turn, held: Held) -> Conclusion | None:
+def _by_number(turn: DecisionContext, held: Held) -> Conclusion | None:
     """The only option that has the number of people that was found; None where none has."""
     found = next(f for task in turn.ledger.subtasks if (f := _finding(task, turn)))
     finding = found.finding

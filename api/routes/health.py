@@ -7,7 +7,7 @@ from pydantic import BaseModel
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
-from api.database_health import Pulse
+from api.database_health import DatabaseHealth
 from api.manual import SAFE, manual
 
 router = APIRouter(tags=["this server"])
@@ -28,7 +28,7 @@ class Health(BaseModel):
 )
 async def health(request: Request) -> Response | Health:
     """For whoever watches over the server: 200, or 503 while the database is gone. Needs no key."""
-    pulse: Pulse = request.app.state.pulse
+    pulse: DatabaseHealth = request.app.state.pulse
     if await pulse.answers():
         return Health()
     return PlainTextResponse(GONE, 503, {"Retry-After": "5"})

@@ -10,14 +10,14 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
 from api.answers import AnswerTold, QuestionTold, answer_of, question_of
-from api.app_state import ApiDesk, Desk
-from api.asking import Search
-from api.disconnect import Gone
+from api.app_state import ApiState, Desk
+from api.asking import RunningQuestion
+from api.disconnect import ClientGone
 from api.params import PAGE, Asked, Limit, Offset, Page, after, as_of_ms
 from api.sse import MEDIA_TYPE, EventStream, wants_events
 from domain.asking import Question, told_apart
 from domain.errors import InputError
-from graphs.runner import Asker
+from graphs.runner import Runner
 from store.queries.videos import named_or_only
 from views.rounds import Inspected, headline, inspect, page_of_trajectories
 from views.trajectory import Round
@@ -136,17 +136,17 @@ async def ask(
     searched as the server takes, 429 says when to ask again.
     """
     asker, question = await to_thread.run_sync(_prepared, desk, body)
-    search = Search(desk, request, asker, question)
+    search = RunningQuestion(desk, request, asker, question)
     try:
         if not wants_events(accept):
             return await search.answer()
         events = search.events()
         return EventStream(search, await anext(events), events)
-    except Gone:
+    except ClientGone:
         return Response(status_code=NOBODY)
 
 
-def _prepared(desk: ApiDesk, body: Ask) -> tuple[Asker, Question]:
+def _prepared(desk: ApiState, body: Ask) -> tuple[Runner, Question]:
     """The machine of the profile, and the question of the videos that are named."""
     if not body.question.strip():
         raise InputError("the question is empty")

@@ -9,13 +9,13 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 
 from api.answers import Retrieved, cited, keyframe_path, scored
-from api.app_state import ApiDesk, Desk
+from api.app_state import ApiState, Desk
 from api.params import AsOf, Profile, as_of_ms
 from domain.asking import Mode
 from domain.errors import InputError
 from domain.events import Segment
 from domain.people import in_words
-from retrieval.result import Retrieval, Shown
+from retrieval.result import Retrieval, ShownKeyframe
 from retrieval.search_once import search_once
 
 router = APIRouter(tags=["search"])
@@ -101,7 +101,7 @@ def _segment(focus: str | None) -> int | None:
     return int(named[1]) if named else None
 
 
-def _told(desk: ApiDesk, found: Retrieval, at: int | None) -> Found:
+def _told(desk: ApiState, found: Retrieval, at: int | None) -> Found:
     return Found(
         mode=found.mode,
         query=found.query,
@@ -125,7 +125,7 @@ def _event(one: Segment) -> EventFound:
     )
 
 
-def _image(one: Shown) -> ImageFound:
+def _image(one: ShownKeyframe) -> ImageFound:
     return ImageFound(
         ref=one.ref,
         video=one.video,

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path
 from pydantic import BaseModel, Field
 
 from api.answers import keyframe_path
-from api.app_state import ApiDesk, Desk
+from api.app_state import ApiState, Desk
 from api.params import PAGE, AsOf, Limit, Offset, Page, Words, after, as_of_ms
 from domain.errors import Busy, NotFound
 from domain.media import Video
@@ -17,8 +17,8 @@ from flows.delete import delete_video
 from flows.video_locks import PAUSED, watched_now
 from store.queries.videos import WATCHING, known_video
 from views.library import ShownClip, resolve
-from views.library_view import Shelved, holdings, page_of_videos
-from views.video_view import Link, cast_of, graph_of, reel
+from views.library_view import ListedVideo, holdings, page_of_videos
+from views.video_view import ShownEdge, cast_of, graph_of, reel
 
 router = APIRouter(tags=["videos"])
 Name = Annotated[
@@ -152,7 +152,7 @@ def videos(desk: Desk, offset: Offset = 0, limit: Limit = PAGE, q: Words = "") -
     return Videos(total=total, offset=offset, next=after(offset, len(shown), total), videos=shown)
 
 
-def _told(one: Shelved, busy: bool) -> VideoTold:
+def _told(one: ListedVideo, busy: bool) -> VideoTold:
     paused = one.state == WATCHING and not busy
     return VideoTold(
         id=one.id,
@@ -263,7 +263,7 @@ def events(
     return Happened(total=found.total, offset=offset, next=end, events=shown, edges=edges)
 
 
-def _joined(one: Link) -> Joined:
+def _joined(one: ShownEdge) -> Joined:
     edge = one.edge
     return Joined(
         source=f"s{edge.source}",
@@ -293,6 +293,6 @@ def delete(
     return Deleted(id=video, title=title, images=done.images, uploads=len(done.uploads))
 
 
-def _video(desk: ApiDesk, name: str) -> Video:
+def _video(desk: ApiState, name: str) -> Video:
     with desk.store.begin() as session:
         return resolve(session, name)

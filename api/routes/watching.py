@@ -10,13 +10,13 @@ from fastapi import APIRouter, Response
 from fastapi import Path as InPath
 from pydantic import BaseModel, ConfigDict, Field
 
-from api.app_state import ApiDesk, Desk
+from api.app_state import ApiState, Desk
 from api.folders import allowed_file, refuse_address
 from api.problems import Crowded
 from domain.audit import Deed
 from domain.errors import Busy, InputError, NotFound
 from flows.jobs import Job, Jobs, new_id
-from services.job_status import Stage
+from services.job_status import JobState
 from services.prefect import PrefectServer
 from store.queries.audit import note
 
@@ -91,11 +91,11 @@ def _refuse_more(jobs: Jobs, path: str) -> None:
     mine = next((one for one in running if one.watches(path)), None)
     if mine is not None:
         raise Busy(f"this file is being watched already: GET /jobs/{mine.id}")
-    if sum(one.stage is Stage.WATCHING for one in running) >= MOST_JOBS:
+    if sum(one.stage is JobState.WATCHING for one in running) >= MOST_JOBS:
         raise Crowded(f"{MOST_JOBS} processes are watching, and no more go at a time", WAIT_S)
 
 
-def _has_prefect(desk: ApiDesk) -> bool:
+def _has_prefect(desk: ApiState) -> bool:
     """Whether there is a server of Prefect's; none is begun for a request."""
     if os.environ.get("PREFECT_API_URL"):
         return True
@@ -114,14 +114,14 @@ def job(desk: Desk, name: Annotated[str, InPath(max_length=64, description="Its 
     return _told(desk, _job(desk, name))
 
 
-def _job(desk: ApiDesk, name: str) -> Job:
+def _job(desk: ApiState, name: str) -> Job:
     found = next((one for one in Jobs(desk.store.home).every() if one.id == name), None)
     if found is None:
         raise NotFound("there is no such job: GET /jobs lists them")
     return found
 
 
-def _told(desk: ApiDesk, one: Job) -> JobTold:
+def _told(desk: ApiState, one: Job) -> JobTold:
     tops = [*(folder.resolve() for folder in desk.folders), *(Path(f).parent for f in one.sources)]
 
     def told(text: str) -> str:

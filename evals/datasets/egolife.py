@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import Field, field_validator
 
 from domain.time import TimeSpan
-from evals.dataset import Counts, Dataset, EvalQuestion, EvalVideo, Source
+from evals.dataset import Counts, Dataset, DatasetSource, EvalQuestion, EvalVideo
 from evals.datasets.building import dataset, instant, ms, question
 from evals.datasets.files import Published, Words, all_checked, file_in, inside, records, root_of
 from evals.egolife_questions import (
@@ -38,7 +38,7 @@ _DAY_MS = 86_400_000
 _STAMP = re.compile(r"DAY(\d{1,3})|(?<!\d)(\d{6})\d{0,2}(?!\d)", re.ASCII | re.I)
 
 
-class _Moment(Published):
+class _EgoLifeTime(Published):
     """A day, and a time as ``HHMMSS`` and two digits for the frame, which are left out."""
 
     date: str = Field(pattern=r"(?i)^DAY[1-9][0-9]{0,2}$")
@@ -50,9 +50,9 @@ class _Moment(Published):
         return _video_ms(int(self.date[3:]), self.time)
 
 
-class _Row(Published):
+class _EgoLifeRow(Published):
     id: Words = Field(alias="ID")
-    query_time: _Moment
+    query_time: _EgoLifeTime
     type: str
     question: str
     choice_a: Words
@@ -111,12 +111,12 @@ def read(folder: Path) -> Dataset:
     path = file_in(folder, f"EgoLifeQA/{FILE}", FILE, QUESTIONS)
     if path.name == QUESTIONS:
         return _read_ours(root_of(folder), path)
-    rows = list(all_checked(_Row, records(path)))
+    rows = list(all_checked(_EgoLifeRow, records(path)))
     video = EvalVideo(name=PERSON, captions=_captions(root_of(folder)))
     return dataset("egolifeqa", str(path), [video], [_question(*one) for one in rows])
 
 
-def _question(place: str, row: _Row) -> EvalQuestion:
+def _question(place: str, row: _EgoLifeRow) -> EvalQuestion:
     return question(
         place,
         id=row.id,
@@ -162,7 +162,7 @@ def _span(target: Target) -> TimeSpan:
 
 
 SOURCES = (
-    Source(
+    DatasetSource(
         name="egolifeqa",
         title="EgoLifeQA, participant A1_JAKE",
         licence="see the data set's page; research",

@@ -8,7 +8,7 @@ from pathlib import Path
 from pydantic import Field
 
 from domain.errors import InputError
-from evals.dataset import Counts, Dataset, EvalQuestion, EvalVideo, Source
+from evals.dataset import Counts, Dataset, DatasetSource, EvalQuestion, EvalVideo
 from evals.datasets.building import dataset, letter, question, video
 from evals.datasets.files import (
     Published,
@@ -23,7 +23,7 @@ from evals.datasets.files import (
 QUESTIONS, ANSWERS = "questions.json", "subset_answers.json"
 
 
-class _Row(Published):
+class _EgoSchemaRow(Published):
     uid: str = Field(alias="q_uid")
     question: str
     option_0: str = Field(alias="option 0")
@@ -47,14 +47,14 @@ def read(subset: bool, folder: Path) -> Dataset:
     path = file_in(folder, QUESTIONS)
     root = root_of(folder)
     answers = _answers(root)
-    every = all_checked(_Row, records(path))
+    every = all_checked(_EgoSchemaRow, records(path))
     rows = [(place, row) for place, row in every if not subset or row.uid in answers]
     videos = [_video(root, *one) for one in rows]
     asked = [_question(place, row, answers.get(row.uid, "")) for place, row in rows]
     return dataset("egoschema-subset" if subset else "egoschema", str(path), videos, asked)
 
 
-def _video(root: Path, place: str, row: _Row) -> EvalVideo:
+def _video(root: Path, place: str, row: _EgoSchemaRow) -> EvalVideo:
     return video(place, name=row.uid, file=video_in(root, row.uid, place, "videos", "."))
 
 
@@ -70,7 +70,7 @@ def _answers(root: Path) -> dict[str, str]:
     return {uid: letter(place) for uid, place in found.items()}
 
 
-def _question(place: str, row: _Row, answer: str) -> EvalQuestion:
+def _question(place: str, row: _EgoSchemaRow, answer: str) -> EvalQuestion:
     return question(
         place,
         id=row.uid,
@@ -81,8 +81,8 @@ def _question(place: str, row: _Row, answer: str) -> EvalQuestion:
     )
 
 
-def _source(name: str, title: str, subset: bool, size: int) -> Source:
-    return Source(
+def _source(name: str, title: str, subset: bool, size: int) -> DatasetSource:
+    return DatasetSource(
         name=name,
         title=title,
         licence="Ego4D licence, for which you sign",

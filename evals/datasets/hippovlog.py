@@ -7,7 +7,7 @@ from string import ascii_uppercase
 
 from pydantic import Field, field_validator
 
-from evals.dataset import Counts, Dataset, EvalQuestion, EvalVideo, Source
+from evals.dataset import Counts, Dataset, DatasetSource, EvalQuestion, EvalVideo
 from evals.datasets.building import dataset, instant, ms, question, video, youtube
 from evals.datasets.files import (
     Published,
@@ -27,7 +27,7 @@ class _Frame(Published):
     timestamp: Seconds
 
 
-class _Row(Published):
+class _HippoVlogRow(Published):
     question: str = Field(alias="question_text")
     options: dict[str, str]
     answer: str = Field(alias="correct_answer")
@@ -50,18 +50,18 @@ def read(folder: Path) -> Dataset:
         InputError: it is not there, or not in its form.
     """
     path = file_in(folder, FILE)
-    rows = list(all_checked(_Row, records(path)))
+    rows = list(all_checked(_HippoVlogRow, records(path)))
     videos = [_video(root_of(folder), *one) for one in rows]
     asked = [_question(str(n), *one) for n, one in enumerate(rows, 1)]
     return dataset("hippovlog", str(path), videos, asked)
 
 
-def _video(root: Path, place: str, row: _Row) -> EvalVideo:
+def _video(root: Path, place: str, row: _HippoVlogRow) -> EvalVideo:
     file = video_in(root, row.video_id, place, "videos", ".")
     return video(place, name=row.video_id, file=file, url=youtube(row.video_id))
 
 
-def _question(number: str, place: str, row: _Row) -> EvalQuestion:
+def _question(number: str, place: str, row: _HippoVlogRow) -> EvalQuestion:
     shown = row.frame_info
     return question(
         place,
@@ -76,7 +76,7 @@ def _question(number: str, place: str, row: _Row) -> EvalQuestion:
 
 
 SOURCES = (
-    Source(
+    DatasetSource(
         name="hippovlog",
         title="HippoVlog",
         licence="not stated by its authors; the videos are their makers'",

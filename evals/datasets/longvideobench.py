@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from evals.dataset import Counts, Dataset, EvalQuestion, EvalVideo, Source
+from evals.dataset import Counts, Dataset, DatasetSource, EvalQuestion, EvalVideo
 from evals.datasets.building import dataset, letter, question, video, youtube
 from evals.datasets.files import (
     Published,
@@ -20,7 +20,7 @@ from evals.datasets.files import (
 )
 
 
-class _Row(Published):
+class _LongVideoBenchRow(Published):
     id: Words
     video_id: str
     video_path: str
@@ -38,17 +38,17 @@ def read(file: str, name: str, folder: Path) -> Dataset:
         InputError: it is not there, or not in its form.
     """
     path = file_in(folder, file)
-    rows = list(all_checked(_Row, records(path)))
+    rows = list(all_checked(_LongVideoBenchRow, records(path)))
     videos = [_video(root_of(folder), *one) for one in rows]
     return dataset(name, str(path), videos, [_question(*one) for one in rows])
 
 
-def _video(root: Path, place: str, row: _Row) -> EvalVideo:
+def _video(root: Path, place: str, row: _LongVideoBenchRow) -> EvalVideo:
     file = video_in(root, row.video_path, place, "videos", ".")
     return video(place, name=row.video_id, file=file, url=youtube(row.video_id))
 
 
-def _question(place: str, row: _Row) -> EvalQuestion:
+def _question(place: str, row: _LongVideoBenchRow) -> EvalQuestion:
     return question(
         place,
         id=row.id,
@@ -64,8 +64,8 @@ def _length(group: str) -> str:
     return f"up to {group} s" if group else ""
 
 
-def _source(name: str, file: str, title: str, counts: Counts) -> Source:
-    return Source(
+def _source(name: str, file: str, title: str, counts: Counts) -> DatasetSource:
+    return DatasetSource(
         name=name,
         title=title,
         licence="CC BY-NC-SA 4.0",

@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import field_validator
 
 from domain.time import TimeSpan, parse_clock
-from evals.dataset import Counts, Dataset, EvalQuestion, EvalVideo, Source
+from evals.dataset import Counts, Dataset, DatasetSource, EvalQuestion, EvalVideo
 from evals.datasets.building import dataset, question, video, youtube
 from evals.datasets.files import (
     Published,
@@ -27,7 +27,7 @@ _OPTION = re.compile(r"\n[^\S\n]*+\(([A-Z])\)[ \t]*")
 _SPAN = re.compile(r"(?<![\d:])([\d:]++)\s*+-\s*+([\d:]++)")
 
 
-class _Qa(Published):
+class _LvBenchQuestion(Published):
     uid: Words
     question: str
     answer: str
@@ -35,10 +35,10 @@ class _Qa(Published):
     time_reference: Words = ""
 
 
-class _Video(Published):
+class _LvBenchVideo(Published):
     key: str
     type: str = ""
-    qa: tuple[_Qa, ...]
+    qa: tuple[_LvBenchQuestion, ...]
 
     @field_validator("qa", mode="before")
     @classmethod
@@ -53,18 +53,18 @@ def read(folder: Path) -> Dataset:
         InputError: it is not there, or not in its form.
     """
     path = file_in(folder, META, f"data/{META}")
-    found = list(all_checked(_Video, records(path)))
+    found = list(all_checked(_LvBenchVideo, records(path)))
     videos = [_video(root_of(folder), *one) for one in found]
     asked = [_question(place, one, qa) for place, one in found for qa in one.qa]
     return dataset("lvbench", str(path), videos, asked)
 
 
-def _video(root: Path, place: str, found: _Video) -> EvalVideo:
+def _video(root: Path, place: str, found: _LvBenchVideo) -> EvalVideo:
     file = video_in(root, found.key, place, "videos", "all_videos", ".")
     return video(place, name=found.key, file=file, url=youtube(found.key))
 
 
-def _question(place: str, found: _Video, qa: _Qa) -> EvalQuestion:
+def _question(place: str, found: _LvBenchVideo, qa: _LvBenchQuestion) -> EvalQuestion:
     words, options = parted(qa.question)
     return question(
         f"{place}, uid {qa.uid}",
@@ -96,7 +96,7 @@ def _clocks(*texts: str) -> bool:
 
 
 SOURCES = (
-    Source(
+    DatasetSource(
         name="lvbench",
         title="LVBench",
         licence="CC BY-NC-SA 4.0; the videos are their makers'",

@@ -9,7 +9,7 @@ from typing import Self
 from pydantic import Field, model_validator
 
 from domain.time import parse_clock
-from evals.dataset import Counts, Dataset, EvalQuestion, EvalVideo, Source
+from evals.dataset import Counts, Dataset, DatasetSource, EvalQuestion, EvalVideo
 from evals.datasets.building import dataset, question, video
 from evals.datasets.files import (
     Published,
@@ -27,7 +27,7 @@ CLIP_MS = 30_000
 """The authors' clips: ``before_clip`` counts them from 0."""
 
 
-class _Qa(Published):
+class _M3BenchQuestion(Published):
     question_id: str
     question: str
     answer: Words
@@ -49,8 +49,8 @@ class _Qa(Published):
         return parse_clock(self.timestamp) if self.timestamp else None
 
 
-class _Video(Published):
-    qa_list: tuple[_Qa, ...]
+class _M3BenchVideo(Published):
+    qa_list: tuple[_M3BenchQuestion, ...]
     video_path: str = ""
     video_url: str = ""
 
@@ -63,19 +63,21 @@ def read(part: str, folder: Path) -> Dataset:
     """
     name = f"{part}.json"
     path = file_in(folder, f"data/annotations/{name}", f"annotations/{name}", name)
-    found = [(key, at[0], checked(_Video, at)) for key, at in named(json_of(path), str(path))]
+    found = [
+        (key, at[0], checked(_M3BenchVideo, at)) for key, at in named(json_of(path), str(path))
+    ]
     videos = [_video(root_of(folder), part, *one) for one in found]
     asked = [_question(key, at, qa) for key, at, one in found for qa in one.qa_list]
     return dataset(f"m3-{part}", str(path), videos, asked)
 
 
-def _video(root: Path, part: str, key: str, place: str, found: _Video) -> EvalVideo:
+def _video(root: Path, part: str, key: str, place: str, found: _M3BenchVideo) -> EvalVideo:
     file = PurePosixPath(found.video_path).name or f"{key}.mp4"
     path = video_in(root, file, place, f"data/videos/{part}", f"videos/{part}", "videos", ".")
     return video(place, name=key, file=path, url=found.video_url)
 
 
-def _question(key: str, place: str, qa: _Qa) -> EvalQuestion:
+def _question(key: str, place: str, qa: _M3BenchQuestion) -> EvalQuestion:
     return question(
         f"{place}, {qa.question_id}",
         id=qa.question_id,
@@ -88,7 +90,7 @@ def _question(key: str, place: str, qa: _Qa) -> EvalQuestion:
 
 
 SOURCES = (
-    Source(
+    DatasetSource(
         name="m3-robot",
         title="M3-Bench, robot",
         licence="Apache-2.0 (annotations); see the data set's page for the videos",
@@ -100,7 +102,7 @@ SOURCES = (
         read=partial(read, "robot"),
         published=Counts(videos=100, questions=1276),
     ),
-    Source(
+    DatasetSource(
         name="m3-web",
         title="M3-Bench, web",
         licence="Apache-2.0 (annotations); the videos are their makers'",

@@ -11,7 +11,7 @@ from pathlib import Path
 from pydantic import Field
 
 from domain.time import TimeSpan
-from evals.dataset import Counts, Dataset, EvalQuestion, EvalVideo, Source
+from evals.dataset import Counts, Dataset, DatasetSource, EvalQuestion, EvalVideo
 from evals.datasets.building import dataset, ms, question
 from evals.datasets.files import (
     Published,
@@ -36,7 +36,7 @@ SPLITS = {
 VIDEOS = {"day": "day/0.mp4", "week": "week.mp4", "month": "month.mp4"}
 
 
-class _Row(Published):
+class _MmLifelongRow(Published):
     index: int = Field(ge=0, le=10**9)
     question: str
     answer: Words
@@ -78,7 +78,7 @@ def _video(root: Path, name: str) -> EvalVideo:
 
 
 def _asked(split: str, found: Iterator[Record]) -> Iterator[EvalQuestion]:
-    for place, row in all_checked(_Row, found):
+    for place, row in all_checked(_MmLifelongRow, found):
         yield question(
             place,
             id=f"{split}-{row.index}",
@@ -91,7 +91,7 @@ def _asked(split: str, found: Iterator[Record]) -> Iterator[EvalQuestion]:
 
 
 SOURCES = (
-    Source(
+    DatasetSource(
         name="mm-lifelong",
         title="MM-Lifelong",
         licence="academic research only; the videos are their makers'",

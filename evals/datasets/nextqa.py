@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import AliasChoices, Field, field_validator, model_validator
 
-from evals.dataset import Counts, Dataset, EvalQuestion, EvalVideo, Source
+from evals.dataset import Counts, Dataset, DatasetSource, EvalQuestion, EvalVideo
 from evals.datasets.building import dataset, letter, question, video
 from evals.datasets.files import (
     Published,
@@ -36,7 +36,7 @@ KINDS = {"C": "causal", "T": "temporal", "D": "descriptive"}
 CHOICES = 5
 
 
-class _Row(Published):
+class _NextQaRow(Published):
     """A question. ``answer`` is the right option's letter, or its number from 0."""
 
     id: Words = Field(validation_alias=AliasChoices("id", "qid"))
@@ -72,7 +72,7 @@ def read(folder: Path) -> Dataset:
     """
     path = file_in(folder, QUESTIONS, *TABLES)
     root = root_of(folder)
-    rows = list(all_checked(_Row, _rows(path)))
+    rows = list(all_checked(_NextQaRow, _rows(path)))
     captions = next((one for name in CAPTIONS if (one := inside(root, name, name)).is_file()), None)
     places = _places(root)
     videos = [_video(root, captions, places, place, row.video) for place, row in rows]
@@ -102,7 +102,7 @@ def _video(
     return video(place, name=name, file=file, captions=known, among=known is not None)
 
 
-def _question(place: str, row: _Row) -> EvalQuestion:
+def _question(place: str, row: _NextQaRow) -> EvalQuestion:
     named = row.id.startswith(f"{row.video}_")
     return question(
         place,
@@ -116,7 +116,7 @@ def _question(place: str, row: _Row) -> EvalQuestion:
 
 
 SOURCES = (
-    Source(
+    DatasetSource(
         name="nextqa",
         title="NExT-QA, multiple choice, validation part",
         licence="MIT; the videos are those of VidOR, for research",

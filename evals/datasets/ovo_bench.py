@@ -13,7 +13,7 @@ from pathlib import Path
 from pydantic import Field
 
 from domain.errors import InputError
-from evals.dataset import Counts, Dataset, EvalQuestion, EvalVideo, Source
+from evals.dataset import Counts, Dataset, DatasetSource, EvalQuestion, EvalVideo
 from evals.datasets.building import dataset, letter, ms, question, video
 from evals.datasets.files import (
     Published,
@@ -41,14 +41,14 @@ SUBJECTS = {"REC": "activity", "SSR": "step", "CRR": "question"}
 """The field with what a forward task asks about."""
 
 
-class _Moment(Published):
+class _OvoBenchTime(Published):
     realtime: Seconds
     count: int | None = None
     type: int | None = Field(default=None, ge=0, le=1)
     step: str = ""
 
 
-class _Row(Published):
+class _OvoBenchRow(Published):
     id: Words
     task: str
     video: str
@@ -57,7 +57,7 @@ class _Row(Published):
     gt: int | None = Field(default=None, ge=0, le=25)
     realtime: Seconds | None = None
     activity: str = ""
-    test_info: tuple[_Moment, ...] = ()
+    test_info: tuple[_OvoBenchTime, ...] = ()
 
 
 def read(folder: Path) -> Dataset:
@@ -67,18 +67,18 @@ def read(folder: Path) -> Dataset:
         InputError: it is not there, or not in its form.
     """
     path = file_in(folder, FILE, f"data/{FILE}")
-    rows = list(all_checked(_Row, records(path)))
+    rows = list(all_checked(_OvoBenchRow, records(path)))
     videos = [_video(root_of(folder), *one) for one in rows]
     asked = [one for place, row in rows for one in _questions(place, row)]
     return dataset("ovo-bench", str(path), videos, asked)
 
 
-def _video(root: Path, place: str, row: _Row) -> EvalVideo:
+def _video(root: Path, place: str, row: _OvoBenchRow) -> EvalVideo:
     file = video_in(root, row.video, place, "src_videos", "data/src_videos", "videos", ".")
     return video(place, name=row.video, file=file)
 
 
-def _questions(place: str, row: _Row) -> Iterator[EvalQuestion]:
+def _questions(place: str, row: _OvoBenchRow) -> Iterator[EvalQuestion]:
     mode = MODES.get(row.task)
     if mode is None:
         raise InputError(f"{place}: task: {row.task!r} is none of {', '.join(MODES)}")
@@ -89,7 +89,7 @@ def _questions(place: str, row: _Row) -> Iterator[EvalQuestion]:
         yield _forward(f"{place}, test_info {number}", row, number, moment)
 
 
-def _choice(place: str, row: _Row, mode: str) -> EvalQuestion:
+def _choice(place: str, row: _OvoBenchRow, mode: str) -> EvalQuestion:
     if row.gt is None or row.realtime is None or not row.options:
         raise InputError(f"{place}: a question of {row.task} needs options, gt and realtime")
     return question(
@@ -104,7 +104,7 @@ def _choice(place: str, row: _Row, mode: str) -> EvalQuestion:
     )
 
 
-def _forward(place: str, row: _Row, number: int, moment: _Moment) -> EvalQuestion:
+def _forward(place: str, row: _OvoBenchRow, number: int, moment: _OvoBenchTime) -> EvalQuestion:
     counted = row.task == "REC"
     told = moment.count if counted else moment.type
     if told is None:
@@ -121,7 +121,7 @@ def _forward(place: str, row: _Row, number: int, moment: _Moment) -> EvalQuestio
     )
 
 
-def _wording(place: str, row: _Row, moment: _Moment) -> str:
+def _wording(place: str, row: _OvoBenchRow, moment: _OvoBenchTime) -> str:
     """What a forward task asks, in words of ours: the data set gives its subject only."""
     name = SUBJECTS[row.task]
     subject = str(getattr(moment if row.task == "SSR" else row, name) or "").strip()
@@ -135,7 +135,7 @@ def _wording(place: str, row: _Row, moment: _Moment) -> str:
 
 
 SOURCES = (
-    Source(
+    DatasetSource(
         name="ovo-bench",
         title="OVO-Bench",
         licence="CC BY-NC-SA 4.0",

@@ -13,7 +13,7 @@ from pydantic import AliasChoices, Field, field_validator, model_validator
 
 from domain.errors import InputError
 from domain.time import TimeSpan, parse_clock
-from evals.dataset import Dataset, EvalQuestion, EvalVideo, Source
+from evals.dataset import Dataset, DatasetSource, EvalQuestion, EvalVideo
 from evals.datasets.building import dataset, ms, question, refuse_twins, video
 from evals.datasets.files import (
     CAPTION_ENDINGS,
@@ -40,7 +40,7 @@ _COLUMNS = {
 }
 
 
-class _Row(Published):
+class _OwnRow(Published):
     video: str = Field(min_length=1)
     question: str = Field(min_length=1)
     id: Words = ""
@@ -136,7 +136,7 @@ def read(folder: Path) -> Dataset:
         InputError: no file of questions is there, or a record is not one.
     """
     path = file_in(folder, *FILES)
-    rows = list(all_checked(_Row, _rows(path)))
+    rows = list(all_checked(_OwnRow, _rows(path)))
     videos = [_video(root_of(folder), row.video, place) for place, row in rows]
     asked = [_question(n, *one) for n, one in enumerate(rows, 1)]
     refuse_twins(str(path), asked)
@@ -160,7 +160,7 @@ def _video(folder: Path, name: str, place: str) -> EvalVideo:
     )
 
 
-def _question(number: int, place: str, row: _Row) -> EvalQuestion:
+def _question(number: int, place: str, row: _OwnRow) -> EvalQuestion:
     return question(
         place,
         id=row.id or str(number),
@@ -175,7 +175,7 @@ def _question(number: int, place: str, row: _Row) -> EvalQuestion:
 
 
 SOURCES = (
-    Source(
+    DatasetSource(
         name="own",
         title="Questions of your own",
         licence="yours",

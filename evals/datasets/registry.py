@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 
 from domain.errors import InputError, NotFound
-from evals.dataset import Dataset, Source
+from evals.dataset import Dataset, DatasetSource
 
 MODULES = (
     "own",
@@ -27,13 +27,13 @@ MODULES = (
 
 
 @cache
-def sources() -> tuple[Source, ...]:
+def sources() -> tuple[DatasetSource, ...]:
     """Every data set that Homer can read."""
     found = (import_module(f"evals.datasets.{name}") for name in MODULES)
     return tuple(one for module in found for one in module.SOURCES)
 
 
-def source(name: str) -> Source:
+def source(name: str) -> DatasetSource:
     """The data set of this name.
 
     Raises:

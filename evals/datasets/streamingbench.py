@@ -16,7 +16,7 @@ from pydantic import Field, field_validator
 
 from domain.errors import InputError
 from domain.time import TimeSpan, parse_clock
-from evals.dataset import Counts, Dataset, EvalQuestion, EvalVideo, Source
+from evals.dataset import Counts, Dataset, DatasetSource, EvalQuestion, EvalVideo
 from evals.datasets.building import dataset, question, video
 from evals.datasets.files import Published, all_checked, file_in, records, root_of, video_in
 
@@ -34,7 +34,7 @@ _LABEL = re.compile(r"(?<!\s)\s*+([A-H])[.):]\s*")
 _CLOCK = r"^\s*[0-9]{1,3}(:[0-9]{1,2}){1,2}(\.[0-9]{1,9})?\s*$"
 
 
-class _Row(Published):
+class _StreamingBenchRow(Published):
     id: str = Field(alias="question_id")
     task_type: str
     question: str
@@ -94,7 +94,11 @@ def read(folder: Path) -> Dataset:
     found = [(table, path) for table in TABLES if (path := _table(folder, table))]
     if not found:
         file_in(root, *(f"{table}.csv" for table in TABLES))
-    rows = [(table, *one) for table, path in found for one in all_checked(_Row, records(path))]
+    rows = [
+        (table, *one)
+        for table, path in found
+        for one in all_checked(_StreamingBenchRow, records(path))
+    ]
     videos = [_video(root, *one) for one in rows]
     return dataset("streamingbench", str(folder), videos, [_question(*one) for one in rows])
 
@@ -108,7 +112,7 @@ def _table(folder: Path, table: str) -> Path | None:
         return None
 
 
-def _parts(place: str, row: _Row) -> tuple[str, str]:
+def _parts(place: str, row: _StreamingBenchRow) -> tuple[str, str]:
     """The kind of a question, which is the name of a folder, and the number of its video."""
     found = _ID.fullmatch(row.id.strip())
     if found is None:
@@ -116,7 +120,7 @@ def _parts(place: str, row: _Row) -> tuple[str, str]:
     return found["kind"], found["sample"]
 
 
-def _video(root: Path, table: str, place: str, row: _Row) -> EvalVideo:
+def _video(root: Path, table: str, place: str, row: _StreamingBenchRow) -> EvalVideo:
     kind, sample = _parts(place, row)
     under = f"data/{TABLES[table][0]}"
     places = (kind, f"{under}/{kind}", f"videos/{kind}", under)
@@ -124,7 +128,7 @@ def _video(root: Path, table: str, place: str, row: _Row) -> EvalVideo:
     return video(place, name=f"{kind}/sample_{sample}", file=file)
 
 
-def _question(table: str, place: str, row: _Row) -> EvalQuestion:
+def _question(table: str, place: str, row: _StreamingBenchRow) -> EvalQuestion:
     kind, sample = _parts(place, row)
     return question(
         place,
@@ -144,7 +148,7 @@ def _title(table: str) -> str:
 
 
 SOURCES = (
-    Source(
+    DatasetSource(
         name="streamingbench",
         title="StreamingBench",
         licence="research only; see the data set's page",

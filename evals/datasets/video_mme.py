@@ -8,7 +8,7 @@ from typing import Literal, get_args
 
 from pydantic import Field
 
-from evals.dataset import Counts, Dataset, EvalQuestion, EvalVideo, Source
+from evals.dataset import Counts, Dataset, DatasetSource, EvalQuestion, EvalVideo
 from evals.datasets.building import dataset, question, unlabelled, video
 from evals.datasets.files import Published, all_checked, file_in, records, root_of, video_in
 
@@ -31,7 +31,7 @@ TYPES = {
 }
 
 
-class _Row(Published):
+class _VideoMmeRow(Published):
     video_id: str
     youtube: str = Field(alias="videoID")
     question_id: str
@@ -50,7 +50,7 @@ def read(length: Length | None, folder: Path) -> Dataset:
         InputError: the Parquet file is not there, or not in its form.
     """
     path = file_in(folder, f"videomme/{PARQUET}", PARQUET)
-    every = all_checked(_Row, records(path))
+    every = all_checked(_VideoMmeRow, records(path))
     rows = [(place, row) for place, row in every if length in (None, row.duration)]
     videos = [_video(root_of(folder), *one) for one in rows]
     return dataset(_name(length), str(path), videos, [_question(*one) for one in rows])
@@ -60,12 +60,12 @@ def _name(length: Length | None) -> str:
     return f"video-mme-{length}" if length else "video-mme"
 
 
-def _video(root: Path, place: str, row: _Row) -> EvalVideo:
+def _video(root: Path, place: str, row: _VideoMmeRow) -> EvalVideo:
     file = video_in(root, row.youtube, place, "data", "videos", ".")
     return video(place, name=row.video_id, file=file, url=row.url)
 
 
-def _question(place: str, row: _Row) -> EvalQuestion:
+def _question(place: str, row: _VideoMmeRow) -> EvalQuestion:
     return question(
         place,
         id=row.question_id,
@@ -77,9 +77,9 @@ def _question(place: str, row: _Row) -> EvalQuestion:
     )
 
 
-def _source(length: Length | None) -> Source:
+def _source(length: Length | None) -> DatasetSource:
     types: dict[str, int] = {length: 900} if length else {**dict.fromkeys(LENGTHS, 900), **TYPES}
-    return Source(
+    return DatasetSource(
         name=_name(length),
         title=f"Video-MME, {length}" if length else "Video-MME",
         licence="academic research only; the videos are their makers'",

@@ -19,7 +19,7 @@ from domain.errors import ModelError, SetupError
 from domain.evaluation import Verdict
 from evals.dataset import EvalQuestion
 from evals.judges.options import KEPT_BACK
-from models.chat import Reply
+from models.chat import ChatReply
 from models.messages import Message, user
 from models.profile import IN_PROCESS, Profile
 
@@ -40,7 +40,7 @@ class Ruling(BaseModel):
     right: bool
 
 
-class Chat(Protocol):
+class JudgeChat(Protocol):
     """Asks the model (``models.chat.StructuredChat``)."""
 
     def ask(
@@ -50,7 +50,7 @@ class Chat(Protocol):
         *,
         purpose: str,
         temperature: float | None = None,
-    ) -> Reply[Ruling]:
+    ) -> ChatReply[Ruling]:
         """A value of type ``schema``."""
 
 
@@ -71,7 +71,7 @@ def judge_model(profile: Profile) -> str:
 
 
 def judge_words(
-    question: EvalQuestion, answer: Answer, model: str, chat: Callable[[], Chat]
+    question: EvalQuestion, answer: Answer, model: str, chat: Callable[[], JudgeChat]
 ) -> Verdict:
     """What the model says; unjudged without a model, a reference, or a reply that can be read."""
     if not question.answer:

@@ -18,11 +18,11 @@ from store.database import open_store
 from store.home import Home
 
 if TYPE_CHECKING:
-    from flows.schedules.deployments import Book
+    from flows.schedules.deployments import Deployments
 
 
 @contextmanager
-def open_book(home: Home, api: str | None = None, *, look: bool = False) -> Iterator[Book]:
+def open_book(home: Home, api: str | None = None, *, look: bool = False) -> Iterator[Deployments]:
     """The schedules of a library; those of ``homer.toml`` and those that need no word too.
 
     Args:
@@ -39,11 +39,11 @@ def open_book(home: Home, api: str | None = None, *, look: bool = False) -> Iter
         import httpx
         from prefect.client.orchestration import get_client
 
-        from flows.schedules.deployments import Book
+        from flows.schedules.deployments import Deployments
 
         try:
             with get_client(sync_client=True) as client:
-                book = Book(client, library)
+                book = Deployments(client, library)
                 if not look:
                     book.begin(declared(home.config))
                 yield book

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from flows.schedules.kinds import Planned, kind_named, options_from, planned
+from flows.schedules.kinds import ScheduleDraft, kind_named, options_from, planned
 
 if TYPE_CHECKING:
-    from flows.schedules.deployments import Entry
+    from flows.schedules.deployments import ScheduleEntry
 
 
 def changed(
-    entries: Sequence[Entry],
+    entries: Sequence[ScheduleEntry],
     name: str,
     kind: str | None,
     when: str | None,
     pairs: Sequence[str],
     *,
     on: bool,
-) -> Planned:
+) -> ScheduleDraft:
     """The schedule ``name`` as it is to be.
 
     Args:

@@ -7,10 +7,10 @@ import tomllib
 from pathlib import Path
 
 from domain.errors import InputError, SetupError
-from flows.schedules.kinds import Planned, planned
+from flows.schedules.kinds import ScheduleDraft, planned
 
 
-def declared(config: Path) -> dict[str, Planned]:
+def declared(config: Path) -> dict[str, ScheduleDraft]:
     """The schedules that the file says, by name; none where there is no file.
 
     Raises:
@@ -28,6 +28,6 @@ def declared(config: Path) -> dict[str, Planned]:
         raise SetupError(f"{config}: {error}") from error
 
 
-def digest(one: Planned) -> str:
+def digest(one: ScheduleDraft) -> str:
     """Tells whether a schedule was changed in the file since it was last taken from there."""
     return f"homer.toml {hashlib.sha256(one.model_dump_json().encode()).hexdigest()[:16]}"

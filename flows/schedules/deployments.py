@@ -44,7 +44,7 @@ from domain.errors import InputError, NotFound
 from domain.schedules import When
 from flows.schedules.declared import digest
 from flows.schedules.job_template import process_job
-from flows.schedules.kinds import KINDS, Planned, kind_named, planned
+from flows.schedules.kinds import KINDS, ScheduleDraft, kind_named, planned
 from services.library_tag import name_in, name_of, pool_of, tag_of
 
 AT_ONCE = 2
@@ -56,7 +56,7 @@ NOW, LATER = "now", "default"
 TAG = "homer-schedule"
 
 
-class Ran(Frozen):
+class ScheduleRun(Frozen):
     """How a run of a schedule ended, or that it goes on: ``state`` is Prefect's name for it."""
 
     id: str
@@ -65,7 +65,7 @@ class Ran(Frozen):
     at: datetime | None
 
 
-class Entry(Frozen):
+class ScheduleEntry(Frozen):
     """A schedule as it stands. ``declared``: it comes from ``homer.toml``."""
 
     name: str
@@ -75,17 +75,17 @@ class Entry(Frozen):
     options: dict[str, Any]
     declared: bool
     next: datetime | None
-    last: Ran | None
+    last: ScheduleRun | None
 
 
-class Book:
+class Deployments:
     """The schedules of one library; those of others at the same server are not seen."""
 
     def __init__(self, client: SyncPrefectClient, library: str) -> None:
         self._client, self.library = client, library
         self._tags, self.pool = [TAG, tag_of(library)], pool_of(library)
 
-    def begin(self, wanted: dict[str, Planned]) -> None:
+    def begin(self, wanted: dict[str, ScheduleDraft]) -> None:
         """See that pool and schedules are there; what somebody changed since stays as it is.
 
         Args:
@@ -105,7 +105,7 @@ class Book:
             if kind.is_ready and kind.name not in there:
                 self.put(planned(kind.name, {"on": kind.on}))
 
-    def put(self, one: Planned, version: str = "") -> None:
+    def put(self, one: ScheduleDraft, version: str = "") -> None:
         """Make a schedule, or change the one of its name.
 
         Args:
@@ -141,11 +141,11 @@ class Book:
             enforce_parameter_schema=False,
         )
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[ScheduleEntry]:
         """All schedules, by name."""
         return [self._entry(one) for _, one in sorted(self._deployments().items())]
 
-    def entry(self, name: str) -> Entry:
+    def entry(self, name: str) -> ScheduleEntry:
         """The schedule of that name.
 
         Raises:
@@ -238,13 +238,13 @@ class Book:
             raise NotFound(f"there is no schedule {name!r}; there are: {known}")
         return found[name]
 
-    def _entry(self, one: DeploymentResponse) -> Entry:
+    def _entry(self, one: DeploymentResponse) -> ScheduleEntry:
         coming = FlowRunFilter(state=_state([StateType.SCHEDULED]))
         waiting = (StateType.SCHEDULED, StateType.PENDING)
         begun = FlowRunFilter(state=_state([kind for kind in StateType if kind not in waiting]))
         soon = self._runs(one, coming, FlowRunSort.NEXT_SCHEDULED_START_TIME_ASC)
         last = self._runs(one, begun, FlowRunSort.EXPECTED_START_TIME_DESC)
-        return Entry(
+        return ScheduleEntry(
             name=name_of(one.name),
             kind=self._client.read_flow(one.flow_id).name,
             when=", ".join(str(_when(found.schedule)) for found in one.schedules) or "never",
@@ -275,9 +275,9 @@ def _is_declared(one: DeploymentResponse) -> bool:
     return (one.version or "").startswith("homer.toml ")
 
 
-def _ran(run: FlowRun) -> Ran:
+def _ran(run: FlowRun) -> ScheduleRun:
     state = run.state
-    return Ran(
+    return ScheduleRun(
         id=str(run.id),
         state=(state.name or "") if state else "",
         told=(state.message or "") if state else "",

@@ -48,7 +48,7 @@ class Known(Protocol):
         """It was fetched now."""
 
 
-class Fetcher(Protocol):
+class VideoFetcher(Protocol):
     """Gets what is at an address into a folder."""
 
     def __call__(self, url: str, folder: Path, most: int, known: Known) -> Fetched:
@@ -67,7 +67,7 @@ class Fetched:
         return Fetched(self.files + other.files, self.faults + other.faults)
 
 
-class Archive:
+class FetchArchive:
     """What was fetched into a library, under digests."""
 
     def __init__(self, store: Store) -> None:
@@ -95,7 +95,9 @@ class Archive:
             return {keys[key] for key in taken_of(session, keys)}
 
 
-def fetch_all(store: Store, urls: Iterable[str], folder: Path, most: int, get: Fetcher) -> Fetched:
+def fetch_all(
+    store: Store, urls: Iterable[str], folder: Path, most: int, get: VideoFetcher
+) -> Fetched:
     """Fetch what is new at each address; one that cannot be had stops no other.
 
     Args:
@@ -113,11 +115,11 @@ def fetch_all(store: Store, urls: Iterable[str], folder: Path, most: int, get: F
             make_private(folder)
     except OSError as error:
         raise InputError(f"{folder} cannot be made ({error.strerror})") from error
-    known = Archive(store)
+    known = FetchArchive(store)
     return reduce(add, (get(url, folder, most, known) for url in urls), Fetched())
 
 
-def fetcher() -> Fetcher:
+def fetcher() -> VideoFetcher:
     """What fetches.
 
     Raises:

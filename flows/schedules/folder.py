@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from domain.errors import Busy, InputError, MediaError
-from flows.ingest_files import Outcome, watch_files
+from flows.ingest_files import FileOutcome, watch_files
 from flows.ingest_steps import Listener
-from flows.workspace import Desk
+from flows.workspace import Workspace
 from perception.source import media_in, video_id
 from store.database import Store
 from store.queries.audit import deleted_videos
@@ -74,14 +74,14 @@ def not_taken(store: Store, found: Sequence[Stand]) -> list[Stand]:
 
 
 def watch_folder(
-    desk: Desk,
+    desk: Workspace,
     folder: Path,
     stable_s: float,
     listener: Listener,
     wait: Callable[[float], None],
     *,
     direct: bool = False,
-) -> Iterator[Outcome]:
+) -> Iterator[FileOutcome]:
     """Watches what is new or changed in a folder, giving what became of each file.
 
     Args:
@@ -101,15 +101,15 @@ def watch_folder(
 
 
 def watch_once(
-    desk: Desk, ready: Iterable[Stand], listener: Listener, *, direct: bool = False
-) -> Iterator[Outcome]:
+    desk: Workspace, ready: Iterable[Stand], listener: Listener, *, direct: bool = False
+) -> Iterator[FileOutcome]:
     """Watches files, each noted as dealt with unless another run may do better.
 
     One whose video was deleted is left alone, wherever it lies by now: only a person adds it again.
     """
     for one in ready:
         if was_deleted(desk.store, one.path):
-            found = iter([Outcome(one.path)])
+            found = iter([FileOutcome(one.path)])
         else:
             found = watch_files(desk, [one.path], listener, direct=direct)
         for outcome in found:
@@ -129,7 +129,7 @@ def was_deleted(store: Store, path: Path) -> bool:
         return False
 
 
-def is_final(store: Store, outcome: Outcome) -> bool:
+def is_final(store: Store, outcome: FileOutcome) -> bool:
     """Whether another run would come to the same."""
     if outcome.watched is None:
         return not isinstance(outcome.error, Busy)
@@ -137,7 +137,7 @@ def is_final(store: Store, outcome: Outcome) -> bool:
         return not next_clips(session, outcome.watched.video.id)
 
 
-def why(outcome: Outcome) -> str | None:
+def why(outcome: FileOutcome) -> str | None:
     """Why a file is not in memory as a whole; None: it is."""
     if outcome.error is not None:
         return str(outcome.error)

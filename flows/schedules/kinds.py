@@ -92,7 +92,7 @@ class RetainOptions(Frozen):
 
 
 @dataclass(frozen=True)
-class Kind:
+class ScheduleKind:
     """A kind of schedule. ``on``: it runs without being asked for, since it does no harm."""
 
     name: str
@@ -113,24 +113,60 @@ class Kind:
 
 
 KINDS = (
-    Kind("watch", "watch new files of a folder", "flows.schedules.runs.watch", WatchOptions,
-         "every 5 minutes"),
-    Kind("fetch", "fetch feeds and lists of addresses", "flows.schedules.runs.fetch", FetchOptions,
-         "every 6 hours"),
-    Kind("learn", "learn once a batch of answers is judged", "flows.schedules.runs.learn",
-         LearnOptions, "every hour"),
-    Kind("evaluate", "ask a data set and judge the answers", "evals.nightly.evaluate",
-         EvaluateOptions, "daily 01:30"),
-    Kind("retain", "keep less of videos the older they are", "flows.schedules.runs.retain",
-         RetainOptions, "daily 02:30"),
-    Kind("backup", "back the library up, keep the latest", "flows.schedules.runs.backup",
-         BackupOptions, "daily 03:00"),
-    Kind("check", "check every event graph", "flows.schedules.runs.check", NoOptions,
-         "daily 04:00", on=True),
-)  # fmt: skip
+    ScheduleKind(
+        "watch",
+        "watch new files of a folder",
+        "flows.schedules.runs.watch",
+        WatchOptions,
+        "every 5 minutes",
+    ),
+    ScheduleKind(
+        "fetch",
+        "fetch feeds and lists of addresses",
+        "flows.schedules.runs.fetch",
+        FetchOptions,
+        "every 6 hours",
+    ),
+    ScheduleKind(
+        "learn",
+        "learn once a batch of answers is judged",
+        "flows.schedules.runs.learn",
+        LearnOptions,
+        "every hour",
+    ),
+    ScheduleKind(
+        "evaluate",
+        "ask a data set and judge the answers",
+        "evals.nightly.evaluate",
+        EvaluateOptions,
+        "daily 01:30",
+    ),
+    ScheduleKind(
+        "retain",
+        "keep less of videos the older they are",
+        "flows.schedules.runs.retain",
+        RetainOptions,
+        "daily 02:30",
+    ),
+    ScheduleKind(
+        "backup",
+        "back the library up, keep the latest",
+        "flows.schedules.runs.backup",
+        BackupOptions,
+        "daily 03:00",
+    ),
+    ScheduleKind(
+        "check",
+        "check every event graph",
+        "flows.schedules.runs.check",
+        NoOptions,
+        "daily 04:00",
+        on=True,
+    ),
+)
 
 
-class Planned(Frozen):
+class ScheduleDraft(Frozen):
     """A schedule as somebody wants it; ``options`` are those of its kind, as JSON has them."""
 
     name: str
@@ -140,7 +176,7 @@ class Planned(Frozen):
     options: dict[str, Any] = Field(default={})
 
 
-def kind_named(name: str) -> Kind:
+def kind_named(name: str) -> ScheduleKind:
     """The kind of that name.
 
     Raises:
@@ -153,7 +189,7 @@ def kind_named(name: str) -> Kind:
     return found
 
 
-def planned(name: str, table: Mapping[str, Any]) -> Planned:
+def planned(name: str, table: Mapping[str, Any]) -> ScheduleDraft:
     """A schedule from a table: ``kind`` (else its name), ``when``, ``on``, and the kind's options.
 
     Raises:
@@ -172,10 +208,10 @@ def planned(name: str, table: Mapping[str, Any]) -> Planned:
     except ValidationError as error:
         raise InputError(f"schedule {name}: {_told(error)}") from error
     told = options.model_dump(mode="json", exclude_none=True)
-    return Planned(name=name, kind=kind.name, when=when, on=on, options=told)
+    return ScheduleDraft(name=name, kind=kind.name, when=when, on=on, options=told)
 
 
-def options_from(kind: Kind, pairs: Iterable[str]) -> dict[str, Any]:
+def options_from(kind: ScheduleKind, pairs: Iterable[str]) -> dict[str, Any]:
     """Options written as ``key=value``; one that takes several is written several times.
 
     Raises:

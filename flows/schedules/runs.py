@@ -20,8 +20,8 @@ from domain.errors import HomerError
 from flows.ingest import Silent
 from flows.schedules import work
 from flows.schedules.kinds import BackupOptions, FetchOptions, LearnOptions, WatchOptions
-from flows.schedules.work import Told
-from flows.workspace import Desk, open_desk
+from flows.schedules.work import JobReport
+from flows.workspace import Workspace, open_desk
 from services.stale_runs import claim_run
 from store.home import Home
 from store.private_files import keep_private
@@ -29,7 +29,7 @@ from telemetry import tracing
 from telemetry.logging_setup import begin_to_tell
 
 
-def as_state(job: Callable[[], Told]) -> State[None]:
+def as_state(job: Callable[[], JobReport]) -> State[None]:
     """What a job found as the state of its run; a fault of the input or the machine, in words."""
     keep_private()
     claim_run()
@@ -42,10 +42,10 @@ def as_state(job: Callable[[], Told]) -> State[None]:
     return Completed(message=told.text) if told.ok else Failed(message=told.text)
 
 
-def in_background(job: Callable[[Desk], Told], profile: str | None = None) -> State[None]:
+def in_background(job: Callable[[Workspace], JobReport], profile: str | None = None) -> State[None]:
     """The same for a job at a desk that stands back while somebody waits for something."""
 
-    def opened() -> Told:
+    def opened() -> JobReport:
         with open_desk(profile, background=True) as desk:
             return job(desk)
 

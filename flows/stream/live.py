@@ -11,14 +11,14 @@ from prefect import flow, tags
 
 from flows.ingest import PrefectSteps, runner_of
 from flows.ingest_steps import Listener
-from flows.perception_workers import Crew
+from flows.perception_workers import WorkerPool
 from flows.stream.interrupted import settle_streams
 from flows.stream.steps import RUN_CLIPS, follow, here
-from flows.stream.watching import Streaming
+from flows.stream.watching import StreamIngestion
 from services.library_tag import library_id, tag_of
 from services.stale_runs import claim_run, mark_gone, mark_killed
 
-_at_hand: ContextVar[tuple[Streaming, Listener] | None] = ContextVar("live", default=None)
+_at_hand: ContextVar[tuple[StreamIngestion, Listener] | None] = ContextVar("live", default=None)
 
 
 @flow(
@@ -35,11 +35,11 @@ def watch_clips(video: str, first_clip: int) -> bool:
         raise RuntimeError("a stream is watched by the process that reads it: homer watch SOURCE")
     work, listener = found
     settings = here(work)
-    with runner_of(settings, work.desk.home) as runner, Crew(settings) as crew:
+    with runner_of(settings, work.desk.home) as runner, WorkerPool(settings) as crew:
         return follow(work, PrefectSteps(crew, runner), listener, RUN_CLIPS)
 
 
-def run(work: Streaming, listener: Listener) -> bool:
+def run(work: StreamIngestion, listener: Listener) -> bool:
     """A flow run for the next clips; runs that were killed are marked as such first."""
     tag = f"video:{work.video.id}"
     library = library_id(work.desk.store)

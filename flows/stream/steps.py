@@ -5,15 +5,15 @@ from __future__ import annotations
 from domain.errors import ModelError
 from domain.settings import WorkSettings
 from flows.ingest_steps import Listener, PlainSteps, Steps, failure_of, remember_error
-from flows.perception_workers import Crew
+from flows.perception_workers import WorkerPool
 from flows.reporting import connect, reporting
-from flows.stream.watching import Streaming
+from flows.stream.watching import StreamIngestion
 
 RUN_CLIPS = 10
 """Clips a flow run: a stream may last for months, and a run's record should not."""
 
 
-def watch_stream(work: Streaming, listener: Listener, *, direct: bool = False) -> str:
+def watch_stream(work: StreamIngestion, listener: Listener, *, direct: bool = False) -> str:
     """Watches a stream until it ends or is stopped; returns what is to be said of its end.
 
     Args:
@@ -29,13 +29,13 @@ def watch_stream(work: Streaming, listener: Listener, *, direct: bool = False) -
     api = None if direct else connect(work.desk.home, listener.said)
     while api is not None and _in_flow(work, listener, api):
         continue
-    with PlainSteps(Crew(here(work))) as steps:
+    with PlainSteps(WorkerPool(here(work))) as steps:
         follow(work, steps, listener)
         steps.weave(work, final=True)
     return work.end()
 
 
-def here(work: Streaming) -> WorkSettings:
+def here(work: StreamIngestion) -> WorkSettings:
     """A clip of a stream is in this process, and perceived here, where the machine has a place.
 
     To wait for one is part of the clip's lag, so less is looked at afterwards.
@@ -43,7 +43,7 @@ def here(work: Streaming) -> WorkSettings:
     return WorkSettings(at_once=work.desk.settings.work.at_once)
 
 
-def _in_flow(work: Streaming, listener: Listener, api: str) -> bool:
+def _in_flow(work: StreamIngestion, listener: Listener, api: str) -> bool:
     """One flow run; whether there may be another."""
     with reporting(work.desk.home, api):
         from flows.stream.live import run
@@ -64,7 +64,9 @@ def _away() -> tuple[type[Exception], ...]:
     return (HTTPError, PrefectException)
 
 
-def follow(work: Streaming, steps: Steps, listener: Listener, most: int | None = None) -> bool:
+def follow(
+    work: StreamIngestion, steps: Steps, listener: Listener, most: int | None = None
+) -> bool:
     """Watches clip after clip, at most so many; whether more may come.
 
     While a clip is remembered the next is perceived, if it is there already: nothing waits for a
@@ -88,20 +90,20 @@ def follow(work: Streaming, steps: Steps, listener: Listener, most: int | None =
     return False
 
 
-def _first(work: Streaming) -> int | None:
+def _first(work: StreamIngestion) -> int | None:
     """A clip that an earlier run left in hand, else the next to come."""
     taken = work.taken()
     return taken[0] if taken else work.take_up(wait=True)
 
 
-def _next(work: Streaming, clip: int, *, wait: bool) -> int | None:
+def _next(work: StreamIngestion, clip: int, *, wait: bool) -> int | None:
     """The clip after ``clip``: one that an earlier run left in hand, else the next to come."""
     taken = (one for one in work.taken() if one > clip)
     return next(taken, None) or work.take_up(wait=wait)
 
 
 def _finish(
-    work: Streaming, steps: Steps, listener: Listener, clip: int, error: ModelError | None
+    work: StreamIngestion, steps: Steps, listener: Listener, clip: int, error: ModelError | None
 ) -> None:
     error = error or remember_error(work, steps, clip)
     if error is None:

@@ -20,15 +20,15 @@ from domain.audit import Deed
 from domain.errors import ModelError
 from domain.media import Video
 from domain.streams import LEVELS, Stream, StreamClip
-from flows.ingest_video import ClipLeft, Watching, models_used
+from flows.ingest_video import ClipLeft, VideoIngestion, models_used
 from flows.video_locks import alone, claimed
-from flows.workspace import Desk
+from flows.workspace import Workspace
 from memory.subtitles import Accompaniment
-from perception.clip_buffer import Buffer
-from perception.degradation import Pace, thinned
+from perception.clip_buffer import ClipBuffer
+from perception.degradation import DegradationPolicy, thinned
 from perception.live import LiveSource
 from perception.live_clips import Captured
-from perception.live_reader import Clock, Connection, Follower, Place, WallClock, reach
+from perception.live_reader import Clock, LiveReader, OpenSource, StreamPosition, WallClock, reach
 from perception.perceive_clip import Perceived, perceive
 from perception.source import SourceInfo
 from store.queries import streams as stream_rows
@@ -36,10 +36,12 @@ from store.queries import videos as video_rows
 from store.queries.audit import note
 
 
-class Streaming(Watching):
+class StreamIngestion(VideoIngestion):
     """The steps of a live stream; ``follow`` has their order."""
 
-    def __init__(self, desk: Desk, follower: Follower, video: Video, pace: Pace) -> None:
+    def __init__(
+        self, desk: Workspace, follower: LiveReader, video: Video, pace: DegradationPolicy
+    ) -> None:
         super().__init__(desk, Path(follower.source.name), _shape(video), video, Accompaniment())
         self._arrived: dict[int, Captured] = {}
         self._follower, self._pace = follower, pace
@@ -157,15 +159,15 @@ class Streaming(Watching):
 
 @contextmanager
 def open_stream(
-    desk: Desk,
+    desk: Workspace,
     source: LiveSource,
     *,
     stop: Event,
     clock: Clock | None = None,
     said: Callable[[str], None] = lambda _text: None,
     away_s: float | None = None,
-    pace: Pace | None = None,
-) -> Iterator[Streaming]:
+    pace: DegradationPolicy | None = None,
+) -> Iterator[StreamIngestion]:
     """The video of a live source, which is read from now on; nobody else may watch it.
 
     Args:
@@ -190,17 +192,17 @@ def open_stream(
             known = video_rows.known_video(session, source.id)
         first = reach(source, desk.settings, stop.is_set) if known is None else None
         video, place = _placed(desk, source, first, time_of_day)
-        buffer, pace = Buffer(desk.settings.stream.waiting), pace or Pace()
-        follower = Follower(
+        buffer, pace = ClipBuffer(desk.settings.stream.waiting), pace or DegradationPolicy()
+        follower = LiveReader(
             source, desk.settings, place, buffer, time_of_day, stop, lambda: pace.level, said
         )
         follower.away_s = away_s
         with _reading(follower, first):
-            yield Streaming(desk, follower, video, pace)
+            yield StreamIngestion(desk, follower, video, pace)
 
 
 @contextmanager
-def _reading(follower: Follower, first: Connection | None) -> Iterator[None]:
+def _reading(follower: LiveReader, first: OpenSource | None) -> Iterator[None]:
     """The source is read in a thread of its own; it ends with the block."""
     thread = Thread(target=follower.run, args=(first,), name="follow", daemon=True)
     thread.start()
@@ -217,8 +219,8 @@ def _reading(follower: Follower, first: Connection | None) -> Iterator[None]:
 
 
 def _placed(
-    desk: Desk, source: LiveSource, first: Connection | None, clock: Clock
-) -> tuple[Video, Place]:
+    desk: Workspace, source: LiveSource, first: OpenSource | None, clock: Clock
+) -> tuple[Video, StreamPosition]:
     """The stream's rows, made where it is new, and where on its timeline it goes on."""
     with desk.store.begin() as session:
         if first is not None:
@@ -231,7 +233,7 @@ def _placed(
         next_clip, end_ms = stream_rows.take_up(session, source.id)
         video = video_rows.find_video(session, source.id)
     began_ms = stream_row.began_ms if stream_row else clock.now_ms()
-    return video, Place(began_ms, next_clip, end_ms)
+    return video, StreamPosition(began_ms, next_clip, end_ms)
 
 
 def _shape(video: Video) -> SourceInfo:
@@ -249,7 +251,7 @@ def _shape(video: Video) -> SourceInfo:
     )
 
 
-def _video(desk: Desk, source: LiveSource, first: Connection) -> Video:
+def _video(desk: Workspace, source: LiveSource, first: OpenSource) -> Video:
     shape = first.shape
     return Video(
         id=source.id,

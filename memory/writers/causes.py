@@ -11,7 +11,7 @@ from memory.writers.labels import content_words
 
 
 @dataclass(frozen=True)
-class Stated:
+class StatedCause:
     """A stated relation: ``source`` causes (enables, requires, prevents) ``target``.
 
     An empty side is what came just before: "Therefore we left" has an empty source.
@@ -45,16 +45,16 @@ _FOLLOWS = re.compile(
 )
 
 
-def stated(text: str) -> list[Stated]:
+def stated(text: str) -> list[StatedCause]:
     """The relations that a line states, at most one a sentence."""
     found = (_of_sentence(sentence) for sentence in sentences(text))
     return [one for one in found if one is not None]
 
 
-def _of_sentence(sentence: str) -> Stated | None:
+def _of_sentence(sentence: str) -> StatedCause | None:
     follows = _FOLLOWS.search(sentence)
     if follows:
-        return Stated(Relation.CAUSES, "", follows["b"].strip(), sentence)
+        return StatedCause(Relation.CAUSES, "", follows["b"].strip(), sentence)
     if sentence.rstrip().endswith("?"):
         return None  # A question does not state.
     for forward, patterns in ((False, _STATE_BACKWARD), (True, _STATE_FORWARD)):
@@ -75,10 +75,10 @@ def _sides(connective: re.Pattern[str], sentence: str) -> tuple[str, str] | None
     return None
 
 
-def _stated(relation: Relation, a: str, b: str, quote: str, forward: bool) -> Stated | None:
+def _stated(relation: Relation, a: str, b: str, quote: str, forward: bool) -> StatedCause | None:
     # "A requires B" keeps its order; "A because B" says that B causes A.
     keeps = forward or relation == Relation.REQUIRES
     source, target = (a, b) if keeps else (b, a)
     if not content_words(source) or not content_words(target):
         return None  # "The cause is unknown" names no cause.
-    return Stated(relation, source, target, quote)
+    return StatedCause(relation, source, target, quote)

@@ -10,13 +10,13 @@ from memory.prompts import foreign, listed, noted, prompt
 from memory.writers.budget import Item, Parts
 from memory.writers.local_clip import speaker_of
 from memory.writers.port import ClipContext
-from people.clip_people import People
+from people.clip_people import ClipPeople
 
 CROPS = 8
 """Faces shown to the model at most."""
 
 
-def parts_of(percept: Percept, people: People, context: ClipContext, *, images: bool) -> Parts:
+def parts_of(percept: Percept, people: ClipPeople, context: ClipContext, *, images: bool) -> Parts:
     """All that may be shown of a clip, in order of time; no images where the model sees none."""
     screen = (f"{one.time_ms / 1000:.1f} s: {foreign(one.text)}" for one in percept.screen_texts)
     things = (f"{ms / 1000:.1f} s: {told}" for ms, told in by_time(percept.objects))
@@ -44,7 +44,7 @@ def _frames(percept: Percept, context: ClipContext) -> Iterator[Item]:
             yield Item(told, context.blobs[frame.blob])
 
 
-def _crops(percept: Percept, people: People, context: ClipContext) -> Iterator[Item]:
+def _crops(percept: Percept, people: ClipPeople, context: ClipContext) -> Iterator[Item]:
     """The best crop of each face."""
     for group in percept.faces:
         blob = max(group.sightings, key=lambda one: one.quality).blob
@@ -52,7 +52,7 @@ def _crops(percept: Percept, people: People, context: ClipContext) -> Iterator[I
             yield Item(people.faces[group.number].tag, context.blobs[blob], crop=True)
 
 
-def page(percept: Percept, people: People, context: ClipContext, parts: Parts) -> str:
+def page(percept: Percept, people: ClipPeople, context: ClipContext, parts: Parts) -> str:
     """What is asked about a clip, with these parts of it; images in the order of the parts."""
     told = {name: listed(item.text for item in items) for name, items in parts.items()}
     images = (item.text for items in parts.values() for item in items if item.image is not None)
@@ -74,7 +74,7 @@ def page(percept: Percept, people: People, context: ClipContext, parts: Parts) -
     )
 
 
-def _people(people: People) -> Iterable[str]:
+def _people(people: ClipPeople) -> Iterable[str]:
     for tag in people.identities():
         person = people.character(tag)
         known = f" is {person.tag}" if person else ""
@@ -82,7 +82,7 @@ def _people(people: People) -> Iterable[str]:
         yield f"{tag}{known}{named}"
 
 
-def _transcript(said: Iterable[Utterance], people: People) -> Iterable[str]:
+def _transcript(said: Iterable[Utterance], people: ClipPeople) -> Iterable[str]:
     for one in said:
         voice = speaker_of(one, people)
         named = foreign(one.speaker) if one.speaker else None
@@ -91,7 +91,7 @@ def _transcript(said: Iterable[Utterance], people: People) -> Iterable[str]:
         yield f"{times} {who + ': ' if who else ''}{foreign(one.text)}"
 
 
-def _came_along(percept: Percept, people: People) -> Iterable[str]:
+def _came_along(percept: Percept, people: ClipPeople) -> Iterable[str]:
     """Subtitles and chapters of the source, which may differ from what was heard."""
     for one in percept.chapters:
         yield f"{one.span.start_ms / 1000:.1f} s a chapter begins: {foreign(one.text)}"

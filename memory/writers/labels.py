@@ -12,7 +12,7 @@ import numpy as np
 from domain.memories import PRESENCE
 from domain.word_lists import words
 from memory.patches import SUMMARY_SENTENCES, count_sentences
-from memory.writers.port import Line
+from memory.writers.port import WindowLine
 
 PHRASES = 3
 """A label has at most this many phrases."""
@@ -60,7 +60,7 @@ def _windows(run: list[str]) -> Iterable[tuple[str, ...]]:
 class Salience:
     """What sets a segment apart: the words it uses often and the other clips seldom (tf-idf)."""
 
-    def __init__(self, lines: Sequence[Line]) -> None:
+    def __init__(self, lines: Sequence[WindowLine]) -> None:
         clips = {line.clip for line in lines}
         used = {(line.clip, word) for line in lines for word in content_words(line.text)}
         self._clips = max(1, len(clips))
@@ -70,7 +70,7 @@ class Salience:
         """How telling a word is: the fewer clips use it the more."""
         return math.log1p(self._clips / max(1, self._spread[word]))
 
-    def label(self, lines: Sequence[Line], most_words: int) -> str:
+    def label(self, lines: Sequence[WindowLine], most_words: int) -> str:
         """At most three telling phrases; empty where there are no words."""
         shown = [line for line in lines if line.source not in PRESENCE]
         ranked = self._ranked(shown)
@@ -85,7 +85,7 @@ class Salience:
         text = ", ".join(" ".join(phrase) for phrase in taken)
         return text[:1].upper() + text[1:]
 
-    def _ranked(self, lines: Sequence[Line]) -> list[tuple[str, ...]]:
+    def _ranked(self, lines: Sequence[WindowLine]) -> list[tuple[str, ...]]:
         counts: Counter[tuple[str, ...]] = Counter()
         written: dict[tuple[str, ...], Counter[tuple[str, ...]]] = {}
         for line in lines:
@@ -105,7 +105,7 @@ class Salience:
         return round(mean * math.sqrt(again), 9)
 
 
-def summary(lines: Sequence[Line]) -> str:
+def summary(lines: Sequence[WindowLine]) -> str:
     """Four to eight sentences of the segment's own lines: the first, and the most central.
 
     Args:
@@ -128,14 +128,14 @@ def summary(lines: Sequence[Line]) -> str:
     return text
 
 
-def _worth_telling(lines: Sequence[Line]) -> list[Line]:
+def _worth_telling(lines: Sequence[WindowLine]) -> list[WindowLine]:
     once = list({line.told.casefold(): line for line in reversed(lines)}.values())[::-1]
     full = [one for one in once if one.source not in PRESENCE and len(one.text.split()) >= SHORT]
     spoken = [one for one in once if one.source not in PRESENCE]
     return full or spoken or once
 
 
-def _by_centrality(lines: Sequence[Line]) -> list[int]:
+def _by_centrality(lines: Sequence[WindowLine]) -> list[int]:
     """The first line, then by likeness to the whole, less what is told already (MMR).
 
     Lines with few telling words count less: "I turn my head" is central to many a scene.
@@ -154,6 +154,6 @@ def _by_centrality(lines: Sequence[Line]) -> list[int]:
     return order
 
 
-def _sentence(line: Line) -> str:
+def _sentence(line: WindowLine) -> str:
     text = line.told.strip().rstrip(",;:")
     return text if text[-1:] in '.!?…"”' else f"{text}."

@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 
 from domain.errors import ModelError, ReplayMiss
 from domain.media import IdentityKind, Percept
-from domain.memories import ClipMemories, MemoryDraft, MemoryKind, Source
+from domain.memories import ClipMemories, MemoryDraft, MemoryKind, MemorySource
 from domain.people import TAG, IdentityStatement
 from domain.time import TimeSpan
 from memory.prompts import foreign, listed, noted, prompt
@@ -25,7 +25,7 @@ from models.chat import CallRecord, Recorded, Replay, Sink, StructuredChat
 from models.messages import Message, assistant, system, user
 from models.tokens import request_tokens
 from people.characters import STATED
-from people.clip_people import People
+from people.clip_people import ClipPeople
 
 TRIES = 3
 """How often a clip is asked for in all."""
@@ -82,7 +82,7 @@ class LlmClipWriter:
     """
 
     name = "llm"
-    source = str(Source.MODEL)
+    source = str(MemorySource.MODEL)
     wants_context = True
 
     def __init__(
@@ -90,16 +90,22 @@ class LlmClipWriter:
     ) -> None:
         self._chat, self._lines, self._tokens = chat, lines, tokens
 
-    def write(self, percept: Percept, people: People, context: ClipContext) -> ClipMemories:
+    def write(self, percept: Percept, people: ClipPeople, context: ClipContext) -> ClipMemories:
         """The model's lines and the clip's own words.
 
         Raises:
             ModelError: the model failed, wrote nothing that can be stored, or spent the budget.
         """
-        purse = Purse(self._chat, self._tokens, context.sink, context.replay)
+        purse = ClipBudget(self._chat, self._tokens, context.sink, context.replay)
         written, left = self._asked(percept, people, context, purse)
         quoted = LocalClipWriter().write(percept, people, context)
-        kept = (Source.SAID, Source.READ, Source.CAPTION, Source.SUBTITLE, Source.CHAPTER)
+        kept = (
+            MemorySource.SAID,
+            MemorySource.READ,
+            MemorySource.CAPTION,
+            MemorySource.SUBTITLE,
+            MemorySource.CHAPTER,
+        )
         drafts = [one for one in quoted.drafts if one.source in kept and _is_plain(one)]
         drafts += [_draft(line, percept, people) for line in written.lines]
         return ClipMemories(
@@ -111,7 +117,7 @@ class LlmClipWriter:
         )
 
     def _asked(
-        self, percept: Percept, people: People, context: ClipContext, purse: Purse
+        self, percept: Percept, people: ClipPeople, context: ClipContext, purse: ClipBudget
     ) -> tuple[WrittenClip, tuple[str, ...]]:
         """What the model wrote that can be stored, and what it was not shown."""
         rules = system(prompt("clip_system", lines=self._lines))
@@ -125,13 +131,15 @@ class LlmClipWriter:
         return _thinned(_sound(written, people, facts), self._lines), left_out(every, parts)
 
 
-def _tried(purse: Purse, first: list[Message], images: Sequence[Item], check: Check) -> WrittenClip:
+def _tried(
+    purse: ClipBudget, first: list[Message], images: Sequence[Item], check: Check
+) -> WrittenClip:
     """What the model wrote at last; complaints go back to it while tries and tokens are left."""
     messages = first
     for left in reversed(range(TRIES)):
         try:
             written = purse.ask(messages, images)
-        except (ReplayMiss, Spent):
+        except (ReplayMiss, BudgetSpent):
             raise
         except ModelError as error:
             if not left:
@@ -146,11 +154,11 @@ def _tried(purse: Purse, first: list[Message], images: Sequence[Item], check: Ch
     raise AssertionError("unreachable")
 
 
-class Spent(ModelError):
+class BudgetSpent(ModelError):
     """A clip's budget has no room for another call."""
 
 
-class Purse:
+class ClipBudget:
     """The calls for one clip: counted, each with a part of the clip's budget of tokens."""
 
     def __init__(
@@ -182,7 +190,7 @@ class Purse:
             ModelError: the model failed, or what it wrote cannot be read.
         """
         if not self.affords(messages, images):
-            raise Spent(
+            raise BudgetSpent(
                 f"a clip may take {self._budget} tokens, and {self._spent} are spent: the next run "
                 "tries again; settings.memory.clip_tokens in the profile allows more"
             )
@@ -218,7 +226,7 @@ def _again(
     return [*first, assistant(written.model_dump_json()), user(text)]
 
 
-def complain(written: WrittenClip, people: People, facts: set[str]) -> list[str]:
+def complain(written: WrittenClip, people: ClipPeople, facts: set[str]) -> list[str]:
     """What is wrong with a written clip, for the model to put right."""
     known = people.tags()
     listing = ", ".join(sorted(known)) or "none: describe people in words"
@@ -245,7 +253,7 @@ def _tags(written: WrittenClip) -> Iterable[str]:
     )
 
 
-def _is_pair(one: WrittenSame, people: People) -> bool:
+def _is_pair(one: WrittenSame, people: ClipPeople) -> bool:
     faces = {identity.tag for identity in people.faces.values()}
     voices = {identity.tag for identity in people.voices.values()}
     return one.face in faces and one.voice in voices
@@ -255,7 +263,7 @@ def _ref(text: str) -> str:
     return text.strip().strip("[]")
 
 
-def _sound(written: WrittenClip, people: People, facts: set[str]) -> WrittenClip:
+def _sound(written: WrittenClip, people: ClipPeople, facts: set[str]) -> WrittenClip:
     """What can be stored of a written clip.
 
     Raises:
@@ -281,13 +289,13 @@ def _thinned(written: WrittenClip, most: int) -> WrittenClip:
     return written.model_copy(update={"lines": list(thinned(written.lines, most))})
 
 
-def _draft(line: WrittenLine, percept: Percept, people: People) -> MemoryDraft:
+def _draft(line: WrittenLine, percept: Percept, people: ClipPeople) -> MemoryDraft:
     tags = [found[0] for found in TAG.finditer(line.text) if people.members(found[0])]
     return MemoryDraft(
         kind=MemoryKind(line.kind),
         text=" ".join(line.text.split()),
         span=_span(line, percept.clip.span),
-        source=Source.MODEL,
+        source=MemorySource.MODEL,
         tags=tuple(dict.fromkeys(tags)),
         contradicts=tuple(int(ref.removeprefix("m")) for ref in line.contradicts),
     )
@@ -302,7 +310,7 @@ def _span(line: WrittenLine, clip: TimeSpan) -> TimeSpan:
     return TimeSpan.of(round(start * 1000), round(end * 1000)) if start < end else clip
 
 
-def _statements(written: WrittenClip, people: People, clip: int) -> Iterable[IdentityStatement]:
+def _statements(written: WrittenClip, people: ClipPeople, clip: int) -> Iterable[IdentityStatement]:
     known = people.identities()
     for one in written.same:
         face, voice = known[one.face], known[one.voice]

@@ -12,7 +12,7 @@ from domain.events import EdgeDraft, EventPatch, SegmentDraft
 from domain.settings import MemorySettings
 from memory.prompts import foreign, listed, noted, prompt
 from memory.writers.llm_clip import Chat
-from memory.writers.port import EventWindow, KnownEdge, KnownSegment, Line
+from memory.writers.port import EventWindow, KnownEdge, KnownSegment, WindowLine
 from models.messages import Message, assistant, system, user
 
 TRIES = 2
@@ -154,7 +154,7 @@ def _edge(one: KnownEdge) -> str:
     return f"{names} ({one.confidence:.2f}): {noted(one.rationale)}"
 
 
-def _memories(lines: Sequence[Line]) -> Iterable[str]:
+def _memories(lines: Sequence[WindowLine]) -> Iterable[str]:
     for clip, of_clip in groupby(lines, key=lambda line: line.clip):
         yield f"clip {clip}:"
         yield from (f"- {foreign(line.told)}" for line in of_clip)

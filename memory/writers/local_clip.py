@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from domain.media import Group, IdentityKind, Percept, ScreenText, Utterance
-from domain.memories import ClipMemories, MemoryDraft, MemoryKind, Source
+from domain.memories import ClipMemories, MemoryDraft, MemoryKind, MemorySource
 from domain.object_words import counted, listing
 from domain.people import Identity, IdentityStatement, untagged
 from domain.sentences import pieces
 from domain.settings import MemorySettings
 from domain.time import TimeSpan
 from memory.writers.port import ClipContext
-from people.clip_people import People
+from people.clip_people import ClipPeople
 from people.face_voice_evidence import speaking_alone, visible
 from people.names import introduced, plates
 
@@ -47,7 +47,7 @@ class LocalClipWriter:
     def write(
         self,
         percept: Percept,
-        people: People,
+        people: ClipPeople,
         context: ClipContext,  # noqa: ARG002 - the port's
     ) -> ClipMemories:
         """The clip's lines in order of time; ``context`` is not needed."""
@@ -63,14 +63,14 @@ class LocalClipWriter:
         )
 
 
-def speaker_of(said: Utterance, people: People) -> Identity | None:
+def speaker_of(said: Utterance, people: ClipPeople) -> Identity | None:
     """The voice that an utterance belongs to."""
     if said.speaker in people.speakers:
         return people.speakers[said.speaker or ""]
     return people.voices.get(said.voice) if said.voice is not None else None
 
 
-def _said(utterances: Iterable[Utterance], people: People) -> Iterable[MemoryDraft]:
+def _said(utterances: Iterable[Utterance], people: ClipPeople) -> Iterable[MemoryDraft]:
     for said in utterances:
         voice = speaker_of(said, people)
         tag = (voice.tag,) if voice else ()
@@ -79,7 +79,7 @@ def _said(utterances: Iterable[Utterance], people: People) -> Iterable[MemoryDra
                 kind=MemoryKind.EPISODIC,
                 text=untagged(text),
                 span=span,
-                source=Source.SAID,
+                source=MemorySource.SAID,
                 tags=tag,
                 speaker=said.speaker or next(iter(tag), None),
             )
@@ -88,18 +88,20 @@ def _said(utterances: Iterable[Utterance], people: People) -> Iterable[MemoryDra
 def _came_along(percept: Percept) -> Iterable[MemoryDraft]:
     """What came with the source in words, as it is."""
     for source, lines in (
-        (Source.CAPTION, percept.captions),
-        (Source.SUBTITLE, percept.subtitles),
-        (Source.CHAPTER, percept.chapters),
+        (MemorySource.CAPTION, percept.captions),
+        (MemorySource.SUBTITLE, percept.subtitles),
+        (MemorySource.CHAPTER, percept.chapters),
     ):
         for told in lines:
             for text, span in pieces(told):
                 line = _line(untagged(text), span, source)
-                named = source == Source.SUBTITLE and told.speaker
+                named = source == MemorySource.SUBTITLE and told.speaker
                 yield line.model_copy(update={"speaker": untagged(named)}) if named else line
 
 
-def _line(text: str, span: TimeSpan, source: Source, tags: tuple[str, ...] = ()) -> MemoryDraft:
+def _line(
+    text: str, span: TimeSpan, source: MemorySource, tags: tuple[str, ...] = ()
+) -> MemoryDraft:
     return MemoryDraft(kind=MemoryKind.EPISODIC, text=text, span=span, source=source, tags=tags)
 
 
@@ -114,24 +116,24 @@ def _read(percept: Percept) -> Iterable[MemoryDraft]:
         shown[key] = (text, shown[key][1].union(span)) if key in shown else (text, span)
     for text, span in shown.values():
         if text:
-            yield _line(untagged(text), span, Source.READ)
+            yield _line(untagged(text), span, MemorySource.READ)
 
 
 def _joined(lines: Sequence[ScreenText]) -> str:
     return " / ".join(one.text.strip() for one in lines if one.score >= READ_SCORE)
 
 
-def _seen(percept: Percept, people: People) -> Iterable[MemoryDraft]:
+def _seen(percept: Percept, people: ClipPeople) -> Iterable[MemoryDraft]:
     """One line a person, and one for every set of people that is in view at one time."""
     shown = sorted(
         (people.faces[one.number].number, one) for one in _joined_groups(percept, people)
     )
     times = {f"<{IdentityKind.FACE}_{number}>": visible(group) for number, group in shown}
     for tag, spans in times.items():
-        yield _line(f"{tag} is on screen.", _whole(spans), Source.SEEN, (tag,))
+        yield _line(f"{tag} is on screen.", _whole(spans), MemorySource.SEEN, (tag,))
     for tags, span in _together(times).items():
         text = f"{', '.join(tags[:-1])} and {tags[-1]} are on screen together."
-        yield _line(text, span, Source.SEEN, tags)
+        yield _line(text, span, MemorySource.SEEN, tags)
 
 
 def _things(percept: Percept) -> Iterable[MemoryDraft]:
@@ -140,7 +142,7 @@ def _things(percept: Percept) -> Iterable[MemoryDraft]:
         times = [thing.time_ms for thing in percept.objects]
         end = max(max(times), min(max(times) + READ_MS, percept.clip.span.end_ms))
         text = f"Seen: {listing(counted(percept.objects))}."
-        yield _line(text, TimeSpan.of(min(times), end), Source.OBJECTS)
+        yield _line(text, TimeSpan.of(min(times), end), MemorySource.OBJECTS)
 
 
 def _together(times: Mapping[str, Sequence[TimeSpan]]) -> dict[tuple[str, ...], TimeSpan]:
@@ -166,7 +168,7 @@ def _at(spans: Sequence[TimeSpan], time_ms: int) -> TimeSpan | None:
     )
 
 
-def _joined_groups(percept: Percept, people: People) -> list[Group]:
+def _joined_groups(percept: Percept, people: ClipPeople) -> list[Group]:
     """The face groups, those of one identity joined."""
     joined: dict[int, Group] = {}
     for group in percept.faces:
@@ -184,25 +186,28 @@ def _whole(spans: Sequence[TimeSpan]) -> TimeSpan:
     return TimeSpan.of(spans[0].start_ms, spans[-1].end_ms)
 
 
-def _named(percept: Percept, people: People) -> Iterable[tuple[MemoryDraft, tuple[str, str]]]:
+def _named(percept: Percept, people: ClipPeople) -> Iterable[tuple[MemoryDraft, tuple[str, str]]]:
     for plate in plates(percept):
         tag = people.faces[plate.face].tag
         text = f"{tag} is named {untagged(f'{plate.name}, {plate.title}')} (shown on screen)."
         end = max(plate.time_ms, min(plate.time_ms + READ_MS, percept.clip.span.end_ms))
-        yield _fact(text, TimeSpan.of(plate.time_ms, end), Source.READ, tag), (tag, plate.name)
+        yield (
+            _fact(text, TimeSpan.of(plate.time_ms, end), MemorySource.READ, tag),
+            (tag, plate.name),
+        )
     for said in percept.utterances:
         voice, name = speaker_of(said, people), introduced(said)
         if voice and name and not said.speaker:
             told = untagged(said.text.strip())
             text = f'{voice.tag} is named {name} (said: "{told}").'
-            yield _fact(text, said.span, Source.SAID, voice.tag), (voice.tag, name)
+            yield _fact(text, said.span, MemorySource.SAID, voice.tag), (voice.tag, name)
 
 
-def _fact(text: str, span: TimeSpan, source: Source, tag: str) -> MemoryDraft:
+def _fact(text: str, span: TimeSpan, source: MemorySource, tag: str) -> MemoryDraft:
     return MemoryDraft(kind=MemoryKind.CHARACTER, text=text, span=span, source=source, tags=(tag,))
 
 
-def _statements(percept: Percept, people: People) -> Iterable[IdentityStatement]:
+def _statements(percept: Percept, people: ClipPeople) -> Iterable[IdentityStatement]:
     for face, voice, seconds in speaking_alone(percept):
         yield IdentityStatement(
             face=people.faces[face].number,

@@ -16,12 +16,12 @@ from itertools import pairwise
 import numpy as np
 
 from domain.events import EdgeDraft, EventPatch, Relation, SegmentDraft
-from domain.memories import PRESENCE, Source
+from domain.memories import PRESENCE, MemorySource
 from domain.settings import MemorySettings
 from domain.time import TimeSpan, clock
-from memory.writers.causes import Stated, stated
+from memory.writers.causes import StatedCause, stated
 from memory.writers.labels import Salience, content_words, summary
-from memory.writers.port import EventWindow, KnownSegment, Line
+from memory.writers.port import EventWindow, KnownSegment, WindowLine
 from memory.writers.tiling import Limits, clip_runs, cuts, depths
 
 PAUSE_MS = 120_000
@@ -42,7 +42,7 @@ class _Topic:
     """A segment in the making; ``known`` is the open segment that it extends."""
 
     clips: tuple[int, ...]
-    lines: tuple[Line, ...]
+    lines: tuple[WindowLine, ...]
     span: TimeSpan
     known: KnownSegment | None = None
     label: str = ""
@@ -98,7 +98,7 @@ class LocalEventWriter:
         self,
         window: EventWindow,
         clips: Sequence[int],
-        told: Sequence[Line],
+        told: Sequence[WindowLine],
         known: KnownSegment | None,
     ) -> list[list[int]]:
         """Clips by topic; the open segment is not extended beyond the longest."""
@@ -112,7 +112,7 @@ class LocalEventWriter:
         self,
         window: EventWindow,
         clips: Sequence[int],
-        told: Sequence[Line],
+        told: Sequence[WindowLine],
         known: KnownSegment | None,
         apart: bool,
     ) -> list[int]:
@@ -157,7 +157,7 @@ def _extendable(window: EventWindow) -> KnownSegment | None:
     return last if follows and len(last.clips) < LONGEST else None
 
 
-def _pauses(window: EventWindow, clips: Sequence[int], told: Sequence[Line]) -> list[int]:
+def _pauses(window: EventWindow, clips: Sequence[int], told: Sequence[WindowLine]) -> list[int]:
     """Places of the lines after which nothing was watched for long, the longest pause first."""
     gaps = [
         (window.clips[clip].start_ms - window.clips[before].end_ms, clip)
@@ -229,8 +229,8 @@ def _causes(window: EventWindow, topics: Sequence[_Topic]) -> Iterable[EdgeDraft
         for one in [*window.previous, *window.related]
         if all(topic.known is not one for topic in topics)
     ]
-    finder = _Finder([*topics, *known])
-    new = [line for line in window.lines if line.source == Source.SAID]
+    finder = _CauseFinder([*topics, *known])
+    new = [line for line in window.lines if line.source == MemorySource.SAID]
     for before, line in zip([None, *new], new, strict=False):
         for cause in stated(line.text):
             ends = finder.ends(cause, line, before, topics)
@@ -238,7 +238,7 @@ def _causes(window: EventWindow, topics: Sequence[_Topic]) -> Iterable[EdgeDraft
                 yield _causal(cause, line, *ends)
 
 
-def _causal(cause: Stated, line: Line, source: _Topic, target: _Topic) -> EdgeDraft:
+def _causal(cause: StatedCause, line: WindowLine, source: _Topic, target: _Topic) -> EdgeDraft:
     quote = re.sub(r"\s+", " ", cause.quote).strip().rstrip(".")
     said = f'{line.speaker or "Someone"} says at {clock(line.span.start_ms)}: "{quote}".'
     return EdgeDraft(
@@ -252,14 +252,18 @@ def _causal(cause: Stated, line: Line, source: _Topic, target: _Topic) -> EdgeDr
     )
 
 
-class _Finder:
+class _CauseFinder:
     """Finds the segments that the two sides of a stated cause speak of."""
 
     def __init__(self, topics: Sequence[_Topic]) -> None:
         self._uses = [(topic, _uses(topic)) for topic in topics]
 
     def ends(
-        self, cause: Stated, line: Line, before: Line | None, topics: Sequence[_Topic]
+        self,
+        cause: StatedCause,
+        line: WindowLine,
+        before: WindowLine | None,
+        topics: Sequence[_Topic],
     ) -> tuple[_Topic, _Topic] | None:
         """Source and target, where they differ and one of them is where it was said."""
         here = next((topic for topic in topics if line.clip in topic.clips), None)
@@ -276,7 +280,7 @@ class _Finder:
             return None
         return source, target
 
-    def _spoken_of(self, clause: str, here: _Topic, line: Line) -> _Topic:
+    def _spoken_of(self, clause: str, here: _Topic, line: WindowLine) -> _Topic:
         """The one segment that clearly shares most words with a clause, else where it was said."""
         asked, own = set(content_words(clause)), set(content_words(line.text))
         shared = []
@@ -289,7 +293,9 @@ class _Finder:
         return topic if clear else here
 
 
-def _place_of(before: Line | None, line: Line, topics: Sequence[_Topic]) -> _Topic | None:
+def _place_of(
+    before: WindowLine | None, line: WindowLine, topics: Sequence[_Topic]
+) -> _Topic | None:
     """The topic of what was said just before."""
     if before is None or line.span.start_ms - before.span.end_ms > PAUSE_MS:
         return None

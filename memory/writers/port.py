@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from domain.events import EventPatch
 from domain.media import Percept
-from domain.memories import ClipMemories, Memory, Source, credited
+from domain.memories import ClipMemories, Memory, MemorySource, credited
 from domain.time import TimeSpan
 from models.chat import Replay, Sink
-from people.clip_people import People
+from people.clip_people import ClipPeople
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class ClipWriter(Protocol):
     wants_context: bool
     """Whether it uses the context, which costs reading."""
 
-    def write(self, percept: Percept, people: People, context: ClipContext) -> ClipMemories:
+    def write(self, percept: Percept, people: ClipPeople, context: ClipContext) -> ClipMemories:
         """The lines worth remembering, with tags of ``people`` only.
 
         Raises:
@@ -56,7 +56,7 @@ class ClipWriter(Protocol):
 
 
 @dataclass(frozen=True)
-class Line:
+class WindowLine:
     """One remembered line of a window.
 
     Attributes:
@@ -72,7 +72,7 @@ class Line:
     clip: int
     span: TimeSpan
     text: str
-    source: Source
+    source: MemorySource
     vector: Sequence[float] | NDArray[np.float32] = field(repr=False, compare=False)
     speaker: str | None = None
     tags: tuple[str, ...] = ()
@@ -80,9 +80,9 @@ class Line:
     @property
     def told(self) -> str:
         """The words with who said them, or where they were read."""
-        if self.source == Source.READ and not self.tags:
+        if self.source == MemorySource.READ and not self.tags:
             return f"On screen: {self.text}"
-        if self.source in (Source.SUBTITLE, Source.CHAPTER):
+        if self.source in (MemorySource.SUBTITLE, MemorySource.CHAPTER):
             return credited(self.text, self.source, self.speaker)
         return f"{self.speaker}: {self.text}" if self.speaker else self.text
 
@@ -132,8 +132,8 @@ class EventWindow:
     at_clip: int
     clips: Mapping[int, TimeSpan]
     new: tuple[int, ...]
-    lines: tuple[Line, ...] = ()
-    before: tuple[Line, ...] = ()
+    lines: tuple[WindowLine, ...] = ()
+    before: tuple[WindowLine, ...] = ()
     previous: tuple[KnownSegment, ...] = ()
     edges: tuple[KnownEdge, ...] = ()
     related: tuple[KnownSegment, ...] = ()

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from store.queries.search import Line
+from store.queries.search import StoredLine
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -96,7 +96,7 @@ class ActorLines:
 _NONE: Ints = np.zeros(0, dtype=np.int64)
 
 
-def actor_lines(lines: Sequence[Line]) -> ActorLines:
+def actor_lines(lines: Sequence[StoredLine]) -> ActorLines:
     """Sort out whose lines are whose."""
     said: dict[str, list[int]] = {}
     named: dict[str, list[int]] = {}

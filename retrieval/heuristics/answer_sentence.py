@@ -16,7 +16,7 @@ from domain.sentences import sentences
 from domain.time import TimeSpan
 from retrieval.people_in_query import told, with_names
 from retrieval.terms import terms
-from retrieval.view_index import Panorama
+from retrieval.view_index import ViewIndex
 
 REACH = 3
 """Lines that a sentence may run on in either direction."""
@@ -35,14 +35,14 @@ Score = Callable[[Sequence[str]], Sequence[float]]
 
 
 @dataclass(frozen=True)
-class Whole:
+class WholeSentences:
     """Lines that form whole sentences, in order."""
 
     lines: tuple[int, ...]
     text: str
 
 
-def whole(view: Panorama, line: int) -> Whole:
+def whole(view: ViewIndex, line: int) -> WholeSentences:
     """A line with those beside it that its first and last sentence run on in."""
     lines = [line]
     while len(lines) <= REACH and _runs_on(view, before := _beside(view, lines[0], -1), lines[0]):
@@ -53,10 +53,12 @@ def whole(view: Panorama, line: int) -> Whole:
     last = _beside(view, lines[-1], 1)
     if _words(view, lines) < SHORT and _same_talk(view, lines[-1], last):
         lines.append(last)
-    return Whole(tuple(lines), " ".join(view.line(number)[1].text.strip() for number in lines))
+    return WholeSentences(
+        tuple(lines), " ".join(view.line(number)[1].text.strip() for number in lines)
+    )
 
 
-def _beside(view: Panorama, line: int, step: int) -> int:
+def _beside(view: ViewIndex, line: int, step: int) -> int:
     """The line before or after; what was heard and its subtitles are two threads of one talk."""
     own, number = view.line(line)[1].source, line + step
     other = next((source for source in SPOKEN if source != own), "") if own in SPOKEN else ""
@@ -65,18 +67,18 @@ def _beside(view: Panorama, line: int, step: int) -> int:
     return number
 
 
-def _words(view: Panorama, lines: Sequence[int]) -> int:
+def _words(view: ViewIndex, lines: Sequence[int]) -> int:
     return sum(len(view.line(number)[1].text.split()) for number in lines)
 
 
-def _runs_on(view: Panorama, one: int, other: int) -> bool:
+def _runs_on(view: ViewIndex, one: int, other: int) -> bool:
     """Whether a sentence goes on from line ``one`` into line ``other``."""
     if not _same_talk(view, one, other):
         return False
     return not _ENDS.search(view.line(one)[1].text.strip())
 
 
-def _same_talk(view: Panorama, one: int, other: int) -> bool:
+def _same_talk(view: ViewIndex, one: int, other: int) -> bool:
     """Whether one speaker goes on from line ``one`` to line ``other`` without a long pause."""
     if one < 0 or other >= view.line_count or view.hidden[one] or view.hidden[other]:
         return False
@@ -112,7 +114,7 @@ def by_words(question: str) -> Score:
 
 
 def extract(
-    view: Panorama, line: int, score: Score, names: Mapping[str, str], closeness: float
+    view: ViewIndex, line: int, score: Score, names: Mapping[str, str], closeness: float
 ) -> Extract:
     """Quote what answers at a line. ``names`` are put for tags, ``closeness`` is its score.
 

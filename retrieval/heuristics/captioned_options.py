@@ -18,16 +18,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from domain.memories import Source
+from domain.memories import MemorySource
 from retrieval.heuristics.actors import NARRATES, are_people, people_of
 from retrieval.relevance import Scores
 from retrieval.terms import terms
 from retrieval.video_index import Floats
-from retrieval.view_index import Panorama
+from retrieval.view_index import ViewIndex
 from store.queries.search import Matrix
 
 if TYPE_CHECKING:
-    from retrieval.ranking import Asked, Vectors
+    from retrieval.ranking import PreparedQuestion, QuestionVectors
 
 SHORT = 20
 """Most clips in view: over more, moments stand out and are ranked by how far they do."""
@@ -84,7 +84,7 @@ def doings(question: str, options: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(f"{who} {option}".strip() for option in options)
 
 
-def is_described(view: Panorama, asked: Asked) -> bool:
+def is_described(view: ViewIndex, asked: PreparedQuestion) -> bool:
     """Whether options are to be compared in this way."""
     if not asked.options or not 0 < view.cell_count <= SHORT or asked.timed(view):
         return False
@@ -95,19 +95,19 @@ def is_described(view: Panorama, asked: Asked) -> bool:
     return not are_people(people_of(option, known, narrator) for option in options)
 
 
-def _told_by_captions(view: Panorama) -> bool:
+def _told_by_captions(view: ViewIndex) -> bool:
     """Whether most lines are captions, and nobody narrates."""
     rows = [view.line(number)[1] for number in range(view.line_count)]
-    captions = sum(row.source == Source.CAPTION for row in rows)
+    captions = sum(row.source == MemorySource.CAPTION for row in rows)
     actors = view.actors
     narrated = actors.first_person.sum() >= NARRATES * max(1, actors.told.sum())
     return captions >= CAPTIONED * len(rows) and not narrated
 
 
 def described_support(
-    view: Panorama,
-    asked: Asked,
-    vectors: Vectors,
+    view: ViewIndex,
+    asked: PreparedQuestion,
+    vectors: QuestionVectors,
     doings: Matrix,
     statements: Floats,
     weights: DoingWeights,
@@ -128,7 +128,7 @@ def described_support(
     return np.asarray(STEEP * (lines + told[:, None]), dtype=np.float64)
 
 
-def _words(view: Panorama, asked: Asked) -> Scores:
+def _words(view: ViewIndex, asked: PreparedQuestion) -> Scores:
     """How often the words come that an option has and the question has not, (O,), in [0, 1].
 
     Of each word the root of the share of lines; a word that comes twice as often is not twice as
@@ -139,7 +139,7 @@ def _words(view: Panorama, asked: Asked) -> Scores:
     return np.array([np.mean([_share(view, word) for word in words] or [0.0]) for words in own])
 
 
-def _share(view: Panorama, word: str) -> float:
+def _share(view: ViewIndex, word: str) -> float:
     posting = view.posting(word)
     count = 0.0 if posting is None else float(posting.counts.sum())
     return float(np.sqrt(min(1.0, count / view.line_count)))

@@ -19,19 +19,19 @@ LEAST = 2
 
 
 @dataclass(frozen=True)
-class Tongue:
+class Language:
     """A language, or several that share their letters: the name, and codes of ISO 639-1."""
 
     name: str
     codes: tuple[str, ...]
 
 
-def tongue_of(text: str) -> Tongue | None:
+def tongue_of(text: str) -> Language | None:
     """The language of a text; None where its few words do not tell."""
     return _by_letters(text) or _by_words(text)
 
 
-def _by_letters(text: str) -> Tongue | None:
+def _by_letters(text: str) -> Language | None:
     """By the script that most letters are of, where that is not Latin."""
     letters = [unicodedata.name(one, "").partition(" ")[0] for one in text if one.isalpha()]
     counts = Counter(letters)
@@ -41,10 +41,10 @@ def _by_letters(text: str) -> Tongue | None:
     if "HIRAGANA" in counts and script == "CJK":
         script = "HIRAGANA"
     found = _known()["letters"].get(script) if 2 * count > len(letters) else None
-    return None if found is None else Tongue(found["name"], tuple(found["codes"]))
+    return None if found is None else Language(found["name"], tuple(found["codes"]))
 
 
-def _by_words(text: str) -> Tongue | None:
+def _by_words(text: str) -> Language | None:
     words = Counter(plain_words(text))
     hits = {
         code: sum(words[word] for word in set(entry["words"].split()) & words.keys())
@@ -53,7 +53,7 @@ def _by_words(text: str) -> Tongue | None:
     best, *others = sorted(hits.items(), key=lambda hit: -hit[1])
     if best[1] < LEAST or any(count == best[1] for _, count in others):
         return None
-    return Tongue(_known()["words"][best[0]]["name"], (best[0],))
+    return Language(_known()["words"][best[0]]["name"], (best[0],))
 
 
 def small_words(text: str) -> frozenset[str]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from domain.memories import Source
+from domain.memories import MemorySource
 from domain.structure import Asks, Structure
 from domain.texts import has_number
-from retrieval.query_context import Sought
-from retrieval.structural.rows import Row, rows_of
+from retrieval.query_context import QueryContext
+from retrieval.structural.rows import ViewLine, rows_of
 from retrieval.terms import content_words, terms
 
 
@@ -42,7 +42,7 @@ WHY = {
 }
 
 
-def unrecorded(sought: Sought, asked: Structure) -> str:
+def unrecorded(sought: QueryContext, asked: Structure) -> str:
     """Why this cannot be told from memory; empty where it may be: then it is searched as ever."""
     rows = rows_of(sought.panorama)
     if any(row.described for row in rows):
@@ -51,7 +51,7 @@ def unrecorded(sought: Sought, asked: Structure) -> str:
     return "" if said else WHY[asked.asks]
 
 
-def _may_tell(row: Row, asked: Structure) -> bool:
+def _may_tell(row: ViewLine, asked: Structure) -> bool:
     """Whether a line says something of the kind that is asked for, of what is asked about."""
     own = set(terms(row.line.text))
     if asked.asks is Asks.NUMBER:
@@ -62,21 +62,21 @@ def _may_tell(row: Row, asked: Structure) -> bool:
     return row.spoken and len(own & about) >= min(2, len(about)) and bool(about)
 
 
-def _shows(row: Row, own: set[str], about: set[str], *, colour: bool) -> bool:
+def _shows(row: ViewLine, own: set[str], about: set[str], *, colour: bool) -> bool:
     """Whether a line says of the thing how it looks, or an image showed the clothes asked about."""
     telling = _stems(_COLOURS if colour else _CLOTHES)
-    if row.line.source == Source.OBJECTS:
+    if row.line.source == MemorySource.OBJECTS:
         return not colour and bool(own & about & telling)
     return bool(own & about - telling) and bool(own & telling)
 
 
-def _counts(row: Row, own: set[str], subject: str) -> bool:
+def _counts(row: ViewLine, own: set[str], subject: str) -> bool:
     """Whether a line has a number and the noun; of people also what is asked of them."""
     noun = content_words(_NOUN_ENDS.split(f"{subject} ", maxsplit=1)[0])
     rest = _stems(word for word in content_words(subject) if word not in noun)
     if not noun or not _stems(noun[-1:]) & own:
         return False
-    if not has_number(row.line.text) and row.line.source != Source.OBJECTS:
+    if not has_number(row.line.text) and row.line.source != MemorySource.OBJECTS:
         return False
     return noun[-1] not in _PEOPLE or not rest or bool(rest & own)
 

@@ -6,9 +6,9 @@ import numpy as np
 
 from domain.structure import Finding, Structure
 from retrieval.heuristics.answer_sentence import whole
-from retrieval.query_context import Sought
+from retrieval.query_context import QueryContext
 from retrieval.structural.ends import part_of
-from retrieval.structural.rows import Row, rows_of
+from retrieval.structural.rows import ViewLine, rows_of
 
 QUOTED = 3
 """Sentences that are quoted."""
@@ -20,7 +20,7 @@ ALIKE = 0.8
 """Sentences closer than this say the same."""
 
 
-def central(sought: Sought, asked: Structure) -> tuple[Finding, tuple[Row, ...]] | None:
+def central(sought: QueryContext, asked: Structure) -> tuple[Finding, tuple[ViewLine, ...]] | None:
     """The most central sentences in the order of time; None where there is nothing to quote."""
     rows = _candidates(rows_of(sought.panorama))
     if not rows:
@@ -38,7 +38,7 @@ def central(sought: Sought, asked: Structure) -> tuple[Finding, tuple[Row, ...]]
     return found, tuple(row for group in groups for row in group)
 
 
-def _candidates(rows: tuple[Row, ...]) -> list[Row]:
+def _candidates(rows: tuple[ViewLine, ...]) -> list[ViewLine]:
     """Lines that say something, what is said or described before what is read."""
     telling = [
         row for row in rows if len(row.line.text.split()) >= WORDS and not row.names_somebody
@@ -49,7 +49,7 @@ def _candidates(rows: tuple[Row, ...]) -> list[Row]:
     return some[:: max(1, -(-len(some) // MOST))]
 
 
-def _most_central(sought: Sought, rows: list[Row]) -> list[Row]:
+def _most_central(sought: QueryContext, rows: list[ViewLine]) -> list[ViewLine]:
     """Lines whose vectors are closest to the mean of all, none that says the same as another."""
     numbers = np.array(sorted(row.number for row in rows), dtype=np.int64)
     vectors = sought.panorama.vectors_of(numbers)

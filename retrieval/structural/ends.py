@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from domain.memories import PRESENCE, Source
-from domain.structure import Asks, Finding, Part, Structure
+from domain.memories import PRESENCE, MemorySource
+from domain.structure import Asks, Finding, Structure, StructurePart
 from retrieval.heuristics.answer_sentence import whole
 from retrieval.people_in_query import told
-from retrieval.query_context import Sought
-from retrieval.structural.rows import Row, rows_of
-from retrieval.view_index import Panorama
+from retrieval.query_context import QueryContext
+from retrieval.structural.rows import ViewLine, rows_of
+from retrieval.view_index import ViewIndex
 
 SHARE, LEAST_MS, MOST_MS = 0.05, 10_000, 60_000
 """The beginning and the end are a twentieth of a video each, within these limits."""
@@ -20,7 +20,7 @@ FEW_WORDS = 4
 """A sentence of fewer words hardly tells how a video begins: one more is quoted."""
 
 
-def ends(sought: Sought, asked: Structure) -> tuple[Finding, tuple[Row, ...]] | None:
+def ends(sought: QueryContext, asked: Structure) -> tuple[Finding, tuple[ViewLine, ...]] | None:
     """The first or last lines; None where there are none."""
     rows = rows_of(sought.panorama)
     if not rows:
@@ -39,7 +39,7 @@ def ends(sought: Sought, asked: Structure) -> tuple[Finding, tuple[Row, ...]] | 
     return found, tuple(row for group in chosen for row in group)
 
 
-def _reaches(rows: Sequence[Row], chosen: Sequence[Row], asks: Asks) -> bool:
+def _reaches(rows: Sequence[ViewLine], chosen: Sequence[ViewLine], asks: Asks) -> bool:
     """Whether what was chosen is near the very beginning or end of what was recorded."""
     start, end = min(map(_start, rows)), max(map(_end, rows))
     most = max(LEAST_MS, SHARE * (end - start))
@@ -48,27 +48,27 @@ def _reaches(rows: Sequence[Row], chosen: Sequence[Row], asks: Asks) -> bool:
     return end - max(map(_end, chosen)) <= most
 
 
-def _chosen(view: Panorama, rows: Sequence[Row], asked: Structure) -> list[list[Row]]:
+def _chosen(view: ViewIndex, rows: Sequence[ViewLine], asked: Structure) -> list[list[ViewLine]]:
     """Sentences, texts and people of one end, in the order of time."""
     last = asked.asks is Asks.END
     near = _at_end(rows, asked.manner, last=last)
-    groups: list[list[Row]] = []
+    groups: list[list[ViewLine]] = []
     if asked.manner != "shown":
         groups += _sentences(view, [row for row in near if _tells(row)], last=last)
     if asked.manner != "said":
         near.sort(key=_end if last else _start)
-        read = [row for row in near if row.line.source == Source.READ]
+        read = [row for row in near if row.line.source == MemorySource.READ]
         there = [row for row in near if row.line.source in PRESENCE and not row.described]
         groups += [[row] for row in (*_edge(read, READ, last=last), *_edge(there, 1, last=last))]
         groups = groups or [[row] for row in _edge(rows, 1, last=last)]
     return sorted(groups, key=lambda group: (group[0].line.start_ms, group[0].line.id))
 
 
-def _tells(row: Row) -> bool:
-    return row.spoken or row.described or row.line.source == Source.CHAPTER
+def _tells(row: ViewLine) -> bool:
+    return row.spoken or row.described or row.line.source == MemorySource.CHAPTER
 
 
-def _at_end(rows: Sequence[Row], manner: str, *, last: bool) -> list[Row]:
+def _at_end(rows: Sequence[ViewLine], manner: str, *, last: bool) -> list[ViewLine]:
     """The lines of the first or last stretch, as long as it takes to hold one that fits."""
     start, end = rows[0].line.start_ms, max(row.line.end_ms for row in rows)
     reach = min(MOST_MS, max(LEAST_MS, SHARE * (end - start)))
@@ -80,31 +80,31 @@ def _at_end(rows: Sequence[Row], manner: str, *, last: bool) -> list[Row]:
     return list(rows)
 
 
-def _fits(row: Row, manner: str) -> bool:
+def _fits(row: ViewLine, manner: str) -> bool:
     """Whether a line says something of what is asked for: what is said, shown, or either."""
     if manner == "said":
         return row.spoken or row.described
-    read = row.line.source == Source.READ or row.described
+    read = row.line.source == MemorySource.READ or row.described
     return read or (row.line.source in PRESENCE if manner == "shown" else row.spoken)
 
 
-def _start(row: Row) -> int:
+def _start(row: ViewLine) -> int:
     return row.line.start_ms
 
 
-def _end(row: Row) -> int:
+def _end(row: ViewLine) -> int:
     return row.line.end_ms
 
 
-def _edge(rows: Sequence[Row], count: int, *, last: bool) -> list[Row]:
+def _edge(rows: Sequence[ViewLine], count: int, *, last: bool) -> list[ViewLine]:
     """The first or last so many lines."""
     return list(rows[-count:] if last else rows[:count])
 
 
-def _sentences(view: Panorama, rows: Sequence[Row], *, last: bool) -> list[list[Row]]:
+def _sentences(view: ViewIndex, rows: Sequence[ViewLine], *, last: bool) -> list[list[ViewLine]]:
     """The first or last sentences, each with its lines."""
     known = {row.number: row for row in rows_of(view)}
-    found: list[list[Row]] = []
+    found: list[list[ViewLine]] = []
     used: set[int] = set()
     for row in reversed(rows) if last else rows:
         if row.number in used:
@@ -117,15 +117,15 @@ def _sentences(view: Panorama, rows: Sequence[Row], *, last: bool) -> list[list[
     return found
 
 
-def _words(group: Sequence[Row]) -> int:
+def _words(group: Sequence[ViewLine]) -> int:
     return sum(len(row.line.text.split()) for row in group)
 
 
-def part_of(sought: Sought, group: Sequence[Row]) -> Part:
+def part_of(sought: QueryContext, group: Sequence[ViewLine]) -> StructurePart:
     """Lines that belong together as a quotation."""
     text = " ".join(row.line.text.strip() for row in group)
     first = group[0].line._replace(text=text)
-    return Part(
+    return StructurePart(
         text=told(first, sought.cast.names(group[0].video)),
         refs=tuple(row.ref for row in group),
     )

@@ -8,11 +8,11 @@ from difflib import SequenceMatcher
 from domain.structure import Asks, Finding, Structure
 from retrieval.closeness import coverage
 from retrieval.heuristics.answer_sentence import whole
-from retrieval.query_context import Sought
+from retrieval.query_context import QueryContext
 from retrieval.structural.ends import part_of
-from retrieval.structural.rows import GAP_MS, Row, rows_of, rows_with
+from retrieval.structural.rows import GAP_MS, ViewLine, rows_of, rows_with
 from retrieval.terms import content_words, terms
-from retrieval.view_index import Panorama
+from retrieval.view_index import ViewIndex
 
 ALIKE = 0.75
 """Words of recognised speech this much alike may be the same, beside one that is the same."""
@@ -31,12 +31,12 @@ FEW_WORDS = 8
 NEAR_COSINE = 0.5
 """Where no line has the words, a line this close in meaning mentions the thing."""
 
-Found = tuple[Finding, tuple[Row, ...]]
-Near = Callable[[str], Sequence[tuple[Row, float]]]
+Found = tuple[Finding, tuple[ViewLine, ...]]
+Near = Callable[[str], Sequence[tuple[ViewLine, float]]]
 """Lines close in meaning to a text, with their cosines, best first."""
 
 
-def first_or_last(sought: Sought, asked: Structure, near: Near) -> Found | None:
+def first_or_last(sought: QueryContext, asked: Structure, near: Near) -> Found | None:
     """The first or last line in which a thing comes up; None where it does not."""
     words = [_stem(word) for word in content_words(asked.subject)] or terms(asked.subject)
     for wanted in _by_manner(_candidates(sought, asked.subject, words), asked.manner):
@@ -54,11 +54,11 @@ def _stem(word: str) -> str:
     return next(iter(terms(word)), word)
 
 
-def _fits(row: Row, manner: str) -> bool:
+def _fits(row: ViewLine, manner: str) -> bool:
     return row.spoken or row.described if manner == "said" else not row.spoken
 
 
-def _by_manner(rows: Sequence[Row], manner: str) -> list[list[Row]]:
+def _by_manner(rows: Sequence[ViewLine], manner: str) -> list[list[ViewLine]]:
     """The lines to look through, those of the manner that is asked for first."""
     if not manner:
         return [list(rows)]
@@ -66,14 +66,16 @@ def _by_manner(rows: Sequence[Row], manner: str) -> list[list[Row]]:
     return [fitting, [row for row in rows if not _fits(row, manner)]]
 
 
-def _candidates(sought: Sought, subject: str, words: Sequence[str]) -> list[Row]:
+def _candidates(sought: QueryContext, subject: str, words: Sequence[str]) -> list[ViewLine]:
     """The lines that may mention it: all where it is a person, else of clips with a word of it."""
     person = bool(sought.cast.named_in(subject))
     rows = rows_of(sought.panorama) if person else rows_with(sought.panorama, words)
     return [row for row in rows if not row.names_somebody]
 
 
-def _hits(sought: Sought, rows: Sequence[Row], asked: Structure, words: Sequence[str]) -> list[Row]:
+def _hits(
+    sought: QueryContext, rows: Sequence[ViewLine], asked: Structure, words: Sequence[str]
+) -> list[ViewLine]:
     """The lines that mention a person by any tag, or a thing by its words."""
     people = sought.cast.named_in(asked.subject)
     tags = {tag for person in people for tag in person.tags}
@@ -88,7 +90,7 @@ def _hits(sought: Sought, rows: Sequence[Row], asked: Structure, words: Sequence
     ]
 
 
-def _misheard(view: Panorama, words: Sequence[str]) -> list[Row]:
+def _misheard(view: ViewIndex, words: Sequence[str]) -> list[ViewLine]:
     """The lines of speech that have a word much like the only one; not of very many lines."""
     if len(words) != 1 or len(words[0]) < LONG or view.line_count > MOST:
         return []
@@ -96,7 +98,7 @@ def _misheard(view: Panorama, words: Sequence[str]) -> list[Row]:
     return [row for row in spoken if _has(terms(row.line.text), words[0], MUCH_ALIKE)]
 
 
-def _mentions(rows: Sequence[Row], place: int, words: Sequence[str]) -> bool:
+def _mentions(rows: Sequence[ViewLine], place: int, words: Sequence[str]) -> bool:
     """Whether a line has all words, one of them at least to the letter; or begins to say them."""
     row, own = rows[place], terms(rows[place].line.text)
     need = ALIKE if row.spoken and len(words) > 1 else 1.0
@@ -105,7 +107,7 @@ def _mentions(rows: Sequence[Row], place: int, words: Sequence[str]) -> bool:
     return place + 1 < len(rows) and _runs_over(row, rows[place + 1], words)
 
 
-def _runs_over(row: Row, after: Row, words: Sequence[str]) -> bool:
+def _runs_over(row: ViewLine, after: ViewLine, words: Sequence[str]) -> bool:
     """Whether speech ends with the first of the words and the next line begins with the rest."""
     own, later = terms(row.line.text), terms(after.line.text)
     both = row.spoken and after.spoken and row.line.speaker == after.line.speaker
@@ -126,7 +128,9 @@ def _has(own: Sequence[str], word: str, alike: float) -> bool:
     return any(SequenceMatcher(None, word, other).ratio() >= alike for other in long)
 
 
-def _one(sought: Sought, asked: Structure, hits: Sequence[Row], *, exact: bool = True) -> Found:
+def _one(
+    sought: QueryContext, asked: Structure, hits: Sequence[ViewLine], *, exact: bool = True
+) -> Found:
     row = hits[-1] if asked.asks is Asks.LAST else hits[0]
     part = part_of(sought, [row])
     finding = Finding(asks=asked.asks, subject=asked.subject, manner=asked.manner, parts=(part,))
@@ -134,7 +138,7 @@ def _one(sought: Sought, asked: Structure, hits: Sequence[Row], *, exact: bool =
     return finding.model_copy(update={"exact": exact and fits}), (row,)
 
 
-def beside(sought: Sought, asked: Structure, near: Near) -> Found | None:
+def beside(sought: QueryContext, asked: Structure, near: Near) -> Found | None:
     """What comes right after or before a moment; None where the moment is not found."""
     anchor, exact = _anchor(sought, asked, near)
     if not anchor:
@@ -148,11 +152,11 @@ def beside(sought: Sought, asked: Structure, near: Near) -> Found | None:
     return finding.model_copy(update={"exact": exact}), (*group, *anchor)
 
 
-def _tells(row: Row) -> bool:
+def _tells(row: ViewLine) -> bool:
     return row.spoken or row.described
 
 
-def _anchor(sought: Sought, asked: Structure, near: Near) -> tuple[list[Row], bool]:
+def _anchor(sought: QueryContext, asked: Structure, near: Near) -> tuple[list[ViewLine], bool]:
     """The sentence that is meant by the words, and whether it has most of them; empty: none."""
     view, words = sought.panorama, set(terms(asked.subject))
     known = {row.number: row for row in rows_of(view) if _tells(row)}
@@ -166,11 +170,11 @@ def _anchor(sought: Sought, asked: Structure, near: Near) -> tuple[list[Row], bo
     return [] if row is None else [known[n] for n in _lines(view, row) if n in known], False
 
 
-def _lines(view: Panorama, row: Row) -> tuple[int, ...]:
+def _lines(view: ViewIndex, row: ViewLine) -> tuple[int, ...]:
     return whole(view, row.number).lines if row.spoken else (row.number,)
 
 
-def _tightest(words: set[str], lines: list[Row]) -> list[Row]:
+def _tightest(words: set[str], lines: list[ViewLine]) -> list[ViewLine]:
     """The lines without those at either end that have none of the words."""
     has = [bool(words & set(terms(row.line.text))) for row in lines]
     if not any(has):
@@ -179,21 +183,23 @@ def _tightest(words: set[str], lines: list[Row]) -> list[Row]:
     return lines[first:last]
 
 
-def _at(row: Row) -> tuple[int, int]:
+def _at(row: ViewLine) -> tuple[int, int]:
     return (row.line.start_ms, row.line.id)
 
 
-def _after(view: Panorama, rows: Sequence[Row], anchor: Sequence[Row]) -> list[Row]:
+def _after(view: ViewIndex, rows: Sequence[ViewLine], anchor: Sequence[ViewLine]) -> list[ViewLine]:
     """The next sentences, until they say something."""
     left = [row for row in rows if _at(row) > _at(anchor[-1])]
-    known, found = {row.number: row for row in left}, list[Row]()
+    known, found = {row.number: row for row in left}, list[ViewLine]()
     while left and len(found) < NEXT and sum(map(_words, found)) < FEW_WORDS:
         found += [known[n] for n in _lines(view, left[0]) if n in known and known[n] not in found]
         left = [row for row in left if row not in found]
     return found
 
 
-def _before(view: Panorama, rows: Sequence[Row], anchor: Sequence[Row]) -> list[Row]:
+def _before(
+    view: ViewIndex, rows: Sequence[ViewLine], anchor: Sequence[ViewLine]
+) -> list[ViewLine]:
     """The sentence just before."""
     sooner = {row.number: row for row in rows if _at(row) < _at(anchor[0])}
     if not sooner:
@@ -202,5 +208,5 @@ def _before(view: Panorama, rows: Sequence[Row], anchor: Sequence[Row]) -> list[
     return [sooner[n] for n in _lines(view, last) if n in sooner]
 
 
-def _words(row: Row) -> int:
+def _words(row: ViewLine) -> int:
     return len(row.line.text.split())

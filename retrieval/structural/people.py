@@ -6,12 +6,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from domain.memories import Source
+from domain.memories import MemorySource
 from domain.people import TAG
-from domain.structure import Asks, Finding, Part, Structure
-from retrieval.people_in_query import Person
-from retrieval.query_context import Sought
-from retrieval.structural.rows import Row, joined, length_ms, rows_of
+from domain.structure import Asks, Finding, Structure, StructurePart
+from retrieval.people_in_query import ViewPerson
+from retrieval.query_context import QueryContext
+from retrieval.structural.rows import ViewLine, joined, length_ms, rows_of
 from retrieval.terms import terms
 
 BRIEF_MS = 2_000
@@ -24,26 +24,26 @@ _COUNTED = re.compile(r"\b(\d+) people\b")
 
 
 @dataclass(frozen=True)
-class Met:
+class PersonInView:
     """A person with the lines in which they are seen and heard."""
 
-    person: Person
-    seen: tuple[Row, ...]
-    heard: tuple[Row, ...]
+    person: ViewPerson
+    seen: tuple[ViewLine, ...]
+    heard: tuple[ViewLine, ...]
 
     @property
-    def rows(self) -> tuple[Row, ...]:
+    def rows(self) -> tuple[ViewLine, ...]:
         """The lines that show them best: the longest, each kind by turns, by time."""
         seen, heard = (sorted(some, key=_longest)[:SHOWN] for some in (self.seen, self.heard))
         chosen = [*seen[:1], *heard[:2]] if heard else seen[:2]
         return tuple(sorted(chosen, key=lambda row: row.line.start_ms))
 
 
-def _longest(row: Row) -> tuple[int, int]:
+def _longest(row: ViewLine) -> tuple[int, int]:
     return (row.line.start_ms - row.line.end_ms, row.line.start_ms)
 
 
-def everybody(sought: Sought) -> tuple[Met, ...]:
+def everybody(sought: QueryContext) -> tuple[PersonInView, ...]:
     """All who are seen or heard in the view, those seen first, the longest first."""
     rows = rows_of(sought.panorama)
     shown = [row for row in rows if row.presence]
@@ -53,10 +53,10 @@ def everybody(sought: Sought) -> tuple[Met, ...]:
     return tuple(sorted(known, key=_order))
 
 
-def _met(person: Person, shown: Sequence[Row], spoken: Sequence[Row]) -> Met:
+def _met(person: ViewPerson, shown: Sequence[ViewLine], spoken: Sequence[ViewLine]) -> PersonInView:
     tags = frozenset(person.tags)
     names = {person.character.name, *person.character.aliases} - {None}
-    return Met(
+    return PersonInView(
         person,
         tuple(r for r in shown if r.video == person.video and tags & _tags(r.line.text)),
         tuple(r for r in spoken if r.video == person.video and r.line.speaker in tags | names),
@@ -67,12 +67,12 @@ def _tags(text: str) -> set[str]:
     return {found[0] for found in TAG.finditer(text)}
 
 
-def _order(one: Met) -> tuple[bool, int, int]:
+def _order(one: PersonInView) -> tuple[bool, int, int]:
     spans = [row.span for row in one.seen or one.heard]
     return (not one.seen, -length_ms(joined(spans)), one.person.character.number)
 
 
-def people(sought: Sought, asked: Structure) -> tuple[Finding, tuple[Row, ...]] | None:
+def people(sought: QueryContext, asked: Structure) -> tuple[Finding, tuple[ViewLine, ...]] | None:
     """Who is in it, or how many; None where nobody was told apart."""
     met = everybody(sought)
     if asked.manner == "said":
@@ -91,11 +91,11 @@ def people(sought: Sought, asked: Structure) -> tuple[Finding, tuple[Row, ...]] 
     )
 
 
-def _part(one: Met) -> Part:
+def _part(one: PersonInView) -> StructurePart:
     tag = one.person.character
     own = (one.seen or one.heard)[0]
     spoken_tag = own.line.speaker if not one.seen else _own_tag(own, one.person)
-    return Part(
+    return StructurePart(
         label=tag.shown(spoken_tag or tag.tag),
         refs=tuple(row.ref for row in one.rows),
         seen=joined(row.span for row in one.seen),
@@ -103,11 +103,11 @@ def _part(one: Met) -> Part:
     )
 
 
-def _own_tag(row: Row, person: Person) -> str:
+def _own_tag(row: ViewLine, person: ViewPerson) -> str:
     return next((tag for tag in person.tags if tag in row.line.text), person.character.tag)
 
 
-def _with_brief(parts: Sequence[Part]) -> list[Part]:
+def _with_brief(parts: Sequence[StructurePart]) -> list[StructurePart]:
     """The people with those marked who are seen too shortly to be sure of, at the end."""
     longest = max(length_ms(one.seen) for one in parts)
     marked = [
@@ -117,24 +117,24 @@ def _with_brief(parts: Sequence[Part]) -> list[Part]:
     return sorted(marked, key=lambda one: one.brief)
 
 
-def _is_brief(one: Part, longest: int) -> bool:
+def _is_brief(one: StructurePart, longest: int) -> bool:
     shown = length_ms(one.seen)
     return bool(one.seen) and not one.heard and shown < min(BRIEF_MS, BRIEF_SHARE * longest)
 
 
-def _together(rows: Sequence[Row]) -> int:
+def _together(rows: Sequence[ViewLine]) -> int:
     """The most people shown at one time: by their faces, or as counted on an image."""
     faces = [len(_tags(row.line.text)) for row in rows if row.presence]
     counted = [
         int(number)
         for row in rows
-        if row.line.source == Source.OBJECTS
+        if row.line.source == MemorySource.OBJECTS
         for number in _COUNTED.findall(row.line.text)
     ]
     return max([0, *faces, *counted])
 
 
-def speakers(sought: Sought, asked: Structure) -> tuple[Finding, tuple[Row, ...]] | None:
+def speakers(sought: QueryContext, asked: Structure) -> tuple[Finding, tuple[ViewLine, ...]] | None:
     """Who speaks and when, or when one person does; None where no voices were told apart."""
     heard = [one for one in everybody(sought) if one.heard]
     if not heard:
@@ -150,23 +150,23 @@ def speakers(sought: Sought, asked: Structure) -> tuple[Finding, tuple[Row, ...]
 
 
 def _finding(
-    asked: Structure, parts: Sequence[Part], rows: Sequence[Row], why: str = ""
-) -> tuple[Finding, tuple[Row, ...]]:
+    asked: Structure, parts: Sequence[StructurePart], rows: Sequence[ViewLine], why: str = ""
+) -> tuple[Finding, tuple[ViewLine, ...]]:
     found = Finding(asks=Asks.SPEAKERS, subject=asked.subject, manner="said", parts=tuple(parts))
     return found.model_copy(update={"unrecorded": why}), tuple(rows)
 
 
-def _spoken(one: Met) -> Part:
+def _spoken(one: PersonInView) -> StructurePart:
     label = one.person.character.shown(one.heard[0].line.speaker or one.person.character.tag)
     rows = _talk(one)
-    return Part(
+    return StructurePart(
         label=label,
         refs=tuple(row.ref for row in rows),
         heard=joined(row.span for row in one.heard),
     )
 
 
-def _talk(one: Met) -> list[Row]:
+def _talk(one: PersonInView) -> list[ViewLine]:
     """The lines that show best when somebody speaks: the first of the longest stretches."""
     stretches = sorted(joined(row.span for row in one.heard), key=lambda s: s.start_ms - s.end_ms)
     firsts = (
@@ -176,11 +176,13 @@ def _talk(one: Met) -> list[Row]:
     return list(firsts)
 
 
-def _length(row: Row) -> int:
+def _length(row: ViewLine) -> int:
     return row.line.end_ms - row.line.start_ms
 
 
-def _meant(sought: Sought, subject: str, heard: Sequence[Met]) -> Met | None:
+def _meant(
+    sought: QueryContext, subject: str, heard: Sequence[PersonInView]
+) -> PersonInView | None:
     """Whom the words mean: by name or tag, by a role that was shown, or the only one there is."""
     named = {one.character.number for one in sought.cast.named_in(subject)}
     found = [one for one in heard if one.person.character.number in named]
@@ -191,7 +193,7 @@ def _meant(sought: Sought, subject: str, heard: Sequence[Met]) -> Met | None:
     return heard[0] if len(heard) == 1 and unnamed else None
 
 
-def _has_role(sought: Sought, subject: str, one: Met) -> bool:
+def _has_role(sought: QueryContext, subject: str, one: PersonInView) -> bool:
     words = set(terms(subject))
     notes = (row for row in rows_of(sought.panorama) if row.names_somebody)
     own = (row for row in notes if row.video == one.person.video)

@@ -7,15 +7,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from domain.asking import Evidence
-from domain.memories import Source
+from domain.memories import MemorySource
 from domain.time import TimeSpan
 from retrieval.people_in_query import told
-from retrieval.query_context import Sought
-from retrieval.view_index import Panorama
-from store.queries.search import Line
+from retrieval.query_context import QueryContext
+from retrieval.view_index import ViewIndex
+from store.queries.search import StoredLine
 
-SPOKEN = frozenset({Source.SAID, Source.SUBTITLE})
-WRITTEN = frozenset({Source.CAPTION, Source.MODEL})
+SPOKEN = frozenset({MemorySource.SAID, MemorySource.SUBTITLE})
+WRITTEN = frozenset({MemorySource.CAPTION, MemorySource.MODEL})
 """Sources of lines in which somebody describes what is to be seen."""
 GAP_MS = 3_000
 """Moments that are this close are one stretch."""
@@ -23,12 +23,12 @@ _PRESENCE = re.compile(r"(?:<\w+>(?:, | and )?)+ (?:is|are) on screen(?: togethe
 
 
 @dataclass(frozen=True)
-class Row:
+class ViewLine:
     """A line in force: its video, its number in the view, and what was stored."""
 
     video: str
     number: int
-    line: Line
+    line: StoredLine
 
     @property
     def ref(self) -> str:
@@ -48,7 +48,7 @@ class Row:
     @property
     def presence(self) -> bool:
         """Whether it only says who is in view."""
-        return self.line.source == Source.SEEN and bool(_PRESENCE.fullmatch(self.line.text))
+        return self.line.source == MemorySource.SEEN and bool(_PRESENCE.fullmatch(self.line.text))
 
     @property
     def names_somebody(self) -> bool:
@@ -58,21 +58,21 @@ class Row:
     @property
     def described(self) -> bool:
         """Whether it tells what is to be seen beyond who is there."""
-        seen = self.line.source == Source.SEEN and not self.presence
+        seen = self.line.source == MemorySource.SEEN and not self.presence
         return self.line.source in WRITTEN or seen
 
 
-def rows_of(view: Panorama) -> tuple[Row, ...]:
+def rows_of(view: ViewIndex) -> tuple[ViewLine, ...]:
     """Every line in force, video after video, by time."""
     return view.kept(_rows)
 
 
-def _rows(view: Panorama) -> tuple[Row, ...]:
-    found: list[Row] = []
+def _rows(view: ViewIndex) -> tuple[ViewLine, ...]:
+    found: list[ViewLine] = []
     for offset, part in zip(view.line_offsets.tolist(), view.parts, strict=False):
         hidden = part.hidden
         own = [
-            Row(part.scope.video, offset + place, line)
+            ViewLine(part.scope.video, offset + place, line)
             for place, line in enumerate(part.index.lines[: part.lines])
             if not hidden[place]
         ]
@@ -80,7 +80,7 @@ def _rows(view: Panorama) -> tuple[Row, ...]:
     return tuple(found)
 
 
-def rows_with(view: Panorama, words: Iterable[str]) -> list[Row]:
+def rows_with(view: ViewIndex, words: Iterable[str]) -> list[ViewLine]:
     """The lines of the clips in which any of these search terms is, by time."""
     postings = (view.posting(word) for word in set(words))
     cells = {int(cell) for one in postings if one is not None for cell in one.cells}
@@ -88,7 +88,9 @@ def rows_with(view: Panorama, words: Iterable[str]) -> list[Row]:
     return [row for row in rows_of(view) if int(of_line[row.number]) in cells]
 
 
-def evidence_of(sought: Sought, rows: Iterable[Row], score: float) -> tuple[Evidence, ...]:
+def evidence_of(
+    sought: QueryContext, rows: Iterable[ViewLine], score: float
+) -> tuple[Evidence, ...]:
     """These lines as evidence, each once, all with the same score."""
     once = {row.number: row for row in rows}
     return tuple(

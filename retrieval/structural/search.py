@@ -10,14 +10,14 @@ from domain.asking import Mode
 from domain.structure import DESCRIBED, Asks, Finding, Structure
 from models.ports import TextEmbedder
 from retrieval.heuristics.unrecorded import unrecorded
-from retrieval.query_context import Sought
+from retrieval.query_context import QueryContext
 from retrieval.result import Retrieval
 from retrieval.structural.central import central
 from retrieval.structural.ends import ends
 from retrieval.structural.mentions import Near, beside, first_or_last
 from retrieval.structural.people import people, speakers
-from retrieval.structural.rows import Row, evidence_of, rows_of
-from retrieval.view_index import Panorama
+from retrieval.structural.rows import ViewLine, evidence_of, rows_of
+from retrieval.view_index import ViewIndex
 
 EXACT, LOOSE, FAR = 0.9, 0.5, 0.1
 """Scores of evidence: read off from structure, by likeness only, and the nearest of what is not."""
@@ -43,7 +43,7 @@ Ordinary = Callable[[], Retrieval]
 
 
 def structural(
-    sought: Sought, asked: Structure, mode: Mode, text: TextEmbedder, ordinary: Ordinary
+    sought: QueryContext, asked: Structure, mode: Mode, text: TextEmbedder, ordinary: Ordinary
 ) -> Retrieval:
     """Answer from structure; the ordinary search where the view has nothing to answer from.
 
@@ -73,7 +73,9 @@ def structural(
 _MENTIONED = frozenset({Asks.FIRST, Asks.LAST})
 
 
-def _found(sought: Sought, asked: Structure, near: Near) -> tuple[Finding, tuple[Row, ...]] | None:
+def _found(
+    sought: QueryContext, asked: Structure, near: Near
+) -> tuple[Finding, tuple[ViewLine, ...]] | None:
     if asked.asks in (Asks.PEOPLE, Asks.COUNT):
         return people(sought, asked)
     if asked.asks is Asks.SPEAKERS:
@@ -87,8 +89,8 @@ def _found(sought: Sought, asked: Structure, near: Near) -> tuple[Finding, tuple
     return beside(sought, asked, near)
 
 
-def _near(view: Panorama, text: TextEmbedder) -> Near:
-    def near(words: str) -> Sequence[tuple[Row, float]]:
+def _near(view: ViewIndex, text: TextEmbedder) -> Near:
+    def near(words: str) -> Sequence[tuple[ViewLine, float]]:
         lines, _ = view.cosines(text.embed([words]))
         known = {row.number: row for row in rows_of(view)}
         best = np.argsort(-lines[0], kind="stable")[:NEAREST].tolist()
@@ -97,12 +99,12 @@ def _near(view: Panorama, text: TextEmbedder) -> Near:
     return near
 
 
-def _without(sought: Sought, asked: Structure, mode: Mode) -> Retrieval:
+def _without(sought: QueryContext, asked: Structure, mode: Mode) -> Retrieval:
     where = sought.searched(_LOOKED[asked.asks])
     return Retrieval(mode=mode, query=sought.query, nothing_close=True, searched=where)
 
 
-def _declining(sought: Sought, asked: Structure, found: Retrieval) -> Retrieval:
+def _declining(sought: QueryContext, asked: Structure, found: Retrieval) -> Retrieval:
     """The ordinary search, as the nearest moments where memory cannot hold the answer."""
     why = unrecorded(sought, asked)
     nearest = [e for e in found.evidence if not e.ref.startswith("s")][:SHOWN]

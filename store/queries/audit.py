@@ -12,7 +12,7 @@ from sqlalchemy import func, insert, select
 from sqlalchemy.dialects.postgresql import insert as arriving
 from sqlalchemy.orm import Session
 
-from domain.audit import Deed, Entry, acting
+from domain.audit import AuditEntry, Deed, acting
 from domain.texts import storable
 from store.tables.audit import AuditRow
 from store.tables.schema import VideoRow
@@ -69,7 +69,7 @@ def entries(
     subject: str | None = None,
     since: datetime | None = None,
     limit: int | None = None,
-) -> list[Entry]:
+) -> list[AuditEntry]:
     """What was done, the latest first; only by ``who``, to ids that begin with ``subject``."""
     row = AuditRow
     query = select(row.at, row.who, row.deed, row.subject)
@@ -82,7 +82,7 @@ def entries(
     if since is not None:
         query = query.where(row.at >= since)
     found = session.execute(query.order_by(row.at.desc(), row.id).limit(limit))
-    return [Entry(at=at, who=by, deed=Deed(deed), subject=of) for at, by, deed, of in found]
+    return [AuditEntry(at=at, who=by, deed=Deed(deed), subject=of) for at, by, deed, of in found]
 
 
 def deleted_videos(session: Session) -> frozenset[str]:

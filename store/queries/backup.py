@@ -31,7 +31,7 @@ _MIGRATIONS = "checkpoint_migrations"
 
 
 @dataclass(frozen=True)
-class Table:
+class CopiedTable:
     """A table to copy. ``schema`` "" is Homer's own; ``counted``: columns that number rows."""
 
     schema: str
@@ -44,7 +44,7 @@ class Table:
         return self.schema or own, self.name
 
 
-def tables_of(connection: Connection) -> list[Table]:
+def tables_of(connection: Connection) -> list[CopiedTable]:
     """The tables that are there, LangGraph's checkpoints among them, in the order to fill them."""
     found = inspect(connection)
     here, kept = _columns(found, found.default_schema_name), _columns(found, CHECKPOINTS)
@@ -58,9 +58,9 @@ def _columns(found: Any, schema: str | None) -> dict[str, Any]:
     return {name: columns for (_, name), columns in found.get_multi_columns(schema).items()}
 
 
-def _table(schema: str, name: str, columns: Any) -> Table:
+def _table(schema: str, name: str, columns: Any) -> CopiedTable:
     kept = tuple(c["name"] for c in columns if not c.get("computed"))
-    return Table(schema, name, kept, tuple(c["name"] for c in columns if c.get("identity")))
+    return CopiedTable(schema, name, kept, tuple(c["name"] for c in columns if c.get("identity")))
 
 
 def own_schema_of(connection: Connection) -> str:
@@ -68,7 +68,7 @@ def own_schema_of(connection: Connection) -> str:
     return inspect(connection).default_schema_name or "public"
 
 
-def count_rows(connection: Connection, tables: Iterable[Table]) -> int:
+def count_rows(connection: Connection, tables: Iterable[CopiedTable]) -> int:
     """How many rows the tables have together."""
     driver, own = driver_of(connection), own_schema_of(connection)
     queries = (SQL("SELECT count(*) FROM {}").format(_name(one, own)) for one in tables)
@@ -91,7 +91,7 @@ def close_to_others(connection: Connection) -> None:
     driver.execute(SQL("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE").format(names))
 
 
-def counters_of(connection: Connection, table: Table) -> dict[str, int]:
+def counters_of(connection: Connection, table: CopiedTable) -> dict[str, int]:
     """The last number given in each counted column; none where none was given yet."""
     driver, own = driver_of(connection), own_schema_of(connection)
     found: dict[str, int] = {}
@@ -105,7 +105,7 @@ _LAST = "SELECT pg_sequence_last_value(pg_get_serial_sequence({}, %s)::regclass)
 _SET = "SELECT setval(pg_get_serial_sequence({}, %s)::regclass, %s)"
 
 
-def set_counters(connection: Connection, table: Table, counters: dict[str, int]) -> None:
+def set_counters(connection: Connection, table: CopiedTable, counters: dict[str, int]) -> None:
     """Number new rows from there on."""
     driver, own = driver_of(connection), own_schema_of(connection)
     for column in table.counted:
@@ -122,7 +122,9 @@ def plain_values(connection: Connection) -> None:
     connection.execute(text("SET LOCAL intervalstyle = 'postgres'"))
 
 
-def copy_out(connection: Connection, table: Table, write: Callable[[memoryview], Any]) -> None:
+def copy_out(
+    connection: Connection, table: CopiedTable, write: Callable[[memoryview], Any]
+) -> None:
     """Copies a table's rows to ``write``, block by block."""
     query = SQL("COPY {} ({}) TO STDOUT").format(*_target(connection, table))
     with driver_of(connection).cursor() as cursor, cursor.copy(query) as copy:
@@ -130,7 +132,7 @@ def copy_out(connection: Connection, table: Table, write: Callable[[memoryview],
             write(memoryview(block))
 
 
-def copy_in(connection: Connection, table: Table, blocks: Iterator[bytes]) -> int:
+def copy_in(connection: Connection, table: CopiedTable, blocks: Iterator[bytes]) -> int:
     """Appends to a table what `copy_out` wrote of it; returns how many rows that were."""
     return _copy(driver_of(connection), *_target(connection, table), blocks)
 
@@ -144,7 +146,7 @@ def _copy(driver: Driver, name: Identifier, columns: Composed, blocks: Iterator[
         return cursor.rowcount  # A closed cursor knows of none.
 
 
-def merge_in(connection: Connection, table: Table, blocks: Iterator[bytes]) -> int:
+def merge_in(connection: Connection, table: CopiedTable, blocks: Iterator[bytes]) -> int:
     """Appends those rows of what `copy_out` wrote of a table that are not there yet.
 
     Returns how many rows were written, there already or not.
@@ -180,16 +182,16 @@ def name_library(session: Session, name: str) -> None:
     session.execute(text("UPDATE library SET id = :name"), {"name": name})
 
 
-def _target(connection: Connection, table: Table) -> tuple[Identifier, Composed]:
+def _target(connection: Connection, table: CopiedTable) -> tuple[Identifier, Composed]:
     own = own_schema_of(connection)
     return _name(table, own), SQL(", ").join(map(Identifier, table.columns))
 
 
-def _name(table: Table, own: str) -> Identifier:
+def _name(table: CopiedTable, own: str) -> Identifier:
     return Identifier(*table.where(own))
 
 
-def _quoted(table: Table, own: str) -> Any:
+def _quoted(table: CopiedTable, own: str) -> Any:
     """The name as a literal, for functions that look a table up."""
     return Literal(_name(table, own).as_string())
 

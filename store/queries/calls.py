@@ -38,7 +38,7 @@ class NewCall:
 
 
 @dataclass(frozen=True)
-class Usage:
+class PurposeUsage:
     """What the calls of one purpose took together."""
 
     purpose: str
@@ -154,7 +154,7 @@ def usage_by_clip(session: Session, video_id: str) -> list[ClipUsage]:
     return [ClipUsage(*values) for values in session.execute(query)]
 
 
-def usage_of(session: Session, trajectory: str) -> list[Usage]:
+def usage_of(session: Session, trajectory: str) -> list[PurposeUsage]:
     """Calls, tokens, cost and milliseconds of a trajectory by purpose and model."""
     row = ModelCallRow
     query = (
@@ -163,4 +163,4 @@ def usage_of(session: Session, trajectory: str) -> list[Usage]:
         .group_by(row.purpose, row.model)
         .order_by(row.purpose, row.model)
     )
-    return [Usage(*values) for values in session.execute(query)]
+    return [PurposeUsage(*values) for values in session.execute(query)]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from sqlalchemy import func, insert, select, text, update
 from sqlalchemy.orm import Session
 
-from domain.corrections import Correction, CorrectionKind, Outcome
+from domain.corrections import CorrectedCharacter, Correction, CorrectionKind
 from domain.media import IdentityKind
 from store.arrays import among
 from store.queries.characters import Name
@@ -51,7 +51,7 @@ class LearnedName(NamedTuple):
     name: Name
 
 
-class Stated(NamedTuple):
+class StatedSupport(NamedTuple):
     """Support of one clip for a face being a voice; both are rows."""
 
     clip: int
@@ -95,7 +95,7 @@ def add_correction(
     kind: CorrectionKind,
     told: str,
     numbers: Sequence[int],
-    outcomes: Sequence[Outcome],
+    outcomes: Sequence[CorrectedCharacter],
 ) -> Correction:
     """Record a correction under the next number; call ``hold_corrections`` before."""
     highest = select(func.max(CorrectionRow.number)).where(CorrectionRow.video_id == video_id)
@@ -124,7 +124,7 @@ def _correction(row: CorrectionRow) -> Correction:
         kind=CorrectionKind(row.kind),
         told=row.told,
         numbers=tuple(row.numbers),
-        outcomes=tuple(Outcome.model_validate(one) for one in row.outcomes),
+        outcomes=tuple(CorrectedCharacter.model_validate(one) for one in row.outcomes),
         undone=row.undone,
     )
 
@@ -164,7 +164,7 @@ def names_learned(session: Session, video_id: str, clip: int) -> list[LearnedNam
     ]
 
 
-def stated_until(session: Session, video_id: str, clip: int) -> list[Stated]:
+def stated_until(session: Session, video_id: str, clip: int) -> list[StatedSupport]:
     """Every statement that a face is a voice, up to ``clip``, in order of clips."""
     row = IdentityStatementRow
     query = (
@@ -173,7 +173,7 @@ def stated_until(session: Session, video_id: str, clip: int) -> list[Stated]:
         .where(row.video_id == video_id, row.clip <= clip)
         .order_by(row.clip, row.id)
     )
-    return [Stated(*found) for found in session.execute(query)]
+    return [StatedSupport(*found) for found in session.execute(query)]
 
 
 def claims_of(session: Session, video_id: str) -> list[Claim]:

@@ -15,7 +15,7 @@ TOLD = "Part of what this rested on was deleted."
 """The rationale of an edge whose own was deleted."""
 
 
-class Revision(NamedTuple):
+class CutRevision(NamedTuple):
     """A revision of a segment that is to be told anew: its row, its segment, its clips that stay.
 
     ``number`` is the segment's; ``from_clip`` the clip after which the revision holds.
@@ -30,7 +30,7 @@ class Revision(NamedTuple):
 
 def cut_segments(
     session: Session, video_id: str, clips: Collection[int]
-) -> tuple[set[int], list[Revision]]:
+) -> tuple[set[int], list[CutRevision]]:
     """Delete revisions that hold no other clips, and cut these clips from the rest.
 
     Returns:
@@ -40,12 +40,12 @@ def cut_segments(
     query = select(row, SegmentRow.number).join(SegmentRow, SegmentRow.id == row.segment_id)
     query = query.where(SegmentRow.video_id == video_id, among_clips(row.clips, clips))
     touched: set[int] = set()
-    left: list[Revision] = []
+    left: list[CutRevision] = []
     for found, number in session.execute(query.order_by(SegmentRow.number, row.revision)):
         touched.add(found.segment_id)
         kept = tuple(clip for clip in found.clips if clip not in clips)
         if kept:
-            left.append(Revision(found.id, found.segment_id, number, kept, found.from_clip))
+            left.append(CutRevision(found.id, found.segment_id, number, kept, found.from_clip))
             found.clips, found.history = list(kept), []
         else:
             session.delete(found)
@@ -86,13 +86,13 @@ def cut_edges(session: Session, video_id: str, clips: Collection[int]) -> set[in
     return ends
 
 
-def revision_of(session: Session, row_id: int) -> Revision:
+def revision_of(session: Session, row_id: int) -> CutRevision:
     """A revision that is to be told anew."""
     row = SegmentRevisionRow
     query = select(row.segment_id, SegmentRow.number, row.clips, row.from_clip)
     query = query.join(SegmentRow, SegmentRow.id == row.segment_id).where(row.id == row_id)
     segment, number, clips, from_clip = session.execute(query).one()
-    return Revision(row_id, segment, number, tuple(clips), from_clip)
+    return CutRevision(row_id, segment, number, tuple(clips), from_clip)
 
 
 def labels_of_others(session: Session, video_id: str, segment: int) -> set[str]:

@@ -11,7 +11,7 @@ from sqlalchemy import Select, and_, func, or_, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from domain.evaluation import Part, RunSettings, Verdict
+from domain.evaluation import QuestionPart, RunSettings, Verdict
 from store.tables.schema import (
     EvalBatchRow,
     EvalResultRow,
@@ -47,7 +47,7 @@ class Slot(NamedTuple):
     arm: str
     question: str
     place: int
-    part: Part
+    part: QuestionPart
     batch: int
     video: str
     item: Mapping[str, Any]
@@ -208,7 +208,7 @@ def _result(row: EvalResultRow, ran: TrajectoryRow | None, took: _Took | None) -
 
 
 def _slot(row: EvalResultRow) -> Slot:
-    part = Part(row.part)
+    part = QuestionPart(row.part)
     return Slot(row.arm, row.question, row.place, part, row.batch, row.video_id, row.item)
 
 

@@ -76,7 +76,7 @@ class Copy(NamedTuple):
     row: str
 
 
-class Told(NamedTuple):
+class NamedRow(NamedTuple):
     """A row with texts that may name somebody: its table, its key, and the texts by column."""
 
     table: type[Base]
@@ -268,7 +268,7 @@ def touch(session: Session, video_id: str) -> None:
     session.execute(update(VideoRow).where(VideoRow.id == video_id).values(same))
 
 
-def texts_with(session: Session, video_id: str, needles: Sequence[str]) -> Iterator[Told]:
+def texts_with(session: Session, video_id: str, needles: Sequence[str]) -> Iterator[NamedRow]:
     """Rows of a video in whose texts one of ``needles`` may occur, in whatever case."""
     revisions = SegmentRevisionRow.segment_id.in_(
         select(SegmentRow.id).where(SegmentRow.video_id == video_id)
@@ -296,7 +296,7 @@ def texts_with(session: Session, video_id: str, needles: Sequence[str]) -> Itera
         query = select(*keys, *columns).where(of_video, _says(columns, needles))
         for row in session.execute(query).all():
             key = {one.name: value for one, value in zip(keys, row, strict=False)}
-            yield Told(table, key, dict(zip(names, row[len(keys) :], strict=True)))
+            yield NamedRow(table, key, dict(zip(names, row[len(keys) :], strict=True)))
 
 
 def _says(columns: Sequence[ColumnElement[Any]], needles: Sequence[str]) -> ColumnElement[bool]:
@@ -310,12 +310,12 @@ def _says(columns: Sequence[ColumnElement[Any]], needles: Sequence[str]) -> Colu
     )
 
 
-def key_of(told: Told) -> ColumnElement[bool]:
+def key_of(told: NamedRow) -> ColumnElement[bool]:
     """The condition that finds the row."""
     return and_(*(told.table.__table__.c[name] == value for name, value in told.key.items()))
 
 
-def rewrite(session: Session, told: Told, values: Mapping[str, Any]) -> None:
+def rewrite(session: Session, told: NamedRow, values: Mapping[str, Any]) -> None:
     """Give the row other texts or another vector."""
     session.execute(update(told.table).where(key_of(told)).values(dict(values)))
 

@@ -12,7 +12,7 @@ from store.tables.schema import KeyframeRow
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class StoredKeyframe:
     """A stored frame: ``blob`` is the SHA-256 of its JPEG."""
 
     id: int
@@ -31,25 +31,27 @@ _COLUMNS = (
 )
 
 
-def frame_near(session: Session, video_id: str, at_ms: int, clips: Sequence[int]) -> Frame | None:
+def frame_near(
+    session: Session, video_id: str, at_ms: int, clips: Sequence[int]
+) -> StoredKeyframe | None:
     """The keyframe of ``clips`` that is nearest to a moment, the earlier of two."""
     row = KeyframeRow
     query = select(*_COLUMNS).where(row.video_id == video_id, row.clip.in_(clips))
     query = query.order_by(func.abs(row.time_ms - at_ms), row.time_ms, row.id).limit(1)
     found = session.execute(query).first()
-    return Frame(*found) if found else None
+    return StoredKeyframe(*found) if found else None
 
 
-def frame_of(session: Session, video_id: str, frame_id: int) -> Frame | None:
+def frame_of(session: Session, video_id: str, frame_id: int) -> StoredKeyframe | None:
     """The keyframe of that id, where it is of that video."""
     row = KeyframeRow
     query = select(*_COLUMNS).where(row.video_id == video_id, row.id == frame_id)
     found = session.execute(query).first()
-    return Frame(*found) if found else None
+    return StoredKeyframe(*found) if found else None
 
 
-def frames_of(session: Session, video_id: str, clips: Sequence[int]) -> list[Frame]:
+def frames_of(session: Session, video_id: str, clips: Sequence[int]) -> list[StoredKeyframe]:
     """The keyframes of some clips, in time."""
     row = KeyframeRow
     query = select(*_COLUMNS).where(row.video_id == video_id, row.clip.in_(clips))
-    return [Frame(*one) for one in session.execute(query.order_by(row.time_ms, row.id))]
+    return [StoredKeyframe(*one) for one in session.execute(query.order_by(row.time_ms, row.id))]

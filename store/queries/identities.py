@@ -195,7 +195,7 @@ def was_stated(session: Session, video_id: str, face: int, voice: int, reason: s
 
 
 @dataclass(frozen=True)
-class Support:
+class IdentitySupport:
     """All that was stated so far for one face being one voice (rows of identities)."""
 
     face_id: int
@@ -205,7 +205,7 @@ class Support:
     statements: int
 
 
-def support_for(session: Session, voice_ids: Sequence[int]) -> list[Support]:
+def support_for(session: Session, voice_ids: Sequence[int]) -> list[IdentitySupport]:
     """The support of every face for each of these voices, by voice, then face number."""
     total = func.sum(IdentityStatementRow.support)
     count = func.count().cast(Integer)
@@ -222,7 +222,7 @@ def support_for(session: Session, voice_ids: Sequence[int]) -> list[Support]:
         .group_by(IdentityStatementRow.face_id, IdentityStatementRow.voice_id, IdentityRow.number)
         .order_by(IdentityStatementRow.voice_id, IdentityRow.number)
     )
-    return [Support(*row) for row in session.execute(query)]
+    return [IdentitySupport(*row) for row in session.execute(query)]
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from store.driver import driver_of
 from store.tables.schema import SearchIndexRow, VideoRow
 
 
-class Kept(NamedTuple):
+class CachedIndex(NamedTuple):
     """``body`` is of the lines up to clip ``through``, as they were when ``key`` told of them."""
 
     key: str
@@ -42,7 +42,7 @@ _KEEP = """
 """
 
 
-def keep_index(session: Session, video: str, version: int, kept: Kept) -> bool:
+def keep_index(session: Session, video: str, version: int, kept: CachedIndex) -> bool:
     """Keep an index, unless anything was deleted or said anew of the video, or is about to be.
 
     Args:

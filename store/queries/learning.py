@@ -10,7 +10,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from domain.errors import NotFound
-from domain.skills import Alike, Compared, Judged, Pattern, Signal, Skill
+from domain.skills import ComparedAnswer, ComparisonKey, JudgedTrajectory, Pattern, Signal, Skill
 from store.queries import skills as stored
 from store.tables.schema import (
     EvalResultRow,
@@ -21,7 +21,7 @@ from store.tables.schema import (
 )
 
 
-def put_judgement(session: Session, judged: Judged) -> None:
+def put_judgement(session: Session, judged: JudgedTrajectory) -> None:
     """Put on record whether an answer is right; one that changes is learned from again.
 
     Raises:
@@ -42,13 +42,13 @@ def put_judgement(session: Session, judged: Judged) -> None:
     )
 
 
-def judgement_of(session: Session, trajectory: str) -> Judged | None:
+def judgement_of(session: Session, trajectory: str) -> JudgedTrajectory | None:
     """What was said of an answer; None where nobody judged it."""
     row = session.get(JudgementRow, trajectory)
     return _judged(row) if row else None
 
 
-def unlearned(session: Session, most: int) -> list[Judged]:
+def unlearned(session: Session, most: int) -> list[JudgedTrajectory]:
     """Judged answers that were not learned from yet, oldest first."""
     rows = session.scalars(
         select(JudgementRow)
@@ -67,20 +67,20 @@ def count_unlearned(session: Session) -> int:
     return session.scalar(select(func.count()).where(*waiting)) or 0
 
 
-def judgements(session: Session) -> list[Judged]:
+def judgements(session: Session) -> list[JudgedTrajectory]:
     """All judged answers."""
     rows = session.scalars(select(JudgementRow).order_by(JudgementRow.trajectory_id))
     return [_judged(row) for row in rows]
 
 
-def comparable(session: Session) -> list[Compared]:
+def comparable(session: Session) -> list[ComparedAnswer]:
     """All judged answers with what they may be compared with."""
     found = session.execute(alike(JudgementRow.trajectory_id, JudgementRow.right))
-    return [Compared(name, Alike(*rest), right) for name, right, *rest in found]
+    return [ComparedAnswer(name, ComparisonKey(*rest), right) for name, right, *rest in found]
 
 
 def alike(*columns: Any) -> Select[Any]:
-    """Of judged answers these columns, and then those of ``Alike``."""
+    """Of judged answers these columns, and then those of ``ComparisonKey``."""
     row, ran, result, run = JudgementRow, TrajectoryRow, EvalResultRow, EvalRunRow
     names = (func.coalesce(run.dataset, ""), func.coalesce(run.name, ""))
     return (
@@ -92,8 +92,10 @@ def alike(*columns: Any) -> Select[Any]:
     )
 
 
-def _judged(row: JudgementRow) -> Judged:
-    return Judged(trajectory=row.trajectory_id, question_type=row.question_type, right=row.right)
+def _judged(row: JudgementRow) -> JudgedTrajectory:
+    return JudgedTrajectory(
+        trajectory=row.trajectory_id, question_type=row.question_type, right=row.right
+    )
 
 
 def mark_learned(session: Session, trajectory: str) -> None:
@@ -105,7 +107,7 @@ def mark_learned(session: Session, trajectory: str) -> None:
     session.query(rows).filter(rows.trajectory_id == trajectory, rows.skill.is_(None)).delete()
 
 
-def add_observations(session: Session, judged: Judged, signals: Iterable[Signal]) -> None:
+def add_observations(session: Session, judged: JudgedTrajectory, signals: Iterable[Signal]) -> None:
     """Note the signals of an answer; one that a skill was made of stays as it is."""
     values = [
         {

@@ -26,7 +26,7 @@ from store.tables.schema import (
 
 
 @dataclass(frozen=True, slots=True)
-class Shelved:
+class ListedVideo:
     """A video in the list; ``thumb`` is the SHA-256 of its first keyframe."""
 
     id: str
@@ -43,7 +43,7 @@ class Shelved:
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class WatchRate:
     """``clips`` were done between two moments; the last of them at ``last``."""
 
     clips: int
@@ -71,7 +71,7 @@ def shelf_page(
     words: str = "",
     state: str | None = None,
     only: Collection[str] | None = None,
-) -> list[Shelved]:
+) -> list[ListedVideo]:
     """Videos by title, then id; only those whose title has ``words``, and of that ``state``.
 
     ``only``: ids, those of which are looked for; None: all.
@@ -84,7 +84,7 @@ def shelf_page(
         query = query.where(v.state == state)
     if only is not None:
         query = query.where(v.id.in_(only))
-    return [Shelved(*row) for row in session.execute(query.offset(offset).limit(limit))]
+    return [ListedVideo(*row) for row in session.execute(query.offset(offset).limit(limit))]
 
 
 def shelf_size(session: Session, words: str = "") -> int:
@@ -93,7 +93,7 @@ def shelf_size(session: Session, words: str = "") -> int:
     return session.scalar(query) or 0
 
 
-def pace_of(session: Session, video_id: str, clips: int) -> Pace | None:
+def pace_of(session: Session, video_id: str, clips: int) -> WatchRate | None:
     """How fast the last ``clips`` clips were done; None for fewer than two."""
     row = ClipRow
     lately = (
@@ -104,7 +104,7 @@ def pace_of(session: Session, video_id: str, clips: int) -> Pace | None:
     ).subquery()
     at = lately.c.updated_at
     count, first, last = session.execute(select(func.count(), func.min(at), func.max(at))).one()
-    return Pace(count, first, last) if count > 1 else None
+    return WatchRate(count, first, last) if count > 1 else None
 
 
 def holdings_of(session: Session, video_id: str) -> Holdings:

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Select, func, insert, or_, select, update
 from sqlalchemy.dialects.postgresql import aggregate_order_by
 from sqlalchemy.orm import Session, defer
 
-from domain.memories import Memory, MemoryDraft, MemoryKind, Source
+from domain.memories import Memory, MemoryDraft, MemoryKind, MemorySource
 from domain.time import TimeSpan
 from store.arrays import among
 from store.bulk_insert import HALFVEC, copy_rows, pack_halfvec, take_ids, unpack_halfvecs
@@ -177,7 +177,7 @@ def _memory(
         kind=MemoryKind(row.kind),
         text=row.text,
         span=TimeSpan.of(row.start_ms, row.end_ms),
-        source=Source(row.source),
+        source=MemorySource(row.source),
         weight=1 + weights.get(row.id, 0),
         speaker=row.speaker,
         tags=tags.get(row.id, ()),

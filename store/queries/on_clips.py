@@ -18,7 +18,7 @@ from domain.view import Scope
 from store.tables.schema import IdentityRow, KeyframeRow, ObjectRow, ScreenTextRow, SightingRow
 
 
-class Frame(NamedTuple):
+class KeyframeOnClip(NamedTuple):
     """A stored keyframe."""
 
     id: int
@@ -36,7 +36,7 @@ class OnClips(NamedTuple):
     number) of every identity seen or heard.
     """
 
-    frames: Sequence[Frame]
+    frames: Sequence[KeyframeOnClip]
     texts: Sequence[tuple[int, str]]
     objects: Sequence[SeenObject]
     sightings: Sequence[tuple[int, int, str, int]]
@@ -60,7 +60,7 @@ FRAME = (
     KeyframeRow.blob,
     KeyframeRow.description,
 )
-"""The columns of a ``Frame``."""
+"""The columns of a ``KeyframeOnClip``."""
 _FRAMES = _of_clips(KeyframeRow, KeyframeRow.time_ms, *FRAME)
 _TEXTS = _of_clips(ScreenTextRow, ScreenTextRow.time_ms, ScreenTextRow.time_ms, ScreenTextRow.text)
 _OBJECTS = _of_clips(
@@ -96,7 +96,7 @@ def on_clips(connection: Connection | Session, scope: Scope, clips: Collection[i
     found = connection.execute(_ALL, _asked(scope, clips)).one()
     frames, texts, objects, sightings = (rows or [] for rows in found)
     return OnClips(
-        frames=[Frame(*row) for row in frames],
+        frames=[KeyframeOnClip(*row) for row in frames],
         texts=[(time, text) for time, text in texts],
         objects=[_object(*row) for row in objects],
         sightings=[(start, end, kind, number) for start, end, kind, number in sightings],

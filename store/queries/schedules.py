@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from store.tables.schema import TakenRow
 
 
-class Refused(NamedTuple):
+class FailedItem(NamedTuple):
     """Something that could not be watched, and why."""
 
     at: datetime
@@ -31,8 +31,8 @@ def take(session: Session, key: str, told: str | None = None) -> None:
     session.execute(row.on_conflict_do_update(index_elements=[TakenRow.key], set_={"told": told}))
 
 
-def refused(session: Session, limit: int) -> list[Refused]:
+def refused(session: Session, limit: int) -> list[FailedItem]:
     """What could not be watched, the latest first."""
     t = TakenRow
     query = select(t.taken_at, t.told).where(t.told.is_not(None)).order_by(t.taken_at.desc(), t.key)
-    return [Refused(at, told or "") for at, told in session.execute(query.limit(limit))]
+    return [FailedItem(at, told or "") for at, told in session.execute(query.limit(limit))]

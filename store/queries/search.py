@@ -29,7 +29,7 @@ from domain.events import Edge, Relation
 from domain.view import Scope
 from store.driver import driver_of
 from store.queries.as_of import holds
-from store.queries.on_clips import FRAME, Frame
+from store.queries.on_clips import FRAME, KeyframeOnClip
 from store.tables.schema import (
     ClipRow,
     EdgeRow,
@@ -44,7 +44,7 @@ from store.tables.schema import (
 Matrix = NDArray[np.float32]
 
 
-class Line(NamedTuple):
+class StoredLine(NamedTuple):
     """A memory as searching sees it. ``superseded_at``: the clip after which it is no more so."""
 
     id: int
@@ -66,7 +66,7 @@ class CellRow(NamedTuple):
     end_ms: int
 
 
-class Revision(NamedTuple):
+class SegmentRevision(NamedTuple):
     """One revision of a segment, with the clips between which it holds."""
 
     segment: int
@@ -83,7 +83,7 @@ class Revision(NamedTuple):
 class Lines:
     """Rows with their vectors: ``vectors`` has shape (N, D), zeros where a row has none."""
 
-    rows: list[Line]
+    rows: list[StoredLine]
     vectors: Matrix
 
 
@@ -91,7 +91,7 @@ class Lines:
 class Revisions:
     """Segment revisions with their vectors, in order of segment number and revision."""
 
-    rows: list[Revision]
+    rows: list[SegmentRevision]
     vectors: Matrix
 
 
@@ -140,7 +140,7 @@ def lines_between(session: Session, video: str, after_clip: int, last_clip: int)
     """
     with driver_of(session.connection()).cursor(binary=True) as cursor:
         found = cursor.execute(_LINES, (video, after_clip, last_clip)).fetchall()
-    return Lines([Line._make(r[:-1]) for r in found], _vectors(r[-1] for r in found))
+    return Lines([StoredLine._make(r[:-1]) for r in found], _vectors(r[-1] for r in found))
 
 
 def vectors_of(connection: Connection, ids: Sequence[int]) -> tuple[NDArray[np.int64], Matrix]:
@@ -195,7 +195,7 @@ def revisions(session: Session, video: str) -> Revisions:
         .where(SegmentRow.video_id == video)
         .order_by(SegmentRow.number, row.revision)
     ).all()
-    rows = [Revision(*r[:5], tuple(r[5]), *r[6:8]) for r in found]
+    rows = [SegmentRevision(*r[:5], tuple(r[5]), *r[6:8]) for r in found]
     return Revisions(rows, _vectors(r[-1] for r in found))
 
 
@@ -257,7 +257,7 @@ def mentions(connection: Connection | Session, scope: Scope, tags: Collection[st
     return set(connection.execute(_MENTIONS, sought).scalars())
 
 
-def cited_memories(session: Session, scope: Scope, ids: Collection[int]) -> list[Line]:
+def cited_memories(session: Session, scope: Scope, ids: Collection[int]) -> list[StoredLine]:
     """Those of these memories that ``scope`` sees; superseded ones are not in force."""
     row = MemoryRow
     found = session.execute(
@@ -278,7 +278,7 @@ def cited_memories(session: Session, scope: Scope, ids: Collection[int]) -> list
             or_(row.superseded_at.is_(None), row.superseded_at > scope.last_clip),
         )
     )
-    return [Line._make(r) for r in found]
+    return [StoredLine._make(r) for r in found]
 
 
 def cited_segments(
@@ -310,7 +310,7 @@ def cited_segments(
     return [(i, label, summary, start, end) for i, label, summary, start, end in found]
 
 
-def cited_frames(session: Session, scope: Scope, ids: Collection[int]) -> list[Frame]:
+def cited_frames(session: Session, scope: Scope, ids: Collection[int]) -> list[KeyframeOnClip]:
     """Those of these keyframes that ``scope`` sees."""
     row = KeyframeRow
     found = session.execute(
@@ -320,4 +320,4 @@ def cited_frames(session: Session, scope: Scope, ids: Collection[int]) -> list[F
             row.clip <= scope.last_clip,
         )
     )
-    return [Frame._make(r) for r in found]
+    return [KeyframeOnClip._make(r) for r in found]

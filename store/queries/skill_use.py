@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 from sqlalchemy import Select, func, select
 from sqlalchemy.orm import Session
 
-from domain.skills import Alike, Share
+from domain.skills import ComparisonKey, Share
 from store.queries.learning import alike
 from store.tables.schema import (
     JudgementRow,
@@ -31,7 +31,7 @@ class Use(NamedTuple):
     right: bool | None
 
 
-class Tally(NamedTuple):
+class SkillTally(NamedTuple):
     """Questions of one day, week or month that were given a skill, and how many went right."""
 
     start: datetime
@@ -68,7 +68,7 @@ def used_between(session: Session, name: str) -> tuple[datetime, datetime] | Non
     return (first, last) if first is not None else None
 
 
-def tallies(session: Session, name: str, unit: Unit) -> list[Tally]:
+def tallies(session: Session, name: str, unit: Unit) -> list[SkillTally]:
     """How a skill was used day by day, week by week or month by month (UTC); none without use."""
     at = func.date_trunc(unit, TrajectoryRow.started_at, "UTC").label("start")
     right = JudgementRow.right
@@ -81,10 +81,10 @@ def tallies(session: Session, name: str, unit: Unit) -> list[Tally]:
         .group_by(at)
         .order_by(at)
     )
-    return [Tally(*row) for row in session.execute(query)]
+    return [SkillTally(*row) for row in session.execute(query)]
 
 
-def shares(session: Session, name: str | None = None) -> Mapping[Alike, Share]:
+def shares(session: Session, name: str | None = None) -> Mapping[ComparisonKey, Share]:
     """Judged answers by what they are like; ``name``: only of questions given that skill."""
     row = JudgementRow
     counts = (func.count(), func.count().filter(row.right.is_(True)))
@@ -92,7 +92,9 @@ def shares(session: Session, name: str | None = None) -> Mapping[Alike, Share]:
     if name is not None:
         query = query.where(row.trajectory_id.in_(_given(name)))
     grouped = query.group_by(*query.selected_columns[2:])
-    return {Alike(*of): Share(judged, right) for judged, right, *of in session.execute(grouped)}
+    return {
+        ComparisonKey(*of): Share(judged, right) for judged, right, *of in session.execute(grouped)
+    }
 
 
 def _given(name: str) -> Select[str]:

@@ -9,7 +9,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from domain.media import Clip, ClipState
-from domain.streams import Gap, GapReason, Stream, StreamClip, Tally
+from domain.streams import Gap, GapReason, PictureTally, Stream, StreamClip
 from domain.time import TimeSpan
 from store.queries.clips import ATTEMPTS
 from store.queries.videos import WATCHING, set_progress
@@ -127,7 +127,7 @@ def clips_told(session: Session, video_id: str) -> list[StreamClip]:
         StreamClip(
             clip=one.clip,
             level=one.level,
-            tally=Tally(came=one.came, damaged=one.damaged, sampled=one.sampled),
+            tally=PictureTally(came=one.came, damaged=one.damaged, sampled=one.sampled),
             lag_ms=one.lag_ms,
         )
         for one in session.scalars(query)

@@ -15,8 +15,8 @@ import pytest
 
 from retrieval.moments import best_moments
 from retrieval.options import leaning, soft_maximum
-from retrieval.ranking import Asked
-from retrieval.view_index import Panorama
+from retrieval.ranking import PreparedQuestion
+from retrieval.view_index import ViewIndex
 from tests.support.remembered import WordEmbedder
 from tests.support.story import field_of, index_of, view_at
 
@@ -66,22 +66,22 @@ def week() -> tuple[tuple[tuple[str, ...], ...], tuple[Deed, ...]]:
 
 
 @cache
-def view() -> Panorama:
+def view() -> ViewIndex:
     story, _ = week()
     return view_at(DAYS * DAY, index_of(story, speakers=SPEAKERS))
 
 
-def until(last_clip: int) -> Panorama:
+def until(last_clip: int) -> ViewIndex:
     return view_at(last_clip, view().parts[0].index)
 
 
-def top_clips(asked: Asked, seen: Panorama, count: int = 3) -> list[int]:
+def top_clips(asked: PreparedQuestion, seen: ViewIndex, count: int = 3) -> list[int]:
     field = leaning(field_of(seen, asked))
     moments = best_moments(seen, asked, field, count)
     return [seen.cell(moment.cell)[1].clip for moment in moments]
 
 
-def plain_clips(asked: Asked, seen: Panorama) -> list[int]:
+def plain_clips(asked: PreparedQuestion, seen: ViewIndex) -> list[int]:
     """What vectors of whole clips alone find."""
     sums = np.add.reduceat(seen.parts[0].index.vectors, seen.first, axis=0)
     vector = WordEmbedder().embed([asked.text])[0]
@@ -89,15 +89,15 @@ def plain_clips(asked: Asked, seen: Panorama) -> list[int]:
     return [seen.cell(int(cell))[1].clip for cell in near]
 
 
-def chosen(asked: Asked) -> int:
+def chosen(asked: PreparedQuestion) -> int:
     return int(soft_maximum(field_of(view(), asked).support).argmax())
 
 
-def who(deed: Deed) -> Asked:
-    return Asked(f"Who {deed.does} the {deed.thing}?", PEOPLE, as_of_s=DAYS * 86_400.0)
+def who(deed: Deed) -> PreparedQuestion:
+    return PreparedQuestion(f"Who {deed.does} the {deed.thing}?", PEOPLE, as_of_s=DAYS * 86_400.0)
 
 
-def hits(find: Callable[[Asked, Panorama], list[int]]) -> float:
+def hits(find: Callable[[PreparedQuestion, ViewIndex], list[int]]) -> float:
     """How often the clip of a deed is among the first three, asked who did it."""
     _, deeds = week()
     return float(np.mean([deed.clip in find(who(deed), view()) for deed in deeds]))
@@ -120,7 +120,7 @@ def test_what_was_done_is_told() -> None:
     for deed in deeds:
         others = [does for does in DOES if does != deed.does][:3]
         options = tuple(f"{does} it" for does in (*others, deed.does))
-        asked = Asked(f"What does {deed.who} do with the {deed.thing}?", options)
+        asked = PreparedQuestion(f"What does {deed.who} do with the {deed.thing}?", options)
         right += chosen(asked) == len(others)
     assert right >= 0.5 * len(deeds)
 
@@ -133,7 +133,7 @@ def test_yesterday_is_the_day_before_the_question(day: int) -> None:
     right = 0
     for thing in sorted(things):
         question = f"What happened to the {thing} yesterday?"
-        asked = Asked(question, as_of_s=(day * 24 + 22) * 3600.0)
+        asked = PreparedQuestion(question, as_of_s=(day * 24 + 22) * 3600.0)
         right += top_clips(asked, seen)[0] // DAY == day - 1
     assert right >= 0.6 * len(things)
 
@@ -147,7 +147,7 @@ def test_times_as_options_are_told_by_the_clock() -> None:
         if deed.clip // DAY != DAYS - 2 or 11 < hour < 13:
             continue
         question = f"When was it that {deed.who} {deed.does} the {deed.thing}?"
-        asked = Asked(question, options, as_of_s=((DAYS - 1) * 24 + 21) * 3600.0)
+        asked = PreparedQuestion(question, options, as_of_s=((DAYS - 1) * 24 + 21) * 3600.0)
         assert asked.timed(view())
         right += chosen(asked) == (0 if hour <= 11 else 1)
         total += 1
@@ -158,6 +158,8 @@ def test_what_comes_later_is_never_found() -> None:
     _, deeds = week()
     for deed in deeds[::6]:
         seen = until(deed.clip - 1)
-        asked = Asked(f"Who {deed.does} the {deed.thing}?", PEOPLE, as_of_s=deed.clip * 30.0)
+        asked = PreparedQuestion(
+            f"Who {deed.does} the {deed.thing}?", PEOPLE, as_of_s=deed.clip * 30.0
+        )
         if seen.cell_count:
             assert all(clip < deed.clip for clip in top_clips(asked, seen, 10))

@@ -15,7 +15,7 @@ from evals.perception_joins import judge_joins, watch_people
 from evals.perception_shots import judge_shots
 from evals.perception_voices import judge_voices, judge_words, marked_recordings
 from evals.scenes import COMPANY, PEOPLE
-from flows.workspace import Desk
+from flows.workspace import Workspace
 from models.profile import load_profile
 from models.toolbox import Toolbox
 from store.database import Store
@@ -44,7 +44,7 @@ def joined(media: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def faces(home: Home, store: Store, toolbox: Toolbox, joined: Path) -> FaceReport:
     """Faces of the joined video, in clips of five seconds, so that people return in other clips."""
-    desk = Desk(home, store, in_clips_of(load_profile("local"), 5_000), toolbox)
+    desk = Workspace(home, store, in_clips_of(load_profile("local"), 5_000), toolbox)
     return judge_joined("joined", "insightface", watch_faces(desk, joined, lambda: None), LIGHT)
 
 
@@ -62,7 +62,7 @@ def test_a_voice_finds_its_face_though_nobody_ever_speaks_alone(
 ) -> None:
     scenes = [one for one in COMPANY if one.heard == "presenter"]
     company = join(scenes, media, tmp_path / "company.mp4")
-    desk = Desk(home, store, in_clips_of(load_profile("local"), 5_000), toolbox)
+    desk = Workspace(home, store, in_clips_of(load_profile("local"), 5_000), toolbox)
     met = watch_people(desk, company, lambda: None)
     report = judge_joins("in company", met, scenes)
     assert (report.right, report.wrong) == (("presenter",), 0)

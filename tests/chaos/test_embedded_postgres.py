@@ -23,7 +23,7 @@ from store.database import Store, open_store
 from store.embedded import EmbeddedPostgres
 from store.home import Home
 from store.migrations import HEAD
-from store.privileges import NOBODY, ROOT_RUNNERS, Runner
+from store.privileges import NOBODY, ROOT_RUNNERS, UnprivilegedUser
 from store.sockets import socket_folder
 from store.urls import libpq_url, parse_url
 
@@ -285,7 +285,7 @@ def test_the_server_outlives_the_process_that_started_it_and_its_interrupt(home:
 @as_root
 @pytest.mark.parametrize("runner", ROOT_RUNNERS, ids=["namespace", "nobody"])
 def test_root_runs_it_as_nobody_either_way(
-    home: Home, monkeypatch: pytest.MonkeyPatch, runner: Runner
+    home: Home, monkeypatch: pytest.MonkeyPatch, runner: UnprivilegedUser
 ) -> None:
     monkeypatch.setattr(embedded, "find_runner", lambda: runner)
     server = EmbeddedPostgres(home, fsync=False)
@@ -301,7 +301,7 @@ def test_root_runs_it_as_nobody_either_way(
 
 @as_root
 def test_root_where_neither_way_is_open_is_told_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    closed = tuple(Runner(("false",), owner) for owner in (0, NOBODY))
+    closed = tuple(UnprivilegedUser(("false",), owner) for owner in (0, NOBODY))
     monkeypatch.setattr(privileges, "ROOT_RUNNERS", closed)
     privileges.find_runner.cache_clear()
     with pytest.raises(DatabaseError, match="ordinary user, or set HOMER_DATABASE_URL"):

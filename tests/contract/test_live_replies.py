@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from domain.errors import ModelError
-from models.chat import CallRecord, Reply, StructuredChat
+from models.chat import CallRecord, ChatReply, StructuredChat
 from tests.contract.test_chat import TURNS, City, chat_of, way_of
 from tests.support.openai_server import EVERYTHING, Answer, OpenAIServer
 
@@ -20,7 +20,7 @@ KINDS = [(EVERYTHING, "json_schema"), (EVERYTHING - {"json_schema"}, "tools")]
 KINDS.append((EVERYTHING - {"json_schema", "tools"}, "text"))
 
 
-def heard(chat: StructuredChat, **more: Any) -> tuple[Reply[City], list[str]]:
+def heard(chat: StructuredChat, **more: Any) -> tuple[ChatReply[City], list[str]]:
     told: list[str] = []
     return chat.ask(TURNS, City, purpose="act", hear=told.append, **more), told
 

@@ -15,13 +15,13 @@ from domain.trajectory import (
     AnswerProposed,
     Ended,
     Event,
+    EvidenceRetrieved,
     Guarded,
     Planned,
     QuestionAsked,
-    Retrieved,
     RoundOpened,
 )
-from graphs.ask import Asked, ask
+from graphs.ask import AskResult, ask
 from models.toolbox import Toolbox
 from retrieval.citations import cite
 from store.database import Store
@@ -51,14 +51,14 @@ def toolbox(request: pytest.FixtureRequest) -> Iterator[Toolbox]:
         yield LlmToolbox(server)
 
 
-Run = Callable[..., tuple[Asked, list[Event]]]
+Run = Callable[..., tuple[AskResult, list[Event]]]
 
 
 @pytest.fixture
 def asking(store: Store, toolbox: Toolbox) -> Run:
     def run(
         text: str, options: tuple[str, ...] = (), as_of_ms: int | None = None, clips: int = 6
-    ) -> tuple[Asked, list[Event]]:
+    ) -> tuple[AskResult, list[Event]]:
         with store.begin() as session:
             if not session.connection().exec_driver_sql("SELECT 1 FROM videos").first():
                 remember_party(store, clips)
@@ -116,12 +116,12 @@ def test_the_machine_searches_before_it_answers_and_stays_within_its_limits(
 ) -> None:
     asked, events = asking(text)
     kinds = [type(e) for e in events]
-    assert kinds.index(Retrieved) < kinds.index(AnswerProposed)
+    assert kinds.index(EvidenceRetrieved) < kinds.index(AnswerProposed)
     assert 1 <= asked.rounds <= 10
     attempts = [e.attempt for e in events if isinstance(e, RoundOpened)]
     assert max(attempts) <= 3
     for before, after in pairwise(events):
-        if isinstance(after, Retrieved) and isinstance(before, Guarded):
+        if isinstance(after, EvidenceRetrieved) and isinstance(before, Guarded):
             assert before.accepted
 
 

@@ -133,13 +133,13 @@ def read_words(path: Path) -> None:
     from memory.writers.causes import stated
     from memory.writers.local_clip import LocalClipWriter
     from memory.writers.port import ClipContext
-    from people.clip_people import People
+    from people.clip_people import ClipPeople
 
     track = read_captions(path)
     track.video()
     next_step()
     for clip in caption_clips(track, WatchSettings()):
-        written = LocalClipWriter().write(clip, People(), ClipContext(track.id))
+        written = LocalClipWriter().write(clip, ClipPeople(), ClipContext(track.id))
         for draft in written.drafts:
             stated(draft.text)
     next_step()

@@ -11,14 +11,14 @@ from typer.testing import CliRunner
 
 from cli.main import app
 from domain.media import ClipState, Percept
-from domain.memories import ClipMemories, MemoryDraft, MemoryKind, Source
+from domain.memories import ClipMemories, MemoryDraft, MemoryKind, MemorySource
 from domain.people import IdentityStatement
 from memory.write_clip import remember
 from memory.writers.llm_clip import LlmClipWriter, WrittenClip, WrittenName, WrittenSame
 from memory.writers.llm_clip import WrittenLine as Line
 from memory.writers.port import ClipContext, Writers
-from models.chat import Reply
-from people.clip_people import People
+from models.chat import ChatReply
+from people.clip_people import ClipPeople
 from people.corrections import apart, list_people
 from store.database import Store
 from tests.support.memory import (
@@ -46,8 +46,8 @@ class Chat:
     says: list[WrittenClip]
     sees: bool = False
 
-    def ask(self, *_: object, **__: object) -> Reply[WrittenClip]:
-        return Reply(self.says.pop(0), 1, 1, 0.0, 1, "m")
+    def ask(self, *_: object, **__: object) -> ChatReply[WrittenClip]:
+        return ChatReply(self.says.pop(0), 1, 1, 0.0, 1, "m")
 
 
 def told(same: Sequence[WrittenSame] = (), names: Sequence[WrittenName] = ()) -> WrittenClip:
@@ -152,9 +152,9 @@ class Silent:
     wants_context: bool = False
     statements: tuple[IdentityStatement, ...] = field(default=())
 
-    def write(self, seen: Percept, people: People, context: ClipContext) -> ClipMemories:
+    def write(self, seen: Percept, people: ClipPeople, context: ClipContext) -> ClipMemories:
         line = MemoryDraft(
-            kind=MemoryKind.EPISODIC, text="A.", span=seen.clip.span, source=Source.MODEL
+            kind=MemoryKind.EPISODIC, text="A.", span=seen.clip.span, source=MemorySource.MODEL
         )
         return ClipMemories(drafts=(line,), statements=self.statements)
 

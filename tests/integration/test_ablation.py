@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from domain.asking import Mode, Question
-from domain.choices import Stage
+from domain.choices import AblationStage
 from domain.settings import AskSettings
-from domain.trajectory import Event, Prompted, QuestionAsked, Retrieved, SkillsRouted
-from graphs.runner import Asker
+from domain.trajectory import Event, EvidenceRetrieved, Prompted, QuestionAsked, SkillsRouted
+from graphs.runner import Runner
 from store.database import Store
 from store.queries.trajectories import events_of
 from tests.support.asking import PARTY, WordToolbox, remember_party
@@ -26,48 +26,48 @@ def party(store: Store) -> Store:
 
 
 def events(store: Store, settings: AskSettings, question: Question = WHY) -> list[Event]:
-    with Asker(store, WordToolbox(), settings=settings) as asker:
+    with Runner(store, WordToolbox(), settings=settings) as asker:
         asked = asker.ask(question)
     with store.begin() as session:
         return events_of(session, asked.trajectory_id)
 
 
-def searches(store: Store, stage: Stage) -> list[Retrieved]:
+def searches(store: Store, stage: AblationStage) -> list[EvidenceRetrieved]:
     told = events(store, AskSettings(memory=stage))
-    found = [event for event in told if isinstance(event, Retrieved) and event.round]
+    found = [event for event in told if isinstance(event, EvidenceRetrieved) and event.round]
     assert found, "nothing was searched"
     return found
 
 
 def test_the_stages_add_one_mode_each() -> None:
-    assert [len(stage.modes) for stage in Stage] == [1, 2, 3, 4]
-    assert Stage.ENTITY.modes == (Mode.VIDEO,)
-    assert set(Stage.WHOLE.modes) == set(Mode)
-    assert Mode.KEYFRAME not in Stage.EDGES.modes
+    assert [len(stage.modes) for stage in AblationStage] == [1, 2, 3, 4]
+    assert AblationStage.ENTITY.modes == (Mode.VIDEO,)
+    assert set(AblationStage.WHOLE.modes) == set(Mode)
+    assert Mode.KEYFRAME not in AblationStage.EDGES.modes
 
 
 def test_the_entity_graph_alone_has_no_events(party: Store) -> None:
-    found = searches(party, Stage.ENTITY)
+    found = searches(party, AblationStage.ENTITY)
     assert {event.mode for event in found} == {Mode.VIDEO}
     assert all(event.focus is None and not event.neighbours for event in found)
     assert all(e.ref.startswith("m") for event in found for e in event.evidence)
 
 
 def test_event_nodes_alone_have_no_neighbours(party: Store) -> None:
-    found = searches(party, Stage.EVENTS)
+    found = searches(party, AblationStage.EVENTS)
     assert Mode.EVENT in {event.mode for event in found} <= {Mode.EVENT, Mode.VIDEO}
     assert any(event.focus for event in found)
     assert not any(event.neighbours for event in found)
 
 
 def test_with_edges_there_are_neighbours(party: Store) -> None:
-    assert any(event.neighbours for event in searches(party, Stage.EDGES))
+    assert any(event.neighbours for event in searches(party, AblationStage.EDGES))
 
 
 def test_the_record_says_with_how_much_it_was_searched(party: Store) -> None:
-    first = events(party, AskSettings(memory=Stage.EVENTS))[0]
+    first = events(party, AskSettings(memory=AblationStage.EVENTS))[0]
     assert isinstance(first, QuestionAsked)
-    assert first.setup.settings.memory is Stage.EVENTS
+    assert first.setup.settings.memory is AblationStage.EVENTS
 
 
 def test_a_question_asked_without_skills_looks_for_none(party: Store) -> None:
@@ -78,9 +78,9 @@ def test_a_question_asked_without_skills_looks_for_none(party: Store) -> None:
 
 
 def test_a_model_is_told_which_modes_there_are_and_held_to_them(party: Store) -> None:
-    settings = AskSettings(memory=Stage.ENTITY)
+    settings = AskSettings(memory=AblationStage.ENTITY)
     with OpenAIServer(searching) as server:
-        with Asker(party, LlmToolbox(server), settings=settings) as asker:
+        with Runner(party, LlmToolbox(server), settings=settings) as asker:
             asked = asker.ask(WHY)
         told = "\n".join(text for request in server.requests for text in texts_of(request))
     with party.begin() as session:
@@ -88,5 +88,5 @@ def test_a_model_is_told_which_modes_there_are_and_held_to_them(party: Store) ->
     assert any(isinstance(event, Prompted) for event in left)
     assert "The only modes there are now: video." in told
     assert "There is no mode event here: search in mode video." in told
-    modes = {event.mode for event in left if isinstance(event, Retrieved) and event.round}
+    modes = {event.mode for event in left if isinstance(event, EvidenceRetrieved) and event.round}
     assert modes == {Mode.VIDEO}

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 from httpx import ASGITransport, AsyncClient
 
-from agent.reasoners.port import Turn
-from api.app_state import ApiDesk
+from agent.reasoners.port import DecisionContext
+from api.app_state import ApiState
 from api.application import make_app
-from api.auth import Ways
-from api.concurrency import Room
+from api.auth import AccessRules
+from api.concurrency import QuestionSlots
 from domain.errors import ModelError
-from domain.ledger import Draft
+from domain.ledger import SubtaskDraft
 from nodes.stop import SO_FAR
 from store.database import Store
 from store.queries.audit import entries
@@ -43,11 +43,11 @@ EVENTS = {"Accept": "text/event-stream"}
 WAIT_S = 60
 
 
-def by_script(store: Store, places: int = 2, **scripts: Any) -> ApiDesk:
-    plan = (Draft(text="one"), Draft(text="two"))
+def by_script(store: Store, places: int = 2, **scripts: Any) -> ApiState:
+    plan = (SubtaskDraft(text="one"), SubtaskDraft(text="two"))
     reasoner = ScriptedReasoner(plan=[plan], **scripts)
     desks = ScriptedDesks(reasoner, ScriptedMemory(list(FINDS)))
-    return WordDesk(store, "local", desks=desks, questions=Room(places))
+    return WordDesk(store, "local", desks=desks, questions=QuestionSlots(places))
 
 
 def latest(store: Store) -> StoredTrajectory:
@@ -159,7 +159,7 @@ def test_words_come_while_a_model_writes(store: Store) -> None:
 )
 @pytest.mark.parametrize("accept", ["application/json", "text/event-stream"])
 def test_what_cannot_be_asked_is_refused_before_anything_begins(
-    two_videos: ApiDesk, ask: dict[str, Any], status: int, code: str, accept: str
+    two_videos: ApiState, ask: dict[str, Any], status: int, code: str, accept: str
 ) -> None:
     with client_of(two_videos) as client:
         problem(client.post("/questions", json=ask, headers={"Accept": accept}), status, code)
@@ -198,7 +198,7 @@ class Held:
     def __init__(self) -> None:
         self.there, self.go_on = threading.Event(), threading.Event()
 
-    def __call__(self, turn: Turn) -> Any:
+    def __call__(self, turn: DecisionContext) -> Any:
         if turn.round == 2:
             self.there.set()
             assert self.go_on.wait(WAIT_S)
@@ -209,8 +209,8 @@ def test_where_all_places_are_taken_one_is_asked_to_come_again(store: Store) -> 
     watch_garden(store)
     held = Held()
 
-    async def crowd(desk: ApiDesk) -> None:
-        transport = ASGITransport(make_app(desk, Ways()), client=CLIENT)
+    async def crowd(desk: ApiState) -> None:
+        transport = ASGITransport(make_app(desk, AccessRules()), client=CLIENT)
         async with AsyncClient(transport=transport, base_url=HERE) as client:
             first = asyncio.ensure_future(client.post("/questions", json=GARDEN))
             await until(held.there.is_set)
@@ -279,7 +279,7 @@ def test_a_client_that_goes_away_stops_its_question_at_the_next_word(
     async def leave() -> None:
         client = Listener(accept)
         asking = asyncio.ensure_future(
-            make_app(desk, Ways())(client.scope, client.receive, client.send)
+            make_app(desk, AccessRules())(client.scope, client.receive, client.send)
         )
         await until(held.there.is_set)
         client.gone.set()
@@ -314,7 +314,7 @@ def test_a_server_that_ends_tells_its_clients_and_loses_nothing(store: Store, ac
     async def end() -> Listener:
         client = Listener(accept)
         asking = asyncio.ensure_future(
-            make_app(desk, Ways())(client.scope, client.receive, client.send)
+            make_app(desk, AccessRules())(client.scope, client.receive, client.send)
         )
         await until(held.there.is_set)
         desk.questions.closing.set()
@@ -346,7 +346,7 @@ def test_who_hears_nothing_for_a_while_is_told_that_it_goes_on(
     watch_garden(store)
     monkeypatch.setattr(disconnect.followed, "__defaults__", (0.01,))
 
-    def slow(turn: Turn) -> Any:
+    def slow(turn: DecisionContext) -> Any:
         time.sleep(0.05)
         return varied(turn)
 

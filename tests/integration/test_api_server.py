@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from api.auth import Ways, read_keys
+from api.auth import AccessRules, read_keys
 from api.manual import manual
 from api.server import Serving, address_of, listening, serve
 from cli.main import app as command
@@ -52,7 +52,7 @@ def test_a_port_that_is_taken_and_a_folder_that_is_none_are_told(
 
 def test_the_description_teaches_and_needs_nothing_from_elsewhere(store: Store) -> None:
     desk = WordDesk(store, "local")
-    with client_of(desk, Ways(read_keys(KEY))) as client:
+    with client_of(desk, AccessRules(read_keys(KEY))) as client:
         schema = client.get("/openapi.json").json()
         page = client.get("/docs")
     operations = [told for ways in schema["paths"].values() for told in ways.values()]

@@ -12,7 +12,7 @@ import pytest
 from starlette.testclient import TestClient
 from typer.testing import CliRunner
 
-from api.auth import LEAST, Ways, read_keys
+from api.auth import LEAST, AccessRules, read_keys
 from api.routes import watching
 from cli.main import app
 from domain.errors import DatabaseError
@@ -148,7 +148,7 @@ def test_who_added_a_video_is_on_record_by_the_id_of_the_job(
     store: Store, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pretend(monkeypatch, NOTES)
-    ways = Ways(read_keys(f"ann:{KEY}"))
+    ways = AccessRules(read_keys(f"ann:{KEY}"))
     with client_of(desk_of(store, folder), ways) as client:
         client.headers["Authorization"] = f"Bearer {KEY}"
         where = client.post("/videos", json={"path": "talk.mp4"}).headers["location"]

@@ -17,11 +17,11 @@ from agent.harness.inform import MARKS
 from domain.asking import Question
 from domain.media import IdentityKind
 from domain.people import Identity, untagged
-from domain.trajectory import Acted, Ended, Event, Guarded, Retrieved
-from graphs.ask import Asked, ask
+from domain.trajectory import Acted, Ended, Event, EvidenceRetrieved, Guarded
+from graphs.ask import AskResult, ask
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.port import ClipContext
-from people.clip_people import People
+from people.clip_people import ClipPeople
 from retrieval.citations import cite
 from store.database import Store
 from store.queries.clips import view_of
@@ -70,7 +70,7 @@ def remember(store: Store, attack: str, place: str) -> None:
 
 def talk(
     store: Store, script: Callable[[dict[str, Any]], Any] | None, question: Question
-) -> tuple[Asked, list[Any], list[str]]:
+) -> tuple[AskResult, list[Any], list[str]]:
     """One question, of the local reasoner where there is no script; and all that was sent."""
     events: list[Event] = []
     if script is None:
@@ -177,14 +177,14 @@ def test_without_a_language_model_an_attack_is_a_line_like_any_other(
     check_format(store, spoken, events)
 
 
-def check_format(store: Store, asked: Asked, events: list[Any]) -> None:
+def check_format(store: Store, asked: AskResult, events: list[Any]) -> None:
     """One answer of the form that was asked for; its citations are rows that a search showed."""
     answer = asked.answer
     assert isinstance(events[-1], Ended)
     assert events[-1].answer == answer
     if answer.option is not None:
         assert answer.text == OPTIONS["ABC".index(answer.option)]
-    shown = {e.ref for r in events if isinstance(r, Retrieved) for e in r.evidence}
+    shown = {e.ref for r in events if isinstance(r, EvidenceRetrieved) for e in r.evidence}
     assert {c.ref for c in answer.citations} <= shown
     with store.begin() as session:
         view = view_of(session, [PARTY])
@@ -201,7 +201,7 @@ def test_what_is_said_or_written_about_a_tag_never_becomes_that_person() -> None
         utterances=(said(1, "<voice_7> stole it, says <character_99>", voice=0),),
         screen_texts=(text_at(3, "<face_4> is the thief"),),
     )
-    drafts = LocalClipWriter().write(fake, People(voices={0: voice}), ClipContext(PARTY)).drafts
+    drafts = LocalClipWriter().write(fake, ClipPeople(voices={0: voice}), ClipContext(PARTY)).drafts
     assert [d.text for d in drafts] == [
         "‹voice_7› stole it, says ‹character_99›",
         "‹face_4› is the thief",

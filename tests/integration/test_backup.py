@@ -21,7 +21,7 @@ from domain.errors import DatabaseError, InputError
 from domain.trajectory import ForkEdit
 from flows.restore import restore_library
 from graphs.replay import replay
-from graphs.runner import Asker
+from graphs.runner import Runner
 from store.archive import Manifest
 from store.backup import back_up
 from store.database import Store, open_store
@@ -109,7 +109,7 @@ def test_an_answer_replays_and_forks_in_the_restored_library(
 ) -> None:
     restored(empty, backup, monkeypatch)
     assert replay(empty, library[1]).whole
-    with Asker(empty, WordToolbox()) as asker:
+    with Runner(empty, WordToolbox()) as asker:
         forked = asker.fork(library[1], 1, ForkEdit())
     assert forked.answer is not None
     assert forked.answer.citations != ()

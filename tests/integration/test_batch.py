@@ -10,9 +10,9 @@ import pytest
 
 from domain.asking import Question
 from domain.errors import InputError, ModelError, NotFound
-from graphs.ask import Asked, ask
+from graphs.ask import AskResult, ask
 from graphs.batch import answered, read_questions, run_batch, write_batch
-from graphs.runner import Asker
+from graphs.runner import Runner
 from models.toolbox import Toolbox
 from store.database import Store
 from tests.support.asking import PARTY, WordToolbox, remember_party
@@ -114,16 +114,16 @@ def test_an_unknown_video_is_said_before_anything_is_asked(party: Store, tmp_pat
         next(run_batch(party, WordToolbox(), read_questions(path)))
 
 
-class Unlucky(Asker):
+class Unlucky(Runner):
     """Cannot reach its model for one of the questions."""
 
-    def ask(self, question: Question, *args: Any) -> Asked:
+    def ask(self, question: Question, *args: Any) -> AskResult:
         if question.options:
             raise ModelError("the connection was refused")
         return super().ask(question, *args)
 
 
-def unlucky(store: Store, toolbox: Toolbox) -> Asker:
+def unlucky(store: Store, toolbox: Toolbox) -> Runner:
     return Unlucky(store, toolbox)
 
 

@@ -8,11 +8,11 @@ import psycopg
 import pytest
 from sqlalchemy import text
 
-from agent.reasoners.port import Turn
+from agent.reasoners.port import DecisionContext
 from domain.asking import Question
 from domain.errors import DatabaseError, NotFound
-from domain.ledger import Draft
-from graphs.runner import Asker
+from domain.ledger import SubtaskDraft
+from graphs.runner import Runner
 from store.database import Store
 from store.queries.clips import view_of
 from store.queries.trajectories import (
@@ -57,16 +57,16 @@ def state(store: Store, name: str) -> str:
 
 def test_what_a_killed_process_left_is_stopped_when_the_next_one_begins(party: Store) -> None:
     left_running(party)
-    with Asker(party, WordToolbox()) as asker:
+    with Runner(party, WordToolbox()) as asker:
         assert state(party, GONE) == "stopped"
         assert asker.resume(GONE).answer is not None
     assert state(party, GONE) == "done"
 
 
 def test_what_is_being_searched_goes_on(party: Store) -> None:
-    with Asker(party, WordToolbox()) as asker:
+    with Runner(party, WordToolbox()) as asker:
         begun, desk = asker.begin(GATE)
-        with Asker(party, WordToolbox()), party.begin() as session:
+        with Runner(party, WordToolbox()), party.begin() as session:
             (one,) = list_trajectories(session)
             assert (one.state, is_claimed(session, one.id)) == ("running", True)
         assert asker.run(begun, desk).answer is not None
@@ -75,7 +75,7 @@ def test_what_is_being_searched_goes_on(party: Store) -> None:
 
 
 def test_a_question_that_cannot_begin_leaves_no_claim(party: Store) -> None:
-    with Asker(party, WordToolbox()) as asker:
+    with Runner(party, WordToolbox()) as asker:
         with pytest.raises(NotFound):
             asker.ask(Question(text="Who?", videos=("f" * 16,)))
         assert asker._claims._mine == {}
@@ -97,15 +97,17 @@ def crash(store: Store) -> None:
 
 def test_a_step_that_the_database_lost_is_done_again(store: Store) -> None:
     watched(store)
-    turns: list[Turn] = []
+    turns: list[DecisionContext] = []
 
-    def crashes_once(turn: Turn) -> Any:
+    def crashes_once(turn: DecisionContext) -> Any:
         turns.append(turn)
         if len(turns) == 2:
             crash(store)
         return varied(turn)
 
-    script = ScriptedReasoner(plan=[(Draft(text="one"), Draft(text="two"))], act=[crashes_once])
+    script = ScriptedReasoner(
+        plan=[(SubtaskDraft(text="one"), SubtaskDraft(text="two"))], act=[crashes_once]
+    )
     with asker_for(store, ScriptedDesks(script, ScriptedMemory(list(FINDS)))) as asker:
         with pytest.raises(DatabaseError, match=r"ask --resume"):
             asker.ask(Question(text="What does Ann open?", videos=(VIDEO,)))

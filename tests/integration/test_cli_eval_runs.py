@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from cli.main import app
-from domain.choices import Stage
+from domain.choices import AblationStage
 from evals import records
 from evals.dataset import Dataset
 from services.prefect import PrefectServer
@@ -146,4 +146,6 @@ def told_by(store: Store, name: str) -> Any:
 
 def test_every_stage_has_a_short_name(homer: Homer) -> None:
     told = " ".join(homer("run", "--help").output.split())
-    assert all(stage.name.lower() in told for stage in Stage if stage is not Stage.WHOLE)
+    assert all(
+        stage.name.lower() in told for stage in AblationStage if stage is not AblationStage.WHOLE
+    )

@@ -12,13 +12,13 @@ from domain.media import Percept
 from domain.memories import ClipMemories
 from flows import ingest_video
 from flows.ingest import Silent
-from flows.ingest_files import Outcome, watch_files
-from flows.workspace import Desk
+from flows.ingest_files import FileOutcome, watch_files
+from flows.workspace import Workspace
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.local_event import LocalEventWriter
 from memory.writers.port import ClipContext, Writers
 from models.chat import CallRecord
-from people.clip_people import People
+from people.clip_people import ClipPeople
 from perception.perceive_clip import Perceived
 from store.database import Store
 from store.home import Home
@@ -37,7 +37,7 @@ class Writer(LocalClipWriter):
         super().__init__()
         self.broken = True
 
-    def write(self, percept: Percept, people: People, context: ClipContext) -> ClipMemories:
+    def write(self, percept: Percept, people: ClipPeople, context: ClipContext) -> ClipMemories:
         assert context.sink is not None
         for number in range(2):
             wrong = "busy" if self.broken and percept.clip.index == 1 else None
@@ -53,7 +53,7 @@ def call(request: str, error: str | None) -> CallRecord:
 
 
 @pytest.fixture
-def desk(home: Home, store: Store, monkeypatch: pytest.MonkeyPatch) -> Desk:
+def desk(home: Home, store: Store, monkeypatch: pytest.MonkeyPatch) -> Workspace:
     """Clips of two seconds in which nothing is perceived, and a writer that costs."""
     tools = WordToolbox()
     watch = SETTINGS.watch.model_copy(update={"clip_ms": 2000, "sample_fps": 1.0})
@@ -67,18 +67,18 @@ def desk(home: Home, store: Store, monkeypatch: pytest.MonkeyPatch) -> Desk:
     monkeypatch.setattr("flows.ingest_steps.BACK_OFF_S", ())
     # Nothing is in the percepts, and is written all the same.
     monkeypatch.setattr("memory.write_clip._is_empty", lambda _: False)
-    found = Desk(home, store, profile, tools)
+    found = Workspace(home, store, profile, tools)
     found.__dict__["writer"] = writers.clip
     return found
 
 
-def ingest(desk: Desk, path: Path, **more: Any) -> Outcome:
+def ingest(desk: Workspace, path: Path, **more: Any) -> FileOutcome:
     (outcome,) = watch_files(desk, [path], Silent(), direct=True, **more)
     return outcome
 
 
 def test_calls_tokens_money_and_failed_tries_are_shown_clip_by_clip(
-    desk: Desk, tmp_path: Path
+    desk: Workspace, tmp_path: Path
 ) -> None:
     path = make_video(tmp_path / "talk.mp4", seconds=5.0, audio=None)
     for attempts in (1, 2, 3):
@@ -103,7 +103,7 @@ def test_calls_tokens_money_and_failed_tries_are_shown_clip_by_clip(
     assert (clip.cost.calls, clip.cost.failed) == (8, 6)
 
 
-def test_seconds_are_counted_and_are_not_in_the_dump(desk: Desk, tmp_path: Path) -> None:
+def test_seconds_are_counted_and_are_not_in_the_dump(desk: Workspace, tmp_path: Path) -> None:
     desk.__dict__["writer"].broken = False
     path = make_video(tmp_path / "talk.mp4", seconds=3.0, audio=None)
     assert ingest(desk, path).exit_code == 0

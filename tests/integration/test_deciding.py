@@ -9,21 +9,21 @@ import pytest
 from domain.asking import Action, Mode, Question
 from domain.errors import InputError
 from domain.settings import AskSettings
-from domain.skills import Judged, Policy
+from domain.skills import JudgedTrajectory, Policy
 from domain.trajectory import (
     AnswerProposed,
     Bound,
     Event,
+    EvidenceRetrieved,
     Forced,
     ForkEdit,
     Planned,
     Ranked,
-    Retrieved,
     RoundOpened,
 )
-from graphs.ask import Asked, ask, fork
+from graphs.ask import AskResult, ask, fork
 from graphs.forks import editable
-from graphs.runner import Asker
+from graphs.runner import Runner
 from retrieval.terms import content_words
 from skills.learn import judge, learn
 from skills.library import put_in
@@ -45,16 +45,16 @@ def asked(store: Store) -> Question:
     return house(store, V)
 
 
-def events(store: Store, made: Asked) -> list[Event]:
+def events(store: Store, made: AskResult) -> list[Event]:
     with store.begin() as session:
         return events_of(session, made.trajectory_id)
 
 
-def searches(told: Sequence[Event]) -> list[Retrieved]:
-    return [event for event in told if isinstance(event, Retrieved)]
+def searches(told: Sequence[Event]) -> list[EvidenceRetrieved]:
+    return [event for event in told if isinstance(event, EvidenceRetrieved)]
 
 
-def look_closer(store: Store, made: Asked, number: int) -> Asked:
+def look_closer(store: Store, made: AskResult, number: int) -> AskResult:
     """The same, but round ``number`` looks into the event alone."""
     was = editable(events(store, made), number).action
     assert was is not None
@@ -193,10 +193,16 @@ def test_what_forks_showed_is_learned_and_answers_what_comes_later(store: Store)
         for number in (1, 2):
             made = look_closer(store, made, number)
         assert made.answer.option == STORM
-        judge(store, Judged(trajectory=made.trajectory_id, question_type="where", right=True))
+        judge(
+            store,
+            JudgedTrajectory(trajectory=made.trajectory_id, question_type="where", right=True),
+        )
     (skill,) = learn(store, LocalSkillWriter(), content_words).written
     assert skill.policy.modes == (Mode.VIDEO, Mode.VIDEO)
     plain = AskSettings(skills=False)
-    with Asker(store, WordToolbox(), settings=plain) as without, Asker(store, WordToolbox()) as now:
+    with (
+        Runner(store, WordToolbox(), settings=plain) as without,
+        Runner(store, WordToolbox()) as now,
+    ):
         assert {without.ask(one).answer.option for one in held_out} == {OTHER_DAY}
         assert {now.ask(one).answer.option for one in held_out} == {STORM}

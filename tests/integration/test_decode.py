@@ -13,7 +13,7 @@ import pytest
 from domain.errors import MediaError
 from domain.settings import WatchSettings
 from domain.time import TimeSpan
-from perception.containers import Clock
+from perception.containers import StreamClock
 from perception.decode import RawClip, merge_spans, read_clips
 from perception.picture_stream import names_unneeded
 from perception.source import probe
@@ -129,7 +129,7 @@ def test_pictures_left_undecoded_change_no_pixel(kind: str, tmp_path: Path) -> N
         stream = container.streams.video[0]
         assert stream.time_base is not None
         full = {
-            Clock(stream.time_base, zero).ms(f.pts): f.to_ndarray(format="rgb24", threads=1)
+            StreamClock(stream.time_base, zero).ms(f.pts): f.to_ndarray(format="rgb24", threads=1)
             for f in container.decode(stream)
             if f.pts is not None
         }
@@ -334,7 +334,7 @@ def test_an_error_of_measuring_is_the_readers_and_ends_its_thread(
     def broken(_self: object, _picture: object) -> None:
         raise MemoryError("no room")
 
-    monkeypatch.setattr("perception.quality.Meter.measure", broken)
+    monkeypatch.setattr("perception.quality.QualityMeter.measure", broken)
     with pytest.raises(MemoryError, match="no room"):
         read(make_video(tmp_path / "v.mp4"), SECONDS)
     assert measuring() == []

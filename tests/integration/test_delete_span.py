@@ -20,7 +20,7 @@ from domain.media import ClipState, IdentityKind
 from domain.time import TimeSpan
 from flows.delete import cut_video, cutting
 from flows.uploads import keep_upload
-from flows.workspace import Desk
+from flows.workspace import Workspace
 from memory.delete_span import stretches
 from memory.write_clip import remember
 from models.profile import load_profile
@@ -374,9 +374,9 @@ def test_a_span_that_is_none_deletes_nothing(talk: Store) -> None:
     assert list(dump_lines(talk, VIDEO)) == before
 
 
-def desk_of(store: Store) -> Desk:
+def desk_of(store: Store) -> Workspace:
     toolbox: Any = SimpleNamespace(text=WordVectors())
-    return Desk(store.home, store, load_profile("local"), toolbox)
+    return Workspace(store.home, store, load_profile("local"), toolbox)
 
 
 def test_a_file_of_ones_own_stays(talk: Store) -> None:

@@ -15,11 +15,11 @@ from sqlalchemy import text
 from agent.prompt_context import turn_of
 from domain.asking import Question
 from domain.errors import NotFound
-from domain.live import Told
-from domain.skills import Judged
-from domain.trajectory import Retrieved
+from domain.live import RunEvent
+from domain.skills import JudgedTrajectory
+from domain.trajectory import EvidenceRetrieved
 from graphs.checkpoints import make_checkpoint_tables
-from graphs.runner import Asker
+from graphs.runner import Runner
 from skills.learn import judge
 from store.database import Store
 from store.queries import trajectories
@@ -52,7 +52,7 @@ def asked(store: Store) -> int:
 
 def test_a_question_that_begins_while_its_video_is_deleted_is_refused(store: Store) -> None:
     remember_party(store)
-    with Asker(store, WordToolbox()) as asker, ThreadPoolExecutor(1) as other:
+    with Runner(store, WordToolbox()) as asker, ThreadPoolExecutor(1) as other:
         with store.begin() as session:
             delete_video(session, PARTY)
             question = other.submit(asker.ask, GATE)
@@ -64,8 +64,10 @@ def test_a_question_that_begins_while_its_video_is_deleted_is_refused(store: Sto
 
 def test_an_answer_that_is_judged_while_its_video_is_deleted_is_not_there(store: Store) -> None:
     remember_party(store)
-    with Asker(store, WordToolbox()) as asker, ThreadPoolExecutor(1) as other:
-        word = Judged(trajectory=asker.ask(GATE).trajectory_id, question_type="who", right=True)
+    with Runner(store, WordToolbox()) as asker, ThreadPoolExecutor(1) as other:
+        word = JudgedTrajectory(
+            trajectory=asker.ask(GATE).trajectory_id, question_type="who", right=True
+        )
         with store.begin() as session:
             delete_video(session, PARTY)
             judging = other.submit(judge, store, word)
@@ -76,7 +78,7 @@ def test_an_answer_that_is_judged_while_its_video_is_deleted_is_not_there(store:
 
 def test_no_model_is_paid_for_a_question_that_was_deleted(store: Store) -> None:
     remember_party(store)
-    with OpenAIServer(obedient) as model, Asker(store, LlmToolbox(model)) as asker:
+    with OpenAIServer(obedient) as model, Runner(store, LlmToolbox(model)) as asker:
         state, desk = asker.begin(GATE)
         with store.begin() as session:
             delete_video(session, PARTY)
@@ -87,7 +89,7 @@ def test_no_model_is_paid_for_a_question_that_was_deleted(store: Store) -> None:
 
 def test_a_video_is_deleted_with_the_question_that_just_began(store: Store) -> None:
     remember_party(store)
-    with Asker(store, WordToolbox()) as asker, ThreadPoolExecutor(1) as other:
+    with Runner(store, WordToolbox()) as asker, ThreadPoolExecutor(1) as other:
         deleting = []
 
         def linked(session: object, trajectory: str) -> None:
@@ -103,12 +105,12 @@ def test_a_video_is_deleted_with_the_question_that_just_began(store: Store) -> N
 def test_a_question_whose_video_is_deleted_meanwhile_says_so(store: Store) -> None:
     remember_party(store)
 
-    def delete_it(event: Told) -> None:
-        if isinstance(event, Retrieved):
+    def delete_it(event: RunEvent) -> None:
+        if isinstance(event, EvidenceRetrieved):
             delete(store, PARTY)
 
     with (
-        Asker(store, WordToolbox()) as asker,
+        Runner(store, WordToolbox()) as asker,
         pytest.raises(NotFound, match="was deleted while it was asked"),
     ):
         asker.ask(GATE, on_event=delete_it)
@@ -119,7 +121,7 @@ def test_a_question_that_goes_while_questions_are_listed_is_left_out(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     remember_party(store)
-    with Asker(store, WordToolbox()) as asker:
+    with Runner(store, WordToolbox()) as asker:
         asker.ask(GATE)
     read = trajectories._trajectory
 
@@ -141,5 +143,5 @@ def test_one_alone_makes_the_tables_of_checkpoints(store: Store) -> None:
             assert not second.done()
         second.result(30)
     remember_party(store)
-    with Asker(store, WordToolbox()) as asker:
+    with Runner(store, WordToolbox()) as asker:
         assert asker.ask(GATE).answer.citations

@@ -11,23 +11,23 @@ from typing import Any
 
 import pytest
 
-from agent.reasoners.port import Conclusion, Turn
+from agent.reasoners.port import Conclusion, DecisionContext
 from domain.asking import Mode, Question, SubtaskState
-from domain.ledger import Draft, Edits, Rewrite
+from domain.ledger import Edits, Rewrite, SubtaskDraft
 from domain.settings import AskSettings
 from domain.trajectory import (
     AnswerProposed,
     Assessed,
     Ended,
+    EvidenceRetrieved,
     Forced,
     Guarded,
     ModelCalled,
     Replanned,
-    Retrieved,
     RoundClosed,
     RoundOpened,
 )
-from graphs.ask import Asked, ask
+from graphs.ask import AskResult, ask
 from store.database import Store
 from tests.support.asking import PARTY, remember_party
 from tests.support.machine import (
@@ -50,11 +50,11 @@ from tests.support.remembered import Event, Said, film, watch, weave
 
 FIVE = ("a red door", "a gate", "a window", "a box", "the kitchen door")
 CHAIN = (
-    Draft(text="who opens it"),
-    Draft(text="what is behind it", depends=("t1",)),
-    Draft(text="who comes out", depends=("t2",)),
+    SubtaskDraft(text="who opens it"),
+    SubtaskDraft(text="what is behind it", depends=("t1",)),
+    SubtaskDraft(text="who comes out", depends=("t2",)),
 )
-FACTS = tuple(Draft(text=f"fact {i}") for i in range(4))
+FACTS = tuple(SubtaskDraft(text=f"fact {i}") for i in range(4))
 
 
 def asked(memory: list[Any] | None = None, **scripts: Any) -> Ran:
@@ -106,7 +106,7 @@ def test_a_rewritten_subtask_has_no_attempts_left() -> None:
 def test_an_empty_repair_uses_up_one_of_the_two() -> None:
     number = iter(range(9))
 
-    def every_other(_: Turn) -> Edits:
+    def every_other(_: DecisionContext) -> Edits:
         at = next(number)
         if at % 2 == 0:
             return Edits()
@@ -150,7 +150,9 @@ def test_an_answer_before_any_search_is_accepted_in_the_end() -> None:
     ran = asked(options=FIVE, act=[answer("A", "m1")])
     refused = [e for e in ran.of(Guarded) if e.rule == "search first"]
     assert len(refused) == 3
-    assert ran.events.index(ran.of(Retrieved)[0]) < ran.events.index(ran.of(AnswerProposed)[0])
+    assert ran.events.index(ran.of(EvidenceRetrieved)[0]) < ran.events.index(
+        ran.of(AnswerProposed)[0]
+    )
     assert ran.asked.answer.citations
 
 
@@ -159,7 +161,7 @@ def test_an_early_answer_leaves_subtasks_unread_without_a_word() -> None:
     first = ran.of(AnswerProposed)[0]
     assert not first.accepted
     assert all(text in first.complaint for text in ("t2 (what is behind it)", "t3 (who comes out)"))
-    assert len(ran.of(Retrieved)) > 1
+    assert len(ran.of(EvidenceRetrieved)) > 1
     ran = asked(plan=[CHAIN], act=[varied, answer("the door", "m1")])
     assert [p.accepted for p in ran.of(AnswerProposed)] == [False, True]
 
@@ -182,7 +184,7 @@ def test_a_locked_search_is_only_advised_to_move() -> None:
     ran = asked([near], plan=[FACTS], act=[stubborn], settings=PATIENT)
     assert [e.mode for e in ran.of(Forced)][:2] == [Mode.VIDEO, Mode.NEIGHBOR]
     for forced in ran.of(Forced)[:2]:
-        after = [e.mode for e in ran.of(Retrieved) if e.round == forced.round + 1]
+        after = [e.mode for e in ran.of(EvidenceRetrieved) if e.round == forced.round + 1]
         assert after == [forced.mode]
 
 
@@ -190,7 +192,7 @@ def test_an_unknown_neighbour_is_searched_for_as_if_it_were_there() -> None:
     near = found(evidence(1), neighbours=(segment(2),), edges=(edge(1, 2),))
     lost = search("the harbour", Mode.NEIGHBOR)
     ran = asked([near], act=[varied, lost, varied])
-    tried = ran.of(Retrieved)[1]
+    tried = ran.of(EvidenceRetrieved)[1]
     assert (tried.evidence, tried.focus) == ((), "s1")
     card = [t for name, t in ran.reasoner.turns if name == "act"][2].steps[-1].card
     assert "no neighbour is called 'the harbour'" in card
@@ -237,7 +239,7 @@ def test_only_one_mode_has_scores(party: Store) -> None:
     modes = {"event": about, "video": f"{about} now", "keyframe": f"{about} here"}
     _, events, _ = talk(party, searching(*modes.items()))
     for mode in modes:
-        (one,) = [e for e in events if isinstance(e, Retrieved) and e.mode == mode]
+        (one,) = [e for e in events if isinstance(e, EvidenceRetrieved) and e.mode == mode]
         assert one.evidence
         assert 0 < max(e.score for e in one.evidence) <= 1
     closed = [e for e in events if isinstance(e, RoundClosed)]
@@ -253,7 +255,7 @@ def test_a_summary_written_later_is_read_before_its_time(store: Store) -> None:
     for as_of, knows in ((30_000, False), (60_000, True)):
         question = Question(text="Who waits at the gate?", videos=(PARTY,), as_of_ms=as_of)
         made, events, server = talk(store, searching(("event", "Ann waits at the gate")), question)
-        assert any(isinstance(e, Retrieved) and e.evidence for e in events)
+        assert any(isinstance(e, EvidenceRetrieved) and e.evidence for e in events)
         assert ("thief" in "".join(server.texts()) + str(made.answer)) is knows
 
 
@@ -263,7 +265,7 @@ def test_lines_that_were_cut_off_count_as_shown(store: Store) -> None:
     weave(store, PARTY, [Event(0, "singing in the garden", "Guests sing.", (0,), 0)])
     wordings = ["a guest sings in the garden", "guests and their songs", "songs of a party"]
     _, events, _ = talk(store, searching(*(("video", words) for words in wordings)))
-    seen = [e.ref for r in events if isinstance(r, Retrieved) for e in r.evidence]
+    seen = [e.ref for r in events if isinstance(r, EvidenceRetrieved) for e in r.evidence]
     lines_seen = [ref for ref in seen if ref.startswith("m")]
     assert len(lines_seen) == len(set(lines_seen)) == 100
 
@@ -274,7 +276,7 @@ def test_keyframes_are_the_first_in_order_whatever_is_asked(party: Store) -> Non
     music = "Ann shows a piano and Bob plays a slow song"
     looks = searching(("event", music), ("keyframe", "the guests wash the plates"))
     _, events, _ = talk(party, looks)
-    (images,) = [e for e in events if isinstance(e, Retrieved) and e.mode is Mode.KEYFRAME]
+    (images,) = [e for e in events if isinstance(e, EvidenceRetrieved) and e.mode is Mode.KEYFRAME]
     assert len(images.images) == 5
     assert images.evidence[0].clip == 5
     assert images.evidence[0].span.start_ms != 91_000
@@ -285,7 +287,7 @@ def test_something_always_matches(party: Store) -> None:
     about = "quantum chromodynamics of neutron stars"
     question = Question(text="Which quark is the lightest?", videos=(PARTY,))
     made, events, _ = talk(party, searching(("event", about), ("video", about)), question)
-    searches = [e for e in events if isinstance(e, Retrieved)]
+    searches = [e for e in events if isinstance(e, EvidenceRetrieved)]
     assert searches
     assert all(e.nothing_close for e in searches)
     assert made.answer.not_in_memory
@@ -326,7 +328,7 @@ def talk(
     script: Callable[[dict[str, Any]], Any],
     question: Question = PIANO,
     ask_settings: dict[str, Any] | None = None,
-) -> tuple[Asked, list[Any], OpenAIServer]:
+) -> tuple[AskResult, list[Any], OpenAIServer]:
     """One question over the real retrievers and the real protocol."""
     events: list[Any] = []
     with OpenAIServer(script) as server:

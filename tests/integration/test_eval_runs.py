@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from domain.choices import Protocol, Stage
+from domain.choices import AblationStage, Protocol
 from domain.errors import InputError
-from domain.evaluation import PLAIN, WITH, WITHOUT, Fault, Part
+from domain.evaluation import PLAIN, WITH, WITHOUT, ErrorType, QuestionPart
 from domain.time import TimeSpan
 from domain.trajectory import QuestionAsked
 from evals.dataset import Dataset, EvalVideo
@@ -72,7 +72,7 @@ def test_the_baseline_answers_the_same_multiple_choice_beside_it(
     assert all(row.trajectory is None and row.verdict for row in plain)
     assert all(row.verdict.right is not None for row in plain if row.verdict)
     told = run_report(store, "run")
-    assert (told.run.state, told.main) == ("done", str(Stage.WHOLE))
+    assert (told.run.state, told.main) == ("done", str(AblationStage.WHOLE))
     assert told.beside[0].effect.questions == 4
     assert {one.arm for one in told.usage} == {told.main}
     before, heard = asked(store), Heard()
@@ -191,9 +191,9 @@ def test_deleting_a_video_takes_its_results_and_they_are_asked_again(
 def test_an_ablation_asks_each_question_with_less_of_the_memory(
     store: Store, tmp_path: Path
 ) -> None:
-    evaluate(store, houses(tmp_path, 1), stages=list(Stage))
+    evaluate(store, houses(tmp_path, 1), stages=list(AblationStage))
     rows = found(store)
-    assert {row.slot.arm for row in rows} == {str(stage) for stage in Stage}
+    assert {row.slot.arm for row in rows} == {str(stage) for stage in AblationStage}
     for row in rows:
         assert row.trajectory is not None
         with store.begin() as session:
@@ -216,10 +216,10 @@ def test_a_wrong_answer_has_its_fault_on_record(store: Store, tmp_path: Path) ->
     evaluate(store, type(whole)(whole.name, whole.videos, some), protocol=NONE)
     faults = {row.slot.question: row.verdict and row.verdict.fault for row in found(store)}
     assert faults == {
-        "coarse": Fault.COARSE,
-        "synthesis": Fault.SYNTHESIS,
-        "absent": Fault.ABSENT,
-        "unknown": Fault.UNKNOWN,
+        "coarse": ErrorType.COARSE,
+        "synthesis": ErrorType.SYNTHESIS,
+        "absent": ErrorType.ABSENT,
+        "unknown": ErrorType.UNKNOWN,
     }
 
 
@@ -235,20 +235,23 @@ def test_a_split_learns_from_some_videos_and_tests_on_the_others(
 ) -> None:
     evaluate(store, houses(tmp_path, 4))
     rows = found(store)
-    parts = {part: {row.slot.question[0] for row in rows if row.slot.part is part} for part in Part}
-    assert not parts[Part.LEARN] & parts[Part.TEST]
+    parts = {
+        part: {row.slot.question[0] for row in rows if row.slot.part is part}
+        for part in QuestionPart
+    }
+    assert not parts[QuestionPart.LEARN] & parts[QuestionPart.TEST]
     assert all(len(houses) == 2 for houses in parts.values())
-    assert {row.slot.arm for row in rows if row.slot.part is Part.LEARN} == {WITH}
-    assert {row.slot.arm for row in rows if row.slot.part is Part.TEST} == {WITH, WITHOUT}
+    assert {row.slot.arm for row in rows if row.slot.part is QuestionPart.LEARN} == {WITH}
+    assert {row.slot.arm for row in rows if row.slot.part is QuestionPart.TEST} == {WITH, WITHOUT}
     with store.begin() as session:
         learned = {one.trajectory for one in judgements(session)}
-    assert learned == {row.trajectory for row in rows if row.slot.part is Part.LEARN}
+    assert learned == {row.trajectory for row in rows if row.slot.part is QuestionPart.LEARN}
 
 
 def test_online_learns_from_what_it_is_tested_on(store: Store, tmp_path: Path) -> None:
     evaluate(store, houses(tmp_path, 1), protocol=Protocol.ONLINE)
     rows = found(store)
-    assert {row.slot.part for row in rows} == {Part.TEST}
+    assert {row.slot.part for row in rows} == {QuestionPart.TEST}
     with store.begin() as session:
         learned = {one.trajectory for one in judgements(session)}
     assert learned == {row.trajectory for row in rows if row.slot.arm == WITH}

@@ -16,7 +16,7 @@ from cli.main import app
 from domain.errors import InputError
 from evals.asking import ask_all
 from evals.baseline import Baseline, Plain
-from flows.workspace import Desk
+from flows.workspace import Workspace
 from graphs.batch import BatchQuestion
 from models.toolbox import Toolbox
 from store.database import Store
@@ -240,14 +240,14 @@ def test_a_baseline_of_an_unknown_video_has_nothing(store: Store) -> None:
 
 
 @pytest.fixture
-def desk(store: Store) -> Desk:
+def desk(store: Store) -> Workspace:
     """A desk over the remembered party, without weights."""
     remember_party(store)
     toolbox = WordToolbox()
-    return Desk(store.home, store, toolbox.profile, toolbox)
+    return Workspace(store.home, store, toolbox.profile, toolbox)
 
 
-def test_a_batch_is_asked_anew_over_earlier_answers_only(desk: Desk, tmp_path: Path) -> None:
+def test_a_batch_is_asked_anew_over_earlier_answers_only(desk: Workspace, tmp_path: Path) -> None:
     questions = [BatchQuestion(id="a", video=PARTY, question="Who opens the wooden gate?")]
     out, told = tmp_path / "answers.jsonl", list[str | int]()
     for _ in range(2):
@@ -265,7 +265,7 @@ def test_a_batch_is_asked_anew_over_earlier_answers_only(desk: Desk, tmp_path: P
         ask_all(desk, questions, tmp_path, lambda _: None)
 
 
-def test_a_question_that_cannot_be_asked_is_an_error_and_no_answer(desk: Desk) -> None:
+def test_a_question_that_cannot_be_asked_is_an_error_and_no_answer(desk: Workspace) -> None:
     early = BatchQuestion(id="early", video=PARTY, question="Who opens the gate?", as_of_s=5)
     late = BatchQuestion(id="late", video=PARTY, question="Who opens the gate?", as_of_s=100)
     batch = ask_all(desk, [early, late], None, lambda _: None)

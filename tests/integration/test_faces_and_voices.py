@@ -13,7 +13,7 @@ from domain.media import ClipState, Group, Percept
 from domain.memories import ClipMemories
 from memory.write_clip import remember
 from memory.writers.port import ClipContext, Writers
-from people.clip_people import People
+from people.clip_people import ClipPeople
 from store.database import Store
 from store.tables.schema import IdentityStatementRow
 from tests.support.memory import (
@@ -43,7 +43,7 @@ class Namer:
     wants_context: bool = False
     statements: tuple[Any, ...] = field(default=())
 
-    def write(self, seen: Percept, people: People, context: ClipContext) -> ClipMemories:
+    def write(self, seen: Percept, people: ClipPeople, context: ClipContext) -> ClipMemories:
         return ClipMemories(drafts=(), names=tuple(self.names))
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from domain.asking import Question
 from domain.settings import Settings
-from retrieval.moments import STRONGEST, Moment, strengthened
+from retrieval.moments import STRONGEST, MomentScore, strengthened
 from retrieval.retrievers import Retrievers
 from store.database import Store
 from store.queries.clips import view_of
@@ -59,8 +59,8 @@ def test_what_was_learned_later_changes_nothing_before(store: Store, facts: list
 
 
 def test_no_weight_outdoes_what_is_much_closer() -> None:
-    close, far = Moment(line=0, cell=0, score=3.0), Moment(line=1, cell=1, score=1.5)
+    close, far = MomentScore(line=0, cell=0, score=3.0), MomentScore(line=1, cell=1, score=1.5)
     assert strengthened([close, far], {1: 1_000_000}) == [
         close,
-        Moment(line=1, cell=1, score=1.5 + STRONGEST),
+        MomentScore(line=1, cell=1, score=1.5 + STRONGEST),
     ]

@@ -9,8 +9,8 @@ import pytest
 from cli.answers import show_answer
 from domain.asking import Answer, Question
 from domain.structure import Asks
-from domain.trajectory import Bound, ForkEdit, Planned, Retrieved
-from graphs.ask import Asked, answer_json, ask, fork
+from domain.trajectory import Bound, EvidenceRetrieved, ForkEdit, Planned
+from graphs.ask import AskResult, answer_json, ask, fork
 from graphs.replay import replay
 from store.database import Store
 from store.queries.trajectories import events_of
@@ -59,7 +59,7 @@ def interview(store: Store) -> Store:
     return store
 
 
-def answered(store: Store, text: str, *options: str, as_of_ms: int | None = None) -> Asked:
+def answered(store: Store, text: str, *options: str, as_of_ms: int | None = None) -> AskResult:
     """Asked of the whole machine; the run must replay byte for byte."""
     question = Question(text=text, videos=(V,), options=options, as_of_ms=as_of_ms)
     made = ask(store, WordToolbox(), question)
@@ -67,9 +67,11 @@ def answered(store: Store, text: str, *options: str, as_of_ms: int | None = None
     return made
 
 
-def searches(store: Store, made: Asked) -> list[Retrieved]:
+def searches(store: Store, made: AskResult) -> list[EvidenceRetrieved]:
     with store.begin() as session:
-        return [e for e in events_of(session, made.trajectory_id) if isinstance(e, Retrieved)]
+        return [
+            e for e in events_of(session, made.trajectory_id) if isinstance(e, EvidenceRetrieved)
+        ]
 
 
 def starts(answer: Answer) -> list[float]:
@@ -224,7 +226,7 @@ def test_all_of_it_is_on_record_and_rests_on_the_ledger(interview: Store) -> Non
         told = events_of(session, made.trajectory_id)
     (plan,) = (e for e in told if isinstance(e, Planned))
     assert [task.text for task in plan.subtasks] == ["Who speaks?"]
-    (search,) = (e for e in told if isinstance(e, Retrieved))
+    (search,) = (e for e in told if isinstance(e, EvidenceRetrieved))
     assert search.finding is not None
     assert search.finding.asks is Asks.SPEAKERS
     held = {ref for e in told if isinstance(e, Bound) for ref in e.refs}

@@ -18,7 +18,7 @@ from cli.main import app
 from domain.asking import Mode
 from domain.errors import InputError, NotFound
 from domain.media import Box, ClipState, Group, Percept, SeenObject
-from domain.skills import Judged, Signal
+from domain.skills import JudgedTrajectory, Signal
 from domain.time import TimeSpan
 from memory.delete_span import delete_span
 from memory.write_clip import remember, weave_due
@@ -127,7 +127,7 @@ def talk(store: Store) -> Store:
         session.add(MessageRow(hash="m", content={"role": "user", "content": "<voice_0> is Ada"}))
         session.flush()
         session.add(writer_call())
-        judged = Judged(trajectory="t1", question_type="why", right=True)
+        judged = JudgedTrajectory(trajectory="t1", question_type="why", right=True)
         put_judgement(session, judged)
         add_observations(session, judged, [Signal.SEARCH_WIN])
     evaluated(store, "t1", VIDEO)

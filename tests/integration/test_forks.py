@@ -12,15 +12,15 @@ from domain.trajectory import (
     Acted,
     Ended,
     Event,
+    EvidenceRetrieved,
     Forked,
     ForkEdit,
     ModelCalled,
     PlanLine,
     QuestionAsked,
-    Retrieved,
     RoundOpened,
 )
-from graphs.ask import Asked, ask, fork, resume
+from graphs.ask import AskResult, ask, fork, resume
 from graphs.forks import editable
 from graphs.replay import replay
 from store.database import Store
@@ -48,7 +48,7 @@ def party(store: Store) -> Store:
 
 
 @pytest.fixture
-def parent(party: Store, server: OpenAIServer) -> Asked:
+def parent(party: Store, server: OpenAIServer) -> AskResult:
     return ask(party, LlmToolbox(server), PLAY)
 
 
@@ -57,7 +57,7 @@ def events(store: Store, trajectory: str) -> list[Event]:
         return events_of(session, trajectory)
 
 
-def evidence_at(store: Store, asked: Asked, number: int) -> tuple[Evidence, ...]:
+def evidence_at(store: Store, asked: AskResult, number: int) -> tuple[Evidence, ...]:
     """What was found in a round."""
     found = editable(events(store, asked.trajectory_id), number).evidence
     assert found is not None
@@ -71,8 +71,8 @@ def later(store: Store, trajectory: str) -> list[Event]:
 
 
 def forked_at(
-    store: Store, server: OpenAIServer, parent: Asked, number: int, edit: ForkEdit | None = None
-) -> Asked:
+    store: Store, server: OpenAIServer, parent: AskResult, number: int, edit: ForkEdit | None = None
+) -> AskResult:
     made = fork(store, LlmToolbox(server), parent.trajectory_id, number, edit or ForkEdit())
     again = replay(store, made.trajectory_id)
     assert again.divergence is None, again.divergence
@@ -81,7 +81,7 @@ def forked_at(
 
 @pytest.mark.parametrize("number", [1, 2, 3])
 def test_a_fork_takes_over_what_came_before_and_calls_models_from_there_on(
-    party: Store, server: OpenAIServer, parent: Asked, number: int
+    party: Store, server: OpenAIServer, parent: AskResult, number: int
 ) -> None:
     before, paid = events(party, parent.trajectory_id), len(server.requests)
     made = forked_at(party, server, parent, number)
@@ -111,13 +111,13 @@ def test_a_fork_takes_over_what_came_before_and_calls_models_from_there_on(
 
 
 def test_an_edited_action_is_taken_without_asking_the_model(
-    party: Store, server: OpenAIServer, parent: Asked
+    party: Store, server: OpenAIServer, parent: AskResult
 ) -> None:
     action = Action(kind="search", mode=Mode.VIDEO, query="Ann opens the wooden gate")
     made = forked_at(party, server, parent, 2, ForkEdit(action=action))
     own = later(party, made.trajectory_id)
     first = next(e for e in own if isinstance(e, Acted))
-    found = next(e for e in own if isinstance(e, Retrieved))
+    found = next(e for e in own if isinstance(e, EvidenceRetrieved))
     assert first.action == action
     assert (found.mode, found.query) == (Mode.VIDEO, action.query)
     purposes = [e.purpose for e in own if isinstance(e, ModelCalled) and e.round == 2]
@@ -125,7 +125,7 @@ def test_an_edited_action_is_taken_without_asking_the_model(
 
 
 def test_an_edited_answer_ends_the_search_there(
-    party: Store, server: OpenAIServer, parent: Asked
+    party: Store, server: OpenAIServer, parent: AskResult
 ) -> None:
     ref = evidence_at(party, parent, 1)[0].ref
     action = Action(kind="answer", answer="Bob plays the piano", citations=(ref,))
@@ -137,7 +137,7 @@ def test_an_edited_answer_ends_the_search_there(
 
 
 def test_edited_evidence_is_what_the_rounds_search_finds(
-    party: Store, server: OpenAIServer, parent: Asked
+    party: Store, server: OpenAIServer, parent: AskResult
 ) -> None:
     was = editable(events(party, parent.trajectory_id), 2)
     assert was.evidence
@@ -145,7 +145,7 @@ def test_edited_evidence_is_what_the_rounds_search_finds(
     made = forked_at(party, server, parent, 2, ForkEdit(evidence=kept))
     own = later(party, made.trajectory_id)
     assert next(e for e in own if isinstance(e, Acted)).action == was.action
-    assert next(e for e in own if isinstance(e, Retrieved)).evidence == kept
+    assert next(e for e in own if isinstance(e, EvidenceRetrieved)).evidence == kept
     purposes = [e.purpose for e in own if isinstance(e, ModelCalled)]
     assert purposes[0] == "assess"
     found = compare(
@@ -156,15 +156,15 @@ def test_edited_evidence_is_what_the_rounds_search_finds(
 
 
 def test_no_evidence_at_all_is_nothing_close(
-    party: Store, server: OpenAIServer, parent: Asked
+    party: Store, server: OpenAIServer, parent: AskResult
 ) -> None:
     made = forked_at(party, server, parent, 1, ForkEdit(evidence=()))
-    found = next(e for e in later(party, made.trajectory_id) if isinstance(e, Retrieved))
+    found = next(e for e in later(party, made.trajectory_id) if isinstance(e, EvidenceRetrieved))
     assert found.nothing_close
 
 
 def test_an_edited_plan_opens_the_round_anew(
-    party: Store, server: OpenAIServer, parent: Asked
+    party: Store, server: OpenAIServer, parent: AskResult
 ) -> None:
     plan = (PlanLine(id="t2", text="who washes the plates", depends=("t1",)), PlanLine(text="why"))
     made = forked_at(party, server, parent, 2, ForkEdit(plan=plan))
@@ -175,7 +175,7 @@ def test_an_edited_plan_opens_the_round_anew(
 
 
 def test_what_can_be_edited_given_back_unchanged_is_no_edit(
-    party: Store, server: OpenAIServer, parent: Asked
+    party: Store, server: OpenAIServer, parent: AskResult
 ) -> None:
     same = editable(events(party, parent.trajectory_id), 2)
     made = forked_at(party, server, parent, 2, same)
@@ -184,7 +184,7 @@ def test_what_can_be_edited_given_back_unchanged_is_no_edit(
     assert fork_event.edit == ForkEdit()
 
 
-def test_another_model_goes_on(party: Store, server: OpenAIServer, parent: Asked) -> None:
+def test_another_model_goes_on(party: Store, server: OpenAIServer, parent: AskResult) -> None:
     paid = len(server.requests)
     toolbox = WordToolbox()
     made = fork(party, toolbox, parent.trajectory_id, 2, ForkEdit(profile="local"))
@@ -196,7 +196,7 @@ def test_another_model_goes_on(party: Store, server: OpenAIServer, parent: Asked
     assert replay(party, made.trajectory_id).whole
 
 
-def test_a_fork_of_a_fork(party: Store, server: OpenAIServer, parent: Asked) -> None:
+def test_a_fork_of_a_fork(party: Store, server: OpenAIServer, parent: AskResult) -> None:
     action = Action(kind="search", mode=Mode.VIDEO, query="Ann opens the wooden gate")
     child = forked_at(party, server, parent, 2, ForkEdit(action=action))
     grandchild = forked_at(party, server, child, 3)
@@ -210,7 +210,7 @@ def test_a_fork_of_a_fork(party: Store, server: OpenAIServer, parent: Asked) -> 
 
 
 def test_a_fork_that_was_broken_off_resumes_with_its_edit(
-    party: Store, server: OpenAIServer, parent: Asked
+    party: Store, server: OpenAIServer, parent: AskResult
 ) -> None:
     kept = evidence_at(party, parent, 2)[:1]
     whole = forked_at(party, server, parent, 2, ForkEdit(evidence=kept))
@@ -237,7 +237,7 @@ def test_a_fork_that_was_broken_off_resumes_with_its_edit(
     ],
 )
 def test_what_cannot_be_forked_is_said_and_leaves_nothing(
-    party: Store, server: OpenAIServer, parent: Asked, number: int, edit: ForkEdit, told: str
+    party: Store, server: OpenAIServer, parent: AskResult, number: int, edit: ForkEdit, told: str
 ) -> None:
     with pytest.raises(InputError, match=told):
         fork(party, LlmToolbox(server), parent.trajectory_id, number, edit)
@@ -245,7 +245,7 @@ def test_what_cannot_be_forked_is_said_and_leaves_nothing(
         assert len(list_trajectories(session)) == 1
 
 
-def test_a_round_that_is_not_there_cannot_be_shown(party: Store, parent: Asked) -> None:
+def test_a_round_that_is_not_there_cannot_be_shown(party: Store, parent: AskResult) -> None:
     with pytest.raises(NotFound, match="no round 12"):
         editable(events(party, parent.trajectory_id), 12)
 

@@ -11,7 +11,7 @@ import pytest
 from domain.asking import Question
 from domain.errors import NotFound
 from domain.media import ClipState
-from flows.schedules.deployments import Entry, Ran
+from flows.schedules.deployments import ScheduleEntry, ScheduleRun
 from services.health import space, troubles, versions
 from store.database import Store
 from store.queries.clips import mark_clip, view_of
@@ -83,12 +83,12 @@ class PaperBook:
     """Schedules without a server, on which presses are noted."""
 
     def __init__(self) -> None:
-        last = Ran(id="1", state="Failed", told=EVIL, at=None)
+        last = ScheduleRun(id="1", state="Failed", told=EVIL, at=None)
         told: dict[str, Any] = {"kind": "watch", "when": "every hour", "options": {}, "last": last}
-        self.entry = Entry(name="talks", on=True, declared=False, next=None, **told)
+        self.entry = ScheduleEntry(name="talks", on=True, declared=False, next=None, **told)
         self.run = self.none
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[ScheduleEntry]:
         return [self.entry]
 
     def pause(self, name: str) -> None:

@@ -17,7 +17,7 @@ from memory.import_captions import import_track
 from memory.write_clip import remember
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.port import ClipContext, Writers
-from people.clip_people import People
+from people.clip_people import ClipPeople
 from store.database import Store
 from store.queries.videos import add_video
 from tests.support.memory import SETTINGS, Perceived, Tools, local_writers
@@ -121,7 +121,7 @@ def test_clips_that_come_one_by_one_leave_the_same_memory(
 class Forgetful(LocalClipWriter):
     """Cannot write clip 7."""
 
-    def write(self, percept: Percept, people: People, context: ClipContext) -> ClipMemories:
+    def write(self, percept: Percept, people: ClipPeople, context: ClipContext) -> ClipMemories:
         if percept.clip.index == 7:
             raise ModelError("no words for it")
         return super().write(percept, people, context)

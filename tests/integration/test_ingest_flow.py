@@ -16,11 +16,11 @@ from domain.errors import MediaError, ModelError, SetupError
 from domain.media import Video
 from domain.settings import Pool
 from flows import ingest_video, reporting
-from flows.ingest_files import Outcome, watch_files
-from flows.perception_workers import Crew
+from flows.ingest_files import FileOutcome, watch_files
+from flows.perception_workers import WorkerPool
 from flows.stream.steps import watch_stream
 from flows.stream.watching import open_stream
-from flows.workspace import Desk
+from flows.workspace import Workspace
 from models.extras import RAY
 from models.slots import Slots
 from models.toolbox import Toolbox
@@ -89,12 +89,14 @@ def reached(api: str) -> AbstractContextManager[Any]:
 
 
 @pytest.fixture
-def desk(home: Home, store: Store, toolbox: Toolbox) -> Desk:
+def desk(home: Home, store: Store, toolbox: Toolbox) -> Workspace:
     """A desk over a fresh database: clips of two seconds, and little to look at in each."""
     small = {"clip_ms": 2000, "sample_fps": 2.0, "keyframes": 1}
     watch = toolbox.profile.settings.watch.model_copy(update=small)
     settings = toolbox.profile.settings.model_copy(update={"watch": watch})
-    return Desk(home, store, toolbox.profile.model_copy(update={"settings": settings}), toolbox)
+    return Workspace(
+        home, store, toolbox.profile.model_copy(update={"settings": settings}), toolbox
+    )
 
 
 @pytest.fixture
@@ -102,12 +104,12 @@ def video(tmp_path: Path) -> Path:
     return make_video(tmp_path / "little.mp4", seconds=5.0)
 
 
-def run(desk: Desk, *paths: Path, **options: Any) -> tuple[list[Outcome], list[str]]:
+def run(desk: Workspace, *paths: Path, **options: Any) -> tuple[list[FileOutcome], list[str]]:
     heard = Heard()
     return list(watch_files(desk, paths, heard, **options)), heard.notes
 
 
-def dumped(desk: Desk, outcome: Outcome) -> list[str]:
+def dumped(desk: Workspace, outcome: FileOutcome) -> list[str]:
     assert outcome.watched is not None, outcome.error
     with desk.store.begin() as session:
         return list(dump(session, outcome.watched.video.id))
@@ -146,7 +148,7 @@ def runs_of(api: str, video: str) -> list[tuple[str, str, int]]:
 
 
 def test_a_flow_and_plain_calls_make_the_same_memory(
-    desk: Desk, video: Path, prefect: str, make_database: Any, monkeypatch: pytest.MonkeyPatch
+    desk: Workspace, video: Path, prefect: str, make_database: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PREFECT_API_URL", prefect)
     (flowed,), notes = run(desk, video)
@@ -159,7 +161,7 @@ def test_a_flow_and_plain_calls_make_the_same_memory(
     from store.database import open_store
 
     with open_store(desk.home, make_database()) as other:
-        plain_desk = Desk(desk.home, other, desk.profile, desk.toolbox)
+        plain_desk = Workspace(desk.home, other, desk.profile, desk.toolbox)
         (plain,), _notes = run(plain_desk, video, direct=True)
         assert dumped(plain_desk, plain) == dumped(desk, flowed)
 
@@ -181,7 +183,9 @@ def test_two_workers_of_a_cluster_share_eight_clips_and_make_the_same_memory(
     monkeypatch.setenv("PREFECT_API_URL", prefect)
     box, film = light_toolbox(tmp_path / "notes", meeting=2), eight_clips(tmp_path)
     delivered = delivering(monkeypatch)
-    flowed, failures = watched_by(Desk(home, store, box.profile, box), 2, pool, film, direct=False)
+    flowed, failures = watched_by(
+        Workspace(home, store, box.profile, box), 2, pool, film, direct=False
+    )
     assert failures == []
     assert sorted(clip for clip, _by in delivered) == list(range(CLIPS))
     assert len({by for _clip, by in delivered}) == 2
@@ -191,12 +195,12 @@ def test_two_workers_of_a_cluster_share_eight_clips_and_make_the_same_memory(
 
     alone = light_toolbox(tmp_path / "alone")
     with open_store(home, make_database()) as other:
-        plain, _ = watched_by(Desk(home, other, alone.profile, alone), 1, "threads", film)
+        plain, _ = watched_by(Workspace(home, other, alone.profile, alone), 1, "threads", film)
         assert dump_of(other, plain) == dump_of(store, flowed)
 
 
 def test_a_video_already_watched_needs_no_server(
-    desk: Desk, video: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    desk: Workspace, video: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (first,), _notes = run(desk, video, direct=True)
     before = dumped(desk, first)
@@ -215,7 +219,7 @@ def test_a_video_already_watched_needs_no_server(
 
 
 def test_without_a_server_it_goes_on_and_says_so(
-    desk: Desk, video: Path, monkeypatch: pytest.MonkeyPatch
+    desk: Workspace, video: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(_home: Home) -> str:
         raise SetupError("no port is free")
@@ -229,7 +233,7 @@ def test_without_a_server_it_goes_on_and_says_so(
 
 @pytest.mark.parametrize("direct", [True, False], ids=["direct", "flow"])
 def test_a_model_that_was_away_for_a_moment_is_asked_again(
-    desk: Desk, video: Path, prefect: str, monkeypatch: pytest.MonkeyPatch, direct: bool
+    desk: Workspace, video: Path, prefect: str, monkeypatch: pytest.MonkeyPatch, direct: bool
 ) -> None:
     monkeypatch.setenv("PREFECT_API_URL", prefect)
     calls: list[int] = []
@@ -249,7 +253,7 @@ def test_a_model_that_was_away_for_a_moment_is_asked_again(
 
 @pytest.mark.parametrize("direct", [True, False], ids=["direct", "flow"])
 def test_a_clip_that_fails_is_left_and_tried_again_by_the_next_run(
-    desk: Desk, video: Path, prefect: str, monkeypatch: pytest.MonkeyPatch, direct: bool
+    desk: Workspace, video: Path, prefect: str, monkeypatch: pytest.MonkeyPatch, direct: bool
 ) -> None:
     monkeypatch.setenv("PREFECT_API_URL", prefect)
 
@@ -260,7 +264,7 @@ def test_a_clip_that_fails_is_left_and_tried_again_by_the_next_run(
 
     with monkeypatch.context() as patch:
         patch.setattr("flows.ingest_video.perceive", never)
-        patch.setattr(ingest_video.Watching, "give_up", _give_up)
+        patch.setattr(ingest_video.VideoIngestion, "give_up", _give_up)
         (left,), notes = run(desk, video, direct=direct)
     assert "failed 1: it went wrong" in notes
     assert left.exit_code == 4
@@ -273,7 +277,7 @@ def test_a_clip_that_fails_is_left_and_tried_again_by_the_next_run(
     assert again.exit_code == 0
 
 
-def _give_up(work: ingest_video.Watching, clip: int, error: Exception) -> None:
+def _give_up(work: ingest_video.VideoIngestion, clip: int, error: Exception) -> None:
     """As for an error that no step has marked yet."""
     from domain.media import ClipState
     from store.queries.clips import mark_clip
@@ -283,7 +287,7 @@ def _give_up(work: ingest_video.Watching, clip: int, error: Exception) -> None:
 
 
 def test_a_run_that_was_killed_is_marked_by_the_next(
-    desk: Desk, tmp_path: Path, prefect: str, monkeypatch: pytest.MonkeyPatch
+    desk: Workspace, tmp_path: Path, prefect: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PREFECT_API_URL", prefect)
     video = make_video(tmp_path / "killed.mp4", seconds=1.5)
@@ -306,7 +310,7 @@ def test_a_run_that_was_killed_is_marked_by_the_next(
 
 @pytest.mark.parametrize("direct", [True, False], ids=["direct", "flow"])
 def test_a_bad_file_stops_no_other_and_leaves_nothing(
-    desk: Desk, video: Path, tmp_path: Path, prefect: str, monkeypatch: Any, direct: bool
+    desk: Workspace, video: Path, tmp_path: Path, prefect: str, monkeypatch: Any, direct: bool
 ) -> None:
     monkeypatch.setenv("PREFECT_API_URL", prefect)
     bad = tmp_path / "bad.mp4"
@@ -318,14 +322,14 @@ def test_a_bad_file_stops_no_other_and_leaves_nothing(
         assert [known.title for known in list_videos(session)] == ["little"]
 
 
-def test_one_process_at_a_time_watches_a_video(desk: Desk, video: Path) -> None:
+def test_one_process_at_a_time_watches_a_video(desk: Workspace, video: Path) -> None:
     with ingest_video.open_video(desk, video):
         (refused,), _notes = run(desk, video, direct=True)
     assert refused.exit_code == 2
     assert "being watched by another homer" in str(refused.error)
 
 
-def test_a_question_waits_for_nothing_once_a_run_is_over(desk: Desk, video: Path) -> None:
+def test_a_question_waits_for_nothing_once_a_run_is_over(desk: Workspace, video: Path) -> None:
     (outcome,), _notes = run(desk, video, direct=True)
     assert outcome.watched is not None
     with desk.store.begin() as session:
@@ -343,7 +347,7 @@ def test_the_servers_pages_are_where_it_says(prefect: str) -> None:
 
 
 def test_a_stream_is_watched_in_flow_runs_of_a_few_clips_each(
-    desk: Desk, tmp_path: Path, prefect: str, monkeypatch: pytest.MonkeyPatch
+    desk: Workspace, tmp_path: Path, prefect: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PREFECT_API_URL", prefect)
     monkeypatch.setattr("flows.stream.live.RUN_CLIPS", 1)
@@ -353,11 +357,11 @@ def test_a_stream_is_watched_in_flow_runs_of_a_few_clips_each(
     fed = Fed(tmp_path / "door", [segment(tmp_path, "three", 3.0)])
     heard = Heard()
 
-    def let_go(_crew: Crew, _seconds: float) -> None:
+    def let_go(_crew: WorkerPool, _seconds: float) -> None:
         heard.said("waited for a place")
         place.__exit__(None, None, None)
 
-    monkeypatch.setattr(Crew, "_wait", let_go)
+    monkeypatch.setattr(WorkerPool, "_wait", let_go)
     with (
         fed.feeding() as source,
         open_stream(limited(desk, 1), source, stop=fed.stop, clock=fed.clock) as work,

@@ -16,7 +16,7 @@ from retrieval.video_index import VideoIndex
 from store.database import Store
 from store.queries.clips import mark_clip
 from store.queries.forget import touch
-from store.queries.kept_indexes import Kept, keep_index
+from store.queries.kept_indexes import CachedIndex, keep_index
 from store.queries.memories import supersede
 from store.queries.search import Lines, lines_between
 from store.queries.stamps import version_of
@@ -161,7 +161,7 @@ def test_what_was_read_before_something_was_forgotten_is_not_kept(watched: Store
     index = look(watched)
     with watched.begin() as session:
         touch(session, VIDEO)
-    late = Kept(key_of(index.since, CLIP_MS), index.through, as_bytes(index))
+    late = CachedIndex(key_of(index.since, CLIP_MS), index.through, as_bytes(index))
     with watched.begin() as session:
         assert not keep_index(session, VIDEO, version_of(index.since), late)
     assert kept(watched) == {}

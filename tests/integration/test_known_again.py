@@ -10,7 +10,7 @@ import pytest
 from domain.audit import Deed
 from domain.errors import InputError, MediaError
 from flows.ingest_video import open_video
-from flows.workspace import Desk
+from flows.workspace import Workspace
 from memory.captions import read_captions
 from memory.import_captions import import_track
 from models.profile import load_profile
@@ -26,8 +26,8 @@ TOOLS: Any = Tools()
 
 
 @pytest.fixture
-def desk(home: Home, store: Store) -> Desk:
-    return Desk(home, store, load_profile("local"), WordToolbox())
+def desk(home: Home, store: Store) -> Workspace:
+    return Workspace(home, store, load_profile("local"), WordToolbox())
 
 
 def bring_in(store: Store, path: Path, title: str | None = None) -> str:
@@ -52,7 +52,7 @@ def test_captions_that_are_imported_under_another_title_are_told_by_their_first(
 
 
 def test_a_file_that_was_renamed_is_found_where_it_is_now_under_its_first_title(
-    desk: Desk, tmp_path: Path
+    desk: Workspace, tmp_path: Path
 ) -> None:
     path = make_video(tmp_path / "talk.mp4")
     with open_video(desk, path) as work:
@@ -66,7 +66,7 @@ def test_a_file_that_was_renamed_is_found_where_it_is_now_under_its_first_title(
 
 
 def test_who_added_a_video_is_on_record_once(
-    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    desk: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("getpass.getuser", lambda: "ann")
     path, damaged = make_video(tmp_path / "talk.mp4"), tmp_path / "damaged.mp4"
@@ -82,7 +82,7 @@ def test_who_added_a_video_is_on_record_once(
 
 
 def test_two_files_of_one_content_are_one_video_and_of_one_name_are_two(
-    desk: Desk, tmp_path: Path
+    desk: Workspace, tmp_path: Path
 ) -> None:
     first = make_video(tmp_path / "talk.mp4")
     (tmp_path / "copies").mkdir()
@@ -98,7 +98,7 @@ def test_two_files_of_one_content_are_one_video_and_of_one_name_are_two(
 
 
 def test_a_video_is_opened_by_one_at_a_time_and_again_afterwards(
-    desk: Desk, tmp_path: Path
+    desk: Workspace, tmp_path: Path
 ) -> None:
     path = make_video(tmp_path / "talk.mp4")
     with (

@@ -6,13 +6,13 @@ import pytest
 
 from domain.asking import Mode
 from domain.errors import NotFound
-from domain.skills import Judged, Tone
+from domain.skills import JudgedTrajectory, Tone
 from flows.learning import learn_all, skill_writer
-from flows.workspace import Desk
+from flows.workspace import Workspace
 from models.profile import ChatSpec, Profile
 from models.toolbox import Toolbox
 from retrieval.terms import content_words
-from skills.learn import BATCH, Learned, judge, learn
+from skills.learn import BATCH, LearningResult, judge, learn
 from skills.library import find_skill, list_skills
 from skills.writer import LocalSkillWriter
 from store.database import Store
@@ -30,7 +30,7 @@ def library(store: Store) -> Store:
     return store
 
 
-def learned(store: Store) -> Learned:
+def learned(store: Store) -> LearningResult:
     return learn(store, WRITER, content_words)
 
 
@@ -126,22 +126,22 @@ def test_a_skill_is_compared_with_the_same_profile_only(library: Store) -> None:
 def test_a_verdict_that_changes_is_learned_from_again(library: Store) -> None:
     answered(library, "a", "who", right=True, rounds=1)
     assert learned(library).observations == 1
-    judge(library, Judged(trajectory="a", question_type="who", right=True))
+    judge(library, JudgedTrajectory(trajectory="a", question_type="who", right=True))
     assert learned(library).answers == 0
-    judge(library, Judged(trajectory="a", question_type="who", right=False))
+    judge(library, JudgedTrajectory(trajectory="a", question_type="who", right=False))
     batch = learned(library)
     assert (batch.answers, batch.observations) == (1, 2)
 
 
 def test_a_verdict_is_about_an_answer(store: Store) -> None:
     with pytest.raises(NotFound, match="homer trajectory"):
-        judge(store, Judged(trajectory="nothing", question_type="who", right=True))
+        judge(store, JudgedTrajectory(trajectory="nothing", question_type="who", right=True))
 
 
-def llm_desk(library: Store, server: OpenAIServer) -> Desk:
+def llm_desk(library: Store, server: OpenAIServer) -> Workspace:
     spec = ChatSpec(model="openai:test", base_url=server.base_url)
     profile = Profile(name="test", reasoner="llm", chat={"default": spec})
-    return Desk(library.home, library, profile, Toolbox(profile, library.home.weights))
+    return Workspace(library.home, library, profile, Toolbox(profile, library.home.weights))
 
 
 GOOD = {

@@ -17,7 +17,7 @@ from domain.media import ClipState, Video
 from flows.jobs import Job, Jobs
 from flows.uploads import keep_upload
 from flows.video_locks import alone
-from services.job_status import Stage
+from services.job_status import JobState
 from store.database import Store
 from store.queries.clips import mark_clip
 from store.queries.videos import DONE, FAILED, WATCHING, add_video, set_video_state
@@ -282,7 +282,7 @@ def test_a_job_that_ended_as_it_was_paused_is_told_as_it_ended(
     jobs = Jobs(shelf.home)
     jobs.pause(started(jobs, film).id)
     wait_until(lambda: not only(jobs).running)
-    assert only(jobs).stage is Stage.DONE
+    assert only(jobs).stage is JobState.DONE
 
 
 def test_what_will_go_is_told_before_it_goes(shelf: Store, film: Path) -> None:

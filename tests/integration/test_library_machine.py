@@ -24,7 +24,7 @@ from hypothesis.stateful import (
 from domain.errors import NotFound
 from domain.media import ClipState, Percept, Video
 from domain.settings import MemorySettings, Settings
-from memory.graph_check import Fault
+from memory.graph_check import GraphFault
 from memory.write_clip import remember, weave_due
 from store.database import Store, open_store
 from store.home import Home
@@ -230,7 +230,7 @@ class Library(RuleBasedStateMachine):
     def every_graph_is_whole(self) -> None:
         for name in self.model:
             found = {one.fault for one in check_video(self.store, name).findings}
-            assert found <= {Fault.CYCLE, Fault.CONTRADICTION}
+            assert found <= {GraphFault.CYCLE, GraphFault.CONTRADICTION}
 
     def teardown(self) -> None:
         try:

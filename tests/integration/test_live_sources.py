@@ -9,10 +9,10 @@ from threading import Event
 import pytest
 
 from domain.streams import GapReason
-from perception.clip_buffer import Buffer
+from perception.clip_buffer import ClipBuffer
 from perception.live import Unreachable, live_source
 from perception.live_clips import Captured
-from perception.live_reader import Follower, Place, reach
+from perception.live_reader import LiveReader, StreamPosition, reach
 from perception.pipes import Pipe
 from tests.support.streams import (
     BEGAN_MS,
@@ -40,7 +40,7 @@ def five(folder: Path) -> bytes:
     return segment(folder, "five", 5.0)
 
 
-def came(clips: list[Captured], follower: Follower) -> int:
+def came(clips: list[Captured], follower: LiveReader) -> int:
     """Frames of all clips and gaps."""
     gaps = [*follower.owed, *(gap for clip in clips for gap in clip.gaps)]
     return sum(c.tally.came for c in clips) + sum(gap.frames for gap in gaps)
@@ -237,7 +237,7 @@ def test_where_nobody_keeps_up_a_clip_is_left_out_and_its_frames_are_counted(
     assert 97 <= came(clips, follower) <= 100
 
 
-class Full(Buffer):
+class Full(ClipBuffer):
     """A buffer that nobody takes from meanwhile, not even at the end."""
 
     def offer(self, clip: Captured, *, wait: bool) -> bool:
@@ -246,7 +246,7 @@ class Full(Buffer):
 
 
 def test_a_stream_goes_on_after_where_it_was_with_a_gap(tmp_path: Path, five: bytes) -> None:
-    place = Place(BEGAN_MS - 60_000, next_clip=7, end_ms=9_000)
+    place = StreamPosition(BEGAN_MS - 60_000, next_clip=7, end_ms=9_000)
     clips, _ = Fed(tmp_path / "p", [five]).collect(place=place)
     assert [clip.raw.clip.index for clip in clips] == [7, 8, 9]
     assert told_gaps(clips) == [(90, 600, "STOPPED")]

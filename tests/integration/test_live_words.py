@@ -12,10 +12,10 @@ from rich.console import Console
 
 from cli import live
 from domain.asking import Question
-from domain.live import Said
+from domain.live import PartialReply
 from domain.trajectory import Event, ModelCalled
-from graphs.ask import Asked, ask
-from graphs.runner import Asker
+from graphs.ask import AskResult, ask
+from graphs.runner import Runner
 from graphs.stream import stream
 from store.database import Store
 from store.queries.calls import calls_of
@@ -48,7 +48,7 @@ def test_words_come_before_the_call_that_they_end_in(party: Store) -> None:
 
 def test_who_listens_changes_neither_the_answer_nor_what_is_recorded(party: Store) -> None:
     events: list[Event] = []
-    said: list[Said] = []
+    said: list[PartialReply] = []
     with OpenAIServer(obedient) as server:
         toolbox = LlmToolbox(server)
         seen = ask(party, toolbox, GATE, into(events, said))
@@ -63,7 +63,7 @@ def test_who_listens_changes_neither_the_answer_nor_what_is_recorded(party: Stor
 
 
 def test_a_server_without_pieces_tells_nothing_and_answers_all_the_same(party: Store) -> None:
-    said: list[Said] = []
+    said: list[PartialReply] = []
     with OpenAIServer(obedient, EVERYTHING - {"stream"}) as server:
         hearing = ask(party, LlmToolbox(server), GATE, into([], said))
         alone = ask(party, LlmToolbox(server), GATE)
@@ -75,12 +75,12 @@ def test_who_leaves_while_the_model_writes_stops_it_at_the_next_word(party: Stor
     def slowly(request: dict[str, Any]) -> Answer:
         return Answer(obedient(request), pause_s=0.05)
 
-    async def leave(asker: Asker) -> list[Any]:
+    async def leave(asker: Runner) -> list[Any]:
         seen: list[Any] = []
         async with aclosing(stream(asker, GATE)) as told:
             async for one in told:
                 seen.append(one)
-                if isinstance(one, Said):
+                if isinstance(one, PartialReply):
                     break
         for _ in range(600):
             with party.begin() as session:
@@ -89,10 +89,10 @@ def test_who_leaves_while_the_model_writes_stops_it_at_the_next_word(party: Stor
             await asyncio.sleep(0.1)
         return seen
 
-    with OpenAIServer(slowly) as server, Asker(party, LlmToolbox(server)) as asker:
+    with OpenAIServer(slowly) as server, Runner(party, LlmToolbox(server)) as asker:
         seen = asyncio.run(leave(asker))
         sent = len(server.requests)
-    assert not any(isinstance(one, Asked | ModelCalled) for one in seen)
+    assert not any(isinstance(one, AskResult | ModelCalled) for one in seen)
     with party.begin() as session:
         (row,) = list_trajectories(session)
     assert row.state == "stopped"
@@ -127,5 +127,5 @@ def test_json_wants_no_lines_and_a_log_no_words(
         assert tell is None
     with live.teller() as tell:
         assert tell is not None
-        tell(Said(round=1, purpose="act", text='{"query": "the gate'))
+        tell(PartialReply(round=1, purpose="act", text='{"query": "the gate'))
     assert capsys.readouterr().err == ""

@@ -12,8 +12,8 @@ from sqlalchemy import update
 
 from domain.asking import Question
 from domain.errors import ModelError
-from domain.trajectory import Ended, Event, Failed, Guarded, ModelCalled, Retrieved
-from graphs.ask import Asked, ask
+from domain.trajectory import Ended, Event, EvidenceRetrieved, Failed, Guarded, ModelCalled
+from graphs.ask import AskResult, ask
 from store.database import Store
 from store.queries.calls import calls_of, messages_of, usage_of
 from store.tables.schema import KeyframeRow, MessageRow
@@ -43,7 +43,7 @@ def except_for(**replies: Any) -> Script:
 
 def run(
     store: Store, script: Script, question: Question = GATE, **spec: Any
-) -> tuple[Asked, list[Event], OpenAIServer]:
+) -> tuple[AskResult, list[Event], OpenAIServer]:
     events: list[Event] = []
     supports = spec.pop("supports", EVERYTHING)
     with OpenAIServer(script, supports) as server:
@@ -142,7 +142,7 @@ def test_a_query_that_stays_a_question_is_mended_after_the_first_complaint(
     _, events, _ = run(party, except_for(act=stubborn))
     first = [g for g in of(events, Guarded) if g.round == 1]
     assert [g.accepted for g in first] == [False, True]
-    assert of(events, Retrieved)[0].query == mended
+    assert of(events, EvidenceRetrieved)[0].query == mended
 
 
 def test_the_text_protocol_leads_to_an_answer_over_a_server_that_knows_nothing_else(
@@ -157,7 +157,7 @@ def test_the_text_protocol_leads_to_an_answer_over_a_server_that_knows_nothing_e
 
     asked, events, server = run(party, chatty, supports={"usage"})
     assert [g.accepted for g in of(events, Guarded)] == [True] * len(of(events, Guarded))
-    assert of(events, Retrieved)
+    assert of(events, EvidenceRetrieved)
     assert asked.answer.option == "C"
     assert any("exactly three lines" in texts_of(r)[-1] for r in server.requests)
     assert "JSON" not in "".join(t for r in server.requests for t in texts_of(r) if "Action:" in t)
@@ -192,7 +192,7 @@ def test_a_model_that_only_chats_still_yields_an_option_from_the_evidence(party:
     assert asked.answer.option in ("A", "B", "C")
     assert asked.answer.citations
     assert "No readable answer came" in asked.answer.note
-    assert of(events, Retrieved)
+    assert of(events, EvidenceRetrieved)
     assert asked.tokens > 0
 
 
@@ -290,7 +290,7 @@ def test_an_image_whose_file_is_gone_is_told_and_the_others_are_looked_at(party:
         return look if purpose_of(request) == "act" and first else obedient(request)
 
     asked, events, server = run(party, script)
-    (found,) = [one for one in of(events, Retrieved) if one.images]
+    (found,) = [one for one in of(events, EvidenceRetrieved) if one.images]
     assert len(found.images) == 2
     assess = next(r for r in server.requests if purpose_of(r) == "assess")
     assert json.dumps(assess).count("data:image/jpeg") == 1

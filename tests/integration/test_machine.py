@@ -7,15 +7,16 @@ from typing import Any
 import psycopg
 import pytest
 
-from agent.reasoners.port import Assessment, Conclusion, Turn, Unreadable
+from agent.reasoners.port import Assessment, Conclusion, DecisionContext, Unreadable
 from domain.asking import Action, Mode, Question, SubtaskState
 from domain.errors import BudgetExceeded, ModelError, NotFound
-from domain.ledger import Draft, Edits, Rewrite
+from domain.ledger import Edits, Rewrite, SubtaskDraft
 from domain.settings import AskSettings
 from domain.trajectory import (
     AnswerProposed,
     Assessed,
     Ended,
+    EvidenceRetrieved,
     Failed,
     Forced,
     Guarded,
@@ -23,7 +24,6 @@ from domain.trajectory import (
     Progressed,
     Replanned,
     Resolution,
-    Retrieved,
     RoundClosed,
     RoundOpened,
 )
@@ -76,7 +76,7 @@ def asked(store: Store, memory: list[Any], **scripts: Any) -> Ran:
     return run(store, ScriptedReasoner(**scripts), ScriptedMemory(memory), **more)
 
 
-def resolved(turn: Turn) -> Assessment:
+def resolved(turn: DecisionContext) -> Assessment:
     assert turn.current is not None
     ref = turn.evidence[-1].ref
     claim = Resolution(subtask=turn.current.id, answer="the door", refs=(ref,))
@@ -89,7 +89,7 @@ def test_an_answer_is_cited_recorded_streamed_and_shown_as_rounds(watched_store:
         [ONE],
         act=[search("Ann opens something"), answer("the door", "m1")],
         assess=[resolved],
-        plan=[(Draft(text="what Ann opens"), Draft(text="whose it is"))],
+        plan=[(SubtaskDraft(text="what Ann opens"), SubtaskDraft(text="whose it is"))],
     )
     made = ran.asked.answer
     assert [c.ref for c in made.citations] == ["m1"]
@@ -221,7 +221,7 @@ def test_an_early_answer_is_told_once_what_is_still_open(watched_store: Store) -
     ran = asked(
         watched_store,
         NEW,
-        plan=[(Draft(text="what"), Draft(text="who"))],
+        plan=[(SubtaskDraft(text="what"), SubtaskDraft(text="who"))],
         act=[varied, answer("the door", "m1")],
     )
     assert [p.accepted for p in ran.of(AnswerProposed)] == [False, True]
@@ -234,16 +234,16 @@ def test_a_chain_whose_first_subtask_finds_nothing_still_searches_the_others(
     watched_store: Store,
 ) -> None:
     chain = [
-        Draft(text="first"),
-        Draft(text="second", depends=("t1",)),
-        Draft(text="third", depends=("t2",)),
+        SubtaskDraft(text="first"),
+        SubtaskDraft(text="second", depends=("t1",)),
+        SubtaskDraft(text="third", depends=("t2",)),
     ]
     ran = asked(watched_store, NEW, plan=[chain])
     assert [e.subtask for e in ran.of(RoundOpened)] == ["t1"] * 3 + ["t2"] * 3 + ["t3"] * 3
 
 
 def test_at_most_ten_rounds(watched_store: Store) -> None:
-    ran = asked(watched_store, NEW, plan=[[Draft(text=f"fact {i}") for i in range(5)]])
+    ran = asked(watched_store, NEW, plan=[[SubtaskDraft(text=f"fact {i}") for i in range(5)]])
     assert ran.asked.rounds == 10
     assert ran.of(Ended)[0].why == "all 10 rounds are used"
     finals = [turn.final for name, turn in ran.reasoner.turns if name == "act"]
@@ -251,7 +251,7 @@ def test_at_most_ten_rounds(watched_store: Store) -> None:
 
 
 def test_saturation_gives_one_grace_round_then_a_last_one(watched_store: Store) -> None:
-    drafts = [Draft(text=f"fact {i}") for i in range(3)]
+    drafts = [SubtaskDraft(text=f"fact {i}") for i in range(3)]
     same = [found(evidence(1), evidence(2), focus=i) for i in range(1, 12)]
     ran = asked(watched_store, same, plan=[drafts])
     warnings = [e.warning[:5] for e in ran.of(RoundClosed)]
@@ -265,7 +265,7 @@ def test_two_empty_rounds_count_as_saturation_and_an_open_question_may_be_missin
     watched_store: Store,
 ) -> None:
     nothing = found(evidence(1, score=0.1), focus=None, close=False)
-    drafts = [Draft(text=f"fact {i}") for i in range(3)]
+    drafts = [SubtaskDraft(text=f"fact {i}") for i in range(3)]
     ran = asked(
         watched_store,
         [nothing],
@@ -298,7 +298,7 @@ def test_not_in_memory_is_no_answer_to_a_question_with_options(watched_store: St
 def test_a_locked_search_is_forced_to_look_closer_then_to_move_on(
     watched_store: Store, finds: Any, second: Mode
 ) -> None:
-    drafts = [Draft(text=f"fact {i}") for i in range(3)]
+    drafts = [SubtaskDraft(text=f"fact {i}") for i in range(3)]
     ran = asked(
         watched_store,
         [finds],
@@ -320,7 +320,7 @@ def test_a_forced_mode_that_is_ignored_is_used_anyway(watched_store: Store) -> N
     ran = asked(
         watched_store,
         [ONE],
-        plan=[[Draft(text=f"fact {i}") for i in range(3)]],
+        plan=[[SubtaskDraft(text=f"fact {i}") for i in range(3)]],
         settings=AskSettings(saturated_after=20),
         act=[lambda t: search(f"word{t.round}a word{t.round}b")],
     )
@@ -331,7 +331,7 @@ def test_a_forced_mode_that_is_ignored_is_used_anyway(watched_store: Store) -> N
 def test_an_unknown_neighbour_is_refused_with_those_there_are(watched_store: Store) -> None:
     near = found(evidence(1), neighbours=(segment(2),), edges=(edge(1, 2),))
     ran = asked(watched_store, [near], act=[varied, _to("lunch"), _to("segment 2"), varied])
-    first, unknown, moved = ran.of(Retrieved)[:3]
+    first, unknown, moved = ran.of(EvidenceRetrieved)[:3]
     assert first.neighbours[0].label == "segment 2"
     assert (first.neighbours[0].relation, first.neighbours[0].outgoing) == ("causes", True)
     assert "segment 2" in unknown.refused
@@ -445,7 +445,7 @@ def _only(store: Store) -> str:
 
 
 def test_an_interrupted_question_is_stopped_not_failed(watched_store: Store) -> None:
-    def interrupt(_: Turn) -> Action:
+    def interrupt(_: DecisionContext) -> Action:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -465,9 +465,11 @@ def test_an_unknown_video_or_trajectory_is_not_found(store: Store) -> None:
 def test_a_question_that_was_broken_off_goes_on_from_its_last_finished_step(
     watched_store: Store,
 ) -> None:
-    whole = asked(watched_store, NEW, plan=[[Draft(text="one"), Draft(text="two")]])
+    whole = asked(watched_store, NEW, plan=[[SubtaskDraft(text="one"), SubtaskDraft(text="two")]])
     broken = [varied, varied, varied, varied, RuntimeError("the power went out"), varied]
-    reasoner = ScriptedReasoner(act=broken, plan=[[Draft(text="one"), Draft(text="two")]])
+    reasoner = ScriptedReasoner(
+        act=broken, plan=[[SubtaskDraft(text="one"), SubtaskDraft(text="two")]]
+    )
     memory = ScriptedMemory(NEW)
     desks = ScriptedDesks(reasoner, memory)
     with asker_for(watched_store, desks) as asker:

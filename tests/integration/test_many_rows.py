@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from domain.media import ClipState
-from domain.memories import MemoryDraft, MemoryKind, Source
+from domain.memories import MemoryDraft, MemoryKind, MemorySource
 from store.database import Store
 from store.queries.clips import mark_clip
 from store.queries.memories import add_memories, memories_of_clips, tags_of
@@ -16,7 +16,10 @@ COUNT = 70_000
 def test_more_lines_than_a_statement_takes_parameters(store: Store) -> None:
     video = known_video(store, 1)
     draft = MemoryDraft(
-        kind=MemoryKind.EPISODIC, text="Nothing happens.", span=span(0, 1), source=Source.CAPTION
+        kind=MemoryKind.EPISODIC,
+        text="Nothing happens.",
+        span=span(0, 1),
+        source=MemorySource.CAPTION,
     )
     vector = [0.5, -0.5]
     with store.begin() as session:

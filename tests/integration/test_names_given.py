@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from domain.media import ClipState, Percept
-from domain.memories import ClipMemories, MemoryDraft, MemoryKind, Source
+from domain.memories import ClipMemories, MemoryDraft, MemoryKind, MemorySource
 from domain.people import TAG, IdentityStatement
 from memory.write_clip import remember
 from memory.writers.port import ClipContext, Writers
-from people.clip_people import People
+from people.clip_people import ClipPeople
 from store.database import Store
 from tests.support.memory import (
     SETTINGS,
@@ -26,7 +26,7 @@ from tests.support.memory import (
     percept,
     voice,
 )
-from views.library import Person, show_video
+from views.library import ShownPerson, show_video
 
 TOOLS: Any = Tools()
 
@@ -42,9 +42,9 @@ class Writer:
     name: str = "told"
     wants_context: bool = False
 
-    def write(self, seen: Percept, people: People, context: ClipContext) -> ClipMemories:
+    def write(self, seen: Percept, people: ClipPeople, context: ClipContext) -> ClipMemories:
         line = MemoryDraft(
-            kind=MemoryKind.EPISODIC, text=self.text, span=seen.clip.span, source=Source.MODEL
+            kind=MemoryKind.EPISODIC, text=self.text, span=seen.clip.span, source=MemorySource.MODEL
         )
         return ClipMemories(
             drafts=(line,), names=tuple(self.names), statements=tuple(self.statements)
@@ -63,11 +63,11 @@ def watch(store: Store, n: int, writer: Writer) -> None:
     assert done == ClipState.DONE
 
 
-def people(store: Store, as_of_ms: int | None = None) -> dict[int, Person]:
+def people(store: Store, as_of_ms: int | None = None) -> dict[int, ShownPerson]:
     return {one.number: one for one in show_video(store, VIDEO, as_of_ms).people}
 
 
-def names(person: Person) -> list[tuple[str, str, int]]:
+def names(person: ShownPerson) -> list[tuple[str, str, int]]:
     return [(one.name, one.source, one.from_clip) for one in person.names]
 
 

@@ -13,7 +13,7 @@ from domain.errors import InputError, NotFound
 from domain.media import Video
 from domain.texts import storable
 from flows.ingest_video import open_video
-from flows.workspace import Desk
+from flows.workspace import Workspace
 from memory.captions import read_captions
 from memory.import_captions import import_track
 from models.profile import load_profile
@@ -42,7 +42,7 @@ def test_a_file_whose_name_is_no_utf8_is_watched_under_a_name_that_can_be_shown(
     home: Home, store: Store, tmp_path: Path
 ) -> None:
     path = make_video(tmp_path / "plain.mp4").rename(tmp_path / f"{LATIN}.mp4")
-    desk = Desk(home, store, load_profile("local"), WordToolbox())
+    desk = Workspace(home, store, load_profile("local"), WordToolbox())
     with open_video(desk, path) as work:
         assert work.pending() == list(range(work.state().clips))
         assert work.path == path

@@ -17,7 +17,7 @@ from domain.errors import ModelError
 from domain.events import EventPatch
 from domain.media import ClipState
 from memory.event_graph_update import weave_due
-from memory.graph_check import Fault
+from memory.graph_check import GraphFault
 from memory.writers.llm_event import LlmEventWriter, WrittenPatch
 from memory.writers.port import EventWindow, Writers
 from models.chat import read_value
@@ -182,7 +182,7 @@ def test_no_reply_breaks_the_weaving_or_the_graph(store: Store, replies: list[st
         model = Told(*replies, told())
         assert sum(patiently(store, video, model) for _ in range(len(replies) + 1)) == 2
         whole = check_video(store, video)
-        assert {one.fault for one in whole.findings} <= {Fault.CYCLE, Fault.CONTRADICTION}
+        assert {one.fault for one in whole.findings} <= {GraphFault.CYCLE, GraphFault.CONTRADICTION}
         shown = show_video(store, video)
         held = {clip for one in shown.segments for clip in one.clips}
         assert held | set(shown.pending) == set(range(CLIPS))

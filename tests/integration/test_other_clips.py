@@ -13,13 +13,13 @@ from domain.media import Percept
 from domain.memories import ClipMemories
 from domain.settings import MemorySettings, Settings, WatchSettings
 from flows.ingest_video import open_video
-from flows.workspace import Desk
+from flows.workspace import Workspace
 from memory.captions import CaptionTrack, read_captions
 from memory.import_captions import import_track
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.port import ClipContext, Writers
 from models.profile import load_profile
-from people.clip_people import People
+from people.clip_people import ClipPeople
 from store.database import Store
 from store.home import Home
 from store.queries.videos import DONE, set_video_state
@@ -35,7 +35,7 @@ HALVES = Settings(watch=WatchSettings(clip_ms=15_000), memory=MemorySettings())
 class Away(LocalClipWriter):
     """A model that is away for one clip."""
 
-    def write(self, percept: Percept, people: People, context: ClipContext) -> ClipMemories:
+    def write(self, percept: Percept, people: ClipPeople, context: ClipContext) -> ClipMemories:
         if percept.clip.index == 2:
             raise ModelError("the model was away")
         return super().write(percept, people, context)
@@ -86,11 +86,11 @@ def test_once_deleted_it_may_be_cut_anew(store: Store, track: CaptionTrack) -> N
     assert show_video(store, track.id).clips[1].span.start_ms == 15_000
 
 
-def desk(home: Home, store: Store, clip_ms: int) -> Desk:
+def desk(home: Home, store: Store, clip_ms: int) -> Workspace:
     profile = load_profile("local")
     watch = profile.settings.watch.model_copy(update={"clip_ms": clip_ms})
     cut = profile.settings.model_copy(update={"watch": watch})
-    return Desk(home, store, profile.model_copy(update={"settings": cut}), WordToolbox())
+    return Workspace(home, store, profile.model_copy(update={"settings": cut}), WordToolbox())
 
 
 def test_a_file_that_was_begun_is_not_gone_on_with_in_other_clips(

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from sqlalchemy.orm import Session
 
 from domain.media import ClipState, IdentityKind
-from domain.memories import MemoryDraft, MemoryKind, Source
+from domain.memories import MemoryDraft, MemoryKind, MemorySource
 from domain.people import IdentityStatement
 from store.database import Store
 from store.queries import characters, events
@@ -84,7 +84,7 @@ def stored(session: Session, facts: list[Fact]) -> tuple[list[int], list[int]]:
             kind=MemoryKind.CHARACTER if fact.semantic else MemoryKind.EPISODIC,
             text=f"look {fact.look}",
             span=span(30 * fact.clip, 30 * fact.clip + 1),
-            source=Source.MODEL,
+            source=MemorySource.MODEL,
         )
         (row,) = add_memories(session, VIDEO, fact.clip, [draft], [direction(fact.look)])
         link_memories(session, [(row, people[who]) for who in fact.about])

@@ -12,7 +12,7 @@ import pytest
 from domain.asking import Question
 from domain.settings import AskSettings, Settings
 from domain.trajectory import ModelCalled, Prompted
-from graphs.ask import Asked, ask
+from graphs.ask import AskResult, ask
 from graphs.homer import STEPS
 from models.profile import Profile
 from store.database import Store
@@ -42,7 +42,7 @@ def never_content(request: dict[str, Any]) -> Any:
 
 
 @pytest.fixture
-def asked(store: Store) -> Asked:
+def asked(store: Store) -> AskResult:
     """Ten rounds over a video of forty clips that hold much to say."""
     told = "word{0}a word{0}b word{0}c happens, and guest {1} says so in the long garden"
     clips = [[Said(told.format(c, i) * 2, i) for i in range(8)] for c in range(40)]
@@ -76,7 +76,7 @@ SELECT (SELECT sum(length(content::text)) FROM messages
 
 
 def test_a_trajectory_stores_at_most_a_fifth_more_than_its_unique_content(
-    store: Store, asked: Asked
+    store: Store, asked: AskResult
 ) -> None:
     assert asked.rounds == 10
     with psycopg.connect(store.psycopg_url) as connection:
@@ -88,7 +88,7 @@ def test_a_trajectory_stores_at_most_a_fifth_more_than_its_unique_content(
     assert sent > 2.5 * pool
 
 
-def test_every_call_is_told_before_it_is_made(store: Store, asked: Asked) -> None:
+def test_every_call_is_told_before_it_is_made(store: Store, asked: AskResult) -> None:
     with store.begin() as session:
         told = events_of(session, asked.trajectory_id)
     pairs = [(a, b) for a, b in pairwise(told) if isinstance(a, Prompted)]
@@ -101,7 +101,9 @@ def test_every_call_is_told_before_it_is_made(store: Store, asked: Asked) -> Non
         assert prompted.round == called.round
 
 
-def test_an_event_has_its_own_time_and_the_step_it_came_from(store: Store, asked: Asked) -> None:
+def test_an_event_has_its_own_time_and_the_step_it_came_from(
+    store: Store, asked: AskResult
+) -> None:
     with store.begin() as session:
         told = events_of(session, asked.trajectory_id)
         marks = marks_of(session, asked.trajectory_id)

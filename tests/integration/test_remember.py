@@ -9,12 +9,12 @@ from sqlalchemy import select
 
 from domain.errors import ModelError, NotFound
 from domain.media import ClipState, Percept
-from domain.memories import ClipMemories, MemoryDraft, MemoryKind, Source
+from domain.memories import ClipMemories, MemoryDraft, MemoryKind, MemorySource
 from domain.people import IdentityStatement
 from memory.write_clip import remember
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.port import ClipContext, Writers
-from people.clip_people import People
+from people.clip_people import ClipPeople
 from store.database import Store
 from store.queries.characters import characters_at
 from store.queries.identities import exemplars_of
@@ -102,7 +102,7 @@ class Failing(LocalClipWriter):
         super().__init__()
         self.left = times
 
-    def write(self, percept: Percept, people: People, context: ClipContext) -> ClipMemories:
+    def write(self, percept: Percept, people: ClipPeople, context: ClipContext) -> ClipMemories:
         if self.left:
             self.left -= 1
             raise ModelError("the model is away")
@@ -253,7 +253,7 @@ def fact(text: str, clip: int, *tags: str, contradicts: tuple[int, ...] = ()) ->
         kind=MemoryKind.CHARACTER,
         text=text,
         span=span(30 * clip, 30 * clip + 1),
-        source=Source.MODEL,
+        source=MemorySource.MODEL,
         tags=tags,
         contradicts=contradicts,
     )
@@ -350,7 +350,7 @@ def test_two_watchings_of_one_video_dump_the_same(store: Store) -> None:
 class Same(LocalClipWriter):
     """Says of both speakers of the first clip that they are the one face."""
 
-    def write(self, seen: Percept, people: People, context: ClipContext) -> ClipMemories:
+    def write(self, seen: Percept, people: ClipPeople, context: ClipContext) -> ClipMemories:
         written = super().write(seen, people, context)
         if seen.clip.index:
             return written

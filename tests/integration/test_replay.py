@@ -11,7 +11,7 @@ import pytest
 from domain.asking import Question
 from domain.errors import InputError, ModelError, NotFound
 from domain.settings import AskSettings, Settings
-from domain.trajectory import Acted, Ended, Planned, Retrieved, TimeUp
+from domain.trajectory import Acted, Ended, EvidenceRetrieved, Planned, TimeUp
 from graphs.ask import ask
 from graphs.replay import Replayed, replay
 from models.profile import Profile
@@ -173,7 +173,7 @@ def test_a_search_that_is_not_on_record_is_not_made(party: Store) -> None:
     parted = replay(party, trajectory).divergence
     assert parted is not None
     assert parted.at == at
-    assert isinstance(parted.recorded, Retrieved)
+    assert isinstance(parted.recorded, EvidenceRetrieved)
     assert parted.replayed is None
     assert "the record has no search" in parted.why
 

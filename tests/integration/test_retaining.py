@@ -17,7 +17,7 @@ from cli.main import app
 from domain.retention import RetainSettings, Tier
 from flows.retention import retain
 from flows.schedules import work
-from flows.workspace import Desk
+from flows.workspace import Workspace
 from models.profile import load_profile
 from perception.jpeg import Blobs
 from store.database import Store
@@ -79,7 +79,7 @@ def aged(store: Store, days: float, tiers: tuple[Tier, ...] = TIERS, **more: Any
     return retain(desk_of(store, days, tiers), NOW, **more)
 
 
-def desk_of(store: Store, days: float, tiers: tuple[Tier, ...]) -> Desk:
+def desk_of(store: Store, days: float, tiers: tuple[Tier, ...]) -> Workspace:
     """A desk whose settings have these tiers, at a library whose video is that old."""
     with store.begin() as session:
         since = NOW - timedelta(days=days)
@@ -87,7 +87,7 @@ def desk_of(store: Store, days: float, tiers: tuple[Tier, ...]) -> Desk:
     settings = SETTINGS.model_copy(update={"retain": RetainSettings(tiers=tiers)})
     profile = load_profile("local").model_copy(update={"settings": settings})
     nothing: Any = None
-    return Desk(store.home, store, profile, nothing)
+    return Workspace(store.home, store, profile, nothing)
 
 
 def test_a_schedule_does_it_and_tells_how_much_went(shelf: Store) -> None:
@@ -183,7 +183,7 @@ def test_what_is_still_watched_is_left_alone(shelf: Store) -> None:
     settings = SETTINGS.model_copy(update={"retain": RetainSettings(tiers=TIERS)})
     profile = load_profile("local").model_copy(update={"settings": settings})
     nothing: Any = None
-    assert retain(Desk(shelf.home, shelf, profile, nothing), NOW).videos == ()
+    assert retain(Workspace(shelf.home, shelf, profile, nothing), NOW).videos == ()
 
 
 def test_it_is_on_record(shelf: Store) -> None:

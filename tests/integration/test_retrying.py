@@ -15,7 +15,7 @@ from domain.media import ClipState, Video
 from flows.ingest import Silent
 from flows.ingest_files import watch_files
 from flows.retry import to_retry
-from flows.workspace import Desk
+from flows.workspace import Workspace
 from models.toolbox import Toolbox
 from perception.source import video_id
 from store.database import Store
@@ -34,7 +34,7 @@ def film(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def desk(home: Home, store: Store, toolbox: Toolbox, monkeypatch: pytest.MonkeyPatch) -> Desk:
+def desk(home: Home, store: Store, toolbox: Toolbox, monkeypatch: pytest.MonkeyPatch) -> Workspace:
     """A desk with clips of two seconds, which the commands use too."""
     small = {"clip_ms": 2000, "sample_fps": 2.0, "keyframes": 1}
     watch = toolbox.profile.settings.watch.model_copy(update=small)
@@ -43,11 +43,11 @@ def desk(home: Home, store: Store, toolbox: Toolbox, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("HOMER_DATABASE_URL", store.url)
     monkeypatch.setattr("flows.workspace.load_profile", lambda _name, _config: profile)
     monkeypatch.setattr("flows.workspace.Toolbox", lambda _profile, _weights: toolbox)
-    return Desk(home, store, profile, toolbox)
+    return Workspace(home, store, profile, toolbox)
 
 
 @pytest.fixture
-def broken(desk: Desk, film: Path) -> str:
+def broken(desk: Workspace, film: Path) -> str:
     """A film of four clips, of which the second and third failed for good."""
     (outcome,) = watch_files(desk, [film], Silent(), direct=True)
     assert outcome.watched is not None
@@ -60,12 +60,12 @@ def broken(desk: Desk, film: Path) -> str:
     return name
 
 
-def states(desk: Desk, name: str) -> list[str]:
+def states(desk: Workspace, name: str) -> list[str]:
     with desk.store.begin() as session:
         return [str(one.state) for one in clips_of(session, name)]
 
 
-def state(desk: Desk, name: str) -> str:
+def state(desk: Workspace, name: str) -> str:
     with desk.store.begin() as session:
         found = video_state(session, name)
     assert found is not None
@@ -76,7 +76,7 @@ def homer(*arguments: str) -> Result:
     return CliRunner().invoke(app, list(arguments))
 
 
-def test_one_clip_is_tried_again_and_then_the_rest(desk: Desk, broken: str) -> None:
+def test_one_clip_is_tried_again_and_then_the_rest(desk: Workspace, broken: str) -> None:
     one = homer("retry", "film", "--clip", "2", "--direct")
     assert one.exit_code == 4
     assert "1 of 4 clips" in one.stdout
@@ -92,7 +92,7 @@ def test_one_clip_is_tried_again_and_then_the_rest(desk: Desk, broken: str) -> N
 
 
 def test_a_paused_video_stays_paused_when_one_of_its_clips_is_tried_again(
-    desk: Desk, broken: str
+    desk: Workspace, broken: str
 ) -> None:
     with desk.store.begin() as session:
         mark_clip(session, broken, 3, ClipState.PENDING)
@@ -104,7 +104,7 @@ def test_a_paused_video_stays_paused_when_one_of_its_clips_is_tried_again(
 
 @pytest.mark.parametrize(("index", "told"), [(0, "clip 0 of film has not failed"), (9, "clip 9")])
 def test_a_clip_that_did_not_fail_is_refused(
-    desk: Desk, broken: str, index: int, told: str
+    desk: Workspace, broken: str, index: int, told: str
 ) -> None:
     refused = homer("retry", "film", "--clip", str(index))
     assert refused.exit_code == 2
@@ -112,7 +112,7 @@ def test_a_clip_that_did_not_fail_is_refused(
     assert "(failed: 1, 2)" in refused.stderr
 
 
-def test_clips_that_a_broken_off_run_got_done_are_passed_over(desk: Desk, broken: str) -> None:
+def test_clips_that_a_broken_off_run_got_done_are_passed_over(desk: Workspace, broken: str) -> None:
     """The same command goes on where it was, as it says when it is stopped."""
     with desk.store.begin() as session:
         mark_clip(session, broken, 1, ClipState.DONE)
@@ -125,7 +125,7 @@ def test_clips_that_a_broken_off_run_got_done_are_passed_over(desk: Desk, broken
 
 
 def test_a_file_that_is_gone_or_another_one_by_now_is_told(
-    desk: Desk, broken: str, film: Path
+    desk: Workspace, broken: str, film: Path
 ) -> None:
     aside = film.rename(film.with_name("aside.mp4"))
     with pytest.raises(InputError, match=r"film\.mp4 any more: put it back"):
@@ -150,7 +150,7 @@ def test_what_was_made_from_captions_cannot_be_watched_again(store: Store) -> No
 
 
 def test_a_clip_that_fails_again_says_why_and_is_left(
-    desk: Desk, broken: str, monkeypatch: pytest.MonkeyPatch
+    desk: Workspace, broken: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from flows.ingest_video import ClipLeft
 

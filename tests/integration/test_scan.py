@@ -12,7 +12,7 @@ from sqlalchemy import text
 
 from domain.time import TimeSpan
 from flows.delete import cut_video, cutting, delete_video
-from flows.workspace import Desk
+from flows.workspace import Workspace
 from models.profile import load_profile
 from people.forget import forget
 from store.backup import back_up
@@ -110,7 +110,7 @@ def test_a_deleted_span_leaves_no_trace_and_later_exports_have_none(
     before = traces(marked)
     assert {"utterances.text", "segment_revisions.summary", "patches.applied"} < before
     toolbox: Any = SimpleNamespace(text=ThreeNumbers())
-    desk = Desk(marked.home, marked, load_profile("local"), toolbox)
+    desk = Workspace(marked.home, marked, load_profile("local"), toolbox)
     span = TimeSpan.of(31_000, 32_000)
     cut_video(desk, cutting(marked, VIDEO, span).cut.video, span)
     assert traces(marked) == {"logs", "run"}, "a log says what was watched, and nothing of it"

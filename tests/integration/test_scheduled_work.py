@@ -17,15 +17,15 @@ from sqlalchemy import select, update
 
 from domain.errors import InputError, SetupError
 from domain.retention import RetainSettings, Tier
-from domain.skills import Judged
+from domain.skills import JudgedTrajectory
 from evals import nightly
 from evals.records import list_runs
 from flows.ingest import Silent
 from flows.schedules import fetching, work
 from flows.schedules.backups import FORM, drop_old
-from flows.schedules.fetching import Archive, Known, fetch_all, fetcher
+from flows.schedules.fetching import FetchArchive, Known, fetch_all, fetcher
 from flows.schedules.kinds import BackupOptions, EvaluateOptions, FetchOptions, LearnOptions
-from flows.workspace import Desk
+from flows.workspace import Workspace
 from skills.learn import judge
 from store.database import Store
 from store.queries.videos import titles
@@ -41,13 +41,13 @@ DAY = datetime(2031, 5, 7, 3, 0, 0)
 
 
 @pytest.fixture
-def desk(store: Store) -> Desk:
+def desk(store: Store) -> Workspace:
     toolbox: Any = WordToolbox()
-    return Desk(store.home, store, toolbox.profile, toolbox, background=True)
+    return Workspace(store.home, store, toolbox.profile, toolbox, background=True)
 
 
 def test_the_latest_back_ups_stay_and_nothing_of_anybody_elses_goes(
-    desk: Desk, tmp_path: Path
+    desk: Workspace, tmp_path: Path
 ) -> None:
     folder = tmp_path / "kept"
     options = BackupOptions(folder=folder, keep=2)
@@ -66,7 +66,7 @@ def test_the_latest_back_ups_stay_and_nothing_of_anybody_elses_goes(
     assert len(list(folder.iterdir())) == 3
 
 
-def test_a_back_up_that_fails_removes_none(desk: Desk, tmp_path: Path) -> None:
+def test_a_back_up_that_fails_removes_none(desk: Workspace, tmp_path: Path) -> None:
     old = [tmp_path / (DAY - timedelta(days=day)).strftime(FORM) for day in range(3)]
     for path in old:
         path.write_text("a back-up")
@@ -75,12 +75,12 @@ def test_a_back_up_that_fails_removes_none(desk: Desk, tmp_path: Path) -> None:
     assert all(path.exists() for path in old)
 
 
-def test_a_back_up_lies_in_the_data_directory_unless_told(desk: Desk) -> None:
+def test_a_back_up_lies_in_the_data_directory_unless_told(desk: Workspace) -> None:
     work.backup(desk, BackupOptions(), DAY)
     assert [path.name for path in (desk.home.root / "backups").iterdir()] == [DAY.strftime(FORM)]
 
 
-def test_the_check_tells_which_video_does_not_hold_together(desk: Desk) -> None:
+def test_the_check_tells_which_video_does_not_hold_together(desk: Workspace) -> None:
     remember_party(desk.store)
     with desk.store.begin() as session:
         session.execute(update(VideoRow).values(title="secret title"))
@@ -99,7 +99,7 @@ def test_the_check_tells_which_video_does_not_hold_together(desk: Desk) -> None:
 
 
 def test_nightly_work_stands_back_between_its_steps(
-    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    desk: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     remember_party(desk.store)
     with desk.store.begin() as session:
@@ -109,11 +109,11 @@ def test_nightly_work_stands_back_between_its_steps(
     desk = replace(desk, profile=desk.profile.model_copy(update={"settings": settings}))
     stood: list[float] = []
 
-    def give_way(_desk: Desk, _wait: object = None, most_s: float = math.inf) -> float:
+    def give_way(_desk: Workspace, _wait: object = None, most_s: float = math.inf) -> float:
         stood.append(most_s)
         return 0.0
 
-    monkeypatch.setattr(Desk, "give_way", give_way)
+    monkeypatch.setattr(Workspace, "give_way", give_way)
     work.check(desk)
     videos = len(stood)
     assert videos == len(list_library(desk.store))
@@ -125,7 +125,7 @@ def test_nightly_work_stands_back_between_its_steps(
 
 
 def test_a_back_up_stands_back_for_so_long_in_all(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    desk: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(work, "LOOKS_EVERY_S", 0.0)
     waited: list[float] = []
@@ -136,17 +136,20 @@ def test_a_back_up_stands_back_for_so_long_in_all(
     assert sum(waited) == work.PATIENCE_S
 
 
-def test_learning_waits_for_enough_judged_answers(desk: Desk) -> None:
+def test_learning_waits_for_enough_judged_answers(desk: Workspace) -> None:
     from domain.asking import Question
-    from graphs.runner import Asker
+    from graphs.runner import Runner
     from tests.support.asking import PARTY
 
     remember_party(desk.store)
     options = LearnOptions(answers=1)
     assert work.learn(desk, options).text == "0 of 1 judged answers are there"
-    with Asker(desk.store, desk.toolbox) as asker:
+    with Runner(desk.store, desk.toolbox) as asker:
         asked = asker.ask(Question(text="Who opens the gate?", videos=(PARTY,)))
-    judge(desk.store, Judged(trajectory=asked.trajectory_id, question_type="who", right=True))
+    judge(
+        desk.store,
+        JudgedTrajectory(trajectory=asked.trajectory_id, question_type="who", right=True),
+    )
     assert work.learn(desk, options).text == "learned from 1 answers: 0 skills, 0 banned"
     assert work.learn(desk, options).text == "0 of 1 judged answers are there"
 
@@ -170,7 +173,7 @@ def site(tmp_path: Path) -> Iterator[tuple[Path, str]]:
 
 
 def test_what_is_new_in_a_feed_is_fetched_once(
-    desk: Desk, site: tuple[Path, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    desk: Workspace, site: tuple[Path, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("yt_dlp")
     monkeypatch.setenv("no_proxy", "*")
@@ -194,7 +197,7 @@ def test_what_is_new_in_a_feed_is_fetched_once(
     assert lost.startswith(f"{url}/lost.mp4 cannot be fetched: ")
     assert gone.startswith(f"{url}/gone.mp4 cannot be fetched: ")
     assert "404" in lost
-    assert Archive(desk.store).brought(into.iterdir()) == set(first.files)
+    assert FetchArchive(desk.store).brought(into.iterdir()) == set(first.files)
     assert fetch() == fetching.Fetched((), first.faults)
     first.files[0].unlink()
     assert fetch().files == ()
@@ -211,13 +214,13 @@ def test_a_fault_keeps_the_keys_of_an_address_to_itself() -> None:
 
 
 def test_what_an_earlier_run_fetched_and_did_not_watch_is_watched_in_the_users_folder_too(
-    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    desk: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     into = tmp_path / "mine"
     into.mkdir()
     (into / "holiday.mp4").write_text("not fetched")
     (into / "talk.mp4").write_text("fetched before the process was killed")
-    Archive(desk.store).got(into / "talk.mp4")
+    FetchArchive(desk.store).got(into / "talk.mp4")
     monkeypatch.setattr(work, "fetcher", lambda: lambda *_: fetching.Fetched())
     options = FetchOptions(urls=("https://a.example/1",), right=True, folder=into)
     told = work.fetch(desk, options, Silent())
@@ -232,7 +235,7 @@ def test_fetching_without_the_extra_says_how_to_get_it(monkeypatch: pytest.Monke
 
 
 def test_addresses_are_read_from_a_file_and_what_comes_is_watched(
-    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    desk: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     named = tmp_path / "urls.txt"
     named.write_text("# talks\nhttps://a.example/1\n\n  https://a.example/2\n")
@@ -254,17 +257,17 @@ def test_addresses_are_read_from_a_file_and_what_comes_is_watched(
     assert not told.ok
     assert told.text.startswith("3 fetched; 0 watched")
     assert "bad.mp4: not a video" in told.text
-    assert work.fetch(desk, options, Silent()) == work.Told("0 fetched; nothing new")
+    assert work.fetch(desk, options, Silent()) == work.JobReport("0 fetched; nothing new")
 
 
-def test_a_list_that_is_not_there_is_said(desk: Desk, tmp_path: Path) -> None:
+def test_a_list_that_is_not_there_is_said(desk: Workspace, tmp_path: Path) -> None:
     options = FetchOptions(file=tmp_path / "none.txt", right=True)
     with pytest.raises(InputError, match=r"none\.txt cannot be read"):
         work.fetch(desk, options, Silent())
 
 
-def test_what_was_fetched_is_known_by_digest_only(desk: Desk) -> None:
-    known = Archive(desk.store)
+def test_what_was_fetched_is_known_by_digest_only(desk: Workspace) -> None:
+    known = FetchArchive(desk.store)
     assert "youtube secret" not in known
     known.add("youtube secret")
     assert "youtube secret" in known
@@ -274,7 +277,7 @@ def test_what_was_fetched_is_known_by_digest_only(desk: Desk) -> None:
 
 
 def test_a_data_set_is_asked_once_a_day_in_a_run_of_its_own(
-    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    desk: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(nightly, "read", lambda _name, _folder: houses(tmp_path, 1))
     monkeypatch.setattr("evals.run.connect", lambda *_: None)
@@ -292,7 +295,7 @@ def test_a_data_set_is_asked_once_a_day_in_a_run_of_its_own(
 
 
 def test_nothing_more_is_asked_once_the_money_is_spent(
-    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    desk: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(nightly, "read", lambda _name, _folder: houses(tmp_path, 1))
     monkeypatch.setattr("evals.run.connect", lambda *_: None)
@@ -305,10 +308,10 @@ def test_nothing_more_is_asked_once_the_money_is_spent(
 def test_a_state_tells_what_a_job_found() -> None:
     from flows.schedules import runs
 
-    def fails() -> work.Told:
+    def fails() -> work.JobReport:
         raise InputError("the folder is gone")
 
-    well, ill = work.Told("all well"), work.Told("2 findings", ok=False)
+    well, ill = work.JobReport("all well"), work.JobReport("2 findings", ok=False)
     states = [runs.as_state(lambda told=told: told) for told in (well, ill)]  # type: ignore[misc]
     assert [(state.name, state.message) for state in states] == [
         ("Completed", "all well"),

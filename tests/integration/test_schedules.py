@@ -20,13 +20,13 @@ from domain.errors import InputError, NotFound, SetupError
 from flows.reporting import reporting
 from flows.schedules.api import open_book
 from flows.schedules.declared import declared
-from flows.schedules.deployments import Book, Entry
+from flows.schedules.deployments import Deployments, ScheduleEntry
 from flows.schedules.kinds import planned
 from services.library_tag import pool_of, tag_of
 from services.prefect import PrefectServer
 from store.embedded import EmbeddedPostgres
 from store.home import Home
-from store.host_identity import Whereabouts
+from store.host_identity import HostIdentity
 
 OTHER = "0" * 32
 """The id of a library that is not ours."""
@@ -53,7 +53,7 @@ def config(place: Home) -> Iterator[Path]:
 
 
 @pytest.fixture
-def book(place: Home, api: str) -> Iterator[Book]:
+def book(place: Home, api: str) -> Iterator[Deployments]:
     """The schedules as they are at first."""
     with open_book(place, api) as found:
         yield found
@@ -61,7 +61,7 @@ def book(place: Home, api: str) -> Iterator[Book]:
             found._client.delete_deployment(found._named(one.name).id)
 
 
-def entry(book: Book, name: str) -> Entry:
+def entry(book: Deployments, name: str) -> ScheduleEntry:
     return book.entry(name)
 
 
@@ -73,7 +73,7 @@ def eventually(look: Callable[[], Any], good: Callable[[Any], bool], seconds: fl
     return found
 
 
-def test_at_first_only_the_check_is_on(book: Book) -> None:
+def test_at_first_only_the_check_is_on(book: Deployments) -> None:
     assert {one.name: one.on for one in book.entries()} == {
         "backup": False,
         "check": True,
@@ -82,7 +82,7 @@ def test_at_first_only_the_check_is_on(book: Book) -> None:
     }
 
 
-def test_a_schedule_is_changed_paused_and_taken_away(book: Book) -> None:
+def test_a_schedule_is_changed_paused_and_taken_away(book: Deployments) -> None:
     folder = {"folder": "/videos", "when": "every 5 minutes"}
     book.put(planned("watch", folder))
     first = entry(book, "watch")
@@ -100,18 +100,18 @@ def test_a_schedule_is_changed_paused_and_taken_away(book: Book) -> None:
         book.pause("watch")
 
 
-def test_what_is_always_there_can_only_be_paused(book: Book) -> None:
+def test_what_is_always_there_can_only_be_paused(book: Deployments) -> None:
     with pytest.raises(InputError, match="homer schedule pause check"):
         book.remove("check")
 
 
-def test_a_cron_line_that_says_no_time_changes_nothing(book: Book) -> None:
+def test_a_cron_line_that_says_no_time_changes_nothing(book: Deployments) -> None:
     with pytest.raises(InputError, match="is no cron line"):
         book.put(planned("backup", {"when": "61 * * * *"}))
     assert entry(book, "backup").when == "daily 03:00"
 
 
-def test_the_file_says_what_people_do_not_change_later(book: Book, config: Path) -> None:
+def test_the_file_says_what_people_do_not_change_later(book: Deployments, config: Path) -> None:
     def begin(text: str) -> None:
         config.write_text(text)
         book.begin(declared(config))
@@ -134,7 +134,7 @@ def test_the_file_says_what_people_do_not_change_later(book: Book, config: Path)
 
 
 def test_prefects_scheduler_plans_runs_and_missed_ones_are_made_up_for_once(
-    book: Book, place: Home, api: str
+    book: Deployments, place: Home, api: str
 ) -> None:
     book.put(planned("check", {"when": "every 10 seconds"}))
     soon = eventually(lambda: entry(book, "check").next, bool)
@@ -145,7 +145,7 @@ def test_prefects_scheduler_plans_runs_and_missed_ones_are_made_up_for_once(
 
 
 def test_a_run_whose_process_was_killed_is_marked_and_one_that_lives_is_not(
-    book: Book, place: Home, api: str
+    book: Deployments, place: Home, api: str
 ) -> None:
     from prefect.client.orchestration import get_client
     from prefect.states import Pending, Running
@@ -156,9 +156,9 @@ def test_a_run_whose_process_was_killed_is_marked_and_one_that_lives_is_not(
     dead = subprocess.Popen([sys.executable, "-c", ""])
     dead.wait()
     with reporting(place, api), get_client(sync_client=True) as client:
-        here = Whereabouts.here()
+        here = HostIdentity.here()
 
-        def run_in(pid: int, where: Whereabouts | None = here) -> UUID:
+        def run_in(pid: int, where: HostIdentity | None = here) -> UUID:
             run = client.create_flow_run(learn, parameters={"batch": 1}, state=Running())
             client.update_flow_run(run.id, infrastructure_pid=f"{socket.gethostname()}:{pid}")
             if where is not None:
@@ -216,13 +216,13 @@ def test_a_server_that_is_away_is_told_in_one_line(place: Home) -> None:
         book.entries()
 
 
-def test_the_pool_is_made_once(book: Book) -> None:
+def test_the_pool_is_made_once(book: Deployments) -> None:
     book.begin({})
     assert book._client.read_work_pool(book.pool).concurrency_limit == 2
 
 
-def test_two_libraries_at_one_server_have_each_their_own_schedules(book: Book) -> None:
-    other = Book(book._client, OTHER)
+def test_two_libraries_at_one_server_have_each_their_own_schedules(book: Deployments) -> None:
+    other = Deployments(book._client, OTHER)
     other.begin({"watch": planned("watch", {"folder": "/theirs", "when": "every hour"})})
     book.put(planned("watch", {"folder": "/ours", "when": "every 5 minutes"}))
     other.pause("check")
@@ -240,7 +240,7 @@ def test_two_libraries_at_one_server_have_each_their_own_schedules(book: Book) -
 
 
 def test_a_video_that_another_library_watches_too_is_not_taken_for_killed(
-    book: Book, place: Home, api: str
+    book: Deployments, place: Home, api: str
 ) -> None:
     from prefect.client.orchestration import get_client
     from prefect.states import Running

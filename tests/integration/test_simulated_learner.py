@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from domain.choices import Protocol
-from domain.evaluation import WITH, WITHOUT, Part
+from domain.evaluation import WITH, WITHOUT, QuestionPart
 from domain.skills import Signal
 from evals.records import run_report, run_rows
-from evals.tables import QuestionRow, RunReport
+from evals.tables import AnsweredQuestion, RunReport
 from skills.learn import PROMOTED_AT
 from skills.library import list_skills
 from store.database import Store, open_store
@@ -33,7 +33,7 @@ def learned(tmp_path_factory: pytest.TempPathFactory, make_database: Callable[[]
 
 
 @pytest.fixture(scope="module")
-def rows(learned: Store) -> list[QuestionRow]:
+def rows(learned: Store) -> list[AnsweredQuestion]:
     return run_rows(learned, "run")
 
 
@@ -42,11 +42,11 @@ def report(learned: Store) -> RunReport:
     return run_report(learned, "run")
 
 
-def of(rows: list[QuestionRow], arm: str, part: Part) -> list[QuestionRow]:
+def of(rows: list[AnsweredQuestion], arm: str, part: QuestionPart) -> list[AnsweredQuestion]:
     return [row for row in rows if (row.arm, row.part) == (arm, part)]
 
 
-def signalled(row: QuestionRow) -> list[tuple[str, Signal]]:
+def signalled(row: AnsweredQuestion) -> list[tuple[str, Signal]]:
     """What the script lets an answer say about its search."""
     kind = row.types[0]
     if not row.right:
@@ -56,9 +56,9 @@ def signalled(row: QuestionRow) -> list[tuple[str, Signal]]:
 
 
 def test_exactly_the_patterns_that_recur_eight_times_are_skills(
-    learned: Store, rows: list[QuestionRow]
+    learned: Store, rows: list[AnsweredQuestion]
 ) -> None:
-    seen = Counter(one for row in of(rows, WITH, Part.LEARN) for one in signalled(row))
+    seen = Counter(one for row in of(rows, WITH, QuestionPart.LEARN) for one in signalled(row))
     recurring = {
         f"{signal}-{kind}".replace("_", "-")
         for (kind, signal), count in seen.items()
@@ -70,16 +70,16 @@ def test_exactly_the_patterns_that_recur_eight_times_are_skills(
 
 
 def test_a_skill_is_given_to_questions_like_its_own_and_nowhere_else(
-    rows: list[QuestionRow],
+    rows: list[AnsweredQuestion],
 ) -> None:
-    for row in of(rows, WITH, Part.TEST):
+    for row in of(rows, WITH, QuestionPart.TEST):
         assert (HELPFUL in row.skills) == (row.types == ("order",)), row.question
         assert all(name.endswith(row.types[0]) for name in row.skills), row.question
-    assert not any(row.skills for row in of(rows, WITHOUT, Part.TEST))
+    assert not any(row.skills for row in of(rows, WITHOUT, QuestionPart.TEST))
 
 
 def test_what_hurts_is_banned_by_the_batch_that_shows_it(
-    learned: Store, rows: list[QuestionRow], report: RunReport
+    learned: Store, rows: list[AnsweredQuestion], report: RunReport
 ) -> None:
     with learned.begin() as session:
         shelves = batches(session, "run")
@@ -87,16 +87,16 @@ def test_what_hurts_is_banned_by_the_batch_that_shows_it(
     used = [row for row in rows if row.batch == 1 and HARMFUL in row.skills]
     assert len(used) >= 5
     assert HARMFUL in shelves[1]["banned"]
-    assert not any(HARMFUL in row.skills for row in of(rows, WITH, Part.TEST))
+    assert not any(HARMFUL in row.skills for row in of(rows, WITH, QuestionPart.TEST))
     uses = {one.name: one for one in report.skills}
     assert (uses[HARMFUL].since, uses[HARMFUL].banned_after) == (0, 1)
     assert (uses[HELPFUL].since, uses[HELPFUL].banned_after) == (0, None)
 
 
 def test_held_out_accuracy_rises_by_the_planted_effect_and_by_nothing_else(
-    rows: list[QuestionRow], report: RunReport
+    rows: list[AnsweredQuestion], report: RunReport
 ) -> None:
-    tested = of(rows, WITHOUT, Part.TEST)
+    tested = of(rows, WITHOUT, QuestionPart.TEST)
     gained = [
         comes_right(row.types[0], row.question, {HELPFUL})
         and not comes_right(row.types[0], row.question, set())

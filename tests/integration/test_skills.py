@@ -11,7 +11,7 @@ import pytest
 from domain.asking import Mode, Question
 from domain.errors import InputError, NotFound
 from domain.skills import Policy, Skill, Tone
-from domain.trajectory import Ended, Event, Planned, Retrieved, SkillsRouted
+from domain.trajectory import Ended, Event, EvidenceRetrieved, Planned, SkillsRouted
 from graphs.ask import ask
 from graphs.replay import replay
 from skills.files import read_skills, write_skills
@@ -104,7 +104,7 @@ def test_an_answer_is_replayed_with_the_skills_that_it_had(party: Store) -> None
     put_in(party, [a_skill("gates", **LIKE_IT, policy=policy)])
     name, events = asked(party, WordToolbox())
     set_banned(party, "gates", banned=True)
-    assert of(events, Retrieved)[0].mode is Mode.VIDEO
+    assert of(events, EvidenceRetrieved)[0].mode is Mode.VIDEO
     assert replay(party, name).whole
 
 

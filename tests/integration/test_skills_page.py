@@ -8,7 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from domain.asking import Mode
-from domain.skills import Judged, Policy, Tone
+from domain.skills import JudgedTrajectory, Policy, Tone
 from skills.learn import judge, judgement, waiting
 from skills.library import find_skill, page_of_skills, put_in
 from store.database import Store
@@ -87,7 +87,7 @@ def test_answers_that_nobody_judged_make_no_curve(shelf: Store) -> None:
     watched(shelf)
     fill_answers(shelf, 6, skills=1)
     for n in range(6):
-        judge(shelf, Judged(trajectory=a_run(n), question_type=TYPE, right=None))
+        judge(shelf, JudgedTrajectory(trajectory=a_run(n), question_type=TYPE, right=None))
     page = open_page("skills", skill="advice-0")
     assert len(charts(page)) == 1
     assert "No answer to these questions was judged yet" in words(page)
@@ -157,7 +157,7 @@ def test_any_words_are_shown_as_words(shelf: Store, text: str) -> None:
 
 
 def test_an_answer_is_judged_and_the_verdict_taken_back(learned: Store) -> None:
-    judge(learned, Judged(trajectory=a_run(1), question_type=TYPE, right=None))
+    judge(learned, JudgedTrajectory(trajectory=a_run(1), question_type=TYPE, right=None))
     page = open_page("ask", trajectory=a_run(1))
     assert "Is this answer right?" in words(page)
     press(page, "Wrong")
@@ -176,7 +176,7 @@ def test_an_answer_is_judged_and_the_verdict_taken_back(learned: Store) -> None:
 
 def test_a_verdict_is_learned_from_by_the_kind_of_its_question(learned: Store) -> None:
     before = waiting(learned)
-    judge(learned, Judged(trajectory=a_run(3), question_type=TYPE, right=None))
+    judge(learned, JudgedTrajectory(trajectory=a_run(3), question_type=TYPE, right=None))
     assert waiting(learned) == before - 1
     press(open_page("trajectory", trajectory=a_run(3)), "Right")
     assert waiting(learned) == before
@@ -184,7 +184,7 @@ def test_a_verdict_is_learned_from_by_the_kind_of_its_question(learned: Store) -
         from store.queries.learning import judgement_of
 
         found = judgement_of(session, a_run(3))
-    assert found == Judged(trajectory=a_run(3), question_type="fact", right=True)
+    assert found == JudgedTrajectory(trajectory=a_run(3), question_type="fact", right=True)
 
 
 def test_a_search_without_an_answer_has_nothing_to_judge(learned: Store) -> None:

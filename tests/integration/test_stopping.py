@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from agent.model_calls import Calls
-from agent.reasoners.port import Assessment, Turn
+from agent.reasoners.port import Assessment, DecisionContext
 from domain.asking import Question
 from domain.errors import InputError
-from domain.ledger import Draft
+from domain.ledger import SubtaskDraft
 from domain.trajectory import Ended, Interrupted, canonical
 from graphs.ask import StoppedEarly, ask, resume
 from graphs.replay import replay
@@ -39,10 +39,10 @@ from tests.support.terminal import homer
 
 GATE = Question(text="Who opens the gate?", videos=(PARTY,), options=("Bob", "Ann", "a dog"))
 OPEN = Question(text="What does Ann open?", videos=(VIDEO,))
-PLAN = (Draft(text="one"), Draft(text="two"))
+PLAN = (SubtaskDraft(text="one"), SubtaskDraft(text="two"))
 
 
-def interrupted(_: Turn) -> Any:
+def interrupted(_: DecisionContext) -> Any:
     raise KeyboardInterrupt
 
 
@@ -94,7 +94,7 @@ def test_what_was_found_is_the_answer_and_says_that_it_was_stopped(
 def test_resolved_subtasks_are_the_best_answer(store: Store) -> None:
     watched(store)
 
-    def resolves(turn: Turn) -> Assessment:
+    def resolves(turn: DecisionContext) -> Assessment:
         claim = {"subtask": "t1", "answer": "the green door", "refs": ("m1",)}
         return Assessment.model_validate({"resolved": (claim,)})
 
@@ -197,7 +197,7 @@ def test_a_question_that_is_being_searched_cannot_be_resumed_by_another(store: S
     watched(store)
     tried: list[str] = []
 
-    def meddles(turn: Turn) -> Any:
+    def meddles(turn: DecisionContext) -> Any:
         if turn.round == 2:
             with store.begin() as session:
                 name = list_trajectories(session)[0].id
@@ -214,7 +214,7 @@ def test_a_question_that_is_being_searched_cannot_be_resumed_by_another(store: S
         asker_for(store, desks) as asker,
         asker_for(store, desks) as other,
     ):
-        patch.setattr("graphs.trajectory_locks.Claims.take.__defaults__", (0.1,))
+        patch.setattr("graphs.trajectory_locks.TrajectoryLocks.take.__defaults__", (0.1,))
         asked = asker.ask(OPEN)
         assert other.resume(asked.trajectory_id).answer == asked.answer
     assert len(tried) == 2

@@ -17,7 +17,7 @@ from psycopg.rows import dict_row, tuple_row
 from sqlalchemy import func, select, text
 
 from domain.errors import DatabaseError, InputError
-from domain.skills import Judged, Signal
+from domain.skills import JudgedTrajectory, Signal
 from store.database import Store, open_store
 from store.export import export_video
 from store.migrations import HEAD
@@ -65,7 +65,7 @@ def files(store: Store) -> list[Path]:
 def test_the_only_video_leaves_no_row_and_no_file(store: Store) -> None:
     fill(store, A)
     ask(store, "t1", "why?", A)
-    judged = Judged(trajectory="t1", question_type="why", right=False)
+    judged = JudgedTrajectory(trajectory="t1", question_type="why", right=False)
     with store.begin() as session:
         put_judgement(session, judged)
         add_observations(session, judged, [Signal.ERROR])

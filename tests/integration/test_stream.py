@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from agent.reasoners.port import Turn
+from agent.reasoners.port import DecisionContext
 from domain.asking import Question
 from domain.errors import ModelError, NotFound
-from domain.ledger import Draft
-from domain.live import Told
+from domain.ledger import SubtaskDraft
+from domain.live import RunEvent
 from domain.trajectory import Ended, RoundOpened
-from graphs.ask import Asked
-from graphs.runner import Asker
+from graphs.ask import AskResult
+from graphs.runner import Runner
 from graphs.stream import stream
 from nodes.stop import SO_FAR
 from store.database import Store
@@ -39,7 +39,7 @@ from tests.support.machine import (
 )
 
 QUESTION = Question(text="What does Ann open?", videos=(VIDEO,))
-PLAN = (Draft(text="one"), Draft(text="two"))
+PLAN = (SubtaskDraft(text="one"), SubtaskDraft(text="two"))
 WAIT_S = 60
 
 
@@ -47,7 +47,7 @@ def desks(**scripts: Any) -> ScriptedDesks:
     return ScriptedDesks(ScriptedReasoner(plan=[PLAN], **scripts), ScriptedMemory(list(FINDS)))
 
 
-async def everything(asker: Asker, question: Question = QUESTION) -> list[Told | Asked]:
+async def everything(asker: Runner, question: Question = QUESTION) -> list[RunEvent | AskResult]:
     return [told async for told in stream(asker, question)]
 
 
@@ -60,7 +60,7 @@ def test_events_come_in_order_and_the_answer_last(store: Store) -> None:
     watched(store)
     with asker_for(store, desks()) as asker:
         *events, asked = asyncio.run(everything(asker))
-    assert isinstance(asked, Asked)
+    assert isinstance(asked, AskResult)
     with store.begin() as session:
         assert events == events_of(session, asked.trajectory_id)
     assert isinstance(events[-1], Ended)
@@ -71,12 +71,12 @@ def test_a_round_is_told_while_the_next_is_still_to_come(store: Store) -> None:
     watched(store)
     go_on = threading.Event()
 
-    def waits(turn: Turn) -> Any:
+    def waits(turn: DecisionContext) -> Any:
         if turn.round == 2:
             assert go_on.wait(WAIT_S), "nobody was told of the second round"
         return varied(turn)
 
-    async def follow(asker: Asker) -> int:
+    async def follow(asker: Runner) -> int:
         rounds = 0
         async for told in stream(asker, QUESTION):
             if isinstance(told, RoundOpened):
@@ -93,12 +93,12 @@ def test_two_questions_run_side_by_side_in_one_loop(store: Store) -> None:
     watched(store)
     both = threading.Barrier(2, timeout=WAIT_S)
 
-    def meets(turn: Turn) -> Any:
+    def meets(turn: DecisionContext) -> Any:
         if turn.round == 1:
             both.wait()
         return varied(turn)
 
-    async def two(asker: Asker, other: Asker) -> list[list[Told | Asked]]:
+    async def two(asker: Runner, other: Runner) -> list[list[RunEvent | AskResult]]:
         return list(await asyncio.gather(everything(asker), everything(other)))
 
     with (
@@ -113,12 +113,12 @@ def test_who_leaves_stops_the_search_and_the_best_answer_so_far_is_kept(store: S
     watched(store)
     left = threading.Event()
 
-    def waits(turn: Turn) -> Any:
+    def waits(turn: DecisionContext) -> Any:
         if turn.round == 2:
             assert left.wait(WAIT_S)
         return varied(turn)
 
-    async def leave(asker: Asker) -> None:
+    async def leave(asker: Runner) -> None:
         async with aclosing(stream(asker, QUESTION)) as events:
             async for told in events:
                 if isinstance(told, RoundOpened) and told.round == 2:
@@ -147,7 +147,7 @@ def test_who_leaves_before_the_first_event_leaves_no_search_that_seems_to_go_on(
     begun: list[str] = []
     ended = threading.Event()
 
-    async def leave(asker: Asker) -> None:
+    async def leave(asker: Runner) -> None:
         events = stream(asker, QUESTION, begun.append, ended.set)
         coming = asyncio.ensure_future(anext(events))
         await asyncio.sleep(0)
@@ -185,12 +185,12 @@ def test_waiting_for_an_answer_does_not_hold_up_the_loop(store: Store) -> None:
             ticks.append(time.monotonic())
             await asyncio.sleep(0.01)
 
-    async def both(asker: Asker) -> None:
+    async def both(asker: Runner) -> None:
         ticking = asyncio.ensure_future(tick())
         await everything(asker)
         ticking.cancel()
 
-    def slow(turn: Turn) -> Any:
+    def slow(turn: DecisionContext) -> Any:
         time.sleep(0.1)
         return varied(turn)
 

@@ -22,11 +22,11 @@ from domain.errors import InputError, ModelError, SetupError
 from domain.media import Video
 from domain.settings import HOUR_MS
 from domain.streams import GapReason
-from flows.perception_workers import Crew
+from flows.perception_workers import WorkerPool
 from flows.stream import steps as flow
 from flows.stream.steps import watch_stream
-from flows.stream.watching import Streaming, open_stream
-from flows.workspace import Desk
+from flows.stream.watching import StreamIngestion, open_stream
+from flows.workspace import Workspace
 from models.slots import Slots
 from models.toolbox import Toolbox
 from perception.live import live_source
@@ -70,7 +70,7 @@ def three(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 
 @pytest.fixture
-def desk(home: Home, store: Store, toolbox: Toolbox) -> Desk:
+def desk(home: Home, store: Store, toolbox: Toolbox) -> Workspace:
     """A desk over a fresh database: clips of two seconds, and little to look at in each."""
     from domain.streams import StreamSettings
 
@@ -79,11 +79,13 @@ def desk(home: Home, store: Store, toolbox: Toolbox) -> Desk:
     stream = StreamSettings(gap_ms=500, waiting=3, connect_s=1, least_ms=400)
     changed = {"watch": settings.watch.model_copy(update=small), "stream": stream}
     settings = settings.model_copy(update=changed)
-    return Desk(home, store, toolbox.profile.model_copy(update={"settings": settings}), toolbox)
+    return Workspace(
+        home, store, toolbox.profile.model_copy(update={"settings": settings}), toolbox
+    )
 
 
 @contextmanager
-def opened(desk: Desk, fed: Fed) -> Iterator[Streaming]:
+def opened(desk: Workspace, fed: Fed) -> Iterator[StreamIngestion]:
     with (
         fed.feeding() as source,
         open_stream(desk, source, stop=fed.stop, clock=fed.clock) as work,
@@ -91,7 +93,7 @@ def opened(desk: Desk, fed: Fed) -> Iterator[Streaming]:
         yield work
 
 
-def watched(desk: Desk, fed: Fed, heard: Heard | None = None) -> Portrait:
+def watched(desk: Workspace, fed: Fed, heard: Heard | None = None) -> Portrait:
     """The stream, watched to its end."""
     with opened(desk, fed) as work:
         watch_stream(work, heard or Heard(), direct=True)
@@ -109,7 +111,7 @@ def spans(portrait: Portrait) -> list[tuple[int, int]]:
 
 
 def test_a_stream_with_a_break_is_one_video_with_a_gap_that_is_shown(
-    desk: Desk, tmp_path: Path, three: bytes, capsys: pytest.CaptureFixture[str]
+    desk: Workspace, tmp_path: Path, three: bytes, capsys: pytest.CaptureFixture[str]
 ) -> None:
     portrait = watched(desk, Fed(tmp_path / "door", [three, three], away_s=59))
     assert spans(portrait) == [(0, 20), (20, 30), (600, 620), (620, 630)]
@@ -139,7 +141,7 @@ def test_a_stream_with_a_break_is_one_video_with_a_gap_that_is_shown(
 
 
 def test_a_question_sees_what_is_in_memory_while_the_stream_goes_on(
-    desk: Desk, tmp_path: Path, three: bytes
+    desk: Workspace, tmp_path: Path, three: bytes
 ) -> None:
     fed = Fed(tmp_path / "door", [three])
     seen: list[int | str] = []
@@ -155,7 +157,7 @@ def test_a_question_sees_what_is_in_memory_while_the_stream_goes_on(
 
 
 def test_stopped_it_keeps_what_came_and_the_last_clip_is_short(
-    desk: Desk, tmp_path: Path, three: bytes
+    desk: Workspace, tmp_path: Path, three: bytes
 ) -> None:
     """The writer is still there: only being stopped ends this stream."""
     fed = Fed(tmp_path / "door", [three], stays=True)
@@ -169,7 +171,7 @@ def test_stopped_it_keeps_what_came_and_the_last_clip_is_short(
 
 
 def test_started_again_it_is_the_same_video_and_goes_on_after_a_gap(
-    desk: Desk, tmp_path: Path, three: bytes
+    desk: Workspace, tmp_path: Path, three: bytes
 ) -> None:
     first = watched(desk, Fed(tmp_path / "door", [three]))
     (tmp_path / "door").unlink()
@@ -189,7 +191,7 @@ def test_started_again_it_is_the_same_video_and_goes_on_after_a_gap(
 
 
 def test_a_clip_whose_process_died_is_forgotten_and_its_time_is_a_gap(
-    desk: Desk, tmp_path: Path, three: bytes
+    desk: Workspace, tmp_path: Path, three: bytes
 ) -> None:
     fed = Fed(tmp_path / "door", [three])
     with opened(desk, fed) as work:
@@ -205,7 +207,7 @@ def test_a_clip_whose_process_died_is_forgotten_and_its_time_is_a_gap(
 
 
 def test_a_clip_that_cannot_be_watched_is_lost_and_said_so_and_hides_nothing(
-    desk: Desk,
+    desk: Workspace,
     tmp_path: Path,
     three: bytes,
     monkeypatch: pytest.MonkeyPatch,
@@ -229,7 +231,7 @@ def test_a_clip_that_cannot_be_watched_is_lost_and_said_so_and_hides_nothing(
 
 
 def test_where_nobody_keeps_up_less_is_looked_at_and_each_clip_says_so(
-    desk: Desk, tmp_path: Path, three: bytes, monkeypatch: pytest.MonkeyPatch
+    desk: Workspace, tmp_path: Path, three: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each clip takes a minute by the clock; the source is said to be one that cannot wait."""
     fed = Fed(tmp_path / "door", [three, three, three])
@@ -241,13 +243,13 @@ def test_where_nobody_keeps_up_less_is_looked_at_and_each_clip_says_so(
         return perceive(raw, tools, settings, without)
 
     monkeypatch.setattr("flows.stream.watching.perceive", slow)
-    done = Streaming._done
+    done = StreamIngestion._done
 
-    def impatient(work: Streaming, clip: int) -> None:
+    def impatient(work: StreamIngestion, clip: int) -> None:
         work._arrived[clip] = replace(work._arrived[clip], waits=False)
         done(work, clip)
 
-    monkeypatch.setattr(Streaming, "_done", impatient)
+    monkeypatch.setattr(StreamIngestion, "_done", impatient)
     portrait = watched(desk, fed)
     assert portrait.stream is not None
     levels = [one.level for one in portrait.stream.clips.values()]
@@ -265,7 +267,7 @@ def test_where_nobody_keeps_up_less_is_looked_at_and_each_clip_says_so(
 
 
 def test_to_wait_for_a_place_on_the_machine_is_lag_and_what_that_leaves_out_is_a_gap(
-    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    desk: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another command perceives, on a machine for one; the camera goes on meanwhile."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
@@ -274,14 +276,14 @@ def test_to_wait_for_a_place_on_the_machine_is_lag_and_what_that_leaves_out_is_a
     camera = Camera([segment(tmp_path, "long", 12.0)])
     place.enter_context(Slots("perceive", 1).one())
 
-    def let_go(_crew: Crew, _seconds: float) -> None:
+    def let_go(_crew: WorkerPool, _seconds: float) -> None:
         assert heard.notes == ["opened 0 0"]
         while not any(gap.reason is GapReason.OVERRUN for gap in work._follower.owed):
             Event().wait(0.01)
         clock.ms += HOUR_MS
         place.close()
 
-    monkeypatch.setattr(Crew, "_wait", let_go)
+    monkeypatch.setattr(WorkerPool, "_wait", let_go)
     source = live_source(f"rtsp://{camera.place}/live")
     with open_stream(desk, source, stop=Event(), clock=clock, away_s=0) as work:
         watch_stream(work, heard, direct=True)
@@ -306,7 +308,7 @@ class Racing(Hands):
 
 
 def test_a_stream_that_another_process_watches_is_refused(
-    desk: Desk, tmp_path: Path, three: bytes
+    desk: Workspace, tmp_path: Path, three: bytes
 ) -> None:
     fed = Fed(tmp_path / "door", [three])
     with opened(desk, fed) as work:
@@ -319,11 +321,11 @@ def test_a_stream_that_another_process_watches_is_refused(
 
 
 def test_a_stream_goes_on_where_prefects_server_goes_away(
-    desk: Desk, tmp_path: Path, three: bytes, monkeypatch: pytest.MonkeyPatch
+    desk: Workspace, tmp_path: Path, three: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from httpx import ConnectError
 
-    def gone(work: Streaming, _listener: Heard) -> bool:
+    def gone(work: StreamIngestion, _listener: Heard) -> bool:
         work.take_up(wait=True)  # The run had taken a clip up when its server went.
         raise ConnectError("refused")
 

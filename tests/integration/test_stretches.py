@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from domain.settings import WatchSettings
 from perception import parallel_decode
 from perception.decode import RawClip, read_clips
-from perception.gop_segments import Stretches
+from perception.gop_segments import GopSegments
 from perception.source import clips_of, probe
 from tests.support.media import make_video
 
@@ -25,10 +25,10 @@ INSTANTS = range(0, 6_400, 200)
 
 
 @contextmanager
-def stretches_of(path: Path, first: int = 0) -> Iterator[Stretches]:
+def stretches_of(path: Path, first: int = 0) -> Iterator[GopSegments]:
     info = probe(path)
     clips = clips_of(info.duration_ms, SECONDS)[first:]
-    with closing(Stretches(path, info, SECONDS, clips)) as stretches:
+    with closing(GopSegments(path, info, SECONDS, clips)) as stretches:
         yield stretches
 
 

@@ -12,9 +12,9 @@ from domain.asking import Mode
 from domain.errors import InputError
 from domain.time import TimeSpan
 from flows.ingest import Silent
-from flows.ingest_files import Outcome, watch_files
+from flows.ingest_files import FileOutcome, watch_files
 from flows.ingest_video import open_video
-from flows.workspace import Desk
+from flows.workspace import Workspace
 from memory.subtitles import accompaniment
 from models.toolbox import Toolbox
 from perception.source import probe
@@ -53,12 +53,14 @@ def with_texts(source: Path, path: Path) -> Path:
 
 
 @pytest.fixture
-def desk(home: Home, store: Store, toolbox: Toolbox) -> Desk:
+def desk(home: Home, store: Store, toolbox: Toolbox) -> Workspace:
     """Clips of two seconds, and little to look at in each."""
     small = {"clip_ms": 2000, "sample_fps": 1.0, "keyframes": 1}
     watch = toolbox.profile.settings.watch.model_copy(update=small)
     settings = toolbox.profile.settings.model_copy(update={"watch": watch})
-    return Desk(home, store, toolbox.profile.model_copy(update={"settings": settings}), toolbox)
+    return Workspace(
+        home, store, toolbox.profile.model_copy(update={"settings": settings}), toolbox
+    )
 
 
 @pytest.fixture
@@ -68,12 +70,12 @@ def talk(tmp_path: Path) -> Path:
     return path
 
 
-def watch(desk: Desk, path: Path, subtitles: Any = None) -> Outcome:
+def watch(desk: Workspace, path: Path, subtitles: Any = None) -> FileOutcome:
     (outcome,) = watch_files(desk, [path], Silent(), direct=True, subtitles=subtitles)
     return outcome
 
 
-def told(desk: Desk) -> list[tuple[int, str, str]]:
+def told(desk: Workspace) -> list[tuple[int, str, str]]:
     return [
         (clip.index, line.source, line.text)
         for clip in show_video(desk.store, "talk").clips
@@ -82,7 +84,9 @@ def told(desk: Desk) -> list[tuple[int, str, str]]:
     ]
 
 
-def test_subtitles_beside_a_video_are_memory_only_when_asked_for(desk: Desk, talk: Path) -> None:
+def test_subtitles_beside_a_video_are_memory_only_when_asked_for(
+    desk: Workspace, talk: Path
+) -> None:
     assert watch(desk, talk).exit_code == 0
     assert told(desk) == []
     assert watch(desk, talk, "ignore").exit_code == 0
@@ -99,7 +103,9 @@ def test_subtitles_beside_a_video_are_memory_only_when_asked_for(desk: Desk, tal
     assert name.startswith(".srt ")
 
 
-def test_they_are_found_cited_dumped_and_deleted_like_other_words(desk: Desk, talk: Path) -> None:
+def test_they_are_found_cited_dumped_and_deleted_like_other_words(
+    desk: Workspace, talk: Path
+) -> None:
     watch(desk, talk, "use")
     with desk.store.begin() as session:
         view = view_of(session, [show_video(desk.store, "talk").video.id])
@@ -117,7 +123,9 @@ def test_they_are_found_cited_dumped_and_deleted_like_other_words(desk: Desk, ta
     assert list(dump_lines(desk.store, "talk")) == first
 
 
-def test_a_video_that_was_begun_with_subtitles_goes_on_with_them(desk: Desk, talk: Path) -> None:
+def test_a_video_that_was_begun_with_subtitles_goes_on_with_them(
+    desk: Workspace, talk: Path
+) -> None:
     with open_video(desk, talk, subtitles="use") as work:
         work.perceive(0)
         work.remember(0)
@@ -128,7 +136,9 @@ def test_a_video_that_was_begun_with_subtitles_goes_on_with_them(desk: Desk, tal
     assert watch(desk, talk).exit_code == 0
 
 
-def test_damaged_subtitles_stop_this_video_only_and_leave_nothing(desk: Desk, talk: Path) -> None:
+def test_damaged_subtitles_stop_this_video_only_and_leave_nothing(
+    desk: Workspace, talk: Path
+) -> None:
     talk.with_suffix(".srt").write_bytes(b"\xff\x00\x81 not a subtitle")
     other = make_video(talk.parent / "other.mp4", seconds=2.0, audio=None)
     bad, good = watch_files(desk, [talk, other], Silent(), direct=True, subtitles="use")
@@ -175,7 +185,7 @@ def test_every_common_track_of_text_is_read_alike(words: str, codec: str, tmp_pa
 
 
 def test_a_track_of_pictures_is_told_as_not_readable_and_stops_nothing(
-    desk: Desk, tmp_path: Path
+    desk: Workspace, tmp_path: Path
 ) -> None:
     source = make_video(tmp_path / "in.mp4", seconds=3.0, audio=None)
     path = with_packets(source, "dvdsub", tmp_path / "talk.mkv", [(500, 900, "no words")])
@@ -195,7 +205,7 @@ def test_a_track_of_pictures_is_told_as_not_readable_and_stops_nothing(
     assert show_video(desk.store, "talk").video.subtitles == ()
 
 
-def test_an_embedded_track_is_ignored_unless_asked_for(desk: Desk, tmp_path: Path) -> None:
+def test_an_embedded_track_is_ignored_unless_asked_for(desk: Workspace, tmp_path: Path) -> None:
     path = with_texts(
         make_video(tmp_path / "in.mp4", seconds=5.0, audio=None), tmp_path / "talk.mkv"
     )
@@ -203,7 +213,7 @@ def test_an_embedded_track_is_ignored_unless_asked_for(desk: Desk, tmp_path: Pat
     assert (told(desk), show_video(desk.store, "talk").video.subtitles) == ([], None)
 
 
-def test_they_are_memory_too(desk: Desk, tmp_path: Path) -> None:
+def test_they_are_memory_too(desk: Workspace, tmp_path: Path) -> None:
     path = with_texts(
         make_video(tmp_path / "in.mp4", seconds=5.0, audio=None), tmp_path / "talk.mkv"
     )

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from agent.reasoners.port import Assessment, Conclusion, Turn
+from agent.reasoners.port import Assessment, Conclusion, DecisionContext
 from domain.asking import Action, Standing, SubtaskState, Support
 from domain.confidence import Calibration, Curve
-from domain.ledger import Draft
+from domain.ledger import SubtaskDraft
 from domain.trajectory import Assessed, Resolution, RoundClosed, SupportScored
 from store.database import Store
 from tests.support.machine import (
@@ -43,7 +43,7 @@ def asked(store: Store, supports: dict[str, float], **scripts: Any) -> Ran:
 
 
 def claims(*refs: str, support: tuple[Support, ...] = ()) -> Any:
-    def claim(turn: Turn) -> Assessment:
+    def claim(turn: DecisionContext) -> Assessment:
         assert turn.current is not None
         made = Resolution(subtask=turn.current.id, answer="the door", refs=refs, support=support)
         return Assessment(resolved=(made,))
@@ -118,7 +118,7 @@ def test_an_option_is_scored_as_the_question_restated_with_it(watched_store: Sto
 
 def test_what_is_not_in_memory_has_no_standing(watched_store: Store) -> None:
     missing = Conclusion(text="", not_in_memory=True)
-    plan = [(Draft(text="what Ann opens"),)]
+    plan = [(SubtaskDraft(text="what Ann opens"),)]
     ran = asked(watched_store, {}, act=[LOOK], plan=plan, conclude=[lambda _: missing])
     assert (ran.asked.answer.standing, ran.asked.answer.confidence) == (None, 0.0)
 

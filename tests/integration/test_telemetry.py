@@ -14,7 +14,7 @@ import pytest
 from domain.errors import ModelError
 from flows.ingest import Silent
 from flows.ingest_files import watch_files
-from flows.workspace import Desk
+from flows.workspace import Workspace
 from models.profile import load_profile
 from models.toolbox import Toolbox
 from services.health import checks
@@ -53,7 +53,7 @@ def test_watching_and_asking_are_a_tree_without_content(
     profile = toolbox.profile.model_copy(update={"settings": settings})
     providers = sending()
     video = make_video(tmp_path / f"{MARK}.mp4", seconds=3.0, fps=5, gop=5)
-    desk = Desk(home, store, profile, toolbox)
+    desk = Workspace(home, store, profile, toolbox)
     (outcome,) = watch_files(desk, [video], Silent(), direct=True)
     assert outcome.watched is not None
     watched = outcome.watched.video.id

@@ -11,8 +11,8 @@ from streamlit.testing.v1 import AppTest
 
 from domain.asking import Question
 from domain.trajectory import ForkEdit
-from graphs.ask import Asked, ask, fork
-from graphs.background import Runs
+from graphs.ask import AskResult, ask, fork
+from graphs.background import BackgroundRuns
 from store.database import Store
 from store.queries.trajectories import (
     add_trajectory,
@@ -26,7 +26,7 @@ from tests.support.pages import EVIL, LONG, RTL, app_over, open_page, press, tol
 from tests.support.searching import PLAY, searching
 from ui.app_state import page_desk
 from ui.export import as_page
-from views.rounds import Part, calls_at, inspect
+from views.rounds import HarnessPart, calls_at, inspect
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,7 @@ def party(store: Store, server: OpenAIServer, monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.fixture
-def asked(party: Store, server: OpenAIServer) -> Asked:
+def asked(party: Store, server: OpenAIServer) -> AskResult:
     return ask(party, LlmToolbox(server), PLAY)
 
 
@@ -97,12 +97,12 @@ def test_a_long_list_is_shown_a_page_at_a_time_and_searched(party: Store) -> Non
     assert len(found.get("page_link")) == 1
 
 
-def test_a_round_shows_what_was_seen_said_and_asked(party: Store, asked: Asked) -> None:
+def test_a_round_shows_what_was_seen_said_and_asked(party: Store, asked: AskResult) -> None:
     page = open_page("trajectory", trajectory=asked.trajectory_id, round=2)
     shown = words(page)
     assert "Round 2: t1" in shown
     assert "0:02:3" in shown
-    for part in Part:
+    for part in HarnessPart:
         assert part.value in shown
     assert "tokens in" in shown
     assert any("Search once, or answer" in code.value for code in page.code)
@@ -110,7 +110,7 @@ def test_a_round_shows_what_was_seen_said_and_asked(party: Store, asked: Asked) 
     assert not page.json
 
 
-def test_one_steps_back_and_forth(party: Store, asked: Asked) -> None:
+def test_one_steps_back_and_forth(party: Store, asked: AskResult) -> None:
     page = open_page("trajectory", trajectory=asked.trajectory_id)
     assert told(page, "round") == "1"
     press(page, "Next")
@@ -122,13 +122,13 @@ def test_one_steps_back_and_forth(party: Store, asked: Asked) -> None:
     assert next(b for b in page.button if b.label == "Back").disabled
 
 
-def test_a_round_that_is_none_shows_the_first(party: Store, asked: Asked) -> None:
+def test_a_round_that_is_none_shows_the_first(party: Store, asked: AskResult) -> None:
     for number in ("-1", "99", "1e3", ""):
         page = open_page("trajectory", trajectory=asked.trajectory_id, round=number)
         assert told(page, "round") == "1"
 
 
-def test_the_ledger_marks_what_changed(party: Store, asked: Asked) -> None:
+def test_the_ledger_marks_what_changed(party: Store, asked: AskResult) -> None:
     shown = inspect(party, asked.trajectory_id)
     assert [change.marks for change in shown.ledger(0)] == [("new",), ("new",)]
     first = next(change for change in shown.ledger(1) if change.subtask.id == "t1")
@@ -139,7 +139,7 @@ def test_the_ledger_marks_what_changed(party: Store, asked: Asked) -> None:
 
 
 def test_calls_have_their_words_also_where_a_fork_took_them_over(
-    party: Store, asked: Asked, server: OpenAIServer
+    party: Store, asked: AskResult, server: OpenAIServer
 ) -> None:
     made = fork(party, LlmToolbox(server), asked.trajectory_id, 2, ForkEdit())
     for name in (asked.trajectory_id, made.trajectory_id):
@@ -148,7 +148,7 @@ def test_calls_have_their_words_also_where_a_fork_took_them_over(
         assert any("What does Bob play" in sent for _role, sent in plan.messages)
 
 
-def test_a_replay_is_the_same(party: Store, asked: Asked) -> None:
+def test_a_replay_is_the_same(party: Store, asked: AskResult) -> None:
     page = press(open_page("trajectory", trajectory=asked.trajectory_id), "Replay")
     assert "the same byte for byte" in page.success[0].value
 
@@ -161,7 +161,7 @@ def fork_form(page: AppTest, query: str) -> AppTest:
 
 
 def test_a_fork_with_another_query_is_a_new_branch_that_can_be_compared(
-    party: Store, asked: Asked
+    party: Store, asked: AskResult
 ) -> None:
     page = open_page("trajectory", trajectory=asked.trajectory_id, round=2)
     fork_form(page, "somebody washes the plates")
@@ -175,7 +175,7 @@ def test_a_fork_with_another_query_is_a_new_branch_that_can_be_compared(
     assert "somebody washes the plates" in words(beside)
 
 
-def test_a_plan_that_cannot_be_says_why(party: Store, asked: Asked) -> None:
+def test_a_plan_that_cannot_be_says_why(party: Store, asked: AskResult) -> None:
     page = open_page("trajectory", trajectory=asked.trajectory_id, round=2)
     next(one for one in page.text_area if one.label == "Plan").input("t9: what is not there")
     next(b for b in page.button if b.label == "Fork").click().run()
@@ -183,7 +183,7 @@ def test_a_plan_that_cannot_be_says_why(party: Store, asked: Asked) -> None:
     assert trajectories(party) == [asked.trajectory_id]
 
 
-def test_a_comparison_with_nothing_is_one_message(party: Store, asked: Asked) -> None:
+def test_a_comparison_with_nothing_is_one_message(party: Store, asked: AskResult) -> None:
     page = open_page("trajectory", trajectory=asked.trajectory_id, with_="zzz")
     assert any("no trajectory goes by" in e.value.replace("\\", "") for e in page.error)
 
@@ -221,7 +221,7 @@ def test_the_exported_page_has_all_and_fetches_nothing(party: Store, server: Ope
     assert "$" not in page.replace("$x$", "")
 
 
-def test_the_export_can_be_downloaded(party: Store, asked: Asked) -> None:
+def test_the_export_can_be_downloaded(party: Store, asked: AskResult) -> None:
     page = press(open_page("trajectory", trajectory=asked.trajectory_id), "Make the page")
     assert len(page.get("download_button")) == 1
 
@@ -241,10 +241,10 @@ def test_a_run_that_was_broken_off_can_be_gone_on_with(party: Store) -> None:
 def test_a_run_goes_on_without_anybody_and_stops_when_it_is_told_to(
     party: Store, server: OpenAIServer
 ) -> None:
-    from graphs.runner import Asker
+    from graphs.runner import Runner
 
-    runs = Runs()
-    with Asker(party, LlmToolbox(server)) as asker:
+    runs = BackgroundRuns()
+    with Runner(party, LlmToolbox(server)) as asker:
         name = runs.ask(asker, PLAY)
         while not inspect(party, name).history.rounds:
             time.sleep(0.02)

@@ -13,11 +13,11 @@ import pytest
 from sqlalchemy import text
 
 from domain.asking import Question
-from flows.workspace import Desk
-from graphs.runner import Asker
+from flows.workspace import Workspace
+from graphs.runner import Runner
 from store.database import Store, open_store
 from store.home import Home
-from store.priority_lock import _KIND, _PERSON, Turns
+from store.priority_lock import _KIND, _PERSON, PriorityLock
 from tests.support.asking import PARTY, WordToolbox, remember_party
 
 PERSON = """
@@ -49,9 +49,9 @@ def other(home: Home, database: str) -> Iterator[Store]:
         yield found
 
 
-def desk(store: Store, *, background: bool) -> Desk:
+def desk(store: Store, *, background: bool) -> Workspace:
     toolbox: Any = WordToolbox()
-    return Desk(store.home, store, toolbox.profile, toolbox, background)
+    return Workspace(store.home, store, toolbox.profile, toolbox, background)
 
 
 def test_background_work_goes_on_once_the_last_person_is_served(store: Store, other: Store) -> None:
@@ -151,14 +151,14 @@ def test_a_question_is_somebody_waiting_unless_an_evaluation_asks_it(
     remember_party(store)
     seen = set[bool]()
     question = Question(text="who?", videos=(PARTY,))
-    with Asker(store, WordToolbox(), attended=attended) as asker:
+    with Runner(store, WordToolbox(), attended=attended) as asker:
         asker.ask(question, lambda *_event: seen.add(other.turns.people()))
     assert (True in seen) is attended
     assert not other.turns.people()
 
 
 def test_a_database_that_is_away_stops_no_person() -> None:
-    turns = Turns("postgresql://nobody@127.0.0.1:9/none?connect_timeout=1")
+    turns = PriorityLock("postgresql://nobody@127.0.0.1:9/none?connect_timeout=1")
     with turns.person():
         pass
     turns.close()

@@ -16,11 +16,11 @@ from domain.errors import DatabaseError, InputError
 from domain.trajectory import ForkEdit
 from flows.restore import import_export
 from graphs.replay import replay
-from graphs.runner import Asker
+from graphs.runner import Runner
 from store.database import Store, open_store
 from store.embedded import EmbeddedPostgres
 from store.home import Home
-from store.import_video import Arrived
+from store.import_video import ImportedVideo
 from store.queries.export import parcel_tables
 from store.queries.trajectories import list_trajectories
 from store.tables.schema import Base
@@ -107,14 +107,14 @@ def test_an_answer_comes_along_with_its_checkpoints(
     library: tuple[Store, str], exported: Path, empty: Store
 ) -> None:
     told = import_export(empty, exported / f"{PARTY}.zip", Quiet())
-    assert told == Arrived(PARTY, told.title, 6, 1, 0)
+    assert told == ImportedVideo(PARTY, told.title, 6, 1, 0)
     assert trajectories(empty) == [library[1]]
     assert replay(empty, library[1]).whole
-    with Asker(empty, WordToolbox()) as asker:
+    with Runner(empty, WordToolbox()) as asker:
         forked = asker.fork(library[1], 1, ForkEdit())
     assert forked.answer is not None
     cited = {one.ref for one in forked.answer.citations}
-    with Asker(library[0], WordToolbox()) as asker:
+    with Runner(library[0], WordToolbox()) as asker:
         same = asker.fork(library[1], 1, ForkEdit()).answer
     assert same is not None
     assert cited == {one.ref for one in same.citations} != set()

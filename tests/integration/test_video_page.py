@@ -12,7 +12,7 @@ from sqlalchemy import update
 from streamlit.testing.v1 import AppTest
 
 from domain.media import Clip, ClipState
-from domain.streams import Gap, GapReason, Stream, StreamClip, Tally
+from domain.streams import Gap, GapReason, PictureTally, Stream, StreamClip
 from domain.time import TimeSpan
 from memory.delete_span import stretches
 from memory.write_clip import remember
@@ -34,7 +34,7 @@ from tests.support.memory import (
 )
 from tests.support.pages import EVIL, LONG, RTL, app_over, open_page, press, told, words
 from ui.cutting import deleted_lane
-from ui.timeline import Bar, packed
+from ui.timeline import TimelineBar, packed
 from views.library import resolve
 from views.video_view import graph_of, opened, reel
 
@@ -138,7 +138,7 @@ def test_any_label_is_shown_as_words(party: Store, text: str) -> None:
 
 
 def test_bars_that_overlap_get_rows_of_their_own() -> None:
-    bars = [Bar(str(n), n * 10, n * 10 + 25, "") for n in range(6)]
+    bars = [TimelineBar(str(n), n * 10, n * 10 + 25, "") for n in range(6)]
     rows = packed(bars)
     assert len(rows) == 3
     assert sorted(bar.id for row in rows for bar in row) == [str(n) for n in range(6)]
@@ -180,7 +180,7 @@ def test_a_part_that_is_none_is_one_message(party: Store, begin: str, end: str) 
 def test_a_stream_shows_its_gaps_and_how_each_clip_was_watched(shelf: Store) -> None:
     known_video(shelf, 2)
     gap = Gap(span=TimeSpan.of(20_000, 30_000), reason=GapReason.LOST, frames=3)
-    told = StreamClip(clip=1, level=2, tally=Tally(came=750, sampled=30), lag_ms=4_200)
+    told = StreamClip(clip=1, level=2, tally=PictureTally(came=750, sampled=30), lag_ms=4_200)
     with shelf.begin() as session:
         add_stream(session, VIDEO, Stream(source="rtsp://door/live", began_ms=1))
         clip = Clip(index=1, span=TimeSpan.of(30_000, 60_000))

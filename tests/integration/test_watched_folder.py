@@ -14,8 +14,8 @@ from flows.ingest_files import watch_files
 from flows.ingest_video import open_video
 from flows.schedules.folder import settled, stand_of, stands
 from flows.schedules.kinds import WatchOptions
-from flows.schedules.work import Told, watch
-from flows.workspace import Desk
+from flows.schedules.work import JobReport, watch
+from flows.workspace import Workspace
 from models.toolbox import Toolbox
 from perception.perceive_clip import perceive
 from perception.source import video_id
@@ -25,18 +25,18 @@ from store.queries.schedules import refused
 from store.queries.videos import list_videos
 from tests.support.media import make_video
 
-Look = Callable[..., Told]
+Look = Callable[..., JobReport]
 
 
 @pytest.fixture
-def desk(home: Home, store: Store, toolbox: Toolbox, monkeypatch: pytest.MonkeyPatch) -> Desk:
+def desk(home: Home, store: Store, toolbox: Toolbox, monkeypatch: pytest.MonkeyPatch) -> Workspace:
     """A desk that watches without a server, in clips of two seconds."""
     monkeypatch.setattr("flows.ingest_files.connect", lambda *_: None)
     small = {"clip_ms": 2000, "sample_fps": 2.0, "keyframes": 1}
     watch = toolbox.profile.settings.watch.model_copy(update=small)
     settings = toolbox.profile.settings.model_copy(update={"watch": watch})
     profile = toolbox.profile.model_copy(update={"settings": settings})
-    return Desk(home, store, profile, toolbox, background=True)
+    return Workspace(home, store, profile, toolbox, background=True)
 
 
 @pytest.fixture
@@ -47,10 +47,10 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def look(desk: Desk, folder: Path) -> Look:
+def look(desk: Workspace, folder: Path) -> Look:
     """One run of the schedule; ``meanwhile`` happens while it waits."""
 
-    def run(meanwhile: Callable[[], object] = lambda: None) -> Told:
+    def run(meanwhile: Callable[[], object] = lambda: None) -> JobReport:
         options = WatchOptions(folder=folder, stable_s=5)
 
         def wait(_seconds: float) -> None:
@@ -61,7 +61,7 @@ def look(desk: Desk, folder: Path) -> Look:
     return run
 
 
-def titles(desk: Desk) -> list[str]:
+def titles(desk: Workspace) -> list[str]:
     with desk.store.begin() as session:
         return sorted(video.title for video in list_videos(session))
 
@@ -72,52 +72,56 @@ def short(path: Path, seconds: float = 1.0) -> Path:
 
 
 def test_a_file_that_is_still_being_copied_is_taken_once_it_is_whole(
-    desk: Desk, folder: Path, look: Look, tmp_path: Path
+    desk: Workspace, folder: Path, look: Look, tmp_path: Path
 ) -> None:
     data = short(tmp_path / "whole.mp4").read_bytes()
     path = folder / "talk.mp4"
     path.write_bytes(data[:1000])
-    assert look(lambda: path.write_bytes(data[:2000])) == Told("nothing new")
+    assert look(lambda: path.write_bytes(data[:2000])) == JobReport("nothing new")
     path.write_bytes(data)
-    assert look() == Told("1 watched, 0 known already")
-    assert look() == Told("nothing new")
+    assert look() == JobReport("1 watched, 0 known already")
+    assert look() == JobReport("nothing new")
     assert titles(desk) == ["talk"]
 
 
-def test_what_was_dealt_with_is_not_even_waited_for(desk: Desk, folder: Path, look: Look) -> None:
+def test_what_was_dealt_with_is_not_even_waited_for(
+    desk: Workspace, folder: Path, look: Look
+) -> None:
     short(folder / "talk.mp4")
     look()
-    assert look(lambda: pytest.fail("it waited")) == Told("nothing new")
+    assert look(lambda: pytest.fail("it waited")) == JobReport("nothing new")
 
 
 def test_a_known_file_under_another_name_is_not_watched_again_and_a_gone_one_is_nothing(
-    desk: Desk, folder: Path, look: Look
+    desk: Workspace, folder: Path, look: Look
 ) -> None:
     path = short(folder / "talk.mp4")
     look()
     path.rename(folder / "renamed.mp4")
-    assert look() == Told("0 watched, 1 known already")
+    assert look() == JobReport("0 watched, 1 known already")
     (folder / "renamed.mp4").unlink()
-    assert look() == Told("nothing new")
+    assert look() == JobReport("nothing new")
     assert titles(desk) == ["talk"]
 
 
-def test_a_changed_file_is_another_video(desk: Desk, folder: Path, look: Look) -> None:
+def test_a_changed_file_is_another_video(desk: Workspace, folder: Path, look: Look) -> None:
     path = short(folder / "talk.mp4")
     look()
     short(path, seconds=1.5)
-    assert look() == Told("1 watched, 0 known already")
+    assert look() == JobReport("1 watched, 0 known already")
     assert titles(desk) == ["talk", "talk"]
 
 
-def test_a_bad_file_is_told_once_and_stops_no_other(desk: Desk, folder: Path, look: Look) -> None:
+def test_a_bad_file_is_told_once_and_stops_no_other(
+    desk: Workspace, folder: Path, look: Look
+) -> None:
     (folder / "bad.mp4").write_text("no video")
     short(folder / "good.mp4")
     told = look()
     assert not told.ok
     assert told.text.startswith("1 watched, 0 known already; ")
     assert "bad.mp4: not a video" in told.text
-    assert look() == Told("nothing new")
+    assert look() == JobReport("nothing new")
     with desk.store.begin() as session:
         assert ["bad.mp4" in one.told for one in refused(session, 9)] == [True]
     (folder / "bad.mp4").write_text("another one that is no video")
@@ -125,16 +129,16 @@ def test_a_bad_file_is_told_once_and_stops_no_other(desk: Desk, folder: Path, lo
 
 
 def test_a_video_that_somebody_watches_at_the_moment_is_left_for_the_next_look(
-    desk: Desk, folder: Path, look: Look
+    desk: Workspace, folder: Path, look: Look
 ) -> None:
     path = short(folder / "talk.mp4")
     with open_video(desk, path):
         assert "being watched by another" in look().text
-    assert look() == Told("1 watched, 0 known already")
+    assert look() == JobReport("1 watched, 0 known already")
 
 
 def test_a_video_whose_clips_fail_is_tried_again_as_often_as_by_hand(
-    desk: Desk, folder: Path, look: Look, monkeypatch: pytest.MonkeyPatch
+    desk: Workspace, folder: Path, look: Look, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     short(folder / "talk.mp4")
     monkeypatch.setattr("flows.ingest_steps.BACK_OFF_S", ())
@@ -150,7 +154,7 @@ def test_a_video_whose_clips_fail_is_tried_again_as_often_as_by_hand(
 
 
 def test_what_is_deleted_while_clips_of_it_fail_comes_back_only_by_hand(
-    desk: Desk, folder: Path, look: Look, monkeypatch: pytest.MonkeyPatch
+    desk: Workspace, folder: Path, look: Look, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from views.library import delete
 
@@ -164,9 +168,11 @@ def test_what_is_deleted_while_clips_of_it_fail_comes_back_only_by_hand(
     assert "clips are left" in look().text
     monkeypatch.setattr("flows.ingest_video.perceive", perceive)
     delete(desk.store, video_id(path))
-    alone = Told("0 watched, 0 known already; 1 left alone, since they were deleted from memory")
+    alone = JobReport(
+        "0 watched, 0 known already; 1 left alone, since they were deleted from memory"
+    )
     assert look() == alone
-    assert look() == Told("nothing new")
+    assert look() == JobReport("nothing new")
     path.rename(folder / "under another name.mp4")
     assert look() == alone
     (again,) = watch_files(desk, folder.iterdir(), Silent(), direct=True)
@@ -174,11 +180,11 @@ def test_what_is_deleted_while_clips_of_it_fail_comes_back_only_by_hand(
     assert len(titles(desk)) == 1
     (folder / "under another name.mp4").rename(path)
     os.utime(path, ns=(1, 1))
-    assert look() == Told("0 watched, 1 known already")
+    assert look() == JobReport("0 watched, 1 known already")
 
 
 def test_a_file_that_is_deleted_from_memory_is_not_watched_again(
-    desk: Desk, folder: Path, look: Look
+    desk: Workspace, folder: Path, look: Look
 ) -> None:
     from views.library import delete
 
@@ -187,10 +193,10 @@ def test_a_file_that_is_deleted_from_memory_is_not_watched_again(
     with desk.store.begin() as session:
         (video,) = list_videos(session)
     delete(desk.store, video.id)
-    assert look() == Told("nothing new")
+    assert look() == JobReport("nothing new")
 
 
-def test_a_folder_that_is_not_there_is_said(desk: Desk, folder: Path, look: Look) -> None:
+def test_a_folder_that_is_not_there_is_said(desk: Workspace, folder: Path, look: Look) -> None:
     folder.rmdir()
     with pytest.raises(InputError, match="is no folder: make it"):
         look()

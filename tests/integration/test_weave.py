@@ -13,7 +13,7 @@ from domain.errors import ModelError
 from domain.events import EdgeDraft, EventPatch, Relation, SegmentDraft
 from domain.media import ClipState
 from memory.event_graph_update import link_of, node_of, replay, weave_due
-from memory.graph_check import Fault
+from memory.graph_check import GraphFault
 from memory.write_clip import remember
 from memory.writers.port import EventWindow, EventWriter, Writers
 from store.database import Store
@@ -307,5 +307,5 @@ def test_the_graph_built_anew_from_its_patches_is_the_stored_one(
     for end in (10, 20, 24):
         # What a writer says may be foolish; what code keeps of it is whole.
         found = check_video(store, video, as_of_ms=30_000 * end).findings
-        assert {one.fault for one in found} <= {Fault.CYCLE, Fault.CONTRADICTION}
+        assert {one.fault for one in found} <= {GraphFault.CYCLE, GraphFault.CONTRADICTION}
     delete(store, video)

@@ -18,7 +18,7 @@ from cli.main import app
 from domain.settings import Pool, WorkSettings
 from flows.ingest_video import open_video
 from flows.video_locks import is_watched, watched_now
-from flows.workspace import Desk
+from flows.workspace import Workspace
 from store.database import open_store
 from store.home import Home
 from store.video_claims import claim_video
@@ -38,10 +38,10 @@ def video(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def desk(home: Home, make_database: Callable[[], str], tmp_path: Path) -> Iterator[Desk]:
+def desk(home: Home, make_database: Callable[[], str], tmp_path: Path) -> Iterator[Workspace]:
     box = light_toolbox(tmp_path / "notes", meeting=2)
     with open_store(home, make_database()) as store:
-        yield Desk(home, store, box.profile, box)
+        yield Workspace(home, store, box.profile, box)
 
 
 @pytest.fixture
@@ -49,14 +49,14 @@ def alone(home: Home, make_database: Callable[[], str], tmp_path: Path, video: P
     """The memory that one worker makes."""
     box = light_toolbox(tmp_path / "alone")
     with open_store(home, make_database()) as store:
-        outcome, _ = watched_by(Desk(home, store, box.profile, box), 1, "threads", video)
+        outcome, _ = watched_by(Workspace(home, store, box.profile, box), 1, "threads", video)
         assert len(read_by(box.weights)) == CLIPS
         return dump_of(store, outcome)
 
 
 @pytest.mark.parametrize(("pool", "processes"), [("threads", 1), ("processes", 2)])
 def test_two_workers_share_eight_clips_and_make_the_same_memory(
-    desk: Desk,
+    desk: Workspace,
     alone: list[str],
     video: Path,
     pool: Pool,
@@ -74,7 +74,7 @@ def test_two_workers_share_eight_clips_and_make_the_same_memory(
 
 
 def test_a_worker_that_is_killed_takes_nothing_along(
-    desk: Desk, alone: list[str], video: Path, monkeypatch: pytest.MonkeyPatch
+    desk: Workspace, alone: list[str], video: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its process ends while it perceives; others begin, and every clip is brought once."""
     monkeypatch.setattr("flows.ingest_steps.BACK_OFF_S", (0.0, 0.0))
@@ -88,7 +88,7 @@ def test_a_worker_that_is_killed_takes_nothing_along(
 
 
 def test_a_model_that_fails_in_a_worker_is_asked_again(
-    desk: Desk, alone: list[str], video: Path, monkeypatch: pytest.MonkeyPatch
+    desk: Workspace, alone: list[str], video: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("flows.ingest_steps.BACK_OFF_S", (0.0,))
     (desk.toolbox.weights / "odd").touch()
@@ -99,7 +99,7 @@ def test_a_model_that_fails_in_a_worker_is_asked_again(
 
 
 def test_one_machine_at_a_time_watches_a_video(
-    desk: Desk, video: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    desk: Workspace, video: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another has another data directory, whose locks nobody here sees, and the same database."""
     monkeypatch.setattr("store.video_claims.GRACE_S", 0.0)
@@ -116,7 +116,7 @@ def test_one_machine_at_a_time_watches_a_video(
     assert watched_now(desk.store) == frozenset()
 
 
-def test_a_claim_ends_with_its_connection_and_not_with_anothers(desk: Desk) -> None:
+def test_a_claim_ends_with_its_connection_and_not_with_anothers(desk: Workspace) -> None:
     with claim_video(desk.store, "a") as first, claim_video(desk.store, "b") as other:
         assert (first, other) == (True, True)
         with claim_video(desk.store, "a", 0.0) as second:
@@ -133,14 +133,14 @@ def test_a_command_line_that_names_workers_has_them(
     """The flags are the settings of the run, and of no other."""
     seen: list[WorkSettings] = []
 
-    def stop(desk: Desk, *_args: Any, **_more: Any) -> Any:
+    def stop(desk: Workspace, *_args: Any, **_more: Any) -> Any:
         seen.append(desk.settings.work)
         return iter(())
 
     @contextmanager
-    def opened(_profile: str | None) -> Iterator[Desk]:
+    def opened(_profile: str | None) -> Iterator[Workspace]:
         box = light_toolbox(home.root / "notes")
-        yield Desk(home, cast("Any", None), box.profile, box)
+        yield Workspace(home, cast("Any", None), box.profile, box)
 
     monkeypatch.setattr("flows.workspace.open_desk", opened)
     monkeypatch.setattr("flows.ingest_files.watch_files", stop)

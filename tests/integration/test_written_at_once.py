@@ -18,17 +18,17 @@ from sqlalchemy import text
 from domain.errors import ModelError
 from domain.events import EventPatch
 from domain.media import ClipState, Percept
-from domain.memories import ClipMemories, MemoryDraft, MemoryKind, Source
+from domain.memories import ClipMemories, MemoryDraft, MemoryKind, MemorySource
 from domain.people import IdentityStatement
 from flows import ingest_video
 from flows.ingest import Silent
 from flows.ingest_files import watch_files
-from flows.workspace import Desk
-from memory.drafts import Draft
+from flows.workspace import Workspace
+from memory.drafts import WrittenDraft
 from memory.write_clip import draft_ahead, remember, weave_due
 from memory.writers.local_event import LocalEventWriter
 from memory.writers.port import ClipContext, EventWindow, Writers
-from people.clip_people import People
+from people.clip_people import ClipPeople
 from people.corrections import rename
 from perception.perceive_clip import Perceived as Seen
 from store.database import Store, open_store
@@ -94,7 +94,7 @@ class Model:
                 self._now -= 1
 
     @outside
-    def write(self, percept: Percept, people: People, context: ClipContext) -> ClipMemories:
+    def write(self, percept: Percept, people: ClipPeople, context: ClipContext) -> ClipMemories:
         clip = percept.clip.index
         with self._under_way():
             known = [f"{one.tag} {one.name} {one.faces} {one.voices}" for one in people.characters]
@@ -106,13 +106,13 @@ class Model:
         return memories(percept, people, f"Fact {clip}, {len(facts)} known, {len(known)} met.")
 
 
-def memories(percept: Percept, people: People, fact: str) -> ClipMemories:
+def memories(percept: Percept, people: ClipPeople, fact: str) -> ClipMemories:
     clip, span = percept.clip.index, percept.clip.span
     tag = next(iter(people.characters)).tag
     lines = (f"{tag} does thing {clip}.", f"{tag}: {fact}")
     kinds = (MemoryKind.EPISODIC, MemoryKind.PLOT)
     drafts = tuple(
-        MemoryDraft(kind=kind, text=line, span=span, source=Source.MODEL, tags=(tag,))
+        MemoryDraft(kind=kind, text=line, span=span, source=MemorySource.MODEL, tags=(tag,))
         for kind, line in zip(kinds, lines, strict=True)
     )
     stated = IdentityStatement(
@@ -128,14 +128,14 @@ def memories(percept: Percept, people: People, fact: str) -> ClipMemories:
     )
 
 
-def desk_of(store: Store, home: Home, at_once: int) -> Desk:
+def desk_of(store: Store, home: Home, at_once: int) -> Workspace:
     tools = WordToolbox()
     watch = SETTINGS.watch.model_copy(update={"clip_ms": 2000, "sample_fps": 1.0})
     memory = SETTINGS.memory.model_copy(update={"clips_at_once": at_once, "patch_every": 3})
     settings = SETTINGS.model_copy(update={"watch": watch, "memory": memory})
     profile = tools.profile.model_copy(update={"settings": settings})
     tools.__dict__["faces"] = tools.__dict__["speaker"] = Tools().faces
-    return Desk(home, store, profile, tools)
+    return Workspace(home, store, profile, tools)
 
 
 @pytest.fixture
@@ -219,7 +219,7 @@ def test_nobody_waits_for_a_clip_or_a_patch_that_a_model_writes(store: Store) ->
     free: list[bool] = []
 
     class Writer(Model):
-        def write(self, percept: Percept, people: People, context: ClipContext) -> ClipMemories:
+        def write(self, percept: Percept, people: ClipPeople, context: ClipContext) -> ClipMemories:
             free.append(lock_is_free(store))
             return memories(percept, people, "Fact.")
 
@@ -243,7 +243,7 @@ def test_a_clip_is_written_anew_where_what_its_writer_was_shown_changed(store: S
         remember(store, VIDEO, Perceived(scene(n)), writers, Tools(), SETTINGS)
     coming = [Perceived(scene(3))]
     draft = draft_ahead(store, VIDEO, coming, writers, Tools(), SETTINGS)
-    assert isinstance(draft, Draft)
+    assert isinstance(draft, WrittenDraft)
     rename(store, VIDEO, "0", "Ada")
     model.shown.clear()
     done = remember(store, VIDEO, coming[0], writers, Tools(), SETTINGS, draft)
@@ -279,11 +279,11 @@ def test_lines_of_a_draft_follow_whoever_joined_another_character(store: Store) 
     )
 
     class OfVoice(Model):
-        def write(self, percept: Percept, people: People, context: ClipContext) -> ClipMemories:
+        def write(self, percept: Percept, people: ClipPeople, context: ClipContext) -> ClipMemories:
             tag = people.character("<voice_0>")
             assert tag is not None
             line = f"{tag.tag} waves."
-            span, source = percept.clip.span, Source.MODEL
+            span, source = percept.clip.span, MemorySource.MODEL
             draft = MemoryDraft(
                 kind=MemoryKind.PLOT, text=line, span=span, source=source, tags=(tag.tag,)
             )
@@ -332,7 +332,7 @@ def test_calls_of_a_draft_that_was_lost_are_served_to_the_next_run(store: Store)
     called: list[int] = []
 
     class Recorded(Model):
-        def write(self, percept: Percept, people: People, context: ClipContext) -> ClipMemories:
+        def write(self, percept: Percept, people: ClipPeople, context: ClipContext) -> ClipMemories:
             clip = percept.clip.index
             assert context.sink is not None
             assert context.replay is not None

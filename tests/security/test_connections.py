@@ -15,7 +15,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from websockets.sync.client import connect
 
-from auth.connections import Connection, admit
+from auth.connections import LimitedConnection, admit
 from tests.support.raw import answer_of, head_of, held, is_closed, served
 from tests.support.servers import homer_app, homer_serve, small_library
 
@@ -103,7 +103,7 @@ def test_a_body_has_a_time_limit_that_can_be_set(closed_api: str) -> None:
         assert time.monotonic() - begun < 2 + PROMPT_S
 
 
-class Hasty(Connection):
+class Hasty(LimitedConnection):
     """As the real one, with less time and room."""
 
     most, wait_s = 8, 0.5

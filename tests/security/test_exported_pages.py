@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from domain.choices import Protocol, Stage
-from domain.evaluation import Part
+from domain.choices import AblationStage, Protocol
+from domain.evaluation import QuestionPart
 from evals import export as reports
 from evals.report import report
-from evals.tables import QuestionRow, RunLine
+from evals.tables import AnsweredQuestion, RunLine
 from store.database import Store
 from store.queries.evaluations import StoredRun
 from tests.support import planted
@@ -79,8 +79,13 @@ def answered(store: Store, monkeypatch: pytest.MonkeyPatch) -> str:
 @pytest.fixture
 def evaluated() -> str:
     """The page of an evaluation in which everything is bait."""
-    row = QuestionRow(
-        arm=str(Stage.WHOLE), part=Part.TEST, batch=0, id=BAIT, video=BAIT, types=(BAIT,),
+    row = AnsweredQuestion(
+        arm=str(AblationStage.WHOLE),
+        part=QuestionPart.TEST,
+        batch=0,
+        id=BAIT,
+        video=BAIT,
+        types=(BAIT,),
         question=BAIT, options=(BAIT,), reference=BAIT, answer=BAIT, option="", right=False,
         judge=BAIT, why=BAIT, cited=None, top=None, iou=None, ref300=None, fault=None, failed=False,
         rounds=1, tokens=1, seconds=1.0, cost_usd=0.1, skills=(BAIT,), leaked=(), trajectory=BAIT,

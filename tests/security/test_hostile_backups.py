@@ -17,7 +17,7 @@ from domain.errors import InputError
 from domain.limits import ImportLimits
 from domain.trajectory import ForkEdit
 from flows.restore import restore_library
-from graphs.runner import Asker
+from graphs.runner import Runner
 from store.archive import IMAGES
 from store.backup import back_up
 from store.database import Store, open_store
@@ -120,7 +120,7 @@ def test_a_checkpoint_as_plain_data_is_restored_but_is_no_state(
 ) -> None:
     change = set_values("json", b'{"lc":2,"type":"constructor","id":["os","getcwd"],"args":[]}')
     restored(empty, backup_with(backup, tmp_path / "odd", change), monkeypatch)
-    with Asker(empty, WordToolbox()) as asker, pytest.raises(InputError, match="import"):
+    with Runner(empty, WordToolbox()) as asker, pytest.raises(InputError, match="import"):
         asker.fork(library[1], 1, ForkEdit())
 
 
@@ -325,5 +325,5 @@ def test_the_same_backup_written_anew_is_restored(
     restored(empty, backup_with(backup, tmp_path / "same", lambda m, parts: None), monkeypatch)
     assert all_rows(empty) == all_rows(library[0])
     assert all_images(empty) == all_images(library[0]) != {}
-    with Asker(empty, WordToolbox()) as asker:
+    with Runner(empty, WordToolbox()) as asker:
         assert asker.fork(library[1], 1, ForkEdit()).answer is not None

@@ -20,7 +20,7 @@ from domain.errors import HomerError, InputError
 from domain.limits import ImportLimits
 from domain.trajectory import ForkEdit
 from flows.restore import import_export
-from graphs.runner import Asker
+from graphs.runner import Runner
 from store.database import Store, open_store
 from store.export import ROWS
 from store.home import Home
@@ -167,7 +167,7 @@ def test_a_fork_runs_nothing_that_lies_in_the_library_already(
                 ),
                 place,
             )
-    with Asker(empty, WordToolbox()) as asker:
+    with Runner(empty, WordToolbox()) as asker:
         if table == "checkpoint_blobs":
             with pytest.raises(InputError, match="came with an import"):
                 asker.fork(library[1], 1, ForkEdit())
@@ -186,7 +186,7 @@ def test_a_state_that_fits_no_machine_is_told_in_a_line(
     with empty.begin() as session:
         change = "UPDATE checkpoints.checkpoint_blobs SET type = 'json', blob = :value "
         session.execute(text(change + "WHERE channel = 'question'"), {"value": value})
-    with Asker(empty, WordToolbox()) as asker, pytest.raises(InputError, match="import"):
+    with Runner(empty, WordToolbox()) as asker, pytest.raises(InputError, match="import"):
         asker.fork(library[1], 1, ForkEdit())
 
 
@@ -204,7 +204,7 @@ def test_a_checkpoint_of_an_earlier_homer_is_read(
 
     old = export_with(exported / f"{PARTY}.zip", tmp_path / "old", change)
     import_export(empty, old, Quiet())
-    with Asker(empty, WordToolbox()) as asker:
+    with Runner(empty, WordToolbox()) as asker:
         assert asker.fork(library[1], 1, ForkEdit()).answer is not None
 
 

@@ -12,7 +12,7 @@ from unittest.mock import patch
 
 import pytest
 
-from api.folders import Outside, allowed_file, refuse_address
+from api.folders import OutsideFolder, allowed_file, refuse_address
 from domain.errors import HomerError, InputError, MediaError, NotFound
 from flows.uploads import drop_uploads, keep_upload, safe_name, uploads_of
 from memory.subtitles import accompaniment
@@ -207,7 +207,7 @@ def test_a_path_reaches_nothing_outside_the_folders_that_are_allowed(
     (folder / "link.mp4").symlink_to(tmp_path / "secret.mp4")
     (folder / "linked").symlink_to(tmp_path)
     (folder / "loop").symlink_to(folder / "loop")
-    with pytest.raises((Outside, NotFound)):
+    with pytest.raises((OutsideFolder, NotFound)):
         allowed_file([folder], given)
 
 

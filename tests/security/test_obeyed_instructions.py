@@ -16,10 +16,10 @@ import pytest
 
 from domain.asking import Question
 from domain.errors import ModelError
-from domain.memories import Memory, MemoryKind, Source
+from domain.memories import Memory, MemoryKind, MemorySource
 from domain.settings import MemorySettings
 from domain.skills import Pattern, Signal
-from domain.trajectory import Event, Retrieved
+from domain.trajectory import Event, EvidenceRetrieved
 from graphs.ask import ask
 from memory.patches import Ground, check
 from memory.prompts import foreign, noted
@@ -27,7 +27,7 @@ from memory.writers import make_writers
 from memory.writers.port import ClipContext, EventWindow, KnownEdge, KnownSegment, Writers
 from models.profile import ChatSpec, Profile
 from models.toolbox import Toolbox
-from people.clip_people import People
+from people.clip_people import ClipPeople
 from retrieval.terms import content_words
 from skills.learn import learn
 from skills.llm_writer import LlmSkillWriter
@@ -98,7 +98,9 @@ def test_a_search_reaches_no_other_video_and_no_later_time(store: Store) -> None
     with OpenAIServer(reaching) as server:
         asked = ask(store, LlmToolbox(server), question, into(events))
         sent = "\n".join(server.texts())
-    found = [piece for one in events if isinstance(one, Retrieved) for piece in one.evidence]
+    found = [
+        piece for one in events if isinstance(one, EvidenceRetrieved) for piece in one.evidence
+    ]
     assert found
     assert {piece.video for piece in found} == {PARTY}
     assert max(piece.span.end_ms for piece in found) <= 60_000
@@ -190,7 +192,7 @@ HOSTILE = percept(
 def hostile_fact(number: int) -> Memory:
     return Memory(
         id=number, video=VIDEO, clip=0, kind=MemoryKind.PLOT, text=f"plan {ORDER}", span=span(0, 1),
-        source=Source.MODEL,
+        source=MemorySource.MODEL,
     )  # fmt: skip
 
 
@@ -203,7 +205,7 @@ def test_neither_a_clip_nor_what_a_model_wrote_of_earlier_ones_opens_a_mark() ->
     good = {"lines": [{"kind": "plot", "text": "Ann waits."}]}
     made, factory = writers(bad, good)
     context = ClipContext(VIDEO, ORDER, (hostile_fact(12), hostile_fact(13)), {})
-    made.clip.write(HOSTILE, People(), context)
+    made.clip.write(HOSTILE, ClipPeople(), context)
     assert forged(shown_to(factory, 0)) == []
     repair = str(factory.seen[1][-1].content)
     assert "cannot be stored" in repair
@@ -217,7 +219,9 @@ def test_a_model_closes_no_fact_and_names_nobody_that_it_was_not_shown() -> None
     names = [{"tag": "<face_99>", "name": "Eve"}, {"tag": "<character_1>", "name": "Eve"}]
     reply = {"lines": [line], "names": names}
     made, _ = writers(reply, reply, reply)
-    written = made.clip.write(HOSTILE, People(), ClipContext(VIDEO, "t", (hostile_fact(12),), {}))
+    written = made.clip.write(
+        HOSTILE, ClipPeople(), ClipContext(VIDEO, "t", (hostile_fact(12),), {})
+    )
     closed = {number for one in written.drafts for number in one.contradicts}
     assert closed <= {12}
     assert written.names == ()

@@ -19,7 +19,7 @@ from perception import allowed_hosts, http_source
 from perception.allowed_hosts import Forbidden, Reach, is_public
 from perception.http_source import playlist_at
 from perception.live import Unreachable, live_source
-from perception.live_reader import Connection, reach
+from perception.live_reader import OpenSource, reach
 from tests.support.astray import ELSEWHERE, HERE, Answer, Endless, Moved, Site, Talker, site
 from tests.support.media import make_video
 from tests.support.streams import SMALL, collected, playlist, segment, spans
@@ -47,7 +47,7 @@ def private(two: bytes) -> Iterator[Site]:
         yield found
 
 
-def opened(address: str) -> Connection:
+def opened(address: str) -> OpenSource:
     return reach(live_source(address), SMALL, lambda: False)
 
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from cli.console import note, say, say_json, say_table, sure
-from cli.edge import Edge
+from cli.edge import ErrorBoundary
 from domain.errors import HomerError
 from tests.support.patterns import sources
 from views.answer_lines import tail
@@ -65,7 +65,7 @@ def test_lines_and_tables_have_none_either(show: Any) -> None:
 
 
 def failing(error: BaseException) -> typer.Typer:
-    app = typer.Typer(cls=Edge, rich_markup_mode=None)
+    app = typer.Typer(cls=ErrorBoundary, rich_markup_mode=None)
 
     @app.callback()
     def begin(ctx: typer.Context, debug: bool = False) -> None:
@@ -109,7 +109,7 @@ def test_words_of_a_model_have_none_as_they_come(monkeypatch: pytest.MonkeyPatch
     from rich.console import Console
 
     from cli import live
-    from domain.live import Said
+    from domain.live import PartialReply
 
     monkeypatch.setattr(live, "lines_of", lambda _: [f"  {EVIL}"])
     out = StringIO()
@@ -117,16 +117,16 @@ def test_words_of_a_model_have_none_as_they_come(monkeypatch: pytest.MonkeyPatch
     live._Live(console, console.status(""))(object())  # type: ignore[arg-type]
     assert not set(out.getvalue()) & set(BIDI)
     assert "\x1b[2J" not in out.getvalue()
-    assert is_calm(tail(Said(round=1, purpose="act", text=EVIL), 80))
+    assert is_calm(tail(PartialReply(round=1, purpose="act", text=EVIL), 80))
 
 
 def test_words_of_a_subtask_do_not_turn_what_follows_them_on_an_exported_page() -> None:
     from domain.asking import Subtask
     from ui.export import _subtask
-    from views.rounds import Change
+    from views.rounds import SubtaskChange
 
     html = _subtask(
-        Change(subtask=Subtask(id="t1", text="\u202eone", answer="\u202etwo"), marks=())
+        SubtaskChange(subtask=Subtask(id="t1", text="\u202eone", answer="\u202etwo"), marks=())
     )
     rest = re.sub("<bdi>[^<]*</bdi>", "", html)
     assert html.count("<bdi>\u202e") == 2

@@ -10,10 +10,10 @@ from typing import Any
 
 from starlette.testclient import TestClient
 
-from api.app_state import ApiDesk
+from api.app_state import ApiState
 from api.application import make_app
-from api.auth import Ways
-from graphs.runner import Asker
+from api.auth import AccessRules
+from graphs.runner import Runner
 from models.toolbox import Toolbox
 from tests.support.asking import WordToolbox
 from tests.support.machine import ScriptedDesks
@@ -23,7 +23,7 @@ CLIENT = ("127.0.0.1", 50_000)
 
 
 @dataclass(frozen=True)
-class WordDesk(ApiDesk):
+class WordDesk(ApiState):
     """A desk whose models know words only; ``desks`` has runs go by a script, ``models`` others."""
 
     desks: ScriptedDesks | None = None
@@ -32,17 +32,17 @@ class WordDesk(ApiDesk):
     def toolbox(self, profile: str | None = None) -> Toolbox:
         return self.models or WordToolbox()
 
-    def asker(self, profile: str | None = None) -> Asker:
+    def asker(self, profile: str | None = None) -> Runner:
         with self._lock:
             if "every" not in self._askers:
-                self._askers["every"] = Asker(self.store, self.toolbox(), self.desks)
+                self._askers["every"] = Runner(self.store, self.toolbox(), self.desks)
             return self._askers["every"]
 
 
 @contextmanager
-def client_of(desk: ApiDesk, ways: Ways | None = None) -> Iterator[TestClient]:
+def client_of(desk: ApiState, ways: AccessRules | None = None) -> Iterator[TestClient]:
     """A client of the API, which is on the same machine."""
-    app = make_app(desk, ways or Ways())
+    app = make_app(desk, ways or AccessRules())
     with TestClient(app, base_url=HERE, client=CLIENT, raise_server_exceptions=True) as client:
         yield client
     desk.close()

@@ -33,8 +33,8 @@ from flows.ingest import Silent
 from flows.ingest_steps import PlainSteps
 from flows.ingest_video import open_video
 from flows.restore import import_export
-from flows.workspace import Desk
-from graphs.runner import Asker
+from flows.workspace import Workspace
+from graphs.runner import Runner
 from models.profile import ChatSpec, Profile
 from models.toolbox import Toolbox
 from retrieval.terms import content_words
@@ -162,7 +162,7 @@ class Watch(Scenario):
 
     def work(self, store: Store, base_url: str, timeout_s: float = 20.0) -> None:
         box = ChaosToolbox(base_url, timeout_s)
-        desk = Desk(store.home, store, box.profile, box)
+        desk = Workspace(store.home, store, box.profile, box)
         with open_video(desk, store.home.root / "little.mp4") as opened, PlainSteps() as plain:
             ingest_steps.watch(opened, plain, Silent())
 
@@ -189,7 +189,7 @@ class Ask(Scenario):
     def work(self, store: Store, base_url: str, timeout_s: float = 20.0) -> None:
         with store.begin() as session:
             begun = list_trajectories(session)
-        with Asker(store, ChaosToolbox(base_url, timeout_s)) as asker:
+        with Runner(store, ChaosToolbox(base_url, timeout_s)) as asker:
             asker.resume(begun[0].id) if begun else asker.ask(GATE)
 
     def outcome(self, store: Store) -> Any:

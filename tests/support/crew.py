@@ -9,9 +9,9 @@ import pytest
 
 from domain.settings import Pool
 from flows.ingest import Silent
-from flows.ingest_files import Outcome, watch_files
-from flows.ingest_video import Watching
-from flows.workspace import Desk
+from flows.ingest_files import FileOutcome, watch_files
+from flows.ingest_video import VideoIngestion
+from flows.workspace import Workspace
 from perception.worker import Delivery
 from store.database import Store
 from store.queries.dump import dump
@@ -36,22 +36,22 @@ def eight_clips(folder: Path) -> Path:
 
 
 def watched_by(
-    desk: Desk, workers: int, pool: Pool, video: Path, *, direct: bool = True
-) -> tuple[Outcome, list[str]]:
+    desk: Workspace, workers: int, pool: Pool, video: Path, *, direct: bool = True
+) -> tuple[FileOutcome, list[str]]:
     """Watches with these workers; what became of it, and what went wrong."""
     heard = Notes()
     (outcome,) = watch_files(desk.staffed(workers, pool), [video], heard, direct=direct)
     return outcome, heard.failures
 
 
-def limited(desk: Desk, at_once: int) -> Desk:
+def limited(desk: Workspace, at_once: int) -> Workspace:
     """A desk whose machine perceives no more clips at a time."""
     work = desk.settings.work.model_copy(update={"at_once": at_once})
     settings = desk.settings.model_copy(update={"work": work})
     return replace(desk, profile=desk.profile.model_copy(update={"settings": settings}))
 
 
-def dump_of(store: Store, outcome: Outcome) -> list[str]:
+def dump_of(store: Store, outcome: FileOutcome) -> list[str]:
     """The memory of a video that was watched."""
     assert outcome.watched is not None, outcome.error
     with store.begin() as session:
@@ -61,11 +61,11 @@ def dump_of(store: Store, outcome: Outcome) -> list[str]:
 def delivering(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, str]]:
     """Which clips come from which workers from now on."""
     found: list[tuple[int, str]] = []
-    take = Watching.take
+    take = VideoIngestion.take
 
-    def noted(self: Watching, delivery: Delivery) -> None:
+    def noted(self: VideoIngestion, delivery: Delivery) -> None:
         found.append((delivery.perceived.percept.clip.index, delivery.by))
         take(self, delivery)
 
-    monkeypatch.setattr(Watching, "take", noted)
+    monkeypatch.setattr(VideoIngestion, "take", noted)
     return found

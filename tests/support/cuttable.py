@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from domain.media import Group, Percept
 from domain.settings import Settings
 from domain.time import TimeSpan
-from memory.delete_span import Gone, delete_span
+from memory.delete_span import SpanDeletion, delete_span
 from memory.write_clip import remember, weave_due
 from store.database import Store
 from tests.support.memory import (
@@ -105,5 +105,5 @@ def weave(store: Store) -> int:
     return weave_due(store, VIDEO, local_writers(), Tools(), SETTINGS)
 
 
-def cut(store: Store, span: TimeSpan = SPAN) -> Gone:
+def cut(store: Store, span: TimeSpan = SPAN) -> SpanDeletion:
     return delete_span(store, VIDEO, span, WordVectors(), SETTINGS.memory)

@@ -11,7 +11,7 @@ from typing import Any
 from evals import judging
 from evals.running import Evaluating
 from graphs.checkpoint_saver import BoundarySaver
-from graphs.runner import Asker
+from graphs.runner import Runner
 from memory import import_captions
 from store.database import open_store
 from store.home import Home
@@ -25,9 +25,9 @@ POINTS: dict[str, tuple[Any, str, bool]] = {
     "while captions are imported": (import_captions, "remember_many", True),
     "before the questions are planned": (evaluations, "plan_slots", False),
     "before a question is on record": (evaluations, "set_trajectory", False),
-    "after a question is on record": (Asker, "begin", True),
+    "after a question is on record": (Runner, "begin", True),
     "in the midst of a question": (BoundarySaver, "put", True),
-    "after an answer": (Asker, "finish", True),
+    "after an answer": (Runner, "finish", True),
     "after the judge has spoken": (judging, "judge_words", True),
     "before a verdict": (evaluations, "set_verdict", False),
     "after a verdict": (Evaluating, "_put", True),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from domain.choices import Protocol
-from domain.evaluation import Part, RunSettings, Verdict
+from domain.evaluation import QuestionPart, RunSettings, Verdict
 from store.database import Store
 from store.queries.evaluations import Slot, begin_run, plan_slots, set_trajectory, set_verdict
 
@@ -21,7 +21,12 @@ def run_settings(**more: Any) -> RunSettings:
 def slot(question: str, video: str, **more: Any) -> Slot:
     """A question of a run."""
     item = {"id": question, "video": "clip", "question": "Who sings?", "answer": "Ann"}
-    given: dict[str, Any] = {"arm": "perceptual buffer", "place": 0, "part": Part.TEST, "batch": 0}
+    given: dict[str, Any] = {
+        "arm": "perceptual buffer",
+        "place": 0,
+        "part": QuestionPart.TEST,
+        "batch": 0,
+    }
     return Slot(question=question, video=video, **(given | {"item": item} | more))
 
 

@@ -12,8 +12,8 @@ from domain.media import Video
 from domain.time import TimeSpan
 from evals.dataset import Dataset, EvalQuestion, EvalVideo
 from evals.plan import Plan, plan
-from evals.run import Ran, run
-from flows.workspace import Desk
+from evals.run import EvalOutcome, run
+from flows.workspace import Workspace
 from models.toolbox import Toolbox
 from store.database import Store
 from store.queries.evaluations import Result, Slot, results
@@ -73,10 +73,10 @@ def houses(folder: Path, count: int = 2) -> Dataset:
     return Dataset("houses", videos, tuple(q for n in numbers for q in questions(n)))
 
 
-def desk_of(store: Store, toolbox: Toolbox | None = None) -> Desk:
+def desk_of(store: Store, toolbox: Toolbox | None = None) -> Workspace:
     """A desk without weights."""
     tools = toolbox or WordToolbox()
-    return Desk(store.home, store, tools.profile, tools)
+    return Workspace(store.home, store, tools.profile, tools)
 
 
 class Heard:
@@ -123,7 +123,7 @@ def evaluate(
     max_cost: float | None = None,
     workers: int = 2,
     **more: Any,
-) -> Ran:
+) -> EvalOutcome:
     """Run the data set, as plain calls."""
     desk = desk_of(store, toolbox)
     made = planned(dataset, desk, **more)
@@ -131,7 +131,7 @@ def evaluate(
     return run(desk, name, made, heard, direct=True, workers=workers, max_cost=max_cost)
 
 
-def planned(dataset: Dataset, desk: Desk, **more: Any) -> Plan:
+def planned(dataset: Dataset, desk: Workspace, **more: Any) -> Plan:
     """The plan of a run."""
     return plan(dataset, desk.profile, **more)
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from domain.live import Said, Tell, Told
+from domain.live import PartialReply, RunEvent, RunListener
 from domain.trajectory import Event
 
 
-def into(events: list[Event], said: list[Said] | None = None) -> Tell:
+def into(events: list[Event], said: list[PartialReply] | None = None) -> RunListener:
     """Tells what happens into ``events``, and a reply that grows into ``said``."""
 
-    def tell(told: Told) -> None:
-        if not isinstance(told, Said):
+    def tell(told: RunEvent) -> None:
+        if not isinstance(told, PartialReply):
             events.append(told)
         elif said is not None:
             said.append(told)

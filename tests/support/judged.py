@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from domain.asking import Answer, Mode, Question, Subtask, SubtaskState
-from domain.skills import Judged, RoutedSkill, Skill
-from domain.trajectory import Ended, Event, Planned, QuestionAsked, Retrieved, SkillsRouted
+from domain.skills import JudgedTrajectory, RoutedSkill, Skill
+from domain.trajectory import Ended, Event, EvidenceRetrieved, Planned, QuestionAsked, SkillsRouted
 from domain.view import MemoryView, Scope
 from skills.learn import judge
 from store.database import Store
@@ -37,7 +37,7 @@ def answered(
         for s in given
     )
     searches = [
-        Retrieved(round=n, mode=Mode.VIDEO, query=f"query {n}", evidence=())
+        EvidenceRetrieved(round=n, mode=Mode.VIDEO, query=f"query {n}", evidence=())
         for n in range(1, rounds + 1)
     ]
     end = Ended(state="done", why="", answer=answer, rounds=rounds, tokens=0)
@@ -52,4 +52,4 @@ def answered(
         cursor: Any = session.connection().connection.cursor()
         append_events(cursor, name, 0, events)
         end_trajectory(session, name, "done", answer, 0, 1.0)
-    judge(store, Judged(trajectory=name, question_type=kind, right=right))
+    judge(store, JudgedTrajectory(trajectory=name, question_type=kind, right=right))

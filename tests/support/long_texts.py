@@ -14,7 +14,7 @@ from agent.reasoners import question_parts, replies
 from agent.reasoners.line_protocol import read_lines
 from domain.events import EventPatch, SegmentDraft
 from domain.media import IdentityKind
-from domain.memories import Source
+from domain.memories import MemorySource
 from domain.people import Character, Identity, in_words, untagged
 from domain.schedules import parse_when
 from domain.sentences import ends_sentence, pieces, sentences
@@ -33,10 +33,10 @@ from memory.writers.causes import stated
 from memory.writers.labels import phrases
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.local_event import LocalEventWriter
-from memory.writers.port import ClipContext, EventWindow, Line
+from memory.writers.port import ClipContext, EventWindow, WindowLine
 from models.chat import read_value
 from models.json_repair import is_whole, read_object
-from people.clip_people import People
+from people.clip_people import ClipPeople
 from people.erase_names import Eraser
 from people.names import introduced, is_plate
 from retrieval import people_in_query, terms
@@ -87,12 +87,12 @@ def texts(length: int) -> list[str]:
 
 
 PERSON = Character(number=2, name="Al Bo", faces=(1,), voices=(7,), aliases=("Cy",))
-PEOPLE = People(
+PEOPLE = ClipPeople(
     faces={0: Identity(id=1, kind=IdentityKind.FACE, number=1, first_clip=0)},
     voices={0: Identity(id=2, kind=IdentityKind.VOICE, number=7, first_clip=0)},
     characters=(PERSON,),
 )
-CAST = people_in_query.Cast((people_in_query.Person(VIDEO, PERSON),))
+CAST = people_in_query.ViewPeople((people_in_query.ViewPerson(VIDEO, PERSON),))
 SETTINGS = MemorySettings()
 AT = "2025-01-01T00:00:00.000+00:00"
 TIMES = np.array([60.0, 7_200.0])
@@ -130,7 +130,7 @@ def events(text: str) -> object:
     clips = {number: span(30 * number, 30 * number + 30) for number in range(10)}
     parts = [part for part, _ in pieces(said(0, text))]
     lines = [
-        Line(clip, clips[clip], part, Source.SAID, np.ones(4, np.float32))
+        WindowLine(clip, clips[clip], part, MemorySource.SAID, np.ones(4, np.float32))
         for place, part in enumerate(parts)
         for clip in (10 * place // len(parts),)
     ]

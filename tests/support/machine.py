@@ -7,26 +7,26 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from agent.budget import Meter
-from agent.reasoners.port import Assessment, Conclusion, Turn
+from agent.budget import RunBudget
+from agent.reasoners.port import Assessment, Conclusion, DecisionContext
 from agent.recorder import Recorder
-from agent.run_context import Desk
+from agent.run_context import RunContext
 from domain.asking import Action, Citation, Evidence, Mode, Question
 from domain.errors import ReplayMiss
 from domain.events import Edge, Relation, Segment
-from domain.ledger import Draft, Edits
+from domain.ledger import Edits, SubtaskDraft
 from domain.media import Clip, ClipState, Video
 from domain.ranking import Aim
 from domain.settings import AskSettings
 from domain.time import TimeSpan
 from domain.trajectory import Event, Resolution
 from domain.view import MemoryView
-from graphs.ask import Asked
+from graphs.ask import AskResult
 from graphs.replay import replay
-from graphs.runner import Asker
+from graphs.runner import Runner
 from models.profile import load_profile
 from models.toolbox import Toolbox
-from retrieval.result import Cited, Retrieval, UnknownLabel
+from retrieval.result import ResolvedRefs, Retrieval, UnknownLabel
 from store.database import Store
 from store.home import Home
 from store.queries.clips import mark_clip
@@ -122,10 +122,10 @@ class ScriptedMemory:
         self.claims.append(claim)
         return tuple(self.supports.get(passage, 0.9) for passage in passages)
 
-    def cite(self, refs: Sequence[str]) -> Cited:
+    def cite(self, refs: Sequence[str]) -> ResolvedRefs:
         once = tuple(dict.fromkeys(refs))  # As the real one does.
         known = [r for r in once if r[1:].isdigit() and int(r[1:]) < 900]
-        return Cited(
+        return ResolvedRefs(
             citations=tuple(_citation(ref) for ref in known),
             unknown=tuple(ref for ref in once if ref not in known),
         )
@@ -161,10 +161,10 @@ class ScriptedReasoner:
 
     def __init__(self, **scripts: Iterable[Decision]) -> None:
         self._scripts = {name: list(script) for name, script in scripts.items()}
-        self.turns: list[tuple[str, Turn]] = []
+        self.turns: list[tuple[str, DecisionContext]] = []
         self.decided: list[tuple[str, Decision]] = []
 
-    def _next(self, name: str, turn: Turn, default: Decision) -> Any:
+    def _next(self, name: str, turn: DecisionContext, default: Decision) -> Any:
         self.turns.append((name, turn))
         script = self._scripts.get(name) or [default]
         decision = script.pop(0) if len(script) > 1 else script[0]
@@ -175,22 +175,22 @@ class ScriptedReasoner:
             raise decision
         return decision
 
-    def plan(self, turn: Turn) -> tuple[Draft, ...]:
-        return tuple(self._next("plan", turn, (Draft(text=turn.question.text),)))
+    def plan(self, turn: DecisionContext) -> tuple[SubtaskDraft, ...]:
+        return tuple(self._next("plan", turn, (SubtaskDraft(text=turn.question.text),)))
 
-    def act(self, turn: Turn) -> Action:
+    def act(self, turn: DecisionContext) -> Action:
         made: Action = self._next("act", turn, varied)
         return made
 
-    def assess(self, turn: Turn) -> Assessment:
+    def assess(self, turn: DecisionContext) -> Assessment:
         made: Assessment = self._next("assess", turn, Assessment())
         return made
 
-    def replan(self, turn: Turn, reasons: tuple[str, ...]) -> Edits:
+    def replan(self, turn: DecisionContext, reasons: tuple[str, ...]) -> Edits:
         made: Edits = self._next("replan", turn, Edits())
         return made
 
-    def conclude(self, turn: Turn) -> Conclusion:
+    def conclude(self, turn: DecisionContext) -> Conclusion:
         made: Conclusion = self._next("conclude", turn, _first)
         return made
 
@@ -202,7 +202,7 @@ class DecidedReasoner(ScriptedReasoner):
         super().__init__()
         self._left = list(decided)
 
-    def _next(self, name: str, turn: Turn, default: Decision) -> Any:
+    def _next(self, name: str, turn: DecisionContext, default: Decision) -> Any:
         if not self._left or self._left[0][0] != name:
             raise ReplayMiss(f"the record has no decision to {name} at this place")
         _, decision = self._left.pop(0)
@@ -219,13 +219,13 @@ def replays(store: Store, reasoner: ScriptedReasoner) -> None:
     assert made.divergence is None, made.divergence
 
 
-def varied(turn: Turn) -> Action:
+def varied(turn: DecisionContext) -> Action:
     """A search that is worded unlike all before it."""
     text = " ".join(f"word{turn.round}{letter}" for letter in "abc")
     return search(text, turn.forced or Mode.EVENT)
 
 
-def claimed(turn: Turn, *support: str) -> Assessment:
+def claimed(turn: DecisionContext, *support: str) -> Assessment:
     """The current subtask is called resolved, by what was found last unless told otherwise."""
     assert turn.current is not None
     refs = support or (turn.evidence[-1].ref,)
@@ -245,7 +245,7 @@ FINDS = [found(evidence(i, f"alpha{i} beta{i} gamma{i}"), focus=i) for i in rang
 """Searches that find something new, a memory each."""
 
 
-def _first(turn: Turn) -> Conclusion:
+def _first(turn: DecisionContext) -> Conclusion:
     if not turn.evidence:
         return Conclusion(text="", not_in_memory=True, option="A")
     best = turn.evidence[0]
@@ -269,11 +269,11 @@ class ScriptedDesks:
     reasoner: ScriptedReasoner
     memory: ScriptedMemory
     settings: AskSettings = field(default_factory=AskSettings)
-    meters: list[Meter] = field(default_factory=list)
+    meters: list[RunBudget] = field(default_factory=list)
 
-    def desk(self, view: MemoryView, recorder: Recorder, meter: Meter) -> Desk:
+    def desk(self, view: MemoryView, recorder: Recorder, meter: RunBudget) -> RunContext:
         self.meters.append(meter)
-        return Desk(
+        return RunContext(
             reasoner=self.reasoner,
             memory=self.memory,
             cite=self.memory.cite,
@@ -298,7 +298,7 @@ def watched(store: Store, clips: int = 6) -> None:
 class Ran:
     """An answer, the events it left, and what was asked of reasoner and memory."""
 
-    asked: Asked
+    asked: AskResult
     events: list[Event]
     reasoner: ScriptedReasoner
     memory: ScriptedMemory
@@ -308,10 +308,10 @@ class Ran:
 
 
 @contextmanager
-def asker_for(store: Store, desks: ScriptedDesks) -> Iterator[Asker]:
+def asker_for(store: Store, desks: ScriptedDesks) -> Iterator[Runner]:
     """An asker on the scripted desks and the real store."""
     toolbox = Toolbox(load_profile("local", None), Home.default().weights)
-    with Asker(store, toolbox, desks) as asker:
+    with Runner(store, toolbox, desks) as asker:
         yield asker
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from domain.choices import Protocol
-from domain.evaluation import WITH, WITHOUT, Fault, Part, Verdict
+from domain.evaluation import WITH, WITHOUT, ErrorType, QuestionPart, Verdict
 from store.database import Store
 from store.queries.evaluations import (
     DONE,
@@ -70,7 +70,7 @@ def _slot(arm: str, place: int, video: str, words: dict[str, Any]) -> Slot:
         "answer": "Ann",
         "types": [KINDS[place % len(KINDS)]],
     }
-    return Slot(arm, f"q{place}", place, Part.TEST, place // BATCH, video, item | words)
+    return Slot(arm, f"q{place}", place, QuestionPart.TEST, place // BATCH, video, item | words)
 
 
 def _verdict(slot: Slot, shift: int) -> Verdict:
@@ -79,4 +79,4 @@ def _verdict(slot: Slot, shift: int) -> Verdict:
     return Verdict(right=not wrong, judge="words", why="It names Ann.", cited=0.5, fault=fault)
 
 
-_FAULTS: Sequence[Fault] = tuple(Fault)
+_FAULTS: Sequence[ErrorType] = tuple(ErrorType)

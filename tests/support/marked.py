@@ -15,7 +15,7 @@ from pgvector.sqlalchemy import HALFVEC, VECTOR
 from sqlalchemy import ARRAY, Column, LargeBinary, String, Table, Text, text
 from sqlalchemy.dialects.postgresql import JSONB
 
-from domain.skills import Judged, Signal
+from domain.skills import JudgedTrajectory, Signal
 from flows.jobs import PREFIX
 from flows.uploads import keep_upload
 from store.database import Store
@@ -125,7 +125,7 @@ def fill(store: Store, video: str) -> None:
     """Rows in every table, one answer that is judged and evaluated, and an image of its own."""
     full_video.fill(store, video)
     full_video.ask(store, "t1", f"what of {MARK}?", video)
-    judged = Judged(trajectory="t1", question_type="why", right=False)
+    judged = JudgedTrajectory(trajectory="t1", question_type="why", right=False)
     own = store.blobs.put(f"a crop of {MARK}".encode())
     with store.begin() as session:
         put_judgement(session, judged)

@@ -5,16 +5,16 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from agent.budget import Meter
+from agent.budget import RunBudget
 from agent.reasoners.port import Reasoner
 from agent.recorder import Recorder
-from agent.run_context import Desk
+from agent.run_context import RunContext
 from agent.state import State, plain
 from domain.asking import Question
 from domain.settings import AskSettings
 from domain.trajectory import EVENT, Ended, Event
 from domain.view import MemoryView, Scope
-from graphs.ask import Asked
+from graphs.ask import AskResult
 from graphs.homer import build, recursion_limit
 from tests.support.machine import VIDEO, Ran, ScriptedMemory, ScriptedReasoner
 
@@ -32,7 +32,7 @@ def machine() -> Any:
     return build()
 
 
-def through(desk: Desk, question: Question) -> tuple[State, list[Event]]:
+def through(desk: RunContext, question: Question) -> tuple[State, list[Event]]:
     """The last state and the events of one question; every event survives its JSON."""
     view = MemoryView(scopes=(Scope(video=VIDEO, last_clip=5),))
     start: dict[str, Any] = {"question": plain(question), "view": plain(view), "next": "plan"}
@@ -48,12 +48,12 @@ def desk_of(
     reasoner: Reasoner,
     memory: ScriptedMemory,
     settings: AskSettings,
-    meter: Meter | None = None,
+    meter: RunBudget | None = None,
     recorder: Recorder | None = None,
-) -> Desk:
+) -> RunContext:
     """A desk whose record is kept in memory."""
     kept = recorder or KeptRecorder()
-    return Desk(reasoner, memory, memory.cite, settings, kept, meter or Meter(settings))
+    return RunContext(reasoner, memory, memory.cite, settings, kept, meter or RunBudget(settings))
 
 
 def play(memory: ScriptedMemory, **scripts: Any) -> Ran:
@@ -67,5 +67,5 @@ def play(memory: ScriptedMemory, **scripts: Any) -> Ran:
     ended = events[-1]
     assert isinstance(ended, Ended)
     assert ended.answer is not None
-    asked = Asked("test", ended.answer, ended.rounds, ended.tokens, 0.0)
+    asked = AskResult("test", ended.answer, ended.rounds, ended.tokens, 0.0)
     return Ran(asked, events, reasoner, memory)

@@ -17,12 +17,12 @@ from typing import Any, Self
 
 from domain.asking import Answer, Mode, Question, Subtask, SubtaskState
 from domain.settings import AskSettings
-from domain.trajectory import Ended, Event, Planned, QuestionAsked, Retrieved, SkillsRouted
+from domain.trajectory import Ended, Event, EvidenceRetrieved, Planned, QuestionAsked, SkillsRouted
 from evals.dataset import Dataset, EvalQuestion, EvalVideo
-from graphs.ask import Asked
+from graphs.ask import AskResult
 from graphs.runner import Linked
 from models.toolbox import Toolbox
-from skills.library import Shelf
+from skills.library import SkillLibrary
 from store.database import Store
 from store.queries.clips import view_of
 from store.queries.trajectories import add_trajectory, append_events, end_trajectory
@@ -88,10 +88,10 @@ class SimulatedAsker:
         attended: bool = True,
     ) -> None:
         del attended  # Nobody waits for what is scripted.
-        self._store, self._shelf = store, Shelf(store, toolbox)
+        self._store, self._shelf = store, SkillLibrary(store, toolbox)
         self._settings = settings or AskSettings()
 
-    def ask(self, question: Question, linked: Linked | None = None) -> Asked:
+    def ask(self, question: Question, linked: Linked | None = None) -> AskResult:
         """One answer, on record as a real one is."""
         name, kind, ask = secrets.token_hex(8), str(question.type), self._settings
         found = (
@@ -104,7 +104,7 @@ class SimulatedAsker:
         task = Subtask(id="t1", text=question.text, state=SubtaskState.RESOLVED, attempts=1)
         rounds = ROUNDS[kind]
         searches = [
-            Retrieved(round=n, mode=Mode.VIDEO, query=f"query {n}", evidence=())
+            EvidenceRetrieved(round=n, mode=Mode.VIDEO, query=f"query {n}", evidence=())
             for n in range(1, rounds + 1)
         ]
         end = Ended(state="done", why="", answer=answer, rounds=rounds, tokens=0)
@@ -122,7 +122,7 @@ class SimulatedAsker:
             cursor: Any = session.connection().connection.cursor()
             append_events(cursor, name, 0, told)
             end_trajectory(session, name, "done", answer, 0, 0.1)
-        return Asked(name, answer, rounds, 0, 0.1)
+        return AskResult(name, answer, rounds, 0, 0.1)
 
     def __enter__(self) -> Self:
         return self

@@ -25,15 +25,15 @@ import numpy as np
 
 from domain.asking import Question
 from domain.errors import DatabaseError, HomerError, InputError, NotFound
-from domain.skills import Judged
+from domain.skills import JudgedTrajectory
 from domain.time import TimeSpan
 from flows import ingest_steps
 from flows.delete import cut_video, cutting
 from flows.ingest import Silent
 from flows.ingest_steps import PlainSteps
 from flows.ingest_video import open_video
-from flows.workspace import Desk
-from graphs.runner import Asker
+from flows.workspace import Workspace
+from graphs.runner import Runner
 from models.ports import Face
 from people import corrections
 from people.forget import forget
@@ -110,8 +110,8 @@ class Worker:
         self.watch(self.dice.choice(self.files))
 
     @property
-    def desk(self) -> Desk:
-        return Desk(self.store.home, self.store, self.box.profile, self.box)
+    def desk(self) -> Workspace:
+        return Workspace(self.store.home, self.store, self.box.profile, self.box)
 
     def watch(self, path: Path) -> None:
         with open_video(self.desk, path, again=True) as opened, PlainSteps() as plain:
@@ -126,11 +126,11 @@ class Worker:
     def ask(self) -> None:
         videos = tuple({self.video() for _ in range(2)})
         question = Question(text="Who walks over the squares?", videos=videos, options=("A", "B"))
-        with Asker(self.store, self.box) as asker:
+        with Runner(self.store, self.box) as asker:
             asker.ask(question)
 
     def resume(self) -> None:
-        with Asker(self.store, self.box) as asker:
+        with Runner(self.store, self.box) as asker:
             asker.resume(self.trajectory())
 
     def trajectory(self) -> str:
@@ -142,7 +142,7 @@ class Worker:
 
     def judge(self) -> None:
         right = self.dice.random() < 0.6
-        word = Judged(trajectory=self.trajectory(), question_type="who", right=right)
+        word = JudgedTrajectory(trajectory=self.trajectory(), question_type="who", right=right)
         judge(self.store, word)
 
     def learn(self) -> None:
@@ -338,7 +338,7 @@ def wrong(store: Store, worker: Worker) -> list[str]:
     with store.begin() as session:
         open_ = [row.id for row in list_trajectories(session) if row.state == "running"]
     for name in open_:
-        with Asker(store, worker.box) as asker, suppress(InputError):
+        with Runner(store, worker.box) as asker, suppress(InputError):
             asker.resume(name)
     with store.begin() as session:
         still = [row.id for row in list_trajectories(session) if row.state == "running"]

@@ -10,11 +10,11 @@ import numpy as np
 from domain.view import MemoryView, Scope
 from people.matching import unit
 from retrieval.event_search import EventsInView, build_events, segments_in
-from retrieval.ranking import Asked, Vectors, relevance
-from retrieval.relevance import Field
+from retrieval.ranking import PreparedQuestion, QuestionVectors, relevance
+from retrieval.relevance import Relevance
 from retrieval.video_index import VideoIndex, build_index
-from retrieval.view_index import Panorama, panorama
-from store.queries.search import CellRow, Line, Lines, Matrix, Revision, Revisions
+from retrieval.view_index import ViewIndex, panorama
+from store.queries.search import CellRow, Lines, Matrix, Revisions, SegmentRevision, StoredLine
 from tests.support.remembered import CLIP_MS, SIZE, WordEmbedder
 
 SINCE = datetime(2026, 1, 1, tzinfo=UTC)
@@ -33,7 +33,7 @@ def index_of(
     Ids count from 1 in the first clip, from ``1000 * first + 1`` in a later one. ``gone`` maps
     ids to the clip that supersedes them. A line of which ``speakers`` has the text is said.
     """
-    rows: list[Line] = []
+    rows: list[StoredLine] = []
     number = 1000 * first
     for clip, texts in enumerate(story, start=first):
         for i, text in enumerate(texts):
@@ -43,7 +43,7 @@ def index_of(
             source = "said" if said else "caption"
             until = (gone or {}).get(number)
             rows.append(
-                Line(number, clip, start, start + 900, "episodic", text, source, said, until)
+                StoredLine(number, clip, start, start + 900, "episodic", text, source, said, until)
             )
     cells = [
         CellRow(clip, clip * CLIP_MS, (clip + 1) * CLIP_MS)
@@ -55,27 +55,27 @@ def index_of(
     return build_index(video, (SINCE, 0, SINCE, 0), through, Lines(rows, vectors), cells, CLIP_MS)
 
 
-def view_at(last_clip: int, *indexes: VideoIndex) -> Panorama:
+def view_at(last_clip: int, *indexes: VideoIndex) -> ViewIndex:
     """What is seen of these videos as of ``last_clip`` of each."""
     scopes = tuple(Scope(video=one.video, last_clip=last_clip) for one in indexes)
     return panorama(MemoryView(scopes=scopes), indexes)
 
 
-def view_of(story: Story, speakers: Mapping[str, str] | None = None) -> Panorama:
+def view_of(story: Story, speakers: Mapping[str, str] | None = None) -> ViewIndex:
     """All of one story."""
     return view_at(10**6, index_of(story, speakers=speakers))
 
 
-def vectors_of(asked: Asked, view: Panorama) -> Vectors:
+def vectors_of(asked: PreparedQuestion, view: ViewIndex) -> QuestionVectors:
     """The vectors of a question, from its words."""
     embed = WordEmbedder().embed
     count = 0 if asked.timed(view) else len(asked.options)
     texts = [asked.bare, *asked.statements()[:count], *asked.options[:count], asked.somebody]
     rows = embed(texts)
-    return Vectors(rows[0], rows[1 : 1 + count], rows[1 + count : -1], rows[-1])
+    return QuestionVectors(rows[0], rows[1 : 1 + count], rows[1 + count : -1], rows[-1])
 
 
-def field_of(view: Panorama, asked: Asked) -> Field:
+def field_of(view: ViewIndex, asked: PreparedQuestion) -> Relevance:
     """How relevant every cell is."""
     return relevance(view, asked, vectors_of(asked, view))
 
@@ -88,7 +88,7 @@ def units(count: int, size: int, seed: int) -> Matrix:
 def events_of(vectors: Matrix, clips: int = 1, video: str = "v") -> EventsInView:
     """An event of so many clips for each vector, all of them known since the first clip."""
     rows = [
-        Revision(n, n, 0, "Tea", "", tuple(range(clips * n, clips * (n + 1))), 0, None)
+        SegmentRevision(n, n, 0, "Tea", "", tuple(range(clips * n, clips * (n + 1))), 0, None)
         for n in range(len(vectors))
     ]
     spans = {n: CellRow(n, CLIP_MS * n, CLIP_MS * (n + 1)) for n in range(clips * len(vectors))}

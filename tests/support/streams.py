@@ -15,10 +15,10 @@ from typing import Any
 from domain.settings import MemorySettings, Settings, WatchSettings
 from domain.streams import StreamSettings
 from domain.time import TimeSpan
-from perception.clip_buffer import Buffer
+from perception.clip_buffer import ClipBuffer
 from perception.live import LiveSource, live_source
 from perception.live_clips import Captured
-from perception.live_reader import Follower, Place, reach
+from perception.live_reader import LiveReader, StreamPosition, reach
 from tests.support.media import Recipe, make_video
 
 SMALL = Settings(
@@ -55,13 +55,13 @@ def segment(folder: Path, name: str, seconds: float = 2.0, **recipe: Any) -> byt
     return make_video(folder / f"{name}.ts", made, **recipe).read_bytes()
 
 
-def collected(source: LiveSource, **options: Any) -> tuple[list[Captured], Follower]:
+def collected(source: LiveSource, **options: Any) -> tuple[list[Captured], LiveReader]:
     """All that comes of a source, until it ends."""
     settings = options.pop("settings", SMALL)
-    place = options.pop("place", Place(BEGAN_MS))
+    place = options.pop("place", StreamPosition(BEGAN_MS))
     clock, stop = options.pop("clock", None) or Hands(), options.pop("stop", None) or Event()
-    buffer = options.pop("buffer", Buffer(settings.stream.waiting))
-    follower = Follower(source, settings, place, buffer, clock, stop, **options)
+    buffer = options.pop("buffer", ClipBuffer(settings.stream.waiting))
+    follower = LiveReader(source, settings, place, buffer, clock, stop, **options)
     follower.run(reach(source, settings, stop.is_set))
     if follower.error is not None:
         raise follower.error
@@ -126,7 +126,7 @@ class Fed:
         self.stop = Event()
         self.clock = Hands(self._again)
 
-    def collect(self, **options: Any) -> tuple[list[Captured], Follower]:
+    def collect(self, **options: Any) -> tuple[list[Captured], LiveReader]:
         """All that comes of it."""
         with self.feeding() as source:
             return collected(source, clock=self.clock, stop=self.stop, **options)

@@ -8,17 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.budget import Meter
-from agent.reasoners.port import Turn
+from agent.budget import RunBudget
+from agent.reasoners.port import DecisionContext
 from agent.recorder import Recorder
-from agent.run_context import Desk
-from agent.state import Outcome, State, plain
+from agent.run_context import RunContext
+from agent.state import LoopOutcome, State, plain
 from domain.asking import Evidence, Ledger, Question, Subtask, SubtaskState
 from domain.ledger import confidence
 from domain.settings import AskSettings
-from domain.trajectory import Retrieved
+from domain.trajectory import EvidenceRetrieved
 from domain.view import MemoryView, Scope
-from graphs.ask import Asked, answer_json
+from graphs.ask import AskResult, answer_json
 from nodes.finish import NOBODY, SHOWN, answer_of, certainty, named, raw_confidence, retrieved
 from nodes.synthesize import fallback
 from tests.support.machine import (
@@ -72,14 +72,16 @@ def test_confidence_is_never_above_95_percent(tasks: list[tuple[float, int]]) ->
     assert 0 <= certainty(Ledger(subtasks=tuple(made)), [f"m{n}" for n in range(9)]) <= 0.95
 
 
-def desk(*retrievals: tuple[Evidence, ...], people: Any = (), note: str = "") -> Desk:
+def desk(*retrievals: tuple[Evidence, ...], people: Any = (), note: str = "") -> RunContext:
     memory, reasoner = ScriptedMemory([found()]), ScriptedReasoner()
     reasoner.note = note
     recorder = Recorder(None, "test", lambda *_: None)  # type: ignore[arg-type]
     for items in retrievals:
-        recorder.add(Retrieved(mode="video", query="the door", evidence=items))
+        recorder.add(EvidenceRetrieved(mode="video", query="the door", evidence=items))
     settings = AskSettings()
-    return Desk(reasoner, memory, memory.cite, settings, recorder, Meter(settings), people)
+    return RunContext(
+        reasoner, memory, memory.cite, settings, recorder, RunBudget(settings), people
+    )
 
 
 def test_moments_are_the_cited_ones_first_then_by_score_and_time() -> None:
@@ -125,7 +127,7 @@ def state(options: tuple[str, ...] = (), *subtasks: Subtask) -> State:
 
 def test_an_option_is_named_by_its_letter() -> None:
     made = state(("a door", "a gate"), task(1, "m1", "m2", "m3", score=1.0))
-    outcome = Outcome(action=answer("B", "m1", "m2", "m3"), why="done", share=0.4)
+    outcome = LoopOutcome(action=answer("B", "m1", "m2", "m3"), why="done", share=0.4)
     shown = answer_of(made, desk(), outcome)
     assert (shown.option, shown.text) == ("B", "a gate")
 
@@ -152,7 +154,7 @@ def test_raw_confidence_is_a_share(sure: float, share: float | None, best: float
 
 
 def test_what_is_not_in_memory_has_one_text_and_no_citations() -> None:
-    guess = Outcome(action=answer("surely a door", "m1", missing=True), why="done")
+    guess = LoopOutcome(action=answer("surely a door", "m1", missing=True), why="done")
     shown = answer_of(state((), task(1, "m1")), desk((evidence(1),)), guess)
     assert shown.text == "This is not in memory."
     assert (shown.citations, shown.confidence, shown.not_in_memory) == ((), 0.0, True)
@@ -160,15 +162,15 @@ def test_what_is_not_in_memory_has_one_text_and_no_citations() -> None:
 
 
 def test_notes_of_the_reasoner_and_of_the_run_are_both_shown() -> None:
-    outcome = Outcome(action=answer("a door", "m1"), why="done", note="cut short")
+    outcome = LoopOutcome(action=answer("a door", "m1"), why="done", note="cut short")
     assert answer_of(state(), desk(note="no model"), outcome).note == "no model cut short"
 
 
-def turn(*items: Evidence, options: tuple[str, ...] = ()) -> Turn:
+def turn(*items: Evidence, options: tuple[str, ...] = ()) -> DecisionContext:
     asked = Question(text="What does Ann open?", videos=(VIDEO,), options=options)
     refs = tuple(item.ref for item in items)
     held = Ledger(subtasks=(Subtask(id="t1", text="the door", evidence=refs),))
-    return Turn(question=asked, view=VIEW, ledger=held, evidence=items)
+    return DecisionContext(question=asked, view=VIEW, ledger=held, evidence=items)
 
 
 def test_the_fallback_is_the_option_whose_words_the_evidence_holds() -> None:
@@ -191,9 +193,9 @@ def test_the_answer_line_rounds_and_counts_in_seconds() -> None:
     shown = answer_of(
         state((), task(1, "m1")),
         desk((evidence(1, score=0.123456),)),
-        Outcome(action=answer("a door", "m1"), why="done"),
+        LoopOutcome(action=answer("a door", "m1"), why="done"),
     )
-    line = answer_json(Asked("abc", shown, 2, 30, 1.23456))
+    line = answer_json(AskResult("abc", shown, 2, 30, 1.23456))
     assert line["id"] == line["trajectory"] == "abc"
     assert (line["seconds"], line["rounds"], line["tokens"]) == (1.235, 2, 30)
     assert line["retrieved"] == [{"start_s": 5.0, "end_s": 10.0, "score": 0.1235}]

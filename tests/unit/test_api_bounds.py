@@ -17,10 +17,10 @@ from starlette.testclient import TestClient
 
 from api import limits, problems, sse
 from api.asking import Stopping
-from api.concurrency import Room
-from api.database_health import Pulse
-from api.disconnect import SILENT, Gone, followed
-from api.limits import MOST_BYTES, Bounds
+from api.concurrency import QuestionSlots
+from api.database_health import DatabaseHealth
+from api.disconnect import SILENT, ClientGone, followed
+from api.limits import MOST_BYTES, RequestLimits
 from api.params import after, as_of_ms
 from api.problems import Crowded, answer_with_problems, problem_of
 from api.server import Unfinished, _run
@@ -47,7 +47,7 @@ class Word(BaseModel):
 
 
 def app_of(most: int = 64) -> FastAPI:
-    app = FastAPI(middleware=[Middleware(Bounds, most=most)])
+    app = FastAPI(middleware=[Middleware(RequestLimits, most=most)])
     answer_with_problems(app)
 
     @app.post("/word")
@@ -165,7 +165,7 @@ def test_however_many_ask_for_health_the_database_is_looked_at_once() -> None:
     store: Any = Counting()
 
     async def crowd() -> list[bool]:
-        pulse = Pulse(store)
+        pulse = DatabaseHealth(store)
         return await asyncio.gather(*(pulse.answers() for _ in range(20)))
 
     assert asyncio.run(crowd()) == [False] * 20
@@ -201,7 +201,7 @@ def test_who_takes_nothing_of_a_stream_is_gone_and_ends_the_search(
 
 @pytest.mark.parametrize("silent", [True, False])
 def test_a_server_that_ends_while_a_model_is_silent_says_so(silent: bool) -> None:
-    room, closed = Room(1), []
+    room, closed = QuestionSlots(1), []
     if silent:
         room.take()
 
@@ -257,7 +257,7 @@ def test_every_error_has_its_status_and_says_what_to_do(error: Exception, status
 
 
 def test_a_place_is_free_again_when_its_work_is_over() -> None:
-    room = Room(1)
+    room = QuestionSlots(1)
     with room.place(), pytest.raises(Crowded, match="1 of these"):
         room.take()
     with pytest.raises(ValueError, match="x"), room.place():
@@ -310,7 +310,7 @@ def test_a_client_that_goes_ends_them_and_so_does_a_server_that_closes() -> None
     async def goes(events: Any, client: Client, _e: asyncio.Event, told: list[str]) -> None:
         told.append(await anext(events))
         client.left.set()
-        with pytest.raises(Gone):
+        with pytest.raises(ClientGone):
             await anext(events)
 
     async def closes(events: Any, _c: Client, closing: asyncio.Event, told: list[str]) -> None:

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from starlette.routing import Match
 
 from api.application import make_app
-from api.auth import LEAST, Ways
+from api.auth import LEAST, AccessRules
 from api.params import MOST, PAGE
 from api.routes.questions import Ask
 from api.routes.watching import Add
@@ -38,7 +38,7 @@ def test_every_call_in_the_document_can_be_made(words: list[str]) -> None:
     body = option(words, "-d")
     method = option(words, "-X") or ("POST" if body else "GET")
     scope: Any = {"type": "http", "method": method, "path": address.path, "headers": []}
-    routes = make_app(cast("Any", None), Ways()).routes
+    routes = make_app(cast("Any", None), AccessRules()).routes
     assert any(matches(route, scope) for route in routes), address.path
     if body is not None:
         assert "Content-Type: application/json" in words

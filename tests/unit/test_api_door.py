@@ -12,7 +12,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from api.auth import LEAST, Door, Key, Ways, label_of, read_keys, ways_in
+from api.auth import LEAST, AccessRules, ApiAuth, Key, label_of, read_keys, ways_in
 from domain.audit import acting
 from domain.errors import SetupError
 from tests.support.api import HERE, problem
@@ -25,9 +25,9 @@ async def whoami(request: Request) -> PlainTextResponse:
     return PlainTextResponse(str(acting.get()))
 
 
-def client_of(ways: Ways, address: str = "127.0.0.1") -> TestClient:
+def client_of(ways: AccessRules, address: str = "127.0.0.1") -> TestClient:
     every = [Route("/{rest:path}", whoami, methods=["GET", "POST"])]
-    app = Starlette(routes=every, middleware=[Middleware(Door, ways=ways)])
+    app = Starlette(routes=every, middleware=[Middleware(ApiAuth, ways=ways)])
     return TestClient(app, base_url=HERE, client=(address, 5))
 
 
@@ -76,7 +76,7 @@ def test_a_key_may_come_from_the_keyring(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_each_key_has_its_name_in_the_audit_log() -> None:
-    there = client_of(Ways(read_keys(f"ann:{ANN}, {BOB}")))
+    there = client_of(AccessRules(read_keys(f"ann:{ANN}, {BOB}")))
     assert there.get("/videos", headers=bearer(ANN)).text == "api (ann)"
     assert there.get("/videos", headers={"authorization": f"bearer  {BOB}"}).text == "api (key)"
 
@@ -90,7 +90,7 @@ def test_each_key_has_its_name_in_the_audit_log() -> None:
     ],
 )
 def test_without_a_key_nothing_is_had(given: dict[str, str]) -> None:
-    there = client_of(Ways(read_keys(f"ann:{ANN}")))
+    there = client_of(AccessRules(read_keys(f"ann:{ANN}")))
     for path in ("/videos", "/questions", "/media/keyframes/x/1", "//health", "/health/", "/docs/"):
         answer = there.get(path, headers=given)
         told = problem(answer, 401, "key")
@@ -127,7 +127,7 @@ def test_what_a_proxy_passes_on_needs_a_key(name: str) -> None:
     told = problem(there.get("/videos", headers=passed), 403, "proxy")
     assert "HOMER_API_KEY" in told["help"]
     assert there.get("/health", headers=passed).is_success
-    keyed = client_of(Ways(read_keys(ANN)))
+    keyed = client_of(AccessRules(read_keys(ANN)))
     assert keyed.get("/videos", headers={**passed, **bearer(ANN)}).is_success
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.folders import Outside, allowed_file, refuse_address
+from api.folders import OutsideFolder, allowed_file, refuse_address
 from domain.errors import InputError, NotFound
 
 
@@ -42,10 +42,10 @@ def test_files_are_named_whole_or_from_a_folder(folders: tuple[Path, ...]) -> No
 def test_what_lies_elsewhere_is_refused_alike_whether_it_is_there(
     folders: tuple[Path, ...], path: str
 ) -> None:
-    with pytest.raises((Outside, NotFound)) as told:
+    with pytest.raises((OutsideFolder, NotFound)) as told:
         allowed_file(folders, path)
     assert "secret" not in str(told.value)
-    with pytest.raises(Outside) as other:
+    with pytest.raises(OutsideFolder) as other:
         allowed_file((), path)
     assert "homer serve --videos" in other.value.help
 
@@ -64,7 +64,7 @@ PARTS = ["..", ".", "", "/", "~", "a", "\0", "\ud800", "é", Path(__file__).name
 @given(st.lists(st.sampled_from(PARTS), max_size=6).map("/".join))
 def test_no_path_leads_out_and_none_breaks_it(path: str) -> None:
     folder = Path(__file__).parent
-    with suppress(Outside, NotFound):
+    with suppress(OutsideFolder, NotFound):
         assert allowed_file([folder], path).is_relative_to(folder.resolve())
 
 

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from domain.confidence import Calibration, Curve
 from domain.errors import InputError, SetupError
 from evals.calibration import curve, fit, is_fitted_on, reliability, save
-from evals.tables import QuestionRow
+from evals.tables import AnsweredQuestion
 from models.profile import calibration_file, load_profile
 from tests.unit.test_eval_reports import row
 
 OPTIONS = ("a", "b")
 
 
-def answers(count: int, seed: int = 1, confidence: bool = False) -> list[QuestionRow]:
+def answers(count: int, seed: int = 1, confidence: bool = False) -> list[AnsweredQuestion]:
     """Answers that are right as often as the square of their raw confidence."""
     dice = random.Random(seed)
     made = []

@@ -9,19 +9,19 @@ from typing import Any
 
 import pytest
 
-from agent.reasoners.port import Assessment, Turn, Unreadable
+from agent.reasoners.port import Assessment, DecisionContext, Unreadable
 from domain.asking import Action, Mode, SubtaskState
-from domain.ledger import Draft, Edits, Rewrite
+from domain.ledger import Edits, Rewrite, SubtaskDraft
 from domain.settings import AskSettings
 from domain.trajectory import (
     Assessed,
     Ended,
+    EvidenceRetrieved,
     Forced,
     Guarded,
     Planned,
     Progressed,
     Replanned,
-    Retrieved,
     RoundClosed,
     RoundOpened,
 )
@@ -41,7 +41,7 @@ from tests.support.machine import (
 from tests.support.quick import play
 
 OPTIONS = ("a red door", "a gate", "a window")
-FACTS = tuple(Draft(text=f"fact {i}") for i in range(4))
+FACTS = tuple(SubtaskDraft(text=f"fact {i}") for i in range(4))
 SAME = found(evidence(1), evidence(2))
 NOTHING = found(evidence(1, score=0.1), focus=None, close=False)
 PATIENT = AskSettings(saturated_after=20, empty_rounds=20)
@@ -51,7 +51,7 @@ def asked(memory: list[Any] | None = None, **scripts: Any) -> Ran:
     return play(ScriptedMemory(memory or fresh(14)), **scripts)
 
 
-def turns(ran: Ran, name: str) -> list[Turn]:
+def turns(ran: Ran, name: str) -> list[DecisionContext]:
     return [turn for made, turn in ran.reasoner.turns if made == name]
 
 
@@ -107,11 +107,11 @@ def test_a_refused_reply_is_asked_for_again_with_what_was_wrong(
     assert told in second[0].complaint
     assert turns(ran, "act")[2].complaint == second[0].complaint
     assert turns(ran, "act")[3].complaint == ""
-    assert [e.round for e in ran.of(Retrieved)][:3] == [1, 2, 3]
+    assert [e.round for e in ran.of(EvidenceRetrieved)][:3] == [1, 2, 3]
 
 
 def test_a_copy_of_the_subtask_is_no_query() -> None:
-    ran = asked(plan=[[Draft(text="the colour of the door")]], act=[
+    ran = asked(plan=[[SubtaskDraft(text="the colour of the door")]], act=[
         search("The Colour of the door"),
         search("the door is red"),
     ])  # fmt: skip
@@ -128,7 +128,7 @@ def test_after_two_retries_the_harness_searches_by_itself() -> None:
     ran = asked(act=[Unreadable("nothing there")] * 9)
     first = [e for e in ran.of(Guarded) if e.round == 1]
     assert [e.accepted for e in first] == [False, False, False, True]
-    assert all(e.evidence for e in ran.of(Retrieved))
+    assert all(e.evidence for e in ran.of(EvidenceRetrieved))
     assert all(turn.complaint == "" for turn in turns(ran, "assess"))
     assert ran.asked.answer.citations
 
@@ -152,7 +152,7 @@ def test_the_third_search_of_the_same_is_blocked() -> None:
     ],
 )
 def test_rounds_and_attempts_are_limited(
-    plan: tuple[Draft, ...], rounds: int, settings: AskSettings
+    plan: tuple[SubtaskDraft, ...], rounds: int, settings: AskSettings
 ) -> None:
     ran = asked(plan=[plan], settings=settings)
     assert ran.asked.rounds == rounds
@@ -161,7 +161,9 @@ def test_rounds_and_attempts_are_limited(
 
 
 def test_a_plan_of_more_than_five_or_with_cycles_is_cut_to_what_holds() -> None:
-    cyclic = [Draft(text=f"part {i}", depends=(f"t{i + 2}", f"t{i}", "t1")) for i in range(8)]
+    cyclic = [
+        SubtaskDraft(text=f"part {i}", depends=(f"t{i + 2}", f"t{i}", "t1")) for i in range(8)
+    ]
     ran = asked(plan=[cyclic])
     (planned,) = ran.of(Planned)
     assert [s.id for s in planned.subtasks] == ["t1", "t2", "t3", "t4", "t5"]
@@ -257,7 +259,7 @@ def test_a_grace_round_that_finds_something_lets_the_search_go_on() -> None:
     ],
 )  # fmt: skip
 def test_the_plan_is_repaired_when(
-    finds: list[Any], plan: tuple[Draft, ...], reason: str, after: int
+    finds: list[Any], plan: tuple[SubtaskDraft, ...], reason: str, after: int
 ) -> None:
     ran = asked(finds, plan=[plan], settings=PATIENT)
     asks = [e for e in ran.of(Progressed) if e.verdict == "replan"]
@@ -268,7 +270,7 @@ def test_the_plan_is_repaired_when(
 def test_a_repair_is_minimal_and_leaves_what_is_resolved() -> None:
     greedy = Edits(
         rewrite=(Rewrite(id="t1", text="something else"), Rewrite(id="t9", text="nothing")),
-        add=tuple(Draft(text=f"new {i}") for i in range(6)),
+        add=tuple(SubtaskDraft(text=f"new {i}") for i in range(6)),
         abandon=("t1", "t2", "t3", "t4", "t5", "t6", "t7"),
     )
     ran = asked([SAME], plan=[FACTS], assess=[claimed, Assessment()], replan=[greedy],

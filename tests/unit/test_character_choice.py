@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from people.characters import ACCEPT_SHARE, ACCEPT_SUPPORT, best_character, source_of_name
 from people.identities import is_person
 from store.queries.characters import Name, preferred
-from store.queries.identities import Support
+from store.queries.identities import IdentitySupport
 
 OWN = {face: 100 + face for face in range(10)}
 
 
-def supports(*totals: tuple[int, float]) -> list[Support]:
-    return [Support(face, 50, face, total, 1) for face, total in totals]
+def supports(*totals: tuple[int, float]) -> list[IdentitySupport]:
+    return [IdentitySupport(face, 50, face, total, 1) for face, total in totals]
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from domain.time import TimeSpan
 from domain.trajectory import (
     Acted,
     Assessed,
+    EvidenceRetrieved,
     Failed,
     Forced,
     Forked,
@@ -22,11 +23,10 @@ from domain.trajectory import (
     PlanLine,
     Planned,
     Resolution,
-    Retrieved,
     RoundClosed,
     RoundOpened,
 )
-from graphs.ask import Asked, answer_json
+from graphs.ask import AskResult, answer_json
 from views.answer_lines import answer_line, citation_line, lines_of
 
 VIDEO = "0123456789abcdef"
@@ -66,7 +66,7 @@ def test_people_without_a_name_are_told_in_words_and_kept_as_tags_for_machines()
     line = citation_line(said, {VIDEO: "talk"})
     assert "An unnamed speaker (voice 1): on an unnamed person (face 2)'s table" in line
     answer = Answer(text="<voice_1>: here", confidence=0.5, citations=(said,))
-    made = answer_json(Asked("ab12", answer, 2, 0, 1.0))
+    made = answer_json(AskResult("ab12", answer, 2, 0, 1.0))
     assert made["answer"] == "<voice_1>: here"
     assert made["citations"][0]["text"] == "<voice_1>: on <face_2>'s table"
 
@@ -92,11 +92,11 @@ def test_a_citation_of_a_segment_names_no_clip_and_long_words_are_cut() -> None:
             ["  refused (format): say more"],
         ),
         (
-            Retrieved(mode=Mode.VIDEO, query="the place", evidence=(FOUND,)),
+            EvidenceRetrieved(mode=Mode.VIDEO, query="the place", evidence=(FOUND,)),
             ["  video 'the place': 1 found, best 01:01-01:15 (0.80)"],
         ),
         (
-            Retrieved(
+            EvidenceRetrieved(
                 mode=Mode.EVENT,
                 query="q",
                 evidence=(FOUND,),
@@ -105,12 +105,15 @@ def test_a_citation_of_a_segment_names_no_clip_and_long_words_are_cut() -> None:
             ["  event 'q' (from structure: speakers): 1 found, best 01:01-01:15 (0.80)"],
         ),
         (
-            Retrieved(mode=Mode.EVENT, query="q", evidence=(FOUND,), nothing_close=True),
+            EvidenceRetrieved(mode=Mode.EVENT, query="q", evidence=(FOUND,), nothing_close=True),
             ["  event 'q': nothing close"],
         ),
-        (Retrieved(mode=Mode.EVENT, query="q", evidence=()), ["  event 'q': nothing close"]),
         (
-            Retrieved(mode=Mode.NEIGHBOR, query="q", evidence=(), refused="no such label"),
+            EvidenceRetrieved(mode=Mode.EVENT, query="q", evidence=()),
+            ["  event 'q': nothing close"],
+        ),
+        (
+            EvidenceRetrieved(mode=Mode.NEIGHBOR, query="q", evidence=(), refused="no such label"),
             ["  neighbor 'q': no such label"],
         ),
         (
@@ -135,7 +138,7 @@ def test_events_that_say_something_new_are_a_line(event: Any, lines: list[str]) 
 
 def test_an_answer_is_shown_with_what_it_rests_on(capsys: pytest.CaptureFixture[str]) -> None:
     answer = Answer(text="Paris", option="A", confidence=0.81, citations=(CITED,), note="quoted")
-    show_answer(Asked("abc123", answer, 2, 0, 1.25), QUESTION, {VIDEO: "talk"})
+    show_answer(AskResult("abc123", answer, 2, 0, 1.25), QUESTION, {VIDEO: "talk"})
     assert capsys.readouterr().out.splitlines() == [
         "A. Paris",
         "confidence high (0.81); quoted",
@@ -148,7 +151,7 @@ def test_a_declined_answer_says_that_its_moments_are_only_the_nearest(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     answer = Answer(text="can't be told", confidence=0.1, declined=True, citations=(CITED,))
-    show_answer(Asked("abc123", answer, 1, 0, 1.0), QUESTION, {VIDEO: "talk"})
+    show_answer(AskResult("abc123", answer, 1, 0, 1.0), QUESTION, {VIDEO: "talk"})
     assert capsys.readouterr().out.splitlines()[:4] == [
         "can't be told",
         "declined: the moments below are only the nearest",
@@ -161,7 +164,7 @@ def test_not_in_memory_says_where_was_searched(capsys: pytest.CaptureFixture[str
     answer = Answer(
         text="The memory does not hold it", confidence=0, not_in_memory=True, searched=("all",)
     )
-    show_answer(Asked("abc123", answer, 2, 0, 1.0), QUESTION, {})
+    show_answer(AskResult("abc123", answer, 2, 0, 1.0), QUESTION, {})
     assert "  searched: all" in capsys.readouterr().out.splitlines()
 
 

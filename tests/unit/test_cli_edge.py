@@ -8,7 +8,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from cli.edge import Edge
+from cli.edge import ErrorBoundary
 from domain.errors import (
     Ambiguous,
     BudgetExceeded,
@@ -26,7 +26,7 @@ from domain.errors import (
 
 def run(work: Callable[[], None], *, debug: bool = False) -> tuple[int, str, str]:
     """Exit code, stdout and stderr of a command that does ``work``."""
-    app = typer.Typer(cls=Edge, pretty_exceptions_enable=False)
+    app = typer.Typer(cls=ErrorBoundary, pretty_exceptions_enable=False)
 
     @app.callback()
     def options(context: typer.Context) -> None:

@@ -22,13 +22,13 @@ from cli import models
 from cli.captions import Moved
 from cli.console import say, say_json, say_table
 from cli.ingest import Reporter, _as_json, _line
-from cli.progress import BarMeter, Meter, PlainMeter
+from cli.progress import BarMeter, PlainMeter, ProgressMeter
 from cli.search import SearchMode
 from domain.asking import Mode
 from domain.errors import MediaError
 from domain.media import Video
-from flows.ingest_files import Outcome
-from flows.ingest_video import Watched
+from flows.ingest_files import FileOutcome
+from flows.ingest_video import IngestResult
 from models.profile import ChatSpec, Profile
 from models.weights import FileState
 from services import health
@@ -82,11 +82,11 @@ def test_json_for_other_programs_is_one_line_that_reads_back(data: Any) -> None:
     assert json.loads(shown) == data
 
 
-def plain_meter() -> tuple[Meter, Callable[[], str]]:
+def plain_meter() -> tuple[ProgressMeter, Callable[[], str]]:
     return PlainMeter(), lambda: ""
 
 
-def bar_meter() -> tuple[Meter, Callable[[], str]]:
+def bar_meter() -> tuple[ProgressMeter, Callable[[], str]]:
     told = io.StringIO()
     progress = RichProgress(console=Console(file=told, width=80))
     return BarMeter(progress), told.getvalue
@@ -96,7 +96,7 @@ def bar_meter() -> tuple[Meter, Callable[[], str]]:
 @pytest.mark.parametrize("steps", [[1] * 5, [5], [2, 3], [], [1, 9]])
 def test_every_meter_follows_any_work(
     capsys: pytest.CaptureFixture[str],
-    make: Callable[[], tuple[Meter, Callable[[], str]]],
+    make: Callable[[], tuple[ProgressMeter, Callable[[], str]]],
     steps: list[int],
 ) -> None:
     meter, bar = make()
@@ -136,8 +136,8 @@ def test_an_import_moves_the_bar_by_what_is_new(steps: list[int], before: int) -
     assert moved.fresh == sum(steps)
 
 
-def watched(fresh: int = 3, failed: int = 0) -> Outcome:
-    return Outcome(Path("talk.mp4"), Watched(VIDEO, 5, fresh, failed))
+def watched(fresh: int = 3, failed: int = 0) -> FileOutcome:
+    return FileOutcome(Path("talk.mp4"), IngestResult(VIDEO, 5, fresh, failed))
 
 
 @pytest.mark.parametrize(
@@ -146,12 +146,12 @@ def watched(fresh: int = 3, failed: int = 0) -> Outcome:
         (watched(), 0, "my [31m talk: watched (5 clips, id 0000000000000000)"),
         (watched(fresh=0), 0, "my [31m talk: already watched (5 clips, id 0000000000000000)"),
         (watched(failed=2), 4, "my [31m talk: 2 of 5 clips, id 0000000000000000 failed;"),
-        (Outcome(Path("x.mp4"), error=MediaError("x.mp4: empty")), 2, None),
-        (Outcome(Path("x.mp4")), 0, None),
+        (FileOutcome(Path("x.mp4"), error=MediaError("x.mp4: empty")), 2, None),
+        (FileOutcome(Path("x.mp4")), 0, None),
     ],
 )
 def test_an_outcome_is_a_code_a_line_and_a_row(
-    outcome: Outcome, code: int, line: str | None
+    outcome: FileOutcome, code: int, line: str | None
 ) -> None:
     assert outcome.exit_code == code
     row = _as_json(outcome)

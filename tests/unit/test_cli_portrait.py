@@ -12,7 +12,7 @@ from domain.events import Edge, Relation, Segment
 from domain.media import Box, SeenObject, Video
 from domain.time import TimeSpan
 from services.health import Check
-from views.library import Cost, Person, Portrait, ShownClip, ShownLine, ShownName
+from views.library import Cost, Portrait, ShownClip, ShownLine, ShownName, ShownPerson
 
 VIDEO = "0123456789abcdef"
 
@@ -50,7 +50,7 @@ def portrait(**changes: Any) -> Portrait:
     video = Video(
         id=VIDEO, title="talk\x1b[31m", path=None, duration_ms=60_000, width=640, height=360
     )
-    person = Person(
+    person = ShownPerson(
         number=1,
         label="Omar",
         tags=("<face_0>", "<voice_2>"),

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from cli.models import _Lines
-from models.fetch import Progress
+from cli.models import _DownloadLines
+from models.fetch import FetchProgress
 
 
 def told(capsys: pytest.CaptureFixture[str], total: int, *steps: tuple[str, int]) -> list[str]:
-    lines = _Lines()
+    lines = _DownloadLines()
     for source, done in steps:
-        lines(Progress("minilm/model.onnx", source, done, total))
+        lines(FetchProgress("minilm/model.onnx", source, done, total))
     return capsys.readouterr().err.splitlines()
 
 

@@ -15,7 +15,7 @@ from typer.testing import CliRunner, Result
 from cli import schedules
 from cli.main import app
 from domain.errors import NotFound
-from flows.schedules.kinds import KINDS, Planned
+from flows.schedules.kinds import KINDS, ScheduleDraft
 from flows.schedules.worker import ScheduleWorker
 from store.home import Home
 
@@ -67,7 +67,7 @@ class Book:
             raise NotFound(f"no schedule is called {name!r}")
         return found
 
-    def put(self, one: Planned) -> None:
+    def put(self, one: ScheduleDraft) -> None:
         self.done.append(("put", one))
 
     def run(self, name: str) -> str:

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from domain.errors import ModelError
 from domain.media import IdentityKind, Percept
-from domain.memories import ClipMemories, Source
+from domain.memories import ClipMemories, MemorySource
 from domain.people import Identity
 from domain.settings import LEAST_CLIP_TOKENS, MemorySettings, Settings, WatchSettings
 from memory.writers.budget import LEAST, LEAST_LINES, ORDER, Item, cost, fitted, left_out, thinned
@@ -22,7 +22,7 @@ from memory.writers.port import ClipContext
 from models.chat import CallRecord, Replay, Sink, read_value
 from models.messages import Message
 from models.tokens import IMAGE_TOKENS, request_tokens
-from people.clip_people import People
+from people.clip_people import ClipPeople
 from tests.support.memory import VIDEO, face, keyframe, percept, said
 
 GOOD = '{"lines": [{"kind": "episodic", "text": "They talk."}]}'
@@ -131,7 +131,7 @@ def call(tokens: int, purpose: str) -> CallRecord:
 
 
 FRAMES = {f"{n:064}": b"jpeg" for n in range(3)}
-PEOPLE = People(faces={0: Identity(id=1, kind=IdentityKind.FACE, number=0, first_clip=0)})
+PEOPLE = ClipPeople(faces={0: Identity(id=1, kind=IdentityKind.FACE, number=0, first_clip=0)})
 
 
 def seen(words: int) -> Percept:
@@ -165,7 +165,7 @@ def test_with_a_small_budget_images_and_then_words_are_left_out_and_told() -> No
     assert written.left_out[0] == "3 of 3 keyframes"
     assert written.left_out[1].endswith("of 300 lines of speech")
     # The model is shown less; what was said is remembered to the last word all the same.
-    quoted = [one for one in written.drafts if one.source == Source.SAID]
+    quoted = [one for one in written.drafts if one.source == MemorySource.SAID]
     assert len(quoted) == 300
     assert asked[1].content.count("nine ten") < 300
 
@@ -187,7 +187,7 @@ def test_a_dear_model_is_not_asked_again_and_what_is_sound_is_kept() -> None:
     model = Model(bad, tokens=50_000)
     written = write(model, 100, 60_000)
     assert len(model.asked) == 1
-    assert [one.text for one in written.drafts if one.source == Source.MODEL] == ["So."]
+    assert [one.text for one in written.drafts if one.source == MemorySource.MODEL] == ["So."]
 
 
 def test_a_clip_whose_budget_is_spent_fails_for_the_next_run_and_says_so() -> None:

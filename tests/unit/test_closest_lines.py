@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from retrieval.moments import best_moments, line_scores
 from retrieval.options import supports
-from retrieval.ranking import Asked
-from retrieval.view_index import Panorama
+from retrieval.ranking import PreparedQuestion
+from retrieval.view_index import ViewIndex
 from tests.support.story import field_of, index_of, vectors_of, view_at, view_of
 
 WORDS = ("soup", "tent", "train", "coffee", "piano", "Ann", "sings", "the")
@@ -20,8 +20,8 @@ QUESTIONS = st.lists(st.sampled_from([*WORDS, "who", "yesterday"]), max_size=5).
 OPTIONS = st.lists(LINES, max_size=4).map(tuple)
 
 
-def asked(text: str, options: tuple[str, ...], as_of: float | None = None) -> Asked:
-    return Asked(text or "?", options, as_of)
+def asked(text: str, options: tuple[str, ...], as_of: float | None = None) -> PreparedQuestion:
+    return PreparedQuestion(text or "?", options, as_of)
 
 
 @given(STORIES, QUESTIONS, OPTIONS, st.none() | st.floats(0, 400))
@@ -68,7 +68,7 @@ def test_what_comes_after_the_moment_of_asking_has_no_say(
     assert ranked(now, question) == ranked(then, question)
 
 
-def ranked(view: Panorama, question: Asked) -> list[int]:
+def ranked(view: ViewIndex, question: PreparedQuestion) -> list[int]:
     found = best_moments(view, question, field_of(view, question), 5, None)
     return [view.line(one.line)[1].id for one in found]
 

@@ -7,16 +7,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from domain.confidence import Curve, Level, level
+from domain.confidence import ConfidenceLevel, Curve, level
 
 CURVE = Curve(raw=(0.2, 0.4, 0.8), right=(0.3, 0.5, 0.9))
 
 
 @pytest.mark.parametrize(
     ("confidence", "word"),
-    [(0.0, Level.LOW), (0.39, Level.LOW), (0.4, Level.MEDIUM), (0.7, Level.HIGH)],
+    [
+        (0.0, ConfidenceLevel.LOW),
+        (0.39, ConfidenceLevel.LOW),
+        (0.4, ConfidenceLevel.MEDIUM),
+        (0.7, ConfidenceLevel.HIGH),
+    ],
 )
-def test_confidence_has_a_word(confidence: float, word: Level) -> None:
+def test_confidence_has_a_word(confidence: float, word: ConfidenceLevel) -> None:
     assert level(confidence) is word
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from domain.events import Edge, Relation, Segment
 from domain.time import TimeSpan
-from memory.graph_check import Fault, Whole, findings, opposed
+from memory.graph_check import CheckedGraph, GraphFault, findings, opposed
 
 CLIP_MS = 30_000
 B, O, C = Relation.BEFORE, Relation.OVERLAP, Relation.CONTAINS  # noqa: E741
@@ -42,9 +42,9 @@ def whole(
     clips: int = 4,
     woven: int | None = None,
     pending: Sequence[int] = (),
-) -> Whole:
+) -> CheckedGraph:
     """A graph over ``clips`` clips that are all done, and woven unless told otherwise."""
-    return Whole(
+    return CheckedGraph(
         done=frozenset(range(clips)),
         woven=frozenset(range(clips if woven is None else woven)),
         pending=frozenset(pending),
@@ -56,7 +56,7 @@ def whole(
 THREE = (segment(1, 0), segment(2, 1), segment(3, 2, 3))
 
 
-def found(graph: Whole) -> list[tuple[Fault, tuple[str, ...]]]:
+def found(graph: CheckedGraph) -> list[tuple[GraphFault, tuple[str, ...]]]:
     return [(one.fault, one.refs) for one in findings(graph)]
 
 
@@ -68,8 +68,8 @@ def test_a_sound_graph_has_nothing_to_say() -> None:
 
 def test_a_clip_that_no_segment_holds_is_found() -> None:
     assert found(whole(THREE[:2])) == [
-        (Fault.UNCOVERED, ("clip 2",)),
-        (Fault.UNCOVERED, ("clip 3",)),
+        (GraphFault.UNCOVERED, ("clip 2",)),
+        (GraphFault.UNCOVERED, ("clip 3",)),
     ]
 
 
@@ -81,17 +81,17 @@ def test_clips_left_for_later_or_not_yet_due_are_no_fault() -> None:
 def test_a_segment_without_its_clips_is_found() -> None:
     lost = segment(4, 3, 7, 8, 9, 11)
     (one,) = findings(whole((*THREE, lost)))
-    assert (one.fault, one.refs) == (Fault.ORPHAN, ("s4",))
+    assert (one.fault, one.refs) == (GraphFault.ORPHAN, ("s4",))
     assert "7-9, 11" in one.text
     (empty,) = findings(whole((*THREE, segment(5))))
-    assert (empty.fault, empty.text) == (Fault.ORPHAN, "'part 5' has no clips")
+    assert (empty.fault, empty.text) == (GraphFault.ORPHAN, "'part 5' has no clips")
 
 
 def test_an_edge_to_nothing_and_one_on_nothing_are_found() -> None:
     (gone,) = findings(whole(THREE, [edge(1, B, 9)]))
-    assert (gone.fault, gone.refs) == (Fault.DANGLING, ("s1", "s9"))
+    assert (gone.fault, gone.refs) == (GraphFault.DANGLING, ("s1", "s9"))
     (baseless,) = findings(whole(THREE, [edge(1, B, 2, on=[0, 12])]))
-    assert (baseless.fault, baseless.refs) == (Fault.DANGLING, ("s1", "s2"))
+    assert (baseless.fault, baseless.refs) == (GraphFault.DANGLING, ("s1", "s2"))
     assert baseless.text.endswith("not in memory: 12")
 
 
@@ -99,7 +99,7 @@ def test_time_that_runs_in_a_circle_is_found_once() -> None:
     within = (segment(1, 0, 3), segment(2, 1), segment(3, 2))
     edges = (edge(1, B, 2), edge(2, B, 3), edge(3, B, 1))
     (one,) = findings(whole(within, edges))
-    assert one.fault is Fault.CYCLE
+    assert one.fault is GraphFault.CYCLE
     assert set(one.refs) == {"s1", "s2", "s3"}
     assert one.text.count("before") == 3
 
@@ -107,7 +107,10 @@ def test_time_that_runs_in_a_circle_is_found_once() -> None:
 def test_two_circles_are_two_findings() -> None:
     spread = tuple(segment(n, 0, 1, 2, 3) for n in (1, 2, 3, 4, 5))
     edges = [edge(a, B, b) for a, b in ((1, 2), (2, 3), (3, 1), (3, 4), (4, 5), (5, 3))]
-    assert [one.fault for one in findings(whole(spread, edges))] == [Fault.CYCLE, Fault.CYCLE]
+    assert [one.fault for one in findings(whole(spread, edges))] == [
+        GraphFault.CYCLE,
+        GraphFault.CYCLE,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -125,7 +128,7 @@ def test_edges_that_say_opposite_things_are_found(one: Edge, other: Edge) -> Non
     assert opposed(one, other)
     assert opposed(other, one)
     both = (segment(1, 0, 1, 2, 3), segment(2, 0, 1, 2, 3))
-    assert [f.fault for f in findings(whole(both, (one, other)))] == [Fault.CONTRADICTION]
+    assert [f.fault for f in findings(whole(both, (one, other)))] == [GraphFault.CONTRADICTION]
 
 
 @pytest.mark.parametrize(
@@ -144,15 +147,15 @@ def test_edges_that_agree_are_left_alone(one: Edge, other: Edge) -> None:
 @pytest.mark.parametrize(
     ("late", "faults"),
     [
-        (edge(3, B, 1), [Fault.CONTRADICTION]),
-        (edge(3, B, 1, explicit=True), [Fault.CONTRADICTION]),
-        (edge(3, Relation.CAUSES, 1), [Fault.CONTRADICTION]),
+        (edge(3, B, 1), [GraphFault.CONTRADICTION]),
+        (edge(3, B, 1, explicit=True), [GraphFault.CONTRADICTION]),
+        (edge(3, Relation.CAUSES, 1), [GraphFault.CONTRADICTION]),
         (edge(3, Relation.CAUSES, 1, explicit=True), []),
         (edge(3, Relation.REQUIRES, 1), []),
     ],
 )
 def test_what_comes_later_cannot_come_first_unless_it_was_only_told_later(
-    late: Edge, faults: list[Fault]
+    late: Edge, faults: list[GraphFault]
 ) -> None:
     assert [one.fault for one in findings(whole(THREE, [late]))] == faults
 
@@ -170,8 +173,8 @@ def test_any_graph_can_be_checked_and_a_circle_is_never_missed(
     edges = [edge(a, relation, b, on=sorted(evidence)) for a, relation, b in ends]
     faults = {one.fault for one in findings(whole(segments, edges))}
     before = {(a, b) for a, relation, b in ends if relation is B}
-    assert (Fault.CYCLE in faults) == _runs_in_a_circle(before)
-    assert (Fault.DANGLING in faults) == any(
+    assert (GraphFault.CYCLE in faults) == _runs_in_a_circle(before)
+    assert (GraphFault.DANGLING in faults) == any(
         {a, b} - {1, 2, 3, 4} or evidence - set(range(4)) for a, _, b in ends
     )
 

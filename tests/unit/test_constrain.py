@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.harness.constrain import Asked, Bounds, check, chosen, jaccard, letter
+from agent.harness.constrain import ActionBounds, MadeSearch, check, chosen, jaccard, letter
 from domain.asking import Action, Mode
 from domain.settings import AskSettings
 
 ASK = AskSettings()
 FOUR = ("a red car", "a blue bus", "Option D of all", "nobody")
 SIX = (*FOUR, "a dog", "nice")
-SEARCHED = (Asked(mode=Mode.EVENT, query="car at the gate"),)
+SEARCHED = (MadeSearch(mode=Mode.EVENT, query="car at the gate"),)
 
 
 def search(query: str, mode: Mode | None = Mode.EVENT) -> Action:
@@ -100,7 +100,7 @@ def test_whatever_is_said_is_an_option_of_the_question_or_none(said: str) -> Non
     ],
 )
 def test_the_first_broken_rule_is_named_and_explained(action: Action | None, rule: str) -> None:
-    bounds = Bounds(
+    bounds = ActionBounds(
         options=FOUR,
         subtask="the colour of the car",
         searched=SEARCHED,
@@ -116,13 +116,15 @@ def test_the_first_broken_rule_is_named_and_explained(action: Action | None, rul
     [("안이 문을 연다", True), ("アンがドアを開ける", True), ("アン？", False), ("文", False)],
 )
 def test_a_query_without_spaces_has_words_too(query: str, accepted: bool) -> None:
-    assert check(search(query), Bounds(), ASK).accepted is accepted
-    again = (Asked(mode=Mode.EVENT, query=query),) * 2
-    assert not check(search(query), Bounds(searched=again), ASK).accepted
+    assert check(search(query), ActionBounds(), ASK).accepted is accepted
+    again = (MadeSearch(mode=Mode.EVENT, query=query),) * 2
+    assert not check(search(query), ActionBounds(searched=again), ASK).accepted
 
 
 def test_what_was_shown_but_not_close_is_no_evidence_and_the_complaint_says_so() -> None:
-    bounds = Bounds(searched=SEARCHED, evidence=frozenset({"m1"}), shown=frozenset({"m1", "m2"}))
+    bounds = ActionBounds(
+        searched=SEARCHED, evidence=frozenset({"m1"}), shown=frozenset({"m1", "m2"})
+    )
     assert "not close" in check(answer("red", "m1", "m2"), bounds, ASK).complaint
     assert "Nothing with the id m9" in check(answer("red", "m9"), bounds, ASK).complaint
     long = check(answer("red", *(f"m{i}" + "x" * 99 for i in range(50))), bounds, ASK).complaint
@@ -130,7 +132,9 @@ def test_what_was_shown_but_not_close_is_no_evidence_and_the_complaint_says_so()
 
 
 def test_a_person_who_was_never_shown_is_nobody_to_answer_with() -> None:
-    bounds = Bounds(searched=SEARCHED, evidence=frozenset({"m1"}), tags=frozenset({"<face_1>"}))
+    bounds = ActionBounds(
+        searched=SEARCHED, evidence=frozenset({"m1"}), tags=frozenset({"<face_1>"})
+    )
     assert check(answer("<face_1> waves", "m1"), bounds, ASK).accepted
     verdict = check(answer("<face_1> and <character_99> wave", "m1"), bounds, ASK)
     assert verdict.rule == "tag"
@@ -139,30 +143,30 @@ def test_a_person_who_was_never_shown_is_nobody_to_answer_with() -> None:
 
 
 def test_an_answer_before_any_search_is_refused() -> None:
-    verdict = check(answer("A", "m1"), Bounds(options=FOUR, evidence=frozenset({"m1"})), ASK)
+    verdict = check(answer("A", "m1"), ActionBounds(options=FOUR, evidence=frozenset({"m1"})), ASK)
     assert verdict.rule == "search first"
 
 
 def test_an_open_question_may_be_answered_with_not_in_memory_after_searching() -> None:
-    assert check(answer("", missing=True), Bounds(searched=SEARCHED), ASK).accepted
-    assert not check(answer("", missing=True), Bounds(), ASK).accepted
+    assert check(answer("", missing=True), ActionBounds(searched=SEARCHED), ASK).accepted
+    assert not check(answer("", missing=True), ActionBounds(), ASK).accepted
 
 
 def test_a_forced_mode_is_the_only_one_taken_but_an_answer_is_never_forbidden() -> None:
-    bounds = Bounds(searched=SEARCHED, forced=Mode.VIDEO, evidence=frozenset({"m1"}))
+    bounds = ActionBounds(searched=SEARCHED, forced=Mode.VIDEO, evidence=frozenset({"m1"}))
     assert check(search("a car moves"), bounds, ASK).rule == "mode"
     assert check(search("a car moves", Mode.VIDEO), bounds, ASK).accepted
     assert check(answer("red", "m1"), bounds, ASK).accepted
 
 
 def test_a_mode_that_is_switched_off_is_refused_and_not_suggested() -> None:
-    bounds = Bounds(modes=(Mode.VIDEO,))
+    bounds = ActionBounds(modes=(Mode.VIDEO,))
     refused = check(search("a car moves"), bounds, ASK)
     assert (refused.rule, refused.complaint) == (
         "mode",
         "There is no mode event here: search in mode video.",
     )
-    twice = (Asked(mode=Mode.VIDEO, query="a car moves"),) * 2
+    twice = (MadeSearch(mode=Mode.VIDEO, query="a car moves"),) * 2
     again = bounds.model_copy(update={"searched": twice})
     told = check(search("a car moves", Mode.VIDEO), again, ASK).complaint
     assert told.endswith("in mode video: search for something else.")
@@ -170,8 +174,8 @@ def test_a_mode_that_is_switched_off_is_refused_and_not_suggested() -> None:
 
 def test_a_third_near_duplicate_in_the_same_mode_is_blocked_but_not_in_another() -> None:
     twice = (
-        Asked(mode=Mode.EVENT, query="the red car at the gate"),
-        Asked(mode=Mode.EVENT, query="a red car at the gate"),
+        MadeSearch(mode=Mode.EVENT, query="the red car at the gate"),
+        MadeSearch(mode=Mode.EVENT, query="a red car at the gate"),
     )
     again = "red car at the gate"
     for past, mode, accepted in (
@@ -179,13 +183,13 @@ def test_a_third_near_duplicate_in_the_same_mode_is_blocked_but_not_in_another()
         (twice, Mode.EVENT, False),
         (twice, Mode.VIDEO, True),
     ):
-        verdict = check(search(again, mode), Bounds(searched=past, focused=True), ASK)
+        verdict = check(search(again, mode), ActionBounds(searched=past, focused=True), ASK)
         assert verdict.accepted is accepted
 
 
 def test_moving_twice_to_the_same_neighbour_is_no_duplicate() -> None:
-    moves = tuple(Asked(mode=Mode.NEIGHBOR, query="lunch") for _ in range(3))
-    bounds = Bounds(searched=moves, focused=True)
+    moves = tuple(MadeSearch(mode=Mode.NEIGHBOR, query="lunch") for _ in range(3))
+    bounds = ActionBounds(searched=moves, focused=True)
     assert check(search("lunch", Mode.NEIGHBOR), bounds, ASK).accepted
     assert check(search(" ", Mode.NEIGHBOR), bounds, ASK).rule == "query"
 

@@ -25,8 +25,7 @@ from domain.time import TimeSpan
 from flows.dask_runner import dask_runner
 from flows.ingest import ClusterSteps, runner_of
 from flows.ingest_steps import worth_retrying
-from flows.ingest_video import Watching
-from flows.perception_workers import Crew, WorkerGone, threads_each
+from flows.perception_workers import WorkerGone, WorkerPool, threads_each
 from flows.worker_processes import Processes
 from models.profile import Profile
 from models.slots import Slots
@@ -83,18 +82,18 @@ class Scripted:
         self.ended += 1
 
 
-def crew_of(*executors: Scripted, workers: int = 2) -> tuple[Crew, list[int]]:
+def crew_of(*executors: Scripted, workers: int = 2) -> tuple[WorkerPool, list[int]]:
     begun: list[int] = []
 
     def begin(count: int) -> Scripted:
         begun.append(count)
         return executors[len(begun) - 1]
 
-    return Crew(WorkSettings(workers=workers, pool="processes"), begin), begun
+    return WorkerPool(WorkSettings(workers=workers, pool="processes"), begin), begun
 
 
-def perceive(crew: Crew, work: Work, clip: int = 3) -> None:
-    crew.perceive(cast("Watching", work), clip)
+def perceive(crew: WorkerPool, work: Work, clip: int = 3) -> None:
+    crew.perceive(cast(Any, work), clip)
 
 
 @pytest.mark.parametrize(
@@ -112,7 +111,7 @@ def test_one_worker_is_a_thread_and_more_are_processes_unless_named(
 ) -> None:
     settings = WorkSettings(**given)
     assert settings.where == where
-    assert Crew(settings).ahead == ahead
+    assert WorkerPool(settings).ahead == ahead
 
 
 @pytest.mark.parametrize(
@@ -132,13 +131,13 @@ def test_what_is_given_takes_the_place_of_what_is_set() -> None:
 
 def test_a_single_worker_is_this_process_and_begins_no_other() -> None:
     work = Work()
-    with Crew(WorkSettings()) as crew:
+    with WorkerPool(WorkSettings()) as crew:
         perceive(crew, work)
     assert work.notes == ["perceived 3 here"]
 
 
 def test_no_more_clips_at_a_time_than_the_machine_may_perceive() -> None:
-    with Slots("perceive", 1).one(), Crew(WorkSettings(at_once=1)) as crew:
+    with Slots("perceive", 1).one(), WorkerPool(WorkSettings(at_once=1)) as crew:
         with ThreadPoolExecutor(1) as pool:
             waits = pool.submit(perceive, crew, work := Work())
             time.sleep(0.1)
@@ -146,7 +145,7 @@ def test_no_more_clips_at_a_time_than_the_machine_may_perceive() -> None:
             crew.close()
         with pytest.raises(CancelledError):
             waits.result()
-    with Crew(WorkSettings(at_once=1)) as crew:
+    with WorkerPool(WorkSettings(at_once=1)) as crew:
         perceive(crew, work)
     assert work.notes == ["perceived 3 here"]
 
@@ -168,10 +167,10 @@ def test_a_worker_of_a_cluster_waits_for_a_place_on_its_machine(
     monkeypatch.setattr("flows.ingest.carry_out", lambda _order: DELIVERED)
     settings = WorkSettings(workers=2, pool="dask", at_once=1)
     work = Work(settings)
-    with ThreadPoolExecutor(1) as pool, Crew(settings) as crew:
+    with ThreadPoolExecutor(1) as pool, WorkerPool(settings) as crew:
         steps = ClusterSteps(crew, cast("Any", OfItsOwn(pool)))
         with Slots("perceive", 1).one():
-            waits = cast("Any", steps.perceive(cast("Watching", work), 3))
+            waits = cast("Any", steps.perceive(cast(Any, work), 3))
             with pytest.raises(TimeoutError):
                 waits._future.result(0.2)
         waits.result()

@@ -28,7 +28,7 @@ from domain.media import (
     Utterance,
     Video,
 )
-from domain.memories import Memory, MemoryDraft, MemoryKind, Source
+from domain.memories import Memory, MemoryDraft, MemoryKind, MemorySource
 from domain.people import Character, Identity, IdentityStatement
 from domain.ranking import OptionSupport
 from domain.settings import AskSettings, MemorySettings, Settings, WatchSettings
@@ -232,7 +232,13 @@ def test_every_relation_is_of_one_family(relation: Relation) -> None:
 def test_things_are_cited_and_called_by_their_own_names() -> None:
     span = TimeSpan.of(0, 1)
     fact = Memory(
-        id=7, video="v", clip=0, kind=MemoryKind.PLOT, text="t", span=span, source=Source.MODEL
+        id=7,
+        video="v",
+        clip=0,
+        kind=MemoryKind.PLOT,
+        text="t",
+        span=span,
+        source=MemorySource.MODEL,
     )
     assert fact.citation == "[m7]"
     segment = Segment(id=3, video="v", number=0, label="l", summary="s", clips=(0,), span=span)

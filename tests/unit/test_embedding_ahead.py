@@ -16,7 +16,7 @@ from memory import import_captions
 from memory.import_captions import _Ahead, _texts
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.port import ClipContext
-from people.clip_people import People
+from people.clip_people import ClipPeople
 from people.memory_lines import searchable
 from tests.support.memory import WordVectors, percept, said, span
 
@@ -97,6 +97,6 @@ def test_what_is_expected_is_what_the_local_writer_asks_for(texts: list[str]) ->
         utterances=tuple(said(n, text, speaker="Jake") for n, text in enumerate(texts)),
         captions=tuple(Utterance(span=span(n, n + 1), text=text) for n, text in enumerate(texts)),
     )
-    written = LocalClipWriter().write(one, People(), ClipContext(""))
-    assert _texts([one]) == [searchable(draft, People()) for draft in written.drafts]
+    written = LocalClipWriter().write(one, ClipPeople(), ClipContext(""))
+    assert _texts([one]) == [searchable(draft, ClipPeople()) for draft in written.drafts]
     assert _texts([one, one]) == 2 * _texts([one])

@@ -18,7 +18,7 @@ from models.json_repair import read_object
 from models.profile import ChatSpec, Structure
 from models.retries import CallFailed
 from models.secrets import HIDDEN
-from models.structured import CHARACTERS_A_TOKEN, STRUCTURES, Answer, request, weaker
+from models.structured import CHARACTERS_A_TOKEN, STRUCTURES, StructuredReply, request, weaker
 
 SCHEMA = {"title": "City", "type": "object", "properties": {"name": {"type": "string"}}}
 TURNS = [{"role": "user", "content": "Which city?"}]
@@ -73,7 +73,7 @@ def said(text: Any = '{"name": "Rome"}', **more: Any) -> AIMessage:
     return AIMessage(content=text, **{"usage_metadata": usage, **more})
 
 
-def ask(model: Model, spec: ChatSpec = SPEC, **more: Any) -> Answer:
+def ask(model: Model, spec: ChatSpec = SPEC, **more: Any) -> StructuredReply:
     found = Endpoint(spec, lambda _spec, _heat: model)  # type: ignore[arg-type,return-value]
     return found.send(TURNS, SCHEMA, 0.5, 30.0, **more)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from domain.asking import Answer, Evidence, Mode
-from domain.evaluation import Fault
+from domain.evaluation import ErrorType
 from domain.time import TimeSpan
-from domain.trajectory import Ended, Retrieved
+from domain.trajectory import Ended, EvidenceRetrieved
 from evals.attribution import fault_of, holds, reference
 from evals.dataset import EvalQuestion
 
@@ -23,26 +23,26 @@ ASKED = EvalQuestion(
 HELD = ["Ann carries a lantern of brass"]
 
 
-def found(ref: str = "m1", video: str = VIDEO, at: int = 35_000) -> Retrieved:
+def found(ref: str = "m1", video: str = VIDEO, at: int = 35_000) -> EvidenceRetrieved:
     one = Evidence(ref=ref, video=video, span=TimeSpan.of(at, at + 9), text="x", score=0.5)
-    return Retrieved(round=1, mode=Mode.VIDEO, query="Ann carries", evidence=(one,))
+    return EvidenceRetrieved(round=1, mode=Mode.VIDEO, query="Ann carries", evidence=(one,))
 
 
 @pytest.mark.parametrize(
     ("remembered", "event", "fault"),
     [
-        ([], found(), Fault.ABSENT),
-        (["Ann is in a room"], found(), Fault.COARSE),
-        (["Ann is in a room"], found(at=0), Fault.COARSE),
-        (HELD, found(at=0), Fault.LOCALISATION),
-        (HELD, found(video=OTHER), Fault.LOCALISATION),
-        (HELD, found(ref="s1"), Fault.LOCALISATION),
-        (HELD, found(), Fault.SYNTHESIS),
-        (HELD, found(ref="k3"), Fault.SYNTHESIS),
+        ([], found(), ErrorType.ABSENT),
+        (["Ann is in a room"], found(), ErrorType.COARSE),
+        (["Ann is in a room"], found(at=0), ErrorType.COARSE),
+        (HELD, found(at=0), ErrorType.LOCALISATION),
+        (HELD, found(video=OTHER), ErrorType.LOCALISATION),
+        (HELD, found(ref="s1"), ErrorType.LOCALISATION),
+        (HELD, found(), ErrorType.SYNTHESIS),
+        (HELD, found(ref="k3"), ErrorType.SYNTHESIS),
     ],
 )
 def test_each_fault_is_told_by_what_was_remembered_and_found(
-    remembered: list[str], event: Retrieved, fault: Fault
+    remembered: list[str], event: EvidenceRetrieved, fault: ErrorType
 ) -> None:
     assert fault_of(ASKED, VIDEO, [event], remembered) is fault
 
@@ -50,13 +50,13 @@ def test_each_fault_is_told_by_what_was_remembered_and_found(
 def test_what_the_last_look_came_upon_counts_as_found() -> None:
     answer = Answer(text="A", confidence=0.1, retrieved=found().evidence)
     end = Ended(state="done", why="", answer=answer, rounds=1, tokens=0)
-    assert fault_of(ASKED, VIDEO, [end], HELD) is Fault.SYNTHESIS
+    assert fault_of(ASKED, VIDEO, [end], HELD) is ErrorType.SYNTHESIS
 
 
 def test_without_marked_spans_nothing_can_be_told() -> None:
     bare = ASKED.model_copy(update={"spans": ()})
-    assert fault_of(bare, VIDEO, [found()], HELD) is Fault.UNKNOWN
-    assert str(Fault.UNKNOWN) == "cannot be told"
+    assert fault_of(bare, VIDEO, [found()], HELD) is ErrorType.UNKNOWN
+    assert str(ErrorType.UNKNOWN) == "cannot be told"
 
 
 def test_the_reference_is_the_right_options_words() -> None:

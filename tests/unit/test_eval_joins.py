@@ -8,7 +8,7 @@ import pytest
 
 from evals.joining import WIDTH, Scene, heard_at, join
 from evals.perception import PerceptionReport
-from evals.perception_joins import JoinReport, Met, judge_joins
+from evals.perception_joins import JoinReport, VideoIdentities, judge_joins
 from perception.source import probe
 from store.queries.identities import SightingAt
 from tests.support.media import make_video
@@ -26,7 +26,7 @@ def test_who_is_heard_is_counted_scene_by_scene() -> None:
     assert heard_at(SCENES, 10_000, 11_000) == {}
 
 
-def met(*joined: tuple[int, int]) -> Met:
+def met(*joined: tuple[int, int]) -> VideoIdentities:
     """Ann is face 0 and voice 0, Bob face 1 and voice 1; voice 2 is nobody's who is known."""
     faces = (
         SightingAt(0, 100, 200, LEFT),
@@ -39,7 +39,7 @@ def met(*joined: tuple[int, int]) -> Met:
         SightingAt(1, 4_200, 8_000, None),
         SightingAt(2, 8_000, 10_000, None),
     )
-    return Met(faces, voices, joined)
+    return VideoIdentities(faces, voices, joined)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from domain.asking import Answer
 from domain.errors import ModelError
 from evals.dataset import EvalQuestion
 from evals.judges.words import PROMPT, Ruling, judge_words
-from models.chat import Reply
+from models.chat import ChatReply
 from models.messages import Message
 
 MODEL = "openai:big"
@@ -35,13 +35,13 @@ class Chat:
         *,
         purpose: str,
         temperature: float | None = None,
-    ) -> Reply[Ruling]:
+    ) -> ChatReply[Ruling]:
         self.told += [message.content for message in messages]
         self.heat = temperature
         assert purpose == "judge"
         if self.right is None:
             raise ModelError("it is away")
-        return Reply(schema(reason="so it is", right=self.right), 1, 1, 0.0, 1, MODEL)
+        return ChatReply(schema(reason="so it is", right=self.right), 1, 1, 0.0, 1, MODEL)
 
 
 @pytest.mark.parametrize("right", [True, False])

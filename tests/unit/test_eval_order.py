@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from domain.errors import DatabaseError
-from domain.evaluation import Part
+from domain.evaluation import QuestionPart
 from flows.evaluation_steps import PlainEvalSteps, evaluate
 from store.queries.evaluations import Slot
 from tests.support.evaluated import slot
@@ -24,7 +24,7 @@ class Work:
     def __init__(self, learning: Sequence[int] = (0,), money: int = 99) -> None:
         self.done: list[str] = []
         self.left = {
-            n: [slot(f"{n}{c}", "v", batch=n, part=Part.TEST) for c in "ab"] for n in (0, 1)
+            n: [slot(f"{n}{c}", "v", batch=n, part=QuestionPart.TEST) for c in "ab"] for n in (0, 1)
         }
         self.learning, self.money = set(learning), money
         self.lock = threading.Lock()

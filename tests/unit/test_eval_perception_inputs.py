@@ -9,7 +9,7 @@ import pytest
 from domain.errors import InputError
 from domain.settings import WatchSettings
 from evals.annotations import read_rttm, read_transcript, read_uem
-from evals.diarization import Speech
+from evals.diarization import SpeakerSpan
 from evals.joining import FPS, Scene, join, person_at, starts
 from evals.perception import PerceptionReport, evaluate_perception
 from evals.perception_faces import FaceSeen, judge_joined, judge_marked, marked_faces, matched
@@ -28,7 +28,7 @@ RTTM = "SPEAKER one 1 0.500 1.250 <NA> <NA> ann <NA> <NA>\n\n;; a remark\n"
 def test_turns_and_marked_stretches_are_read_in_milliseconds(tmp_path: Path) -> None:
     (tmp_path / "a.rttm").write_text(RTTM + "SPKR-INFO one 1 <NA> <NA> <NA> unknown ann <NA>\n")
     (tmp_path / "a.uem").write_text("one NA 0.000 30.000\none NA 40 41.5\n")
-    assert read_rttm(tmp_path / "a.rttm") == {"one": [Speech(500, 1_750, "ann")]}
+    assert read_rttm(tmp_path / "a.rttm") == {"one": [SpeakerSpan(500, 1_750, "ann")]}
     assert read_uem(tmp_path / "a.uem") == {"one": [(0, 30_000), (40_000, 41_500)]}
 
 

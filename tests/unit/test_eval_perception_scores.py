@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evals.cuts import Cuts, compare_cuts
-from evals.diarization import SpeakerErrors, Speech, speaker_errors
+from evals.diarization import SpeakerErrors, SpeakerSpan, speaker_errors
 from evals.pairs import Pairs, count_pairs
 from evals.words import word_errors, words_of
 
@@ -40,7 +40,7 @@ def test_one_person_split_in_two_loses_recall_and_two_taken_for_one_precision() 
 
 TURNS = st.lists(
     st.builds(
-        lambda start, length, who: Speech(start, start + length, who),
+        lambda start, length, who: SpeakerSpan(start, start + length, who),
         st.integers(0, 20),
         st.integers(0, 8),
         st.sampled_from("abc"),
@@ -50,7 +50,7 @@ TURNS = st.lists(
 
 
 def by_the_millisecond(
-    true: list[Speech], told: list[Speech], end: int, collar: int
+    true: list[SpeakerSpan], told: list[SpeakerSpan], end: int, collar: int
 ) -> SpeakerErrors:
     """The same by looking at each millisecond under every mapping of names."""
     merged = {
@@ -77,7 +77,7 @@ def by_the_millisecond(
 
 @given(TURNS, TURNS, st.integers(0, 2))
 def test_speaker_errors_are_those_of_each_millisecond(
-    true: list[Speech], told: list[Speech], collar: int
+    true: list[SpeakerSpan], told: list[SpeakerSpan], collar: int
 ) -> None:
     assert speaker_errors(true, told, [(0, 25)], collar) == by_the_millisecond(
         true, told, 25, collar
@@ -85,9 +85,10 @@ def test_speaker_errors_are_those_of_each_millisecond(
 
 
 @given(TURNS)
-def test_the_truth_under_other_names_has_no_error(true: list[Speech]) -> None:
+def test_the_truth_under_other_names_has_no_error(true: list[SpeakerSpan]) -> None:
     told = [
-        Speech(one.start_ms, one.end_ms, {"a": "z", "b": "y"}.get(one.who, "x")) for one in true
+        SpeakerSpan(one.start_ms, one.end_ms, {"a": "z", "b": "y"}.get(one.who, "x"))
+        for one in true
     ]
     assert speaker_errors(true, told, [(0, 40)], 0).rate == 0
 
@@ -96,20 +97,23 @@ def test_the_truth_under_other_names_has_no_error(true: list[Speech]) -> None:
     ("told", "rate"),
     [
         ([], 100.0),
-        ([Speech(0, 10_000, "x")], 50.0),
-        ([Speech(0, 5_000, "x"), Speech(5_000, 10_000, "y")], 0.0),
-        ([Speech(0, 5_000, "x"), Speech(5_000, 7_500, "y")], 25.0),
-        ([Speech(0, 5_000, "x"), Speech(5_000, 12_000, "y")], 20.0),
-        ([Speech(0, 10_000, "x"), Speech(0, 10_000, "y")], 100.0),
+        ([SpeakerSpan(0, 10_000, "x")], 50.0),
+        ([SpeakerSpan(0, 5_000, "x"), SpeakerSpan(5_000, 10_000, "y")], 0.0),
+        ([SpeakerSpan(0, 5_000, "x"), SpeakerSpan(5_000, 7_500, "y")], 25.0),
+        ([SpeakerSpan(0, 5_000, "x"), SpeakerSpan(5_000, 12_000, "y")], 20.0),
+        ([SpeakerSpan(0, 10_000, "x"), SpeakerSpan(0, 10_000, "y")], 100.0),
     ],
 )
-def test_missed_false_and_confused_speech_count_alike(told: list[Speech], rate: float) -> None:
-    true = [Speech(0, 5_000, "a"), Speech(5_000, 10_000, "b")]
+def test_missed_false_and_confused_speech_count_alike(told: list[SpeakerSpan], rate: float) -> None:
+    true = [SpeakerSpan(0, 5_000, "a"), SpeakerSpan(5_000, 10_000, "b")]
     assert speaker_errors(true, told, [(0, 15_000)], 0).rate == rate
 
 
 def test_what_is_not_marked_and_the_collar_are_left_out() -> None:
-    true, told = [Speech(1_000, 2_000, "a")], [Speech(800, 2_200, "x"), Speech(5_000, 9_000, "y")]
+    true, told = (
+        [SpeakerSpan(1_000, 2_000, "a")],
+        [SpeakerSpan(800, 2_200, "x"), SpeakerSpan(5_000, 9_000, "y")],
+    )
     assert speaker_errors(true, told, [(0, 4_000)], 250).rate == 0
     assert speaker_errors(true, told, [(0, 4_000)], 0).false_ms == 400
     assert speaker_errors([], [], [(0, 10)]).rate == 0

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.choices import Protocol, Stage
+from domain.choices import AblationStage, Protocol
 from domain.errors import InputError
-from domain.evaluation import WITH, WITHOUT, Part
+from domain.evaluation import WITH, WITHOUT, QuestionPart
 from domain.settings import AskSettings
 from evals.dataset import Dataset, EvalQuestion, EvalVideo
 from evals.judges.words import judge_model
@@ -40,12 +40,12 @@ def dataset(*counts: int, there: int = 99) -> Dataset:
 @given(st.lists(st.integers(1, 30), min_size=2, max_size=12))
 def test_no_video_is_learned_from_and_tested_on(counts: list[int]) -> None:
     made = plan(dataset(*counts), LOCAL)
-    learn = {one.question.video for one in made.questions if one.part is Part.LEARN}
-    test = {one.question.video for one in made.questions if one.part is Part.TEST}
+    learn = {one.question.video for one in made.questions if one.part is QuestionPart.LEARN}
+    test = {one.question.video for one in made.questions if one.part is QuestionPart.TEST}
     assert learn
     assert test
     assert not learn & test
-    sizes = [sum(one.part is part for one in made.questions) for part in Part]
+    sizes = [sum(one.part is part for one in made.questions) for part in QuestionPart]
     assert sum(sizes) == sum(counts)
     assert abs(sizes[0] - sizes[1]) <= max(counts)
 
@@ -60,20 +60,22 @@ def test_learning_comes_first_in_batches_of_64() -> None:
     assert [one.place for one in made.questions] == list(range(200))
     sizes = [sum(one.batch == batch for one in made.questions) for batch in made.batches]
     assert sizes == [BATCH, 36, BATCH, 36]
-    assert [one.part for one in made.questions] == [Part.LEARN] * 100 + [Part.TEST] * 100
+    assert [one.part for one in made.questions] == [QuestionPart.LEARN] * 100 + [
+        QuestionPart.TEST
+    ] * 100
 
 
 @pytest.mark.parametrize(
     ("protocol", "part", "arms", "learned"),
     [
-        (Protocol.SPLIT, Part.LEARN, (WITH,), {WITH}),
-        (Protocol.SPLIT, Part.TEST, (WITH, WITHOUT), set()),
-        (Protocol.ONLINE, Part.TEST, (WITH, WITHOUT), {WITH}),
-        (Protocol.NONE, Part.TEST, (str(Stage.WHOLE),), set()),
+        (Protocol.SPLIT, QuestionPart.LEARN, (WITH,), {WITH}),
+        (Protocol.SPLIT, QuestionPart.TEST, (WITH, WITHOUT), set()),
+        (Protocol.ONLINE, QuestionPart.TEST, (WITH, WITHOUT), {WITH}),
+        (Protocol.NONE, QuestionPart.TEST, (str(AblationStage.WHOLE),), set()),
     ],
 )
 def test_who_is_asked_and_who_is_learned_from(
-    protocol: Protocol, part: Part, arms: tuple[str, ...], learned: set[str]
+    protocol: Protocol, part: QuestionPart, arms: tuple[str, ...], learned: set[str]
 ) -> None:
     made = plan(dataset(2, 2), LOCAL, protocol)
     assert made.arms(part) == arms
@@ -84,15 +86,15 @@ def test_an_arm_is_asked_with_settings_of_its_own() -> None:
     ask = AskSettings(rounds=3)
     assert settings_of(WITHOUT, ask) == AskSettings(rounds=3, skills=False)
     assert settings_of(WITH, ask) == ask
-    assert settings_of(str(Stage.EVENTS), ask).memory is Stage.EVENTS
+    assert settings_of(str(AblationStage.EVENTS), ask).memory is AblationStage.EVENTS
 
 
 def test_an_ablation_does_not_learn() -> None:
-    made = plan(dataset(2), LOCAL, stages=[Stage.EVENTS])
+    made = plan(dataset(2), LOCAL, stages=[AblationStage.EVENTS])
     assert made.settings.protocol is Protocol.NONE
-    assert made.arms(Part.TEST) == ("event nodes", "perceptual buffer")
+    assert made.arms(QuestionPart.TEST) == ("event nodes", "perceptual buffer")
     with pytest.raises(InputError, match="--protocol none"):
-        plan(dataset(2, 2), LOCAL, Protocol.SPLIT, [Stage.EVENTS])
+        plan(dataset(2, 2), LOCAL, Protocol.SPLIT, [AblationStage.EVENTS])
 
 
 def test_videos_that_are_not_there_are_left_and_named() -> None:
@@ -119,7 +121,7 @@ def test_texts_that_no_database_keeps_are_mended() -> None:
 
 def test_a_run_is_called_after_its_settings() -> None:
     assert run_name(plan(dataset(2, 2), LOCAL, limit=3)) == "own-local-split-3"
-    ablated = plan(dataset(2), LOCAL, stages=list(Stage))
+    ablated = plan(dataset(2), LOCAL, stages=list(AblationStage))
     assert run_name(ablated) == "own-local-none-entity+events+edges"
     odd = LOCAL.model_copy(update={"name": "my ../profile"})
     assert run_name(plan(dataset(2, 2), odd)) == "own-my-..-profile-split"

@@ -12,24 +12,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.choices import Protocol, Stage
-from domain.evaluation import PLAIN, WITH, WITHOUT, Fault, Part, RunSettings
+from domain.choices import AblationStage, Protocol
+from domain.evaluation import PLAIN, WITH, WITHOUT, ErrorType, QuestionPart, RunSettings
 from evals.export import as_csv, as_page
 from evals.layout import headline, percent, points, tables
 from evals.paired import changes, effect, mcnemar
 from evals.report import report
-from evals.tables import QuestionRow, RunLine, RunReport, figure
+from evals.tables import AnsweredQuestion, RunLine, RunReport, figure
 from store.queries.evaluations import StoredRun
 from tests.support.evaluated import run_settings
 
 NOW = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
-WHOLE = str(Stage.WHOLE)
+WHOLE = str(AblationStage.WHOLE)
 
 
-def row(name: str, right: bool | None = True, **more: Any) -> QuestionRow:
+def row(name: str, right: bool | None = True, **more: Any) -> AnsweredQuestion:
     given: dict[str, Any] = {
         "arm": WHOLE,
-        "part": Part.TEST,
+        "part": QuestionPart.TEST,
         "batch": 0,
         "id": name,
         "video": "clip",
@@ -56,15 +56,15 @@ def row(name: str, right: bool | None = True, **more: Any) -> QuestionRow:
         "leaked": (),
         "trajectory": f"t-{name}",
     }
-    return QuestionRow(**(given | more))
+    return AnsweredQuestion(**(given | more))
 
 
 def made(
-    rows: list[QuestionRow],
+    rows: list[AnsweredQuestion],
     protocol: Protocol = Protocol.NONE,
     shelves: dict[int, Any] | None = None,
     state: str = "done",
-    stages: tuple[Stage, ...] = (Stage.WHOLE,),
+    stages: tuple[AblationStage, ...] = (AblationStage.WHOLE,),
     settings: RunSettings | None = None,
 ) -> RunReport:
     settings = settings or run_settings(protocol=protocol, stages=stages, questions=len(rows))
@@ -148,15 +148,15 @@ def test_an_interval_holds_its_figure_and_is_the_same_every_time() -> None:
 
 
 def test_usage_and_faults_are_by_arm() -> None:
-    rows = [row("1", False, fault=Fault.COARSE), row("2", rounds=4, cost_usd=0.75)]
+    rows = [row("1", False, fault=ErrorType.COARSE), row("2", rounds=4, cost_usd=0.75)]
     found = made(rows)
     (took,) = found.usage
     assert (took.rounds, took.tokens, took.cost_usd, took.total_usd) == (3, 10, 0.5, 1)
-    assert found.faults == {WHOLE: {Fault.COARSE: 1}}
+    assert found.faults == {WHOLE: {ErrorType.COARSE: 1}}
 
 
 def test_an_ablation_without_a_language_model_says_what_it_can_show() -> None:
-    stages = (Stage.ENTITY, Stage.WHOLE)
+    stages = (AblationStage.ENTITY, AblationStage.WHOLE)
     settings = run_settings(stages=stages, reasoner="local")
     assert not any("concluded from all" in one for one in made([row("1")], stages=stages).remarks)
     told = made([row("1")], stages=stages, settings=settings).remarks
@@ -164,7 +164,7 @@ def test_an_ablation_without_a_language_model_says_what_it_can_show() -> None:
 
 
 def test_an_ablation_has_a_row_for_each_stage_in_the_papers_order() -> None:
-    stages = tuple(Stage)
+    stages = tuple(AblationStage)
     rows = [row("1", bool(n), arm=str(stage)) for n, stage in enumerate(stages)]
     found = made(rows, stages=stages)
     assert [one.arm for one in found.ablation] == list(map(str, stages))
@@ -184,8 +184,10 @@ SHELVES = {
 }
 
 
-def learned() -> list[QuestionRow]:
-    learn = [row(f"l{n}", n > 1, arm=WITH, part=Part.LEARN, skills=("old",)) for n in range(4)]
+def learned() -> list[AnsweredQuestion]:
+    learn = [
+        row(f"l{n}", n > 1, arm=WITH, part=QuestionPart.LEARN, skills=("old",)) for n in range(4)
+    ]
     test = [row(f"t{n}", arm=WITH, batch=1, skills=("new",)) for n in range(4)]
     return [*learn, *test, *(row(f"t{n}", n > 1, arm=WITHOUT, batch=1) for n in range(4))]
 
@@ -195,13 +197,13 @@ def test_a_run_that_learns_shows_both_curves_and_the_paired_effect() -> None:
     assert found.main == WITH
     told = {(p.arm, p.part, p.batch): p for p in found.curve}
     assert set(told) == {
-        (WITH, Part.LEARN, 0),
-        (WITH, Part.TEST, 1),
-        (WITHOUT, Part.TEST, 1),
+        (WITH, QuestionPart.LEARN, 0),
+        (WITH, QuestionPart.TEST, 1),
+        (WITHOUT, QuestionPart.TEST, 1),
     }
-    tested = told[WITH, Part.TEST, 1]
+    tested = told[WITH, QuestionPart.TEST, 1]
     assert (tested.given, tested.in_use, tested.right and tested.right.value) == (1.0, 1, 1.0)
-    assert told[WITHOUT, Part.TEST, 1].given == 0
+    assert told[WITHOUT, QuestionPart.TEST, 1].given == 0
     assert found.effect is not None
     assert (found.effect.first, found.effect.second) == (WITHOUT, WITH)
     assert (found.effect.better, found.effect.worse) == (2, 0)
@@ -296,5 +298,5 @@ def test_csv_gives_back_what_it_was_given(texts: list[str]) -> None:
 
 def test_csv_has_every_field() -> None:
     (read,) = csv.DictReader(io.StringIO(as_csv([row("1", None, skills=("a", "b"))])))
-    assert set(read) == set(QuestionRow.model_fields)
+    assert set(read) == set(AnsweredQuestion.model_fields)
     assert (read["right"], read["skills"], read["cost_usd"]) == ("", "a | b", "0.25")

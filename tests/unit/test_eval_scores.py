@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from evals.bars import Bar, all_met
-from evals.egolife import Compared, EgoReport, Imported
+from evals.egolife import BaselineComparison, EgoReport, Imported
 from evals.grid import cells
 from evals.sampling import interval, mean, median
-from evals.scores import Figure, Summary, by_type, judge, summary
+from evals.scores import PercentInterval, Summary, by_type, judge, summary
 
 
 def test_an_answer_is_judged_by_option_place_and_overlap() -> None:
@@ -64,8 +64,8 @@ def test_one_missed_bar_is_a_miss() -> None:
     assert not all_met([good, bad])
 
 
-def figure(value: float) -> Figure:
-    return Figure(value, value, value)
+def figure(value: float) -> PercentInterval:
+    return PercentInterval(value, value, value)
 
 
 def reached(
@@ -77,7 +77,7 @@ def reached(
         tops = {1: figure(0), 3: figure(top), 10: figure(0)}
         return Summary(250, figure(right), tops, figure(overlap))
 
-    every = Compared(told(accuracy, found, iou), told(30, 10, 4))
+    every = BaselineComparison(told(accuracy, found, iou), told(30, 10, 4))
     report = EgoReport(Imported("v", took), 250, {}, ask_s, "plain", every, {})
     return {bar.name.split(",")[0] for bar in report.bars if not bar.met}
 
@@ -93,5 +93,7 @@ def test_a_week_must_beat_the_baseline_in_all_three_ways_and_in_time() -> None:
 
 def test_ratios_to_a_baseline_that_finds_nothing_are_not_met_by_chance() -> None:
     nothing = Summary(1, figure(0), {1: figure(0), 3: figure(0), 10: figure(0)}, figure(0))
-    report = EgoReport(Imported("v", None), 1, {}, 1, "plain", Compared(nothing, nothing), {})
+    report = EgoReport(
+        Imported("v", None), 1, {}, 1, "plain", BaselineComparison(nothing, nothing), {}
+    )
     assert not all_met(report.bars)

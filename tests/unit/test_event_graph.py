@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from domain.events import EdgeDraft, EventPatch, SegmentDraft
 from domain.settings import MemorySettings
 from domain.time import TimeSpan
-from memory.event_graph import Graph, Node, applied, weave
+from memory.event_graph import Node, OpenGraph, applied, weave
 from memory.patches import Ground, check, drop, uncovered
 from tests.support.patches import SEEDS, Seed
 
@@ -29,8 +29,8 @@ def edge(source: str, target: str, relation: str = "before", **more: object) -> 
     )
 
 
-def woven(*patches: tuple[Sequence[SegmentDraft], Sequence[EdgeDraft]]) -> Graph:
-    graph, number = Graph(), 0
+def woven(*patches: tuple[Sequence[SegmentDraft], Sequence[EdgeDraft]]) -> OpenGraph:
+    graph, number = OpenGraph(), 0
     for at, (segments, edges) in enumerate(patches):
         patch = EventPatch(segments=tuple(segments), edges=tuple(edges))
         change = weave(graph, patch, at, number)
@@ -39,11 +39,11 @@ def woven(*patches: tuple[Sequence[SegmentDraft], Sequence[EdgeDraft]]) -> Graph
     return graph
 
 
-def shape(graph: Graph) -> dict[str, tuple[int, ...]]:
+def shape(graph: OpenGraph) -> dict[str, tuple[int, ...]]:
     return {node.label: node.clips for node in graph.nodes.values()}
 
 
-def ends(graph: Graph) -> set[tuple[str, str, str]]:
+def ends(graph: OpenGraph) -> set[tuple[str, str, str]]:
     name = {number: node.label for number, node in graph.nodes.items()}
     return {(name[link.source], name[link.target], link.relation) for link in graph.links.values()}
 
@@ -116,7 +116,7 @@ def test_a_patch_that_changes_nothing_is_no_change() -> None:
 PATCHES = st.lists(SEEDS, max_size=4)
 
 
-def ground_of(graph: Graph, at_clip: int, new: Sequence[int]) -> Ground:
+def ground_of(graph: OpenGraph, at_clip: int, new: Sequence[int]) -> Ground:
     labels = {node.number: node.label for node in graph.nodes.values()}
     return Ground(
         at_clip=at_clip,
@@ -127,7 +127,7 @@ def ground_of(graph: Graph, at_clip: int, new: Sequence[int]) -> Ground:
     )
 
 
-def proposed(seed: Seed, graph: Graph, at_clip: int) -> EventPatch:
+def proposed(seed: Seed, graph: OpenGraph, at_clip: int) -> EventPatch:
     """The patch of a seed for the graph as it is."""
     ground = ground_of(graph, at_clip, ())
     return seed.patch(at_clip, ground.open, sorted(ground.edges))
@@ -135,7 +135,7 @@ def proposed(seed: Seed, graph: Graph, at_clip: int) -> EventPatch:
 
 @given(PATCHES)
 def test_any_patches_leave_a_sound_graph_and_lose_no_clip(seeds: list[Seed]) -> None:
-    graph, number = Graph(), 0
+    graph, number = OpenGraph(), 0
     pending: list[int] = []
     for window, seed in enumerate(seeds):
         at_clip = 10 * window + 9
@@ -155,7 +155,7 @@ def test_any_patches_leave_a_sound_graph_and_lose_no_clip(seeds: list[Seed]) -> 
 
 def happened(seeds: list[Seed]) -> Counter[str]:
     """What became of such patches."""
-    graph, number, seen = Graph(), 0, Counter[str]()
+    graph, number, seen = OpenGraph(), 0, Counter[str]()
     for window, seed in enumerate(seeds):
         at_clip = 10 * window + 9
         patch, dropped = drop(
@@ -189,7 +189,7 @@ def test_such_patches_do_all_that_a_patch_can_do() -> None:
     assert len(seen) == 7
 
 
-def check_sound(graph: Graph, at_clip: int) -> None:
+def check_sound(graph: OpenGraph, at_clip: int) -> None:
     labels = [node.label.casefold() for node in graph.nodes.values()]
     assert len(set(labels)) == len(labels)
     for node in graph.nodes.values():
@@ -205,7 +205,7 @@ def check_sound(graph: Graph, at_clip: int) -> None:
 
 @given(PATCHES)
 def test_a_change_touches_only_what_it_says(seeds: list[Seed]) -> None:
-    graph, number = Graph(), 0
+    graph, number = OpenGraph(), 0
     for window, seed in enumerate(seeds):
         at_clip = 10 * window + 9
         wanted = proposed(seed, graph, at_clip)

@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from starlette.requests import Request
 
 from api import sse
-from api.asking import Search, Stopping
-from api.concurrency import Room
-from api.disconnect import SILENT, Gone, Silence, followed
+from api.asking import RunningQuestion, Stopping
+from api.concurrency import QuestionSlots
+from api.disconnect import SILENT, ClientGone, Silence, followed
 from api.problems import Crowded
 from api.sse import STILL_HERE, EventStream, event, wants_events, words_of
 from domain.asking import Question
 from domain.errors import ModelError
-from domain.live import Said
+from domain.live import PartialReply
 from domain.trajectory import Interrupted, QuestionAsked
 from domain.view import MemoryView, Scope
 from tests.support.api import events_in
@@ -52,7 +52,7 @@ def test_no_words_end_an_event_or_begin_another(words: str, key: str) -> None:
 
 
 def test_words_are_those_of_this_moment_with_unnamed_people_in_words() -> None:
-    said = Said(round=2, purpose="act", text='{"reason": "so", "query": "what <face_3> do')
+    said = PartialReply(round=2, purpose="act", text='{"reason": "so", "query": "what <face_3> do')
     told = words_of(said)
     assert (told["round"], told["purpose"]) == (2, "act")
     assert told["text"].startswith("what an unnamed person")
@@ -137,7 +137,7 @@ def test_a_client_that_goes_away_ends_what_it_asked_for() -> None:
         asyncio.get_running_loop().call_later(0.03, client.left.set)
         await heard(numbers, client, asyncio.Event())
 
-    with pytest.raises(Gone):
+    with pytest.raises(ClientGone):
         asyncio.run(follow())
     assert numbers.closed
 
@@ -171,7 +171,7 @@ def sent(*rest: Any, client: Client | None = None, error: Exception | None = Non
             raise error
 
     async def stream() -> None:
-        found = EventStream(cast(Search, Searching()), Interrupted(round=1), coming())
+        found = EventStream(cast(RunningQuestion, Searching()), Interrupted(round=1), coming())
         assert "content-length" not in found.headers
         await found({"type": "http"}, client.receive, client.send)
 
@@ -180,7 +180,7 @@ def sent(*rest: Any, client: Client | None = None, error: Exception | None = Non
 
 
 def test_each_event_goes_by_its_kind_and_silence_is_a_comment() -> None:
-    said = Said(round=1, purpose="act", text="a gate")
+    said = PartialReply(round=1, purpose="act", text="a gate")
     client = sent(SILENT, said)
     assert [name for name, _ in client.events] == ["stop", "words"]
     assert client.events[1][1]["text"] == "a gate"
@@ -221,7 +221,7 @@ def test_a_server_that_ends_says_where_the_answer_so_far_is() -> None:
 
 
 def test_nothing_is_told_to_a_client_that_has_gone() -> None:
-    client = sent(error=Gone())
+    client = sent(error=ClientGone())
     assert [name for name, _ in client.events] == ["stop"]
 
 
@@ -234,7 +234,7 @@ def test_a_client_that_takes_nothing_is_not_waited_for(monkeypatch: pytest.Monke
 
 def test_places_are_taken_given_back_and_refused_when_there_is_none() -> None:
     async def crowd() -> None:
-        room = Room(2)
+        room = QuestionSlots(2)
         room.take()
         with room.place():
             assert room.taken == 2
@@ -250,7 +250,7 @@ def test_places_are_taken_given_back_and_refused_when_there_is_none() -> None:
 
 def test_a_place_is_given_back_whatever_happens_in_it() -> None:
     async def fail() -> int:
-        room = Room(1)
+        room = QuestionSlots(1)
         with pytest.raises(ZeroDivisionError), room.place():
             raise ZeroDivisionError
         return room.taken

@@ -16,9 +16,9 @@ from domain.time import TimeSpan
 from domain.trajectory import (
     Acted,
     Event,
+    EvidenceRetrieved,
     ModelCalled,
     Planned,
-    Retrieved,
     RoundClosed,
     RoundOpened,
 )
@@ -29,7 +29,7 @@ from tests.support.rounds import ROW
 from ui import export
 from views.answer_lines import citation_line
 from views.moment import ShownFrame
-from views.rounds import Call, Inspected
+from views.rounds import Inspected, ShownCall
 from views.trajectory import history_of
 
 EVIL = "<script>x()</script>\"'&<b onclick=y>"
@@ -49,7 +49,7 @@ EVENTS: tuple[Event, ...] = (
     Planned(subtasks=(TASK,)),
     RoundOpened(round=1, subtask=EVIL, text=EVIL, attempt=1),
     Acted(round=1, action=Action(kind="search", mode=Mode.VIDEO, query=EVIL)),
-    Retrieved(
+    EvidenceRetrieved(
         round=1,
         mode=Mode.VIDEO,
         query=EVIL,
@@ -97,7 +97,10 @@ class Tags(HTMLParser):
 def around(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """What the page asks the library for."""
     frame = ShownFrame(id=1, blob="sha", span=TimeSpan.of(5_000, 5_000))
-    calls = [Call(CALL, [("user", EVIL)], EVIL), Call(CALL.model_copy(update={"error": EVIL}))]
+    calls = [
+        ShownCall(CALL, [("user", EVIL)], EVIL),
+        ShownCall(CALL.model_copy(update={"error": EVIL})),
+    ]
     monkeypatch.setattr(export, "videos_named", lambda *_: {VIDEO: FILM})
     monkeypatch.setattr(export, "frame_at", lambda *_: frame)
     monkeypatch.setattr(export, "calls_at", lambda _, __, number: calls if number == 1 else [])

@@ -22,7 +22,7 @@ from domain.errors import (
 from domain.media import Video
 from domain.settings import Settings
 from flows.ingest_steps import BACK_OFF_S, PlainSteps, patiently, watch, worth_retrying
-from flows.ingest_video import ClipLeft, Watched, Watching
+from flows.ingest_video import ClipLeft, IngestResult, VideoIngestion
 
 VIDEO = Video(id="0" * 16, title="talk", path="/talk.mp4", duration_ms=1)
 
@@ -71,8 +71,8 @@ class Work:
     def seen_to_the_end(self) -> bool:
         return not self.left
 
-    def finish(self) -> Watched:
-        return Watched(VIDEO, self.clips, 0, len(self.given_up))
+    def finish(self) -> IngestResult:
+        return IngestResult(VIDEO, self.clips, 0, len(self.given_up))
 
 
 class Eager:
@@ -81,7 +81,7 @@ class Eager:
     def __init__(self, ahead: int = 1) -> None:
         self.ahead = ahead
 
-    def perceive(self, work: Watching, clip: int) -> Future[None]:
+    def perceive(self, work: VideoIngestion, clip: int) -> Future[None]:
         future: Future[None] = Future()
         try:
             work.perceive(clip)
@@ -90,10 +90,10 @@ class Eager:
             future.set_exception(error)
         return future
 
-    def remember(self, work: Watching, clip: int) -> None:
+    def remember(self, work: VideoIngestion, clip: int) -> None:
         work.remember(clip)
 
-    def weave(self, work: Watching, final: bool) -> None:
+    def weave(self, work: VideoIngestion, final: bool) -> None:
         work.weave(final=final)
 
 
@@ -118,7 +118,7 @@ class Heard:
 
 def watched(work: Work, ahead: int = 1) -> list[str]:
     heard = Heard()
-    watch(cast("Watching", work), Eager(ahead), heard)
+    watch(cast("VideoIngestion", work), Eager(ahead), heard)
     return heard.notes
 
 
@@ -268,7 +268,7 @@ def test_what_will_not_pass_is_not_tried_again(slept: list[float]) -> None:
 
 
 def test_plain_steps_perceive_beside_and_raise_what_was_raised() -> None:
-    work = cast("Watching", Work(2, fails={"perceive 1": InputError("changed")}))
+    work = cast("VideoIngestion", Work(2, fails={"perceive 1": InputError("changed")}))
     with PlainSteps() as plain:
         assert plain.perceive(work, 0).result() is None
         with pytest.raises(InputError, match="changed"):

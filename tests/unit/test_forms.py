@@ -6,30 +6,30 @@ from typing import Any
 
 import pytest
 
-from agent.reasoners.port import Step, Turn
+from agent.reasoners.port import CompletedRound, DecisionContext
 from agent.reasoners.replies import ActReply, AssessReply, ConcludeReply, PlanReply
 from agent.reasoners.reply_schemas import LONGEST, act_form, assess_form, conclude_form, short
 from agent.state import Focus
 from domain.asking import Action, Ledger, Mode, Question
-from domain.ledger import Draft, begin, bind, start
+from domain.ledger import SubtaskDraft, begin, bind, start
 from domain.settings import AskSettings
-from domain.trajectory import Retrieved
+from domain.trajectory import EvidenceRetrieved
 from domain.view import MemoryView, Scope
 from tests.support.machine import VIDEO, evidence, search
 
 FOCUS = Focus(id=1, video=VIDEO, label="arrival")
-STEP = Step(round=1, subtask="t1", action=search("a door opens"), card="<card></card>")
+STEP = CompletedRound(round=1, subtask="t1", action=search("a door opens"), card="<card></card>")
 
 
 def ledger() -> Ledger:
-    made, _ = start([Draft(text="what"), Draft(text="why")], "q", AskSettings())
+    made, _ = start([SubtaskDraft(text="what"), SubtaskDraft(text="why")], "q", AskSettings())
     return bind(begin(made, "t1"), "t1", ["m1", "s3"], 0.5)
 
 
-def turn(options: tuple[str, ...] = (), **more: Any) -> Turn:
+def turn(options: tuple[str, ...] = (), **more: Any) -> DecisionContext:
     view = MemoryView(scopes=(Scope(video=VIDEO, last_clip=5),))
     question = Question(text="What?", videos=(VIDEO,), options=options)
-    return Turn(question=question, view=view, ledger=ledger(), **more)
+    return DecisionContext(question=question, view=view, ledger=ledger(), **more)
 
 
 def field(form: type[Any], name: str) -> dict[str, Any]:
@@ -73,7 +73,7 @@ def test_an_answer_is_one_of_the_options_however_many(count: int) -> None:
 def test_a_model_in_this_process_may_cite_only_what_there_is_and_must_be_brief() -> None:
     asked = turn(steps=(STEP,), evidence=(evidence(1), evidence(4)))
     asked = asked.model_copy(
-        update={"found": Retrieved(mode=Mode.VIDEO, query="q", evidence=(evidence(4),))}
+        update={"found": EvidenceRetrieved(mode=Mode.VIDEO, query="q", evidence=(evidence(4),))}
     )
     act = field(act_form(asked, narrow=True), "citations")
     assert (act["items"]["enum"], act["maxItems"]) == (["m1", "s3"], 2)

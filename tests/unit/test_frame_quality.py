@@ -14,7 +14,7 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
 from perception.frames import Frame, Marks, shrink
-from perception.quality import Meter, grey_change, hue_entropy, quality, sharpness
+from perception.quality import QualityMeter, grey_change, hue_entropy, quality, sharpness
 from perception.shots import number_shots
 
 planes = arrays(np.uint8, st.tuples(st.integers(3, 24), st.integers(3, 24)))
@@ -91,7 +91,7 @@ def test_marks_do_not_depend_on_how_pixels_are_stored(name: str) -> None:
     rgb = coloured()
     picture = av.VideoFrame.from_ndarray(rgb, format="rgb24").reformat(format=name)
     grey = cv2.cvtColor(rgb, cv2.COLOR_RGB2GRAY).astype(np.uint8)
-    marks = Meter(32).measure(picture)
+    marks = QualityMeter(32).measure(picture)
     assert marks.sharpness == pytest.approx(laplacian(grey).var(), rel=0.05)
     truth = hue_entropy(np.ascontiguousarray(rgb[..., ::-1]), 32)
     assert marks.entropy == pytest.approx(truth, abs=0.15)
@@ -105,7 +105,7 @@ def test_pictures_of_any_size_are_measured_at_full_resolution(size: tuple[int, i
     rgb = coloured(height, width) if min(size) > 16 else np.zeros((height, width, 3), np.uint8)
     picture = av.VideoFrame.from_ndarray(rgb, format="rgb24").reformat(format="yuv420p")
     whole = picture.to_ndarray(format="bgr24").astype(np.uint8)
-    marks = Meter(32).measure(picture)
+    marks = QualityMeter(32).measure(picture)
     grey = cv2.cvtColor(whole, cv2.COLOR_BGR2GRAY).astype(np.uint8)
     assert marks.sharpness == pytest.approx(sharpness(grey), rel=1e-9, abs=1e-9)
     assert marks.entropy == pytest.approx(hue_entropy(whole, 32), abs=0.02)
@@ -114,7 +114,7 @@ def test_pictures_of_any_size_are_measured_at_full_resolution(size: tuple[int, i
 def test_the_first_frame_after_forgetting_has_no_change() -> None:
     black = av.VideoFrame.from_ndarray(np.zeros((32, 32, 3), np.uint8), format="rgb24")
     white = av.VideoFrame.from_ndarray(np.full((32, 32, 3), 255, np.uint8), format="rgb24")
-    meter = Meter(32)
+    meter = QualityMeter(32)
     assert meter.measure(black).change == 0
     assert meter.measure(white).change == pytest.approx(255, abs=1)
     meter.forget()

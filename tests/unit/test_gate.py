@@ -15,10 +15,10 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from auth.gate import Gate, Keeper, SameOrigin
-from auth.listen import Ways
+from auth.gate import Gate, SameOrigin, SessionStore
+from auth.listen import SignInMethods
 from auth.password import keep
-from auth.signin_page import Door
+from auth.signin_page import SignInPage
 from store.home import Home
 
 WORD = "correct horse"
@@ -51,8 +51,8 @@ def place(tmp_path: Path) -> Home:
 @pytest.fixture
 def client(place: Home) -> Iterator[TestClient]:
     """A browser that holds cookies and follows nothing by itself."""
-    keeper = Keeper(place, Ways(password=True, oidc=None, names=()))
-    door = Door(keeper, entered=lambda: ENTERED.append(""))
+    keeper = SessionStore(place, SignInMethods(password=True, oidc=None, names=()))
+    door = SignInPage(keeper, entered=lambda: ENTERED.append(""))
     every = [*door.routes(), WebSocketRoute("/stream", stream)]
     every.append(Route("/{rest:path}", secret, methods=["GET", "PUT", "POST"]))
     doors = [Middleware(SameOrigin), Middleware(Gate, keeper=keeper)]

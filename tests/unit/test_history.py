@@ -14,6 +14,7 @@ from domain.trajectory import (
     Bound,
     Ended,
     Event,
+    EvidenceRetrieved,
     Failed,
     Forced,
     Forked,
@@ -27,7 +28,6 @@ from domain.trajectory import (
     QuestionAsked,
     Ranked,
     Replanned,
-    Retrieved,
     RoundClosed,
     RoundOpened,
     SkillsRouted,
@@ -54,7 +54,9 @@ EVENTS: list[Event] = [
     Guarded(round=1, accepted=False, rule="format", complaint="no action"),
     Acted(round=1, action=SEARCH, attempt=1),
     Guarded(round=1, accepted=True),
-    Retrieved(round=1, mode=Mode.EVENT, query="Ann opens", evidence=(evidence(1),), focus="s1"),
+    EvidenceRetrieved(
+        round=1, mode=Mode.EVENT, query="Ann opens", evidence=(evidence(1),), focus="s1"
+    ),
     Bound(round=1, subtask="t1", refs=("m1",), best_score=0.6),
     Assessed(round=1, increment=0.5, low=False, saturated=False),
     RoundClosed(round=1, subtasks=(TASK,), tokens=5, warning="grace round: little new"),

@@ -22,17 +22,17 @@ from agent.harness.inform import (
     quoted,
 )
 from domain.asking import Action, Ledger, Mode, Question
-from domain.ledger import Draft, begin, bind, resolve, start
+from domain.ledger import SubtaskDraft, begin, bind, resolve, start
 from domain.settings import AskSettings
 from domain.time import TimeSpan
-from domain.trajectory import Neighbour, Resolution, Retrieved
+from domain.trajectory import EvidenceRetrieved, Neighbour, Resolution
 from tests.support.machine import VIDEO, evidence
 
 ASK = AskSettings()
 BREAKFAST = Neighbour(ref="s7", label="breakfast", relation="causes", rationale="it says so")
 
 
-def found(*refs: int, **more: object) -> Retrieved:
+def found(*refs: int, **more: object) -> EvidenceRetrieved:
     values = {
         "mode": Mode.EVENT,
         "query": "the door",
@@ -41,7 +41,7 @@ def found(*refs: int, **more: object) -> Retrieved:
         "focus_label": "arrival",
         "neighbours": (BREAKFAST,),
     }
-    return Retrieved.model_validate(values | more)
+    return EvidenceRetrieved.model_validate(values | more)
 
 
 def test_a_card_shows_focus_times_citations_scores_and_neighbours() -> None:
@@ -128,7 +128,9 @@ def test_a_summary_may_be_longer_than_a_line() -> None:
 
 
 def ledger() -> Ledger:
-    made, _ = start([Draft(text="what"), Draft(text="why", depends=("t1",))], "q", ASK)
+    made, _ = start(
+        [SubtaskDraft(text="what"), SubtaskDraft(text="why", depends=("t1",))], "q", ASK
+    )
     made = bind(begin(made, "t1"), "t1", ["m1"], 0.5)
     return resolve(made, Resolution(subtask="t1", answer="the gate", refs=("m1",)))[0]
 
@@ -143,7 +145,9 @@ def test_the_ledger_is_shown_in_full_or_in_one_line() -> None:
 
 
 def test_the_ledger_has_news_once_something_came_of_the_plan() -> None:
-    planned, _ = start([Draft(text="what"), Draft(text="why", depends=("t1",))], "q", ASK)
+    planned, _ = start(
+        [SubtaskDraft(text="what"), SubtaskDraft(text="why", depends=("t1",))], "q", ASK
+    )
     assert plan_lines(planned).splitlines()[1:3] == ["t1 what", "t2 (after t1) why"]
     assert plan_lines(Ledger()) == ""
     begun = begin(planned, "t1")

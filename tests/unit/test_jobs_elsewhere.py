@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from flows.jobs import Job, Jobs
-from services.job_status import Stage, tell_end
+from services.job_status import JobState, tell_end
 from store.home import Home
-from store.host_identity import Whereabouts
+from store.host_identity import HostIdentity
 
 WAITS = "import time; time.sleep(60)"
 
@@ -55,7 +55,7 @@ def only(jobs: Jobs) -> Job:
 
 def container() -> str:
     """Another pid namespace of the same kernel."""
-    return str(Whereabouts.here()._replace(machine="other", pids="1"))
+    return str(HostIdentity.here()._replace(machine="other", pids="1"))
 
 
 def test_one_of_another_container_is_known_by_the_lock_that_it_holds(
@@ -65,14 +65,14 @@ def test_one_of_another_container_is_known_by_the_lock_that_it_holds(
     pid = only(jobs).pid
     move(jobs, tmp_path, where=container(), pid=2**22 + 1)
     job = only(jobs)
-    assert (job.stage, job.here) == (Stage.WATCHING, False)
+    assert (job.stage, job.here) == (JobState.WATCHING, False)
     jobs.pause(job.id)
     jobs.dismiss(job.id)
     jobs.forget(job.sources[0])
-    assert only(jobs).stage is Stage.WATCHING
+    assert only(jobs).stage is JobState.WATCHING
     subprocess.run(["kill", "-9", str(pid)], check=True)
     wait_gone(jobs)
-    assert only(jobs).stage is Stage.KILLED
+    assert only(jobs).stage is JobState.KILLED
 
 
 def wait_gone(jobs: Jobs) -> None:
@@ -86,13 +86,13 @@ def test_of_one_on_another_machine_nothing_is_known_until_it_says_how_it_ended(
 ) -> None:
     move(jobs, tmp_path, where="far/other-boot/1", pid=2**22 + 1)
     job = only(jobs)
-    assert (job.stage, job.running, job.here) == (Stage.UNKNOWN, True, False)
+    assert (job.stage, job.running, job.here) == (JobState.UNKNOWN, True, False)
     assert job.watches(job.sources[0])
     jobs.dismiss(job.id)
     jobs.go_on(job.id)
     assert only(jobs).id == job.id
     tell_end(Home(tmp_path).run / f"ingest-{job.id}.end", 0)
-    assert only(jobs).stage is Stage.DONE
+    assert only(jobs).stage is JobState.DONE
     jobs.dismiss(job.id)
     assert jobs.every() == []
     assert not list(Home(tmp_path).run.glob("ingest-*"))
@@ -103,4 +103,4 @@ def test_files_of_before_are_of_here(jobs: Jobs, tmp_path: Path) -> None:
     told = json.loads(path.read_text())
     del told["where"]
     path.write_text(json.dumps(told))
-    assert (only(jobs).stage, only(jobs).here) == (Stage.WATCHING, True)
+    assert (only(jobs).stage, only(jobs).here) == (JobState.WATCHING, True)

@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 from domain.settings import WatchSettings
 from perception.frames import Frame, Marks
 from perception.jpeg import Blobs
-from perception.keyframes import Candidate, Place, candidates, choose, pick_keyframes, places_of
+from perception.keyframes import (
+    Candidate,
+    ShotPosition,
+    candidates,
+    choose,
+    pick_keyframes,
+    places_of,
+)
 from tests.support.signals import decoded
 
 GAP = 2_000
@@ -37,9 +44,9 @@ def written_out(found: list[Candidate], count: int) -> list[int]:
     """The selection of section 3.1, step by step, with frames beside cuts after all others."""
     shots = sorted({c.shot for c in found})
     firsts = [best(found, [i for i, c in enumerate(found) if c.shot == shot]) for shot in shots]
-    passing = [i for i in firsts if found[i].place == Place.PASSING]
+    passing = [i for i in firsts if found[i].place == ShotPosition.PASSING]
     firsts = [i for i in firsts if i not in passing]
-    clear = [i for i, c in enumerate(found) if c.place == Place.CLEAR]
+    clear = [i for i, c in enumerate(found) if c.place == ShotPosition.CLEAR]
     chosen: list[int] = []
     while firsts and len(chosen) < count:
         chosen.append(best(found, firsts))
@@ -78,9 +85,9 @@ def test_the_best_frame_away_from_cuts_is_always_there(found: list[Candidate]) -
 def test_no_frame_beside_a_cut_is_chosen_of_a_shot_that_has_others(
     found: list[Candidate], count: int
 ) -> None:
-    clear = {one.shot for one in found if one.place == Place.CLEAR}
+    clear = {one.shot for one in found if one.place == ShotPosition.CLEAR}
     for i in choose(found, count, GAP):
-        assert found[i].place == Place.CLEAR or found[i].shot not in clear
+        assert found[i].place == ShotPosition.CLEAR or found[i].shot not in clear
 
 
 @given(clips(), st.integers(1, 5))
@@ -88,7 +95,7 @@ def test_a_shot_is_shown_twice_only_where_all_shots_are_shown(
     found: list[Candidate], count: int
 ) -> None:
     shown = [found[i].shot for i in choose(found, count, GAP)]
-    shots = {one.shot for one in found if one.place != Place.PASSING}
+    shots = {one.shot for one in found if one.place != ShotPosition.PASSING}
     assert len(shown) == len(set(shown)) or shots <= set(shown)
 
 
@@ -115,11 +122,11 @@ def test_a_flash_and_the_steps_of_a_cross_fade_are_passing() -> None:
 def test_a_picture_that_stands_still_is_no_flash() -> None:
     """It comes once, and lasts until the next one."""
     assert places_of([0, 200, 5_200], [0, 1, 2], 200, 9_000) == [
-        Place.PASSING,
-        Place.BESIDE_A_CUT,
-        Place.BESIDE_A_CUT,
+        ShotPosition.PASSING,
+        ShotPosition.BESIDE_A_CUT,
+        ShotPosition.BESIDE_A_CUT,
     ]
-    assert places_of([0], [0], 200, 9_000) == [Place.CLEAR]
+    assert places_of([0], [0], 200, 9_000) == [ShotPosition.CLEAR]
     assert places_of([], [], 200) == []
 
 

@@ -11,17 +11,17 @@ import streamlit
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.evaluation import Part
-from evals.layout import Table
-from evals.tables import ALL, Figure, Point, RunReport, Score
+from domain.evaluation import QuestionPart
+from evals.layout import ReportTable
+from evals.tables import ALL, MeanInterval, Point, RunReport, TypeScore
 from ui import chart, curves, timeline
-from ui.timeline import Arc, Bar, Lane, packed
+from ui.timeline import Arc, Lane, TimelineBar, packed
 
 SPANS = st.lists(st.tuples(st.integers(0, 50), st.integers(0, 20)), max_size=25)
 
 
-def bars_of(spans: list[tuple[int, int]]) -> list[Bar]:
-    return [Bar(str(n), start, start + long, "") for n, (start, long) in enumerate(spans)]
+def bars_of(spans: list[tuple[int, int]]) -> list[TimelineBar]:
+    return [TimelineBar(str(n), start, start + long, "") for n, (start, long) in enumerate(spans)]
 
 
 @given(SPANS)
@@ -62,7 +62,7 @@ def drawn(monkeypatch: pytest.MonkeyPatch, picked: object) -> tuple[str | None, 
         return lambda **options: given.update(options) or Result()
 
     monkeypatch.setattr(timeline, "mount", mount)
-    lanes = [Lane("Ann", [Bar("p1", 0, 5, "Ann, 0:00")])]
+    lanes = [Lane("Ann", [TimelineBar("p1", 0, 5, "Ann, 0:00")])]
     arcs = [Arc(0, 5, "then", "temporal")]
     found = timeline.timeline("people", 0, lanes, "key", arcs=arcs, arcs_name="events")
     return found, given
@@ -145,25 +145,27 @@ def test_more_points_make_a_chart_taller_so_that_each_has_its_name(
 def test_words_of_a_table_are_data_and_heads_without_words_stay_apart(
     page: list[tuple[str, Any]],
 ) -> None:
-    chart.table(Table("Runs [1](x)", ("run", "", ""), (("*a*", "b", "c"),)))
+    chart.table(ReportTable("Runs [1](x)", ("run", "", ""), (("*a*", "b", "c"),)))
     assert page[0] == ("header", r"Runs \[1\]\(x\)")
     assert page[1][1] == [{"run": r"\*a\*", "  ": "b", "   ": "c"}]
 
 
-def figure(value: float) -> Figure:
-    return Figure(value=value, low=value - 0.1, high=value + 0.1, of=4)
+def figure(value: float) -> MeanInterval:
+    return MeanInterval(value=value, low=value - 0.1, high=value + 0.1, of=4)
 
 
-def point(arm: str, batch: int, so_far: float | None, part: Part = Part.TEST) -> Point:
+def point(
+    arm: str, batch: int, so_far: float | None, part: QuestionPart = QuestionPart.TEST
+) -> Point:
     right = None if so_far is None else figure(so_far)
     return Point(
         arm=arm, part=part, batch=batch, answers=4, right=right, so_far=right, given=0, in_use=0
     )
 
 
-def score(kind: str, right: float | None, arm: str = "with") -> Score:
+def score(kind: str, right: float | None, arm: str = "with") -> TypeScore:
     found = None if right is None else figure(right)
-    return Score(
+    return TypeScore(
         arm=arm,
         type=kind,
         questions=4,
@@ -176,7 +178,7 @@ def score(kind: str, right: float | None, arm: str = "with") -> Score:
     )
 
 
-def shown(page: list[tuple[str, Any]], points: list[Point], scores: list[Score]) -> list[str]:
+def shown(page: list[tuple[str, Any]], points: list[Point], scores: list[TypeScore]) -> list[str]:
     """The headers over the curves of such a report."""
     report = SimpleNamespace(curve=tuple(points), scores=tuple(scores), main="with")
     curves.show_curves(cast(RunReport, report))
@@ -187,7 +189,7 @@ LEARNED = [point("with", 0, 0.5), point("without", 0, 0.5), point("with", 1, 0.7
 
 
 def test_a_curve_goes_over_the_answers_until_then(page: list[tuple[str, Any]]) -> None:
-    points = [point("with", 0, 0.25, Part.LEARN), *LEARNED, point("without", 1, None)]
+    points = [point("with", 0, 0.25, QuestionPart.LEARN), *LEARNED, point("without", 1, None)]
     assert shown(page, points, []) == ["With and without skills"]
     rows = spec_of(page)["data"]["values"]
     assert [(row["arm"], row["answers"], row["right so far"]) for row in rows] == [

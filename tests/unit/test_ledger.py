@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from domain.asking import Ledger
 from domain.ledger import (
-    Draft,
     Edits,
     Rewrite,
+    SubtaskDraft,
     abandon,
     begin,
     bind,
@@ -36,7 +36,8 @@ ASK = AskSettings()
 
 def plan(*texts: str, chain: bool = False) -> Ledger:
     drafts = [
-        Draft(text=text, depends=(f"t{i}",) if chain and i else ()) for i, text in enumerate(texts)
+        SubtaskDraft(text=text, depends=(f"t{i}",) if chain and i else ())
+        for i, text in enumerate(texts)
     ]
     return start(drafts, "the question", ASK)[0]
 
@@ -52,7 +53,7 @@ def claim(name: str, *support: str, answer: str = "the door") -> Resolution:
 
 
 def test_a_plan_keeps_five_subtasks_and_says_what_it_dropped() -> None:
-    ledger, dropped = start([Draft(text=f"fact {i}") for i in range(7)], "q", ASK)
+    ledger, dropped = start([SubtaskDraft(text=f"fact {i}") for i in range(7)], "q", ASK)
     assert [s.id for s in ledger.subtasks] == ["t1", "t2", "t3", "t4", "t5"]
     assert len(dropped) == 2
     assert "at most 5" in dropped[0]
@@ -60,10 +61,10 @@ def test_a_plan_keeps_five_subtasks_and_says_what_it_dropped() -> None:
 
 def test_a_plan_drops_empty_and_repeated_subtasks_and_forward_dependencies() -> None:
     drafts = [
-        Draft(text="who came", depends=("t1", "t2", "t9")),
-        Draft(text="  "),
-        Draft(text="WHO  came"),
-        Draft(text="why", depends=("t1", "t1", "t2")),
+        SubtaskDraft(text="who came", depends=("t1", "t2", "t9")),
+        SubtaskDraft(text="  "),
+        SubtaskDraft(text="WHO  came"),
+        SubtaskDraft(text="why", depends=("t1", "t1", "t2")),
     ]
     ledger, dropped = start(drafts, "q", ASK)
     assert [s.text for s in ledger.subtasks] == ["who came", "why"]
@@ -73,11 +74,11 @@ def test_a_plan_drops_empty_and_repeated_subtasks_and_forward_dependencies() -> 
 
 def test_a_dependency_still_means_the_same_subtask_when_one_before_it_is_dropped() -> None:
     drafts = [
-        Draft(text="who came"),
-        Draft(text=""),
-        Draft(text="Who came"),
-        Draft(text="why", depends=("t3",)),
-        Draft(text="when", depends=("t4", "t2")),
+        SubtaskDraft(text="who came"),
+        SubtaskDraft(text=""),
+        SubtaskDraft(text="Who came"),
+        SubtaskDraft(text="why", depends=("t3",)),
+        SubtaskDraft(text="when", depends=("t4", "t2")),
     ]
     ledger, _ = start(drafts, "q", ASK)
     assert [(s.id, s.text, s.depends) for s in ledger.subtasks] == [
@@ -85,7 +86,11 @@ def test_a_dependency_still_means_the_same_subtask_when_one_before_it_is_dropped
         ("t2", "why", ("t1",)),
         ("t3", "when", ("t2",)),
     ]
-    adds = (Draft(text="why"), Draft(text="where"), Draft(text="how", depends=("t5", "t1")))
+    adds = (
+        SubtaskDraft(text="why"),
+        SubtaskDraft(text="where"),
+        SubtaskDraft(text="how", depends=("t5", "t1")),
+    )
     ledger, refused = edit(ledger, Edits(add=adds), ASK)
     assert [(s.id, s.depends) for s in ledger.subtasks][3:] == [("t4", ()), ("t5", ("t4", "t1"))]
     assert len(refused) == 1
@@ -191,7 +196,7 @@ def test_a_repair_does_not_touch_what_is_resolved() -> None:
 
 
 def test_a_repair_adds_at_most_three_and_never_more_than_five_subtasks_stand() -> None:
-    adds = tuple(Draft(text=f"new {i}") for i in range(5))
+    adds = tuple(SubtaskDraft(text=f"new {i}") for i in range(5))
     ledger, refused = edit(plan("one"), Edits(add=adds), ASK)
     assert len(ledger.subtasks) == 4
     assert refused == ["a repair may add at most 3"]
@@ -212,7 +217,7 @@ NAMES = st.sampled_from(["t1", "t2", "t3", "t4", "t5", "t6", "t8", "tx", ""])
 REFS = st.lists(st.sampled_from(["m1", "m2", "s3", "k4", "m99"]), max_size=4)
 TEXTS = st.sampled_from(["a", "b", "who came", "", " ", "Ann's door", "WHO CAME"])
 DRAFTS = st.lists(
-    st.builds(Draft, text=TEXTS, depends=st.lists(NAMES, max_size=3).map(tuple)), max_size=7
+    st.builds(SubtaskDraft, text=TEXTS, depends=st.lists(NAMES, max_size=3).map(tuple)), max_size=7
 )
 EDITS = st.builds(
     Edits,
@@ -252,7 +257,7 @@ def taken(ledger: Ledger, step: tuple[object, ...]) -> Ledger:
 @given(DRAFTS, STEPS)
 @settings(max_examples=200, deadline=None)
 def test_no_sequence_of_plans_claims_and_repairs_makes_the_ledger_illegal_or_loses_evidence(
-    drafts: list[Draft], steps: list[tuple[object, ...]]
+    drafts: list[SubtaskDraft], steps: list[tuple[object, ...]]
 ) -> None:
     ledger, _ = start(drafts, "the question", ASK)
     check_legal(ledger, ASK)
@@ -265,7 +270,7 @@ def test_no_sequence_of_plans_claims_and_repairs_makes_the_ledger_illegal_or_los
 
 
 @given(DRAFTS)
-def test_every_plan_is_worked_off(drafts: list[Draft]) -> None:
+def test_every_plan_is_worked_off(drafts: list[SubtaskDraft]) -> None:
     ledger, _ = start(drafts, "the question", ASK)
     rounds = 0
     while (task := schedule(ledger, ASK)) is not None:

@@ -13,13 +13,13 @@ from domain.media import IdentityKind
 from models.thresholds import same_face, same_voice
 from models.wespeaker import WeSpeakerEncoder
 from people import similar
-from people.similar import NEAR, Alike, Looks
+from people.similar import NEAR, Looks, SimilarPair
 
 FACE, VOICE = IdentityKind.FACE, IdentityKind.VOICE
 SAME = {FACE: 0.3, VOICE: 0.4}
 
 
-def alike(people: Mapping[int, Looks], most: int | None = None) -> list[Alike]:
+def alike(people: Mapping[int, Looks], most: int | None = None) -> list[SimilarPair]:
     return similar.alike(people, SAME, most)
 
 

@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 
 from cli.live import tell, teller
 from domain.asking import Subtask
-from domain.live import Said
+from domain.live import PartialReply
 from domain.trajectory import Interrupted, Planned
 from views.answer_lines import tail
 
 WORDS = "Ann opens the wooden gate"
 
 
-def said(text: str) -> Said:
-    return Said(round=1, purpose="act", text=text)
+def said(text: str) -> PartialReply:
+    return PartialReply(round=1, purpose="act", text=text)
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from agent.reasoners.local import NOTE, LocalReasoner
-from agent.reasoners.port import Search, Turn
+from agent.reasoners.port import CompletedSearch, DecisionContext
 from agent.state import Focus
 from domain.asking import Evidence, Ledger, Mode, Question, Subtask
 from domain.ranking import Extract, Weighed
 from domain.time import TimeSpan
-from domain.trajectory import Neighbour, Retrieved
+from domain.trajectory import EvidenceRetrieved, Neighbour
 from domain.view import MemoryView, Scope
 from tests.support.machine import VIDEO, evidence
 
@@ -22,14 +22,18 @@ FOCUS = Focus(id=1, video=VIDEO, label="arrival")
 OPTIONS = ("a door", "a gate", "a box")
 
 
-def turn(text: str = "What does Ann open?", options: Sequence[str] = (), **more: Any) -> Turn:
+def turn(
+    text: str = "What does Ann open?", options: Sequence[str] = (), **more: Any
+) -> DecisionContext:
     asked = Question(text=text, videos=(VIDEO,), options=tuple(options))
-    return Turn(question=asked, view=VIEW, **more)
+    return DecisionContext(question=asked, view=VIEW, **more)
 
 
 def after(
-    *found: tuple[str, Retrieved], text: str = "What does Ann open?", options: Sequence[str] = ()
-) -> Turn:
+    *found: tuple[str, EvidenceRetrieved],
+    text: str = "What does Ann open?",
+    options: Sequence[str] = (),
+) -> DecisionContext:
     """A turn after these searches, each for a subtask; what was close is in the ledger."""
     tasks: dict[str, Subtask] = {}
     for name, one in found:
@@ -41,11 +45,11 @@ def after(
         options,
         ledger=Ledger(subtasks=tuple(tasks.values())),
         evidence=tuple({e.ref: e for _, one in found for e in one.evidence}.values()),
-        searches=tuple(Search(subtask=tasks[name].id, found=one) for name, one in found),
+        searches=tuple(CompletedSearch(subtask=tasks[name].id, found=one) for name, one in found),
     )
 
 
-def on(task: str, attempts: int = 1, **more: Any) -> Turn:
+def on(task: str, attempts: int = 1, **more: Any) -> DecisionContext:
     """A turn that works on a subtask."""
     current = Subtask(id="t1", text=task, attempts=attempts)
     return turn(current=current, ledger=Ledger(subtasks=(current,)), **more)
@@ -89,14 +93,14 @@ def cause(outgoing: bool, relation: str = "causes") -> Neighbour:
     ],
 )
 def test_first_the_event_then_a_closer_look_a_cause_along_its_edge(
-    made: Turn, mode: Mode, query: str
+    made: DecisionContext, mode: Mode, query: str
 ) -> None:
     action = LocalReasoner().act(made)
     assert (action.kind, action.mode, action.query) == ("search", mode, query)
 
 
-def seen(mode: Mode, *items: Evidence, **more: Any) -> Retrieved:
-    return Retrieved(mode=mode, query="q", evidence=items, **more)
+def seen(mode: Mode, *items: Evidence, **more: Any) -> EvidenceRetrieved:
+    return EvidenceRetrieved(mode=mode, query="q", evidence=items, **more)
 
 
 def test_a_closer_look_answers_its_subtask_with_the_best_lines_in_time() -> None:
@@ -123,7 +127,7 @@ def test_an_event_answers_only_a_broad_subtask() -> None:
     assert reasoner.assess(on("what")).resolved == ()
 
 
-def weighing(letter: str, *lines: tuple[Evidence, Sequence[float]]) -> Retrieved:
+def weighing(letter: str, *lines: tuple[Evidence, Sequence[float]]) -> EvidenceRetrieved:
     """A search for an option, and how strongly what it found speaks for each."""
     return seen(
         Mode.EVENT,

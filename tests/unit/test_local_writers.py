@@ -8,7 +8,7 @@ import pytest
 
 from domain.events import EventPatch, Relation
 from domain.media import IdentityKind, Percept
-from domain.memories import ClipMemories, Memory, MemoryKind, Source
+from domain.memories import ClipMemories, Memory, MemoryKind, MemorySource
 from domain.people import Character, Identity
 from domain.settings import MemorySettings
 from memory.patches import Ground, check
@@ -16,8 +16,8 @@ from memory.writers.causes import stated
 from memory.writers.labels import Salience, content_words, summary
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.local_event import LocalEventWriter
-from memory.writers.port import ClipContext, EventWindow, KnownSegment, Line
-from people.clip_people import People
+from memory.writers.port import ClipContext, EventWindow, KnownSegment, WindowLine
+from people.clip_people import ClipPeople
 from people.memory_lines import clip_text, line
 from tests.support.memory import (
     VIDEO,
@@ -38,7 +38,7 @@ def identity(kind: IdentityKind, number: int) -> Identity:
     return Identity(id=number + 1, kind=kind, number=number, first_clip=0)
 
 
-PEOPLE = People(
+PEOPLE = ClipPeople(
     faces={0: identity(IdentityKind.FACE, 4), 1: identity(IdentityKind.FACE, 5)},
     voices={0: identity(IdentityKind.VOICE, 7)},
     characters=(
@@ -110,13 +110,15 @@ def test_who_is_on_screen_is_one_line_a_person_and_one_a_pair() -> None:
 def test_a_crowd_is_one_line_and_not_one_for_each_pair() -> None:
     more = {n: identity(IdentityKind.FACE, n) for n in range(4)}
     faces = [face(n, n + 1, (5, 6)) for n in range(3)] + [face(3, 9, (5.5, 8))]
-    drafts = LocalClipWriter().write(percept(0, faces=tuple(faces)), People(more), CONTEXT).drafts
+    drafts = (
+        LocalClipWriter().write(percept(0, faces=tuple(faces)), ClipPeople(more), CONTEXT).drafts
+    )
     crowd = "<face_0>, <face_1>, <face_2> and <face_3> are on screen together."
     assert [one.text for one in drafts if len(one.tags) > 1] == [crowd]
 
 
 def test_two_groups_of_one_identity_are_one_person_on_screen() -> None:
-    people = People(faces={0: PEOPLE.faces[0], 1: PEOPLE.faces[0]})
+    people = ClipPeople(faces={0: PEOPLE.faces[0], 1: PEOPLE.faces[0]})
     seen = percept(0, faces=(face(0, 1, (1, 2)), face(1, 1, (20, 21))))
     (one,) = LocalClipWriter().write(seen, people, CONTEXT).drafts
     assert one.span == span(1, 21)
@@ -180,7 +182,7 @@ def test_people_are_found_by_any_of_their_tags() -> None:
         kind=MemoryKind.EPISODIC,
         text="Hello.",
         span=span(0, 1),
-        source=Source.SAID,
+        source=MemorySource.SAID,
         speaker="<voice_7>",
     )
     assert line(memory, PEOPLE) == "Ada: Hello."
@@ -211,10 +213,12 @@ def test_questions_and_other_sentences_state_no_cause(text: str) -> None:
     assert stated(text) == []
 
 
-def a_line(clip: int, second: float, text: str, source: Source = Source.SAID) -> Line:
+def a_line(
+    clip: int, second: float, text: str, source: MemorySource = MemorySource.SAID
+) -> WindowLine:
     vector = WordVectors().embed([text])[0]
     start = 30 * clip + second
-    return Line(clip, span(start, start + 2), text, source, vector, speaker="Ada")
+    return WindowLine(clip, span(start, start + 2), text, source, vector, speaker="Ada")
 
 
 TENT = ["We pack the red tent", "The tent has red poles", "Fold the tent with its poles"]
@@ -281,7 +285,7 @@ def test_a_long_pause_always_parts_topics() -> None:
     spans = {0: span(0, 30), 1: span(4000, 4030)}
     later = [a_line(0, n, t) for n, t in enumerate(TENT)]
     later += [
-        Line(1, span(4000 + n, 4001 + n), t, Source.SAID, WordVectors().embed([t])[0])
+        WindowLine(1, span(4000 + n, 4001 + n), t, MemorySource.SAID, WordVectors().embed([t])[0])
         for n, t in enumerate(TENT)
     ]
     given = EventWindow(VIDEO, 1, spans, (0, 1), lines=tuple(later))

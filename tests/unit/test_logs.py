@@ -196,8 +196,8 @@ def test_several_writers_lose_no_line_over_a_turn(
 
     def write(first: int) -> None:
         # As another process would: with a handler, and so a lock, of its own.
-        handler = logs._File(log_path(home))
-        handler.setFormatter(logs._Lines("json"))
+        handler = logs._LogFile(log_path(home))
+        handler.setFormatter(logs._RecordFormatter("json"))
         for number in range(first, first + 100):
             record = logging.LogRecord("homer", logging.INFO, "", 0, "x", None, None)
             record.homer = {"number": number}
@@ -216,7 +216,7 @@ def test_several_writers_lose_no_line_over_a_turn(
 def test_a_record_is_one_line_whatever_is_in_it(words: str, form: str) -> None:
     record = logging.LogRecord("homer", logging.INFO, "", 0, "event", None, None)
     record.homer = {"said": words}
-    line = logs._Lines(form).format(record)
+    line = logs._RecordFormatter(form).format(record)
     assert len(line.splitlines()) == 1
     assert line.isascii()
 

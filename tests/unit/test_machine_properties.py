@@ -9,21 +9,21 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agent.budget import Meter
-from agent.reasoners.port import Assessment, Conclusion, Turn, Unreadable
+from agent.budget import RunBudget
+from agent.reasoners.port import Assessment, Conclusion, DecisionContext, Unreadable
 from agent.state import State, ledger_of
 from domain.asking import Action, Mode, Question
 from domain.errors import BudgetExceeded
-from domain.ledger import Draft, Edits, Rewrite, refs
+from domain.ledger import Edits, Rewrite, SubtaskDraft, refs
 from domain.settings import AskSettings
 from domain.trajectory import (
     Ended,
     Event,
+    EvidenceRetrieved,
     Guarded,
     ModelCalled,
     Replanned,
     Resolution,
-    Retrieved,
     RoundOpened,
 )
 from graphs.homer import BOUNDARIES, STEPS
@@ -36,7 +36,7 @@ TEXTS = st.sampled_from(["a red car", "", "who?", "the door opens", "the gate", 
 ODD = st.sampled_from([Unreadable("no JSON"), BudgetExceeded("spent")])
 TASKS = st.sampled_from(["t1", "t2", "t3", "t9", ""])
 DRAFTS = st.lists(
-    st.builds(Draft, text=TEXTS, depends=st.lists(TASKS, max_size=2).map(tuple)), max_size=7
+    st.builds(SubtaskDraft, text=TEXTS, depends=st.lists(TASKS, max_size=2).map(tuple)), max_size=7
 )
 ACTIONS = st.one_of(
     ODD,
@@ -93,7 +93,7 @@ FINDS = st.lists(
 
 
 def run(
-    reasoner: ScriptedReasoner, memory: ScriptedMemory, options: Sequence[str], meter: Meter
+    reasoner: ScriptedReasoner, memory: ScriptedMemory, options: Sequence[str], meter: RunBudget
 ) -> tuple[State, list[Event]]:
     question = Question(text="What does Ann open?", videos=(VIDEO,), options=tuple(options))
     return through(desk_of(reasoner, memory, ASK, meter), question)
@@ -124,7 +124,7 @@ def test_no_sequence_of_decisions_breaks_the_machine(
         plan=plans, act=acts, assess=assessments, replan=edits, conclude=conclusions
     )
     memory = ScriptedMemory(finds)
-    state, events = run(reasoner, memory, options, Meter(ASK))
+    state, events = run(reasoner, memory, options, RunBudget(ASK))
     check_end(events, options)
     check_limits(events, memory)
     check_evidence(state, events)
@@ -160,7 +160,7 @@ def check_limits(events: list[Event], memory: ScriptedMemory) -> None:
 
 
 def check_evidence(state: State, events: list[Event]) -> None:
-    retrieved = {x.ref for e in events if isinstance(e, Retrieved) for x in e.evidence}
+    retrieved = {x.ref for e in events if isinstance(e, EvidenceRetrieved) for x in e.evidence}
     assert refs(ledger_of(state)) <= retrieved
     ended = events[-1]
     assert isinstance(ended, Ended)
@@ -171,15 +171,17 @@ def check_evidence(state: State, events: list[Event]) -> None:
 @given(costs=st.lists(st.integers(100, 30_000), min_size=1, max_size=30))
 @settings(max_examples=20, deadline=None)
 def test_the_machine_stops_asking_when_the_tokens_are_spent(costs: list[int]) -> None:
-    meter = Meter(ASK)
+    meter = RunBudget(ASK)
     left = list(costs)
 
-    def paid(turn: Turn) -> Action:
+    def paid(turn: DecisionContext) -> Action:
         meter.add(left.pop(0) if len(left) > 1 else left[0], 0)
         text = " ".join(f"w{turn.round}{letter}" for letter in "abc")
         return Action(kind="search", mode=turn.forced or Mode.EVENT, query=text)
 
-    reasoner = ScriptedReasoner(plan=[[Draft(text=f"fact {i}") for i in range(5)]], act=[paid])
+    reasoner = ScriptedReasoner(
+        plan=[[SubtaskDraft(text=f"fact {i}") for i in range(5)]], act=[paid]
+    )
     finds = [found(evidence(i, f"new{i} words{i}"), focus=i) for i in range(1, 20)]
     _, events = run(reasoner, ScriptedMemory(finds), (), meter)
     assert isinstance(events[-1], Ended)
@@ -191,9 +193,9 @@ def test_the_machine_stops_asking_when_the_tokens_are_spent(costs: list[int]) ->
 
 def test_the_clock_ends_the_search_too() -> None:
     seconds = iter(range(0, 100_000, 40))
-    meter = Meter(ASK, now=lambda: float(next(seconds)))
+    meter = RunBudget(ASK, now=lambda: float(next(seconds)))
     finds = [found(evidence(i, f"new{i} words{i}"), focus=i) for i in range(1, 20)]
-    reasoner = ScriptedReasoner(plan=[[Draft(text=f"fact {i}") for i in range(5)]])
+    reasoner = ScriptedReasoner(plan=[[SubtaskDraft(text=f"fact {i}") for i in range(5)]])
     _, events = run(reasoner, ScriptedMemory(finds), (), meter)
     assert isinstance(events[-1], Ended)
     assert "300 seconds" in events[-1].why

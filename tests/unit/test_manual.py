@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from api.application import make_app
-from api.auth import Ways
+from api.auth import AccessRules
 from api.manual import SAFE, manual
 from store.database import Store
 from tests.support.api import WordDesk
@@ -78,7 +78,7 @@ def test_examples_and_fields_are_escaped_too() -> None:
 
 
 def test_the_real_page_has_every_way_and_fetches_nothing() -> None:
-    described = make_app(WordDesk(cast(Store, None), "local"), Ways()).openapi()
+    described = make_app(WordDesk(cast(Store, None), "local"), AccessRules()).openapi()
     page = manual(described)
     for path, ways in described["paths"].items():
         for way in ways:

@@ -12,7 +12,7 @@ import pytest
 from domain.settings import WatchSettings
 from perception.frame_metrics import Measurer
 from perception.frames import Frame, shrink
-from perception.quality import Meter
+from perception.quality import QualityMeter
 
 SETTINGS = WatchSettings(frame_height=60)
 
@@ -36,7 +36,7 @@ def content(frames: list[Frame]) -> list[tuple[object, ...]]:
 
 
 def test_frames_are_what_measuring_one_after_the_other_gives(measurer: Measurer) -> None:
-    shown, meter = pictures(30), Meter(SETTINGS.hue_bins)
+    shown, meter = pictures(30), QualityMeter(SETTINGS.hue_bins)
     for index, picture in enumerate(shown):
         measurer.take(picture, index * 200)
     expected = [
@@ -59,13 +59,13 @@ def test_each_clip_is_measured_by_itself(measurer: Measurer) -> None:
 def test_the_caller_waits_where_many_pictures_are_not_measured_yet(
     measurer: Measurer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    go, measured = threading.Event(), Meter.measure
+    go, measured = threading.Event(), QualityMeter.measure
 
-    def held(self: Meter, picture: av.VideoFrame) -> object:
+    def held(self: QualityMeter, picture: av.VideoFrame) -> object:
         go.wait(10)
         return measured(self, picture)
 
-    monkeypatch.setattr(Meter, "measure", held)
+    monkeypatch.setattr(QualityMeter, "measure", held)
     taken: list[int] = []
     caller = threading.Thread(target=take_all, args=(measurer, pictures(40), taken))
     caller.start()
@@ -86,7 +86,7 @@ def test_an_error_reaches_the_caller(measurer: Measurer, monkeypatch: pytest.Mon
     def broken(_self: object, _picture: object) -> None:
         raise ValueError("bad picture")
 
-    monkeypatch.setattr(Meter, "measure", broken)
+    monkeypatch.setattr(QualityMeter, "measure", broken)
     measurer.take(pictures(1)[0], 0)
     with pytest.raises(ValueError, match="bad picture"):
         measurer.measured()

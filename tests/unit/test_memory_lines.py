@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from domain.memories import MemoryDraft, MemoryKind, Source
+from domain.memories import MemoryDraft, MemoryKind, MemorySource
 from domain.people import Character
 from domain.time import TimeSpan
-from people.clip_people import People
+from people.clip_people import ClipPeople
 from people.memory_lines import searchable
 
-KNOWN = People(characters=(Character(number=1, name="Omar", faces=(), voices=(3,)),))
+KNOWN = ClipPeople(characters=(Character(number=1, name="Omar", faces=(), voices=(3,)),))
 
 
-def said(text: str, speaker: str | None, source: Source = Source.SAID) -> MemoryDraft:
+def said(text: str, speaker: str | None, source: MemorySource = MemorySource.SAID) -> MemoryDraft:
     span = TimeSpan.of(0, 1000)
     kind = MemoryKind.EPISODIC
     return MemoryDraft(kind=kind, text=text, span=span, source=source, speaker=speaker)
@@ -37,4 +37,4 @@ def test_a_name_belongs_to_what_is_searched_and_a_tag_does_not(
 
 
 def test_what_was_read_is_searched_by_its_words_alone() -> None:
-    assert searchable(said("EXIT", None, Source.READ), KNOWN) == "EXIT"
+    assert searchable(said("EXIT", None, MemorySource.READ), KNOWN) == "EXIT"

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from agent.budget import Meter
+from agent.budget import RunBudget
 from agent.model_calls import Calls
 from agent.reasoners.port import Unreadable
 from agent.recorder import Recorder
 from domain.errors import BudgetExceeded, ModelError
 from domain.settings import AskSettings
 from domain.trajectory import ModelCalled
-from models.chat import CallRecord, Reply
+from models.chat import CallRecord, ChatReply
 from models.messages import Message, user
 
 ASK = AskSettings()
@@ -27,9 +27,9 @@ def ticking(*seconds: float) -> Iterator[float]:
         yield seconds[-1]
 
 
-def meter(*seconds: float, **more: Any) -> Meter:
+def meter(*seconds: float, **more: Any) -> RunBudget:
     clock = ticking(*(seconds or (0.0,)))
-    return Meter(ASK, now=lambda: next(clock), **more)
+    return RunBudget(ASK, now=lambda: next(clock), **more)
 
 
 def test_seconds_count_from_the_start_and_from_what_was_spent_before() -> None:
@@ -82,7 +82,7 @@ class FakeChat:
         self.timeouts: list[float] = []
         self.rooms: list[int] = []
 
-    def ask(self, messages: Any, schema: Any, **more: Any) -> Reply[Any]:
+    def ask(self, messages: Any, schema: Any, **more: Any) -> ChatReply[Any]:
         self.timeouts.append(more["timeout_s"])
         self.rooms.append(more["max_tokens"])
         error = str(self._outcome) if isinstance(self._outcome, Exception) else None
@@ -91,7 +91,7 @@ class FakeChat:
         )
         if isinstance(self._outcome, Exception):
             raise self._outcome
-        return Reply(self._outcome, 50, 5, 0.25, 12, "m")
+        return ChatReply(self._outcome, 50, 5, 0.25, 12, "m")
 
 
 class QuietStore:
@@ -108,7 +108,7 @@ class Quiet(Calls):
         pass
 
 
-def calls(made: Meter, outcome: Any, reply: Any = None) -> tuple[Calls, Recorder, FakeChat]:
+def calls(made: RunBudget, outcome: Any, reply: Any = None) -> tuple[Calls, Recorder, FakeChat]:
     recorder = Recorder(QuietStore(), "test", lambda *_: None)  # type: ignore[arg-type]
     chats: list[FakeChat] = []
 

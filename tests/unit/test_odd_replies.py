@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from agent.budget import Meter
+from agent.budget import RunBudget
 from agent.model_calls import Calls
 from agent.reasoners.llm import LlmReasoner
 from domain.asking import Ledger, Question
@@ -22,9 +22,9 @@ from domain.trajectory import (
     AnswerProposed,
     Ended,
     Event,
+    EvidenceRetrieved,
     Guarded,
     ModelCalled,
-    Retrieved,
     RoundClosed,
     RoundOpened,
 )
@@ -107,7 +107,7 @@ class QuietCalls(Calls):
 
 def talk(
     replies: list[str], finds: list[Any], ask: AskSettings, options: tuple[str, ...]
-) -> tuple[list[Event], Meter]:
+) -> tuple[list[Event], RunBudget]:
     chat = scripted(lambda _: replies.pop(0) if len(replies) > 1 else replies[0])
     spec = ChatSpec(model="openai:odd", base_url="http://127.0.0.1:9/v1", retries=0, images=False)
     profile = Profile(name="odd", reasoner="llm", chat={"default": spec})
@@ -116,7 +116,7 @@ def talk(
     def open_chat(sink: Sink, replay: Replay) -> StructuredChat:
         return toolbox.chat("reasoner", sink, replay, live=True)
 
-    meter, recorder = Meter(ask), KeptRecorder()
+    meter, recorder = RunBudget(ask), KeptRecorder()
     calls = QuietCalls(None, recorder, meter, open_chat)  # type: ignore[arg-type]
     desk = desk_of(LlmReasoner(calls, ask), ScriptedMemory(finds), ask, meter, recorder)
     _, events = through(desk, Question(text="What opens?", videos=(VIDEO,), options=options))
@@ -151,13 +151,13 @@ def check_answer(events: list[Event], options: tuple[str, ...]) -> None:
         assert answer.text
         assert answer.not_in_memory == (not answer.citations)
         assert "character_99" not in answer.text
-    seen = {x.ref for e in events if isinstance(e, Retrieved) for x in e.evidence}
+    seen = {x.ref for e in events if isinstance(e, EvidenceRetrieved) for x in e.evidence}
     assert {c.ref for c in answer.citations} <= seen
     accepted = [e for e in events if isinstance(e, AnswerProposed) and e.accepted]
     assert len(accepted) == 1
 
 
-def check_budgets(events: list[Event], meter: Meter, ask: AskSettings) -> None:
+def check_budgets(events: list[Event], meter: RunBudget, ask: AskSettings) -> None:
     rounds = [e.round for e in events if isinstance(e, RoundOpened)]
     assert rounds == list(range(1, len(rounds) + 1))
     assert len(rounds) <= ask.rounds

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.errors import InputError
-from evals.egolife_questions import DAYS, EgoQuestion, Moment, Target, read_ego_questions
+from evals.egolife_questions import DAYS, DayTime, EgoQuestion, Target, read_ego_questions
 from evals.grid import CELL_S, cells, cells_found, is_found, temporal_iou
 from memory.captions import DAY_S
 
@@ -67,7 +67,7 @@ def test_a_file_nested_beyond_reason_is_refused(tmp_path: Path) -> None:
         read_ego_questions(written(tmp_path, "[" * 100_000))
 
 
-MOMENTS = st.builds(Moment, day=st.integers(1, DAYS), second=st.integers(0, DAY_S))
+MOMENTS = st.builds(DayTime, day=st.integers(1, DAYS), second=st.integers(0, DAY_S))
 QUESTIONS = st.builds(
     EgoQuestion,
     id=st.text(max_size=3),

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.corrections import Correction, CorrectionKind, Outcome
+from domain.corrections import CorrectedCharacter, Correction, CorrectionKind
 from domain.media import IdentityKind
 from domain.people import Character
-from people.clip_people import People
-from people.overlay import Learned, Truth, are_apart, corrected, truth_of
+from people.clip_people import ClipPeople
+from people.overlay import LearnedPeople, Truth, are_apart, corrected, truth_of
 from retrieval.people_in_query import cast, retold
 from store.queries.characters import CharacterAt, Name, preferred
-from store.queries.corrections import LearnedName, Origin, Stated
+from store.queries.corrections import LearnedName, Origin, StatedSupport
 
 FACES, VOICES = range(1, 5), range(5, 9)
 """Identity rows; each began as the character of the number one below."""
@@ -26,7 +26,7 @@ class Story:
     """What a machine learned: names by identity, and statements in order of clips."""
 
     names: dict[int, str]
-    stated: tuple[Stated, ...] = ()
+    stated: tuple[StatedSupport, ...] = ()
 
 
 def origin(row: int) -> Origin:
@@ -35,7 +35,7 @@ def origin(row: int) -> Origin:
     return Origin(row, kind, row - (1 if face else 5), 0, 100 + row, row - 1)
 
 
-def learned(story: Story, clip: int = 99) -> Learned:
+def learned(story: Story, clip: int = 99) -> LearnedPeople:
     """As the machine would have it: each voice is where its statements last put it."""
     stated = [one for one in story.stated if one.clip <= clip]
     plain = Truth(names={-1: ("nobody",)})
@@ -44,9 +44,9 @@ def learned(story: Story, clip: int = 99) -> Learned:
         LearnedName(row, 100 + row, Name(text, "said", 0)) for row, text in story.names.items()
     ]
     origins = {row: origin(row) for row in (*FACES, *VOICES)}
-    everyone = Learned(alone, origins, names, stated)
+    everyone = LearnedPeople(alone, origins, names, stated)
     marked = Truth(names=plain.names | {row - 1: () for row in VOICES})
-    return Learned(corrected(everyone, marked), origins, names, stated)
+    return LearnedPeople(corrected(everyone, marked), origins, names, stated)
 
 
 def _character(number: int, rows: list[int], story: Story) -> CharacterAt:
@@ -60,7 +60,9 @@ def _character(number: int, rows: list[int], story: Story) -> CharacterAt:
     return CharacterAt(101 + number, character, tuple(rows), names, 0)
 
 
-def told(*outcomes: Outcome, numbers: tuple[int, ...] = (), number: int = 1) -> Correction:
+def told(
+    *outcomes: CorrectedCharacter, numbers: tuple[int, ...] = (), number: int = 1
+) -> Correction:
     return Correction(
         number=number,
         kind=CorrectionKind.MERGE,
@@ -78,7 +80,11 @@ def laid_over(story: Story, *corrections: Correction, clip: int = 99) -> list[Ch
 
 STORY = Story(
     {1: "Ada", 5: "Ada", 6: "Omar"},
-    (Stated(0, 1, 5, 0, 6.0), Stated(1, 2, 6, 1, 3.0), Stated(2, 3, 6, 2, 3.0)),
+    (
+        StatedSupport(0, 1, 5, 0, 6.0),
+        StatedSupport(1, 2, 6, 1, 3.0),
+        StatedSupport(2, 3, 6, 2, 3.0),
+    ),
 )
 
 
@@ -92,20 +98,20 @@ def test_the_story_is_learned_as_a_machine_would() -> None:
 
 
 def test_nothing_said_is_no_truth_and_undone_corrections_say_nothing() -> None:
-    one = told(Outcome(number=0, names=("Grace",)))
+    one = told(CorrectedCharacter(number=0, names=("Grace",)))
     assert truth_of([]) is None
     assert truth_of([one.model_copy(update={"undone": True})]) is None
 
 
 def test_faces_that_are_one_share_what_was_stated_of_their_voice() -> None:
-    merged = told(Outcome(number=1, members=("<face_1>", "<face_2>")), numbers=(1, 2))
+    merged = told(CorrectedCharacter(number=1, members=("<face_1>", "<face_2>")), numbers=(1, 2))
     assert shown(laid_over(STORY, merged))[1] == ("Omar", (2, 3, 6))
     assert shown(laid_over(STORY, merged, clip=1))[1] == (None, (2, 3))
 
 
 def test_the_latest_word_counts() -> None:
-    one = told(Outcome(number=0, names=("Grace",)), numbers=(0,))
-    other = told(Outcome(number=0, names=("Ruth",)), numbers=(0,), number=2)
+    one = told(CorrectedCharacter(number=0, names=("Grace",)), numbers=(0,))
+    other = told(CorrectedCharacter(number=0, names=("Ruth",)), numbers=(0,), number=2)
     for order in ([one, other], [other, one]):
         assert shown(laid_over(STORY, *order))[0][0] == "Ruth"
 
@@ -113,8 +119,8 @@ def test_the_latest_word_counts() -> None:
 def two(one: str, other: str, number: int = 1) -> Correction:
     """Those with these tags are two people."""
     said = told(
-        Outcome(number=0, members=(one,), others=(other,)),
-        Outcome(number=0, members=(other,), others=(one,)),
+        CorrectedCharacter(number=0, members=(one,), others=(other,)),
+        CorrectedCharacter(number=0, members=(other,), others=(one,)),
         number=number,
     )
     return said.model_copy(update={"kind": CorrectionKind.APART})
@@ -131,14 +137,16 @@ def test_those_who_are_two_are_not_joined_whatever_is_learned() -> None:
 
 def test_who_is_kept_apart_from_one_face_may_be_joined_to_another() -> None:
     """The voice that was thought to be of two faces belongs to the other one then."""
-    merged = told(Outcome(number=1, members=("<face_1>", "<face_2>")), numbers=(1, 2))
+    merged = told(CorrectedCharacter(number=1, members=("<face_1>", "<face_2>")), numbers=(1, 2))
     assert shown(laid_over(STORY, merged, two("<voice_1>", "<face_2>", 2)))[1] == (None, (2, 3))
     assert shown(laid_over(STORY, merged, two("<voice_1>", "<face_0>", 2)))[1][1] == (2, 3, 6)
 
 
 def test_a_later_word_that_they_are_one_counts_and_names_stay() -> None:
-    named = told(Outcome(number=0, names=("Grace",)), numbers=(0,))
-    joined = told(Outcome(number=0, members=("<face_0>", "<voice_0>")), numbers=(0, 4), number=3)
+    named = told(CorrectedCharacter(number=0, names=("Grace",)), numbers=(0,))
+    joined = told(
+        CorrectedCharacter(number=0, members=("<face_0>", "<voice_0>")), numbers=(0, 4), number=3
+    )
     every = (named, two("<face_0>", "<voice_0>", 2))
     assert shown(laid_over(STORY, *every))[0] == ("Grace", (1,))
     assert shown(laid_over(STORY, *every, joined))[0][1] == (1, 5)
@@ -154,9 +162,9 @@ def test_two_are_apart_by_any_of_their_tags_and_both_ways() -> None:
 
 
 def test_a_voice_and_a_face_of_different_names_are_not_joined() -> None:
-    voice_named = told(Outcome(number=4, names=("Ruth",)), numbers=(4,))
-    face_named = told(Outcome(number=0, names=("Grace",)), numbers=(0,), number=2)
-    same = told(Outcome(number=0, names=("ruth",)), numbers=(0,), number=2)
+    voice_named = told(CorrectedCharacter(number=4, names=("Ruth",)), numbers=(4,))
+    face_named = told(CorrectedCharacter(number=0, names=("Grace",)), numbers=(0,), number=2)
+    same = told(CorrectedCharacter(number=0, names=("ruth",)), numbers=(0,), number=2)
     assert shown(laid_over(STORY, voice_named))[0] == ("Ruth", (1, 5))
     assert shown(laid_over(STORY, voice_named, same))[0] == ("ruth", (1, 5))
     apart = shown(laid_over(STORY, voice_named, face_named))
@@ -164,22 +172,22 @@ def test_a_voice_and_a_face_of_different_names_are_not_joined() -> None:
 
 
 def test_a_correction_about_all_of_a_person_replaces_what_was_said_of_its_parts() -> None:
-    voice_named = told(Outcome(number=4, names=("Ruth",)), numbers=(4,))
-    named = told(Outcome(number=0, names=("Grace",)), numbers=(0, 4), number=2)
+    voice_named = told(CorrectedCharacter(number=4, names=("Ruth",)), numbers=(4,))
+    named = told(CorrectedCharacter(number=0, names=("Grace",)), numbers=(0, 4), number=2)
     assert shown(laid_over(STORY, voice_named, named))[0] == ("Grace", (1, 5))
 
 
 def test_who_has_no_name_gets_none_from_a_voice_that_joins_later() -> None:
-    nameless = told(Outcome(number=0, nameless=("<face_0>",)), numbers=(0,))
+    nameless = told(CorrectedCharacter(number=0, nameless=("<face_0>",)), numbers=(0,))
     found = laid_over(STORY, nameless)[0]
     assert (found.character.name, found.members) == (None, (1, 5))
     assert found.character.aliases == ("Ada",)
-    assert People(characters=(found.character,)).retold("Ada waves") == "<character_0> waves"
+    assert ClipPeople(characters=(found.character,)).retold("Ada waves") == "<character_0> waves"
 
 
 def test_names_set_aside_are_told_so_that_old_texts_can_be_read_anew() -> None:
-    found = laid_over(STORY, told(Outcome(number=0, names=("Grace",)), numbers=(0,)))
-    people = People(characters=tuple(one.character for one in found))
+    found = laid_over(STORY, told(CorrectedCharacter(number=0, names=("Grace",)), numbers=(0,)))
+    people = ClipPeople(characters=tuple(one.character for one in found))
     assert found[0].character.aliases == ("Ada",)
     text = "<face_0> says her name is Ada. Ada's boats; Adam."
     assert people.retold(text) == "Grace says her name is Ada. Grace's boats; Adam."
@@ -190,15 +198,17 @@ def test_names_set_aside_are_told_so_that_old_texts_can_be_read_anew() -> None:
 
 
 def test_a_name_that_is_part_of_its_replacement_is_replaced_once() -> None:
-    found = laid_over(STORY, told(Outcome(number=0, names=("Ada Byron",)), numbers=(0,)))
-    people = People(characters=tuple(one.character for one in found))
+    found = laid_over(STORY, told(CorrectedCharacter(number=0, names=("Ada Byron",)), numbers=(0,)))
+    people = ClipPeople(characters=tuple(one.character for one in found))
     assert people.retold("Ada waves. Ada Byron laughs.") == "Ada Byron waves. Ada Byron laughs."
     known = cast({"v": people.characters})
     assert known.as_written("Does Ada Byron laugh? Does Ada?") == "Does Ada laugh? Does Ada?"
 
 
 def test_a_question_with_a_given_name_finds_what_was_written_under_the_former_one() -> None:
-    found = laid_over(STORY, told(Outcome(number=0, names=("Grace Hill",)), numbers=(0,)))
+    found = laid_over(
+        STORY, told(CorrectedCharacter(number=0, names=("Grace Hill",)), numbers=(0,))
+    )
     known = cast({"v": [one.character for one in found]})
     assert known.as_written("What did Grace Hill say?") == "What did Ada say?"
     assert "ada" in known.terms_of("the boats of Grace Hill")
@@ -207,8 +217,8 @@ def test_a_question_with_a_given_name_finds_what_was_written_under_the_former_on
 
 def test_a_name_that_somebody_else_goes_by_is_not_taken_for_a_former_one() -> None:
     apart = told(
-        Outcome(number=0, members=("<face_0>",), names=("Grace",)),
-        Outcome(number=4, members=("<voice_0>",)),
+        CorrectedCharacter(number=0, members=("<face_0>",), names=("Grace",)),
+        CorrectedCharacter(number=4, members=("<voice_0>",)),
         numbers=(0, 4),
     )
     found = {one.character.number: one.character for one in laid_over(STORY, apart)}
@@ -218,7 +228,7 @@ def test_a_name_that_somebody_else_goes_by_is_not_taken_for_a_former_one() -> No
 
 @pytest.mark.parametrize("clip", [0, 1, 2])
 def test_characters_that_nobody_spoke_of_stay_as_they_were_learned(clip: int) -> None:
-    renamed = told(Outcome(number=0, names=("Grace",)), numbers=(0,))
+    renamed = told(CorrectedCharacter(number=0, names=("Grace",)), numbers=(0,))
     before = {one.id: one for one in learned(STORY, clip).characters}
     after = laid_over(STORY, renamed, clip=clip)
     assert [one for one in after if one.character.number != 0] == [
@@ -242,7 +252,7 @@ ACTS = st.lists(st.tuples(st.booleans(), st.integers(0, 7), st.integers(0, 7), s
 def test_whoever_is_joined_and_parted_everybody_is_one_and_numbers_keep_their_meaning(
     stated: list[tuple[int, int, float]], acts: list[tuple[bool, int, int, int]], clip: int
 ) -> None:
-    rows = tuple(Stated(n, f, v, f - 1, s) for n, (f, v, s) in enumerate(stated))
+    rows = tuple(StatedSupport(n, f, v, f - 1, s) for n, (f, v, s) in enumerate(stated))
     story = Story({1: "Ada", 6: "Omar"}, rows)
     made: list[Correction] = []
     for act in acts:
@@ -278,7 +288,7 @@ def done(
         parts = [(number if holds else spare, gone), (spare if holds else number, rest)]
         numbers = [row - 1 for row in first.members]
     outcomes = [
-        Outcome(number=number, members=tuple(origin(row).tag for row in rows))
+        CorrectedCharacter(number=number, members=tuple(origin(row).tag for row in rows))
         for number, rows in parts
     ]
     return [told(*outcomes, numbers=tuple(numbers), number=len(made) + 1)]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from domain.events import EdgeDraft, EventPatch, SegmentDraft
 from domain.settings import MemorySettings
-from memory.event_graph import Graph, Node, applied, weave
+from memory.event_graph import Node, OpenGraph, applied, weave
 from memory.patches import Complaint, Ground, check, count_sentences, drop, endpoints, uncovered
 from tests.support.memory import span
 
@@ -115,7 +115,7 @@ def test_what_is_left_weaves_into_the_open_graph(patch: EventPatch, ground: Grou
     linkless = EventPatch(
         segments=kept.segments, edges=tuple(one for one in kept.edges if not one.removed)
     )
-    graph = applied(Graph(nodes), weave(Graph(nodes), linkless, AT, len(nodes)))
+    graph = applied(OpenGraph(nodes), weave(OpenGraph(nodes), linkless, AT, len(nodes)))
     held = {clip for node in graph.nodes.values() for clip in node.clips}
     assert held == {clip for clips in ground.open.values() for clip in clips} | {
         clip for one in kept.segments for clip in one.clips

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.media import IdentityKind
-from domain.memories import MemoryDraft, MemoryKind, Source
+from domain.memories import MemoryDraft, MemoryKind, MemorySource
 from domain.people import TAG, Character, Identity, in_words, untagged
-from people.clip_people import People
+from people.clip_people import ClipPeople
 from people.memory_lines import clip_text, line, searchable
 from tests.support.memory import span
 
@@ -22,7 +22,7 @@ def one(kind: IdentityKind, number: int) -> Identity:
 
 ADA = Character(number=0, name="Ada", faces=(1, 4), voices=(2,))
 NOBODY = Character(number=1, faces=(3,))
-PEOPLE = People(
+PEOPLE = ClipPeople(
     faces={0: one(FACE, 3), 1: one(FACE, 1)},
     voices={0: one(VOICE, 2)},
     speakers={"Jake": one(VOICE, 7)},
@@ -30,7 +30,7 @@ PEOPLE = People(
 )
 
 
-def draft(text: str, source: Source = Source.SAID, **more: object) -> MemoryDraft:
+def draft(text: str, source: MemorySource = MemorySource.SAID, **more: object) -> MemoryDraft:
     values = {"kind": MemoryKind.EPISODIC, "text": text, "span": span(0, 1), "source": source}
     return MemoryDraft.model_validate({**values, **more})
 
@@ -38,7 +38,7 @@ def draft(text: str, source: Source = Source.SAID, **more: object) -> MemoryDraf
 def test_everybody_of_the_clip_is_listed_once_faces_first() -> None:
     assert list(PEOPLE.identities()) == ["<face_1>", "<face_3>", "<voice_2>", "<voice_7>"]
     assert PEOPLE.tags() == {*PEOPLE.identities(), "<character_0>", "<character_1>"}
-    assert People().tags() == frozenset()
+    assert ClipPeople().tags() == frozenset()
 
 
 @pytest.mark.parametrize(
@@ -81,13 +81,13 @@ def test_a_tag_is_called_by_the_name_of_its_character(tag: str, label: str) -> N
         (draft("It is late.", speaker="<voice_9>"), "<voice_9>: It is late."),
         (draft("It is late.", speaker="Jake"), "Jake: It is late."),
         (draft("It is late."), "It is late."),
-        (draft("EXIT", Source.READ), "On screen: EXIT"),
-        (draft("<face_1> waves.", Source.SEEN), "Ada waves."),
-        (draft("<face_1> waves.", Source.MODEL, speaker="Jake"), "Ada waves."),
+        (draft("EXIT", MemorySource.READ), "On screen: EXIT"),
+        (draft("<face_1> waves.", MemorySource.SEEN), "Ada waves."),
+        (draft("<face_1> waves.", MemorySource.MODEL, speaker="Jake"), "Ada waves."),
         (
             draft(
                 "<face_1> is named Ada (shown on screen).",
-                Source.READ,
+                MemorySource.READ,
                 kind=MemoryKind.CHARACTER,
                 tags=("<face_1>",),
             ),
@@ -102,7 +102,7 @@ def test_a_line_says_who_said_it_or_where_it_was_read(shown: MemoryDraft, text: 
 def test_what_is_searched_has_names_and_no_tags_of_speakers() -> None:
     assert searchable(draft("Hi <face_3>", speaker="<voice_2>"), PEOPLE) == "Ada: Hi <face_3>"
     assert searchable(draft("Hi.", speaker="<voice_9>"), PEOPLE) == "Hi."
-    assert searchable(draft("EXIT", Source.READ), PEOPLE) == "EXIT"
+    assert searchable(draft("EXIT", MemorySource.READ), PEOPLE) == "EXIT"
 
 
 TEXTS = st.text(alphabet=st.sampled_from("ab <>_/\\1234"), max_size=30) | st.sampled_from(
@@ -115,7 +115,7 @@ def test_names_replace_known_tags_only_and_leave_the_rest(text: str) -> None:
     named = PEOPLE.named(text)
     known = [found[0] for found in TAG.finditer(text) if PEOPLE.label(found[0]) != found[0]]
     assert named.count("Ada") == text.count("Ada") + len(known)
-    assert People().named(text) == text
+    assert ClipPeople().named(text) == text
     assert TAG.sub("", PEOPLE.named(text)).replace("Ada", "") == TAG.sub("", text)
 
 

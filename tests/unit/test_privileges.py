@@ -12,7 +12,7 @@ import pytest
 
 from domain.errors import DatabaseError
 from store import privileges
-from store.privileges import ROOT_RUNNERS, Runner, find_runner
+from store.privileges import ROOT_RUNNERS, UnprivilegedUser, find_runner
 
 
 @pytest.fixture(autouse=True)
@@ -51,7 +51,7 @@ ABSENT: set[str] = set()
 
 def test_an_ordinary_user_runs_it_plainly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1234)
-    assert find_runner() == Runner((), 1234)
+    assert find_runner() == UnprivilegedUser((), 1234)
 
 
 def test_root_looks_like_nobody_in_a_namespace_where_that_is_allowed(
@@ -101,9 +101,9 @@ def test_a_folder_is_given_to_its_owner_with_all_below_it_and_links_are_not_foll
         given.append((Path(path).name, user, group, follow_symlinks))
 
     monkeypatch.setattr(os, "chown", chown)
-    Runner((), 4321).own(data)
+    UnprivilegedUser((), 4321).own(data)
     assert {name for name, *_ in given} == {"data", "base", "1", "link"}
     assert {tuple(rest) for _, *rest in given} == {(4321, -1, False)}
     given.clear()
-    Runner((), data.stat().st_uid).own(data)
+    UnprivilegedUser((), data.stat().st_uid).own(data)
     assert given == []

@@ -10,15 +10,15 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agent.budget import Meter
+from agent.budget import RunBudget
 from agent.reasoners.port import Assessment, Conclusion, Unreadable
 from agent.recorder import Recorder
-from agent.replay_source import Halt, Past
-from agent.run_context import Desk
+from agent.replay_source import Halt, ReplaySource
+from agent.run_context import RunContext
 from agent.state import State, plain
 from domain.asking import Action, Mode, Question
 from domain.errors import BudgetExceeded
-from domain.ledger import Draft, Edits, Rewrite
+from domain.ledger import Edits, Rewrite, SubtaskDraft
 from domain.settings import AskSettings
 from domain.trajectory import (
     EVENT,
@@ -60,7 +60,9 @@ ACTIONS = ODD | st.builds(
 )
 SCRIPTS = st.fixed_dictionaries(
     {
-        "plan": st.lists(ODD | st.just((Draft(text="one"), Draft(text="two"))), min_size=1),
+        "plan": st.lists(
+            ODD | st.just((SubtaskDraft(text="one"), SubtaskDraft(text="two"))), min_size=1
+        ),
         "act": st.lists(ACTIONS, min_size=1, max_size=8),
         "assess": st.lists(
             ODD
@@ -118,10 +120,10 @@ def run(
     question = Question(text="What does Ann open?", videos=(VIDEO,), options=tuple(options))
     short = ASK.model_copy(update={"seconds": seconds})
     recorder = Recorder(None, "aa", lambda *_: None)  # type: ignore[arg-type]
-    meter = Meter(short, now=lambda: float(next(clock)))
+    meter = RunBudget(short, now=lambda: float(next(clock)))
     meter.on_late = lambda look: recorder.add(TimeUp(round=recorder.round, look=look))
     memory = ScriptedMemory(finds)
-    desk = Desk(reasoner, memory, memory.cite, short, recorder, meter)
+    desk = RunContext(reasoner, memory, memory.cite, short, recorder, meter)
     setup = Setup(settings=short)
     recorder.add(
         QuestionAsked(
@@ -133,7 +135,7 @@ def run(
             setup=setup,
         )
     )
-    recorder.past = Past(stop=stop_at)
+    recorder.past = ReplaySource(stop=stop_at)
     state: State = {
         "trajectory": "aa",
         "seq": 1,

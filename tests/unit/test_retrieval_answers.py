@@ -17,11 +17,11 @@ from retrieval.closeness import FADE, Yardstick, closeness, coverage, faded, lea
 from retrieval.event_search import build_events, holding, segments_in, word_scores
 from retrieval.heuristics.answer_sentence import answering, by_words, extract, whole
 from retrieval.people_in_query import cast, readable, told, with_names
-from retrieval.ranking import Asked
+from retrieval.ranking import PreparedQuestion
 from retrieval.reranking import ALONE, IN_TALK, MOST, bonus, closest, logits, passage
 from retrieval.terms import terms
-from retrieval.view_index import Panorama
-from store.queries.search import CellRow, Line, Revision, Revisions
+from retrieval.view_index import ViewIndex
+from store.queries.search import CellRow, Revisions, SegmentRevision, StoredLine
 from tests.support.remembered import WordEmbedder
 from tests.support.story import SINCE, index_of, view_at, view_of
 
@@ -31,7 +31,7 @@ NOBODY = Character(number=3, faces=(4,))
 # Quoting
 
 
-def talk(*lines: str, speaker: str = "Ann") -> Panorama:
+def talk(*lines: str, speaker: str = "Ann") -> ViewIndex:
     return view_of([list(lines)], speakers=dict.fromkeys(lines, speaker))
 
 
@@ -67,7 +67,7 @@ def test_what_was_heard_and_its_subtitles_are_two_threads_of_one_talk() -> None:
     sources = ("said", "subtitle", "said", "subtitle")
     pairs = zip(part.index.lines, sources, strict=True)
     lines = tuple(line._replace(source=source) for line, source in pairs)
-    view = Panorama((replace(part, index=replace(part.index, lines=lines)),))
+    view = ViewIndex((replace(part, index=replace(part.index, lines=lines)),))
     assert whole(view, 0).text == "I thank Jeff and his team."
     assert whole(view, 3).text == "Ich danke Jeff und seinem Team."
 
@@ -173,7 +173,7 @@ class Counts:
 
 def test_lines_are_read_alone_and_after_the_one_before() -> None:
     view = view_of([["a word", "another word here"]], speakers={"a word": "Ann"})
-    asked = Asked("What?")
+    asked = PreparedQuestion("What?")
     assert passage(view, asked, 1, 0) == "another word here"
     assert passage(view, asked, 1, 1) == "Ann: a word another word here"
     assert passage(view, asked, 0, 1) == "Ann: a word"
@@ -186,22 +186,25 @@ def test_lines_are_read_alone_and_after_the_one_before() -> None:
 
 def test_superseded_lines_are_not_read() -> None:
     view = view_at(9, index_of([["old", "new"]], gone={1: 0}))
-    assert passage(view, Asked("What?"), 1, 1) == "new"
+    assert passage(view, PreparedQuestion("What?"), 1, 1) == "new"
 
 
 @pytest.mark.parametrize(
     ("shown", "text"),
     [
-        (Line(1, 0, 0, 1, "episodic", "Hello", "said", "<voice_1>", None), "Ada Lovelace: Hello"),
-        (Line(1, 0, 0, 1, "episodic", "Hello", "said", "<voice_7>", None), "Hello"),
-        (Line(1, 0, 0, 1, "episodic", "Hello", "said", "Bob", None), "Bob: Hello"),
         (
-            Line(1, 0, 0, 1, "episodic", "<face_0> and <face_9> meet", "seen", None, None),
+            StoredLine(1, 0, 0, 1, "episodic", "Hello", "said", "<voice_1>", None),
+            "Ada Lovelace: Hello",
+        ),
+        (StoredLine(1, 0, 0, 1, "episodic", "Hello", "said", "<voice_7>", None), "Hello"),
+        (StoredLine(1, 0, 0, 1, "episodic", "Hello", "said", "Bob", None), "Bob: Hello"),
+        (
+            StoredLine(1, 0, 0, 1, "episodic", "<face_0> and <face_9> meet", "seen", None, None),
             "Ada Lovelace and somebody meet",
         ),
     ],
 )
-def test_a_model_that_reads_sees_names_and_no_tags(shown: Line, text: str) -> None:
+def test_a_model_that_reads_sees_names_and_no_tags(shown: StoredLine, text: str) -> None:
     assert readable(shown, cast({"v": [ADA]}).names("v")) == text
 
 
@@ -220,8 +223,8 @@ def test_logits_are_cut_at_both_ends() -> None:
 
 def line(
     text: str, source: str = "said", speaker: str | None = None, kind: str = "episodic"
-) -> Line:
-    return Line(1, 0, 0, 1, kind, text, source, speaker, None)
+) -> StoredLine:
+    return StoredLine(1, 0, 0, 1, kind, text, source, speaker, None)
 
 
 @pytest.mark.parametrize(
@@ -236,7 +239,7 @@ def line(
         (line("<face_0> waves at <face_4>", "seen"), "Ada Lovelace waves at <face_4>"),
     ],
 )
-def test_lines_are_told_with_names(shown: Line, text: str) -> None:
+def test_lines_are_told_with_names(shown: StoredLine, text: str) -> None:
     names = cast({"v": [ADA, NOBODY]}).names("v")
     assert told(shown, names) == text
 
@@ -320,8 +323,8 @@ def test_a_name_is_searched_with_its_tags() -> None:
 
 
 def test_segments_are_found_by_their_rarer_words() -> None:
-    def revision(number: int, label: str, summary: str) -> Revision:
-        return Revision(number + 1, number, 0, label, summary, (number,), number, None)
+    def revision(number: int, label: str, summary: str) -> SegmentRevision:
+        return SegmentRevision(number + 1, number, 0, label, summary, (number,), number, None)
 
     rows = [
         revision(0, "Tea", "Tea is made with a dog around."),
@@ -348,9 +351,9 @@ def test_segments_are_found_by_their_rarer_words() -> None:
 )
 def test_one_revision_of_a_segment_holds_at_a_time(last_clip: int, summaries: list[str]) -> None:
     rows = [
-        Revision(1, 0, 0, "event", "early", (0, 1), 1, 3),
-        Revision(1, 0, 1, "event", "late", (0, 1, 3), 3, None),
-        Revision(2, 1, 0, "hollow", "no clips", (), 0, None),
+        SegmentRevision(1, 0, 0, "event", "early", (0, 1), 1, 3),
+        SegmentRevision(1, 0, 1, "event", "late", (0, 1, 3), 3, None),
+        SegmentRevision(2, 1, 0, "hollow", "no clips", (), 0, None),
     ]
     index = build_events(
         "0" * 16, (SINCE, 0, 0, 3, 1), Revisions(rows, np.zeros((3, 4), np.float32))

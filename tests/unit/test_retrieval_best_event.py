@@ -14,12 +14,12 @@ from retrieval import ranking
 from retrieval import segment_index as weaving
 from retrieval.closeness import Yardstick
 from retrieval.coarse import CoarseField
-from retrieval.event_mode import Ranked, rank_segments
+from retrieval.event_mode import RankedSegments, rank_segments
 from retrieval.line_vectors import LineVectors
-from retrieval.query_context import Sought
-from retrieval.ranking import Asked, Vectors, relevance
+from retrieval.query_context import QueryContext
+from retrieval.ranking import PreparedQuestion, QuestionVectors, relevance
 from retrieval.segment_index import woven
-from retrieval.view_index import Panorama
+from retrieval.view_index import ViewIndex
 from store.queries.search import Matrix
 from tests.support.story import events_of, index_of, units, view_at
 
@@ -32,7 +32,7 @@ def near(query: Matrix, count: int, seed: int) -> Matrix:
     return unit(query + spread * units(count, SIZE, seed)).astype(np.float32)
 
 
-def sought(seed: int) -> Sought:
+def sought(seed: int) -> QueryContext:
     """A question that very many events are about."""
     query = units(1, SIZE, seed)[0]
     index = index_of([["dog"]] * CLIPS)
@@ -40,13 +40,13 @@ def sought(seed: int) -> Sought:
     seen = view_at(CLIPS, index)
     own = events_of(near(query, CLIPS // EACH, seed + 2), EACH)
     none = np.zeros((0, SIZE), dtype=np.float32)
-    vectors, asked = Vectors(query, none, none, query), Asked("Zebra")
+    vectors, asked = QuestionVectors(query, none, none, query), PreparedQuestion("Zebra")
     field = relevance(seen, asked, vectors)
 
-    def look_up(seen: Panorama) -> weaving.Woven:
+    def look_up(seen: ViewIndex) -> weaving.SegmentIndex:
         return woven(seen, [own])
 
-    return Sought(
+    return QueryContext(
         query="a query",
         view=MemoryView(scopes=(seen.parts[0].scope,)),
         panorama=seen,
@@ -58,7 +58,9 @@ def sought(seed: int) -> Sought:
     )
 
 
-def both(seed: int, patch: pytest.MonkeyPatch) -> tuple[Ranked, Ranked, CoarseField]:
+def both(
+    seed: int, patch: pytest.MonkeyPatch
+) -> tuple[RankedSegments, RankedSegments, CoarseField]:
     """Events by a first pass and by a full one."""
     found = []
     for many in (0, 10**9):

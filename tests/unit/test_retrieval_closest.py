@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrieval import segment_max
-from retrieval.segment_max import Runs
+from retrieval.segment_max import NumberRuns
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -25,10 +25,10 @@ def test_it_is_what_numpy_finds_run_by_run(lengths: list[int], seed: int) -> Non
     numbers = np.random.default_rng(seed).standard_normal(sum(lengths)).astype(np.float32)
     first = np.cumsum([0, *lengths[:-1]])
     found = np.empty(len(lengths), dtype=np.float32)
-    Runs.of(first, len(numbers)).largest(numbers, found)
+    NumberRuns.of(first, len(numbers)).largest(numbers, found)
     assert found.tolist() == np.maximum.reduceat(numbers, first).tolist()
 
 
 def test_without_runs_there_is_nothing_to_find() -> None:
     none = np.zeros(0, dtype=np.int64)
-    Runs.of(none, 0).largest(np.zeros(0, dtype=np.float32), np.zeros(0, dtype=np.float32))
+    NumberRuns.of(none, 0).largest(np.zeros(0, dtype=np.float32), np.zeros(0, dtype=np.float32))

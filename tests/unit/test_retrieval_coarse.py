@@ -17,10 +17,10 @@ from retrieval.coarse import NEAREST, SURE, CoarseField, first_pass
 from retrieval.line_vectors import LineVectors
 from retrieval.moments import best_moments
 from retrieval.quantized import TAIL, RoundedRows, rounded
-from retrieval.ranking import Asked, Vectors, relevance
-from retrieval.relevance import Field
+from retrieval.ranking import PreparedQuestion, QuestionVectors, relevance
+from retrieval.relevance import Relevance
 from retrieval.video_index import Floats, VideoIndex, grown
-from retrieval.view_index import Panorama, panorama
+from retrieval.view_index import ViewIndex, panorama
 from store.queries.search import Matrix
 from tests.support.story import index_of, view_at
 
@@ -28,7 +28,7 @@ CLIPS, LINES, SIZE = 1_500, 2, 48
 WORDS = ["soup", "tent", "train", "piano", "kettle", "ladder", "mirror", "candle"]
 SAME = 0.05
 """Standard deviations that means and deviations of rounded vectors may shift a score by."""
-QUESTION = Asked("Who moves the piano by candle light?")
+QUESTION = PreparedQuestion("Who moves the piano by candle light?")
 
 
 def units(count: int, seed: int, size: int = SIZE) -> Matrix:
@@ -55,9 +55,11 @@ def index() -> VideoIndex:
     return library()
 
 
-def fields(view: Panorama, patch: pytest.MonkeyPatch, seed: int = 5) -> tuple[CoarseField, Field]:
+def fields(
+    view: ViewIndex, patch: pytest.MonkeyPatch, seed: int = 5
+) -> tuple[CoarseField, Relevance]:
     """The same question with a first pass and without."""
-    vectors = Vectors(*(units(1, seed)[i] if i is not None else units(0, 0) for i in _OF))
+    vectors = QuestionVectors(*(units(1, seed)[i] if i is not None else units(0, 0) for i in _OF))
     patch.setattr(ranking, "MANY", 10**9)
     exact = relevance(view, QUESTION, vectors)
     patch.setattr(ranking, "MANY", 0)
@@ -128,8 +130,8 @@ def test_a_view_as_of_then_is_what_was_seen_then(
 
 
 def test_few_lines_in_view_are_all_scored_exactly(index: VideoIndex) -> None:
-    vectors = Vectors(units(1, 5)[0], units(0, 0), units(0, 0), units(1, 5)[0])
-    assert type(relevance(view_at(CLIPS, index), QUESTION, vectors)) is Field
+    vectors = QuestionVectors(units(1, 5)[0], units(0, 0), units(0, 0), units(1, 5)[0])
+    assert type(relevance(view_at(CLIPS, index), QUESTION, vectors)) is Relevance
 
 
 def cosines(rows: RoundedRows, query: Floats, count: int) -> Floats:

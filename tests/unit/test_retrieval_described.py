@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from domain.ranking import OptionSupport
 from retrieval.heuristics.captioned_options import SHORT, doings, is_described, someone
 from retrieval.options import supports
-from retrieval.ranking import Asked, relevance
-from retrieval.view_index import Panorama
+from retrieval.ranking import PreparedQuestion, relevance
+from retrieval.view_index import ViewIndex
 from tests.support.remembered import WordEmbedder
 from tests.support.story import index_of, vectors_of, view_at, view_of
 
 YARD = [["A boy and a dog play in a yard"] * 4 + ["The boy throws a ball", "The dog barks"]] * 3
-ASKED = Asked("why did the boy run away?", ("catch the ball", "eat lunch"))
+ASKED = PreparedQuestion("why did the boy run away?", ("catch the ball", "eat lunch"))
 
 
 @pytest.mark.parametrize(
@@ -53,15 +53,17 @@ def test_captions_of_a_few_clips_are_compared_with_doings() -> None:
 @pytest.mark.parametrize(
     ("view", "asked"),
     [
-        (view_of(YARD), Asked("why did the boy run away?")),
+        (view_of(YARD), PreparedQuestion("why did the boy run away?")),
         (view_of(YARD * SHORT), ASKED),
         (view_of([["I take the ball", "My dog barks"]] * 3), ASKED),
         (view_at(2, index_of(YARD, speakers=dict.fromkeys(YARD[0], "Ann"))), ASKED),
-        (view_of(YARD), Asked("when was it?", ("two hours ago", "yesterday"))),
+        (view_of(YARD), PreparedQuestion("when was it?", ("two hours ago", "yesterday"))),
     ],
     ids=["no options", "a long video", "somebody narrates", "talk", "times"],
 )
-def test_other_views_and_options_are_ranked_as_ever(view: Panorama, asked: Asked) -> None:
+def test_other_views_and_options_are_ranked_as_ever(
+    view: ViewIndex, asked: PreparedQuestion
+) -> None:
     assert not is_described(view, asked)
 
 
@@ -69,10 +71,12 @@ def test_options_that_are_people_are_ranked_as_ever() -> None:
     said = {"Ann is here": "Ann", "Bob is here": "Bob"}
     view = view_at(2, index_of([[*YARD[0], *said]] * 3, speakers=said))
     assert is_described(view, ASKED)
-    assert not is_described(view, Asked("who threw the ball?", ("Ann", "Bob")))
+    assert not is_described(view, PreparedQuestion("who threw the ball?", ("Ann", "Bob")))
 
 
-def told(view: Panorama, asked: Asked, *, as_doings: bool = True) -> tuple[OptionSupport, ...]:
+def told(
+    view: ViewIndex, asked: PreparedQuestion, *, as_doings: bool = True
+) -> tuple[OptionSupport, ...]:
     vectors = vectors_of(asked, view)
     if as_doings:
         said = WordEmbedder().embed(doings(asked.text, asked.options))
@@ -88,7 +92,9 @@ def test_what_comes_all_the_time_is_what_is_done() -> None:
     """A clip that stands out says nothing where a scene is told second after second."""
     story = [["The lady holds a pan"] * 6 for _ in range(3)]
     story[1] += ["A red table and a microphone of the lady", "A red table"]
-    asked = Asked("what does the lady do after taking the microphone?", ("red table", "hold a pan"))
+    asked = PreparedQuestion(
+        "what does the lady do after taking the microphone?", ("red table", "hold a pan")
+    )
     view = view_of(story)
     assert best(told(view, asked)) == "hold a pan"
     assert best(told(view, asked, as_doings=False)) != "hold a pan"

@@ -17,12 +17,12 @@ from retrieval.keyframe_mode import Scored, spread_over_clips
 from retrieval.lexical import K1, B, bm25, rarity, spread
 from retrieval.moments import lines_of
 from retrieval.options import TOP_CELLS, leaning, shares, soft_maximum
-from retrieval.ranking import Asked, fits, now
-from retrieval.relevance import Field, standard
+from retrieval.ranking import PreparedQuestion, fits, now
+from retrieval.relevance import Relevance, standard
 from retrieval.terms import terms
 from retrieval.time_grid import grid_of
-from retrieval.view_index import Panorama
-from store.queries.on_clips import Frame
+from retrieval.view_index import ViewIndex
+from store.queries.on_clips import KeyframeOnClip
 from tests.support.remembered import CLIP_MS
 from tests.support.story import Story, index_of, view_at, view_of
 
@@ -108,7 +108,7 @@ def test_what_is_at_the_places_of_cells_is_found_in_stretches_and_one_by_one(
     assert grid.holding(values) == np.count_nonzero(values[grid.places])
 
 
-def slow_bm25(view: Panorama, words: set[str], half: int) -> list[float]:
+def slow_bm25(view: ViewIndex, words: set[str], half: int) -> list[float]:
     lengths = spread(view.lengths, grid_of(view.keys), half)
     mean = max(float(lengths.mean()), 1e-6)
     scores = [0.0] * view.cell_count
@@ -216,13 +216,13 @@ def test_more_support_never_counts_less_and_a_tail_has_no_say(
 
 @given(MATRIX)
 def test_cells_lean_towards_the_option_that_will_be_chosen(scores: np.ndarray) -> None:
-    field = Field(scores[0], scores, scores, *np.zeros((2, 1, 1), dtype=np.float32))
+    field = Relevance(scores[0], scores, scores, *np.zeros((2, 1, 1), dtype=np.float32))
     lean = leaning(field).options - scores
     share = shares(soft_maximum(scores))
     assert np.allclose(lean, lean[:, :1])
     assert share[lean[:, 0].argmax()] == pytest.approx(share.max())
     assert (lean <= 1e-9).all()
-    blank = Field(scores[0], scores[:0], scores[:0], field.lines, field.near)
+    blank = Relevance(scores[0], scores[:0], scores[:0], field.lines, field.near)
     assert leaning(blank) is blank
 
 
@@ -243,7 +243,7 @@ def test_every_clips_best_image_comes_before_any_clips_second(
     made: list[tuple[str, int, int, float]], chance: Random
 ) -> None:
     scored = [
-        Scored(video, Frame(n, clip, 1000 * n, 1.0, "0" * 64, None), score, None)
+        Scored(video, KeyframeOnClip(n, clip, 1000 * n, 1.0, "0" * 64, None), score, None)
         for n, (video, clip, _, score) in enumerate(made)
     ]
     order = spread_over_clips(scored)
@@ -273,6 +273,6 @@ def test_a_window_counts_where_the_view_is_several_of_it_long(
 
 def test_a_question_is_asked_at_its_moment_or_at_the_end_of_what_was_seen() -> None:
     view = view_of([["soup"], [], ["tent"]])
-    assert now(Asked("Who?"), view) == 90
-    assert now(Asked("Who?", as_of_s=12.5), view) == 12.5
-    assert now(Asked("Who?"), view_at(-1, index_of([["soup"]]))) == 0
+    assert now(PreparedQuestion("Who?"), view) == 90
+    assert now(PreparedQuestion("Who?", as_of_s=12.5), view) == 12.5
+    assert now(PreparedQuestion("Who?"), view_at(-1, index_of([["soup"]]))) == 0

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from retrieval.heuristics.actors import actor_lines, are_people, people_of
 from retrieval.moments import best_moments, line_scores, lines_of
 from retrieval.options import shares, soft_maximum, supports
-from retrieval.ranking import Asked, fits, now, relevance
+from retrieval.ranking import PreparedQuestion, fits, now, relevance
 from retrieval.relevance import standard
-from store.queries.search import Line
+from store.queries.search import StoredLine
 from tests.support.story import Story, field_of, index_of, vectors_of, view_at, view_of
 
 KITCHEN = [
@@ -26,7 +26,7 @@ KITCHEN = [
 
 
 def first(story: Story, question: str, *options: str) -> str:
-    view, asked = view_of(story), Asked(question, options)
+    view, asked = view_of(story), PreparedQuestion(question, options)
     moment = best_moments(view, asked, field_of(view, asked), 5)[0]
     return view.line(moment.line)[1].text
 
@@ -50,7 +50,7 @@ def test_an_option_draws_to_its_evidence() -> None:
 
 
 def test_moments_are_one_a_cell_and_fall() -> None:
-    view, asked = view_of(KITCHEN), Asked("What does Ann do with the dog?")
+    view, asked = view_of(KITCHEN), PreparedQuestion("What does Ann do with the dog?")
     moments = best_moments(view, asked, field_of(view, asked), 3)
     assert len(moments) == 3
     assert len({moment.cell for moment in moments}) == 3
@@ -59,13 +59,16 @@ def test_moments_are_one_a_cell_and_fall() -> None:
 
 
 def test_superseded_lines_are_no_moments() -> None:
-    view, asked = view_at(9, index_of([["Ann sings", "Bob hums"]], gone={1: 0})), Asked("Ann sings")
+    view, asked = (
+        view_at(9, index_of([["Ann sings", "Bob hums"]], gone={1: 0})),
+        PreparedQuestion("Ann sings"),
+    )
     lines = [view.line(m.line)[1].text for m in best_moments(view, asked, field_of(view, asked), 9)]
     assert lines == ["Bob hums"]
 
 
 def test_a_view_without_lines_in_force_has_no_moments() -> None:
-    view, asked = view_at(9, index_of([["Ann sings"]], gone={1: 0})), Asked("Ann sings")
+    view, asked = view_at(9, index_of([["Ann sings"]], gone={1: 0})), PreparedQuestion("Ann sings")
     assert best_moments(view, asked, field_of(view, asked), 9) == []
 
 
@@ -77,7 +80,7 @@ def test_the_reranker_decides_among_the_nearest() -> None:
             assert query == "What does Bob do?"
             return np.array([0.999 if "tea" in one else 0.001 for one in passages], np.float32)
 
-    view, asked = view_of(KITCHEN), Asked("What does Bob do?")
+    view, asked = view_of(KITCHEN), PreparedQuestion("What does Bob do?")
     moments = best_moments(view, asked, field_of(view, asked), 5, LikesTea())
     assert view.line(moments[0].line)[1].text == "They all drink tea"
 
@@ -91,7 +94,7 @@ TEA_TWICE = [*([["Rain"]] * 20), ["Ann drinks tea"]] * 2 + [["Rain"]] * 20
 
 def tea(question: str, as_of_clip: int | None = None) -> tuple[float, float]:
     """The scores of the first and the second time that tea is drunk."""
-    asked = Asked(question, as_of_s=None if as_of_clip is None else as_of_clip * 30.0)
+    asked = PreparedQuestion(question, as_of_s=None if as_of_clip is None else as_of_clip * 30.0)
     scores = field_of(view_of(TEA_TWICE), asked).question
     return float(scores[20]), float(scores[41])
 
@@ -104,7 +107,7 @@ def test_recent_moments_win_where_nothing_else_differs() -> None:
 def test_asked_afterwards_order_has_no_say() -> None:
     earlier, later = tea("When did Ann last drink tea?")
     assert later == pytest.approx(earlier, abs=1e-6)
-    assert now(Asked("x"), view_of(TEA_TWICE)) == 62 * 30
+    assert now(PreparedQuestion("x"), view_of(TEA_TWICE)) == 62 * 30
     assert list(view_of(TEA_TWICE).times[:2]) == [15, 45]
 
 
@@ -122,7 +125,7 @@ def test_options_that_are_times_are_compared_with_the_clock() -> None:
     for clip in (300, 1800, day + 500, day + 1500):
         story[clip] = ["Rain"]
     view = view_of(story)
-    asked = Asked(
+    asked = PreparedQuestion(
         "When did Ann drink tea?",
         ("Yesterday morning", "This morning", "Yesterday evening", "Last night"),
         as_of_s=(day + 1600) * 30.0,
@@ -141,7 +144,7 @@ def test_the_time_in_a_question_moves_its_moment() -> None:
     view = view_of(story)
 
     def best(question: str) -> int:
-        asked = Asked(question, as_of_s=(day + 2000) * 30.0)
+        asked = PreparedQuestion(question, as_of_s=(day + 2000) * 30.0)
         return int(field_of(view, asked).question.argmax())
 
     assert best("Who drank tea yesterday morning?") == 0
@@ -169,7 +172,7 @@ def test_shares_are_a_distribution(scores: list[float]) -> None:
 
 def test_options_name_the_lines_that_speak_for_them() -> None:
     view = view_of(KITCHEN)
-    asked = Asked("What does the dog do?", ("It catches a ball", "It bakes a cake"))
+    asked = PreparedQuestion("What does the dog do?", ("It catches a ball", "It bakes a cake"))
     support = supports(view, asked, field_of(view, asked))
     assert [one.letter for one in support] == ["A", "B"]
     assert support[0].share > support[1].share
@@ -178,7 +181,7 @@ def test_options_name_the_lines_that_speak_for_them() -> None:
 
 
 def test_no_options_no_support() -> None:
-    view, asked = view_of(KITCHEN), Asked("Who sings?")
+    view, asked = view_of(KITCHEN), PreparedQuestion("Who sings?")
     field = field_of(view, asked)
     assert supports(view, asked, field) == ()
     assert line_scores(view, asked, field, lines_of(view, np.array([0]))).shape == (1, 2)
@@ -196,12 +199,12 @@ def test_people_are_told_apart_by_what_they_do() -> None:
     said = {"Good morning": "Jake", "Where is the cup": "Jake", "Here it is": "Lucia"}
     view = view_of(story, speakers=said | {"Tasha sings": "Tasha"})
     assert view.actors.narrator() == "Jake"
-    asked = Asked("Who washed the dishes?", ("Tasha", "Lucia", "Me"))
+    asked = PreparedQuestion("Who washed the dishes?", ("Tasha", "Lucia", "Me"))
     field = field_of(view, asked)
     assert supports(view, asked, field)[0].share == max(
         one.share for one in supports(view, asked, field)
     )
-    asked = Asked("Who cut the apple?", ("Tasha", "Lucia", "Me"))
+    asked = PreparedQuestion("Who cut the apple?", ("Tasha", "Lucia", "Me"))
     field = field_of(view, asked)
     assert (
         list((field.support - field.options).max(axis=1)).index(
@@ -259,8 +262,8 @@ def test_options_that_are_people(options: list[tuple[str, ...]], are: bool) -> N
 
 def test_nobody_narrates_a_film_without_first_person() -> None:
     lines = [
-        Line(1, 0, 0, 1, "episodic", "A man walks", "caption", None, None),
-        Line(2, 0, 1, 2, "episodic", "I am here", "said", "Ann", None),
+        StoredLine(1, 0, 0, 1, "episodic", "A man walks", "caption", None, None),
+        StoredLine(2, 0, 1, 2, "episodic", "I am here", "said", "Ann", None),
     ]
     assert actor_lines(lines).narrator() is None
 
@@ -279,7 +282,9 @@ def test_what_comes_later_changes_nothing(
 ) -> None:
     """The scores as of a clip are the same bits whether or not more was watched."""
     last = len(early) - 1
-    asked = Asked(query, ("a dog", "red cake") if options else (), as_of_s=len(early) * 30.0)
+    asked = PreparedQuestion(
+        query, ("a dog", "red cake") if options else (), as_of_s=len(early) * 30.0
+    )
     then = view_at(last, index_of(early))
     after = view_at(last, index_of([*early, *late]))
     assert then.cell_count == after.cell_count

@@ -7,7 +7,7 @@ import pytest
 
 from retrieval import segment_index as weaving
 from retrieval.segment_index import woven
-from retrieval.view_index import Panorama
+from retrieval.view_index import ViewIndex
 from store.queries.search import Matrix
 from tests.support.story import events_of, index_of, units, view_at
 
@@ -24,7 +24,7 @@ def many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(weaving, "MANY", 0)
 
 
-def view() -> Panorama:
+def view() -> ViewIndex:
     return view_at(99, *(index_of([["A dog runs"]], f"video {n}") for n in range(VIDEOS)))
 
 
@@ -84,5 +84,5 @@ def test_the_best_clip_of_a_segment_tells_and_the_lowest_score_where_none_is_in_
 
 
 def test_nothing_at_all_has_no_cosines() -> None:
-    cosines, off = woven(Panorama(()), []).cosines(some(1)[0])
+    cosines, off = woven(ViewIndex(()), []).cosines(some(1)[0])
     assert (cosines.tolist(), off) == ([], 0)

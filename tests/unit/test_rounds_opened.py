@@ -12,6 +12,7 @@ from domain.trajectory import (
     Assessed,
     Bound,
     Event,
+    EvidenceRetrieved,
     Failed,
     Forced,
     Forked,
@@ -23,7 +24,6 @@ from domain.trajectory import (
     Progressed,
     Replanned,
     Resolution,
-    Retrieved,
     RoundClosed,
     RoundOpened,
     SkillsRouted,
@@ -31,7 +31,7 @@ from domain.trajectory import (
 )
 from tests.support.machine import VIDEO, evidence
 from tests.support.rounds import ROW, TASK
-from views.rounds import Inspected, Part, headline, remarks_on, text_of
+from views.rounds import HarnessPart, Inspected, headline, remarks_on, text_of
 from views.trajectory import history_of
 
 OTHER = Subtask(id="t2", text="where it leads", depends=("t1",))
@@ -39,9 +39,9 @@ SEARCH = Action(kind="search", mode=Mode.VIDEO, query="a gate")
 ANSWER = Action(kind="answer", answer="a gate")
 
 
-def found(number: int = 1, **more: object) -> Retrieved:
+def found(number: int = 1, **more: object) -> EvidenceRetrieved:
     told = {"mode": Mode.VIDEO, "query": "a gate", "evidence": (evidence(1, score=0.625),), **more}
-    return Retrieved.model_validate({"round": number, **told})
+    return EvidenceRetrieved.model_validate({"round": number, **told})
 
 
 def opened(*events: Event) -> Inspected:
@@ -51,51 +51,69 @@ def opened(*events: Event) -> Inspected:
 @pytest.mark.parametrize(
     ("event", "part", "text"),
     [
-        (found(), Part.INFORM, "1 things shown; best 0.62"),
-        (found(images=("a" * 64, "b" * 64)), Part.INFORM, "1 things shown and 2 images; best 0.62"),
-        (found(nothing_close=True), Part.INFORM, "nothing close to 'a gate'"),
-        (found(evidence=()), Part.INFORM, "nothing close to 'a gate'"),
-        (found(evidence=(), refused="no such label"), Part.INFORM, "no such label"),
+        (found(), HarnessPart.INFORM, "1 things shown; best 0.62"),
+        (
+            found(images=("a" * 64, "b" * 64)),
+            HarnessPart.INFORM,
+            "1 things shown and 2 images; best 0.62",
+        ),
+        (found(nothing_close=True), HarnessPart.INFORM, "nothing close to 'a gate'"),
+        (found(evidence=()), HarnessPart.INFORM, "nothing close to 'a gate'"),
+        (found(evidence=(), refused="no such label"), HarnessPart.INFORM, "no such label"),
         (
             Bound(subtask="t1", refs=("m1", "m2"), best_score=0.5),
-            Part.INFORM,
+            HarnessPart.INFORM,
             "2 pieces of evidence tied to t1",
         ),
-        (Guarded(accepted=True), Part.CONSTRAIN, "accepted"),
+        (Guarded(accepted=True), HarnessPart.CONSTRAIN, "accepted"),
         (
             Guarded(accepted=False, rule="repeat", complaint="asked before"),
-            Part.CONSTRAIN,
+            HarnessPart.CONSTRAIN,
             "refused by the rule 'repeat': asked before",
         ),
-        (AnswerProposed(action=ANSWER, accepted=True), Part.VERIFY, "the answer was accepted"),
+        (
+            AnswerProposed(action=ANSWER, accepted=True),
+            HarnessPart.VERIFY,
+            "the answer was accepted",
+        ),
         (
             AnswerProposed(action=ANSWER, accepted=False, complaint="cites nothing"),
-            Part.VERIFY,
+            HarnessPart.VERIFY,
             "the answer was sent back: cites nothing",
         ),
         (
             Planned(subtasks=(TASK,), dropped=("t9", "t8")),
-            Part.CORRECT,
+            HarnessPart.CORRECT,
             "dropped from the plan: t9; t8",
         ),
         (
             Progressed(verdict="finish", reasons=("all is known",)),
-            Part.CORRECT,
+            HarnessPart.CORRECT,
             "finish: all is known",
         ),
         (
             Replanned(subtasks=(TASK,), reasons=("t1 stalled",), refused=("no t7",)),
-            Part.CORRECT,
+            HarnessPart.CORRECT,
             "the plan was repaired; t1 stalled; no t7",
         ),
-        (Replanned(subtasks=(TASK,), empty=True), Part.CORRECT, "the plan stayed as it was"),
-        (Forced(mode=Mode.EVENT, reason="stuck"), Part.CORRECT, "the next mode is event: stuck"),
-        (RoundClosed(subtasks=(), tokens=1, warning="last round"), Part.CORRECT, "last round"),
-        (Failed(where="cite", message="no m9"), Part.CORRECT, "cite failed: no m9"),
-        (TimeUp(look=1), Part.CORRECT, "the time is up"),
+        (Replanned(subtasks=(TASK,), empty=True), HarnessPart.CORRECT, "the plan stayed as it was"),
+        (
+            Forced(mode=Mode.EVENT, reason="stuck"),
+            HarnessPart.CORRECT,
+            "the next mode is event: stuck",
+        ),
+        (
+            RoundClosed(subtasks=(), tokens=1, warning="last round"),
+            HarnessPart.CORRECT,
+            "last round",
+        ),
+        (Failed(where="cite", message="no m9"), HarnessPart.CORRECT, "cite failed: no m9"),
+        (TimeUp(look=1), HarnessPart.CORRECT, "the time is up"),
     ],
 )
-def test_each_part_of_the_harness_says_what_it_did(event: Event, part: Part, text: str) -> None:
+def test_each_part_of_the_harness_says_what_it_did(
+    event: Event, part: HarnessPart, text: str
+) -> None:
     (one,) = remarks_on(event)
     assert (one.part, one.text) == (part, text)
 
@@ -130,10 +148,10 @@ def test_an_assessment_tells_what_is_new_what_it_settles_and_what_it_does_not() 
         refused=("t2 has no support",),
     )
     assert [(one.part, one.text) for one in remarks_on(told)] == [
-        (Part.VERIFY, "12% of what was found is new, which is low"),
-        (Part.VERIFY, "saturated: two rounds in a row with little new"),
-        (Part.VERIFY, "t1 is resolved with m1, m2"),
-        (Part.VERIFY, "t2 has no support"),
+        (HarnessPart.VERIFY, "12% of what was found is new, which is low"),
+        (HarnessPart.VERIFY, "saturated: two rounds in a row with little new"),
+        (HarnessPart.VERIFY, "t1 is resolved with m1, m2"),
+        (HarnessPart.VERIFY, "t2 has no support"),
     ]
     (only,) = remarks_on(Assessed(increment=1, low=False, saturated=False))
     assert only.text == "100% of what was found is new"
@@ -146,8 +164,8 @@ def test_remarks_are_those_of_the_round_and_0_is_before_the_first() -> None:
         found(1),
         Guarded(round=2, accepted=False, rule="format", complaint="no action"),
     )
-    assert [one.part for one in shown.remarks(0)] == [Part.CORRECT]
-    assert [one.part for one in shown.remarks(1)] == [Part.CONSTRAIN, Part.INFORM]
+    assert [one.part for one in shown.remarks(0)] == [HarnessPart.CORRECT]
+    assert [one.part for one in shown.remarks(1)] == [HarnessPart.CONSTRAIN, HarnessPart.INFORM]
     assert [one.text for one in shown.remarks(2)] == ["refused by the rule 'format': no action"]
     assert shown.remarks(3) == []
 

@@ -10,41 +10,43 @@ import pytest
 
 from domain.asking import Answer, Question
 from domain.errors import HomerError, InputError, ModelError
-from domain.live import Said, Tell
+from domain.live import PartialReply, RunListener
 from domain.trajectory import ForkEdit, Interrupted
-from graphs.ask import Asked, StoppedEarly
-from graphs.background import Runs
-from graphs.runner import Asker
+from graphs.ask import AskResult, StoppedEarly
+from graphs.background import BackgroundRuns
+from graphs.runner import Runner
 from tests.support.machine import VIDEO
 
 QUESTION = Question(text="Who opens?", videos=(VIDEO,))
-WORDS = Said(round=1, purpose="act", text="a gate")
+WORDS = PartialReply(round=1, purpose="act", text="a gate")
 
 
 class Scripted:
     """An asker whose run does what it is told, step by step, when it is let on."""
 
-    def __init__(self, *steps: Callable[[Tell], None]) -> None:
+    def __init__(self, *steps: Callable[[RunListener], None]) -> None:
         self.steps = steps
         self.on, self.here = threading.Semaphore(0), threading.Semaphore(0)
         self.asked: list[object] = []
 
-    def begin(self, question: Question, tell: Tell) -> tuple[Any, Any]:
+    def begin(self, question: Question, tell: RunListener) -> tuple[Any, Any]:
         self.asked.append(question)
         return {"trajectory": "aa11"}, tell
 
-    def begin_fork(self, name: str, number: int, edit: ForkEdit, tell: Tell) -> tuple[Any, Any]:
+    def begin_fork(
+        self, name: str, number: int, edit: ForkEdit, tell: RunListener
+    ) -> tuple[Any, Any]:
         self.asked.append((name, number, edit))
         return {"trajectory": "bb22"}, tell
 
-    def run(self, _: object, tell: Tell) -> None:
+    def run(self, _: object, tell: RunListener) -> None:
         for step in self.steps:
             self.here.release()
             assert self.on.acquire(timeout=10)
             step(tell)
         self.here.release()
 
-    def resume(self, trajectory: str, tell: Tell) -> None:
+    def resume(self, trajectory: str, tell: RunListener) -> None:
         self.asked.append(trajectory)
         self.run(None, tell)
 
@@ -54,37 +56,37 @@ class Scripted:
         self.on.release()
 
 
-def say(tell: Tell) -> None:
+def say(tell: RunListener) -> None:
     tell(WORDS)
 
 
-def do(tell: Tell) -> None:
+def do(tell: RunListener) -> None:
     tell(Interrupted(round=1))
 
 
-def fail(error: BaseException) -> Callable[[Tell], None]:
-    def step(_: Tell) -> None:
+def fail(error: BaseException) -> Callable[[RunListener], None]:
+    def step(_: RunListener) -> None:
         raise error
 
     return step
 
 
 @pytest.fixture
-def runs() -> Iterator[Runs]:
-    found = Runs()
+def runs() -> Iterator[BackgroundRuns]:
+    found = BackgroundRuns()
     yield found
     for name in ("aa11", "bb22"):
         found.wait(name, 10)
         assert not found.running(name)
 
 
-def ask(runs: Runs, *steps: Callable[[Tell], None]) -> Scripted:
+def ask(runs: BackgroundRuns, *steps: Callable[[RunListener], None]) -> Scripted:
     asker = Scripted(*steps)
-    assert runs.ask(cast(Asker, asker), QUESTION) == "aa11"
+    assert runs.ask(cast(Runner, asker), QUESTION) == "aa11"
     return asker
 
 
-def ended(runs: Runs) -> str:
+def ended(runs: BackgroundRuns) -> str:
     """Why it ended without an answer."""
     runs.wait("aa11", 10)
     assert not runs.running("aa11")
@@ -92,7 +94,7 @@ def ended(runs: Runs) -> str:
     return runs.error("aa11")
 
 
-def test_it_runs_until_it_ends_whether_or_not_anybody_looks(runs: Runs) -> None:
+def test_it_runs_until_it_ends_whether_or_not_anybody_looks(runs: BackgroundRuns) -> None:
     asker = ask(runs, do)
     assert runs.running("aa11")
     asker.let_on()
@@ -100,7 +102,7 @@ def test_it_runs_until_it_ends_whether_or_not_anybody_looks(runs: Runs) -> None:
     assert asker.asked == [QUESTION]
 
 
-def test_words_are_shown_while_they_come_and_not_after(runs: Runs) -> None:
+def test_words_are_shown_while_they_come_and_not_after(runs: BackgroundRuns) -> None:
     asker = ask(runs, say, do, do)
     asker.let_on()
     asker.here.acquire(timeout=10)
@@ -112,7 +114,7 @@ def test_words_are_shown_while_they_come_and_not_after(runs: Runs) -> None:
     assert ended(runs) == ""
 
 
-def test_one_that_is_stopped_ends_at_its_next_word_and_is_no_failure(runs: Runs) -> None:
+def test_one_that_is_stopped_ends_at_its_next_word_and_is_no_failure(runs: BackgroundRuns) -> None:
     steps: list[str] = []
     asker = ask(runs, say, say, lambda _: steps.append("too far"))
     asker.let_on()
@@ -126,61 +128,63 @@ def test_one_that_is_stopped_ends_at_its_next_word_and_is_no_failure(runs: Runs)
 @pytest.mark.parametrize(
     "error", [ModelError("the model did not answer"), InputError("no such video")]
 )
-def test_a_failure_is_told_in_its_own_words(runs: Runs, error: HomerError) -> None:
+def test_a_failure_is_told_in_its_own_words(runs: BackgroundRuns, error: HomerError) -> None:
     ask(runs, fail(error)).let_on()
     assert ended(runs) == str(error)
 
 
-def test_one_that_was_stopped_with_an_answer_is_no_failure(runs: Runs) -> None:
+def test_one_that_was_stopped_with_an_answer_is_no_failure(runs: BackgroundRuns) -> None:
     answer = Answer(text="a gate", confidence=0.5)
-    asked = Asked("aa11", answer, 1, 0, 0.1)
+    asked = AskResult("aa11", answer, 1, 0, 0.1)
     ask(runs, fail(StoppedEarly(asked))).let_on()
     assert ended(runs) == ""
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_a_fault_is_told_by_its_class_and_not_swallowed(runs: Runs) -> None:
+def test_a_fault_is_told_by_its_class_and_not_swallowed(runs: BackgroundRuns) -> None:
     ask(runs, fail(ZeroDivisionError("secret"))).let_on()
     assert ended(runs) == "the run ended without an answer: ZeroDivisionError"
 
 
-def test_a_question_that_cannot_be_begun_is_told_at_once(runs: Runs) -> None:
+def test_a_question_that_cannot_be_begun_is_told_at_once(runs: BackgroundRuns) -> None:
     class Refusing(Scripted):
-        def begin(self, question: Question, tell: Tell) -> tuple[Any, Any]:
+        def begin(self, question: Question, tell: RunListener) -> tuple[Any, Any]:
             raise InputError("no such video")
 
     with pytest.raises(InputError):
-        runs.ask(cast(Asker, Refusing()), QUESTION)
+        runs.ask(cast(Runner, Refusing()), QUESTION)
     assert not runs.running("aa11")
 
 
-def test_a_fork_goes_by_its_own_name(runs: Runs) -> None:
+def test_a_fork_goes_by_its_own_name(runs: BackgroundRuns) -> None:
     asker, edit = Scripted(do), ForkEdit(profile="small")
-    assert runs.fork(cast(Asker, asker), "aa11", 2, edit) == "bb22"
+    assert runs.fork(cast(Runner, asker), "aa11", 2, edit) == "bb22"
     assert (runs.running("bb22"), runs.running("aa11")) == (True, False)
     asker.let_on()
     assert asker.asked == [("aa11", 2, edit)]
 
 
-def test_one_that_was_broken_off_goes_on_under_its_name_and_its_failure_is_past(runs: Runs) -> None:
+def test_one_that_was_broken_off_goes_on_under_its_name_and_its_failure_is_past(
+    runs: BackgroundRuns,
+) -> None:
     ask(runs, fail(ModelError("the model did not answer"))).let_on()
     assert ended(runs)
     again = Scripted(do)
-    assert runs.resume(cast(Asker, again), "aa11") == "aa11"
+    assert runs.resume(cast(Runner, again), "aa11") == "aa11"
     assert runs.running("aa11")
     assert runs.error("aa11") == ""
     again.let_on()
     assert again.asked == ["aa11"]
 
 
-def test_of_what_is_not_here_nothing_is_known_and_nothing_breaks(runs: Runs) -> None:
+def test_of_what_is_not_here_nothing_is_known_and_nothing_breaks(runs: BackgroundRuns) -> None:
     runs.stop("cc33")
     runs.wait("cc33")
     assert not runs.running("cc33")
     assert (runs.said("cc33"), runs.error("cc33")) == (None, "")
 
 
-def test_to_stop_one_that_has_ended_does_nothing(runs: Runs) -> None:
+def test_to_stop_one_that_has_ended_does_nothing(runs: BackgroundRuns) -> None:
     ask(runs, do).let_on()
     ended(runs)
     runs.stop("aa11")

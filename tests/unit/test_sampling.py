@@ -4,10 +4,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.settings import WatchSettings
-from perception.sampling import Grid
+from perception.sampling import SampleGrid
 
 grids = st.builds(
-    Grid,
+    SampleGrid,
     clip_ms=st.integers(200, 60_000),
     fps=st.floats(0.2, 60, allow_nan=False).map(lambda fps: round(fps, 2)),
 )
@@ -15,13 +15,13 @@ moments = st.integers(0, 10**7)
 
 
 def test_the_papers_grid_is_five_a_second() -> None:
-    grid = Grid.of(WatchSettings())
+    grid = SampleGrid.of(WatchSettings())
     assert list(grid.within(29_700, 30_500)) == [29_800, 30_000, 30_200, 30_400]
     assert len(list(grid.within(0, 30_000))) == 150
 
 
 @given(grids, moments)
-def test_the_next_instant_is_not_before_and_none_lies_between(grid: Grid, ms: int) -> None:
+def test_the_next_instant_is_not_before_and_none_lies_between(grid: SampleGrid, ms: int) -> None:
     instant = grid.at_or_after(ms)
     assert ms <= instant <= ms + 1000 / grid.fps + 1
     assert grid.at_or_after(instant) == instant
@@ -30,12 +30,12 @@ def test_the_next_instant_is_not_before_and_none_lies_between(grid: Grid, ms: in
 
 
 @given(grids, st.integers(0, 500))
-def test_every_clip_begins_with_an_instant(grid: Grid, clip: int) -> None:
+def test_every_clip_begins_with_an_instant(grid: SampleGrid, clip: int) -> None:
     assert grid.at_or_after(clip * grid.clip_ms) == clip * grid.clip_ms
 
 
 @given(grids, st.integers(0, 50), st.integers(0, 50))
-def test_every_clip_is_sampled_alike(grid: Grid, one: int, other: int) -> None:
+def test_every_clip_is_sampled_alike(grid: SampleGrid, one: int, other: int) -> None:
     def local(clip: int) -> list[int]:
         start = clip * grid.clip_ms
         return [t - start for t in grid.within(start, start + grid.clip_ms)]
@@ -46,7 +46,7 @@ def test_every_clip_is_sampled_alike(grid: Grid, one: int, other: int) -> None:
 
 @given(grids, moments, st.integers(0, 5_000), st.integers(0, 5_000))
 def test_stretches_side_by_side_share_no_instant_and_miss_none(
-    grid: Grid, start: int, first: int, second: int
+    grid: SampleGrid, start: int, first: int, second: int
 ) -> None:
     middle, end = start + first, start + first + second
     parts = [*grid.within(start, middle), *grid.within(middle, end)]
@@ -54,4 +54,4 @@ def test_stretches_side_by_side_share_no_instant_and_miss_none(
 
 
 def test_nothing_is_sampled_before_the_video() -> None:
-    assert list(Grid.of(WatchSettings()).within(-500, 300)) == [0, 200]
+    assert list(SampleGrid.of(WatchSettings()).within(-500, 300)) == [0, 200]

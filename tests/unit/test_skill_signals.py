@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.asking import Mode, Subtask, SubtaskState
-from domain.skills import Alike, Compared, Pattern, Signal, Tone, Topic
+from domain.skills import ComparedAnswer, ComparisonKey, Pattern, Signal, Tone, Topic
 from retrieval.terms import content_words
 from skills.bans import hurts, shares
 from skills.review import review
@@ -54,13 +54,15 @@ def test_what_a_signal_teaches_has_a_topic_and_a_tone() -> None:
     assert wins == {Signal.HARD_WIN, Signal.SEARCH_WIN, Signal.DECOMPOSE_WIN}
 
 
-def judged(rights: str, kind: str = "who", first: int = 0, run: str = "") -> list[Compared]:
+def judged(rights: str, kind: str = "who", first: int = 0, run: str = "") -> list[ComparedAnswer]:
     told = {"+": True, "-": False, "?": None}
-    alike = Alike(kind, run=run)
-    return [Compared(f"{kind}{first + i}", alike, told[mark]) for i, mark in enumerate(rights)]
+    alike = ComparisonKey(kind, run=run)
+    return [
+        ComparedAnswer(f"{kind}{first + i}", alike, told[mark]) for i, mark in enumerate(rights)
+    ]
 
 
-def does_harm(given_: list[Compared], others: list[Compared]) -> bool:
+def does_harm(given_: list[ComparedAnswer], others: list[ComparedAnswer]) -> bool:
     return hurts(given_, shares(given_), shares([*given_, *others]))
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.skills import Alike, Share
+from domain.skills import ComparisonKey, Share
 from views.skill_use import expected, unit_for
 
 BEGUN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -22,7 +22,7 @@ def test_long_use_is_told_coarsely(days: int, unit: str) -> None:
 
 
 def test_each_type_counts_by_what_is_usual_of_it() -> None:
-    who, why = Alike("who"), Alike("why")
+    who, why = ComparisonKey("who"), ComparisonKey("why")
     every = {who: Share(12, 9), why: Share(11, 2)}
     assert expected({who: Share(2, 0)}, every) == pytest.approx(1.8)
     assert expected({who: Share(2, 0), why: Share(1, 1)}, every) == pytest.approx(1.9)
@@ -30,7 +30,10 @@ def test_each_type_counts_by_what_is_usual_of_it() -> None:
 
 
 def test_only_like_is_compared_with_like() -> None:
-    mine, other = Alike("who", "local", "set", "one"), Alike("who", "gemini", "set", "two")
+    mine, other = (
+        ComparisonKey("who", "local", "set", "one"),
+        ComparisonKey("who", "gemini", "set", "two"),
+    )
     every = {mine: Share(4, 1), other: Share(9, 9)}
     assert expected({mine: Share(4, 1)}, every) == 1
     assert expected({mine: Share(2, 1)}, every) == 0
@@ -39,7 +42,8 @@ def test_only_like_is_compared_with_like() -> None:
 @given(st.dictionaries(st.text(), st.tuples(st.integers(1, 50), st.integers(0, 50))))
 def test_what_all_did_is_what_is_expected_of_all(every: dict[str, tuple[int, int]]) -> None:
     shares = {
-        Alike(kind): Share(judged, min(judged, right)) for kind, (judged, right) in every.items()
+        ComparisonKey(kind): Share(judged, min(judged, right))
+        for kind, (judged, right) in every.items()
     }
     rights = sum(one.right for one in shares.values())
     assert expected(shares, shares) == pytest.approx(rights)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from domain.errors import MediaError
 from domain.settings import WatchSettings
-from perception.containers import Clock
+from perception.containers import StreamClock
 from perception.source import clips_of, find_media, probe, video_id
 from tests.support.media import BAD, GOOD, make_video
 
@@ -142,7 +142,7 @@ def test_a_clock_rounds_up_exactly(pts: int, base: object, zero: object) -> None
 
     assert isinstance(base, Fraction)
     assert isinstance(zero, Fraction)
-    assert Clock(base, zero).ms(pts) == ceil((pts * base - zero) * 1000)
+    assert StreamClock(base, zero).ms(pts) == ceil((pts * base - zero) * 1000)
 
 
 def test_folders_are_searched_at_any_depth_in_order(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from domain.media import Clip
 from domain.time import TimeSpan
 from models.ports import Speech, Word
 from perception.speech import utterances, voice_at
-from perception.voices import Turn
+from perception.voices import SpeakerTurn
 
 CLIP = Clip(index=1, span=TimeSpan.of(30_000, 60_000))
 
@@ -25,7 +25,9 @@ def speech(text: str, start_ms: int = 0, word_ms: int = 400, joined: str = " ") 
 
 
 def test_a_sentence_is_an_utterance() -> None:
-    found = utterances([speech("I went home. Then I slept!")], [Turn(0, 3_000, 0)], {0}, CLIP)
+    found = utterances(
+        [speech("I went home. Then I slept!")], [SpeakerTurn(0, 3_000, 0)], {0}, CLIP
+    )
     assert [u.text for u in found] == ["I went home.", "Then I slept!"]
     assert found[0].span == TimeSpan.of(30_000, 31_200)
     assert found[1].span == TimeSpan.of(31_200, 32_400)
@@ -33,13 +35,13 @@ def test_a_sentence_is_an_utterance() -> None:
 
 
 def test_another_voice_begins_another_utterance() -> None:
-    turns = [Turn(0, 1_600, 0), Turn(1_600, 4_000, 1)]
+    turns = [SpeakerTurn(0, 1_600, 0), SpeakerTurn(1_600, 4_000, 1)]
     found = utterances([speech("are you there yes I am here")], turns, {0, 1}, CLIP)
     assert [(u.voice, u.text) for u in found] == [(0, "are you there yes"), (1, "I am here")]
 
 
 def test_one_word_between_two_runs_of_one_voice_is_that_voices() -> None:
-    turns = [Turn(0, 1_200, 0), Turn(1_200, 1_600, 1), Turn(1_600, 4_000, 0)]
+    turns = [SpeakerTurn(0, 1_200, 0), SpeakerTurn(1_200, 1_600, 1), SpeakerTurn(1_600, 4_000, 0)]
     found = utterances([speech("one two three four five six")], turns, {0, 1}, CLIP)
     assert [(u.voice, u.text) for u in found] == [(0, "one two three four five six")]
 
@@ -47,12 +49,12 @@ def test_one_word_between_two_runs_of_one_voice_is_that_voices() -> None:
 def test_a_pause_parts_what_one_voice_says() -> None:
     words = (Word(0, 400, "well"), Word(1_500, 1_900, "then"))
     stretch = Speech(0, 1_900, "well then", "en", 0.5, words)
-    found = utterances([stretch], [Turn(0, 1_900, 0)], {0}, CLIP)
+    found = utterances([stretch], [SpeakerTurn(0, 1_900, 0)], {0}, CLIP)
     assert [u.text for u in found] == ["well", "then"]
 
 
 def test_a_voice_without_a_group_is_told_apart_and_not_named() -> None:
-    turns = [Turn(0, 1_600, 0), Turn(1_600, 3_000, 1)]
+    turns = [SpeakerTurn(0, 1_600, 0), SpeakerTurn(1_600, 3_000, 1)]
     found = utterances([speech("one two three four five six")], turns, {0}, CLIP)
     assert [u.voice for u in found] == [0, None]
 
@@ -64,7 +66,9 @@ def test_words_without_spaces_stay_without_them() -> None:
 
 
 def test_a_stretch_without_word_times_is_kept_whole() -> None:
-    found = utterances([Speech(100, 900, "Hm. Yes.", "de", 0.4, ())], [Turn(0, 999, 2)], {2}, CLIP)
+    found = utterances(
+        [Speech(100, 900, "Hm. Yes.", "de", 0.4, ())], [SpeakerTurn(0, 999, 2)], {2}, CLIP
+    )
     assert [(u.text, u.voice, u.span) for u in found] == [
         ("Hm. Yes.", 2, TimeSpan.of(30_100, 30_900))
     ]
@@ -93,7 +97,7 @@ def test_utterances_come_in_order_of_time() -> None:
 def test_a_word_is_of_the_turn_it_shares_most_with_or_of_the_nearest(
     start: int, end: int, voice: int | None
 ) -> None:
-    assert voice_at(start, end, [Turn(0, 1_000, 0), Turn(1_000, 2_000, 1)]) == voice
+    assert voice_at(start, end, [SpeakerTurn(0, 1_000, 0), SpeakerTurn(1_000, 2_000, 1)]) == voice
 
 
 def test_without_turns_nobody_is_known() -> None:
@@ -115,7 +119,7 @@ def test_no_word_is_lost_and_none_is_said_twice(
 ) -> None:
     turns, at = [], 0
     for length, voice in lengths:
-        turns.append(Turn(at, at + length, voice))
+        turns.append(SpeakerTurn(at, at + length, voice))
         at += length
     timed = tuple(Word(i * 300, i * 300 + 300, w) for i, w in enumerate(words))
     whole = Speech(0, len(words) * 300, " ".join(words), "en", 1.0, timed)

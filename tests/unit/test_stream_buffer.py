@@ -11,9 +11,9 @@ import pytest
 from benchmarks.stream import Look, bars
 from cli.watch import _until_stopped
 from domain.media import Clip
-from domain.streams import Tally
+from domain.streams import PictureTally
 from domain.time import TimeSpan
-from perception.clip_buffer import Buffer
+from perception.clip_buffer import ClipBuffer
 from perception.decode import RawClip
 from perception.live_clips import Captured
 
@@ -22,17 +22,17 @@ def clip(number: int) -> Captured:
     """A clip that nobody looks into."""
     span = TimeSpan.of(2_000 * number, 2_000 * number + 2_000)
     raw = RawClip(Clip(index=number, span=span), [], np.zeros(0, np.float32))
-    return Captured(raw, Tally(), 0, ())
+    return Captured(raw, PictureTally(), 0, ())
 
 
-def taken(buffer: Buffer, *, wait: bool = True) -> int | None:
+def taken(buffer: ClipBuffer, *, wait: bool = True) -> int | None:
     """The number of the next clip."""
     found = buffer.take(wait=wait)
     return None if found is None else found.raw.clip.index
 
 
 def test_clips_come_out_in_order_and_a_full_buffer_says_so() -> None:
-    buffer = Buffer(2)
+    buffer = ClipBuffer(2)
     assert [buffer.offer(clip(n), wait=False) for n in range(3)] == [True, True, False]
     assert len(buffer) == 2
     assert [taken(buffer) for _ in range(2)] == [0, 1]
@@ -40,7 +40,7 @@ def test_clips_come_out_in_order_and_a_full_buffer_says_so() -> None:
 
 
 def test_what_waits_for_room_goes_on_when_there_is_some() -> None:
-    buffer = Buffer(1)
+    buffer = ClipBuffer(1)
     said: list[bool] = []
     buffer.offer(clip(0), wait=False)
     thread = Thread(target=lambda: said.append(buffer.offer(clip(1), wait=True)))
@@ -52,14 +52,14 @@ def test_what_waits_for_room_goes_on_when_there_is_some() -> None:
 
 
 def test_at_the_end_what_is_there_is_still_given_and_then_nothing() -> None:
-    buffer = Buffer(2)
+    buffer = ClipBuffer(2)
     buffer.offer(clip(0), wait=False)
     buffer.end()
     assert [taken(buffer), taken(buffer)] == [0, None]
 
 
 def test_nobody_waits_for_a_taker_that_has_left() -> None:
-    buffer = Buffer(1)
+    buffer = ClipBuffer(1)
     said: list[bool] = []
     buffer.offer(clip(0), wait=False)
     thread = Thread(target=lambda: said.append(buffer.offer(clip(1), wait=True)))

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.streams import LEVELS
-from perception.degradation import Pace, thinned
+from perception.degradation import DegradationPolicy, thinned
 from perception.frames import Frame, Marks
 
 CLIP_MS = 30_000
@@ -31,20 +31,20 @@ def test_the_policy_thins_frames_first_and_leaves_stages_out_then() -> None:
 
 
 def test_slow_clips_go_up_a_level_each_and_easy_ones_come_back_down() -> None:
-    pace = Pace()
+    pace = DegradationPolicy()
     assert [pace.after(40_000, CLIP_MS, 0) for _ in range(7)] == [1, 2, 3, 4, 5, 5, 5]
     assert [pace.after(20_000, CLIP_MS, 0) for _ in range(4)] == [5] * 4
     assert [pace.after(5_000, CLIP_MS, 0) for _ in range(6)] == [5, 5, 4, 4, 4, 3]
 
 
 def test_clips_that_wait_are_a_sign_as_well() -> None:
-    pace = Pace()
+    pace = DegradationPolicy()
     assert pace.after(10_000, CLIP_MS, waiting=2) == 1
     assert [pace.after(10_000, CLIP_MS, waiting=1) for _ in range(5)] == [1] * 5
 
 
 def test_a_level_that_was_left_too_soon_is_kept_longer_the_next_time() -> None:
-    pace = Pace()
+    pace = DegradationPolicy()
     levels = []
     for _ in range(40):
         levels.append(pace.level)
@@ -55,7 +55,7 @@ def test_a_level_that_was_left_too_soon_is_kept_longer_the_next_time() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 200_000), st.integers(0, 5)), max_size=60))
 def test_a_level_moves_by_one_step_at_most(clips: list[tuple[int, int]]) -> None:
-    pace = Pace()
+    pace = DegradationPolicy()
     for took, waiting in clips:
         before = pace.level
         assert abs(pace.after(took, CLIP_MS, waiting) - before) <= 1

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.errors import DatabaseError, HomerError, ModelError
-from domain.streams import LEVELS, Gap, GapReason, StreamClip, Tally
+from domain.streams import LEVELS, Gap, GapReason, PictureTally, StreamClip
 from domain.time import TimeSpan
 from flows.ingest_steps import Listener, Steps
 from flows.stream.steps import follow
-from flows.stream.watching import Streaming
+from flows.stream.watching import StreamIngestion
 from views.streams import gap_in_words, watched_in_words
 
 EVERY = 3
@@ -85,7 +85,7 @@ class Source:
 
     def follow(self, most: int | None = None) -> bool:
         """Watches it by itself; whether more may come."""
-        work, steps, listener = cast(Streaming, self), cast(Steps, self), cast(Listener, self)
+        work, steps, listener = cast(StreamIngestion, self), cast(Steps, self), cast(Listener, self)
         return follow(work, steps, listener, most)
 
 
@@ -160,7 +160,9 @@ def test_a_stream_that_never_sent_anything_ends_at_once() -> None:
 
 
 def watched(level: int = 0, lag_ms: int | None = None, **tally: int) -> str:
-    return watched_in_words(StreamClip(clip=0, level=level, lag_ms=lag_ms, tally=Tally(**tally)))
+    return watched_in_words(
+        StreamClip(clip=0, level=level, lag_ms=lag_ms, tally=PictureTally(**tally))
+    )
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from domain.errors import InputError
 from domain.media import Clip, Percept, Utterance, Video
-from domain.memories import Source
+from domain.memories import MemorySource
 from domain.sentences import LINE_WORDS
 from domain.time import TimeSpan
 from memory.subtitles import (
@@ -24,7 +24,7 @@ from memory.subtitles import (
 )
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.port import ClipContext
-from people.clip_people import People
+from people.clip_people import ClipPeople
 from people.memory_lines import line
 from perception.source import probe
 from tests.support.media import make_video
@@ -171,9 +171,9 @@ def test_the_local_writer_cites_them_as_what_they_are() -> None:
         ),
         chapters=(Utterance(span=TimeSpan.of(0, 30_000), text="Arrival"),),
     )
-    drafts = LocalClipWriter().write(percept, People(), ClipContext("")).drafts
-    assert {draft.source for draft in drafts} == {Source.SUBTITLE, Source.CHAPTER}
-    assert [line(draft, People()) for draft in drafts] == [
+    drafts = LocalClipWriter().write(percept, ClipPeople(), ClipContext("")).drafts
+    assert {draft.source for draft in drafts} == {MemorySource.SUBTITLE, MemorySource.CHAPTER}
+    assert [line(draft, ClipPeople()) for draft in drafts] == [
         "Subtitle, Omar: Come in.",
         "Chapter: Arrival",
         "Subtitle: See ‹face_1›.",

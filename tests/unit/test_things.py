@@ -10,18 +10,18 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from domain.media import Box, IdentityKind, Percept, SeenObject
-from domain.memories import Source
+from domain.memories import MemorySource
 from domain.object_words import by_time, counted, listing, plural
 from domain.people import Identity
 from domain.settings import MemorySettings, Settings
 from memory.writers import make_writers
 from memory.writers.labels import Salience, summary
 from memory.writers.local_clip import LocalClipWriter
-from memory.writers.port import ClipContext, Line
+from memory.writers.port import ClipContext, WindowLine
 from models.profile import Profile
 from models.toolbox import Toolbox
 from models.yolox import kinds
-from people.clip_people import People
+from people.clip_people import ClipPeople
 from people.memory_lines import line
 from tests.support.memory import clip, face, percept, said, span, text_at
 
@@ -72,14 +72,14 @@ def test_each_kind_is_told_once_people_first(seen: list[tuple[int, str]]) -> Non
 
 
 def lines_of(one: Percept) -> list[tuple[str, str]]:
-    drafts = LocalClipWriter().write(one, People(), ClipContext("")).drafts
-    return [(draft.source, line(draft, People())) for draft in drafts]
+    drafts = LocalClipWriter().write(one, ClipPeople(), ClipContext("")).drafts
+    return [(draft.source, line(draft, ClipPeople())) for draft in drafts]
 
 
 def test_the_local_writer_tells_them_in_one_line_with_its_time() -> None:
     one = percept(1, objects=(thing(33, "cup"), thing(48, "person"), thing(48, "person")))
-    (draft,) = LocalClipWriter().write(one, People(), ClipContext("")).drafts
-    assert (draft.source, draft.text) == (Source.OBJECTS, "Seen: 2 people, a cup.")
+    (draft,) = LocalClipWriter().write(one, ClipPeople(), ClipContext("")).drafts
+    assert (draft.source, draft.text) == (MemorySource.OBJECTS, "Seen: 2 people, a cup.")
     assert draft.span == span(33, 49)
     assert lines_of(percept(1)) == []
 
@@ -87,25 +87,25 @@ def test_the_local_writer_tells_them_in_one_line_with_its_time() -> None:
 def test_a_thing_at_the_very_end_of_a_clip_stays_within_it() -> None:
     (draft,) = (
         LocalClipWriter()
-        .write(percept(0, objects=(thing(29.9, "cup"),)), People(), ClipContext(""))
+        .write(percept(0, objects=(thing(29.9, "cup"),)), ClipPeople(), ClipContext(""))
         .drafts
     )
     assert draft.span.end_ms == clip(0).span.end_ms
 
 
 def test_what_is_merely_in_view_makes_no_event() -> None:
-    def told(text: str, source: Source) -> Line:
-        return Line(0, span(0, 1), text, source, (1.0, 0.0))
+    def told(text: str, source: MemorySource) -> WindowLine:
+        return WindowLine(0, span(0, 1), text, source, (1.0, 0.0))
 
-    seen = told("Seen: 3 people, a laptop, a cup.", Source.OBJECTS)
-    talk = told("The harbour bridge was opened by the mayor in spring.", Source.SAID)
+    seen = told("Seen: 3 people, a laptop, a cup.", MemorySource.OBJECTS)
+    talk = told("The harbour bridge was opened by the mayor in spring.", MemorySource.SAID)
     assert "laptop" not in Salience([seen, talk]).label([seen, talk], 8).lower()
     assert summary([seen, talk]) == summary([talk])
 
 
 def test_it_stands_beside_what_is_said() -> None:
     one = percept(0, utterances=(said(1, "Good morning."),), objects=(thing(4, "cup"),))
-    assert [source for source, _ in lines_of(one)] == [Source.SAID, Source.OBJECTS]
+    assert [source for source, _ in lines_of(one)] == [MemorySource.SAID, MemorySource.OBJECTS]
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_what_is_quoted_stays_and_what_is_in_view_is_told_where_there_is_room(
         faces=(face(0, 1, (2, 3)),),
         objects=(thing(5, "cup"),),
     )
-    known = People({0: Identity(id=1, kind=IdentityKind.FACE, number=0, first_clip=0)})
+    known = ClipPeople({0: Identity(id=1, kind=IdentityKind.FACE, number=0, first_clip=0)})
     drafts = LocalClipWriter(lines).write(one, known, ClipContext("")).drafts
     assert [str(draft.source) for draft in drafts] == kept
 
@@ -141,7 +141,7 @@ def test_density_is_a_name_or_a_number_of_lines(density: object, lines: int) -> 
     profile = Profile(name="p", settings=Settings(memory=MemorySettings(density=lines)))
     writer = make_writers(Toolbox(profile, Path("/nowhere")), profile).clip
     many = tuple(face(n, n, (n / 9, n / 9 + 0.1)) for n in range(60))
-    people = People(
+    people = ClipPeople(
         {n: Identity(id=n + 1, kind=IdentityKind.FACE, number=n, first_clip=0) for n in range(60)}
     )
     assert len(writer.write(percept(0, faces=many), people, ClipContext("")).drafts) == lines

@@ -14,7 +14,7 @@ from models.manifest import load_manifest, weights_named
 from models.profile import Profile
 from models.whisper import WhisperRecognizer
 from retrieval.heuristics.language import small_words, tongue_of, uncovered
-from retrieval.ranking import Asked
+from retrieval.ranking import PreparedQuestion
 from store.home import Home
 
 QUESTIONS = {
@@ -45,10 +45,10 @@ def test_a_question_s_language_is_told_and_said_where_it_is_not_covered(code: st
 
 
 def test_the_small_words_of_a_question_s_language_are_not_searched_for() -> None:
-    assert Asked(QUESTIONS["de"]).words == ["öffnet", "tor"]
-    assert Asked(QUESTIONS["fr"]).words == ["clé", "maison"]
+    assert PreparedQuestion(QUESTIONS["de"]).words == ["öffnet", "tor"]
+    assert PreparedQuestion(QUESTIONS["fr"]).words == ["clé", "maison"]
     # Where nothing else is asked for, they are.
-    assert Asked("wer ist das").words == ["wer", "ist", "das"]
+    assert PreparedQuestion("wer ist das").words == ["wer", "ist", "das"]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.replay_source import Past, going_on, parted
+from agent.replay_source import ReplaySource, going_on, parted
 from agent.state import State, ledger_of, plain
 from domain.asking import Action, Answer, Mode, Question, Subtask, SubtaskState
 from domain.errors import InputError, ReplayMiss
@@ -20,6 +20,7 @@ from domain.trajectory import (
     Acted,
     Ended,
     Event,
+    EvidenceRetrieved,
     Failed,
     Forked,
     ForkEdit,
@@ -27,7 +28,6 @@ from domain.trajectory import (
     PlanLine,
     Planned,
     QuestionAsked,
-    Retrieved,
     RoundClosed,
     RoundOpened,
     canonical,
@@ -68,9 +68,11 @@ def recorded(request: str, reply: str | None = "{}", error: str | None = None) -
     return CallRecord(request, "act", "p", "m", (), said, error, 1, 1, 0.0, 5)
 
 
-def found(number: int, *refs: int) -> Retrieved:
+def found(number: int, *refs: int) -> EvidenceRetrieved:
     items = tuple(evidence(ref) for ref in refs)
-    return Retrieved(round=number, mode=Mode.VIDEO, query=SEARCH.query, evidence=items, focus="s1")
+    return EvidenceRetrieved(
+        round=number, mode=Mode.VIDEO, query=SEARCH.query, evidence=items, focus="s1"
+    )
 
 
 EVENTS: list[Event] = [
@@ -110,7 +112,7 @@ def test_canonical_events_know_no_clock_and_keep_everything_else() -> None:
 @given(st.text(), st.floats(0, 1))
 def test_what_was_stored_reads_back_to_the_same_bytes(text: str, score: float) -> None:
     item = evidence(1, "x").model_copy(update={"text": text, "score": score})
-    event = Retrieved(mode=Mode.EVENT, query=text, evidence=(item,))
+    event = EvidenceRetrieved(mode=Mode.EVENT, query=text, evidence=(item,))
     stored = json.loads(event.model_dump_json())
     assert canonical(EVENT.validate_python(stored)) == canonical(event)
 
@@ -184,13 +186,13 @@ def test_the_first_event_that_differs_is_found(at: int) -> None:
 
 
 def test_recorded_calls_are_served_once_in_order_and_to_the_same_request_only() -> None:
-    past = Past([recorded("h1"), recorded("h2")])
+    past = ReplaySource([recorded("h1"), recorded("h2")])
     first = past.call("h1", "act")
     assert first is not None
     assert first.request_hash == "h1"
     assert past.call("h9", "act") is None
     assert past.call("h2", "act") is None
-    alone = Past([recorded("h1")], alone=True)
+    alone = ReplaySource([recorded("h1")], alone=True)
     with pytest.raises(ReplayMiss, match="'assess'"):
         alone.call("h9", "assess")
     assert (past.served, alone.served) == (1, 0)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from flows.uploads import drop_uploads, keep_upload, safe_name, uploads_of
 from store.home import Home
-from store.queries.library_pages import Pace
+from store.queries.library_pages import WatchRate
 from views.library_view import seconds_left
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -99,7 +99,7 @@ def test_a_folder_that_leads_elsewhere_is_nobodys_upload(place: Home, tmp_path: 
 
 
 def test_the_time_left_follows_the_pace() -> None:
-    pace = Pace(clips=5, first=NOW - timedelta(seconds=40), last=NOW)
+    pace = WatchRate(clips=5, first=NOW - timedelta(seconds=40), last=NOW)
     assert seconds_left(pace, 6, NOW) == pytest.approx(60)
     assert seconds_left(pace, 6, NOW + timedelta(seconds=4)) == pytest.approx(56)
     assert seconds_left(pace, 6, NOW + timedelta(hours=1)) == pytest.approx(50)

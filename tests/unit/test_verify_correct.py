@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.harness.correct import (
-    Finding,
+    RoundGain,
     after_round,
     forced_mode,
     keywords,
@@ -16,24 +16,26 @@ from agent.harness.correct import (
     strategies,
 )
 from agent.harness.verify import increment, is_low, payload
-from agent.state import Focus, Progress
+from agent.state import Focus, ProgressLedger
 from domain.asking import Ledger, Mode, Subtask
-from domain.ledger import Draft, abandon, begin, start
+from domain.ledger import SubtaskDraft, abandon, begin, start
 from domain.settings import AskSettings
-from domain.trajectory import Retrieved
+from domain.trajectory import EvidenceRetrieved
 from tests.support.machine import evidence
 
 ASK = AskSettings()
 FOCUS = Focus(id=1, video="0123456789abcdef", label="breakfast")
-GOOD = Finding(empty=False, new_evidence=True, low=False, same_focus=False)
-LOW = Finding(empty=False, new_evidence=True, low=True, same_focus=False)
-EMPTY = Finding(empty=True, new_evidence=False, low=False, same_focus=False)
-STUCK = Finding(empty=False, new_evidence=False, low=False, same_focus=True)
+GOOD = RoundGain(empty=False, new_evidence=True, low=False, same_focus=False)
+LOW = RoundGain(empty=False, new_evidence=True, low=True, same_focus=False)
+EMPTY = RoundGain(empty=True, new_evidence=False, low=False, same_focus=False)
+STUCK = RoundGain(empty=False, new_evidence=False, low=False, same_focus=True)
 
 
-def retrieved(*texts: str, mode: Mode = Mode.EVENT, query: str = "x", focus: int = 1) -> Retrieved:
+def retrieved(
+    *texts: str, mode: Mode = Mode.EVENT, query: str = "x", focus: int = 1
+) -> EvidenceRetrieved:
     items = tuple(evidence(i, text) for i, text in enumerate(texts))
-    return Retrieved(mode=mode, query=query, evidence=items, focus=f"s{focus}")
+    return EvidenceRetrieved(mode=mode, query=query, evidence=items, focus=f"s{focus}")
 
 
 def test_a_fingerprint_leaves_out_stop_words_and_the_words_of_the_query() -> None:
@@ -62,7 +64,7 @@ def test_an_empty_payload_brings_nothing() -> None:
     st.lists(st.lists(st.sampled_from(["red", "car", "gate", "rain", "dog", "door"]), max_size=5))
 )
 def test_increments_are_shares_and_nothing_is_new_twice(texts: list[list[str]]) -> None:
-    earlier: list[Retrieved] = []
+    earlier: list[EvidenceRetrieved] = []
     for words in texts:
         found = retrieved(" ".join(words))
         assert 0 <= increment(found, earlier) <= 1
@@ -89,8 +91,10 @@ def test_the_first_closer_look_with_content_is_immune_the_second_is_not(mode: Mo
     assert is_low(retrieved(mode=mode), [retrieved("a")], 0.0, ASK)
 
 
-def play(*findings: Finding, progress: Progress | None = None) -> tuple[Progress, list[str]]:
-    warnings, counts = [], progress or Progress()
+def play(
+    *findings: RoundGain, progress: ProgressLedger | None = None
+) -> tuple[ProgressLedger, list[str]]:
+    warnings, counts = [], progress or ProgressLedger()
     for number, made in enumerate(findings, start=1):
         counts, warning = after_round(counts, number, made, [Mode.EVENT], ASK)
         warnings.append(warning)
@@ -99,7 +103,7 @@ def play(*findings: Finding, progress: Progress | None = None) -> tuple[Progress
 
 @pytest.mark.parametrize("spent", [LOW, EMPTY])
 def test_the_first_saturation_gives_a_grace_round_the_next_one_a_last_round(
-    spent: Finding,
+    spent: RoundGain,
 ) -> None:
     counts, warnings = play(spent, spent)
     assert warnings[0] == ""
@@ -124,34 +128,34 @@ def test_suggestions_fit_what_was_not_tried() -> None:
 
 
 def plan() -> Ledger:
-    return start([Draft(text="one"), Draft(text="two", depends=("t1",))], "q", ASK)[0]
+    return start([SubtaskDraft(text="one"), SubtaskDraft(text="two", depends=("t1",))], "q", ASK)[0]
 
 
 def test_a_fresh_plan_needs_no_repair() -> None:
-    assert replan_reasons(plan(), Progress(), ASK) == ()
+    assert replan_reasons(plan(), ProgressLedger(), ASK) == ()
 
 
 def test_stalled_subtasks_and_broken_dependencies_are_reasons_once() -> None:
     ledger = plan()
     for _ in range(ASK.attempts):
         ledger = begin(ledger, "t1")
-    reasons = replan_reasons(ledger, Progress(), ASK)
+    reasons = replan_reasons(ledger, ProgressLedger(), ASK)
     assert [r.text[:2] for r in reasons] == ["t1", "t2"]
-    told = Progress(told=tuple(r.key for r in reasons))
+    told = ProgressLedger(told=tuple(r.key for r in reasons))
     assert replan_reasons(ledger, told, ASK) == ()
-    assert len(replan_reasons(abandon(plan(), "t1"), Progress(), ASK)) == 1
+    assert len(replan_reasons(abandon(plan(), "t1"), ProgressLedger(), ASK)) == 1
 
 
 @pytest.mark.parametrize(
     ("counts", "text"),
     [
-        (Progress(stale=2), "2 rounds brought no new evidence"),
-        (Progress(on_focus=3), "3 rounds stayed on one segment"),
+        (ProgressLedger(stale=2), "2 rounds brought no new evidence"),
+        (ProgressLedger(on_focus=3), "3 rounds stayed on one segment"),
     ],
 )
-def test_rounds_that_lead_nowhere_are_reasons(counts: Progress, text: str) -> None:
+def test_rounds_that_lead_nowhere_are_reasons(counts: ProgressLedger, text: str) -> None:
     assert [r.text for r in replan_reasons(plan(), counts, ASK)] == [text]
-    assert replan_reasons(plan(), Progress(stale=1, on_focus=2), ASK) == ()
+    assert replan_reasons(plan(), ProgressLedger(stale=1, on_focus=2), ASK) == ()
 
 
 def test_a_locked_search_is_forced_to_video_then_to_neighbor() -> None:

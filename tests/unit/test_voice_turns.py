@@ -16,7 +16,7 @@ from domain.time import TimeSpan
 from models.ports import Samples, Vector
 from perception.voices import (
     WINDOW_MS,
-    Turn,
+    SpeakerTurn,
     absorb_small,
     bridge_pauses,
     clip_span,
@@ -56,7 +56,7 @@ class Pitch:
         return np.asarray(vector / np.linalg.norm(vector), np.float32)
 
 
-def turns_of(*parts: tuple[int | None, float]) -> tuple[list[Turn], Samples, Pitch]:
+def turns_of(*parts: tuple[int | None, float]) -> tuple[list[SpeakerTurn], Samples, Pitch]:
     """Speak the parts (pitch, seconds) one after the other; None is a pause."""
     samples = np.concatenate([tone(p, s) if p else quiet(s) for p, s in parts])
     spans: list[tuple[int, int]] = []
@@ -79,12 +79,12 @@ def test_nobody_speaks() -> None:
 
 def test_one_voice_is_one_turn_over_short_pauses() -> None:
     turns, *_ = turns_of((200, 4), (None, 0.3), (200, 3))
-    assert turns == [Turn(0, 7_300, 0)]
+    assert turns == [SpeakerTurn(0, 7_300, 0)]
 
 
 def test_a_long_pause_parts_the_turns_of_one_voice() -> None:
     turns, *_ = turns_of((200, 4), (None, 1), (200, 3))
-    assert turns == [Turn(0, 4_000, 0), Turn(5_000, 8_000, 0)]
+    assert turns == [SpeakerTurn(0, 4_000, 0), SpeakerTurn(5_000, 8_000, 0)]
 
 
 def test_two_voices_without_a_pause_are_parted_where_they_change() -> None:
@@ -126,7 +126,7 @@ turn_lists = st.lists(
 def test_bridging_loses_no_time_and_leaves_no_short_pause(rows: list[tuple[int, int, int]]) -> None:
     turns, at = [], 0
     for pause, length, voice in rows:
-        turns.append(Turn(at + pause, at + pause + length, voice))
+        turns.append(SpeakerTurn(at + pause, at + pause + length, voice))
         at += pause + length
     bridged = bridge_pauses(turns)
     for a, b in itertools.pairwise(bridged):
@@ -158,14 +158,14 @@ def test_a_voice_is_known_by_its_turns_of_two_seconds_and_more() -> None:
 
 
 def test_a_voice_of_short_turns_only_has_no_group() -> None:
-    turns = [Turn(0, 3_000, 0), Turn(4_000, 5_900, 1)]
+    turns = [SpeakerTurn(0, 3_000, 0), SpeakerTurn(4_000, 5_900, 1)]
     groups = group_voices(turns, tone(200, 6), CLIP, Pitch(), SETTINGS)
     assert [group.number for group in groups] == [0]
 
 
 def test_no_more_than_ten_seconds_of_a_turn_are_embedded() -> None:
     encoder = Pitch()
-    group_voices([Turn(0, 25_000, 0)], tone(200, 25), CLIP, encoder, SETTINGS)
+    group_voices([SpeakerTurn(0, 25_000, 0)], tone(200, 25), CLIP, encoder, SETTINGS)
     assert encoder.lengths == [10_000]
 
 

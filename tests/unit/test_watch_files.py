@@ -15,10 +15,10 @@ from domain.errors import DatabaseError, InputError, MediaError, ModelError, Set
 from domain.media import Video
 from domain.settings import Pool, Settings, WorkSettings
 from flows import ingest_files, reporting
-from flows.ingest_files import Outcome, watch_files
+from flows.ingest_files import FileOutcome, watch_files
 from flows.ingest_steps import PlainSteps
-from flows.ingest_video import Watched
-from flows.perception_workers import Crew
+from flows.ingest_video import IngestResult
+from flows.perception_workers import WorkerPool
 from flows.video_locks import as_it_stands
 from views.library import LibraryEntry
 
@@ -34,8 +34,8 @@ class Work:
     def settled(self) -> bool:
         return self._settled
 
-    def result(self) -> Watched:
-        return Watched(VIDEO, 5, 0, 0)
+    def result(self) -> IngestResult:
+        return IngestResult(VIDEO, 5, 0, 0)
 
 
 class Notes:
@@ -69,9 +69,9 @@ def notes(monkeypatch: pytest.MonkeyPatch) -> Notes:
         yield Work(path.name, path.name.startswith("known"))
         kept.told.append(f"close {path.name}")
 
-    def watch(work: Work, steps: object, listener: object) -> Watched:
+    def watch(work: Work, steps: object, listener: object) -> IngestResult:
         kept.told.append(f"watch {work.name} {type(steps).__name__}")
-        return Watched(VIDEO, 5, 5, int("hard" in work.name))
+        return IngestResult(VIDEO, 5, 5, int("hard" in work.name))
 
     monkeypatch.setattr(ingest_files, "open_video", open_video)
     monkeypatch.setattr(ingest_files, "watch", watch)
@@ -89,7 +89,7 @@ def refused(kept: Notes) -> Any:
 
 def run(
     notes: Notes, *names: str, direct: bool = True, pool: Pool | None = None, **more: Any
-) -> list[Outcome]:
+) -> list[FileOutcome]:
     settings = Settings(work=WorkSettings(pool=pool))
     desk: Any = SimpleNamespace(home=None, settings=settings, turn=nullcontext)
     paths = [Path(name) for name in names]
@@ -143,9 +143,9 @@ def test_all_files_have_the_same_workers_who_go_home_at_the_end(
     notes: Notes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """So that models are loaded once for a folder of videos."""
-    crews: list[Crew] = []
+    crews: list[WorkerPool] = []
 
-    def noted(crew: Crew) -> PlainSteps:
+    def noted(crew: WorkerPool) -> PlainSteps:
         crews.append(crew)
         return PlainSteps(crew)
 
@@ -177,8 +177,8 @@ def test_only_the_clips_that_are_asked_for_are_tried(notes: Notes) -> None:
 
 def test_a_video_with_clips_left_has_its_own_code(notes: Notes) -> None:
     assert [one.exit_code for one in run(notes, "hard", "a")] == [4, 0]
-    assert Outcome(Path("x"), error=ModelError("x")).exit_code == 4
-    assert Outcome(Path("x"), error=SetupError("x")).exit_code == 3
+    assert FileOutcome(Path("x"), error=ModelError("x")).exit_code == 4
+    assert FileOutcome(Path("x"), error=SetupError("x")).exit_code == 3
 
 
 def test_nothing_is_done_before_it_is_asked_for(notes: Notes) -> None:

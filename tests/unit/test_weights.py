@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from domain.errors import NotFound, WeightsMissing
 from models import fetch, weights
-from models.fetch import Progress
-from models.manifest import Part, Url, WeightFile, Weights, load_manifest
+from models.fetch import FetchProgress
+from models.manifest import ModelWeights, PackagedPart, Url, WeightFile, load_manifest
 from models.weights import FileState, pull, status, verified
 
 GOOD = b"the weights " * 1000
@@ -29,15 +29,15 @@ def file_of(data: bytes = GOOD, **sources: Any) -> WeightFile:
     return WeightFile(path="model.bin", sha256=digest, size=len(data), **sources)
 
 
-Use = Callable[..., Weights]
+Use = Callable[..., ModelWeights]
 
 
 @pytest.fixture
 def use(monkeypatch: pytest.MonkeyPatch) -> Use:
     """Make these files the manifest's only model, called ``tiny``."""
 
-    def install(*files: WeightFile) -> Weights:
-        model = Weights(
+    def install(*files: WeightFile) -> ModelWeights:
+        model = ModelWeights(
             name="tiny",
             need="speech",
             about="a",
@@ -78,7 +78,7 @@ def packages(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, bytes]]:
     """Published packages by requirement: their members."""
     shelf: dict[str, dict[str, bytes]] = {}
 
-    def download(part: Part, folder: Path) -> Path:
+    def download(part: PackagedPart, folder: Path) -> Path:
         if part.requirement not in shelf:
             raise fetch.SourceFailed("no such package")
         path = folder / f"{part.package}.whl"
@@ -122,7 +122,9 @@ def test_a_file_inside_an_archive_upstream(tmp_path: Path, use: Use, web: Web) -
 def test_without_upstream_the_parts_in_packages_are_joined(
     tmp_path: Path, use: Use, web: Web, packages: dict[str, dict[str, bytes]]
 ) -> None:
-    parts = tuple(Part(package=f"p{n}", version="1.0", member=f"d/{n}.bin") for n in range(5))
+    parts = tuple(
+        PackagedPart(package=f"p{n}", version="1.0", member=f"d/{n}.bin") for n in range(5)
+    )
     use(file_of(urls=(Url(url="https://hub/model.bin"),), parts=parts))
     step = len(GOOD) // 5 + 1
     for n in range(5):
@@ -135,7 +137,7 @@ def test_without_upstream_the_parts_in_packages_are_joined(
 def test_a_host_that_does_not_answer_is_asked_once(
     tmp_path: Path, use: Use, web: Web, packages: dict[str, dict[str, bytes]]
 ) -> None:
-    part = Part(package="p", version="1.0", member="m")
+    part = PackagedPart(package="p", version="1.0", member="m")
     packages["p==1.0"] = {"m": GOOD}
     files = [
         file_of(urls=(Url(url=f"https://hub/{n}.bin"),), parts=(part,)).model_copy(
@@ -181,7 +183,7 @@ def test_a_wrong_mirror_does_not_stop_the_search(
 ) -> None:
     web.pages["https://hub/model.bin"] = OTHER
     packages["p==1.0"] = {"m": GOOD}
-    part = Part(package="p", version="1.0", member="m")
+    part = PackagedPart(package="p", version="1.0", member="m")
     use(file_of(urls=(Url(url="https://hub/model.bin"),), parts=(part,)))
     (pulled,) = pull(tmp_path, ["tiny"])
     assert pulled.source == "package p==1.0"
@@ -191,7 +193,7 @@ def test_a_package_without_the_member_says_so(
     tmp_path: Path, use: Use, packages: dict[str, dict[str, bytes]]
 ) -> None:
     packages["p==1.0"] = {"other": GOOD}
-    use(file_of(parts=(Part(package="p", version="1.0", member="m"),)))
+    use(file_of(parts=(PackagedPart(package="p", version="1.0", member="m"),)))
     with pytest.raises(WeightsMissing, match="no m in it"):
         pull(tmp_path, ["tiny"])
 
@@ -232,10 +234,10 @@ def test_a_file_that_changed_after_the_check_is_checked_again(tmp_path: Path, us
 def test_progress_tells_file_source_and_bytes(tmp_path: Path, use: Use, web: Web) -> None:
     use(file_of(urls=(Url(url="https://dead/m"), Url(url="https://hub/m"))))
     web.pages["https://hub/m"] = GOOD
-    seen: list[Progress] = []
+    seen: list[FetchProgress] = []
     pull(tmp_path, ["tiny"], seen.append)
-    assert seen[0] == Progress("tiny/model.bin", "https://dead/m", 0, len(GOOD))
-    assert seen[-1] == Progress("tiny/model.bin", "https://hub/m", len(GOOD), len(GOOD))
+    assert seen[0] == FetchProgress("tiny/model.bin", "https://dead/m", 0, len(GOOD))
+    assert seen[-1] == FetchProgress("tiny/model.bin", "https://hub/m", len(GOOD), len(GOOD))
 
 
 def test_leftovers_of_a_killed_pull_go_once_they_are_old(
@@ -275,7 +277,7 @@ def test_the_package_client_is_really_asked(
         "CONFIG_FILE": "/dev/null",
     }.items():
         monkeypatch.setenv(f"PIP_{name}", value)
-    part = Part(package="tiny-weights", version="1.0", member="tiny_weights/model.bin")
+    part = PackagedPart(package="tiny-weights", version="1.0", member="tiny_weights/model.bin")
     use(file_of(parts=(part,)))
     pull(tmp_path / "weights", ["tiny"])
     assert (tmp_path / "weights/tiny/model.bin").read_bytes() == GOOD
@@ -317,6 +319,6 @@ def test_without_a_package_client_it_says_how_to_get_one(
     bare.write_text("#!/bin/sh\necho 'python: No module named pip' >&2\nexit 1\n")
     bare.chmod(0o755)
     monkeypatch.setattr("models.fetch.sys.executable", str(bare))
-    use(file_of(parts=(Part(package="p", version="1.0", member="m"),)))
+    use(file_of(parts=(PackagedPart(package="p", version="1.0", member="m"),)))
     with pytest.raises(WeightsMissing, match="-m ensurepip"):
         pull(tmp_path / "weights", ["tiny"])

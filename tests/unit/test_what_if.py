@@ -14,7 +14,7 @@ from tests.support.machine import VIDEO, evidence
 from ui import whatif
 from ui.ask import _question
 from ui.whatif import KEEP, _action, _kept, _step, show_difference
-from views.comparison import Difference, Parting, Step
+from views.comparison import ComparedRound, Difference, Parting
 
 SEARCH = Action(kind="search", mode=Mode.EVENT, query="a gate", reason="to see")
 ANSWER = Action(kind="answer", answer="a gate")
@@ -72,8 +72,8 @@ def test_a_round_that_found_nothing_has_nothing_to_choose(monkeypatch: pytest.Mo
     assert _kept(()) == ()
 
 
-def step(action: Action | None = None, *seen: str) -> Step:
-    return Step(round=2, subtask="t1", action=action, seen=seen)
+def step(action: Action | None = None, *seen: str) -> ComparedRound:
+    return ComparedRound(round=2, subtask="t1", action=action, seen=seen)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def step(action: Action | None = None, *seen: str) -> Step:
         (step(), False, "t1: nothing"),
     ],
 )
-def test_a_step_in_words(one: Step | None, seen: bool, told: str) -> None:
+def test_a_step_in_words(one: ComparedRound | None, seen: bool, told: str) -> None:
     assert _step(one, seen=seen) == told
 
 

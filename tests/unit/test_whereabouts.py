@@ -16,7 +16,7 @@ from prefect.client.schemas.objects import StateType
 from services import stale_runs
 from services.stale_runs import WHERE, is_gone
 from store import host_identity
-from store.host_identity import FIRST_PIDS, Whereabouts
+from store.host_identity import FIRST_PIDS, HostIdentity
 
 NOW = datetime(2031, 5, 7, tzinfo=UTC)
 
@@ -36,7 +36,7 @@ def run(pid: int, where: str | None) -> Any:
 
 
 def test_a_process_is_only_looked_for_among_those_that_its_id_means(dead: int) -> None:
-    here = Whereabouts.here()
+    here = HostIdentity.here()
     assert is_gone(run(dead, str(here)), "homer", NOW)
     assert not is_gone(run(os.getpid(), str(here)), "homer", NOW)
     container = here._replace(pids="4026539999")
@@ -47,8 +47,8 @@ def test_a_process_is_only_looked_for_among_those_that_its_id_means(dead: int) -
 def test_what_ran_before_this_machine_was_begun_anew_is_gone(
     dead: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    now = Whereabouts("a", "boot 2", FIRST_PIDS)
-    monkeypatch.setattr(Whereabouts, "here", lambda: now)
+    now = HostIdentity("a", "boot 2", FIRST_PIDS)
+    monkeypatch.setattr(HostIdentity, "here", lambda: now)
     before = now._replace(boot="boot 1")
     assert is_gone(run(dead, str(before)), "homer", NOW)
     assert not is_gone(run(dead, str(before._replace(machine="b"))), "homer", NOW)
@@ -60,11 +60,11 @@ def test_where_linux_does_not_tell_there_is_still_the_name(
 ) -> None:
     for name in ("MACHINE", "BOOT", "PIDS"):
         monkeypatch.setattr(host_identity, name, tmp_path / "none")
-    here = Whereabouts.here()
+    here = HostIdentity.here()
     assert here[1:] == ("", "")
-    assert Whereabouts.of(str(here)) == here
+    assert HostIdentity.of(str(here)) == here
     monkeypatch.setattr("socket.gethostname", lambda: "another")
-    assert Whereabouts.here() != here
+    assert HostIdentity.here() != here
 
 
 def test_a_run_that_ended_while_it_was_looked_at_stays_as_it_ended() -> None:

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.harness.constrain import Bounds, check
+from agent.harness.constrain import ActionBounds, check
 from agent.reasoners.question_parts import (
-    Kind,
+    QuestionKind,
     as_query,
     decompose,
     is_own,
@@ -107,15 +107,15 @@ def test_a_question_becomes_a_statement_with_a_gap(text: str, statement: str) ->
 @pytest.mark.parametrize(
     ("text", "kind"),
     [
-        ("What is the video about?", Kind.BROAD),
-        ("Why did Ann leave?", Kind.CAUSE),
-        ("The cause: Ann leave", Kind.CAUSE),
-        ("What colour is the car?", Kind.LOOKS),
-        ("What is Ann wearing?", Kind.LOOKS),
-        ("Where is the car?", Kind.FACT),
+        ("What is the video about?", QuestionKind.BROAD),
+        ("Why did Ann leave?", QuestionKind.CAUSE),
+        ("The cause: Ann leave", QuestionKind.CAUSE),
+        ("What colour is the car?", QuestionKind.LOOKS),
+        ("What is Ann wearing?", QuestionKind.LOOKS),
+        ("Where is the car?", QuestionKind.FACT),
     ],
 )
-def test_the_words_of_a_question_tell_its_kind(text: str, kind: Kind) -> None:
+def test_the_words_of_a_question_tell_its_kind(text: str, kind: QuestionKind) -> None:
     assert kind_of(text) is kind
 
 
@@ -126,7 +126,7 @@ def test_whatever_is_asked_becomes_a_legal_plan_and_queries_that_the_guard_takes
     ledger, _ = start(decompose(question, ()), question, ASK)
     for task in ledger.subtasks:
         action = Action(kind="search", mode=Mode.EVENT, query=as_query(task.text))
-        assert check(action, Bounds(subtask=task.text), ASK).accepted
+        assert check(action, ActionBounds(subtask=task.text), ASK).accepted
 
 
 @pytest.mark.parametrize(
@@ -136,4 +136,4 @@ def test_whatever_is_asked_becomes_a_legal_plan_and_queries_that_the_guard_takes
 def test_common_and_odd_questions_give_queries_that_the_guard_takes(question: str) -> None:
     for draft in decompose(question, ()):
         action = Action(kind="search", mode=Mode.EVENT, query=as_query(draft.text))
-        assert check(action, Bounds(subtask=draft.text), ASK).complaint == ""
+        assert check(action, ActionBounds(subtask=draft.text), ASK).complaint == ""

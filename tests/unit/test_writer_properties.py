@@ -9,14 +9,14 @@ from pydantic import ValidationError
 
 from domain.events import EventPatch
 from domain.media import IdentityKind, Percept
-from domain.memories import MemoryKind, Source
+from domain.memories import MemoryKind, MemorySource
 from domain.people import TAG, Character, Identity
 from domain.settings import MemorySettings
 from memory.patches import Ground, check, drop, uncovered
 from memory.writers.local_clip import LocalClipWriter
 from memory.writers.local_event import LocalEventWriter
-from memory.writers.port import ClipContext, EventWindow, KnownSegment, Line
-from people.clip_people import People
+from memory.writers.port import ClipContext, EventWindow, KnownSegment, WindowLine
+from people.clip_people import ClipPeople
 from tests.support.memory import VIDEO, direction, face, percept, said, span, text_at, voice
 
 SETTINGS = MemorySettings()
@@ -48,14 +48,14 @@ def percepts(draw: st.DrawFn) -> Percept:
     )
 
 
-def cast_of(seen: Percept, shuffle: list[int]) -> People:
+def cast_of(seen: Percept, shuffle: list[int]) -> ClipPeople:
     def named(kind: IdentityKind, number: int) -> Identity:
         return Identity(id=shuffle[number] + 1, kind=kind, number=shuffle[number], first_clip=0)
 
     faces = {one.number: named(IdentityKind.FACE, one.number) for one in seen.faces}
     voices = {one.number: named(IdentityKind.VOICE, one.number) for one in seen.voices}
     first = Character(number=0, name="Ada", faces=tuple(one.number for one in faces.values())[:1])
-    return People(faces, voices, {}, (first,))
+    return ClipPeople(faces, voices, {}, (first,))
 
 
 @given(percepts(), st.permutations(range(5)))
@@ -67,9 +67,9 @@ def test_every_line_is_of_the_clip_and_of_its_people(seen: Percept, shuffle: lis
         assert draft.text.strip()
         assert set(draft.tags) <= known
         assert 0 <= draft.span.start_ms <= draft.span.end_ms
-        if draft.source == Source.SEEN:
+        if draft.source == MemorySource.SEEN:
             assert {found[0] for found in TAG.finditer(draft.text)} == set(draft.tags)
-        if draft.source == Source.SAID and draft.kind == MemoryKind.EPISODIC:
+        if draft.source == MemorySource.SAID and draft.kind == MemoryKind.EPISODIC:
             assert any(draft.text in one.text for one in seen.utterances)
     assert {tag for tag, _ in written.names} <= known
     numbers = {one.number for one in people.faces.values()}
@@ -79,7 +79,7 @@ def test_every_line_is_of_the_clip_and_of_its_people(seen: Percept, shuffle: lis
 @given(percepts(), st.permutations(range(5)))
 def test_every_word_said_is_remembered(seen: Percept, shuffle: list[int]) -> None:
     written = LocalClipWriter().write(seen, cast_of(seen, shuffle), ClipContext(VIDEO))
-    said_ones = [one for one in written.drafts if one.source == Source.SAID]
+    said_ones = [one for one in written.drafts if one.source == MemorySource.SAID]
     kept = " ".join(one.text for one in said_ones if one.kind == MemoryKind.EPISODIC)
     for one in seen.utterances:
         assert set(one.text.split()) <= set(kept.split())
@@ -103,13 +103,13 @@ def windows(draw: st.DrawFn) -> EventWindow:
         spans[clip] = span(start, start + 30)
         start += 30
 
-    def lines(clips: range) -> tuple[Line, ...]:
+    def lines(clips: range) -> tuple[WindowLine, ...]:
         made = [
-            Line(
+            WindowLine(
                 clip,
                 span(spans[clip].start_ms / 1000 + place, spans[clip].start_ms / 1000 + place + 1),
                 draw(WORDS),
-                draw(st.sampled_from([Source.SAID, Source.READ, Source.SEEN])),
+                draw(st.sampled_from([MemorySource.SAID, MemorySource.READ, MemorySource.SEEN])),
                 direction(draw(st.integers(0, 3)), 16),
                 draw(st.sampled_from([None, "Ada", "<voice_0>"])),
             )

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 from domain.errors import ModelError, ReplayMiss
 from domain.media import IdentityKind
-from domain.memories import ClipMemories, Memory, MemoryKind, Source
+from domain.memories import ClipMemories, Memory, MemoryKind, MemorySource
 from domain.people import TAG, Character, Identity
 from memory.writers.llm_clip import TRIES, LlmClipWriter, WrittenClip
 from memory.writers.port import ClipContext
 from models.chat import read_value
 from people.characters import STATED
-from people.clip_people import People
+from people.clip_people import ClipPeople
 from tests.support.memory import VIDEO, clip, face, percept, said, span, voice
 
 CLIP = 2
@@ -35,7 +35,7 @@ def identity(kind: IdentityKind, number: int) -> Identity:
     return Identity(id=number + 1, kind=kind, number=number, first_clip=0)
 
 
-PEOPLE = People(
+PEOPLE = ClipPeople(
     faces={0: identity(IdentityKind.FACE, 3)},
     voices={0: identity(IdentityKind.VOICE, 5)},
     characters=(Character(number=1, name="Ada", faces=(3,)),),
@@ -47,7 +47,7 @@ FACT = Memory(
     kind=MemoryKind.CHARACTER,
     text="<face_3> is tired.",
     span=span(0, 1),
-    source=Source.MODEL,
+    source=MemorySource.MODEL,
 )
 CONTEXT = ClipContext(VIDEO, "talk", (FACT,))
 
@@ -83,7 +83,7 @@ def write(*replies: str | Exception) -> ClipMemories:
 
 
 def by_model(written: ClipMemories) -> list[Any]:
-    return [one for one in written.drafts if one.source is Source.MODEL]
+    return [one for one in written.drafts if one.source is MemorySource.MODEL]
 
 
 @pytest.mark.parametrize(
@@ -110,8 +110,8 @@ def test_a_line_lies_within_its_clip(start: Any, end: Any, shown: tuple[float, f
 def test_words_that_were_said_are_kept_beside_what_the_model_writes() -> None:
     written = write(reply({"text": "  <face_3>  opens\n the door. "}))
     assert [(one.source, one.text, one.tags) for one in written.drafts] == [
-        (Source.MODEL, "<face_3> opens the door.", ("<face_3>",)),
-        (Source.SAID, "It is late.", ("<voice_5>",)),
+        (MemorySource.MODEL, "<face_3> opens the door.", ("<face_3>",)),
+        (MemorySource.SAID, "It is late.", ("<voice_5>",)),
     ]
 
 
@@ -167,7 +167,7 @@ def test_a_clip_gives_no_more_lines_than_its_density_allows(most: int, written: 
     assert not steps or max(steps) - min(steps) <= 1
     assert len(model.prompts) == 1
     assert f"at most {most} lines" in str(model.prompts[0][0].content)
-    assert [one for one in found.drafts if one.source is Source.SAID]
+    assert [one for one in found.drafts if one.source is MemorySource.SAID]
 
 
 def test_a_call_that_is_not_on_record_ends_a_replay_at_once() -> None:

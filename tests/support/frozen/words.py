@@ -103,11 +103,11 @@ def http() -> dict[str, Any]:
     from typing import cast
 
     from api.application import make_app
-    from api.auth import Ways
+    from api.auth import AccessRules
     from store.database import Store
     from tests.support.api import WordDesk
 
-    told = make_app(WordDesk(cast(Store, None), "local"), Ways()).openapi()
+    told = make_app(WordDesk(cast(Store, None), "local"), AccessRules()).openapi()
     return {
         "paths": {path: sorted(ways) for path, ways in sorted(told["paths"].items())},
         "fields": {
