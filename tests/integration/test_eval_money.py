@@ -107,7 +107,7 @@ def test_answers_are_counted_one_by_one_and_the_money_ends_where_it_would(
         called(store, next(costs), trajectory_id=trajectory, purpose="judge")
         return Verdict(right=True, judge="test")
 
-    monkeypatch.setattr("evals.running.Asker", SimulatedAsker)
+    monkeypatch.setattr("evals.running.Runner", SimulatedAsker)
     monkeypatch.setattr("evals.running.judge", judged)
     monkeypatch.setattr("evals.running.stored.cost_of", total)
     data = world(tmp_path, videos=2)
@@ -155,7 +155,7 @@ def test_a_run_is_reported_before_anything_is_answered(store: Store) -> None:
 def test_a_skill_that_was_learned_from_the_tested_videos_is_told(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("evals.running.Asker", SimulatedAsker)
+    monkeypatch.setattr("evals.running.Runner", SimulatedAsker)
     evaluate(store, world(tmp_path, videos=2), name="online", protocol=Protocol.ONLINE)
     evaluate(store, world(tmp_path, videos=2), name="split")
     found = run_report(store, "split")

@@ -27,7 +27,7 @@ def learned(tmp_path_factory: pytest.TempPathFactory, make_database: Callable[[]
     """A library in which the world was learned from and tested on, opened anew afterwards."""
     home, url = Home(tmp_path_factory.mktemp("simulated")).make(), make_database()
     with pytest.MonkeyPatch.context() as patch, open_store(home, url) as store:
-        patch.setattr("evals.running.Asker", SimulatedAsker)
+        patch.setattr("evals.running.Runner", SimulatedAsker)
         evaluate(store, world(tmp_path_factory.mktemp("world")))
     return open_store(home, url)
 
@@ -123,7 +123,7 @@ def test_where_skills_change_nothing_learning_changes_nothing(
     def unmoved(kind: str, text: str, given: set[str]) -> bool:
         return comes_right(kind, text, set())
 
-    monkeypatch.setattr("evals.running.Asker", SimulatedAsker)
+    monkeypatch.setattr("evals.running.Runner", SimulatedAsker)
     monkeypatch.setattr("tests.support.simulated.comes_right", unmoved)
     evaluate(store, world(tmp_path, videos=4))
     found = run_report(store, "run").effect
@@ -134,7 +134,7 @@ def test_where_skills_change_nothing_learning_changes_nothing(
 def test_online_it_gets_better_as_it_goes_on(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("evals.running.Asker", SimulatedAsker)
+    monkeypatch.setattr("evals.running.Runner", SimulatedAsker)
     evaluate(store, world(tmp_path, videos=5), protocol=Protocol.ONLINE)
     curve = {(p.arm, p.batch): p for p in run_report(store, "run").curve}
     first, last = curve[WITH, 0], curve[WITH, 3]

@@ -185,11 +185,11 @@ def test_the_standard_variables_say_what_is_sent(
 PROBE = """
 import sys
 from pathlib import Path
-from domain import observed
+from telemetry import tracing
 from telemetry.logging_setup import begin_to_tell
 from store.home import Home
 begin_to_tell(Home(Path(sys.argv[1])))
-with observed.span(observed.Work.FLOW, "ingest"):
+with tracing.span(tracing.Work.FLOW, "ingest"):
     pass
 print(*[name for name in sys.modules if name.startswith("opentelemetry")])
 """

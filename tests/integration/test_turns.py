@@ -22,8 +22,8 @@ from tests.support.asking import PARTY, WordToolbox, remember_party
 
 PERSON = """
 import sys, time
-from store.priority_lock import Turns
-with Turns(sys.argv[1]).person():
+from store.priority_lock import PriorityLock
+with PriorityLock(sys.argv[1]).person():
     print("waits", flush=True)
     time.sleep(60)
 """
