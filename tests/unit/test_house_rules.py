@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.house import measure
 from tests.support.rooms import rooms
 
 ROOT = Path(__file__).parents[2]
@@ -47,6 +48,10 @@ def test_functions_are_mostly_short() -> None:
     lines = sorted(count for path in CODE for _name, count in functions(path))
     assert lines[len(lines) // 2] <= 10
     assert lines[int(0.9 * len(lines))] <= 40
+
+
+def test_a_class_name_means_one_thing() -> None:
+    assert measure().shared == {}
 
 
 def test_only_commands_print() -> None:
