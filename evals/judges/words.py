@@ -21,6 +21,7 @@ from evals.judges.options import KEPT_BACK
 from models.chat import Reply
 from models.messages import Message, user
 from models.profile import IN_PROCESS, Profile
+from models.reply_schema import pinned
 from nodes.harness.inform import quoted
 
 NOBODY = "nobody"
@@ -35,6 +36,8 @@ WEAK = (
 
 class Ruling(BaseModel):
     """Whether an answer is right."""
+
+    model_config = pinned("Ruling", "Whether an answer is right.")
 
     reason: str = Field(max_length=600)
     right: bool
