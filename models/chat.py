@@ -24,6 +24,7 @@ from models.messages import Message, as_recorded, as_sent, request_hash
 from models.plain_lines import fields_in, protocol_of
 from models.prices import cost_usd
 from models.profile import IN_PROCESS, ChatSpec
+from models.reply_schema import title_of
 from models.slots import Full, Slots
 from models.structured import Hear, StructuredReply
 from telemetry import tracing
@@ -331,7 +332,7 @@ def _read(text: str, fields: Callable[[str], dict[str, Any]], schema: type[T]) -
             f"{'.'.join(str(part) for part in item['loc']) or 'it'}: {item['msg']}"
             for item in error.errors()[:5]
         )
-        raise ModelError(f"the answer does not fit {schema.__name__}: {wrong}") from error
+        raise ModelError(f"the answer does not fit {title_of(schema)}: {wrong}") from error
     except ValueError as error:
         shown = " ".join(text.split())[:SHOWN]
         raise ModelError(f"the answer cannot be read: {error} ({shown!r})") from error

@@ -14,6 +14,7 @@ from domain.skills import Pattern, Skill
 from domain.texts import visible
 from models.chat import ChatReply
 from models.messages import Message, user
+from models.reply_schema import pinned
 from skills.writer import ADVICE, Example, LocalSkillWriter, Words
 
 PROMPT = Path(__file__).parent / "prompts" / "write.md"
@@ -25,6 +26,8 @@ _BRACKETS = str.maketrans("<>＜＞", "()()")
 
 class WrittenSkill(BaseModel):
     """Advice for questions of one kind."""
+
+    model_config = pinned("WrittenSkill", "Advice for questions of one kind.")
 
     description: str = Field(min_length=1, max_length=300)
     triggers: list[str] = Field(default=[], max_length=12)

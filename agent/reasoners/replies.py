@@ -13,6 +13,7 @@ from agent.reasoners.prompts import prompt
 from domain.asking import Action, Mode, Support
 from domain.ledger import Edits, Rewrite, SubtaskDraft
 from domain.trajectory import Resolution
+from models.reply_schema import pinned
 
 FEW: dict[str, JsonValue] = {"maxItems": 5}
 SEVERAL: dict[str, JsonValue] = {"maxItems": 8}
@@ -91,8 +92,10 @@ class BaseReply(BaseModel):
         return {name: value for name, value in said.items() if value is not None}
 
 
-class SubtaskReply(BaseReply):
+class SubtaskReply(BaseReply):  # Its name is a key of "$defs": it stays.
     """A subtask of a plan."""
+
+    model_config = pinned("SubtaskReply", "A subtask of a plan.")
 
     text: str = Field(description="one atomic thing to find out")
     depends: Texts = Field(
@@ -110,11 +113,15 @@ Drafts = list[Annotated[SubtaskReply, BeforeValidator(_worded)]]
 class PlanReply(BaseReply):
     """A plan."""
 
+    model_config = pinned("PlanReply", "A plan.")
+
     subtasks: Drafts = Field(json_schema_extra=FEW)
 
 
 class ActReply(BaseReply):
     """One step."""
+
+    model_config = pinned("ActReply", "One step.")
 
     reason: str = Field(default="", description="why, in one sentence")
     action: Literal["search", "answer"]
@@ -165,8 +172,10 @@ class ActReply(BaseReply):
         )
 
 
-class ResolutionReply(BaseReply):
+class ResolutionReply(BaseReply):  # Its name is a key of "$defs": it stays.
     """A subtask that is answered."""
+
+    model_config = pinned("ResolutionReply", "A subtask that is answered.")
 
     subtask: Text = Field(description="its id: t1")
     answer: str
@@ -189,6 +198,8 @@ class ResolutionReply(BaseReply):
 class AssessReply(BaseReply):
     """What a retrieval settles."""
 
+    model_config = pinned("AssessReply", "What a retrieval settles.")
+
     resolved: list[ResolutionReply] = Field(default_factory=list, json_schema_extra=FEW)
     reopened: Texts = Field(
         default_factory=list, description="ids of subtasks", json_schema_extra=FEW
@@ -202,8 +213,10 @@ class AssessReply(BaseReply):
         )
 
 
-class RewriteReply(BaseReply):
+class RewriteReply(BaseReply):  # Its name is a key of "$defs": it stays.
     """A subtask worded anew."""
+
+    model_config = pinned("RewriteReply", "A subtask worded anew.")
 
     id: Text
     text: str
@@ -211,6 +224,8 @@ class RewriteReply(BaseReply):
 
 class ReplanReply(BaseReply):
     """A repair of the plan."""
+
+    model_config = pinned("ReplanReply", "A repair of the plan.")
 
     rewrite: list[RewriteReply] = Field(default_factory=list, json_schema_extra=FEW)
     add: Drafts = Field(default_factory=list, json_schema_extra=FEW)
@@ -227,6 +242,8 @@ class ReplanReply(BaseReply):
 
 class ConcludeReply(BaseReply):
     """The final answer."""
+
+    model_config = pinned("ConcludeReply", "The final answer.")
 
     comparison: str = Field(default="", description="how the evidence bears on each option")
     option: str | None = Field(default=None, description="one letter, if there are options")

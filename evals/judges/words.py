@@ -22,6 +22,7 @@ from evals.judges.options import KEPT_BACK
 from models.chat import ChatReply
 from models.messages import Message, user
 from models.profile import IN_PROCESS, Profile
+from models.reply_schema import pinned
 
 NOBODY = "nobody"
 ROLE, PURPOSE = "judge", "judge"
@@ -35,6 +36,8 @@ WEAK = (
 
 class Ruling(BaseModel):
     """Whether an answer is right."""
+
+    model_config = pinned("Ruling", "Whether an answer is right.")
 
     reason: str = Field(max_length=600)
     right: bool

@@ -23,6 +23,7 @@ from memory.writers.local_clip import DEFAULTS, LocalClipWriter
 from memory.writers.port import ClipContext
 from models.chat import CallRecord, Recorded, Replay, Sink, StructuredChat
 from models.messages import Message, assistant, system, user
+from models.reply_schema import pinned
 from models.tokens import request_tokens
 from people.characters import STATED
 from people.clip_people import ClipPeople
@@ -38,8 +39,10 @@ Check = Callable[["WrittenClip"], list[str]]
 """What is wrong with a written clip."""
 
 
-class WrittenLine(BaseModel):
+class WrittenLine(BaseModel):  # Its name is a key of "$defs": it stays.
     """One fact in one sentence, people by their tags."""
+
+    model_config = pinned("WrittenLine", "One fact in one sentence, people by their tags.")
 
     kind: Literal["episodic", "character", "relation", "plot", "knowledge"]
     text: str = Field(min_length=1)
@@ -48,16 +51,20 @@ class WrittenLine(BaseModel):
     contradicts: list[str] = Field(default=[], description="known facts it closes, such as m12")
 
 
-class WrittenSame(BaseModel):
+class WrittenSame(BaseModel):  # Its name is a key of "$defs": it stays.
     """This face is this voice."""
+
+    model_config = pinned("WrittenSame", "This face is this voice.")
 
     face: str = Field(description="such as <face_1>")
     voice: str = Field(description="such as <voice_0>")
     reason: str
 
 
-class WrittenName(BaseModel):
+class WrittenName(BaseModel):  # Its name is a key of "$defs": it stays.
     """A name that the clip itself says or shows."""
+
+    model_config = pinned("WrittenName", "A name that the clip itself says or shows.")
 
     tag: str
     name: str = Field(min_length=1, max_length=60)
@@ -65,6 +72,8 @@ class WrittenName(BaseModel):
 
 class WrittenClip(BaseModel):
     """The memory of a clip."""
+
+    model_config = pinned("WrittenClip", "The memory of a clip.")
 
     lines: list[WrittenLine]
     same: list[WrittenSame] = []

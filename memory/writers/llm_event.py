@@ -14,6 +14,7 @@ from memory.prompts import foreign, listed, noted, prompt
 from memory.writers.llm_clip import Chat
 from memory.writers.port import EventWindow, KnownEdge, KnownSegment, WindowLine
 from models.messages import Message, assistant, system, user
+from models.reply_schema import pinned
 
 TRIES = 2
 """How often a patch is asked for that can be read at all."""
@@ -23,8 +24,10 @@ LABEL, SUMMARY, RATIONALE = 200, 4_000, 1_000
 """Characters of what is kept: later prompts repeat it."""
 
 
-class WrittenSegment(BaseModel):
+class WrittenSegment(BaseModel):  # Its name is a key of "$defs": it stays.
     """A stretch of clips in which one thing happens."""
+
+    model_config = pinned("WrittenSegment", "A stretch of clips in which one thing happens.")
 
     label: str = Field(min_length=1)
     summary: str
@@ -32,8 +35,10 @@ class WrittenSegment(BaseModel):
     extends: str | None = Field(default=None, description="exact label of the one it goes on with")
 
 
-class WrittenEdge(BaseModel):
+class WrittenEdge(BaseModel):  # Its name is a key of "$defs": it stays.
     """How one segment stands to another, by exact labels."""
+
+    model_config = pinned("WrittenEdge", "How one segment stands to another, by exact labels.")
 
     source: str
     target: str
@@ -47,6 +52,8 @@ class WrittenEdge(BaseModel):
 
 class WrittenPatch(BaseModel):
     """A patch to the event graph."""
+
+    model_config = pinned("WrittenPatch", "A patch to the event graph.")
 
     segments: list[WrittenSegment]
     edges: list[WrittenEdge] = []

@@ -139,18 +139,29 @@ def steps() -> list[str]:
 
 
 def schemas() -> dict[str, Any]:
-    """The JSON schemas that models are given."""
-    from agent.reasoners.replies import ActReply, AssessReply, ConcludeReply, PlanReply, ReplanReply
+    """The JSON schemas that models are given, by their titles."""
+    found = (kind.model_json_schema() for kind in replies())
+    return {schema["title"]: schema for schema in found}
+
+
+def replies() -> tuple[type[BaseModel], ...]:
+    """The classes that the replies of models are read into."""
+    from agent.reasoners.replies import (
+        ActReply,
+        AssessReply,
+        ConcludeReply,
+        PlanReply,
+        ReplanReply,
+    )
     from evals.judges.words import Ruling
     from memory.writers.llm_clip import WrittenClip
     from memory.writers.llm_event import WrittenPatch
     from skills.llm_writer import WrittenSkill
 
-    shown: tuple[type[BaseModel], ...] = (
+    return (
         *(PlanReply, ActReply, AssessReply, ReplanReply, ConcludeReply),
         *(WrittenClip, WrittenPatch, WrittenSkill, Ruling),
     )
-    return {kind.__name__: kind.model_json_schema() for kind in shown}
 
 
 def requests() -> dict[str, str]:
