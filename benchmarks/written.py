@@ -22,7 +22,7 @@ from perception.perceive_clip import Perceived
 from store.database import Store, open_store
 from store.embedded import EmbeddedPostgres
 from store.home import Home
-from tests.integration.test_written_at_once import Model, desk_of, scene
+from tests.integration.test_concurrent_writing import Model, desk_of, scene
 from tests.support.media import make_video
 from tests.support.memory import SETTINGS
 
