@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import shlex
 import subprocess
@@ -191,3 +192,17 @@ def test_hooks_are_well_formed() -> None:
     hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())
     assert [repo["repo"] for repo in hooks["repos"]] == ["local"]
     assert all(hook["language"] == "system" for hook in hooks["repos"][0]["hooks"])
+
+
+def test_what_the_architecture_names_is_there() -> None:
+    """Each ``room/file.py`` exists, and has the function or ``Class.method`` after the colon."""
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    named = re.findall(r"\b((?:[a-z_]+/)+[a-z_]+\.py)(?::([A-Za-z_]+)(?:\.([a-z_]+))?)?", page)
+    assert len(named) > 40
+    for path, name, method in named:
+        tree = ast.parse((ROOT / path).read_text())
+        if name:
+            found = [node for node in tree.body if getattr(node, "name", "") == name]
+            assert found, f"{path}:{name}"
+        if method:
+            assert any(getattr(node, "name", "") == method for node in ast.walk(found[0])), method
