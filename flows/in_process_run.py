@@ -1,6 +1,7 @@
-"""The open video of a command, for the flow that it runs in this very process.
+"""The open video of a command, for the flow that it runs in the same process.
 
-It is in no module of flows, whose globals go along where Prefect sends a flow elsewhere.
+It is not in a module that defines flows: Prefect sends the globals of such a module along with a
+flow to other processes.
 """
 
 from __future__ import annotations
@@ -17,25 +18,25 @@ from flows.perception_workers import WorkerPool
 
 @dataclass(frozen=True)
 class InProcessVideo:
-    """A video that is open already, who is told how the watching goes, and who perceives."""
+    """An open video, the listener of its ingestion, and its perception workers."""
 
-    work: VideoIngestion
+    ingestion: VideoIngestion
     listener: Listener
-    crew: WorkerPool
+    pool: WorkerPool
 
 
-_current: ContextVar[InProcessVideo | None] = ContextVar("at_hand", default=None)
+_current: ContextVar[InProcessVideo | None] = ContextVar("in_process_video", default=None)
 
 
 def found() -> InProcessVideo | None:
-    """What is at hand; None where the flow was begun elsewhere, as in a work pool."""
+    """Return the current video; None where the flow was started elsewhere, as in a work pool."""
     return _current.get()
 
 
 @contextmanager
-def within(at_hand: InProcessVideo) -> Iterator[None]:
-    """A flow that runs in here has the video at hand."""
-    token = _current.set(at_hand)
+def within(current: InProcessVideo) -> Iterator[None]:
+    """Make a video the current one for flows that run in this block."""
+    token = _current.set(current)
     try:
         yield
     finally:

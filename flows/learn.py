@@ -12,21 +12,21 @@ from flows.learning import learn_all
 from flows.workspace import Workspace
 from services.stale_runs import claim_run
 
-_at_hand: ContextVar[Workspace] = ContextVar("desk at hand")
+_current: ContextVar[Workspace] = ContextVar("workspace")
 
 
 @contextmanager
-def at_hand(desk: Workspace) -> Iterator[None]:
-    """Flows that run in here learn in this library, with these models."""
-    token = _at_hand.set(desk)
+def at_hand(workspace: Workspace) -> Iterator[None]:
+    """Give flows that run in this block the library and the models of ``workspace``."""
+    token = _current.set(workspace)
     try:
         yield
     finally:
-        _at_hand.reset(token)
+        _current.reset(token)
 
 
 @flow(name="learn", flow_run_name="after batch {batch}", validate_parameters=False)
 def learn(batch: int) -> int:  # noqa: ARG001 - the run is named after it
-    """Learn from every answer that was judged since the last time; returns how many those are."""
+    """Learn from every answer judged since the last time; return how many there were."""
     claim_run()
-    return sum(one.answers for one in learn_all(_at_hand.get()))
+    return sum(batch_result.answers for batch_result in learn_all(_current.get()))
