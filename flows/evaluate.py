@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextvars import ContextVar
 from typing import Any, cast
 
 from prefect import flow, tags, task
@@ -12,13 +11,12 @@ from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
 from flows.evaluation_steps import Evaluation
 from flows.evaluation_steps import evaluate as run_steps
+from flows.in_process_run import InProcess
 from flows.ingest import RETRIES
-from flows.learn import at_hand, learn
+from flows.learn import learn
 from services.library_tag import library_id, tag_of
 from services.stale_runs import claim_run, mark_killed
 from store.queries.evaluations import Slot
-
-_current: ContextVar[Evaluation] = ContextVar("evaluation")
 
 
 @task(name="ingest", task_run_name="ingest {video}", **RETRIES)
@@ -47,15 +45,14 @@ class PrefectEvalSteps:
 
     def learn(self, evaluation: Evaluation, batch: int) -> None:
         """Run the learning flow as a subflow."""
-        with at_hand(evaluation.desk):
-            learn(batch)
+        learn(batch, InProcess(evaluation.desk))
 
 
 @flow(name="evaluate", flow_run_name="{name}", validate_parameters=False)
-def evaluate(name: str) -> None:  # noqa: ARG001 - the run is named after it
-    """Run the current evaluation: every video, then batch after batch."""
+def evaluate(name: str, opened: InProcess[Evaluation]) -> None:  # noqa: ARG001 - names the run
+    """Run an evaluation that is open in this process: every video, then batch after batch."""
     claim_run()
-    run_steps(_current.get(), PrefectEvalSteps())
+    run_steps(opened.get(), PrefectEvalSteps())
 
 
 def run(evaluation: Evaluation, workers: int) -> None:
@@ -64,9 +61,5 @@ def run(evaluation: Evaluation, workers: int) -> None:
     library = library_id(evaluation.desk.store)
     mark_killed(library, tag)
     runner = cast("TaskRunner[PrefectFuture[Any]]", ThreadPoolTaskRunner[Any](max_workers=workers))
-    token = _current.set(evaluation)
-    try:
-        with tags(tag, tag_of(library)):
-            evaluate.with_options(task_runner=runner)(evaluation.name)
-    finally:
-        _current.reset(token)
+    with tags(tag, tag_of(library)):
+        evaluate.with_options(task_runner=runner)(evaluation.name, InProcess(evaluation))

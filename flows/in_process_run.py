@@ -1,19 +1,42 @@
-"""The open video of a command, for the flow that it runs in the same process.
-
-It is not in a module that defines flows: Prefect sends the globals of such a module along with a
-flow to other processes.
-"""
+"""Objects that a flow is given by a command which runs it in the same process."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from flows.ingest_steps import Listener
 from flows.ingest_video import VideoIngestion
 from flows.perception_workers import WorkerPool
+
+Held = TypeVar("Held")
+
+
+class InProcess(Generic[Held]):
+    """An open object as a parameter of a flow, which is neither recorded nor sent elsewhere.
+
+    Prefect records the parameters of a run on its server, and pickles them for tasks in other
+    processes. Without attributes of its own this object is recorded as its class's name, and its
+    pickle is empty.
+    """
+
+    __slots__ = ("_object",)
+
+    def __init__(self, held: Held | None) -> None:
+        self._object = held
+
+    def get(self) -> Held:
+        """Return the object.
+
+        Raises:
+            RuntimeError: this is a copy in another process.
+        """
+        if self._object is None:
+            raise RuntimeError("the flow runs in the process of the command that starts it only")
+        return self._object
+
+    def __reduce__(self) -> tuple[type[InProcess[Held]], tuple[None]]:
+        return InProcess, (None,)
 
 
 @dataclass(frozen=True)
@@ -23,21 +46,3 @@ class InProcessVideo:
     ingestion: VideoIngestion
     listener: Listener
     pool: WorkerPool
-
-
-_current: ContextVar[InProcessVideo | None] = ContextVar("in_process_video", default=None)
-
-
-def found() -> InProcessVideo | None:
-    """Return the current video; None where the flow was started elsewhere, as in a work pool."""
-    return _current.get()
-
-
-@contextmanager
-def within(current: InProcessVideo) -> Iterator[None]:
-    """Make a video the current one for flows that run in this block."""
-    token = _current.set(current)
-    try:
-        yield
-    finally:
-        _current.reset(token)

@@ -19,8 +19,7 @@ from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
 from domain.media import Video
 from domain.settings import CLUSTERS, Subtitles, WorkSettings
-from flows import in_process_run
-from flows.in_process_run import InProcessVideo
+from flows.in_process_run import InProcess, InProcessVideo
 from flows.ingest_steps import BACK_OFF_S, Listener, Waitable, watch, worth_retrying
 from flows.ingest_video import IngestResult, VideoIngestion, open_video
 from flows.perception_workers import WorkerPool, places
@@ -160,14 +159,10 @@ def ingest(
 ) -> IngestResult:
     """Watch the video of ``path``, from the clip where an earlier run stopped.
 
-    A command has the video open already; elsewhere, as in a work pool, it is opened here.
+    For work pools: the video is opened here. A command runs `ingest_open_video`.
     """
     claim_run()
-    current = in_process_run.found()
     with tracing.within(flow_run=str(flow_run.id)):
-        if current is not None:
-            with steps_of(current.ingestion.desk, current.pool) as steps:
-                return watch(current.ingestion, steps, current.listener)
         keep_private()
         begin_to_tell(Home.default())
         with (
@@ -177,6 +172,19 @@ def ingest(
             steps_of(workspace, pool) as steps,
         ):
             return watch(ingestion, steps, Silent())
+
+
+@flow(name="ingest", flow_run_name="{video}", validate_parameters=False)
+def ingest_open_video(video: str, opened: InProcess[InProcessVideo]) -> IngestResult:
+    """Watch a video that is open in this process; ``video`` is its id, for the run's record."""
+    del video
+    claim_run()
+    current = opened.get()
+    with (
+        tracing.within(flow_run=str(flow_run.id)),
+        steps_of(current.ingestion.desk, current.pool) as steps,
+    ):
+        return watch(current.ingestion, steps, current.listener)
 
 
 class Silent:
@@ -202,12 +210,10 @@ def run(ingestion: VideoIngestion, listener: Listener, pool: WorkerPool) -> Inge
     mark_killed(library, tag)
     mark_gone(library)
     settle_streams(ingestion.desk.store)
-    with (
-        in_process_run.within(InProcessVideo(ingestion, listener, pool)),
-        tags(tag, tag_of(library)),
-    ):
+    opened = InProcess(InProcessVideo(ingestion, listener, pool))
+    with tags(tag, tag_of(library)):
         # The server stores the parameters: after a deletion it has no more than the video's id.
-        return ingest(ingestion.video.id, ingestion.desk.profile.name)
+        return ingest_open_video(ingestion.video.id, opened)
 
 
 def _error_in(state: Any) -> BaseException:

@@ -5,10 +5,9 @@ Import this module only after Prefect's environment is set (``services.prefect.e
 
 from __future__ import annotations
 
-from contextvars import ContextVar
-
 from prefect import flow, tags
 
+from flows.in_process_run import InProcess
 from flows.ingest import PrefectSteps, runner_of
 from flows.ingest_steps import Listener
 from flows.perception_workers import WorkerPool
@@ -18,22 +17,19 @@ from flows.stream.watching import StreamIngestion
 from services.library_tag import library_id, tag_of
 from services.stale_runs import claim_run, mark_gone, mark_killed
 
-_current: ContextVar[tuple[StreamIngestion, Listener] | None] = ContextVar("live", default=None)
-
 
 @flow(
     name="watch",
     flow_run_name="{video} from clip {first_clip}",
     validate_parameters=False,
 )
-def watch_clips(video: str, first_clip: int) -> bool:
+def watch_clips(
+    video: str, first_clip: int, opened: InProcess[tuple[StreamIngestion, Listener]]
+) -> bool:
     """Watch the next clips of the stream that this process reads; return whether more may come."""
     del video, first_clip
     claim_run()
-    current = _current.get()
-    if current is None:
-        raise RuntimeError("a stream is watched by the process that reads it: homer watch SOURCE")
-    ingestion, listener = current
+    ingestion, listener = opened.get()
     settings = here(ingestion)
     with runner_of(settings, ingestion.desk.home) as runner, WorkerPool(settings) as pool:
         return follow(ingestion, PrefectSteps(pool, runner), listener, RUN_CLIPS)
@@ -46,9 +42,6 @@ def run(ingestion: StreamIngestion, listener: Listener) -> bool:
     mark_killed(library, tag)
     mark_gone(library)
     settle_streams(ingestion.desk.store)
-    token = _current.set((ingestion, listener))
-    try:
-        with tags(tag, tag_of(library)):
-            return watch_clips(ingestion.video.id, ingestion.state().clips)
-    finally:
-        _current.reset(token)
+    opened = InProcess((ingestion, listener))
+    with tags(tag, tag_of(library)):
+        return watch_clips(ingestion.video.id, ingestion.state().clips, opened)
