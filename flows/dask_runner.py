@@ -30,10 +30,10 @@ def dask_runner(settings: WorkSettings, home: Home) -> TaskRunner[Any]:
 
     if settings.scheduler:
         return DaskTaskRunner(address=settings.scheduler)
-    return DaskTaskRunner(cluster_kwargs=_cluster(settings.workers, home))
+    return DaskTaskRunner(cluster_kwargs=_dask_cluster(settings.workers, home))
 
 
-def _cluster(workers: int, home: Home) -> dict[str, Any]:
+def _dask_cluster(workers: int, home: Home) -> dict[str, Any]:
     return {
         "n_workers": workers,
         "threads_per_worker": 1,

@@ -38,12 +38,12 @@ def ray_runner(settings: WorkSettings) -> Iterator[TaskRunner[Any]]:
     # The path of a socket must be short; the folder is removed after the run.
     with TemporaryDirectory(prefix="homer-ray-", ignore_cleanup_errors=True) as folder:
         address = settings.scheduler or "local"
-        init = {} if settings.scheduler else _cluster(settings.workers, folder)
+        init = {} if settings.scheduler else _ray_cluster(settings.workers, folder)
         with RayTaskRunner(address=address, init_kwargs=init) as runner:
             yield runner
 
 
-def _cluster(workers: int, folder: str) -> dict[str, Any]:
+def _ray_cluster(workers: int, folder: str) -> dict[str, Any]:
     return {
         "num_cpus": workers,
         "include_dashboard": False,

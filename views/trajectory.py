@@ -24,12 +24,7 @@ from domain.trajectory import (
     RoundClosed,
     RoundOpened,
 )
-from store.queries.trajectories import (
-    StoredTrajectory,
-    events_of,
-    find_trajectory,
-    list_trajectories,
-)
+from store.queries.trajectories import StoredTrajectory, events_of, find_trajectory
 
 if TYPE_CHECKING:
     from store.database import Store
@@ -95,12 +90,6 @@ def load_history(store: Store, name: str) -> History:
     with store.begin() as session:
         row = find_trajectory(session, name)
         return history_of(row, events_of(session, row.id))
-
-
-def latest(store: Store, limit: int = 50) -> list[StoredTrajectory]:
-    """Return the newest trajectories first, without their events."""
-    with store.begin() as session:
-        return list_trajectories(session, limit)
 
 
 def history_of(row: StoredTrajectory, events: Sequence[Event]) -> History:
