@@ -19,6 +19,7 @@ from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
 from domain.media import Video
 from domain.settings import CLUSTERS, Subtitles, WorkSettings
+from flows.clip_memory import FileIngestion, Ingestion
 from flows.in_process_run import InProcess, InProcessVideo
 from flows.ingest_steps import BACK_OFF_S, Listener, Waitable, watch, worth_retrying
 from flows.ingest_video import IngestResult, VideoIngestion, open_video
@@ -44,7 +45,7 @@ RETRIES: dict[str, Any] = {
 
 
 @task(name="perceive", task_run_name="perceive {clip}", **RETRIES)
-def perceive_clip(ingestion: VideoIngestion, clip: int, pool: WorkerPool) -> None:
+def perceive_clip(ingestion: Ingestion, clip: int, pool: WorkerPool) -> None:
     """Decode a clip and perceive it."""
     pool.perceive(ingestion, clip)
 
@@ -57,13 +58,13 @@ def perceive_order(order: Order, at_once: int | None = None) -> Delivery:
 
 
 @task(name="remember", task_run_name="remember {clip}", **RETRIES)
-def remember_clip(ingestion: VideoIngestion, clip: int) -> None:
+def remember_clip(ingestion: Ingestion, clip: int) -> None:
     """Store a perceived clip as memory."""
     ingestion.remember(clip)
 
 
 @task(name="weave", **RETRIES)
-def weave_events(ingestion: VideoIngestion, final: bool) -> None:
+def weave_events(ingestion: Ingestion, final: bool) -> None:
     """Bring the event graph up to date."""
     ingestion.weave(final=final)
 
@@ -79,16 +80,16 @@ class PrefectSteps:
         """Return how many clips the workers need to have started."""
         return self._pool.ahead
 
-    def perceive(self, ingestion: VideoIngestion, clip: int) -> Waitable:
+    def perceive(self, ingestion: Ingestion, clip: int) -> Waitable:
         """Submit the clip to the task runner, whose thread perceives or waits for a worker."""
         parameters = {"ingestion": ingestion, "clip": clip, "pool": self._pool}
         return _Submitted(self._runner.submit(perceive_clip, parameters))
 
-    def remember(self, ingestion: VideoIngestion, clip: int) -> None:
+    def remember(self, ingestion: Ingestion, clip: int) -> None:
         """Run the task in this thread."""
         remember_clip(ingestion, clip)
 
-    def weave(self, ingestion: VideoIngestion, final: bool) -> None:
+    def weave(self, ingestion: Ingestion, final: bool) -> None:
         """Run the task in this thread."""
         weave_events(ingestion, final)
 
@@ -96,11 +97,12 @@ class PrefectSteps:
 class ClusterSteps(PrefectSteps):
     """The steps as Prefect tasks; clips are perceived in the workers of a cluster."""
 
-    def perceive(self, ingestion: VideoIngestion, clip: int) -> Waitable:
-        """Submit the clip to a worker of the cluster."""
-        at_once = ingestion.desk.settings.work.at_once
-        parameters = {"order": ingestion.order(clip, self._pool.threads), "at_once": at_once}
-        return _Submitted(self._runner.submit(perceive_order, parameters), ingestion.take)
+    def perceive(self, ingestion: Ingestion, clip: int) -> Waitable:
+        """Submit the clip of a file to a worker of the cluster."""
+        file = cast("FileIngestion", ingestion)
+        at_once = file.desk.settings.work.at_once
+        parameters = {"order": file.order(clip, self._pool.threads), "at_once": at_once}
+        return _Submitted(self._runner.submit(perceive_order, parameters), file.take)
 
 
 class _Submitted:

@@ -14,7 +14,8 @@ from typing import Any, Protocol, Self
 from domain.errors import DatabaseError, ModelError, ReplayMiss
 from domain.media import Video
 from domain.settings import WorkSettings
-from flows.ingest_video import ClipLeft, IngestResult, VideoIngestion
+from flows.clip_memory import ClipLeft, Ingestion
+from flows.ingest_video import IngestResult, VideoIngestion
 from flows.perception_workers import WorkerPool
 from telemetry import tracing
 from telemetry.ingest_spans import ClipSpans
@@ -53,13 +54,13 @@ class Steps(Protocol):
     def ahead(self) -> int:
         """Return how many clips are started before one is remembered."""
 
-    def perceive(self, ingestion: VideoIngestion, clip: int) -> Waitable:
+    def perceive(self, ingestion: Ingestion, clip: int) -> Waitable:
         """Start to perceive a clip, concurrently with the other steps."""
 
-    def remember(self, ingestion: VideoIngestion, clip: int) -> None:
+    def remember(self, ingestion: Ingestion, clip: int) -> None:
         """Store a perceived clip as memory."""
 
-    def weave(self, ingestion: VideoIngestion, final: bool) -> None:
+    def weave(self, ingestion: Ingestion, final: bool) -> None:
         """Bring the event graph up to date."""
 
 
@@ -141,7 +142,7 @@ def failure_of(step: Waitable) -> ModelError | None:
     return None
 
 
-def remember_error(ingestion: VideoIngestion, steps: Steps, clip: int) -> ModelError | None:
+def remember_error(ingestion: Ingestion, steps: Steps, clip: int) -> ModelError | None:
     """Store a clip as memory; return the error if it is left for another run."""
     try:
         steps.remember(ingestion, clip)
@@ -166,17 +167,17 @@ class PlainSteps:
         """Return how many clips the workers need to have started."""
         return self._pool.ahead
 
-    def perceive(self, ingestion: VideoIngestion, clip: int) -> Waitable:
+    def perceive(self, ingestion: Ingestion, clip: int) -> Waitable:
         """Start a thread that perceives the clip or waits for a worker."""
         return self._threads.submit(
             copy_context().run, patiently, self._pool.perceive, ingestion, clip
         )
 
-    def remember(self, ingestion: VideoIngestion, clip: int) -> None:
+    def remember(self, ingestion: Ingestion, clip: int) -> None:
         """Run the step in this thread."""
         patiently(ingestion.remember, clip)
 
-    def weave(self, ingestion: VideoIngestion, final: bool) -> None:
+    def weave(self, ingestion: Ingestion, final: bool) -> None:
         """Run the step in this thread."""
         patiently(lambda: ingestion.weave(final=final))
 

@@ -12,11 +12,11 @@ import time
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, CancelledError, Future
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Protocol, Self, cast
 
 from domain.errors import ModelError
 from domain.settings import WorkSettings
-from flows.ingest_video import VideoIngestion
+from flows.clip_memory import FileIngestion, Ingestion
 from flows.worker_processes import Processes
 from models.slots import Slots
 from perception.worker import Delivery, Order, carry_out
@@ -60,7 +60,7 @@ class WorkerPool:
         self._closed = False
         self._places = places(settings.at_once)
 
-    def perceive(self, ingestion: VideoIngestion, clip: int) -> None:
+    def perceive(self, ingestion: Ingestion, clip: int) -> None:
         """Perceive a clip, and wait for it; called from as many threads as there are workers.
 
         Raises:
@@ -76,13 +76,14 @@ class WorkerPool:
             raise CancelledError
         time.sleep(seconds)
 
-    def _perceive(self, ingestion: VideoIngestion, clip: int) -> None:
-        if self._in_processes:
-            ingestion.take(self._perceive_in_process(ingestion.order(clip, self.threads)))
-        elif self.workers > 1:
-            ingestion.take(carry_out(ingestion.order(clip, self.threads)))
-        else:
+    def _perceive(self, ingestion: Ingestion, clip: int) -> None:
+        if self.workers == 1 and not self._in_processes:
             ingestion.perceive(clip)
+            return
+        # A stream's pool is one thread (``flows.stream.steps.here``), so this is a file.
+        file = cast("FileIngestion", ingestion)
+        order = file.order(clip, self.threads)
+        file.take(self._perceive_in_process(order) if self._in_processes else carry_out(order))
 
     def _perceive_in_process(self, order: Order) -> Delivery:
         executor = self._present()

@@ -11,8 +11,6 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from fractions import Fraction
-from pathlib import Path
 from threading import Event, Thread
 
 from domain import faults
@@ -20,46 +18,61 @@ from domain.audit import Deed
 from domain.errors import ModelError
 from domain.media import Video
 from domain.streams import LEVELS, Stream, StreamClip
-from flows.ingest_video import ClipLeft, VideoIngestion, models_used
+from flows.clip_memory import ClipLeft, ClipMemory
+from flows.ingest_video import models_used
 from flows.video_locks import alone, claimed
 from flows.workspace import Workspace
-from memory.subtitles import Accompaniment
 from perception.clip_buffer import ClipBuffer
 from perception.degradation import DegradationPolicy, thinned
 from perception.live import LiveSource
 from perception.live_clips import Captured
 from perception.live_reader import Clock, LiveReader, OpenSource, StreamPosition, WallClock, reach
 from perception.perceive_clip import Perceived, perceive
-from perception.source import SourceInfo
 from store.queries import streams as stream_rows
 from store.queries import videos as video_rows
 from store.queries.audit import note
+from store.queries.videos import VideoState
 
 
-class StreamIngestion(VideoIngestion):
-    """The steps of a live stream; ``follow`` has their order."""
+class StreamIngestion:
+    """The steps of a live stream; ``follow`` has their order.
+
+    A clip of it is in this process only, so no other process can perceive it.
+    """
 
     def __init__(
         self, workspace: Workspace, reader: LiveReader, video: Video, policy: DegradationPolicy
     ) -> None:
-        super().__init__(
-            workspace, Path(reader.source.name), _source_info(video), video, Accompaniment()
-        )
+        self.desk, self.video = workspace, video
+        self._memory = ClipMemory(workspace, video)
+        self._reader, self._policy = reader, policy
         self._arrived: dict[int, Captured] = {}
-        self._follower, self._policy = reader, policy
         self._order: deque[int] = deque()
         self._levels: dict[int, tuple[int, int]] = {}
-        self._began = time.monotonic()
 
     @property
     def stop(self) -> Event:
         """Return the event that ends the stream; clips that have arrived are still watched."""
-        return self._follower.stop
+        return self._reader.stop
 
     @property
     def waiting(self) -> int:
         """Return how many clips have arrived and were not taken."""
-        return len(self._follower.buffer)
+        return len(self._reader.buffer)
+
+    def state(self) -> VideoState:
+        """Return the state of the stream's row.
+
+        Raises:
+            NotFound: the stream was deleted in the meantime.
+        """
+        return self._memory.state()
+
+    def begin_stream(self) -> int:
+        """Mark the stream as being watched; return how many clips it has."""
+        self._memory.mark(video_rows.WATCHING)
+        self._memory.start_drafts()
+        return self.state().clips
 
     def taken(self) -> list[int]:
         """Return the clips that were taken and are not in memory yet, in order."""
@@ -71,10 +84,10 @@ class StreamIngestion(VideoIngestion):
         Raises:
             HomerError: the error with which reading the source ended.
         """
-        captured = self._follower.buffer.take(wait=wait)
+        captured = self._reader.buffer.take(wait=wait)
         if captured is None:
-            if wait and self._follower.error is not None:
-                raise self._follower.error
+            if wait and self._reader.error is not None:
+                raise self._reader.error
             return None
         clip = captured.raw.clip
         record = StreamClip(clip=clip.index, level=captured.level, tally=captured.tally)
@@ -82,50 +95,15 @@ class StreamIngestion(VideoIngestion):
             stream_rows.add_clip(session, self.video.id, clip, record, captured.gaps)
         self._arrived[clip.index] = captured
         self._order.append(clip.index)
-        if self._drafting is not None:
-            self._drafting.expect([clip.index])
+        self._memory.expect([clip.index])
         return clip.index
-
-    def remember(self, clip: int) -> None:
-        """Store the perceived clip as memory, with a record of how it was watched.
-
-        Raises:
-            ClipLeft: it could not be decoded, or its memory not be written.
-        """
-        try:
-            super().remember(clip)
-        except ClipLeft:
-            self._note_loss(clip)
-            raise
-        self._done(clip)
-
-    def give_up(self, clip: int, error: ModelError) -> None:
-        """Mark a clip as failed; it cannot be retried, since the stream has moved on."""
-        super().give_up(clip, error)
-        self._percepts.pop(clip, None)
-        self._seconds.pop(clip, None)
-        self._note_loss(clip)
-
-    def end(self) -> str:
-        """Mark the stream as watched so far; return a message about its end."""
-        with self.desk.store.begin() as session:
-            stream_rows.add_gaps(session, self.video.id, self._follower.owed)
-        state = self.state()
-        self._mark(video_rows.DONE)
-        return f"{state.clips} clips are kept, the last one as short as it was"
-
-    def begin_stream(self) -> int:
-        """Mark the stream as being watched; return how many clips it has."""
-        self._mark(video_rows.WATCHING)
-        self._start_drafts(())
-        return self.state().clips
 
     def perceive(self, clip: int) -> None:
         """Perceive the clip, at the degradation level that the lag allows."""
-        if clip not in self._percepts:
+        if not self._memory.holds(clip):
             start = time.monotonic()
-            percept = self._perceive_at_level(self._arrived[clip])
-            self._hold(clip, percept, time.monotonic() - start)
+            perceived = self._perceive_at_level(self._arrived[clip])
+            self._memory.hold(clip, perceived, time.monotonic() - start)
             faults.fault_point(faults.FaultPoint.PERCEIVED)
 
     def _perceive_at_level(self, captured: Captured) -> Perceived:
@@ -136,11 +114,42 @@ class StreamIngestion(VideoIngestion):
         thinned_clip = replace(captured.raw, frames=frames)
         return perceive(thinned_clip, self.desk.toolbox, settings, LEVELS[level].without)
 
-    def _done(self, clip: int) -> None:
+    def remember(self, clip: int) -> None:
+        """Store the perceived clip as memory, with a record of how it was watched.
+
+        Raises:
+            ClipLeft: it could not be decoded, or its memory not be written.
+        """
+        try:
+            self._memory.remember(clip)
+        except ClipLeft:
+            self._note_loss(clip)
+            raise
+        self._store_record(clip)
+
+    def weave(self, *, final: bool = False) -> None:
+        """Update the event graph from the memories."""
+        self._memory.weave(final=final)
+
+    def give_up(self, clip: int, error: ModelError) -> None:
+        """Mark a clip as failed; it cannot be retried, since the stream has moved on."""
+        self._memory.give_up(clip, error)
+        self._memory.drop(clip)
+        self._note_loss(clip)
+
+    def end(self) -> str:
+        """Mark the stream as watched so far; return a message about its end."""
+        with self.desk.store.begin() as session:
+            stream_rows.add_gaps(session, self.video.id, self._reader.owed)
+        state = self.state()
+        self._memory.mark(video_rows.DONE)
+        return f"{state.clips} clips are kept, the last one as short as it was"
+
+    def _store_record(self, clip: int) -> None:
         captured = self._arrived.pop(clip)
         self._order.remove(clip)
         level, sampled = self._levels.pop(clip, (captured.level, captured.tally.sampled))
-        lag_ms = max(0, self._follower.clock.now_ms() - captured.came_ms)
+        lag_ms = max(0, self._reader.clock.now_ms() - captured.came_ms)
         record = StreamClip(
             clip=clip,
             level=level,
@@ -156,7 +165,7 @@ class StreamIngestion(VideoIngestion):
         with self.desk.store.begin() as session:
             stream_rows.lose_clip(session, self.video.id, clip)
         if clip in self._arrived:
-            self._done(clip)
+            self._store_record(clip)
 
 
 @contextmanager
@@ -244,21 +253,6 @@ def _prepare_rows(
         video = video_rows.find_video(session, source.id)
     began_ms = stream_row.began_ms if stream_row else clock.now_ms()
     return video, StreamPosition(began_ms, next_clip, end_ms)
-
-
-def _source_info(video: Video) -> SourceInfo:
-    """Describe a stream as a source without length."""
-    return SourceInfo(
-        duration_ms=0,
-        width=video.width,
-        height=video.height,
-        has_video=video.has_video,
-        has_audio=video.has_audio,
-        frame_rate=0.0,
-        video_codec=None,
-        audio_codec=None,
-        origin=Fraction(0),
-    )
 
 
 def _video(workspace: Workspace, source: LiveSource, opened: OpenSource) -> Video:
