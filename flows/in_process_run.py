@@ -32,7 +32,7 @@ class InProcess(Generic[Held]):
             RuntimeError: this is a copy in another process.
         """
         if self._object is None:
-            raise RuntimeError("the flow runs in the process of the command that starts it only")
+            raise RuntimeError("the flow runs only in the process of the command that starts it")
         return self._object
 
     def __reduce__(self) -> tuple[type[InProcess[Held]], tuple[None]]:

@@ -65,7 +65,7 @@ def remember_clip(ingestion: Ingestion, clip: int) -> None:
 
 @task(name="weave", **RETRIES)
 def weave_events(ingestion: Ingestion, final: bool) -> None:
-    """Bring the event graph up to date."""
+    """Update the event graph."""
     ingestion.weave(final=final)
 
 

@@ -61,7 +61,7 @@ class Steps(Protocol):
         """Store a perceived clip as memory."""
 
     def weave(self, ingestion: Ingestion, final: bool) -> None:
-        """Bring the event graph up to date."""
+        """Update the event graph."""
 
 
 def worth_retrying(error: BaseException) -> bool:

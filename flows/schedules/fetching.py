@@ -196,7 +196,7 @@ class _Limits:
         """Count an entry; lists may contain lists, and refer to each other."""
         self._entries_left -= 1
         if self._entries_left < 0:
-            self._stop("it lists lists without end")
+            self._stop("its lists contain lists without end")
         self.in_time()
 
     def in_time(self) -> None:

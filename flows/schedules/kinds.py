@@ -27,11 +27,11 @@ ProfileName = Annotated[str | None, Field(description="the models; the configure
 
 
 class NoOptions(Frozen):
-    """There is nothing to tell."""
+    """The options of a kind that has none."""
 
 
 class WatchOptions(Frozen):
-    """What watching a folder can be told."""
+    """The options of watching a folder."""
 
     folder: Place = Field(description="it is searched at any depth")
     stable_s: float = Field(
@@ -41,7 +41,7 @@ class WatchOptions(Frozen):
 
 
 class FetchOptions(Frozen):
-    """What fetching can be told. ``right``: that the user may copy what lies there."""
+    """The options of fetching. ``right``: the user has the right to copy what is there."""
 
     urls: tuple[str, ...] = Field(default=(), description="videos, feeds or playlists; repeatable")
     file: Place | None = Field(default=None, description="a file with an address a line")
@@ -62,14 +62,14 @@ class FetchOptions(Frozen):
 
 
 class LearnOptions(Frozen):
-    """What learning can be told."""
+    """The options of learning."""
 
     answers: PositiveInt = Field(default=64, description="it waits for so many judged answers")
     profile: ProfileName = None
 
 
 class EvaluateOptions(Frozen):
-    """What evaluating can be told."""
+    """The options of an evaluation."""
 
     dataset: str = Field(description="as `homer eval data` lists them")
     folder: Place = Field(description="where the data set's files are")
@@ -79,14 +79,14 @@ class EvaluateOptions(Frozen):
 
 
 class BackupOptions(Frozen):
-    """What backing up can be told."""
+    """The options of a back-up."""
 
     folder: Place | None = Field(default=None, description="backups/ of the data directory")
     keep: PositiveInt = Field(default=7, description="the latest so many stay")
 
 
 class RetainOptions(Frozen):
-    """What retention can be told; what goes is in the profile's settings."""
+    """The options of retention; its tiers are in the profile's settings."""
 
     profile: ProfileName = None
 
@@ -226,7 +226,7 @@ def options_from(kind: ScheduleKind, pairs: Iterable[str]) -> dict[str, Any]:
         if field is not None and get_origin(field.annotation) is tuple:
             options[key] = [*options.get(key, ()), value]
         elif key in options:
-            raise InputError(f"{key} is there twice")
+            raise InputError(f"{key} is given twice")
         else:
             options[key] = value
     return options
