@@ -29,7 +29,7 @@ class _Ready:
 
 
 class Drafting:
-    """Write the next clips as soon as they are perceived. Safe to share between threads.
+    """Drafts of the next clips, written as soon as they are perceived; safe between threads.
 
     Args:
         write: writes a clip.

@@ -69,7 +69,7 @@ def watch_files(
 
 
 class _IngestionRunner:
-    """Run the steps of each video, in a flow if Prefect's server is available."""
+    """Runs the steps of each video, in a flow if Prefect's server is available."""
 
     def __init__(
         self, workspace: Workspace, listener: Listener, pool: WorkerPool, direct: bool

@@ -59,8 +59,8 @@ def _private(home: Home) -> Check:
     first = next(readable, None)
     if first is None:
         return Check("private", True, "its owner alone can read it")
-    told = f"others may read {sum(1 for _ in readable) + 1} files or folders, such as {first}"
-    return Check("private", True, told, "homer doctor --fix", warning=True)
+    message = f"others may read {sum(1 for _ in readable) + 1} files or folders, such as {first}"
+    return Check("private", True, message, "homer doctor --fix", warning=True)
 
 
 def _database(home: Home) -> Check:

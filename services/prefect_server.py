@@ -73,7 +73,7 @@ class Guard:
 
 
 def serve(host: str, port: int, names: Sequence[str], stop_idle: bool) -> None:
-    """Serve Prefect's API and pages until the process is told to stop.
+    """Serve Prefect's API and pages until the process is stopped.
 
     Args:
         host: the address to listen on.

@@ -22,7 +22,7 @@ DAYS, WEEKS = 60, 400
 
 
 class Record(Frozen):
-    """The use of a skill. ``tallies`` are by ``unit``, without units of no use.
+    """The use of a skill. ``tallies`` are by ``unit``, without empty units.
 
     ``judged`` answers to questions that were given it, ``right`` of them; ``expected``: how many
     of them would be right at the rate of similar answers without it (``skills.bans``).

@@ -167,7 +167,7 @@ KINDS = (
 
 
 class ScheduleDraft(Frozen):
-    """A schedule as somebody wants it; ``options`` are those of its kind, as JSON has them."""
+    """A requested schedule; ``options`` are those of its kind, as JSON."""
 
     name: str
     kind: str
