@@ -12,7 +12,7 @@ from unittest.mock import patch
 
 from benchmarks.lines import Line, faster, in_turn
 from domain.memories import ClipMemories
-from flows import ingest_video
+from flows import clip_memory, ingest_video
 from flows.ingest import Silent
 from flows.ingest_files import watch_files
 from memory.writers.local_event import LocalEventWriter
@@ -70,7 +70,7 @@ def _watched(store: Store, film: Path, at_once: int) -> None:
     """
     writers = Writers(Slow(), LocalEventWriter(SETTINGS.memory))
     with (
-        patch.object(ingest_video, "make_writers", lambda *_: writers),
+        patch.object(clip_memory, "make_writers", lambda *_: writers),
         patch.object(ingest_video, "perceive", _seen),
     ):
         (told,) = watch_files(desk_of(store, store.home, at_once), [film], Silent(), direct=True)

@@ -1,7 +1,7 @@
-"""Clips that a language model writes ahead of their turn: several calls are under way at once.
+"""Drafts of clips that a language model writes in advance, several calls at a time.
 
-Only calls overlap. Clips are stored one after the other, in order, and nothing is kept of a draft
-but the record of its calls: a run that is killed asks again, and is served what is on record.
+Only the calls overlap. Clips are stored in order, one after the other, and a draft is not stored
+except in the record of its calls: a run that was killed asks again and gets the recorded replies.
 """
 
 from __future__ import annotations
@@ -17,89 +17,90 @@ from memory.drafts import WrittenDraft
 from memory.write_clip import ClipPercept
 
 Write = Callable[[Sequence[ClipPercept]], WrittenDraft | None]
-"""Has the last of these clips written, after those that will be stored before it."""
+"""Writes the last of these clips, given those that will be stored before it."""
 
 
 @dataclass(frozen=True)
 class _Ready:
-    """A perceived clip, and the context in which it was perceived."""
+    """A perceived clip and the context in which it was perceived."""
 
-    found: ClipPercept
+    percept: ClipPercept
     context: Context
 
 
 class Drafting:
-    """Has the next clips written as soon as they are perceived. Safe to share between threads.
+    """Drafts of the next clips, written as soon as they are perceived; safe between threads.
 
     Args:
-        write: has a clip written.
-        at_once: how many at a time; so many perceived clips are held for it.
+        write: writes a clip.
+        at_once: how many clips are written at a time; as many perceived clips are held in memory.
     """
 
     def __init__(self, write: Write, at_once: int) -> None:
         self._write, self._at_once = write, at_once
         self._lock = threading.Lock()
-        self._coming: list[int] = []
+        self._expected: list[int] = []
         self._ready: dict[int, _Ready] = {}
-        self._begun: dict[int, Future[WrittenDraft | None]] = {}
+        self._futures: dict[int, Future[WrittenDraft | None]] = {}
 
     def expect(self, clips: Iterable[int]) -> None:
-        """These clips will be stored next, in this order."""
+        """Announce the clips that will be stored next, in order."""
         with self._lock:
-            self._coming += clips
+            self._expected += clips
 
-    def perceived(self, clip: int, found: ClipPercept) -> None:
-        """The clip can be written, in its turn."""
+    def perceived(self, clip: int, percept: ClipPercept) -> None:
+        """Note that a clip is perceived, and start to write it when it is due."""
         with self._lock:
-            self._ready[clip] = _Ready(found, copy_context())
-            self._begin()
+            self._ready[clip] = _Ready(percept, copy_context())
+            self._start_due()
 
     def settled(self, clip: int) -> None:
-        """The clip is stored, or left: the next ones move up."""
+        """Note that a clip was stored or given up, and start the next ones."""
         with self._lock:
-            self._coming = [one for one in self._coming if one != clip]
+            self._expected = [expected for expected in self._expected if expected != clip]
             self._ready.pop(clip, None)
-            self._begun.pop(clip, None)
-            self._begin()
+            self._futures.pop(clip, None)
+            self._start_due()
 
     def draft(self, clip: int) -> WrittenDraft | None:
-        """Waits for what was written; None where it is to be written now.
+        """Wait for the draft of a clip; None where the clip has to be written now.
 
         Raises:
-            Exception: whatever the writing ended with that is no failure of the model's.
+            Exception: an error of the writing other than a failure of the model.
         """
         with self._lock:
-            future = self._begun.get(clip)
+            future = self._futures.get(clip)
         try:
             return future.result() if future is not None else None
         except DatabaseError:
-            # What stores the clip meets the same, and knows how to try again.
+            # Storing the clip meets the same error, and retries it.
             return None
 
-    def _begin(self) -> None:
-        """Begin what is due; called with the lock held."""
-        first = self._coming[: self._at_once]
-        for place, clip in enumerate(first):
+    def _start_due(self) -> None:
+        """Start the writing of clips that are due; called with the lock held."""
+        due = self._expected[: self._at_once]
+        for place, clip in enumerate(due):
             if clip not in self._ready:
                 return
-            if clip not in self._begun:
-                self._start(clip, [self._ready[one].found for one in first[: place + 1]])
+            if clip not in self._futures:
+                self._start(clip, [self._ready[earlier].percept for earlier in due[: place + 1]])
 
-    def _start(self, clip: int, coming: Sequence[ClipPercept]) -> None:
+    def _start(self, clip: int, percepts: Sequence[ClipPercept]) -> None:
         future: Future[WrittenDraft | None] = Future()
-        self._begun[clip] = future
-        args = (_settle, future, self._write, coming)
-        # A daemon: whoever presses Ctrl-C waits for no model.
+        self._futures[clip] = future
+        args = (_set_result, future, self._write, percepts)
+        # A daemon thread: Ctrl-C does not wait for a model.
         thread = threading.Thread(
             target=self._ready[clip].context.run, args=args, daemon=True, name=f"write {clip}"
         )
         thread.start()
 
 
-def _settle(
-    future: Future[WrittenDraft | None], write: Write, coming: Sequence[ClipPercept]
+def _set_result(
+    future: Future[WrittenDraft | None], write: Write, percepts: Sequence[ClipPercept]
 ) -> None:
+    """Write a draft and set it, or the error, as the result of ``future``."""
     try:
-        future.set_result(write(coming))
+        future.set_result(write(percepts))
     except BaseException as error:  # noqa: BLE001 - raised where the draft is waited for
         future.set_exception(error)

@@ -1,4 +1,4 @@
-"""Prefect's Dask task runner, from an extra. Import its modules only where it is asked for."""
+"""Prefect's Dask task runner, an optional extra. Its modules are imported only when it is used."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ if TYPE_CHECKING:
 
 
 def dask_runner(settings: WorkSettings, home: Home) -> TaskRunner[Any]:
-    """Workers of a Dask cluster: of the one at ``settings.scheduler``, else of one of this run.
+    """Return a runner on the Dask cluster at ``settings.scheduler``, else on a local one.
 
-    Its own is on this machine only, a process a worker, and ends with the run.
+    The local cluster has one process per worker and ends with the run.
 
     Raises:
-        SetupError: the packages are not there.
+        SetupError: the packages are not installed.
     """
     if not DASK.installed:
         raise SetupError(f"perceiving on Dask needs packages that are not there; {DASK.hint}")
-    # Dask would put its settings into the user's folder.
+    # By default Dask writes its settings into the user's home directory.
     os.environ.setdefault("DASK_CONFIG", str(home.root / "dask"))
     from prefect_dask.task_runners import DaskTaskRunner
 
     if settings.scheduler:
         return DaskTaskRunner(address=settings.scheduler)
-    return DaskTaskRunner(cluster_kwargs=_cluster(settings.workers, home))
+    return DaskTaskRunner(cluster_kwargs=_dask_cluster(settings.workers, home))
 
 
-def _cluster(workers: int, home: Home) -> dict[str, Any]:
+def _dask_cluster(workers: int, home: Home) -> dict[str, Any]:
     return {
         "n_workers": workers,
         "threads_per_worker": 1,

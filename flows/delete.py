@@ -1,4 +1,4 @@
-"""Deleting a video, or a span of one: all that was remembered of it, and the app's own file."""
+"""Deletion of a video, or of a span of one, with its memory and its uploaded file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from views.originals import forget_original
 
 @dataclass(frozen=True)
 class Leaving:
-    """What goes with a video; ``uploads`` are its files where Homer itself keeps them."""
+    """What the deletion of a video removes; ``uploads`` are its uploaded files."""
 
     video: Video
     held: Holdings
@@ -29,7 +29,7 @@ class Leaving:
 
     @property
     def file(self) -> str:
-        """What becomes of the file, in words."""
+        """Return what happens to the video's file, in words."""
         if self.uploads:
             return "The uploaded file goes too."
         return "The file itself stays." if self.video.path else "There is no file of it."
@@ -37,7 +37,7 @@ class Leaving:
 
 @dataclass(frozen=True)
 class DeletedVideo:
-    """What is gone: ``images`` is a count; ``uploads`` are the files that Homer kept."""
+    """What was deleted: ``images`` is a count; ``uploads`` are the files in Homer's directory."""
 
     video: Video
     images: int
@@ -45,24 +45,24 @@ class DeletedVideo:
 
 
 def leaving(store: Store, name: str) -> Leaving:
-    """What goes when a video is deleted.
+    """Return what the deletion of a video would remove.
 
     Raises:
-        NotFound: none goes by that name.
-        Ambiguous: several do.
+        NotFound: there is no video of that name.
+        Ambiguous: there are several.
     """
     video, held = holdings(store, name)
     return Leaving(video, held, tuple(uploads_of(store.home, video.id)))
 
 
 def delete_video(store: Store, name: str) -> DeletedVideo:
-    """Delete all that is remembered of a video, and its file where it was uploaded to the app.
+    """Delete the memory of a video, and its file if it was uploaded to the app.
 
-    A file of the user's own stays.
+    The user's own file stays.
 
     Raises:
-        NotFound: none goes by that name.
-        Ambiguous: several do.
+        NotFound: there is no video of that name.
+        Ambiguous: there are several.
     """
     with store.begin() as session:
         video = resolve(session, name)
@@ -75,14 +75,14 @@ def delete_video(store: Store, name: str) -> DeletedVideo:
 
 @dataclass(frozen=True)
 class Cutting:
-    """What goes with a span; ``uploads`` are files that Homer keeps and that show it."""
+    """What the deletion of a span removes; ``uploads`` are uploaded files that show it."""
 
     cut: Cut
     uploads: tuple[Path, ...]
 
     @property
     def file(self) -> str:
-        """What becomes of the file, in words."""
+        """Return what happens to the video's file, in words."""
         if self.uploads:
             return "The uploaded file shows it, so that goes too, whole."
         if self.cut.video.path:
@@ -91,39 +91,39 @@ class Cutting:
 
 
 def cutting(store: Store, name: str, span: TimeSpan) -> Cutting:
-    """What goes when a span of a video is deleted.
+    """Return what the deletion of a span of a video would remove.
 
     Raises:
-        NotFound: none goes by that name.
-        Ambiguous: several do.
+        NotFound: there is no video of that name.
+        Ambiguous: there are several.
         InputError: the span is empty, or beyond the video's end.
     """
     cut = cut_of(store, name, span)
     return Cutting(cut, tuple(uploads_of(store.home, cut.video.id)))
 
 
-def cut_video(desk: Workspace, video: Video, span: TimeSpan) -> SpanDeletion:
-    """Delete all that is remembered of a span of a video, and its file where Homer keeps it.
+def cut_video(workspace: Workspace, video: Video, span: TimeSpan) -> SpanDeletion:
+    """Delete the memory of a span of a video, and its file if it was uploaded to the app.
 
-    ``desk`` has the models that the video was watched with: texts that change get vectors of the
-    kind that the others have.
+    ``workspace`` has the models that the video was watched with, so that changed texts get vectors
+    of the same kind as the others.
 
     Raises:
-        NotFound: the video was deleted meanwhile.
+        NotFound: the video was deleted in the meantime.
         InputError: the span is empty, or beyond the video's end.
     """
-    memory = desk.settings.memory
-    gone = delete_span(desk.store, video.id, span, desk.toolbox.text, memory)
-    if drop_uploads(desk.store.home, video.id):
-        with desk.store.begin() as session:
+    memory = workspace.settings.memory
+    deletion = delete_span(workspace.store, video.id, span, workspace.toolbox.text, memory)
+    if drop_uploads(workspace.store.home, video.id):
+        with workspace.store.begin() as session:
             drop_path(session, video.id)
-    return gone
+    return deletion
 
 
 def drop_unwatched(store: Store, sources: Iterable[str]) -> list[Path]:
-    """Removes those uploads among ``sources`` that became no video; returns what is gone."""
+    """Delete the uploads among ``sources`` that became no video; return the deleted files."""
     folders = {Path(source).parent for source in sources}
     ids = [folder.name for folder in sorted(folders) if folder.parent == store.home.uploads]
     with store.begin() as session:
-        strays = [name for name in ids if known_video(session, name) is None]
-    return [path for name in strays for path in drop_uploads(store.home, name)]
+        unwatched = [name for name in ids if known_video(session, name) is None]
+    return [path for name in unwatched for path in drop_uploads(store.home, name)]

@@ -1,4 +1,4 @@
-"""The order of the steps of an evaluation, whoever runs them."""
+"""The steps of an evaluation and their order, with or without Prefect."""
 
 from __future__ import annotations
 
@@ -13,87 +13,88 @@ from store.queries.evaluations import Slot
 
 
 class Evaluation(Protocol):
-    """A run over a data set; each step is safe to repeat, and what is done is not done again."""
+    """A run over a data set; each step can be repeated, and finished work is not repeated."""
 
     name: str
     desk: Workspace
 
     def videos(self) -> Sequence[str]:
-        """The data set's videos that are asked about, in order."""
+        """Return the data set's videos that have questions, in order."""
 
     def ingest(self, video: str) -> None:
-        """See that a video is in memory, and plan its questions."""
+        """Ingest a video unless it is in memory, and plan its questions."""
 
     def batches(self) -> Sequence[int]:
-        """The batches of questions, in order."""
+        """Return the batches of questions, in order."""
 
     def pending(self, batch: int) -> Sequence[Slot]:
-        """The questions of a batch that have no verdict yet, in all arms."""
+        """Return the questions of a batch that have no verdict yet, in all arms."""
 
     def answer(self, slot: Slot) -> None:
-        """Have a question answered and judged, unless the money is spent."""
+        """Answer a question and judge the answer, unless the cost limit is reached."""
 
     def over(self) -> bool:
-        """Whether the money is spent."""
+        """Check whether the cost limit is reached."""
 
     def to_learn(self, batch: int) -> bool:
-        """Whether a batch is to be learned from, and was not yet."""
+        """Check whether a batch is to be learned from and has not been yet."""
 
     def learned(self, batch: int) -> None:
-        """Note that a batch was learned from."""
+        """Record that a batch was learned from."""
 
 
 class EvalSteps(Protocol):
     """Runs the steps, each with its retries."""
 
-    def ingest(self, work: Evaluation, video: str) -> None:
-        """See that a video is in memory."""
+    def ingest(self, evaluation: Evaluation, video: str) -> None:
+        """Ingest a video unless it is in memory."""
 
-    def answer(self, work: Evaluation, slots: Sequence[Slot]) -> None:
-        """Have questions answered, several at a time."""
+    def answer(self, evaluation: Evaluation, slots: Sequence[Slot]) -> None:
+        """Answer questions, several at a time."""
 
-    def learn(self, work: Evaluation, batch: int) -> None:
+    def learn(self, evaluation: Evaluation, batch: int) -> None:
         """Learn from a batch."""
 
 
-def evaluate(work: Evaluation, steps: EvalSteps) -> None:
-    """Every video, then batch after batch, each learned from before the next.
+def evaluate(evaluation: Evaluation, steps: EvalSteps) -> None:
+    """Ingest every video, then answer batch after batch, and learn from each before the next.
 
-    Ends early, with everything on record, once the money is spent.
+    The evaluation stops early, with everything stored, once the cost limit is reached.
     """
-    for video in work.videos():
-        if work.over():
+    for video in evaluation.videos():
+        if evaluation.over():
             return
-        steps.ingest(work, video)
-    for batch in work.batches():
-        steps.answer(work, work.pending(batch))
-        if work.over() and work.pending(batch):
+        steps.ingest(evaluation, video)
+    for batch in evaluation.batches():
+        steps.answer(evaluation, evaluation.pending(batch))
+        if evaluation.over() and evaluation.pending(batch):
             return
-        if work.to_learn(batch):
-            steps.learn(work, batch)
-            work.learned(batch)
+        if evaluation.to_learn(batch):
+            steps.learn(evaluation, batch)
+            evaluation.learned(batch)
 
 
 class PlainEvalSteps:
-    """Plain calls, with the retries and the order of the flow, and no server."""
+    """The steps as plain calls, with the retries and the order of the flow, without a server."""
 
     def __init__(self, workers: int) -> None:
         self._workers = workers
 
-    def ingest(self, work: Evaluation, video: str) -> None:
-        """Here and now."""
-        patiently(work.ingest, video)
+    def ingest(self, evaluation: Evaluation, video: str) -> None:
+        """Run the step in this thread."""
+        patiently(evaluation.ingest, video)
 
-    def answer(self, work: Evaluation, slots: Sequence[Slot]) -> None:
-        """In threads; an error of one ends the rest, once those that began are through."""
+    def answer(self, evaluation: Evaluation, slots: Sequence[Slot]) -> None:
+        """Run the steps in threads; an error cancels those that have not started."""
         pool = ThreadPoolExecutor(self._workers, thread_name_prefix="ask")
         try:
-            for one in as_completed([pool.submit(patiently, work.answer, s) for s in slots]):
-                one.result()
+            answers = [pool.submit(patiently, evaluation.answer, slot) for slot in slots]
+            for future in as_completed(answers):
+                future.result()
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
 
-    def learn(self, work: Evaluation, batch: int) -> None:  # noqa: ARG002
-        """Here and now."""
-        for _ in learn_all(work.desk):
+    def learn(self, evaluation: Evaluation, batch: int) -> None:  # noqa: ARG002
+        """Run the step in this thread."""
+        for _ in learn_all(evaluation.desk):
             pass

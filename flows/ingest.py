@@ -1,4 +1,4 @@
-"""The ingest flow for Prefect: a run a video, a task a step, retries with back-off.
+"""The ingestion as a Prefect flow: a run per video, a task per step, retries with back-off.
 
 ``--direct`` runs the same steps as plain calls (``flows.ingest_steps.PlainSteps``). Import this
 module only after Prefect's environment is set (``services.prefect.environment``).
@@ -19,8 +19,8 @@ from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
 from domain.media import Video
 from domain.settings import CLUSTERS, Subtitles, WorkSettings
-from flows import in_process_run
-from flows.in_process_run import InProcessVideo
+from flows.clip_memory import FileIngestion, Ingestion
+from flows.in_process_run import InProcess, InProcessVideo
 from flows.ingest_steps import BACK_OFF_S, Listener, Waitable, watch, worth_retrying
 from flows.ingest_video import IngestResult, VideoIngestion, open_video
 from flows.perception_workers import WorkerPool, places
@@ -39,105 +39,106 @@ Runner = TaskRunner[PrefectFuture[Any]]
 RETRIES: dict[str, Any] = {
     "retries": len(BACK_OFF_S),
     "retry_delay_seconds": list(BACK_OFF_S),
-    "retry_condition_fn": lambda _task, _run, state: worth_retrying(_error_of(state)),
+    "retry_condition_fn": lambda _task, _run, state: worth_retrying(_error_in(state)),
     "cache_policy": NO_CACHE,
 }
 
 
 @task(name="perceive", task_run_name="perceive {clip}", **RETRIES)
-def perceive_clip(work: VideoIngestion, clip: int, crew: WorkerPool) -> None:
-    """Decode a clip and find what it shows and says."""
-    crew.perceive(work, clip)
+def perceive_clip(ingestion: Ingestion, clip: int, pool: WorkerPool) -> None:
+    """Decode a clip and perceive it."""
+    pool.perceive(ingestion, clip)
 
 
 @task(name="perceive", task_run_name="perceive {order.clip}", **RETRIES)
 def perceive_order(order: Order, at_once: int | None = None) -> Delivery:
-    """The same in a cluster's worker: it knows nothing of the store; its machine's places count."""
+    """Perceive a clip in a cluster's worker, without the store, within its machine's limit."""
     with places(at_once).one():
         return carry_out(order)
 
 
 @task(name="remember", task_run_name="remember {clip}", **RETRIES)
-def remember_clip(work: VideoIngestion, clip: int) -> None:
+def remember_clip(ingestion: Ingestion, clip: int) -> None:
     """Store a perceived clip as memory."""
-    work.remember(clip)
+    ingestion.remember(clip)
 
 
 @task(name="weave", **RETRIES)
-def weave_events(work: VideoIngestion, final: bool) -> None:
-    """Bring the event graph up to date."""
-    work.weave(final=final)
+def weave_events(ingestion: Ingestion, final: bool) -> None:
+    """Update the event graph."""
+    ingestion.weave(final=final)
 
 
 class PrefectSteps:
-    """The steps as Prefect's tasks; clips are perceived in the tasks of a runner of its own."""
+    """The steps as Prefect tasks; clips are perceived in the tasks of a task runner."""
 
-    def __init__(self, crew: WorkerPool, runner: Runner) -> None:
-        self._crew, self._runner = crew, runner
+    def __init__(self, pool: WorkerPool, runner: Runner) -> None:
+        self._pool, self._runner = pool, runner
 
     @property
     def ahead(self) -> int:
-        """As many clips as the workers need."""
-        return self._crew.ahead
+        """Return how many clips the workers need to have started."""
+        return self._pool.ahead
 
-    def perceive(self, work: VideoIngestion, clip: int) -> Waitable:
-        """Perceive in one of the task runner's threads, or wait there for a worker elsewhere."""
-        given = {"work": work, "clip": clip, "crew": self._crew}
-        return _Beside(self._runner.submit(perceive_clip, given))
+    def perceive(self, ingestion: Ingestion, clip: int) -> Waitable:
+        """Submit the clip to the task runner, whose thread perceives or waits for a worker."""
+        parameters = {"ingestion": ingestion, "clip": clip, "pool": self._pool}
+        return _Submitted(self._runner.submit(perceive_clip, parameters))
 
-    def remember(self, work: VideoIngestion, clip: int) -> None:
-        """Remember here and now."""
-        remember_clip(work, clip)
+    def remember(self, ingestion: Ingestion, clip: int) -> None:
+        """Run the task in this thread."""
+        remember_clip(ingestion, clip)
 
-    def weave(self, work: VideoIngestion, final: bool) -> None:
-        """Weave here and now."""
-        weave_events(work, final)
+    def weave(self, ingestion: Ingestion, final: bool) -> None:
+        """Run the task in this thread."""
+        weave_events(ingestion, final)
 
 
 class ClusterSteps(PrefectSteps):
-    """The steps as Prefect's tasks; those that perceive run in the workers of a cluster."""
+    """The steps as Prefect tasks; clips are perceived in the workers of a cluster."""
 
-    def perceive(self, work: VideoIngestion, clip: int) -> Waitable:
-        """Perceive in one of its workers."""
-        at_once = work.desk.settings.work.at_once
-        given = {"order": work.order(clip, self._crew.threads), "at_once": at_once}
-        return _Beside(self._runner.submit(perceive_order, given), work.take)
+    def perceive(self, ingestion: Ingestion, clip: int) -> Waitable:
+        """Submit the clip of a file to a worker of the cluster."""
+        file = cast("FileIngestion", ingestion)
+        at_once = file.desk.settings.work.at_once
+        parameters = {"order": file.order(clip, self._pool.threads), "at_once": at_once}
+        return _Submitted(self._runner.submit(perceive_order, parameters), file.take)
 
 
-class _Beside:
-    """A task that runs beside, whose error is raised as it was."""
+class _Submitted:
+    """A submitted task. Waiting for it raises its error unchanged."""
 
     def __init__(
-        self, future: PrefectFuture[Any], take: Callable[[Any], None] | None = None
+        self, future: PrefectFuture[Any], accept: Callable[[Any], None] | None = None
     ) -> None:
-        self._future, self._take = future, take
+        self._future, self._accept = future, accept
 
     def result(self) -> None:
-        """Waits for the task, and takes what it brings."""
-        brought = self._future.result()
-        if self._take is not None:
-            self._take(brought)
+        """Wait for the task, and pass on its result."""
+        delivery = self._future.result()
+        if self._accept is not None:
+            self._accept(delivery)
 
 
 @contextmanager
-def steps_of(desk: Workspace, crew: WorkerPool) -> Iterator[PrefectSteps]:
-    """The steps, with the workers that the settings name."""
-    settings = desk.settings.work
+def steps_of(workspace: Workspace, pool: WorkerPool) -> Iterator[PrefectSteps]:
+    """Yield the steps, with the workers that the settings name."""
+    settings = workspace.settings.work
     kind = ClusterSteps if settings.where in CLUSTERS else PrefectSteps
-    with runner_of(settings, desk.home) as runner:
+    with runner_of(settings, workspace.home) as runner:
         try:
-            yield kind(crew, runner)
+            yield kind(pool, runner)
         except KeyboardInterrupt:
-            # First, since leaving the runner waits for tasks that wait for workers.
-            crew.close()
+            # Before the runner is left, which waits for tasks that wait for workers.
+            pool.close()
             raise
 
 
 def runner_of(settings: WorkSettings, home: Home) -> AbstractContextManager[Runner]:
-    """The task runner in which clips are perceived.
+    """Return the task runner in which clips are perceived.
 
     Raises:
-        SetupError: it is to be Dask's or Ray's, which is not installed.
+        SetupError: the settings name Dask or Ray, which is not installed.
     """
     if settings.where == "dask":
         from flows.dask_runner import dask_runner
@@ -158,55 +159,65 @@ def runner_of(settings: WorkSettings, home: Home) -> AbstractContextManager[Runn
 def ingest(
     path: str, profile: str | None = None, subtitles: Subtitles | None = None
 ) -> IngestResult:
-    """Watch the video of ``path``, going on where it stopped.
+    """Watch the video of ``path``, from the clip where an earlier run stopped.
 
-    Within a command the open video is at hand; elsewhere, as in a work pool, it is opened here.
+    For work pools: the video is opened here. A command runs `ingest_open_video`.
     """
     claim_run()
-    found = in_process_run.found()
     with tracing.within(flow_run=str(flow_run.id)):
-        if found is not None:
-            with steps_of(found.work.desk, found.crew) as steps:
-                return watch(found.work, steps, found.listener)
         keep_private()
         begin_to_tell(Home.default())
         with (
-            open_desk(profile) as desk,
-            open_video(desk, Path(path), subtitles=subtitles) as work,
-            WorkerPool(desk.settings.work) as crew,
-            steps_of(desk, crew) as steps,
+            open_desk(profile) as workspace,
+            open_video(workspace, Path(path), subtitles=subtitles) as ingestion,
+            WorkerPool(workspace.settings.work) as pool,
+            steps_of(workspace, pool) as steps,
         ):
-            return watch(work, steps, Silent())
+            return watch(ingestion, steps, Silent())
+
+
+@flow(name="ingest", flow_run_name="{video}", validate_parameters=False)
+def ingest_open_video(video: str, opened: InProcess[InProcessVideo]) -> IngestResult:
+    """Watch a video that is open in this process; ``video`` is its id, for the run's record."""
+    del video
+    claim_run()
+    current = opened.get()
+    with (
+        tracing.within(flow_run=str(flow_run.id)),
+        steps_of(current.ingestion.desk, current.pool) as steps,
+    ):
+        return watch(current.ingestion, steps, current.listener)
 
 
 class Silent:
-    """Nobody is watching the watching."""
+    """A listener that ignores everything."""
 
     def opened(self, video: Video, clips: int, done: int) -> None:
-        """Says nothing."""
+        """Ignore it."""
 
     def remembered(self, video: Video, clip: int) -> None:
-        """Says nothing."""
+        """Ignore it."""
 
     def failed(self, video: Video, clip: int, error: Exception) -> None:
-        """Says nothing: the store has the error."""
+        """Ignore it: the store has the error."""
 
     def said(self, text: str) -> None:
-        """Says nothing."""
+        """Ignore it."""
 
 
-def run(work: VideoIngestion, listener: Listener, crew: WorkerPool) -> IngestResult:
-    """A flow run for the open video; runs that were killed are marked as such first."""
-    tag = f"video:{work.video.id}"
-    library = library_id(work.desk.store)
+def run(ingestion: VideoIngestion, listener: Listener, pool: WorkerPool) -> IngestResult:
+    """Run the flow for the open video; mark killed runs first."""
+    tag = f"video:{ingestion.video.id}"
+    library = library_id(ingestion.desk.store)
     mark_killed(library, tag)
     mark_gone(library)
-    settle_streams(work.desk.store)
-    with in_process_run.within(InProcessVideo(work, listener, crew)), tags(tag, tag_of(library)):
-        # The server keeps what it is given: of a video that is deleted, no more than its id.
-        return ingest(work.video.id, work.desk.profile.name)
+    settle_streams(ingestion.desk.store)
+    opened = InProcess(InProcessVideo(ingestion, listener, pool))
+    with tags(tag, tag_of(library)):
+        # The server stores the parameters: after a deletion it has no more than the video's id.
+        return ingest_open_video(ingestion.video.id, opened)
 
 
-def _error_of(state: Any) -> BaseException:
-    found = state.result(raise_on_failure=False)
-    return found if isinstance(found, BaseException) else RuntimeError("no error")
+def _error_in(state: Any) -> BaseException:
+    result = state.result(raise_on_failure=False)
+    return result if isinstance(result, BaseException) else RuntimeError("no error")

@@ -1,4 +1,4 @@
-"""Watching many files: what is in memory already is passed over, a bad file stops no other."""
+"""Watching many files: finished videos are skipped, and a bad file does not stop the others."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from flows.workspace import Workspace
 
 @dataclass(frozen=True)
 class FileOutcome:
-    """What became of one file: watched, or the error that stopped it; neither: left alone."""
+    """The result of one file: watched, or the error that stopped it; neither if it was skipped."""
 
     path: Path
     watched: IngestResult | None = None
@@ -25,14 +25,14 @@ class FileOutcome:
 
     @property
     def exit_code(self) -> int:
-        """0 when every clip is in memory; 4 when some are left for another run."""
+        """Return 0 when every clip is in memory, 4 when some are left, else the error's code."""
         if self.error is not None:
             return self.error.exit_code
         return 4 if self.watched and self.watched.failed else 0
 
 
 def watch_files(
-    desk: Workspace,
+    workspace: Workspace,
     paths: Iterable[Path],
     listener: Listener,
     *,
@@ -41,58 +41,70 @@ def watch_files(
     only: Collection[int] = (),
     subtitles: Subtitles | None = None,
 ) -> Iterator[FileOutcome]:
-    """Watches file after file, giving what became of each.
+    """Watch file after file, and yield the result of each.
 
     Args:
-        desk: the store and the models.
+        workspace: the store and the models.
         paths: media files.
-        listener: is told how it goes.
+        listener: receives the progress.
         direct: plain calls instead of a Prefect flow.
-        again: try clips too that failed for good.
-        only: no other clips than these; empty: all.
-        subtitles: whether subtitles that come with a file are used; None: as the settings say.
+        again: also retry clips that failed for good.
+        only: numbers of the clips to watch; empty: all.
+        subtitles: whether subtitles that come with a file are used; None: use the settings.
 
     Raises:
-        SetupError: the database, a model or the pool of workers is missing, so no file can be
-            watched.
+        SetupError: the database, a model or the worker pool is missing, so no file can be watched.
     """
-    with WorkerPool(desk.settings.work) as crew, desk.turn():
-        conductor = _Conductor(desk, listener, crew, direct)
+    with WorkerPool(workspace.settings.work) as pool, workspace.turn():
+        runner = _IngestionRunner(workspace, listener, pool, direct)
         for path in paths:
             try:
-                with open_video(desk, path, again=again, only=only, subtitles=subtitles) as work:
-                    outcome = FileOutcome(path, conductor.run(work))
+                with open_video(
+                    workspace, path, again=again, only=only, subtitles=subtitles
+                ) as ingestion:
+                    outcome = FileOutcome(path, runner.run(ingestion))
             except InputError as error:
                 outcome = FileOutcome(path, error=error)
             yield outcome
 
 
-class _Conductor:
-    """Runs the steps of each video, in a flow where Prefect's server comes up."""
+class _IngestionRunner:
+    """Runs the steps of each video, in a flow if Prefect's server is available."""
 
-    def __init__(self, desk: Workspace, listener: Listener, crew: WorkerPool, direct: bool) -> None:
-        self._desk, self._listener, self._crew, self._direct = desk, listener, crew, direct
+    def __init__(
+        self, workspace: Workspace, listener: Listener, pool: WorkerPool, direct: bool
+    ) -> None:
+        self._workspace, self._listener, self._pool, self._direct = (
+            workspace,
+            listener,
+            pool,
+            direct,
+        )
         self._api: str | None = None
 
-    def run(self, work: VideoIngestion) -> IngestResult:
-        """Watches what is left of the video; where nothing is, no server is needed."""
-        if work.settled():
-            return work.result()
+    def run(self, ingestion: VideoIngestion) -> IngestResult:
+        """Watch the remaining clips of the video; without any, no server is needed."""
+        if ingestion.settled():
+            return ingestion.result()
         if not self._direct and self._api is None:
-            self._api = connect(self._desk.home, self._listener.said)
+            self._api = connect(self._workspace.home, self._listener.said)
             self._direct = self._api is None
-        return self._plainly(work) if self._api is None else self._in_flow(work, self._api)
+        return (
+            self._run_plainly(ingestion)
+            if self._api is None
+            else self._run_in_flow(ingestion, self._api)
+        )
 
-    def _plainly(self, work: VideoIngestion) -> IngestResult:
-        if (where := self._desk.settings.work.where) in CLUSTERS:
+    def _run_plainly(self, ingestion: VideoIngestion) -> IngestResult:
+        if (where := self._workspace.settings.work.where) in CLUSTERS:
             self._listener.said(
                 f"without Prefect's server processes take the place of {where.title()}"
             )
-        with PlainSteps(self._crew) as steps:
-            return watch(work, steps, self._listener)
+        with PlainSteps(self._pool) as steps:
+            return watch(ingestion, steps, self._listener)
 
-    def _in_flow(self, work: VideoIngestion, api: str) -> IngestResult:
-        with reporting(self._desk.home, api):
+    def _run_in_flow(self, ingestion: VideoIngestion, api: str) -> IngestResult:
+        with reporting(self._workspace.home, api):
             from flows.ingest import run
 
-            return run(work, self._listener, self._crew)
+            return run(ingestion, self._listener, self._pool)

@@ -1,4 +1,4 @@
-"""The order of the steps of watching, whoever runs them; and what is worth trying again."""
+"""The steps of an ingestion and their order, with or without Prefect; and which errors to retry."""
 
 from __future__ import annotations
 
@@ -14,36 +14,37 @@ from typing import Any, Protocol, Self
 from domain.errors import DatabaseError, ModelError, ReplayMiss
 from domain.media import Video
 from domain.settings import WorkSettings
-from flows.ingest_video import ClipLeft, IngestResult, VideoIngestion
+from flows.clip_memory import ClipLeft, Ingestion
+from flows.ingest_video import IngestResult, VideoIngestion
 from flows.perception_workers import WorkerPool
 from telemetry import tracing
 from telemetry.ingest_spans import ClipSpans
 
 BACK_OFF_S = (1.0, 4.0, 15.0)
-"""How long to wait before each new try of a step."""
+"""Seconds to wait before each retry of a step."""
 
 
 class Listener(Protocol):
-    """Is told how the watching goes."""
+    """Receives the progress of an ingestion."""
 
     def opened(self, video: Video, clips: int, done: int) -> None:
-        """A video of ``clips`` clips is taken up; ``done`` of them are in memory already."""
+        """Note that a video of ``clips`` clips was opened; ``done`` of them are in memory."""
 
     def remembered(self, video: Video, clip: int) -> None:
-        """A clip is in memory."""
+        """Note that a clip is in memory."""
 
     def failed(self, video: Video, clip: int, error: Exception) -> None:
-        """A clip is left for another run."""
+        """Note that a clip is left for another run."""
 
     def said(self, text: str) -> None:
-        """Anything else a person should know."""
+        """Show a message to a person."""
 
 
 class Waitable(Protocol):
-    """A step that runs beside; ``result`` waits for it and raises what it raised."""
+    """A step that runs concurrently; ``result`` waits for it and raises its error."""
 
     def result(self) -> Any:
-        """Waits for the end of the step."""
+        """Wait for the end of the step."""
 
 
 class Steps(Protocol):
@@ -51,87 +52,89 @@ class Steps(Protocol):
 
     @property
     def ahead(self) -> int:
-        """How many clips are begun to be perceived before one is remembered."""
+        """Return how many clips are started before one is remembered."""
 
-    def perceive(self, work: VideoIngestion, clip: int) -> Waitable:
-        """Begin to perceive a clip beside the other steps."""
+    def perceive(self, ingestion: Ingestion, clip: int) -> Waitable:
+        """Start to perceive a clip, concurrently with the other steps."""
 
-    def remember(self, work: VideoIngestion, clip: int) -> None:
-        """Remember a perceived clip."""
+    def remember(self, ingestion: Ingestion, clip: int) -> None:
+        """Store a perceived clip as memory."""
 
-    def weave(self, work: VideoIngestion, final: bool) -> None:
-        """Bring the event graph up to date."""
+    def weave(self, ingestion: Ingestion, final: bool) -> None:
+        """Update the event graph."""
 
 
 def worth_retrying(error: BaseException) -> bool:
-    """Whether the same step may succeed a moment later: a model or the database was away."""
+    """Check whether a retry may succeed: a model or the database was not available."""
     return isinstance(error, ModelError | DatabaseError) and not isinstance(
         error, ClipLeft | ReplayMiss
     )
 
 
-def watch(work: VideoIngestion, steps: Steps, listener: Listener) -> IngestResult:
-    """Every clip that is not in memory yet, in order; perceiving runs some clips ahead.
+def watch(ingestion: VideoIngestion, steps: Steps, listener: Listener) -> IngestResult:
+    """Watch every clip that is not in memory yet, in order; some are perceived in advance.
 
-    A clip whose model fails again and again is left for the next run, and the rest goes on.
+    A clip whose model keeps failing is left for the next run, and the other clips are watched.
 
     Raises:
-        DatabaseError: the database is gone; the same command goes on later.
+        DatabaseError: the database is gone; the same command resumes later.
     """
-    with tracing.span(tracing.Work.FLOW, "ingest", video=work.video.id) as flow:
-        watched = _watch(work, steps, listener)
-        flow.fields |= {"clips": watched.clips, "fresh": watched.fresh, "failed": watched.failed}
-    return watched
+    with tracing.span(tracing.Work.FLOW, "ingest", video=ingestion.video.id) as flow:
+        result = _watch(ingestion, steps, listener)
+        flow.fields |= {"clips": result.clips, "fresh": result.fresh, "failed": result.failed}
+    return result
 
 
-def _watch(work: VideoIngestion, steps: Steps, listener: Listener) -> IngestResult:
-    pending = work.begin()
-    total = work.state().clips
-    listener.opened(work.video, total, total - len(pending))
-    for remark in work.remarks:
+def _watch(ingestion: VideoIngestion, steps: Steps, listener: Listener) -> IngestResult:
+    pending = ingestion.begin()
+    total = ingestion.state().clips
+    listener.opened(ingestion.video, total, total - len(pending))
+    for remark in ingestion.remarks:
         listener.said(remark)
-    with ClipSpans(work.video, work.desk.settings.watch.clip_ms) as spans:
-        for clip, error in _perceived(work, steps, spans, pending):
-            error = error or spans.during(clip, remember_error, work, steps, clip)
+    with ClipSpans(ingestion.video, ingestion.desk.settings.watch.clip_ms) as spans:
+        for clip, error in _perceived_clips(ingestion, steps, spans, pending):
+            error = error or spans.during(clip, remember_error, ingestion, steps, clip)
             if error is not None:
-                work.give_up(clip, error)
+                ingestion.give_up(clip, error)
             spans.end(clip, error)
-            _tell(work.video, clip, error, listener)
-            if (clip + 1) % work.desk.settings.memory.patch_every == 0:
-                steps.weave(work, final=False)
-        steps.weave(work, final=work.seen_to_the_end())
-        return work.finish()
+            _notify(ingestion.video, clip, error, listener)
+            if (clip + 1) % ingestion.desk.settings.memory.patch_every == 0:
+                steps.weave(ingestion, final=False)
+        steps.weave(ingestion, final=ingestion.seen_to_the_end())
+        return ingestion.finish()
 
 
-def _tell(video: Video, clip: int, error: Exception | None, listener: Listener) -> None:
+def _notify(video: Video, clip: int, error: Exception | None, listener: Listener) -> None:
     if error is None:
         listener.remembered(video, clip)
     else:
         listener.failed(video, clip, error)
 
 
-def _perceived(
-    work: VideoIngestion, steps: Steps, spans: ClipSpans, clips: Iterable[int]
+def _perceived_clips(
+    ingestion: VideoIngestion, steps: Steps, spans: ClipSpans, clips: Iterable[int]
 ) -> Iterator[tuple[int, ModelError | None]]:
-    """Each clip in order once it is perceived, and why it is not; others are begun meanwhile."""
-    coming = iter(clips)
+    """Yield each clip in order once it is perceived, with the model's error if it failed."""
+    remaining = iter(clips)
 
-    def begin(clip: int) -> Waitable:
-        return spans.during(clip, steps.perceive, work, clip)
+    def start(clip: int) -> Waitable:
+        return spans.during(clip, steps.perceive, ingestion, clip)
 
-    work.desk.give_way()
-    # One more for each clip that is written beside another.
-    begun = deque((clip, begin(clip)) for clip in islice(coming, steps.ahead + work.at_once - 1))
-    while begun:
-        work.desk.give_way()
-        clip, step = begun.popleft()
+    ingestion.desk.give_way()
+    # One more for each clip that is written at the same time as another.
+    started = deque(
+        (clip, start(clip)) for clip in islice(remaining, steps.ahead + ingestion.at_once - 1)
+    )
+    while started:
+        ingestion.desk.give_way()
+        clip, step = started.popleft()
         error = failure_of(step)
-        begun.extend((after, begin(after)) for after in islice(coming, 1))
+        started.extend((after, start(after)) for after in islice(remaining, 1))
         yield clip, error
 
 
 def failure_of(step: Waitable) -> ModelError | None:
-    """Waits for a step; the model's failure that it ended with, if any."""
+    """Wait for a step; return the model's error if it failed."""
     try:
         step.result()
     except ModelError as error:
@@ -139,42 +142,44 @@ def failure_of(step: Waitable) -> ModelError | None:
     return None
 
 
-def remember_error(work: VideoIngestion, steps: Steps, clip: int) -> ModelError | None:
-    """Remembers a clip; the failure because of which it is left, if any."""
+def remember_error(ingestion: Ingestion, steps: Steps, clip: int) -> ModelError | None:
+    """Store a clip as memory; return the error if it is left for another run."""
     try:
-        steps.remember(work, clip)
+        steps.remember(ingestion, clip)
     except ModelError as error:
         return error
     return None
 
 
 class PlainSteps:
-    """Plain calls, with the retries and the order of the flow, and no server.
+    """The steps as plain calls, with the retries and the order of the flow, without a server.
 
     Args:
-        crew: who perceives, lent by whoever watches several videos; None is one worker in here.
+        pool: the perception workers, shared between videos; None is one worker of its own.
     """
 
-    def __init__(self, crew: WorkerPool | None = None) -> None:
-        self._crew = crew or WorkerPool(WorkSettings())
-        self._beside = ThreadPoolExecutor(self._crew.workers, thread_name_prefix="perceive")
+    def __init__(self, pool: WorkerPool | None = None) -> None:
+        self._pool = pool or WorkerPool(WorkSettings())
+        self._threads = ThreadPoolExecutor(self._pool.workers, thread_name_prefix="perceive")
 
     @property
     def ahead(self) -> int:
-        """As many clips as the workers need."""
-        return self._crew.ahead
+        """Return how many clips the workers need to have started."""
+        return self._pool.ahead
 
-    def perceive(self, work: VideoIngestion, clip: int) -> Waitable:
-        """Perceive in a thread, or wait there for a worker elsewhere."""
-        return self._beside.submit(copy_context().run, patiently, self._crew.perceive, work, clip)
+    def perceive(self, ingestion: Ingestion, clip: int) -> Waitable:
+        """Start a thread that perceives the clip or waits for a worker."""
+        return self._threads.submit(
+            copy_context().run, patiently, self._pool.perceive, ingestion, clip
+        )
 
-    def remember(self, work: VideoIngestion, clip: int) -> None:
-        """Remember here and now."""
-        patiently(work.remember, clip)
+    def remember(self, ingestion: Ingestion, clip: int) -> None:
+        """Run the step in this thread."""
+        patiently(ingestion.remember, clip)
 
-    def weave(self, work: VideoIngestion, final: bool) -> None:
-        """Weave here and now."""
-        patiently(lambda: work.weave(final=final))
+    def weave(self, ingestion: Ingestion, final: bool) -> None:
+        """Run the step in this thread."""
+        patiently(lambda: ingestion.weave(final=final))
 
     def __enter__(self) -> Self:
         return self
@@ -186,13 +191,13 @@ class PlainSteps:
         trace: TracebackType | None,
     ) -> None:
         if kind is KeyboardInterrupt:
-            self._crew.close()
-        # Whoever pressed Ctrl-C does not wait for a clip that will be perceived again anyway.
-        self._beside.shutdown(wait=kind is not KeyboardInterrupt, cancel_futures=True)
+            self._pool.close()
+        # Ctrl-C does not wait for clips that will be perceived again anyway.
+        self._threads.shutdown(wait=kind is not KeyboardInterrupt, cancel_futures=True)
 
 
 def patiently(step: Callable[..., None], *args: Any) -> None:
-    """Runs ``step``, and again after each back-off while its error is worth retrying."""
+    """Run ``step``, and again after each back-off while its error is worth retrying."""
     for delay in BACK_OFF_S:
         try:
             return step(*args)

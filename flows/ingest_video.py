@@ -1,32 +1,26 @@
-"""One video on its way into memory: the steps of its flow, each safe to repeat.
+"""The ingestion of one video: the steps of its flow, each safe to repeat.
 
-What is done is known from the store only, so a flow that was killed goes on from the clip it was
-at, under Prefect or without it.
+Progress is read from the store only, so that a flow that was killed resumes at the clip that it
+was at, with or without Prefect.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 
 from domain import faults
 from domain.audit import Deed
-from domain.errors import ModelError, NotFound
-from domain.media import ClipState, Video
+from domain.errors import ModelError
+from domain.media import Video
 from domain.settings import Subtitles
-from flows.clip_drafts import Drafting
+from flows.clip_memory import ClipMemory
 from flows.video_locks import alone, claimed
 from flows.workspace import Workspace
-from memory.drafts import WrittenDraft
 from memory.subtitles import Accompaniment, accompaniment, chosen, refuse_other_subtitles
-from memory.write_clip import ClipPercept as ToWrite
-from memory.write_clip import draft_ahead, remember, weave_due
-from memory.writers import make_writers
-from memory.writers.port import Writers
 from models.image_text import name_of
 from models.profile import NO_MODEL, Profile
 from perception.decode import read_clips
@@ -42,13 +36,9 @@ from telemetry.ingest_spans import stage
 from views.originals import note_original, stamp_of
 
 
-class ClipLeft(ModelError):
-    """A clip was marked as failed, with the reason, for another run to try."""
-
-
 @dataclass(frozen=True)
 class IngestResult:
-    """What became of a video. ``fresh`` clips were watched by this run, ``failed`` ones not."""
+    """The result of an ingestion. This run watched ``fresh`` clips; ``failed`` ones failed."""
 
     video: Video
     clips: int
@@ -57,252 +47,188 @@ class IngestResult:
 
 
 class VideoIngestion:
-    """The steps of one video. Heavy things stay in here, and never travel as a task's result.
+    """The steps of one video. Large objects stay in here and never become a task's result.
 
-    Perceiving may run in a thread, ahead of the other steps, or be ordered elsewhere; no two
-    steps of a kind run in here at a time. A language model may write clips ahead of their turn,
-    in threads (``flows.clip_drafts``).
+    Perceiving may run in a thread, ahead of the other steps, or in another process.
     """
 
     def __init__(
         self,
-        desk: Workspace,
+        workspace: Workspace,
         path: Path,
         info: SourceInfo,
         video: Video,
-        beside: Accompaniment,
+        subtitle_track: Accompaniment,
         *,
         again: bool = False,
         only: Collection[int] = (),
     ) -> None:
-        self.desk, self.path, self.video = desk, path, video
-        self._info, self._beside, self._again, self._only = info, beside, again, only
-        self._reader = Reader(path, info, desk.settings.watch, read_clips)
-        self._ready: dict[int, Perceived] = {}
-        self._took: dict[int, float] = {}
-        self._fresh = 0
-        self._drafting: Drafting | None = None
+        self.desk, self.path, self.video = workspace, path, video
+        self._info, self._subtitles, self._again, self._only = info, subtitle_track, again, only
+        self._reader = Reader(path, info, workspace.settings.watch, read_clips)
+        self._memory = ClipMemory(workspace, video)
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What a person should know of the source before it is watched."""
-        return self._beside.unread
+        """Return what a person should know about the source before it is watched."""
+        return self._subtitles.unread
 
-    @cached_property
-    def writers(self) -> Writers:
-        """The profile's writers."""
-        return make_writers(self.desk.toolbox, self.desk.profile)
-
-    @cached_property
+    @property
     def at_once(self) -> int:
-        """How many clips are written at a time: one, but by a language model."""
-        if not self.writers.clip.wants_context:
-            return 1
-        profile, most = self.desk.profile, self.desk.settings.memory.clips_at_once
-        limit = profile.chat_for("writer").at_once if profile.writer == "llm" else None
-        return most if limit is None else min(most, limit)
+        """Return how many clips are written at a time: one, except by a language model."""
+        return self._memory.at_once
 
     def pending(self) -> list[int]:
-        """Clips that this run is to watch and that are not in memory yet, in order."""
+        """Return the clips that this run watches and that are not in memory yet, in order."""
         with self.desk.store.begin() as session:
-            left = clip_rows.next_clips(session, self.video.id, again=self._again)
-        return [clip.index for clip in left if not self._only or clip.index in self._only]
+            unfinished = clip_rows.next_clips(session, self.video.id, again=self._again)
+        return [clip.index for clip in unfinished if not self._only or clip.index in self._only]
 
     def state(self) -> VideoState:
-        """How far the video is.
+        """Return the state of the video's row.
 
         Raises:
-            NotFound: it was deleted meanwhile.
+            NotFound: the video was deleted in the meantime.
         """
-        with self.desk.store.begin() as session:
-            found = video_rows.video_state(session, self.video.id)
-        if found is None:
-            raise NotFound(f"{self.video.title} was deleted while it was watched")
-        return found
+        return self._memory.state()
 
     def settled(self) -> bool:
-        """Whether nothing is left to do, as after an earlier run."""
+        """Check whether nothing is left to do, as after an earlier run."""
         return self.state().state != video_rows.WATCHING and not self.pending()
 
     def begin(self) -> list[int]:
-        """The clips to watch, in order; what a question sees waits for them."""
-        self._mark(video_rows.WATCHING)
+        """Mark the video as being watched, and return the clips to watch, in order."""
+        self._memory.mark(video_rows.WATCHING)
         pending = self.pending()
-        self._draft_ahead(pending)
+        self._memory.start_drafts()
+        self._memory.expect(pending)
         return pending
-
-    def _draft_ahead(self, clips: Collection[int]) -> None:
-        """Have clips written ahead of their turn, where a model may write several at once."""
-        self._drafting = Drafting(self._draft, self.at_once) if self.at_once > 1 else None
-        if self._drafting is not None:
-            self._drafting.expect(clips)
-
-    def _draft(self, coming: Sequence[ToWrite]) -> WrittenDraft | None:
-        desk = self.desk
-        return draft_ahead(
-            desk.store, self.video.id, coming, self.writers, desk.toolbox, desk.settings
-        )
 
     @stage("perceive")
     def perceive(self, clip: int) -> None:
-        """Decode the clip and find what it shows and says; kept until it is remembered."""
-        if clip not in self._ready:
+        """Decode and perceive the clip; hold the percept until it is remembered."""
+        if not self._memory.holds(clip):
             start = time.monotonic()
             raw = self._reader.clip(clip)
             faults.fault_point(faults.FaultPoint.DECODED)
-            found = perceive(raw, self.desk.toolbox, self.desk.settings.watch)
-            self._keep(clip, found, time.monotonic() - start)
+            perceived = perceive(raw, self.desk.toolbox, self.desk.settings.watch)
+            self._hold(clip, perceived, time.monotonic() - start)
             faults.fault_point(faults.FaultPoint.PERCEIVED)
 
     def order(self, clip: int, threads: int) -> Order:
-        """The clip as a worker elsewhere is told to perceive it, its models in ``threads``."""
-        desk = self.desk
+        """Return the order to perceive the clip elsewhere, with ``threads`` per model."""
+        workspace = self.desk
         path = self.path.absolute()
-        return Order(path, self._info, clip, desk.toolbox, desk.settings.watch, threads)
+        return Order(path, self._info, clip, workspace.toolbox, workspace.settings.watch, threads)
 
     def take(self, delivery: Delivery) -> None:
-        """Keep what a worker perceived until it is remembered."""
-        found = delivery.perceived
-        self._keep(found.percept.clip.index, found, delivery.seconds)
+        """Hold what a worker perceived until it is remembered."""
+        perceived = delivery.perceived
+        self._hold(perceived.percept.clip.index, perceived, delivery.seconds)
 
-    def _keep(self, clip: int, found: Perceived, seconds: float) -> None:
-        self._took[clip] = seconds
-        self._ready[clip] = replace(found, percept=self._beside.added_to(found.percept))
-        if self._drafting is not None:
-            self._drafting.perceived(clip, self._ready[clip])
+    def _hold(self, clip: int, perceived: Perceived, seconds: float) -> None:
+        percept = self._subtitles.added_to(perceived.percept)
+        self._memory.hold(clip, replace(perceived, percept=percept), seconds)
 
-    @stage("remember")
     def remember(self, clip: int) -> None:
         """Store the perceived clip as memory, in one transaction.
 
         Raises:
             ClipLeft: it could not be decoded, or its memory not be written; the store says why.
         """
-        perceived, desk, start = self._ready[clip], self.desk, time.monotonic()
-        draft = self._drafting.draft(clip) if self._drafting is not None else None
-        args = (self.writers, desk.toolbox, desk.settings, draft)
-        state = remember(desk.store, self.video.id, perceived, *args)
-        # Where the database goes away right here, this step is tried again: the clip is done then.
-        self._count(clip, self._took.get(clip, 0.0) + time.monotonic() - start)
-        del self._ready[clip]
-        self._took.pop(clip, None)
-        self._settled(clip)
-        if state is ClipState.FAILED:
-            raise ClipLeft(self._reason(clip))
-        self._fresh += 1
+        self._memory.remember(clip)
 
-    def _settled(self, clip: int) -> None:
-        if self._drafting is not None:
-            self._drafting.settled(clip)
-
-    def _count(self, clip: int, seconds: float) -> None:
-        with self.desk.store.begin() as session:
-            clip_rows.add_seconds(session, self.video.id, clip, seconds)
-
-    @stage("weave")
     def weave(self, *, final: bool = False) -> None:
-        """Bring the event graph up to date with what is remembered."""
-        desk = self.desk
-        weave_due(desk.store, self.video.id, self.writers, desk.toolbox, desk.settings, final=final)
+        """Update the event graph from the memories."""
+        self._memory.weave(final=final)
 
     def give_up(self, clip: int, error: ModelError) -> None:
-        """Leave a clip as failed that could not be perceived; the next run tries it again."""
-        if isinstance(error, ClipLeft):
-            return
-        self._settled(clip)
-        with self.desk.store.begin() as session:
-            clip_rows.mark_clip(
-                session, self.video.id, clip, ClipState.FAILED, error=str(error) or repr(error)
-            )
+        """Mark a clip that could not be perceived as failed; the next run retries it."""
+        self._memory.give_up(clip, error)
 
     def seen_to_the_end(self) -> bool:
-        """Whether every clip was watched or given up, so that no other will come."""
+        """Check whether every clip was watched or given up, so that none will follow."""
         state = self.state()
         return state.done + state.failed == state.clips
 
     def finish(self) -> IngestResult:
         """Mark the video as done, or as failed where clips could not be watched.
 
-        One that was paused, and of which only some clips were tried again, stays as it was.
+        A paused video of which only some clips were retried stays as it was.
         """
         failed = self.state().failed
         if not self.seen_to_the_end():
-            self._mark(video_rows.WATCHING)
+            self._memory.mark(video_rows.WATCHING)
         elif failed:
-            self._mark(video_rows.FAILED, f"{failed} clips could not be watched")
+            self._memory.mark(video_rows.FAILED, f"{failed} clips could not be watched")
         else:
-            self._mark(video_rows.DONE)
+            self._memory.mark(video_rows.DONE)
         faults.fault_point(faults.FaultPoint.VIDEO_DONE)
         return self.result()
 
     def result(self) -> IngestResult:
-        """How the video stands, and what this run did."""
+        """Return the state of the video, and what this run did."""
         state = self.state()
-        return IngestResult(self.video, state.clips, self._fresh, state.failed)
-
-    def _mark(self, state: str, error: str | None = None) -> None:
-        with self.desk.store.begin() as session:
-            video_rows.set_video_state(session, self.video.id, state, error)
-
-    def _reason(self, clip: int) -> str:
-        with self.desk.store.begin() as session:
-            found = [row.error for row in clip_rows.clips_of(session, self.video.id)]
-        return found[clip] or "no reason is known"
+        return IngestResult(self.video, state.clips, self._memory.fresh, state.failed)
 
 
 @contextmanager
 def open_video(
-    desk: Workspace,
+    workspace: Workspace,
     path: Path,
     *,
     again: bool = False,
     only: Collection[int] = (),
     subtitles: Subtitles | None = None,
 ) -> Iterator[VideoIngestion]:
-    """The video of ``path`` with its row and clips in the store; nobody else may watch it.
+    """Open the video of ``path`` with its row and clips, under a lock of its own.
 
     Args:
-        desk: the store and the models.
+        workspace: the store and the models.
         path: a media file.
-        again: try clips too that failed for good.
-        only: no other clips than these; empty: all.
-        subtitles: whether subtitles that come with it are used; None: as the settings say, or as
-            it was begun.
+        again: also retry clips that failed for good.
+        only: numbers of the clips to watch; empty: all.
+        subtitles: whether subtitles that come with it are used; None: as an earlier run did, else
+            use the settings.
 
     Raises:
-        MediaError: the file is empty, damaged, or holds neither video nor audio; no row is left.
+        MediaError: the file is empty, damaged, or has neither video nor audio; no row is added.
         Busy: another process is watching it.
-        InputError: it was begun in clips of another length or with other subtitles, or a file of
-            subtitles cannot be read.
+        InputError: an earlier run used clips of another length or other subtitles, or a subtitle
+            file cannot be read.
     """
     info = probe(path)
     stamp = stamp_of(path.absolute())
     name = video_id(path)
-    note_original(desk.home, name, stamp)
-    with alone(desk.home, name, path.stem), claimed(desk.store, name, path.stem):
-        with desk.store.begin() as session:
+    note_original(workspace.home, name, stamp)
+    with alone(workspace.home, name, path.stem), claimed(workspace.store, name, path.stem):
+        with workspace.store.begin() as session:
             known = video_rows.known_video(session, name)
-            left = clip_rows.next_clips(session, name, again=again)
-        beside = None
-        if left or known is None or subtitles is not None:
-            wanted = chosen(known, subtitles, desk.settings.watch.subtitles)
-            beside = accompaniment(path, info) if wanted == "use" else None
-            refuse_other_subtitles(known, beside)
-        video = _video(desk, name, path, info, beside)
-        with desk.store.begin() as session:
-            clips = clips_of(info.duration_ms, desk.settings.watch)
-            if video_rows.add_video(session, video, clips, models_used(desk.profile)):
+            unfinished = clip_rows.next_clips(session, name, again=again)
+        subtitle_track = None
+        if unfinished or known is None or subtitles is not None:
+            choice = chosen(known, subtitles, workspace.settings.watch.subtitles)
+            subtitle_track = accompaniment(path, info) if choice == "use" else None
+            refuse_other_subtitles(known, subtitle_track)
+        video = _video(workspace, name, path, info, subtitle_track)
+        with workspace.store.begin() as session:
+            clips = clips_of(info.duration_ms, workspace.settings.watch)
+            if video_rows.add_video(session, video, clips, models_used(workspace.profile)):
                 note(session, Deed.ADDED, video.id)
             else:
                 clip_rows.refuse_other_clips(session, video, clips)
-            # A known video keeps its title, whatever the file is called by now.
+            # A known video keeps its title even if the file was renamed.
             video = video_rows.find_video(session, video.id)
-        company = beside or Accompaniment()
-        yield VideoIngestion(desk, path, info, video, company, again=again, only=only)
+        track = subtitle_track or Accompaniment()
+        yield VideoIngestion(workspace, path, info, video, track, again=again, only=only)
 
 
 def _video(
-    desk: Workspace, name: str, path: Path, info: SourceInfo, beside: Accompaniment | None
+    workspace: Workspace,
+    name: str,
+    path: Path,
+    info: SourceInfo,
+    subtitle_track: Accompaniment | None,
 ) -> Video:
     return Video(
         id=name,
@@ -313,13 +239,13 @@ def _video(
         height=info.height,
         has_video=info.has_video,
         has_audio=info.has_audio,
-        profile=desk.profile.name,
-        subtitles=beside.names if beside else None,
+        profile=workspace.profile.name,
+        subtitles=subtitle_track.names if subtitle_track else None,
     )
 
 
 def models_used(profile: Profile) -> dict[str, str]:
-    """Which model did what, for the record."""
+    """Return the model of each port, for the record."""
     ports = ("speech", "faces", "speaker", "screen", "objects", "text", "writer")
     used = {port: str(getattr(profile, port)) for port in ports}
     return used | {"images": name_of(profile.images_folder) if profile.images_folder else NO_MODEL}

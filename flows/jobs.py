@@ -1,9 +1,9 @@
-"""Watching that goes on beside whoever began it: a process of its own, found again by a file.
+"""Ingestion jobs: processes that outlive the command that started them, each with a file.
 
-``HOMER_HOME/run/ingest-ID.json`` says what is watched by which process, and where that runs; its
-words are in the log. How it ended it says itself (``services.job_status``): one that says nothing
-and is gone was killed. Containers share the data directory but no process ids: of one in another
-container the lock tells that it holds as long as it lives, of one on another machine nothing does.
+``HOMER_HOME/run/ingest-ID.json`` has the process, its host and its sources; its output is in the
+log. The process writes down how it ended (``services.job_status``); one that ended without was
+killed. Containers share the data directory but no process ids: a job in another container is known
+to be alive by the lock that it holds; nothing is known of one on another machine.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ TAIL = 8_000
 
 @dataclass(frozen=True)
 class Job:
-    """A process that watches ``sources``, and the last that it said; ``arguments`` begin it.
+    """A process that watches ``sources``, with the end of its log and its command line.
 
-    ``here``: its id means something where we are, so that it can be asked to stop.
+    ``here``: it runs on this host, so that its process id is valid and it can be stopped.
     """
 
     id: str
@@ -54,34 +54,34 @@ class Job:
 
     @property
     def running(self) -> bool:
-        """Whether it watches at this moment, as far as is known."""
+        """Check whether it runs, as far as is known."""
         return self.stage in (JobState.WATCHING, JobState.UNKNOWN)
 
     @property
     def unfinished(self) -> bool:
-        """Whether it ended before its work was done, so that it can be gone on with."""
+        """Check whether it ended before its work was done, so that it can be resumed."""
         return self.stage in (JobState.PAUSED, JobState.KILLED)
 
     @property
     def errors(self) -> tuple[str, ...]:
-        """What it complained of; that it was asked to stop is no complaint."""
-        told = (line for line in self.said if line.startswith("homer:"))
-        every = (line.removeprefix("homer:").strip() for line in told)
-        return tuple(line for line in every if not line.startswith("stopped"))
+        """Return its error messages, except that it was stopped."""
+        lines = (line for line in self.said if line.startswith("homer:"))
+        messages = (line.removeprefix("homer:").strip() for line in lines)
+        return tuple(message for message in messages if not message.startswith("stopped"))
 
     def watches(self, path: str | None) -> bool:
-        """Whether a file is among what it watches."""
-        own = Path(path) if path else None
-        return own is not None and any(own.is_relative_to(source) for source in self.sources)
+        """Check whether a file is among its sources."""
+        file = Path(path) if path else None
+        return file is not None and any(file.is_relative_to(source) for source in self.sources)
 
 
 def new_id() -> str:
-    """An id that no job has."""
+    """Return the id of a new job."""
     return secrets.token_hex(4)
 
 
 class Jobs:
-    """The watching processes of a data directory."""
+    """The ingestion jobs of a data directory."""
 
     command: Sequence[str] = (sys.executable, "-m", "cli")
 
@@ -97,17 +97,17 @@ class Jobs:
         direct: bool = False,
         job: str | None = None,
     ) -> str:
-        """Watch files and folders in a process of its own; returns the job's id.
+        """Watch files and folders in a new process; return the job's id.
 
         Args:
             sources: files and folders.
             profile: the models; None is the configured one.
-            again: try clips too that failed for good.
+            again: also retry clips that failed for good.
             direct: without Prefect's server.
-            job: a ``new_id``, where it is to be known before anything runs.
+            job: a ``new_id``, if the caller has to know it in advance.
 
         Raises:
-            InputError: one is not there, or there is no video or audio in them.
+            InputError: one does not exist, or there is no video or audio in them.
         """
         files = [str(source.expanduser().absolute()) for source in sources]
         if not find_media(map(Path, files)):
@@ -116,146 +116,151 @@ class Jobs:
         options += ["--direct"] if direct else []
         return self._launch(["ingest", *options, "--", *files], files, job)
 
-    def retry(self, wanted: Retry, *, direct: bool = False) -> str:
-        """Try clips again in a process of its own; returns the job's id."""
-        options = [f"--clip={index}" for index in wanted.indices]
+    def retry(self, clips: Retry, *, direct: bool = False) -> str:
+        """Retry clips in a new process; return the job's id."""
+        options = [f"--clip={index}" for index in clips.indices]
         options += ["--direct"] if direct else []
-        return self._launch(["retry", *options, "--", wanted.video.id], [str(wanted.path)])
+        return self._launch(["retry", *options, "--", clips.video.id], [str(clips.path)])
 
     def go_on(self, job: str) -> None:
-        """Begin a job anew that has ended, which goes on where it was."""
-        found = self._find(job)
-        if found is not None and not found.running:
-            self._launch(found.arguments, found.sources)
+        """Resume a job that has ended."""
+        ended = self._find(job)
+        if ended is not None and not ended.running:
+            self._launch(ended.arguments, ended.sources)
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """One at a time looks what runs, and begins more."""
+        """Hold the lock under which one process at a time inspects and starts jobs."""
         with (self._home.make().run / "jobs.lock").open("w") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
 
     def every(self) -> list[Job]:
-        """All jobs that are not dismissed, the latest first."""
-        found = [self._read(path) for path in self._home.run.glob(f"{PREFIX}*.json")]
-        return sorted((one for one in found if one), key=lambda one: one.began, reverse=True)
+        """Return all jobs that are not dismissed, the latest first."""
+        jobs = [self._read(path) for path in self._home.run.glob(f"{PREFIX}*.json")]
+        return sorted((job for job in jobs if job), key=lambda job: job.began, reverse=True)
 
     def unclaimed(self, sources: Iterable[str]) -> list[str]:
-        """Those of these files that no job watches, or can go on to watch."""
-        claims = [one for one in self.every() if one.running or one.unfinished]
-        return [path for path in sources if not any(one.watches(path) for one in claims)]
+        """Return the sources that no running or unfinished job watches."""
+        jobs = [job for job in self.every() if job.running or job.unfinished]
+        return [path for path in sources if not any(job.watches(path) for job in jobs)]
 
     def pause(self, job: str) -> None:
-        """Ask a job that runs to stop: nothing is lost, and it can be gone on with."""
-        found = self._find(job)
-        if found is not None and found.running and found.here:
-            tell_asked(self._end(job))
+        """Ask a running job to stop; it can be resumed without loss."""
+        entry = self._find(job)
+        if entry is not None and entry.running and entry.here:
+            tell_asked(self._end_path(job))
             with suppress(ProcessLookupError):
-                os.kill(found.pid, _stop())
+                os.kill(entry.pid, _stop_signal())
 
     def dismiss(self, job: str) -> None:
-        """Forget a job that has ended."""
-        found = self._find(job)
-        if found is not None and not found.running:
-            for path in (self._file(job), self._log(job), self._end(job), self._held(job)):
+        """Delete the files of a job that has ended."""
+        ended = self._find(job)
+        if ended is not None and not ended.running:
+            for path in (
+                self._job_path(job),
+                self._log_path(job),
+                self._end_path(job),
+                self._lock_path(job),
+            ):
                 path.unlink(missing_ok=True)
 
     def forget(self, path: str) -> None:
-        """Forget jobs that watched a file and have ended; of others that did, what they said."""
-        for one in self.every():
-            if one.watches(path) and not one.running:
-                if one.sources == (path,) or not one.unfinished:
-                    self.dismiss(one.id)
+        """Dismiss ended jobs of a file; clear the logs of ended jobs that watched others too."""
+        for job in self.every():
+            if job.watches(path) and not job.running:
+                if job.sources == (path,) or not job.unfinished:
+                    self.dismiss(job.id)
                 else:
-                    self._log(one.id).write_text("")
-                self._log(one.id).with_suffix(".old").unlink(missing_ok=True)
+                    self._log_path(job.id).write_text("")
+                self._log_path(job.id).with_suffix(".old").unlink(missing_ok=True)
 
     def _find(self, job: str) -> Job | None:
-        return next((one for one in self.every() if one.id == job), None)
+        return next((known for known in self.every() if known.id == job), None)
 
     def _launch(
         self, arguments: Sequence[str], sources: Sequence[str], job: str | None = None
     ) -> str:
-        """Begins a job, in whose place those go that had the same to watch and have ended."""
-        before = [one.id for one in self.every() if one.sources == tuple(sources)]
+        """Start a job, and dismiss ended jobs that had the same sources."""
+        earlier = [known.id for known in self.every() if known.sources == tuple(sources)]
         job = job or new_id()
         self._home.make()
-        told = {"HOMER_HOME": str(self._home.root), END: str(self._end(job))}
-        told |= {ACTING: storable(who)} if (who := acting.get()) else {}
-        with log_file(self._log(job)) as log, self._held(job).open("w") as held:
-            fcntl.flock(held, fcntl.LOCK_EX)
+        env = {"HOMER_HOME": str(self._home.root), END: str(self._end_path(job))}
+        env |= {ACTING: storable(who)} if (who := acting.get()) else {}
+        with log_file(self._log_path(job)) as log, self._lock_path(job).open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
             process = subprocess.Popen(
                 [*self.command, *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                env={**os.environ, **told},
+                env={**os.environ, **env},
                 cwd=self._home.root,
                 start_new_session=True,
-                pass_fds=[held.fileno()],
+                pass_fds=[lock.fileno()],
             )
         running = Running(process.pid, psutil.Process(process.pid).create_time(), 0)
         row = {**asdict(running), "sources": [*sources], "arguments": [*arguments]}
         row["where"] = str(HostIdentity.here())
-        self._file(job).write_text(json.dumps(row))
-        for one in before:
-            self.dismiss(one)
+        self._job_path(job).write_text(json.dumps(row))
+        for ended in earlier:
+            self.dismiss(ended)
         return job
 
     def _read(self, path: Path) -> Job | None:
         job = path.stem.removeprefix(PREFIX)
         try:
-            told = json.loads(path.read_text())
-            running = Running(int(told["pid"]), float(told["began"]), 0)
-            sources, arguments = (tuple(map(str, told[of])) for of in ("sources", "arguments"))
-            there = HostIdentity.of(str(told.get("where")))
+            row = json.loads(path.read_text())
+            running = Running(int(row["pid"]), float(row["began"]), 0)
+            sources, arguments = (tuple(map(str, row[of])) for of in ("sources", "arguments"))
+            host = HostIdentity.of(str(row.get("where")))
         except (OSError, ValueError, TypeError, KeyError, OverflowError):
             return None
-        here = there in (None, HostIdentity.here())
-        # Looked at first: a process that ends in between has then said how.
-        lives = alive(running) if here or there is None else self._lives(job, there)
-        stage = self._stage(job, lives)
-        said = tuple(_tail(self._log(job)))
-        return Job(job, running.pid, running.began, sources, arguments, stage, said, here)
+        is_here = host in (None, HostIdentity.here())
+        # Checked before the stage: a process that ends in between has then written down how.
+        is_alive = alive(running) if is_here or host is None else self._is_alive(job, host)
+        stage = self._stage(job, is_alive)
+        lines = tuple(_tail(self._log_path(job)))
+        return Job(job, running.pid, running.began, sources, arguments, stage, lines, is_here)
 
-    def _lives(self, job: str, there: HostIdentity) -> bool | None:
-        """Whether a job lives that was begun elsewhere; None where nothing tells."""
+    def _is_alive(self, job: str, host: HostIdentity) -> bool | None:
+        """Check whether a job on another host is alive; None where that is not known."""
         here = HostIdentity.here()
-        if there.ended_before(here):
+        if host.ended_before(here):
             return False
-        if not here.boot or there.boot != here.boot:
+        if not here.boot or host.boot != here.boot:
             return None
-        with suppress(FileNotFoundError), self._held(job).open() as held:
+        with suppress(FileNotFoundError), self._lock_path(job).open() as lock:
             try:
-                fcntl.flock(held, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except BlockingIOError:
                 return True
             return False
         return None
 
-    def _stage(self, job: str, lives: bool | None) -> JobState:
-        if lives:
+    def _stage(self, job: str, is_alive: bool | None) -> JobState:
+        if is_alive:
             return JobState.WATCHING
-        end = stage_at_end(self._end(job))
-        return JobState.UNKNOWN if lives is None and end is JobState.KILLED else end
+        end = stage_at_end(self._end_path(job))
+        return JobState.UNKNOWN if is_alive is None and end is JobState.KILLED else end
 
-    def _held(self, job: str) -> Path:
+    def _lock_path(self, job: str) -> Path:
         return self._home.run / f"{PREFIX}{job}.lock"
 
-    def _file(self, job: str) -> Path:
+    def _job_path(self, job: str) -> Path:
         return self._home.run / f"{PREFIX}{job}.json"
 
-    def _end(self, job: str) -> Path:
+    def _end_path(self, job: str) -> Path:
         return self._home.run / f"{PREFIX}{job}.end"
 
-    def _log(self, job: str) -> Path:
+    def _log_path(self, job: str) -> Path:
         return self._home.logs / f"{PREFIX}{job}.log"
 
 
-def _stop() -> signal.Signals:
-    """Ctrl-C, except where whoever starts jobs hears none, for then they do not either."""
-    deaf = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-    return signal.SIGTERM if deaf else signal.SIGINT
+def _stop_signal() -> signal.Signals:
+    """Return SIGINT, or SIGTERM if this process ignores SIGINT, as its children then do too."""
+    ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    return signal.SIGTERM if ignored else signal.SIGINT
 
 
 def _tail(log: Path) -> list[str]:

@@ -18,33 +18,33 @@ if TYPE_CHECKING:
     from models.chat import CallRecord, StructuredChat
 
 
-def learn_all(desk: Workspace) -> Iterator[LearningResult]:
-    """Learn from every answer that was judged since the last time, a batch at a time."""
-    writer = skill_writer(desk)
+def learn_all(workspace: Workspace) -> Iterator[LearningResult]:
+    """Learn from every answer judged since the last time, a batch at a time."""
+    writer = skill_writer(workspace)
     while True:
-        desk.give_way()
-        batch = learn(desk.store, writer, content_words)
+        workspace.give_way()
+        batch = learn(workspace.store, writer, content_words)
         if batch.answers:
             yield batch
         if batch.answers < BATCH:
             return
 
 
-def skill_writer(desk: Workspace) -> SkillWriter:
-    """The profile's writer: its language model where it has one, whose calls are recorded."""
-    if desk.profile.reasoner == "local":
+def skill_writer(workspace: Workspace) -> SkillWriter:
+    """Return the profile's skill writer: a language model, whose calls are recorded, or rules."""
+    if workspace.profile.reasoner == "local":
         return LocalSkillWriter()
 
-    def keep(call: CallRecord) -> None:
-        with desk.store.begin() as session:
+    def record(call: CallRecord) -> None:
+        with workspace.store.begin() as session:
             add_call(session, NewCall(**vars(call)))
 
     def chat() -> StructuredChat:
-        return desk.toolbox.chat("learner", keep)
+        return workspace.toolbox.chat("learner", record)
 
     return LlmSkillWriter(chat)
 
 
 def type_of(question: Question) -> str:
-    """The type that the data set gave a question, else what its words say."""
+    """Return the type that the data set gives a question, else one derived from its words."""
     return question.type or str(kind_of(question.text))

@@ -1,7 +1,7 @@
-"""Who perceives: threads of this process, or processes beside it that each load the models once.
+"""Perception workers: threads of this process, or processes that each load the models once.
 
-Clips are perceived by several workers at a time and remembered one after another. A worker that is
-killed takes nothing along: its clip is perceived again by another. Workers end with this process.
+Several workers perceive clips at a time; clips are remembered one after another. If a worker is
+killed, another one perceives its clip again. Workers end with this process.
 """
 
 from __future__ import annotations
@@ -12,28 +12,28 @@ import time
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, CancelledError, Future
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Protocol, Self, cast
 
 from domain.errors import ModelError
 from domain.settings import WorkSettings
-from flows.ingest_video import VideoIngestion
+from flows.clip_memory import FileIngestion, Ingestion
 from flows.worker_processes import Processes
 from models.slots import Slots
 from perception.worker import Delivery, Order, carry_out
 
 
 class WorkerGone(ModelError):
-    """A worker was killed while it perceived, by somebody or for want of memory."""
+    """A worker was killed while it perceived, by somebody or for lack of memory."""
 
 
 class Executor(Protocol):
-    """What carries out orders elsewhere."""
+    """Something that carries out orders in other processes."""
 
     def submit(self, work: Callable[[Order], Delivery], order: Order, /) -> Future[Delivery]:
-        """Begins the work."""
+        """Start the work."""
 
     def end(self) -> None:
-        """Ends it, with whatever is under way."""
+        """Stop it, with everything under way."""
 
 
 class WorkerPool:
@@ -41,50 +41,51 @@ class WorkerPool:
 
     Args:
         settings: how many, and where.
-        begin: starts processes; another one in tests.
+        start: starts processes; replaced in tests.
 
-    ``ahead`` clips are begun before the one that is remembered: as many as there are workers, and
-    as many again, so that none waits for a slow one; only small things are kept of them.
+    ``ahead`` clips are started before one is remembered: twice as many as there are workers, so
+    that none waits for a slow one; only small objects of them are held.
     """
 
     def __init__(
-        self, settings: WorkSettings, begin: Callable[[int], Executor] | None = None
+        self, settings: WorkSettings, start: Callable[[int], Executor] | None = None
     ) -> None:
         self.workers = settings.workers
         self.ahead = 1 if self.workers == 1 else 2 * self.workers
         self.threads = threads_each(self.workers)
-        self._begin = begin or Processes
-        self._beside = settings.where != "threads"
+        self._start = start or Processes
+        self._in_processes = settings.where != "threads"
         self._executor: Executor | None = None
-        self._changing = threading.Lock()
+        self._lock = threading.Lock()
         self._closed = False
         self._places = places(settings.at_once)
 
-    def perceive(self, work: VideoIngestion, clip: int) -> None:
-        """Have a clip perceived, and wait for it; called from as many threads as workers.
+    def perceive(self, ingestion: Ingestion, clip: int) -> None:
+        """Perceive a clip, and wait for it; called from as many threads as there are workers.
 
         Raises:
-            WorkerGone: the worker was killed; asked again, another one takes the clip.
+            WorkerGone: the worker was killed; a retry uses another one.
             ModelError: a model failed.
-            CancelledError: the crew was sent home meanwhile.
+            CancelledError: the pool was closed in the meantime.
         """
         with self._places.one(wait=self._wait):
-            self._perceive(work, clip)
+            self._perceive(ingestion, clip)
 
     def _wait(self, seconds: float) -> None:
         if self._closed:
             raise CancelledError
         time.sleep(seconds)
 
-    def _perceive(self, work: VideoIngestion, clip: int) -> None:
-        if self._beside:
-            work.take(self._elsewhere(work.order(clip, self.threads)))
-        elif self.workers > 1:
-            work.take(carry_out(work.order(clip, self.threads)))
-        else:
-            work.perceive(clip)
+    def _perceive(self, ingestion: Ingestion, clip: int) -> None:
+        if self.workers == 1 and not self._in_processes:
+            ingestion.perceive(clip)
+            return
+        # A stream's pool is one thread (``flows.stream.steps.here``), so this is a file.
+        file = cast("FileIngestion", ingestion)
+        order = file.order(clip, self.threads)
+        file.take(self._perceive_in_process(order) if self._in_processes else carry_out(order))
 
-    def _elsewhere(self, order: Order) -> Delivery:
+    def _perceive_in_process(self, order: Order) -> Delivery:
         executor = self._present()
         try:
             return executor.submit(carry_out, order).result()
@@ -93,16 +94,16 @@ class WorkerPool:
             raise WorkerGone(f"the worker that perceived clip {order.clip} was killed") from error
 
     def _present(self) -> Executor:
-        with self._changing:
+        with self._lock:
             if self._closed:
                 raise CancelledError
             if self._executor is None:
-                self._executor = self._begin(self.workers)
+                self._executor = self._start(self.workers)
             return self._executor
 
     def _drop(self, broken: Executor) -> None:
-        """Where one process was killed, the pool ends the others; new ones begin."""
-        with self._changing:
+        """Forget a broken pool of processes and stop the others; the next call starts new ones."""
+        with self._lock:
             if self._closed:
                 raise CancelledError
             if self._executor is broken:
@@ -110,8 +111,8 @@ class WorkerPool:
         broken.end()
 
     def close(self) -> None:
-        """Sends the workers home, whatever they are at: nothing of it is in memory yet."""
-        with self._changing:
+        """Stop the workers at once: nothing of their current clips is in memory yet."""
+        with self._lock:
             self._closed, executor = True, self._executor
         if executor is not None:
             executor.end()
@@ -129,10 +130,10 @@ class WorkerPool:
 
 
 def places(at_once: int | None) -> Slots:
-    """Where clips are perceived on this machine, at most so many at a time; None: no limit."""
+    """Return the slots in which this machine perceives, ``at_once`` of them; None: no limit."""
     return Slots("perceive", at_once)
 
 
 def threads_each(workers: int) -> int:
-    """Threads of a model of one worker, so that together they are no more than the cores."""
+    """Return the threads of one worker's models, so that all workers together use every core."""
     return max(1, (os.cpu_count() or 1) // workers)

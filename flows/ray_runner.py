@@ -1,4 +1,4 @@
-"""Prefect's Ray task runner, from an extra. Import its modules only where it is asked for."""
+"""Prefect's Ray task runner, an optional extra. Its modules are imported only when it is used."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ if TYPE_CHECKING:
 
 @contextmanager
 def ray_runner(settings: WorkSettings) -> Iterator[TaskRunner[Any]]:
-    """Workers of a Ray cluster: of the one at ``settings.scheduler``, else of one of this run.
+    """Yield a runner on the Ray cluster at ``settings.scheduler``, else on a local one.
 
-    Its own is on this machine only, a process a worker, and ends with the run.
+    The local cluster has one process per worker and ends with the run.
 
     Raises:
-        SetupError: the packages are not there.
+        SetupError: the packages are not installed.
     """
     if not RAY.installed:
         raise SetupError(f"perceiving on Ray needs packages that are not there; {RAY.hint}")
-    # Ray would tell its makers that it is used.
+    # Ray would report its use to its vendor.
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     from prefect_ray.task_runners import RayTaskRunner
 
-    # Ray makes itself a token, in the user's folder.
+    # Ray would create a token in the user's home directory.
     if not settings.scheduler:
         os.environ.setdefault("RAY_AUTH_TOKEN", token_hex(32))
-    # In a path as short as a socket's must be; what Ray leaves there goes with the run.
+    # The path of a socket must be short; the folder is removed after the run.
     with TemporaryDirectory(prefix="homer-ray-", ignore_cleanup_errors=True) as folder:
         address = settings.scheduler or "local"
-        own = {} if settings.scheduler else _cluster(settings.workers, folder)
-        with RayTaskRunner(address=address, init_kwargs=own) as runner:
+        init = {} if settings.scheduler else _ray_cluster(settings.workers, folder)
+        with RayTaskRunner(address=address, init_kwargs=init) as runner:
             yield runner
 
 
-def _cluster(workers: int, folder: str) -> dict[str, Any]:
+def _ray_cluster(workers: int, folder: str) -> dict[str, Any]:
     return {
         "num_cpus": workers,
         "include_dashboard": False,

@@ -1,4 +1,4 @@
-"""Running flows against Prefect's server, where that comes up."""
+"""Flow runs that report to Prefect's server, where it can be started."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from services.prefect import api_url, environment
 from services.prefect_login import login_for
 from store.home import Home
 
-SENT_WITHIN_S = 10.0
+SEND_TIMEOUT_S = 10.0
 
 
 def connect(home: Home, said: Callable[[str], None]) -> str | None:
-    """The API that flows report to; None where the server does not come up, which is said."""
+    """Return the API that flows report to; None, with a message, if the server does not start."""
     try:
         return api_url(home)
     except SetupError as error:
@@ -26,7 +26,7 @@ def connect(home: Home, said: Callable[[str], None]) -> str | None:
 
 @contextmanager
 def reporting(home: Home, api: str) -> Iterator[None]:
-    """Have flows that run in here report to ``api``."""
+    """Let flows that run in this block report to ``api``."""
     os.environ.update(environment(home))
     from prefect.settings import (
         PREFECT_API_AUTH_STRING,
@@ -35,7 +35,7 @@ def reporting(home: Home, api: str) -> Iterator[None]:
         temporary_settings,
     )
 
-    # With a heartbeat every flow waits up to a second for its thread to end.
+    # With a heartbeat, every flow waits up to a second for the heartbeat's thread.
     login = {PREFECT_API_AUTH_STRING: login_for(home, api)}
     with temporary_settings(
         {PREFECT_API_URL: api, PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None} | login
@@ -43,20 +43,20 @@ def reporting(home: Home, api: str) -> Iterator[None]:
         try:
             yield
         finally:
-            _send_what_is_left()
+            _drain_events()
 
 
-def _send_what_is_left() -> None:
-    """Ends the sender of events: Prefect keeps one a process, bound to the first server it met.
+def _drain_events() -> None:
+    """Stop Prefect's event worker, which is bound to the first server that it connected to.
 
-    One whose server is gone would try every event for seconds more, and the process could not
-    end before it; what it has not sent by then is given up.
+    With its server gone, the worker would retry every event for seconds, and the process could
+    not exit. Events that are not sent within ``SEND_TIMEOUT_S`` are dropped.
     """
     from prefect._internal.concurrency.services import _active_services
     from prefect.events.worker import EventsWorker
 
     workers = [service for service in _active_services if isinstance(service, EventsWorker)]
-    EventsWorker.drain_all(timeout=SENT_WITHIN_S, at_exit=False)
+    EventsWorker.drain_all(timeout=SEND_TIMEOUT_S, at_exit=False)
     for worker in workers:
         with suppress(Empty):
             while True:

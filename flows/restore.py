@@ -1,4 +1,4 @@
-"""Restoring a library, and importing a video: the file is checked first, then room is made."""
+"""Restoring a library and importing a video; the file is checked before anything is changed."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ def restore_library(
 ) -> Manifest:
     """Fill the empty library of ``home`` from a back-up.
 
-    A database of ``$HOMER_DATABASE_URL`` that has no tables yet gets them.
+    Tables are created in the database of ``$HOMER_DATABASE_URL`` if it has none.
 
     Raises:
-        InputError: the file is no back-up, is torn or altered, is beyond a limit, or the library
-            is not empty; then nothing was changed.
-        DatabaseError: the database cannot be reached or gave up; then no row is in it.
+        InputError: the file is no back-up, is incomplete or altered, exceeds a limit, or the
+            library is not empty; nothing was changed.
+        DatabaseError: the database cannot be reached or failed; no row was stored.
     """
-    told = check_archive(path, progress, limits)
+    manifest = check_archive(path, progress, limits)
     with _open(home) as store:
         refuse_filled(store)
-        if any(one.schema_name for one in told.tables):
+        if any(table.schema_name for table in manifest.tables):
             make_checkpoint_tables(store)
         return restore(store, path, progress, limits)
 
@@ -40,12 +40,12 @@ def restore_library(
 def import_export(
     store: Store, path: Path, progress: Progress, limits: ImportLimits = LIMITS
 ) -> ImportedVideo:
-    """Add the video of an export to a library.
+    """Import the video of an export into a library.
 
     Raises:
-        InputError: the file is no export, is torn or altered, is beyond a limit, or the video is
-            here already; then nothing was changed.
-        DatabaseError: the database gave up; then nothing of the video is in it.
+        InputError: the file is no export, is incomplete or altered, exceeds a limit, or the video
+            is in the library already; nothing was changed.
+        DatabaseError: the database failed; nothing of the video was stored.
     """
     with open_parcel(path, limits) as parcel:
         contents = parcel.contents()

@@ -1,6 +1,6 @@
-"""Keeping less of videos the older they are: fewer and smaller images, text only, nothing.
+"""Reducing what is stored of videos as they age: fewer and smaller images, text only, nothing.
 
-Off unless the settings have tiers. For a schedule to call: running it twice changes nothing more.
+Off unless the settings have tiers. Schedules call it: running it twice changes nothing more.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from store.sweep import drop_blobs
 
 @dataclass(frozen=True)
 class Less:
-    """What goes of one video: images, and bytes of images; ``smaller`` are kept in less room."""
+    """What is removed of one video: images and their bytes; ``smaller`` images are shrunk."""
 
     video: str
     title: str
@@ -45,109 +45,113 @@ class Less:
 
 @dataclass(frozen=True)
 class Retained:
-    """What a run of retention took, or would take."""
+    """The result of a run of retention, or of a dry run."""
 
     videos: tuple[Less, ...] = ()
 
     @property
     def bytes(self) -> int:
-        """Bytes of images that go, all together."""
-        return sum(one.bytes for one in self.videos)
+        """Return the bytes of all images that are removed."""
+        return sum(video.bytes for video in self.videos)
 
 
-def retain(desk: Workspace, now: datetime, *, dry_run: bool = False) -> Retained:
-    """Take from each video what its age does not keep; one transaction a video.
+def retain(workspace: Workspace, now: datetime, *, dry_run: bool = False) -> Retained:
+    """Remove from each video what its age tier does not keep, one transaction per video.
 
-    Videos that are still being watched are left alone. Keyframes that an answer was shown or
-    cites stay as they are for as long as the answer does. ``dry_run`` only tells.
+    Videos that are still being watched are skipped. Keyframes that an answer was shown or cites
+    stay unchanged as long as the answer exists. ``dry_run`` changes nothing.
 
     Raises:
-        DatabaseError: the database is gone; what is done is done.
+        DatabaseError: the database is gone; videos that were reduced stay so.
     """
-    with desk.store.begin() as session:
-        every = stored.aged(session)
-    due = ((one, desk.settings.retain.tier(now - one.since)) for one in every)
-    found = [_less(desk, one, tier, dry_run) for one, tier in due if tier is not None]
-    return Retained(tuple(one for one in found if one is not None))
+    with workspace.store.begin() as session:
+        videos = stored.aged(session)
+    due = ((video, workspace.settings.retain.tier(now - video.since)) for video in videos)
+    reductions = [
+        _reduce(workspace, video, tier, dry_run) for video, tier in due if tier is not None
+    ]
+    return Retained(tuple(less for less in reductions if less is not None))
 
 
-def _less(desk: Workspace, one: Aged, tier: Tier, dry_run: bool) -> Less | None:
-    desk.give_way()
-    store = desk.store
+def _reduce(workspace: Workspace, video: Aged, tier: Tier, dry_run: bool) -> Less | None:
+    workspace.give_way()
+    store = workspace.store
     if tier.keep == "nothing":
-        return _forgotten(store, one, dry_run)
+        return _delete_whole(store, video, dry_run)
     with store.begin() as session:
-        lock_video(session, one.id)
-        if known_video(session, one.id) is None:
+        lock_video(session, video.id)
+        if known_video(session, video.id) is None:
             return None
-        found, unused = _Thinning(store, session, one, tier, dry_run).run()
+        less, unused = _Reduction(store, session, video, tier, dry_run).run()
     drop_blobs(store, unused)
-    return found if found.images or found.smaller else None
+    return less if less.images or less.smaller else None
 
 
-def _forgotten(store: Store, one: Aged, dry_run: bool) -> Less | None:
+def _delete_whole(store: Store, video: Aged, dry_run: bool) -> Less | None:
     try:
-        held = leaving(store, one.id).held
-        if one.id in watched_now(store):
+        holdings = leaving(store, video.id).held
+        if video.id in watched_now(store):
             return None
         if not dry_run:
-            delete_video(store, one.id)
+            delete_video(store, video.id)
     except NotFound:
         return None
-    return Less(one.id, one.title, "nothing", held.images, 0, held.bytes)
+    return Less(video.id, video.title, "nothing", holdings.images, 0, holdings.bytes)
 
 
-class _Thinning:
-    """Takes images from one video inside one transaction."""
+class _Reduction:
+    """Removes images of one video inside one transaction."""
 
-    def __init__(self, store: Store, session: Session, one: Aged, tier: Tier, dry: bool) -> None:
-        self._store, self._session, self._one = store, session, one
+    def __init__(self, store: Store, session: Session, video: Aged, tier: Tier, dry: bool) -> None:
+        self._store, self._session, self._video = store, session, video
         self._tier, self._dry = tier, dry
 
     def run(self) -> tuple[Less, list[str]]:
-        """What goes, and the files that nobody uses any more."""
-        session, video = self._session, self._one.id
+        """Return what is removed, and the files that nothing refers to any more."""
+        session, video = self._session, self._video.id
         cited = stored.frames_cited(session, video)
-        free = [
+        uncited = [
             frame
             for frame in stored.frames_kept(session, video)
             if not {frame.id, frame.blob} & cited
         ]
-        gone, left = self._sorted(free)
+        removed, remaining = self._split(uncited)
         crops = stored.crops_of(session, video) if self._tier.keep == "text" else {}
-        small = dict(filter(None, (self._small(one) for one in left if self._too_large(one))))
-        saved = sum(one.bytes - len(data) for one, (data, _, _) in small.items())
-        size = sum(one.bytes for one in gone) + sum(crops.values()) + saved
-        told = (self._tier.keep, len(gone) + len(crops), len(small), size)
-        found = Less(video, self._one.title, *told)
-        changed = bool(gone or crops or small) and not self._dry
-        return found, self._take(gone, small) if changed else []
+        smaller = dict(
+            filter(None, (self._shrink(frame) for frame in remaining if self._is_too_large(frame)))
+        )
+        saved = sum(frame.bytes - len(data) for frame, (data, _, _) in smaller.items())
+        size = sum(frame.bytes for frame in removed) + sum(crops.values()) + saved
+        counts = (self._tier.keep, len(removed) + len(crops), len(smaller), size)
+        less = Less(video, self._video.title, *counts)
+        changed = bool(removed or crops or smaller) and not self._dry
+        return less, self._apply(removed, smaller) if changed else []
 
-    def _sorted(self, frames: Sequence[StoredFrame]) -> tuple[list[StoredFrame], list[StoredFrame]]:
-        """The keyframes that go, and the best of each clip that stay."""
-        most = 0 if self._tier.keep == "text" else self._tier.keyframes
-        clips = [list(group) for _, group in groupby(frames, key=lambda one: one.clip)]
-        gone = [one for clip in clips for one in clip[most:]]
-        return gone, [one for clip in clips for one in clip[:most]]
+    def _split(self, frames: Sequence[StoredFrame]) -> tuple[list[StoredFrame], list[StoredFrame]]:
+        """Return the keyframes to remove, and the best of each clip to keep."""
+        limit = 0 if self._tier.keep == "text" else self._tier.keyframes
+        clips = [list(group) for _, group in groupby(frames, key=lambda frame: frame.clip)]
+        removed = [frame for clip in clips for frame in clip[limit:]]
+        return removed, [frame for clip in clips for frame in clip[:limit]]
 
-    def _too_large(self, frame: StoredFrame) -> bool:
+    def _is_too_large(self, frame: StoredFrame) -> bool:
         return max(frame.width, frame.height) > self._tier.side
 
-    def _small(self, frame: StoredFrame) -> tuple[StoredFrame, tuple[bytes, int, int]] | None:
-        """A keyframe made smaller; one whose image is lost stays as it is, and stops nothing."""
+    def _shrink(self, frame: StoredFrame) -> tuple[StoredFrame, tuple[bytes, int, int]] | None:
+        """Return a keyframe made smaller; one whose image is lost is skipped."""
         with suppress(BlobGone):
             return frame, shrunk(self._store.blobs.get(frame.blob), self._tier.side)
         return None
 
-    def _take(
-        self, gone: Sequence[StoredFrame], small: dict[StoredFrame, tuple[bytes, int, int]]
+    def _apply(
+        self, removed: Sequence[StoredFrame], smaller: dict[StoredFrame, tuple[bytes, int, int]]
     ) -> list[str]:
-        session, video = self._session, self._one.id
+        session, video = self._session, self._video.id
         hold_blobs(session)
-        stored.drop_frames(session, [one.id for one in gone])
+        stored.drop_frames(session, [frame.id for frame in removed])
         if self._tier.keep == "text":
             stored.drop_crops(session, video)
-        for frame, (data, width, height) in small.items():
+        for frame, (data, width, height) in smaller.items():
             sha = self._store.blobs.put(data)
             add_blobs(session, video, {sha: len(data)})
             stored.replace_frame(session, video, frame, sha, width, height)

@@ -1,4 +1,4 @@
-"""Trying clips again that could not be watched: which they are, and where their video lies."""
+"""Retrying clips that failed: which clips they are, and where the file of their video is."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from views.library import resolve
 
 @dataclass(frozen=True)
 class Retry:
-    """Clips of a video that are to be tried again, and its file; no clips: none has failed."""
+    """Clips of a video to retry, and its file; no clips if none has failed."""
 
     video: Video
     path: Path
@@ -24,45 +24,45 @@ class Retry:
 
     @property
     def indices(self) -> tuple[int, ...]:
-        """The numbers of the clips."""
+        """Return the numbers of the clips."""
         return tuple(clip.index for clip in self.clips)
 
 
 def to_retry(store: Store, name: str, only: Sequence[int] = (), *, compare: bool = True) -> Retry:
-    """The failed clips of a video, or those of them that ``only`` names.
+    """Return the failed clips of a video, or those of them that ``only`` names.
 
-    Of several those that are done are passed over: a run that was broken off got so far.
+    Of several clips, those that are done are skipped: an interrupted run finished them.
 
     Args:
         store: the store.
         name: the video.
         only: numbers of clips; empty: all that have failed.
-        compare: look whether the file is the very one that was watched, which reads all of it.
+        compare: check that the file is the one that was watched, which reads all of it.
 
     Raises:
-        NotFound: no video goes by that name.
-        Ambiguous: several do.
-        InputError: one of ``only`` has not failed, or the video's file is not there any more.
+        NotFound: there is no video of that name.
+        Ambiguous: there are several.
+        InputError: one of ``only`` has not failed, or the video's file is missing.
     """
     with store.begin(snapshot=True) as session:
         video = resolve(session, name)
-        every = clips_of(session, video.id)
-    return Retry(video, _file(video, compare=compare), tuple(_chosen(video, every, only)))
+        clips = clips_of(session, video.id)
+    return Retry(video, _file(video, compare=compare), tuple(_chosen(video, clips, only)))
 
 
-def _chosen(video: Video, every: Sequence[StoredClip], only: Sequence[int]) -> Sequence[StoredClip]:
-    failed = {clip.index: clip for clip in every if clip.state == ClipState.FAILED}
+def _chosen(video: Video, clips: Sequence[StoredClip], only: Sequence[int]) -> Sequence[StoredClip]:
+    failed = {clip.index: clip for clip in clips if clip.state == ClipState.FAILED}
     chosen = [clip for index, clip in failed.items() if not only or index in only]
-    done = {clip.index for clip in every if chosen and clip.state == ClipState.DONE}
+    done = {clip.index for clip in clips if chosen and clip.state == ClipState.DONE}
     wrong = [index for index in only if index not in failed and index not in done]
     if wrong:
-        told = ", ".join(map(str, failed)) or "none"
-        raise InputError(f"clip {wrong[0]} of {video.title} has not failed (failed: {told})")
+        failed_list = ", ".join(map(str, failed)) or "none"
+        raise InputError(f"clip {wrong[0]} of {video.title} has not failed (failed: {failed_list})")
     return chosen
 
 
 def _file(video: Video, *, compare: bool) -> Path:
-    """Where the video lies; the very file that was watched, where that is to be compared."""
+    """Return the path of the video's file; with ``compare``, check that its content is the same."""
     if video.path is None:
         raise InputError(
             f"{video.title} has no file here (captions, a stream, or imported): "

@@ -1,4 +1,4 @@
-"""Files that a person gave to the app: kept in the data directory under safe names."""
+"""Files that were uploaded to the app, stored in the data directory under safe names."""
 
 from __future__ import annotations
 
@@ -12,27 +12,28 @@ from domain.errors import InputError
 from store.home import Home
 from store.private_files import make_private
 
-LONGEST = 100
-MOST_BYTES = 200
-"""Of a name without its ending; a file system takes 255 in all."""
+MAX_CHARACTERS = 100
+MAX_BYTES = 200
+"""Limits of a name without its suffix; a file system allows 255 bytes in all."""
 DIGITS = 16
-"""Of the digest of what is in a file: the id of its video, and the folder of its upload."""
+"""Of the digest of a file's content: the id of its video, and the folder of its upload."""
 
 PART = ".part-"
-"""How a file's name begins while it is written."""
+"""Prefix of a file's name while it is written."""
 
 _ID = re.compile(f"[0-9a-f]{{{DIGITS}}}")
 _OTHER = re.compile(r"[^\w .()\-]+")
 
 
 def keep_upload(home: Home, name: str, data: bytes) -> Path:
-    """Writes an upload, and returns where it is; the same one twice is one file.
+    """Write an upload and return its path; the same file twice is stored once.
 
-    The folder is the digest of what is in it. Of the name only letters, digits and a few signs
-    stay, so that it chooses no place. What lies there already is kept only if it is the same.
+    The folder is named by the digest of the content. Only letters, digits and a few signs of the
+    name are used, so that it cannot choose a path. A file that exists already is reused only if
+    its content is the same.
 
     Raises:
-        InputError: there is nothing in it, or no room for it; nothing of it is left.
+        InputError: the file is empty, or cannot be written; nothing of it remains.
     """
     if not data:
         raise InputError(f"{safe_name(name)}: the file is empty; nothing was uploaded")
@@ -42,7 +43,7 @@ def keep_upload(home: Home, name: str, data: bytes) -> Path:
         if path.parent.is_symlink():
             raise InputError(f"{path.parent} leads elsewhere: remove that link")
         make_private(path.parent)
-        if not (path.exists() and _is_kept(path, video)):
+        if not (path.exists() and _is_upload(path, video)):
             _write(path, data)
     except OSError as error:
         with suppress(OSError):
@@ -53,41 +54,41 @@ def keep_upload(home: Home, name: str, data: bytes) -> Path:
 
 
 def _write(path: Path, data: bytes) -> None:
-    """The whole file or none, whoever else writes it at the same time."""
-    with NamedTemporaryFile(dir=path.parent, prefix=PART, delete=False) as aside:
+    """Write the whole file or nothing, even if another process writes it at the same time."""
+    with NamedTemporaryFile(dir=path.parent, prefix=PART, delete=False) as partial:
         try:
-            aside.write(data)
-            aside.flush()
-            Path(aside.name).replace(path)
+            partial.write(data)
+            partial.flush()
+            Path(partial.name).replace(path)
         except BaseException:
-            Path(aside.name).unlink(missing_ok=True)
+            Path(partial.name).unlink(missing_ok=True)
             raise
 
 
 def uploads_of(home: Home, video: str) -> list[Path]:
-    """The files of a video as the app kept them; what else lies beside them is somebody's own.
+    """Return the uploaded files of a video, without other files in the same folder.
 
     Args:
         home: the data directory.
-        video: the id, which is the digest of what is in the file.
+        video: the id, which is the digest of the file's content.
     """
     folder = home.uploads / video
     if not _ID.fullmatch(video) or folder.is_symlink() or not folder.is_dir():
         return []
-    return [path for path in sorted(folder.iterdir()) if _is_kept(path, video)]
+    return [path for path in sorted(folder.iterdir()) if _is_upload(path, video)]
 
 
 def drop_uploads(home: Home, video: str) -> list[Path]:
-    """Removes the files of a video that the app kept; returns what is gone."""
-    gone = uploads_of(home, video)
-    for path in gone:
+    """Delete the uploaded files of a video; return the deleted files."""
+    files = uploads_of(home, video)
+    for path in files:
         path.unlink()
-    if gone and not any(gone[0].parent.iterdir()):
-        gone[0].parent.rmdir()
-    return gone
+    if files and not any(files[0].parent.iterdir()):
+        files[0].parent.rmdir()
+    return files
 
 
-def _is_kept(path: Path, video: str) -> bool:
+def _is_upload(path: Path, video: str) -> bool:
     if path.is_symlink() or not path.is_file():
         return False
     with path.open("rb") as file:
@@ -95,10 +96,10 @@ def _is_kept(path: Path, video: str) -> bool:
 
 
 def safe_name(name: str) -> str:
-    """``name`` as a plain file name: no folders, nothing hidden, not too long."""
+    """Return ``name`` as a plain file name: no folders, not hidden, not too long."""
     last = re.split(r"[/\\]", name)[-1]
     stem, dot, suffix = last.rpartition(".")
     plain = " ".join(_OTHER.sub(" ", stem if dot else last).split()).strip(". ")
     ending = re.sub(r"\W", "", suffix)[:8] if dot else ""
-    stem = plain[:LONGEST].encode()[:MOST_BYTES].decode(errors="ignore").strip()
+    stem = plain[:MAX_CHARACTERS].encode()[:MAX_BYTES].decode(errors="ignore").strip()
     return f"{stem or 'video'}{'.' + ending if ending else ''}"

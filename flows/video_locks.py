@@ -1,6 +1,6 @@
-"""Which videos some process watches at this moment, and the locks that tell.
+"""The locks that show which videos are being watched by some process.
 
-Apart from watching itself, which decodes and perceives: listing the library does neither.
+This module does not import the ingestion, so that listing the library loads no decoder or model.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from store.video_claims import claim_video, claimed_videos
 from views.library import LibraryEntry
 
 LOCKS = Path("/proc/locks")
-"""Where Linux lists the locks that are held."""
+"""File in which Linux lists the held locks."""
 
 PAUSED = "paused"
 
@@ -30,35 +30,35 @@ _BUSY = "{} is being watched by another homer: wait until it is done"
 
 
 def is_watched(store: Store, video: str) -> bool:
-    """Whether some process watches a video, on this machine or another.
+    """Check whether some process watches a video, on this machine or another.
 
-    The lock is only looked at: whoever is about to begin finds it free.
+    The lock is only inspected, not taken, so that another process can take it meanwhile.
     """
     return video in watched_now(store)
 
 
 def watched_now(store: Store) -> frozenset[str]:
-    """The ids of the videos that some process watches, on this machine or another."""
-    locked = _locked()
-    found = (path for path in store.home.run.glob("watch-*.lock") if _inode(path) in locked)
-    here = frozenset(path.stem.removeprefix("watch-") for path in found)
+    """Return the ids of the videos that some process watches, on this machine or another."""
+    locked = _locked_inodes()
+    paths = (path for path in store.home.run.glob("watch-*.lock") if _inode(path) in locked)
+    local = frozenset(path.stem.removeprefix("watch-") for path in paths)
     with store.begin() as session:
-        return here | claimed_videos(session)
+        return local | claimed_videos(session)
 
 
 def as_it_stands(entry: LibraryEntry, busy: Collection[str]) -> LibraryEntry:
-    """A video that was begun and that nothing watches is paused, as after a kill; ``busy``: ids."""
+    """Return a video as paused if it was begun and is in none of ``busy``, the watched ids."""
     return entry.model_copy(update={"state": state_now(entry.id, entry.state, busy)})
 
 
 def state_now(video: str, state: str, busy: Collection[str]) -> str:
-    """How a video stands whose row says ``state``; ``busy``: ids of those that are watched."""
+    """Return the state of a video, given its row's ``state`` and the watched ids ``busy``."""
     return PAUSED if state == video_rows.WATCHING and video not in busy else state
 
 
 def is_locked(path: Path) -> bool:
-    """Whether some process holds the lock of a file; it is only looked at."""
-    return _inode(path) in _locked()
+    """Check whether some process holds the lock of a file, without taking it."""
+    return _inode(path) in _locked_inodes()
 
 
 def _inode(path: Path) -> int | None:
@@ -68,22 +68,26 @@ def _inode(path: Path) -> int | None:
         return None
 
 
-def _locked() -> frozenset[int | None]:
-    """The inodes of all files whose lock some process holds; none where none can tell."""
+def _locked_inodes() -> frozenset[int | None]:
+    """Return the inodes of all locked files; empty where the system does not list them."""
     try:
         return frozenset(map(int, _FLOCK.findall(LOCKS.read_text())))
     except OSError:
         return frozenset()
 
 
-def _lock_of(home: Home, video: str) -> Path:
+def _lock_path(home: Home, video: str) -> Path:
     return home.run / f"watch-{video}.lock"
 
 
 @contextmanager
 def alone(home: Home, video: str, title: str) -> Iterator[None]:
-    """One process at a time watches a video of this data directory."""
-    with _lock_of(home.make(), video).open("w") as file:
+    """Hold the file lock of a video in this data directory, so that one process watches it.
+
+    Raises:
+        Busy: another process holds it.
+    """
+    with _lock_path(home.make(), video).open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as exc:
@@ -93,7 +97,11 @@ def alone(home: Home, video: str, title: str) -> Iterator[None]:
 
 @contextmanager
 def claimed(store: Store, video: str, title: str) -> Iterator[None]:
-    """The same for all machines that use the database."""
+    """Hold the database lock of a video, for all machines that use the database.
+
+    Raises:
+        Busy: another process holds it.
+    """
     with claim_video(store, video) as taken:
         if not taken:
             raise Busy(_BUSY.format(title))

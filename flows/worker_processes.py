@@ -1,4 +1,4 @@
-"""Processes that carry out orders to perceive; they import this module, so it is light."""
+"""Processes that perceive clips. They import this module, so it has few imports."""
 
 from __future__ import annotations
 
@@ -16,46 +16,46 @@ from perception.worker import Delivery, Order
 
 
 class Processes:
-    """Processes that carry out orders, and that can be ended at once."""
+    """A pool of processes that perceive, and that can be stopped at once."""
 
     def __init__(self, workers: int) -> None:
-        self._begun = _Begun()
-        self._pool = ProcessPoolExecutor(workers, mp_context=self._begun, initializer=_settle_in)
+        self._context = _TrackingContext()
+        self._pool = ProcessPoolExecutor(workers, mp_context=self._context, initializer=_initialise)
 
     def submit(self, work: Callable[[Order], Delivery], order: Order) -> Future[Delivery]:
-        """Begins the work in one of the processes."""
+        """Start the work in one of the processes."""
         return self._pool.submit(work, order)
 
     def end(self) -> None:
-        """Ends the processes; who waits for one is told that it is broken."""
+        """Stop the processes; callers that wait for one get ``BrokenExecutor``."""
         self._pool.shutdown(wait=False, cancel_futures=True)
-        for process in self._begun.processes:
+        for process in self._context.processes:
             process.terminate()
-        for process in self._begun.processes:
+        for process in self._context.processes:
             process.join()
 
 
-class _Begun(SpawnContext):
-    """Fresh processes, each remembered: the pool of the standard library cannot end them."""
+class _TrackingContext(SpawnContext):
+    """A context that records its processes, which the standard library's pool cannot stop."""
 
     def __init__(self) -> None:
         super().__init__()
         self.processes: list[BaseProcess] = []
 
-    def Process(self, *args: Any, **more: Any) -> BaseProcess:  # type: ignore[override]  # noqa: N802
-        process = get_context("spawn").Process(*args, **more)
+    def Process(self, *args: Any, **kwargs: Any) -> BaseProcess:  # type: ignore[override]  # noqa: N802
+        process = get_context("spawn").Process(*args, **kwargs)
         self.processes.append(process)
         return process
 
 
-def _settle_in() -> None:
-    """Ctrl-C is for the process that hands out the work; this one ends with it, however it does."""
+def _initialise() -> None:
+    """Ignore Ctrl-C, which the parent handles, and exit when the parent exits."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = parent_process()
     if parent is not None:
-        threading.Thread(target=_follow, args=(parent,), daemon=True).start()
+        threading.Thread(target=_exit_with_parent, args=(parent,), daemon=True).start()
 
 
-def _follow(parent: BaseProcess) -> None:
+def _exit_with_parent(parent: BaseProcess) -> None:
     parent.join()
     os._exit(1)

@@ -1,4 +1,4 @@
-"""What every command works with, opened together: the store, the profile and its models."""
+"""The workspace of commands and flows: the open store, the profile and its models."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from store.home import Home
 from store.queries.trajectories import StoredTrajectory, find_trajectory
 
 LOOKS_EVERY_S = 1.0
-"""How often work that stands back looks whether it may go on."""
+"""How often waiting background work checks whether it may go on."""
 
 
 @dataclass(frozen=True)
 class Workspace:
     """An open store and the models of a profile; a model is loaded when it is first used.
 
-    ``background``: nobody waits for what is done here, so it stands back while somebody waits.
+    ``background``: nobody waits for this work, so it gives way to work that somebody waits for.
     """
 
     home: Home
@@ -34,17 +34,17 @@ class Workspace:
     background: bool = False
 
     def give_way(self, wait: Callable[[float], None] = time.sleep, most_s: float = inf) -> float:
-        """Called between two steps: what nobody waits for goes on once nobody else waits.
+        """Wait between two steps of background work while other work has priority.
 
         Args:
-            wait: lets so many seconds pass.
-            most_s: seconds after which it goes on all the same.
+            wait: sleeps for a number of seconds.
+            most_s: seconds to wait at most.
 
         Returns:
-            Seconds that it stood back.
+            The seconds waited.
 
         Raises:
-            DatabaseError: the database is away.
+            DatabaseError: the database cannot be reached.
         """
         if not self.background:
             self.store.turns.keep()
@@ -58,17 +58,17 @@ class Workspace:
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """In here somebody waits, unless nobody waits for what is done at this desk."""
+        """Give the work in this block priority, unless this workspace is in the background."""
         with nullcontext() if self.background else self.store.turns.person():
             yield
 
     @property
     def settings(self) -> Settings:
-        """The paper's defaults with the profile's changes."""
+        """Return the paper's defaults with the profile's changes."""
         return self.profile.settings
 
     def staffed(self, workers: int | None = None, pool: Pool | None = None) -> Workspace:
-        """The same, with other workers to perceive than those of the settings."""
+        """Return a copy with other perception workers than those of the settings."""
         work = self.settings.work.changed(workers, pool)
         settings = self.settings.model_copy(update={"work": work})
         return replace(self, profile=self.profile.model_copy(update={"settings": settings}))
@@ -78,49 +78,49 @@ class Workspace:
 def open_desk(
     profile: str | None = None, home: Home | None = None, *, background: bool = False
 ) -> Iterator[Workspace]:
-    """Opens the data directory's store with the models of ``profile``.
+    """Open the data directory's store with the models of ``profile``.
 
     Args:
         profile: a name or a path; None is the environment's, else the configured one, else local.
         home: the data directory; None is the default one.
-        background: nobody waits for what is done here.
+        background: whether the work gives way to work that somebody waits for.
 
     Raises:
         SetupError: the database cannot be opened.
         InputError: there is no such profile.
     """
-    place = home or Home.default()
-    chosen = load_profile(profile, place.config)
-    with open_store(place) as store:
-        yield Workspace(place, store, chosen, Toolbox(chosen, place.weights), background)
+    data_dir = home or Home.default()
+    loaded = load_profile(profile, data_dir.config)
+    with open_store(data_dir) as store:
+        yield Workspace(data_dir, store, loaded, Toolbox(loaded, data_dir.weights), background)
 
 
 @contextmanager
 def open_desk_of(
     name: str, profile: str | None = None
 ) -> Iterator[tuple[Workspace, StoredTrajectory]]:
-    """Opens the desk with the models that the trajectory ``name`` was asked with.
+    """Open the store with the models of a trajectory, or with those of ``profile``.
 
     Args:
         name: the trajectory's id, or the beginning of it.
-        profile: other models.
+        profile: models to use instead.
 
     Raises:
-        NotFound: there is no such trajectory, or its profile is not known any more.
+        NotFound: there is no such trajectory, or its profile is not known.
         Ambiguous: several trajectories begin with ``name``.
         SetupError: the database cannot be opened.
     """
-    place = Home.default()
-    with open_store(place) as store:
+    home = Home.default()
+    with open_store(home) as store:
         with store.begin() as session:
             row = find_trajectory(session, name)
-        chosen = _profile_of(row, profile, place)
-        yield Workspace(place, store, chosen, Toolbox(chosen, place.weights)), row
+        loaded = _profile_of(row, profile, home)
+        yield Workspace(home, store, loaded, Toolbox(loaded, home.weights)), row
 
 
-def _profile_of(row: StoredTrajectory, profile: str | None, place: Home) -> Profile:
+def _profile_of(row: StoredTrajectory, profile: str | None, home: Home) -> Profile:
     try:
-        return load_profile(profile or row.profile, place.config)
+        return load_profile(profile or row.profile, home.config)
     except NotFound as error:
         if profile is not None:
             raise

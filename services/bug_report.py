@@ -1,4 +1,4 @@
-"""What a bug report needs, as one zip without content, for a person to read and pass on."""
+"""A bug report: one zip without content, for a person to read and pass on."""
 
 from __future__ import annotations
 
@@ -65,10 +65,10 @@ ABOUT = {
 
 
 def write_bundle(home: Home, profile: Profile, checks: Iterable[Check], path: Path) -> list[str]:
-    """Writes the zip; returns a line for each file in it.
+    """Write the zip; return a line for each file in it.
 
     Raises:
-        InputError: the file is there already, or cannot be written.
+        InputError: the file exists already, or cannot be written.
     """
     parts = dict(_parts(home, profile, checks))
     lines = [f"{name:18} {ABOUT[name]}" for name in ABOUT if name in parts or name == "README.txt"]
@@ -92,11 +92,11 @@ def _parts(home: Home, profile: Profile, checks: Iterable[Check]) -> Iterator[tu
     yield "machine.json", _json(machine(home))
     yield "settings.json", _json(settings(profile))
     yield "doctor.json", _json([finding(check) for check in checks])
-    yield from _of_store(home)
+    yield from _store_parts(home)
     log = log_path(home)
-    turned = (log.with_name(f"{log.name}.{n}") for n in (3, 2, 1))
-    records = [r for one in (*turned, log) for r in redaction.log_lines(_lines(one))]
-    yield "log.jsonl", "".join(json.dumps(one) + "\n" for one in records[-RECORDS:])
+    rotated = (log.with_name(f"{log.name}.{n}") for n in (3, 2, 1))
+    records = [record for path in (*rotated, log) for record in redaction.log_lines(_lines(path))]
+    yield "log.jsonl", "".join(json.dumps(record) + "\n" for record in records[-RECORDS:])
     yield "other-logs.json", _json(list(other_logs(home)))
 
 
@@ -110,7 +110,7 @@ def _lines(path: Path) -> Iterator[str]:
 
 
 def machine(home: Home) -> dict[str, Any]:
-    """The machine, without its name and its user's."""
+    """Describe the machine, without its name and its user's."""
     disk = None
     with suppress(OSError):
         disk = psutil.disk_usage(str(home.root))
@@ -127,7 +127,7 @@ def machine(home: Home) -> dict[str, Any]:
 
 
 def settings(profile: Profile) -> dict[str, Any]:
-    """A profile without what a user named: paths, addresses, keys, models of an unknown name."""
+    """Describe a profile without user-defined paths, addresses, keys and unknown model names."""
     ports = ("speech", "activity", "speaker", "screen", "objects", "text", "reranker", "writer")
     return {
         "profile": profile.name if profile.name in bundled_profiles() else "the user's own",
@@ -135,7 +135,9 @@ def settings(profile: Profile) -> dict[str, Any]:
         "faces": profile.faces.partition(":")[0],
         "images": bool(profile.images),
         "languages": len(profile.languages),
-        "chat": {_role(role, n): _chat(s) for n, (role, s) in enumerate(profile.chat.items())},
+        "chat": {
+            _role(role, n): _chat(spec) for n, (role, spec) in enumerate(profile.chat.items())
+        },
         "settings": redaction.numbers_in(profile.settings.model_dump(mode="json")),
     }
 
@@ -157,7 +159,7 @@ def _chat(spec: ChatSpec) -> dict[str, Any]:
 
 
 def finding(check: Check) -> dict[str, Any]:
-    """What doctor looked at and whether it is there, not where."""
+    """Describe a result of doctor without paths: what was checked and whether it is in place."""
     kind, _, rest = check.what.partition(" ")
     what = check.what
     if kind in ("chat", "key"):
@@ -166,8 +168,8 @@ def finding(check: Check) -> dict[str, Any]:
     return {"what": what, "ok": check.ok}
 
 
-def _of_store(home: Home) -> Iterator[tuple[str, str]]:
-    """The library's outline; where it cannot be opened, why not, by class."""
+def _store_parts(home: Home) -> Iterator[tuple[str, str]]:
+    """Yield the outline of the library; if it cannot be opened, the class of the error."""
     from store.database import open_store
     from store.queries import outline
 
@@ -180,21 +182,21 @@ def _of_store(home: Home) -> Iterator[tuple[str, str]]:
     except HomerError as error:
         yield "database.json", _json({"error": type(error).__name__})
         return
-    own = {"embedded": not os.environ.get("HOMER_DATABASE_URL")}
-    yield "database.json", _json({**own, **facts, "tables": sizes})
-    yield "videos.json", _json([video(home, one) for one in videos])
-    yield "trajectories.json", _json([trajectory(one) for one in runs])
+    where = {"embedded": not os.environ.get("HOMER_DATABASE_URL")}
+    yield "database.json", _json({**where, **facts, "tables": sizes})
+    yield "videos.json", _json([video(home, row) for row in videos])
+    yield "trajectories.json", _json([trajectory(row) for row in runs])
 
 
-def video(home: Home, one: VideoOutline) -> dict[str, Any]:
-    """A video by its numbers, and its file's codecs where that can be opened."""
-    file = original_of(home, one.id, one.path)
+def video(home: Home, outline: VideoOutline) -> dict[str, Any]:
+    """Describe a video by its numbers, and by its file's codecs if that can be opened."""
+    file = original_of(home, outline.id, outline.path)
     return {
-        "id": unnamed(one.id),
-        **one.facts,
-        "clips": one.clips,
-        "seconds": one.seconds,
-        "failures": dict(Counter(map(redaction.kind_of, one.errors))),
+        "id": unnamed(outline.id),
+        **outline.facts,
+        "clips": outline.clips,
+        "seconds": outline.seconds,
+        "failures": dict(Counter(map(redaction.kind_of, outline.errors))),
         "file": _codecs(file) if file else None,
     }
 
@@ -217,9 +219,9 @@ def _codecs(path: Path) -> dict[str, Any] | None:
         return None
 
 
-def trajectory(one: TrajectoryOutline) -> dict[str, Any]:
-    """A run by the kinds of its events, when they were, and their numbers."""
-    start = one.events[0][0] if one.events else None
+def trajectory(outline: TrajectoryOutline) -> dict[str, Any]:
+    """Describe a run by the kinds, times and numbers of its events."""
+    start = outline.events[0][0] if outline.events else None
     events = [
         {
             "kind": kind,
@@ -227,13 +229,13 @@ def trajectory(one: TrajectoryOutline) -> dict[str, Any]:
             "at_ms": round((at - (start or at)).total_seconds() * 1000),
             **redaction.of_event(payload),
         }
-        for at, kind, step, payload in one.events
+        for at, kind, step, payload in outline.events
     ]
-    return {"id": unnamed(one.id), **one.facts, "events": events}
+    return {"id": unnamed(outline.id), **outline.facts, "events": events}
 
 
 def other_logs(home: Home) -> Iterator[Mapping[str, Any]]:
-    """The logs of the servers and jobs that Homer starts, counted."""
+    """Yield counts of the logs of the servers and jobs that Homer starts."""
     for path in sorted(home.logs.glob("*.log")):
         if path != log_path(home):
             name = path.name if path.stem in ("postgres", "prefect", "app") else "of a job"

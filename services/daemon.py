@@ -1,7 +1,8 @@
-"""A server that outlives the command that started it: found again by a file, checked by a request.
+"""A server that outlives the command that started it, with a file that names its process.
 
-``HOMER_HOME/run/NAME.json`` holds the process id, when that process began (ids are reused) and
-its port. A file lock lets one process at a time start or stop it.
+``HOMER_HOME/run/NAME.json`` has the process id, the start of that process (ids are reused) and its
+port. A request checks that the server answers. A file lock lets one process at a time start or stop
+it.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from store.home import Home
 
 HOST = "127.0.0.1"
 EVERYWHERE = {"0.0.0.0": HOST, "::": "::1"}  # noqa: S104
-"""Addresses that stand for all of this machine's, and one of those that each stands for."""
+"""Addresses that mean every interface, and the loopback address to reach each of them."""
 
 PATIENCE_S = 120.0
 STOP_S = 15.0
@@ -38,7 +39,7 @@ LOG_LIMIT = 10_000_000
 class Running:
     """A process that was started: ``began`` tells it from a later one with the same id.
 
-    ``settings`` is what `Daemon` was given when it was started.
+    ``settings`` is the digest given to `Daemon` when the process was started.
     """
 
     pid: int
@@ -49,7 +50,7 @@ class Running:
 
     @property
     def address(self) -> str:
-        """Where this machine reaches it."""
+        """Return the URL at which this machine reaches it."""
         host = EVERYWHERE.get(self.host, self.host)
         return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
 
@@ -61,10 +62,10 @@ class Daemon:
         home: the data directory.
         name: of the run file and the log.
         health: path that answers 200 when the server is ready.
-        port: taken where it is free and none is remembered; 0 is any.
-        host: what it listens on.
-        settings: a digest of what it has to be started with; one started with another digest
-            counts as not running, and is replaced by the next start.
+        port: preferred if it is free and the run file has none; 0 is any.
+        host: the address to listen on.
+        settings: a digest of its configuration; a server started with another digest counts as
+            not running, and is replaced by the next start.
     """
 
     def __init__(
@@ -82,24 +83,24 @@ class Daemon:
         self._file = home.run / f"{name}.json"
 
     def address(self) -> str | None:
-        """Where the server answers, or None where it does not."""
-        found = self._alive()
-        return found.address if found and self._answers(found) else None
+        """Return the URL at which the server answers, or None where it does not."""
+        running = self._running()
+        return running.address if running and self._answers(running) else None
 
     def running(self) -> Running | None:
-        """The process, where it runs."""
-        return self._alive()
+        """Return the process, or None where it does not run."""
+        return self._running()
 
     def start(self, command: Callable[[int], Sequence[str]], env: Mapping[str, str]) -> str:
-        """The running server's address; starts ``command(port)`` where there is none.
+        """Return the running server's URL; run ``command(port)`` if there is none.
 
         Raises:
-            SetupError: it does not come up; the message has the last line of its log.
+            SetupError: it does not start; the message has the last line of its log.
         """
         with self._lock():
-            found = self._alive()
-            if found and self._wait(found):
-                return found.address
+            running = self._running()
+            if running and self._wait(running):
+                return running.address
             self._kill()
             started = self._launch(command, env)
             if self._wait(started):
@@ -110,7 +111,7 @@ class Daemon:
         )
 
     def stop(self) -> bool:
-        """Ends the server with all its children; False where none ran."""
+        """Stop the server with all its children; return False where none ran."""
         if self._read() is None:
             return False
         with self._lock():
@@ -130,13 +131,13 @@ class Daemon:
             )
         began = psutil.Process(process.pid).create_time()
         running = Running(process.pid, began, port, self._host, self._settings)
-        aside = self._file.with_suffix(".new")
-        aside.write_text(json.dumps(asdict(running)))
-        aside.replace(self._file)
+        partial = self._file.with_suffix(".new")
+        partial.write_text(json.dumps(asdict(running)))
+        partial.replace(self._file)
         return running
 
     def _wait(self, running: Running) -> bool:
-        """Waits until the server answers; False when it died or the time is over."""
+        """Wait until the server answers; return False if it died or did not answer in time."""
         end = time.monotonic() + PATIENCE_S
         while time.monotonic() < end and _process(running) is not None:
             if self._answers(running):
@@ -145,7 +146,7 @@ class Daemon:
         return False
 
     def _answers(self, running: Running) -> bool:
-        # No proxy of the environment may stand between this machine and itself.
+        # Requests to this machine must not go through a proxy of the environment.
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         try:
             with opener.open(running.address + self._health, timeout=ANSWER_S) as reply:
@@ -157,36 +158,36 @@ class Daemon:
         process = _process(self._read())
         if process is None:
             return False
-        family = [process, *process.children(recursive=True)]
+        processes = [process, *process.children(recursive=True)]
         with suppress(psutil.Error):
             process.send_signal(signal.SIGTERM)
-        _gone, left = psutil.wait_procs(family, timeout=STOP_S)
-        for survivor in left:
+        _ended, remaining = psutil.wait_procs(processes, timeout=STOP_S)
+        for survivor in remaining:
             with suppress(psutil.Error):
                 survivor.kill()
-        psutil.wait_procs(left, timeout=STOP_S)
+        psutil.wait_procs(remaining, timeout=STOP_S)
         return True
 
-    def _alive(self) -> Running | None:
-        found = self._read()
-        same = found is not None and found.settings == self._settings
-        return found if same and _process(found) is not None else None
+    def _running(self) -> Running | None:
+        running = self._read()
+        is_current = running is not None and running.settings == self._settings
+        return running if is_current and _process(running) is not None else None
 
     def _read(self) -> Running | None:
         try:
-            found = json.loads(self._file.read_text())
-            where, settings = str(found.get("host", HOST)), str(found.get("settings", ""))
-            pid, began, port = int(found["pid"]), float(found["began"]), int(found["port"])
-            return Running(pid, began, port, where, settings)
+            row = json.loads(self._file.read_text())
+            host, settings = str(row.get("host", HOST)), str(row.get("settings", ""))
+            pid, began, port = int(row["pid"]), float(row["began"]), int(row["port"])
+            return Running(pid, began, port, host, settings)
         except (OSError, ValueError, TypeError, KeyError, OverflowError, AttributeError):
             return None
 
     def _free_port(self) -> int:
-        remembered = self._read()
-        for port in (*([remembered.port] if remembered else []), self._port, 0):
-            found = _bindable(self._host, port)
-            if found:
-                return found
+        previous = self._read()
+        for port in (*([previous.port] if previous else []), self._port, 0):
+            free = _bindable(self._host, port)
+            if free:
+                return free
         raise SetupError(f"no port of {self._host} can be had for the {self.name} server")
 
     @contextmanager
@@ -197,15 +198,15 @@ class Daemon:
 
 
 def alive(running: Running) -> bool:
-    """Whether the very process that was started still runs."""
+    """Check whether the process that was started still runs."""
     return _process(running) is not None
 
 
 def _process(running: Running | None) -> psutil.Process | None:
-    """The very process that was started, unless it has ended."""
+    """Return the process that was started, unless it has ended."""
     if running is None:
         return None
-    # A damaged file may name what can be no process at all.
+    # A damaged file may have a number that is no process id.
     with suppress(psutil.Error, ValueError, OverflowError):
         process = psutil.Process(running.pid)
         same = abs(process.create_time() - running.began) < 1
@@ -225,7 +226,7 @@ def _bindable(host: str, port: int) -> int:
 
 @contextmanager
 def log_file(path: Path) -> Iterator[int]:
-    """Descriptor of a log that is appended to; one that grew long begins anew."""
+    """Yield a descriptor that appends to a log; start a new file when it is too long."""
     if path.exists() and path.stat().st_size > LOG_LIMIT:
         path.replace(path.with_suffix(".old"))
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)

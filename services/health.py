@@ -1,4 +1,4 @@
-"""What this machine can do, what is missing and how to get it; and what went wrong lately."""
+"""Checks of the installation, free space, and recent failures."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ DECODERS = ("h264", "hevc", "vp9", "av1", "mpeg4", "aac", "mp3", "opus", "vorbis
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that must be there; ``fix`` says how to get it.
+    """The result of one check; ``fix`` says how to repair it.
 
-    ``warning``: everything works, and yet it should be put right.
+    ``warning``: everything works, but it should be repaired.
     """
 
     what: str
@@ -37,9 +37,9 @@ class Check:
 
 
 def checks(home: Home, profile: ProfileModel) -> Iterator[Check]:
-    """Everything that the profile needs."""
+    """Check everything that the profile needs."""
     yield Check("home", True, str(home.root))
-    # Looked at first: whatever opens the library closes the folders it uses.
+    # Checked first: opening the library makes the folders that it uses private.
     yield _private(home)
     yield _database(home)
     yield Check("profile", True, profile.name)
@@ -52,15 +52,15 @@ def checks(home: Home, profile: ProfileModel) -> Iterator[Check]:
 
 
 def _private(home: Home) -> Check:
-    """Whether group or others can read the data directory, or anything that Homer wrote in it."""
+    """Check whether group or others can read any file of the data directory."""
     from store.private_files import exposed
 
-    found = exposed(home.places())
-    first = next(found, None)
+    readable = exposed(home.places())
+    first = next(readable, None)
     if first is None:
         return Check("private", True, "its owner alone can read it")
-    told = f"others may read {sum(1 for _ in found) + 1} files or folders, such as {first}"
-    return Check("private", True, told, "homer doctor --fix", warning=True)
+    message = f"others may read {sum(1 for _ in readable) + 1} files or folders, such as {first}"
+    return Check("private", True, message, "homer doctor --fix", warning=True)
 
 
 def _database(home: Home) -> Check:
@@ -84,20 +84,20 @@ def _weights(home: Home, profile: ProfileModel) -> Iterator[Check]:
 
 
 def _languages(profile: ProfileModel) -> Iterator[Check]:
-    """What the profile hears, and in which languages it finds more than equal words."""
+    """Check the languages of speech and search."""
     from models.manifest import weights_named
 
-    known = weights_named(profile.speech).languages
-    among = ", ".join(profile.languages) or f"any of {len(known)} languages"
-    strange = [one for one in profile.languages if one not in known]
-    fix = f"take {', '.join(strange)} out of the profile's languages" if strange else ""
-    yield Check("speech in", not strange, among, fix)
+    supported = weights_named(profile.speech).languages
+    names = ", ".join(profile.languages) or f"any of {len(supported)} languages"
+    unsupported = [language for language in profile.languages if language not in supported]
+    fix = f"take {', '.join(unsupported)} out of the profile's languages" if unsupported else ""
+    yield Check("speech in", not unsupported, names, fix)
     made_for = ", ".join(profile.text_languages)
     yield Check("search in", True, f"{made_for}; in others only equal words are found reliably")
 
 
 def _images(profile: ProfileModel) -> Check:
-    """The image-text model, which is the user's own."""
+    """Check the image-text model, which the user provides."""
     from models.image_text import missing
 
     folder = profile.images_folder
@@ -109,14 +109,14 @@ def _images(profile: ProfileModel) -> Check:
 
 
 def _chat(profile: ProfileModel) -> Iterator[Check]:
-    """The package of each language model's provider, and its key."""
+    """Check the package of each language model's provider, and its key."""
     from models.chat_models import key_variable
     from models.extras import extra_of
 
     for role, spec in profile.chat.items():
         extra = extra_of(spec.provider)
-        there = extra.installed
-        yield Check(f"chat {role}", there, spec.model, "" if there else extra.hint)
+        is_installed = extra.installed
+        yield Check(f"chat {role}", is_installed, spec.model, "" if is_installed else extra.hint)
         yield from _key(role, key_variable(spec))
 
 
@@ -124,13 +124,13 @@ def _key(role: str, variable: str | None) -> Iterator[Check]:
     from models.secrets import key_in
 
     if variable is not None:
-        there = bool(key_in(variable))
-        fix = "" if there else f"export {variable}=..."
-        yield Check(f"key of {role}", there, f"{variable} is {'' if there else 'not '}set", fix)
+        is_set = bool(key_in(variable))
+        fix = "" if is_set else f"export {variable}=..."
+        yield Check(f"key of {role}", is_set, f"{variable} is {'' if is_set else 'not '}set", fix)
 
 
 def _codecs() -> Check:
-    """Decoders in the bundled FFmpeg."""
+    """Check the decoders of the bundled FFmpeg."""
     import av
 
     missing = [name for name in DECODERS if name not in av.codecs_available]
@@ -140,14 +140,16 @@ def _codecs() -> Check:
 
 
 def _telemetry() -> Iterator[Check]:
-    """What a collector needs, where the environment names one."""
+    """Check the packages for a collector, if the environment names one."""
     from models.extras import OTEL
     from telemetry.otel import installed, wanted
 
     if wanted("TRACES") or wanted("METRICS"):
-        there = installed()
-        found = "sent to the collector of OTEL_..." if there else "OTEL_... names a collector"
-        yield Check("telemetry", there, found, "" if there else OTEL.hint)
+        is_installed = installed()
+        found = (
+            "sent to the collector of OTEL_..." if is_installed else "OTEL_... names a collector"
+        )
+        yield Check("telemetry", is_installed, found, "" if is_installed else OTEL.hint)
 
 
 FOLDER = "A file of a schedule"
@@ -155,7 +157,7 @@ FOLDER = "A file of a schedule"
 
 @dataclass(frozen=True)
 class Trouble:
-    """Something that went wrong: where, when, and what was said."""
+    """Something that went wrong: where, when, and the message."""
 
     where: str
     at: datetime
@@ -166,7 +168,7 @@ class Trouble:
 
 @dataclass(frozen=True)
 class Space:
-    """Bytes: of the database, of the images, and what is left on the disk."""
+    """Bytes of the database and of the images, and those free and in all on the disk."""
 
     database: int
     images: int
@@ -175,7 +177,7 @@ class Space:
 
 
 def versions() -> dict[str, str]:
-    """Versions of what Homer stands on."""
+    """Return the versions of Homer and its main dependencies."""
     return {name: _version(name) for name in PACKAGES}
 
 
@@ -187,7 +189,7 @@ def _version(name: str) -> str:
 
 
 def space(store: Store) -> Space:
-    """How much room there is."""
+    """Return the disk usage."""
     from store.queries.failures import database_bytes, image_bytes
 
     disk = shutil.disk_usage(store.home.root)
@@ -196,7 +198,7 @@ def space(store: Store) -> Space:
 
 
 def troubles(store: Store, limit: int = 20) -> list[Trouble]:
-    """Clips, questions and files of watched folders that failed, the latest first."""
+    """Return clips, questions and files of watched folders that failed, the latest first."""
     from store.queries.failures import failed_clips, failed_runs
     from store.queries.schedules import refused
 
@@ -204,14 +206,17 @@ def troubles(store: Store, limit: int = 20) -> list[Trouble]:
         clips = failed_clips(session, limit)
         runs = failed_runs(session, limit)
         files = refused(session, limit)
-    found = [Trouble(f"{c.title}, clip {c.clip}", c.at, c.told, video=c.video) for c in clips]
-    found += [Trouble(r.question, r.at, r.told, trajectory=r.id) for r in runs]
-    found += [Trouble(FOLDER, one.at, one.told) for one in files]
-    return sorted(found, key=lambda one: one.at, reverse=True)[:limit]
+    failures = [
+        Trouble(f"{clip.title}, clip {clip.clip}", clip.at, clip.told, video=clip.video)
+        for clip in clips
+    ]
+    failures += [Trouble(run.question, run.at, run.told, trajectory=run.id) for run in runs]
+    failures += [Trouble(FOLDER, failure.at, failure.told) for failure in files]
+    return sorted(failures, key=lambda failure: failure.at, reverse=True)[:limit]
 
 
 def services(home: Home) -> dict[str, str | None]:
-    """Where Homer's servers answer; None where they do not run."""
+    """Return the URLs of Homer's servers; None where they do not run."""
     from services.prefect import PrefectServer
 
     return {"Prefect's server": PrefectServer(home).address()}

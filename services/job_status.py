@@ -1,4 +1,4 @@
-"""How a job's process ended: it writes its exit code down; one that is gone without was killed."""
+"""The end of a job: its process writes down its exit code; one that ended without was killed."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ END = "HOMER_JOB_END"
 """Names the file into which a job's process writes its exit code."""
 
 ACTING = "HOMER_ACTING"
-"""Names who had a job begun, for the audit log; else it is the user of the process."""
+"""Names the user who started a job, for the audit log; by default the user of the process."""
 
 STOPPED = 130
-"""The exit code of whoever was asked to stop."""
+"""The exit code of a process that was asked to stop."""
 
 
 class JobState(StrEnum):
-    """How far a job is. ``killed``: its process is gone and did not say how it ended.
+    """The state of a job. ``killed``: its process ended without writing down how.
 
-    ``unknown``: it was begun elsewhere, and nothing here tells whether it still runs.
+    ``unknown``: it was started on another host, and it is not known whether it still runs.
     """
 
     WATCHING = "watching"
@@ -31,19 +31,19 @@ class JobState(StrEnum):
 
 
 def tell_end(path: Path, code: int) -> None:
-    """Writes down how a job ended."""
+    """Write down the exit code of a job."""
     with suppress(OSError):
         path.write_text(str(code))
 
 
 def tell_asked(path: Path) -> None:
-    """Writes down that a job was asked to stop, unless it has told already how it ended."""
+    """Write down that a job was asked to stop, unless it has ended already."""
     with suppress(OSError), path.open("x") as file:
         file.write(str(STOPPED))
 
 
 def stage_at_end(path: Path) -> JobState:
-    """How a job ended whose process is gone."""
+    """Return the state of a job whose process is gone."""
     try:
         code = int(path.read_text())
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""Which library a schedule or a flow run belongs to: several may share a server of Prefect's."""
+"""Names of a library's schedules and flow runs on a Prefect server that several libraries share."""
 
 from __future__ import annotations
 
@@ -6,30 +6,30 @@ from store.database import Store
 from store.queries.blobs import library_of
 
 LETTERS = 12
-"""Of a library's id in names that people read: two that begin alike are not to be expected."""
+"""Letters of a library's id in names that people read; two with the same ones are improbable."""
 
 
 def library_id(store: Store) -> str:
-    """The id of a library, which no other has but one that was restored from its back-up."""
+    """Return the id of a library, which only its restored back-ups share."""
     with store.begin() as session:
         return library_of(session)
 
 
 def tag_of(library: str) -> str:
-    """The tag of what is a library's on Prefect's server."""
+    """Return the tag of a library on Prefect's server."""
     return f"homer-library:{library}"
 
 
 def pool_of(library: str) -> str:
-    """The work pool whose workers carry out what is a library's."""
+    """Return the work pool that runs a library's jobs."""
     return f"homer-{library[:LETTERS]}"
 
 
 def name_in(library: str, name: str) -> str:
-    """What a library's schedule is called on Prefect's server, where a flow has each name once."""
+    """Return the name of a library's schedule on Prefect's server, unique for its flow."""
     return f"{name}@{pool_of(library)}"
 
 
 def name_of(deployment: str) -> str:
-    """What a schedule is called in its library."""
+    """Return the name of a schedule in its library."""
     return deployment.rpartition("@")[0]

@@ -1,4 +1,4 @@
-"""When a server process of Homer's stops by itself: idle for long, or its directory is gone."""
+"""The end of a server process: when it has been idle for long, or its directory is gone."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ import time
 from store.home import Home
 from store.usage import LOOK_EVERY_S, IdleClock
 
-END_WITHIN_S = 15.0
+STOP_TIMEOUT_S = 15.0
 
 
 def stop_by_itself(home: Home, idle_s: float | None = None) -> IdleClock:
-    """Have this process stop when its data directory is gone, or nobody has used it for long.
+    """Stop this process when its data directory is gone, or unused for ``idle_s``.
 
     Args:
         home: the data directory.
-        idle_s: seconds without a use after which it stops; None: it never does for that.
+        idle_s: seconds without a use after which it stops; None: no limit.
 
     Returns:
-        The clock, which has to be told of uses that hold no lock.
+        The clock, on which uses without a lock have to be noted.
     """
     clock = IdleClock(home)
-    threading.Thread(target=_look, args=(clock, idle_s), name="lifetime", daemon=True).start()
+    threading.Thread(target=_watch, args=(clock, idle_s), name="lifetime", daemon=True).start()
     return clock
 
 
-def _look(clock: IdleClock, idle_s: float | None) -> None:
+def _watch(clock: IdleClock, idle_s: float | None) -> None:
     while True:
         time.sleep(LOOK_EVERY_S)
         if clock.is_gone():
@@ -42,8 +42,8 @@ def _look(clock: IdleClock, idle_s: float | None) -> None:
 def _end() -> None:
     """End this process as Ctrl-C would, and by force where that takes too long.
 
-    The caller goes on holding its lock, so whoever wants the server waits until it has ended.
+    The caller keeps its lock, so that others who want the server wait until it has ended.
     """
     os.kill(os.getpid(), signal.SIGTERM)
-    time.sleep(END_WITHIN_S)
+    time.sleep(STOP_TIMEOUT_S)
     os._exit(1)

@@ -1,4 +1,4 @@
-"""Prefect's server: one a data directory, on the embedded Postgres, which asks for a login."""
+"""Prefect's server: one per data directory, on the embedded Postgres, with a login."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ QUIET = {
     "PREFECT_LOGGING_LEVEL": "WARNING",
     "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL",
 }
-"""Nothing is sent out, and a failing task is told by Homer in one line, not by Prefect in many."""
+"""Settings without telemetry; Homer reports a failing task in one line, Prefect in many."""
 
 
 class PrefectServer:
@@ -36,16 +36,16 @@ class PrefectServer:
         self._home = home
 
     def address(self) -> str | None:
-        """Where its pages are, or None where it does not run, or not with the present login."""
+        """Return its URL, or None where it does not run with the current login."""
         return self._daemon().address()
 
     def start(self) -> str:
-        """Start the server and its Postgres where they do not run; return the server's address.
+        """Start the server and its Postgres if necessary; return the server's URL.
 
         Raises:
-            SetupError: one of them does not come up, or its login cannot be kept.
+            SetupError: one of them does not start, or its login cannot be stored.
         """
-        with Hold(self._home):  # One that is about to stop since it is idle has stopped then.
+        with Hold(self._home):  # Waits for an idle server that is stopping.
             return self.address() or self._start()
 
     def _start(self) -> str:
@@ -61,35 +61,35 @@ class PrefectServer:
             VARIABLE: secret,
         }
         address = self._daemon().start(_command, {**environment(self._home), **server})
-        # Prefect copies its pages with the modes that they have in its package.
+        # Prefect copies its pages with the file modes of its package.
         mend([self._home.root / "prefect"])
         return address
 
     def stop(self) -> bool:
-        """End the server; False where it did not run."""
+        """Stop the server; return False where it did not run."""
         return self._daemon().stop()
 
     def _daemon(self) -> Daemon:
-        """One that asks for another login, or, started by an older Homer, for none, is replaced."""
+        """Return its daemon; a server with another login or none counts as not running."""
         digest = hashlib.sha256((known_login(self._home) or "").encode()).hexdigest()
         return Daemon(self._home, "prefect", "/api/health", settings=digest)
 
 
 def environment(home: Home) -> dict[str, str]:
-    """What Prefect reads from the environment, for the server and for the flows' processes.
+    """Return Prefect's environment variables, for the server and for the flows' processes.
 
-    Its pages are put together where it is told to: else it would write into its own package.
+    The directory for its pages is set because by default it writes into its own package.
     """
-    place = home.root / "prefect"
-    pages = {"PREFECT_SERVER_UI_STATIC_DIRECTORY": str(place / "ui")}
-    return {**QUIET, **pages, "PREFECT_HOME": str(place)}
+    directory = home.root / "prefect"
+    pages = {"PREFECT_SERVER_UI_STATIC_DIRECTORY": str(directory / "ui")}
+    return {**QUIET, **pages, "PREFECT_HOME": str(directory)}
 
 
 def api_url(home: Home) -> str:
-    """The API that flows report to: ``$PREFECT_API_URL``, else Homer's own server, started.
+    """Return the API that flows report to, ``$PREFECT_API_URL`` or Homer's own server's.
 
     Raises:
-        SetupError: the server does not come up.
+        SetupError: Homer's own server does not start.
     """
     return os.environ.get("PREFECT_API_URL") or f"{PrefectServer(home).start()}/api"
 

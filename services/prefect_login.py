@@ -17,21 +17,21 @@ BYTES = 32
 
 
 def login_file(home: Home) -> Path:
-    """Where the login is: one line, ``USER:SECRET``, readable by its owner only."""
+    """Return the path of the login: one line, ``USER:SECRET``, readable by its owner only."""
     return home.root / "prefect" / "login"
 
 
 def login(home: Home) -> str:
-    """Read the login of a data directory's server; make one where there is none.
+    """Return the login of a data directory's server; create it if there is none.
 
-    A login that others could read is replaced, and so is one that is damaged.
+    A login that others could read, or a damaged one, is replaced.
 
     Raises:
         SetupError: the file can neither be read nor written.
     """
     path = login_file(home)
     try:
-        return known_login(home) or _made(home)
+        return known_login(home) or _create_login(home)
     except OSError as error:
         raise SetupError(
             f"the login of Prefect's server cannot be kept in {path}: {error.strerror or error}"
@@ -39,27 +39,27 @@ def login(home: Home) -> str:
 
 
 def known_login(home: Home) -> str | None:
-    """Read the login where there is one that nobody else could read."""
+    """Read the login; None if there is none, or if others could read it."""
     path = login_file(home)
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
     except OSError:
         return None
     with os.fdopen(descriptor, encoding="ascii", errors="replace") as file:
-        found = os.fstat(descriptor)
+        stat = os.fstat(descriptor)
         text = file.read(1000).strip()
-    private = found.st_uid == os.geteuid() and not found.st_mode & 0o077
+    private = stat.st_uid == os.geteuid() and not stat.st_mode & 0o077
     user, _, secret = text.partition(":")
     return text if private and user == USER and len(secret) >= BYTES else None
 
 
 def login_for(home: Home, api: str) -> str | None:
-    """The login to send to an API: only Homer's own server is given it.
+    """Return the login to send to an API; Homer's secret is sent to its own server only.
 
     Args:
         home: the data directory.
-        api: the address of a Prefect API; another one than the home's own is the user's, who
-            names its login in ``PREFECT_API_AUTH_STRING``.
+        api: the address of a Prefect API; the login of a server that is not the home's own is in
+            ``PREFECT_API_AUTH_STRING``.
     """
     from services.prefect import PrefectServer
 
@@ -69,21 +69,21 @@ def login_for(home: Home, api: str) -> str | None:
     return os.environ.get(VARIABLE)
 
 
-def _made(home: Home) -> str:
-    """Write a new login aside and link it into place: of two writers at once one wins."""
+def _create_login(home: Home) -> str:
+    """Write a new login to a temporary file and link it into place: one of two writers wins."""
     path = login_file(home)
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     text = f"{USER}:{secrets.token_urlsafe(BYTES)}"
-    aside = path.with_name(f".login.{os.getpid()}.{secrets.token_hex(4)}")
-    descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    partial = path.with_name(f".login.{os.getpid()}.{secrets.token_hex(4)}")
+    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w", encoding="ascii") as file:
         file.write(text + "\n")
     try:
         if path.exists() or path.is_symlink():
-            aside.replace(path)  # What is there is damaged or could be read by others.
+            partial.replace(path)  # The present one is damaged or could be read by others.
             return text
         with suppress(FileExistsError):
-            os.link(aside, path)
+            os.link(partial, path)
         return known_login(home) or text
     finally:
-        aside.unlink(missing_ok=True)
+        partial.unlink(missing_ok=True)

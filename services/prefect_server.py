@@ -1,12 +1,11 @@
-"""``python -m services.prefect_server``: Prefect's server, which asks everybody for a login.
+"""``python -m services.prefect_server``: Prefect's server, which requires a login.
 
-It refuses to start without one, answers to its own names only and to no page of another site:
-other users and web pages reach whatever listens on this machine.
+It refuses to start without one, and refuses requests for other host names and from pages of other
+sites: other users and web pages can reach every port of this machine.
 
-From 2.1 on SQLAlchemy refuses a bulk insert that names a hybrid property which does not say how it
-is inserted; before, it ignored it. Prefect 3.8 inserts scheduled runs that way, so without
-``pass_over_state`` no run of any schedule would ever begin. Prefect 3.9.1 leaves the property out
-itself.
+From 2.1 on SQLAlchemy refuses a bulk insert with a hybrid property that has no setter for it;
+before, it ignored the property. Prefect 3.8 inserts scheduled runs that way, so without
+``pass_over_state`` no scheduled run would ever start. Prefect 3.9.1 omits the property itself.
 """
 
 from __future__ import annotations
@@ -39,12 +38,12 @@ HEADERS = {
 
 
 class Guard:
-    """Refuses requests for other hosts and from pages of other sites, before Prefect sees them.
+    """Middleware that refuses requests for other hosts and from pages of other sites.
 
     Args:
         app: Prefect's server.
         names: host names that it answers to, without ports.
-        used: is called at most every ``TOUCH_EVERY_S`` seconds while requests come in.
+        used: called at most every ``TOUCH_EVERY_S`` seconds while requests come in.
     """
 
     def __init__(
@@ -54,17 +53,17 @@ class Guard:
         self._touched = 0.0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, or say why not."""
+        """Pass a request on, or refuse it with the reason."""
         if scope["type"] not in ("http", "websocket"):
             return await self._app(scope, receive, send)
-        if why := self._refused(Headers(scope=scope)):
+        if why := self._refusal(Headers(scope=scope)):
             return await _refuse(scope, receive, send, why)
         if scope["path"] != HEALTH and time.monotonic() - self._touched > TOUCH_EVERY_S:
             self._touched = time.monotonic()
             self._used()
         return await self._app(scope, receive, _with_headers(send))
 
-    def _refused(self, headers: Headers) -> str:
+    def _refusal(self, headers: Headers) -> str:
         host = headers.get("host", "")
         if _name_in(host) not in self._names:
             return "this server does not answer to that host name"
@@ -74,7 +73,7 @@ class Guard:
 
 
 def serve(host: str, port: int, names: Sequence[str], stop_idle: bool) -> None:
-    """Serve Prefect's API and pages until the process is told to stop.
+    """Serve Prefect's API and pages until the process is stopped.
 
     Args:
         host: the address to listen on.
@@ -82,7 +81,7 @@ def serve(host: str, port: int, names: Sequence[str], stop_idle: bool) -> None:
         names: further host names to answer to.
         stop_idle: stop when the data directory is gone or nobody has used it for long.
     """
-    # Prefect reads this when it is imported. Its pages ask the server that they come from.
+    # Prefect reads this when it is imported. Its pages send requests to their own server.
     os.environ |= {
         "PREFECT_SERVER_CORS_ALLOWED_ORIGINS": f"http://127.0.0.1:{port}",
         "PREFECT_SERVER_UI_API_URL": "/api",
@@ -91,7 +90,7 @@ def serve(host: str, port: int, names: Sequence[str], stop_idle: bool) -> None:
     from prefect.server.api.server import create_app
 
     pass_over_state()
-    used = _stopping_when_idle() if stop_idle else lambda: None
+    used = _stop_when_idle() if stop_idle else lambda: None
     uvicorn.run(
         Guard(create_app(final=True), [*OWN_NAMES, *names], used),
         host=host,
@@ -101,7 +100,7 @@ def serve(host: str, port: int, names: Sequence[str], stop_idle: bool) -> None:
     )
 
 
-def _stopping_when_idle() -> Callable[[], None]:
+def _stop_when_idle() -> Callable[[], None]:
     from services.lifetime import stop_by_itself
     from store.home import Home
     from store.usage import idle_limit_s
@@ -111,16 +110,16 @@ def _stopping_when_idle() -> Callable[[], None]:
 
 
 def pass_over_state() -> None:
-    """Have a bulk insert of runs leave out their state, which has a table of its own."""
+    """Omit the state of runs from bulk inserts, since it has a table of its own."""
     from prefect.server.database.orm_models import FlowRun, TaskRun
 
     for table in (FlowRun, TaskRun):
         state: Any = vars(table)["state"]
-        state.bulk_dml_setter = state.bulk_dml_setter or _leave_out
+        state.bulk_dml_setter = state.bulk_dml_setter or _skip_value
 
 
-def _leave_out(_table: type[Any], _row: MutableMapping[str, Any], _value: object) -> None:
-    """The state stays with the row that it was inserted with; nothing else becomes of it."""
+def _skip_value(_table: type[Any], _row: MutableMapping[str, Any], _value: object) -> None:
+    """Insert nothing for the state, which stays with its row."""
 
 
 async def _refuse(scope: Scope, receive: Receive, send: Send, why: str) -> None:
@@ -144,28 +143,32 @@ def _name_in(host: str) -> str:
 
 
 def parser() -> argparse.ArgumentParser:
-    """What the command line takes."""
-    made = argparse.ArgumentParser(
+    """Return the parser of the command line."""
+    arguments = argparse.ArgumentParser(
         prog="python -m services.prefect_server",
         description=f"Prefect's server. It asks for the login USER:SECRET in {SERVER_VARIABLE}.",
     )
-    made.add_argument("--host", default="127.0.0.1", help="default: this machine only")
-    made.add_argument("--port", type=int, default=4200)
-    made.add_argument("--name", action="append", default=[], help="a host name that it answers to")
-    made.add_argument(
+    arguments.add_argument("--host", default="127.0.0.1", help="default: this machine only")
+    arguments.add_argument("--port", type=int, default=4200)
+    arguments.add_argument(
+        "--name", action="append", default=[], help="a host name that it answers to"
+    )
+    arguments.add_argument(
         "--stop-idle", action="store_true", help="stop once nobody uses $HOMER_HOME any more"
     )
-    return made
+    return arguments
 
 
 def main() -> None:
     """Read the command line and serve."""
-    found = parser()
-    chosen = found.parse_args()
+    arguments = parser()
+    options = arguments.parse_args()
     if not os.environ.get(SERVER_VARIABLE):
-        found.error(f"set {SERVER_VARIABLE} to USER:SECRET: without it anybody could run commands")
+        arguments.error(
+            f"set {SERVER_VARIABLE} to USER:SECRET: without it anybody could run commands"
+        )
     keep_private()
-    serve(chosen.host, chosen.port, [name.lower() for name in chosen.name], chosen.stop_idle)
+    serve(options.host, options.port, [name.lower() for name in options.name], options.stop_idle)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""Flow runs whose process is gone: they would stay "Running" on Prefect's pages for ever.
+"""Flow runs whose process is gone, which Prefect's pages would show as "Running" for ever.
 
-A run says which process it is in; whoever starts something looks whether those of this machine
-still live. Runs of other machines are left alone. Import this module only after Prefect's
-environment is set (``services.prefect.environment``).
+A run is labelled with its process; at the start of a flow the processes of this machine's runs are
+checked. Runs of other machines are not changed. Import this module only after Prefect's environment
+is set (``services.prefect.environment``).
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ from store.host_identity import HostIdentity
 
 UNFINISHED = [StateType.RUNNING, StateType.PENDING, StateType.CANCELLING]
 BEGINS_WITHIN = timedelta(minutes=10)
-"""A run that is about to begin for longer than that was forgotten."""
+"""A run that has been pending for longer than this was abandoned."""
 
 SLACK_S = 60
-"""Clocks of servers differ; and no process id is given again so soon."""
+"""Tolerance for the clocks of servers; process ids are not reused that soon."""
 
 WHERE = "homer.where"
-"""The label that says where the process id of a run means something."""
+"""The label with the host on which the process id of a run is valid."""
 
 GONE = "its process is gone"
 PAGE = 200
 
 
 def claim_run() -> None:
-    """Says of the flow run that we are in, if we are in one, which process carries it out."""
-    here = FlowRunContext.get()
-    run = here.flow_run if here else None
+    """Label the current flow run, if there is one, with its process."""
+    context = FlowRunContext.get()
+    run = context.flow_run if context else None
     if run is not None:
         with get_client(sync_client=True) as client:
             client.update_flow_run_labels(run.id, {WHERE: str(HostIdentity.here())})
@@ -54,44 +54,46 @@ def claim_run() -> None:
 
 
 def mark_killed(library: str, tag: str) -> None:
-    """Marks a library's running runs of a tag; who holds the lock of what they do knows them dead.
+    """Mark a library's running runs of a tag; the caller's lock shows that they are dead.
 
-    Another library at the same server may well watch the same video.
+    Another library on the same server may watch the same video.
     """
     with get_client(sync_client=True) as client:
         _mark(client, _unfinished(client, [StateType.RUNNING], [tag, tag_of(library)]))
 
 
 def mark_gone(library: str, now: datetime | None = None) -> list[UUID]:
-    """Marks the runs of this machine whose process is gone, and returns them.
+    """Mark the runs of this machine whose process is gone, and return their ids.
 
     Args:
-        library: whose schedules' runs are also marked where they were forgotten before they began.
-        now: None is this moment.
+        library: its scheduled runs are also marked if they were abandoned before they started.
+        now: the current time by default.
     """
     with get_client(sync_client=True) as client:
-        found = _unfinished(client, UNFINISHED)
-        dead = [run for run in found if is_gone(run, pool_of(library), now or datetime.now(UTC))]
+        unfinished = _unfinished(client, UNFINISHED)
+        dead = [
+            run for run in unfinished if is_gone(run, pool_of(library), now or datetime.now(UTC))
+        ]
         _mark(client, dead)
     return [run.id for run in dead]
 
 
 def is_gone(run: FlowRun, pool: str, now: datetime) -> bool:
-    """Whether a run's process is known to be gone, or one waiting in ``pool`` was forgotten."""
+    """Check whether a run's process is gone, or whether a pending run of ``pool`` was abandoned."""
     if run.state_type == StateType.PENDING and run.start_time is None:
         since = run.state.timestamp if run.state else run.created
         if run.work_pool_name != pool:
             return False
         return since is not None and now - since > BEGINS_WITHIN
-    there, here = HostIdentity.of(str(run.labels.get(WHERE))), HostIdentity.here()
+    host, here = HostIdentity.of(str(run.labels.get(WHERE))), HostIdentity.here()
     pid = (run.infrastructure_pid or "").rpartition(":")[2]
-    if there != here or not pid.isdigit():
-        return there is not None and there.ended_before(here)
-    return not _lives(int(pid), run.start_time or now)
+    if host != here or not pid.isdigit():
+        return host is not None and host.ended_before(here)
+    return not _is_alive(int(pid), run.start_time or now)
 
 
-def _lives(pid: int, began: datetime) -> bool:
-    """Whether the process was there when the run began; one that is younger took over its id."""
+def _is_alive(pid: int, began: datetime) -> bool:
+    """Check whether the process is the one of the run; a younger one has reused the id."""
     with suppress(psutil.Error, OverflowError):
         process = psutil.Process(pid)
         if process.status() != psutil.STATUS_ZOMBIE:
@@ -104,13 +106,13 @@ def _unfinished(
 ) -> list[FlowRun]:
     kinds = FlowRunFilterStateType(any_=list(states))
     tagged = FlowRunFilterTags(all_=list(tags)) if tags else None
-    asked = FlowRunFilter(state=FlowRunFilterState(type=kinds), tags=tagged)
-    return client.read_flow_runs(flow_run_filter=asked, limit=PAGE)
+    run_filter = FlowRunFilter(state=FlowRunFilterState(type=kinds), tags=tagged)
+    return client.read_flow_runs(flow_run_filter=run_filter, limit=PAGE)
 
 
 def _mark(client: SyncPrefectClient, dead: Sequence[FlowRun]) -> None:
     for run in dead:
         now = client.read_flow_run(run.id)
         if now.state and run.state and now.state.id != run.state.id:
-            continue  # It ended, or went on, while we looked.
+            continue  # It changed its state in the meantime.
         client.set_flow_run_state(run.id, Crashed(message=GONE), force=True)

@@ -1,4 +1,4 @@
-"""An answer and the rounds that led to it as lines of text, for commands and pages."""
+"""An answer and its rounds as lines of text, for commands and pages."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from models.partial_reply import said_so_far
 from views.words import clean
 
 SHOWN = 160
-"""Characters of a citation's words that are shown."""
+"""Characters of a citation's text that are shown."""
 
 
-def lines_of(told: RunEvent) -> Iterator[str]:
-    """What a run tells as lines; most of it has none."""
-    write = _WRITERS.get(told.kind)
+def lines_of(event: RunEvent) -> Iterator[str]:
+    """Yield the lines of text for an event of a run; most events have none."""
+    write = _WRITERS.get(event.kind)
     if write is not None:
-        yield from write(told)
+        yield from write(event)
 
 
 def _plan(event: Any) -> Iterator[str]:
@@ -31,8 +31,8 @@ def _plan(event: Any) -> Iterator[str]:
 
 def _skills(event: Any) -> Iterator[str]:
     if event.skills:
-        given = ", ".join(f"{one.name} ({one.score:.2f})" for one in event.skills)
-        yield f"skills: {given}"
+        names = ", ".join(f"{skill.name} ({skill.score:.2f})" for skill in event.skills)
+        yield f"skills: {names}"
 
 
 def _round(event: Any) -> Iterator[str]:
@@ -46,19 +46,19 @@ def _guard(event: Any) -> Iterator[str]:
 
 def _retrieve(event: Any) -> Iterator[str]:
     how = f" (from structure: {event.finding.asks})" if event.finding else ""
-    head = f"  {event.mode} {clean(event.query)!r}{how}:"
+    prefix = f"  {event.mode} {clean(event.query)!r}{how}:"
     if event.refused:
-        yield f"{head} {clean(event.refused)}"
+        yield f"{prefix} {clean(event.refused)}"
     elif event.nothing_close or not event.evidence:
-        yield f"{head} nothing close"
+        yield f"{prefix} nothing close"
     else:
         best = event.evidence[0]
-        yield f"{head} {len(event.evidence)} found, best {best.span} ({best.score:.2f})"
+        yield f"{prefix} {len(event.evidence)} found, best {best.span} ({best.score:.2f})"
 
 
 def _call(event: Any) -> Iterator[str]:
-    told = f"{event.tokens_in} tokens in, {event.tokens_out} out, {event.ms / 1000:.1f} s"
-    yield f"  {event.purpose}: {event.model}: {told}"
+    usage = f"{event.tokens_in} tokens in, {event.tokens_out} out, {event.ms / 1000:.1f} s"
+    yield f"  {event.purpose}: {event.model}: {usage}"
 
 
 def _assess(event: Any) -> Iterator[str]:
@@ -101,13 +101,13 @@ _WRITERS: Mapping[str, Callable[[Any], Iterator[str]]] = {
 
 
 def sureness(answer: Answer) -> str:
-    """How sure an answer is, in words and as a number, and how well it is supported."""
-    told = f"confidence {level(answer.confidence)} ({answer.confidence:.2f})"
-    return f"{told}; {answer.standing}" if answer.standing else told
+    """Return an answer's confidence in words and as a number, and its standing."""
+    confidence = f"confidence {level(answer.confidence)} ({answer.confidence:.2f})"
+    return f"{confidence}; {answer.standing}" if answer.standing else confidence
 
 
 def answer_line(answer: Answer, question: Question) -> str:
-    """The answer's words, with the letter of the option that was chosen."""
+    """Return the answer's text, with the letter of the chosen option."""
     text = clean(answer.text)
     if answer.option is None:
         return one_line(answer.text)
@@ -119,22 +119,22 @@ def answer_line(answer: Answer, question: Question) -> str:
 
 
 def one_line(text: str) -> str:
-    """``text`` on one line, with words for people whose name is not known."""
+    """Return ``text`` on one line, with words for people whose name is not known."""
     return clean(in_words(text))
 
 
 def citation_line(citation: Citation, titles: Mapping[str, str]) -> str:
-    """``mm:ss-mm:ss``, what was said or seen, and which clip of which video it was."""
-    words = one_line(citation.text)
-    words = words if len(words) <= SHOWN else words[: SHOWN - 3].rstrip() + "..."
+    """Return ``mm:ss-mm:ss``, what was said or seen, the video's title and the clip."""
+    text = one_line(citation.text)
+    text = text if len(text) <= SHOWN else text[: SHOWN - 3].rstrip() + "..."
     clip = "" if citation.clip is None else f", clip {citation.clip}"
     title = clean(titles.get(citation.video, citation.video))
     support = "" if citation.support is None else f", support {citation.support:.2f}"
-    return f"{citation.span}  {words}  ({title}{clip}) [{clean(citation.ref)}]{support}"
+    return f"{citation.span}  {text}  ({title}{clip}) [{clean(citation.ref)}]{support}"
 
 
-def tail(told: PartialReply, room: int) -> str:
-    """The end of what is being said, on one line."""
-    words, room = clean(said_so_far(told.text)), max(0, room)
+def tail(reply: PartialReply, room: int) -> str:
+    """Return the end of a partial reply on one line."""
+    words, room = clean(said_so_far(reply.text)), max(0, room)
     shown = words if len(words) <= room else f"…{words[len(words) - room :]}"
-    return f"{told.purpose}: {shown}"
+    return f"{reply.purpose}: {shown}"

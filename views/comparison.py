@@ -1,4 +1,4 @@
-"""Two trajectories side by side: where they part, in what was done and in what was seen."""
+"""A comparison of two trajectories: the first rounds in which actions or evidence differ."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from views.trajectory import History, Round
 
 
 class ComparedRound(Frozen):
-    """What one round did and which refs each of its searches saw, best first."""
+    """The action of one round, and the refs that each of its searches found, best first."""
 
     round: int
     subtask: str
@@ -20,7 +20,7 @@ class ComparedRound(Frozen):
 
 
 class Parting(Frozen):
-    """The first round in which the two differ; None on a side that had ended."""
+    """The first round in which the two differ; None for a trajectory that had ended."""
 
     round: int
     a: ComparedRound | None
@@ -28,11 +28,11 @@ class Parting(Frozen):
 
 
 class Difference(Frozen):
-    """Where two trajectories part.
+    """How two trajectories differ.
 
-    ``action`` is the first round that did another thing, ``evidence`` the first that saw other
-    things; None where no round does. ``only_a`` and ``only_b`` were seen by one of them, over the
-    whole run, in the order of first sight; ``both`` is how many things both saw.
+    ``action`` is the first round with another action, ``evidence`` the first with other evidence;
+    None if there is none. ``only_a`` and ``only_b`` are the evidence that one of them found in the
+    whole run, in the order of finding; ``both`` counts what both found.
     """
 
     a: str
@@ -49,20 +49,20 @@ class Difference(Frozen):
 
     @property
     def same(self) -> bool:
-        """Whether both did and saw the same, and came to the same answer."""
+        """Check whether actions, evidence and answers are the same."""
         return self.action is None and self.evidence is None and self.same_answer
 
 
 def compare(a: History, b: History) -> Difference:
-    """Where ``a`` and ``b`` part; why an action was chosen is not compared."""
+    """Return the differences of ``a`` and ``b``; the reasons of actions are not compared."""
     seen_a, seen_b = _seen(a), _seen(b)
     return Difference(
         a=a.id,
         b=b.id,
         same_question=a.question == b.question,
-        same_answer=_said(a.answer) == _said(b.answer),
-        action=_parting(a, b, ("subtask", "action")),
-        evidence=_parting(a, b, ("seen",)),
+        same_answer=_answer_key(a.answer) == _answer_key(b.answer),
+        action=_first_difference(a, b, ("subtask", "action")),
+        evidence=_first_difference(a, b, ("seen",)),
         only_a=tuple(e for ref, e in seen_a.items() if ref not in seen_b),
         only_b=tuple(e for ref, e in seen_b.items() if ref not in seen_a),
         both=len(seen_a.keys() & seen_b.keys()),
@@ -71,35 +71,44 @@ def compare(a: History, b: History) -> Difference:
     )
 
 
-def _parting(a: History, b: History, fields: Sequence[str]) -> Parting | None:
-    for one, other in zip_longest(map(_step, a.rounds), map(_step, b.rounds)):
-        if one is None or other is None or any(_of(one, f) != _of(other, f) for f in fields):
-            return Parting(round=(one or other).round, a=one, b=other)
+def _first_difference(a: History, b: History, fields: Sequence[str]) -> Parting | None:
+    for left, right in zip_longest(map(_compared_round, a.rounds), map(_compared_round, b.rounds)):
+        if (
+            left is None
+            or right is None
+            or any(_compared(left, name) != _compared(right, name) for name in fields)
+        ):
+            return Parting(round=(left or right).round, a=left, b=right)
     return None
 
 
-def _of(step: ComparedRound, field: str) -> object:
-    """A field of a step as it is compared: the reason of an action is no part of what was done."""
-    if field == "action" and step.action is not None:
-        return step.action.model_copy(update={"reason": ""})
-    return getattr(step, field)
+def _compared(round_: ComparedRound, field: str) -> object:
+    """Return a field of a round as it is compared: an action without its reason."""
+    if field == "action" and round_.action is not None:
+        return round_.action.model_copy(update={"reason": ""})
+    return getattr(round_, field)
 
 
-def _step(shown: Round) -> ComparedRound:
-    seen = tuple(e.ref for found in shown.searches for e in found.evidence)
-    return ComparedRound(round=shown.number, subtask=shown.subtask, action=shown.action, seen=seen)
+def _compared_round(round_: Round) -> ComparedRound:
+    seen = tuple(evidence.ref for search in round_.searches for evidence in search.evidence)
+    return ComparedRound(
+        round=round_.number, subtask=round_.subtask, action=round_.action, seen=seen
+    )
 
 
 def _seen(history: History) -> dict[str, Evidence]:
-    """Everything that the rounds found, by ref."""
+    """Return all evidence of the rounds, by ref."""
     found: Iterable[Evidence] = (
-        e for shown in history.rounds for found in shown.searches for e in found.evidence
+        evidence
+        for round_ in history.rounds
+        for search in round_.searches
+        for evidence in search.evidence
     )
-    once: dict[str, Evidence] = {}
+    by_ref: dict[str, Evidence] = {}
     for evidence in found:
-        once.setdefault(evidence.ref, evidence)
-    return once
+        by_ref.setdefault(evidence.ref, evidence)
+    return by_ref
 
 
-def _said(answer: Answer | None) -> tuple[object, ...] | None:
+def _answer_key(answer: Answer | None) -> tuple[object, ...] | None:
     return None if answer is None else (answer.option, answer.text, answer.not_in_memory)

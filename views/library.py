@@ -1,4 +1,4 @@
-"""What is in the library, as the command line and the app show it."""
+"""Read models of the library, for commands and the app."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class LibraryEntry(Frozen):
 
 
 class ShownLine(Frozen):
-    """A memory as a person reads it: names in place of tags where they are known."""
+    """A memory as shown to a person: with names in place of tags where they are known."""
 
     id: int
     span: TimeSpan
@@ -86,9 +86,9 @@ class ShownLine(Frozen):
 
 
 class Cost(Frozen):
-    """What writing took: model calls, those that failed, tokens, US dollars where prices are known.
+    """The cost of writing: model calls, failed calls, tokens, US dollars where prices are known.
 
-    ``seconds`` of a clip are those of watching it, the calls among them; 0 where none are known.
+    ``seconds`` of a clip is the time of watching it, including the calls; 0 if it is not known.
     """
 
     calls: int = 0
@@ -99,16 +99,16 @@ class Cost(Frozen):
     seconds: float = 0.0
 
     def __add__(self, other: Cost) -> Cost:
-        """Both together."""
+        """Return the sum of both."""
         ours, theirs = self.model_dump(), other.model_dump()
         return Cost(**{name: ours[name] + theirs[name] for name in ours})
 
 
 class ShownClip(Frozen):
-    """A clip with what is remembered of it, line by line, with who said it.
+    """A clip with its memories, line by line, with who said them.
 
-    ``attempts`` counts how often it failed; ``given_up``: it is tried again only when asked for.
-    ``budget``: tokens a language model might take for it; ``left_out``: what it was not shown.
+    ``attempts`` counts its failures; ``given_up``: it is retried only on request. ``budget``:
+    tokens that a language model could take for it; ``left_out``: what the model was not given.
     """
 
     index: int
@@ -125,7 +125,7 @@ class ShownClip(Frozen):
 
 
 class ShownName(Frozen):
-    """A name and where it comes from: said, read, caption, model or person."""
+    """A name and its source: said, read, caption, model or person."""
 
     name: str
     source: str
@@ -143,7 +143,7 @@ class ShownPerson(Frozen):
 
 
 class Portrait(Frozen):
-    """All that is known of a video as of a clip; ``last_clip`` -1 is nothing yet."""
+    """Everything known of a video as of a clip; ``last_clip`` -1: nothing yet."""
 
     video: Video
     state: str
@@ -161,7 +161,7 @@ class Portrait(Frozen):
 
 
 class Checked(Frozen):
-    """What checking a video found; ``clips``, ``segments``, ``edges``, ``images`` are counts."""
+    """The result of checking a video; ``clips``, ``segments``, ``edges``, ``images`` are counts."""
 
     video: str
     title: str
@@ -173,41 +173,41 @@ class Checked(Frozen):
 
 
 def list_library(store: Store) -> list[LibraryEntry]:
-    """All videos, by title, then id."""
+    """Return all videos, by title, then id."""
     with store.begin(snapshot=True) as session:
-        found = library_pages.shelf_page(session)
-    return [LibraryEntry.model_validate(one, from_attributes=True) for one in found]
+        rows = library_pages.shelf_page(session)
+    return [LibraryEntry.model_validate(row, from_attributes=True) for row in rows]
 
 
 def resolve(session: Session, name: str) -> Video:
-    """The video of that id, title, or unambiguous beginning of one.
+    """Return the video of that id, title, or unambiguous beginning of one.
 
     Raises:
-        NotFound: none goes by that name.
-        Ambiguous: several do; the message names them.
+        NotFound: there is no video of that name.
+        Ambiguous: there are several; the message lists them.
     """
     return videos.find_video(session, name)
 
 
 def all_titles(store: Store) -> dict[str, str]:
-    """The title of every video by its id, by title, then id."""
+    """Return the title of every video by its id, by title, then id."""
     with store.begin() as session:
         return videos.titles(session)
 
 
 def videos_named(store: Store, ids: Sequence[str]) -> dict[str, Video]:
-    """Those of these videos that are in the library, by id, in that order."""
+    """Return those of the videos that are in the library, by id, in the given order."""
     with store.begin() as session:
         found = videos.videos_of(session, ids)
-    return {name: found[name] for name in dict.fromkeys(ids) if name in found}
+    return {video: found[video] for video in dict.fromkeys(ids) if video in found}
 
 
 def show_video(store: Store, name: str, as_of_ms: int | None = None) -> Portrait:
-    """Everything known of a video, as it was at a moment of video time (None: now).
+    """Return everything known of a video at a moment of video time (None: now).
 
     Raises:
-        NotFound: none goes by that name.
-        Ambiguous: several do.
+        NotFound: there is no video of that name.
+        Ambiguous: there are several.
     """
     with store.begin(snapshot=True) as session:
         video = resolve(session, name)
@@ -221,7 +221,7 @@ def _portrait(session: Session, video: Video, last: int, as_of_ms: int | None) -
     stored = clips.clips_of(session, video.id)
     spans = {clip.index: clip.span for clip in stored}
     people = characters_at(session, video.id, last)
-    named = ClipPeople(characters=tuple(one.character for one in people))
+    named = ClipPeople(characters=tuple(person.character for person in people))
     segments = events.segments_at(session, video.id, last)
     shown = tuple(shown_clips(session, video.id, stored, people, last))
     return Portrait(
@@ -231,26 +231,26 @@ def _portrait(session: Session, video: Video, last: int, as_of_ms: int | None) -
         models=state.models,
         last_clip=last,
         clips=shown,
-        people=tuple(shown_person(one) for one in people),
+        people=tuple(shown_person(person) for person in people),
         segments=tuple(
-            shown_segment(events.as_segment(video.id, one, spans), named) for one in segments
+            shown_segment(events.as_segment(video.id, row, spans), named) for row in segments
         ),
-        edges=tuple(events.as_edge(one) for one in events.edges_at(session, video.id, last)),
+        edges=tuple(events.as_edge(row) for row in events.edges_at(session, video.id, last)),
         pending=_pending(_patches(session, video.id, last)),
-        cost=sum((one.cost for one in shown), Cost()),
+        cost=sum((clip.cost for clip in shown), Cost()),
         languages=tuple(texts.languages_heard(session, video.id, last)),
         stream=stream_told(session, video.id, as_of_ms),
     )
 
 
 def _costs(session: Session, video_id: str, stored: Sequence[StoredClip]) -> dict[int, Cost]:
-    """What each clip took; the calls for a patch count for its last clip."""
-    used = {one.clip: asdict(one) for one in calls.usage_by_clip(session, video_id)}
-    kept = ("calls", "failed", "tokens_in", "tokens_out", "cost_usd")
+    """Return the cost of each clip; the calls for a patch count for its last clip."""
+    usages = {usage.clip: asdict(usage) for usage in calls.usage_by_clip(session, video_id)}
+    fields = ("calls", "failed", "tokens_in", "tokens_out", "cost_usd")
     return {
         clip.index: Cost(
             seconds=clip.seconds,
-            **{name: used[clip.index][name] for name in kept if clip.index in used},
+            **{field: usages[clip.index][field] for field in fields if clip.index in usages},
         )
         for clip in stored
     }
@@ -263,14 +263,14 @@ def shown_clips(
     people: Sequence[characters.CharacterAt],
     last: int,
 ) -> Iterator[ShownClip]:
-    """Clips with what is remembered of them as of clip ``last``, in the words of ``people``."""
-    named = ClipPeople(characters=tuple(one.character for one in people))
-    every = [clip.index for clip in stored if clip.index <= last]
-    found = memories.memories_of_clips(session, video_id, every, last)
+    """Yield clips with their memories as of clip ``last``, with the names of ``people``."""
+    named = ClipPeople(characters=tuple(person.character for person in people))
+    watched = [clip.index for clip in stored if clip.index <= last]
+    rows = memories.memories_of_clips(session, video_id, watched, last)
     lines: dict[int, list[ShownLine]] = {}
-    for one in found:
-        lines.setdefault(one.memory.clip, []).append(_line(one.memory, named))
-    things = on_clips.objects_on(session, Scope(video=video_id, last_clip=last), every)
+    for row in rows:
+        lines.setdefault(row.memory.clip, []).append(_line(row.memory, named))
+    objects = on_clips.objects_on(session, Scope(video=video_id, last_clip=last), watched)
     costs = _costs(session, video_id, stored)
     for clip in stored:
         yield ShownClip(
@@ -284,18 +284,18 @@ def shown_clips(
             budget=clip.budget,
             left_out=clip.left_out,
             lines=tuple(lines.get(clip.index, ())),
-            objects=tuple(one for one in things if _within(clip.span, one.time_ms)),
+            objects=tuple(seen for seen in objects if _contains(clip.span, seen.time_ms)),
         )
 
 
-def _within(span: TimeSpan, time_ms: int) -> bool:
+def _contains(span: TimeSpan, time_ms: int) -> bool:
     return span.start_ms <= time_ms < span.end_ms
 
 
-def shown_segment(found: Segment, people: ClipPeople) -> Segment:
-    """The segment with names in place of tags where they are known, and of replaced names."""
-    told = {"label": people.retold(found.label), "summary": people.retold(found.summary)}
-    return found.model_copy(update=told)
+def shown_segment(segment: Segment, people: ClipPeople) -> Segment:
+    """Return the segment with names in place of tags, and of replaced names, where known."""
+    texts = {"label": people.retold(segment.label), "summary": people.retold(segment.summary)}
+    return segment.model_copy(update=texts)
 
 
 def _line(memory: Memory, people: ClipPeople) -> ShownLine:
@@ -309,24 +309,24 @@ def _line(memory: Memory, people: ClipPeople) -> ShownLine:
     )
 
 
-def shown_person(found: characters.CharacterAt) -> ShownPerson:
-    """A character with its tags and names."""
-    one = found.character
-    tags = [f"<face_{n}>" for n in one.faces] + [f"<voice_{n}>" for n in one.voices]
+def shown_person(row: characters.CharacterAt) -> ShownPerson:
+    """Return a character with its tags and names."""
+    character = row.character
+    tags = [f"<face_{n}>" for n in character.faces] + [f"<voice_{n}>" for n in character.voices]
     return ShownPerson(
-        number=one.number,
-        label=one.label,
+        number=character.number,
+        label=character.label,
         tags=tuple(tags),
         names=tuple(
             ShownName(name=name.text, source=name.source, from_clip=name.from_clip)
-            for name in found.names
+            for name in row.names
         ),
-        from_clip=found.from_clip,
+        from_clip=row.from_clip,
     )
 
 
 def _patches(session: Session, video_id: str, last: int) -> list[PatchAt]:
-    return [one for one in events.patches_of(session, video_id) if one.at_clip <= last]
+    return [patch for patch in events.patches_of(session, video_id) if patch.at_clip <= last]
 
 
 def _pending(patches: Sequence[PatchAt]) -> tuple[int, ...]:
@@ -336,74 +336,76 @@ def _pending(patches: Sequence[PatchAt]) -> tuple[int, ...]:
 def check_video(
     store: Store, name: str, as_of_ms: int | None = None, progress: Progress | None = None
 ) -> Checked:
-    """Check the whole event graph of a video, as it was at a moment of video time (None: now).
+    """Check the whole event graph of a video at a moment of video time (None: now).
 
-    All its images are read against their digests too, those of later moments among them.
+    All its images are also compared with their digests, including those of later moments.
 
     Raises:
-        NotFound: none goes by that name.
-        Ambiguous: several do.
+        NotFound: there is no video of that name.
+        Ambiguous: there are several.
     """
     with store.begin(snapshot=True) as session:
         video = resolve(session, name)
         view = clips.view_of(session, [video.id], as_of_ms)
-        whole = _whole(session, video.id, view.scopes[0].last_clip)
+        graph = _graph_to_check(session, video.id, view.scopes[0].last_clip)
         images = blobs.blobs_of(session, video.id)
-    bad = list(_bad_images(store, video.id, images, progress))
+    image_findings = list(_bad_images(store, video.id, images, progress))
     return Checked(
         video=video.id,
         title=video.title,
-        clips=len(whole.done),
-        segments=len(whole.segments),
-        edges=len(whole.edges),
+        clips=len(graph.done),
+        segments=len(graph.segments),
+        edges=len(graph.edges),
         images=len(images),
-        findings=(*findings(whole), *bad),
+        findings=(*findings(graph), *image_findings),
     )
 
 
 def _bad_images(
     store: Store, video_id: str, images: Mapping[str, int], progress: Progress | None
 ) -> Iterator[GraphFinding]:
-    """Images that are missing or damaged; those that were deleted meanwhile are neither."""
-    told = Megabytes(progress, "images, MB", sum(images.values())) if progress else None
+    """Yield findings for missing or damaged images, except for those deleted meanwhile."""
+    megabytes = Megabytes(progress, "images, MB", sum(images.values())) if progress else None
     bad: dict[str, GraphFault] = {}
     for sha, size in images.items():
         try:
             store.blobs.get(sha)
         except BlobGone:
             bad[sha] = GraphFault.DAMAGED if store.blobs.exists(sha) else GraphFault.MISSING
-        if told:
-            told.step(size)
+        if megabytes:
+            megabytes.step(size)
     with store.begin() as session:
-        still = blobs.blobs_of(session, video_id) if bad else {}
-    for sha in sorted(bad.keys() & still.keys()):
+        present = blobs.blobs_of(session, video_id) if bad else {}
+    for sha in sorted(bad.keys() & present.keys()):
         text = f"a stored image is {bad[sha]}: restore it from a back-up, or watch the video anew"
         yield GraphFinding(fault=bad[sha], text=text, refs=(sha,))
 
 
-def _whole(session: Session, video_id: str, last: int) -> CheckedGraph:
+def _graph_to_check(session: Session, video_id: str, last: int) -> CheckedGraph:
     stored = clips.clips_of(session, video_id)
     spans = {clip.index: clip.span for clip in stored}
     patches = _patches(session, video_id, last)
-    woven = {clip for one in patches for clip in range(one.first_clip, one.at_clip + 1)}
+    covered = {clip for patch in patches for clip in range(patch.first_clip, patch.at_clip + 1)}
     segments = events.segments_at(session, video_id, last)
     return CheckedGraph(
-        done=frozenset(c.index for c in stored if c.state == ClipState.DONE and c.index <= last),
-        woven=frozenset(woven),
+        done=frozenset(
+            clip.index for clip in stored if clip.state == ClipState.DONE and clip.index <= last
+        ),
+        woven=frozenset(covered),
         pending=frozenset(_pending(patches)),
-        segments=tuple(events.as_segment(video_id, one, spans) for one in segments),
-        edges=tuple(events.as_edge(one) for one in events.edges_at(session, video_id, last)),
+        segments=tuple(events.as_segment(video_id, row, spans) for row in segments),
+        edges=tuple(events.as_edge(row) for row in events.edges_at(session, video_id, last)),
     )
 
 
 def delete(store: Store, name: str) -> int:
-    """Delete every row, blob, checkpoint and trajectory of a video; returns the files removed.
+    """Delete every row, blob, checkpoint and trajectory of a video; return how many files.
 
-    Files that a killed ingestion left without a row go on this occasion too.
+    Files that a killed ingestion left without a row are deleted too.
 
     Raises:
-        NotFound: none goes by that name.
-        Ambiguous: several do.
+        NotFound: there is no video of that name.
+        Ambiguous: there are several.
     """
     try:
         with store.begin() as session:
@@ -419,22 +421,22 @@ def delete(store: Store, name: str) -> int:
 
 
 def dump_lines(store: Store, name: str) -> Iterator[str]:
-    """Canonical JSON lines of a video; equal bytes for two watchings of one video.
+    """Yield canonical JSON lines of a video; two ingestions of a video give equal bytes.
 
     Raises:
-        NotFound: none goes by that name.
-        Ambiguous: several do.
+        NotFound: there is no video of that name.
+        Ambiguous: there are several.
     """
     with store.begin(snapshot=True) as session:
         yield from dump(session, resolve(session, name).id)
 
 
 def export(store: Store, name: str, out: Path) -> None:
-    """Write everything about a video, blobs included, into one zip file.
+    """Write everything about a video, including blobs, into one zip file.
 
     Raises:
-        NotFound: none goes by that name.
-        Ambiguous: several do.
+        NotFound: there is no video of that name.
+        Ambiguous: there are several.
     """
     from store.export import export_video
 

@@ -1,4 +1,4 @@
-"""The library as its page shows it: a page of videos, how long watching will take, what goes."""
+"""Read models of the library's page: videos, remaining time, and what a deletion removes."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from store.queries.library_pages import Holdings, ListedVideo, WatchRate
 from store.queries.videos import WATCHING
 from views.library import resolve
 
-LATELY = 20
-"""Clips from which the pace is taken."""
+RECENT_CLIPS = 20
+"""How many clips the rate is computed from."""
 
 __all__ = [
     "Holdings",
@@ -32,52 +32,52 @@ __all__ = [
 def page_of_videos(
     store: Store, offset: int, limit: int, words: str = ""
 ) -> tuple[list[ListedVideo], int]:
-    """A page of the library by title, and how many videos there are."""
+    """Return a page of the library by title, and the number of videos."""
     with store.begin(snapshot=True) as session:
-        found = stored.shelf_page(session, offset, limit, words)
-        return found, stored.shelf_size(session, words)
+        page = stored.shelf_page(session, offset, limit, words)
+        return page, stored.shelf_size(session, words)
 
 
 def being_watched(store: Store, limit: int, held: Collection[str] = ()) -> list[ListedVideo]:
-    """Videos not watched to their end, by title: ``limit`` of them, and all those of ``held``."""
+    """Return unfinished videos by title: ``limit`` of them, and all those of ``held``."""
     with store.begin(snapshot=True) as session:
-        found = stored.shelf_page(session, 0, limit, state=WATCHING)
-        missed = set(held) - {one.id for one in found}
-        if not missed:
-            return found
-        return found + stored.shelf_page(session, state=WATCHING, only=missed)
+        page = stored.shelf_page(session, 0, limit, state=WATCHING)
+        missing = set(held) - {video.id for video in page}
+        if not missing:
+            return page
+        return page + stored.shelf_page(session, state=WATCHING, only=missing)
 
 
 def failures(store: Store, video: str, limit: int | None = None) -> list[StoredClip]:
-    """The first ``limit`` clips of a video that could not be watched, with the reason of each."""
+    """Return the first ``limit`` failed clips of a video, with the reason of each."""
     with store.begin() as session:
         return clips.failed_clips(session, video, limit)
 
 
 def pace(store: Store, video: str) -> WatchRate | None:
-    """How fast a video was watched lately; None for fewer than two clips."""
+    """Return how fast a video was watched recently; None for fewer than two clips."""
     with store.begin() as session:
-        return stored.pace_of(session, video, LATELY)
+        return stored.pace_of(session, video, RECENT_CLIPS)
 
 
-def seconds_left(found: WatchRate | None, left: int, now: datetime) -> float | None:
-    """How long ``left`` clips will take at that pace; None where that cannot be told.
+def seconds_left(rate: WatchRate | None, left: int, now: datetime) -> float | None:
+    """Return the seconds that ``left`` clips will take at that rate; None if not known.
 
-    A clip that has taken longer than the others until now counts as slow as it is.
+    A current clip that has taken longer than the others counts with the time that it has taken.
     """
-    if found is None or left <= 0:
+    if rate is None or left <= 0:
         return None
-    each = (found.last - found.first).total_seconds() / (found.clips - 1)
-    begun = max(0.0, (now - found.last).total_seconds())
-    return max(each * left - begun, each * (left - 1))
+    each = (rate.last - rate.first).total_seconds() / (rate.clips - 1)
+    elapsed = max(0.0, (now - rate.last).total_seconds())
+    return max(each * left - elapsed, each * (left - 1))
 
 
 def holdings(store: Store, name: str) -> tuple[Video, Holdings]:
-    """A video, and what goes when it is deleted.
+    """Return a video, and what its deletion removes.
 
     Raises:
-        NotFound: none goes by that name.
-        Ambiguous: several do.
+        NotFound: there is no video of that name.
+        Ambiguous: there are several.
     """
     with store.begin(snapshot=True) as session:
         video = resolve(session, name)

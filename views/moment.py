@@ -1,4 +1,4 @@
-"""What is to be seen at a moment of a video."""
+"""Keyframes near a moment of a video."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from store.queries.clips import clip_at, view_of
 from store.queries.frames import StoredKeyframe, frame_near, frame_of, frames_of
 
 NEAR_MS = 20_000
-"""A frame further from a moment than this does not show it."""
+"""A frame further from a moment than this many milliseconds does not show it."""
 
 _FRAME = re.compile(r"k([1-9]\d{0,17})")
 
@@ -32,38 +32,38 @@ class ShownFrame(Frozen):
 def frame_at(
     store: Store, video: str, at_ms: int, ref: str = "", as_of_ms: int | None = None
 ) -> ShownFrame | None:
-    """The keyframe that ``ref`` (``k7``) names, else the one nearest to the moment, if one is.
+    """Return the keyframe that ``ref`` (``k7``) names, else the one nearest to the moment.
 
-    None where the video has none near, and where ``video`` is no video. With ``as_of_ms`` only
-    frames count that a question as of then may see.
+    None if the video has none near, or if there is no such video. With ``as_of_ms`` only frames
+    count that a question as of then may see.
     """
     named = _FRAME.fullmatch(ref)
     with store.begin() as session:
         last = _last(session, video, as_of_ms)
         if named:
-            found = frame_of(session, video, int(named[1]))
+            frame = frame_of(session, video, int(named[1]))
         else:
             clip = clip_at(session, video, at_ms)
             around = [] if clip is None else [clip - 1, clip, clip + 1]
-            seen = [one for one in around if one <= last]
-            found = _near(frame_near(session, video, at_ms, seen), at_ms)
-    if found is None or found.clip > last:
+            visible = [number for number in around if number <= last]
+            frame = _near(frame_near(session, video, at_ms, visible), at_ms)
+    if frame is None or frame.clip > last:
         return None
-    return ShownFrame(id=found.id, blob=found.blob, span=TimeSpan.of(found.time_ms, found.time_ms))
+    return ShownFrame(id=frame.id, blob=frame.blob, span=TimeSpan.of(frame.time_ms, frame.time_ms))
 
 
 def frames_around(store: Store, video: str, at_ms: int, most: int = 6) -> list[StoredKeyframe]:
-    """The keyframes near a moment in time, the ``most`` nearest to it."""
+    """Return the ``most`` keyframes nearest to a moment, in order of time."""
     with store.begin() as session:
         clip = clip_at(session, video, at_ms)
-        found = [] if clip is None else frames_of(session, video, [clip - 1, clip, clip + 1])
-    near = [one for one in found if abs(one.time_ms - at_ms) <= NEAR_MS]
-    nearest = sorted(near, key=lambda one: (abs(one.time_ms - at_ms), one.time_ms))[:most]
-    return sorted(nearest, key=lambda one: (one.time_ms, one.id))
+        frames = [] if clip is None else frames_of(session, video, [clip - 1, clip, clip + 1])
+    near = [frame for frame in frames if abs(frame.time_ms - at_ms) <= NEAR_MS]
+    nearest = sorted(near, key=lambda frame: (abs(frame.time_ms - at_ms), frame.time_ms))[:most]
+    return sorted(nearest, key=lambda frame: (frame.time_ms, frame.id))
 
 
 def _last(session: Session, video: str, as_of_ms: int | None) -> float:
-    """The last clip that may be seen; -1 where none may."""
+    """Return the last clip that may be seen; -1 if none may."""
     if as_of_ms is None:
         return math.inf
     with suppress(NotFound):
@@ -71,5 +71,5 @@ def _last(session: Session, video: str, as_of_ms: int | None) -> float:
     return -1
 
 
-def _near(found: StoredKeyframe | None, at_ms: int) -> StoredKeyframe | None:
-    return found if found and abs(found.time_ms - at_ms) <= NEAR_MS else None
+def _near(frame: StoredKeyframe | None, at_ms: int) -> StoredKeyframe | None:
+    return frame if frame and abs(frame.time_ms - at_ms) <= NEAR_MS else None

@@ -1,8 +1,8 @@
-"""The file that a video was watched from: only one whose content is what the video's id says.
+"""The original file of a video, verified by its content's digest.
 
-The path that the library has of it may have come from elsewhere, with a back-up, and name any file
-of the user's. So before a file is opened for others its digest is compared. That reads all of it,
-so the result is kept for as long as the file's place, size and times stay.
+The path in the library may come from a back-up of another machine, and name any file of the user's.
+So its digest is compared before a file is served. That reads all of it, so the result is cached as
+long as the file's path, size and times stay the same.
 """
 
 from __future__ import annotations
@@ -19,75 +19,75 @@ from store.home import Home
 
 _ID = re.compile("[0-9a-f]{16}")
 _LOCK = threading.Lock()
-"""Of several requests for one file the first reads it."""
+"""Lets one of several concurrent requests for a file read it."""
 
 
 def original_of(home: Home, video: str, path: str | None) -> Path | None:
-    """The file at ``path``, where its content is the video's; None where it is not, or is gone.
+    """Return the file at ``path`` if its content is the video's; else None.
 
     Args:
-        home: the data directory, which keeps what was found.
+        home: the data directory, which has the cached results.
         video: the id, which is the digest of the content.
-        path: where it should be.
+        path: the expected path.
     """
     file = Path(path) if path else None
     if file is None or not _ID.fullmatch(video):
         return None
     with _LOCK:
-        found = _digest(home, video, file)
-    return file if found == video else None
+        digest = _digest(home, video, file)
+    return file if digest == video else None
 
 
 def note_original(home: Home, video: str, stamp: str | None) -> None:
-    """Keep what was found of a file, whose `stamp_of` was taken before it was read."""
+    """Cache that a file is a video's original; its `stamp_of` was taken before it was read."""
     if stamp is not None:
-        _keep(home, video, stamp, video)
+        _write_cache(home, video, stamp, video)
 
 
 def forget_original(home: Home, video: str) -> None:
-    """Drop what is kept of a video's file."""
+    """Delete the cached result for a video's file."""
     with suppress(OSError):
-        _place(home, video).unlink()
+        _cache_path(home, video).unlink()
 
 
 def stamp_of(file: Path) -> str | None:
-    """What changes when a file does: its place, inode, size and times, as a digest."""
+    """Return a digest of a file's path, inode, size and times, which changes when it does."""
     try:
-        told = file.stat()
+        stat = file.stat()
         if not file.is_file():
             return None
     except (OSError, ValueError):
         return None
-    facts = (told.st_dev, told.st_ino, told.st_size, told.st_mtime_ns, told.st_ctime_ns)
-    return hashlib.sha256(f"{file}\0{facts}".encode(errors="surrogatepass")).hexdigest()
+    fields = (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
+    return hashlib.sha256(f"{file}\0{fields}".encode(errors="surrogatepass")).hexdigest()
 
 
 def _digest(home: Home, video: str, file: Path) -> str | None:
-    """The id that the content of a file makes."""
+    """Return the video id of a file's content, from the cache if the file is unchanged."""
     stamp = stamp_of(file)
     if stamp is None:
         return None
     with suppress(OSError, ValueError):
-        kept, found = _place(home, video).read_text("ascii").split()
-        if kept == stamp:
-            return found
+        cached_stamp, digest = _cache_path(home, video).read_text("ascii").split()
+        if cached_stamp == stamp:
+            return digest
     try:
-        found = video_id(file)
+        digest = video_id(file)
     except (MediaError, OSError):
         return None
-    _keep(home, video, stamp, found)
-    return found
+    _write_cache(home, video, stamp, digest)
+    return digest
 
 
-def _keep(home: Home, video: str, stamp: str, found: str) -> None:
-    """Whole or not at all; without it the file is read again next time."""
-    place = _place(home, video)
-    aside = place.with_name(f"{video}.{threading.get_ident()}.part")
+def _write_cache(home: Home, video: str, stamp: str, digest: str) -> None:
+    """Write the cache file atomically; without it the file is read again next time."""
+    path = _cache_path(home, video)
+    partial = path.with_name(f"{video}.{threading.get_ident()}.part")
     with suppress(OSError):
-        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        aside.write_text(f"{stamp} {found}", "ascii")
-        aside.replace(place)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        partial.write_text(f"{stamp} {digest}", "ascii")
+        partial.replace(path)
 
 
-def _place(home: Home, video: str) -> Path:
+def _cache_path(home: Home, video: str) -> Path:
     return home.run / "originals" / video

@@ -1,4 +1,4 @@
-"""The people of a video as pages show them: when they appear, what they look like, who is alike."""
+"""Read models of the people page: appearances, crops, and pairs that may be one person."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ from store.queries.corrections import corrections_of
 from store.queries.videos import video_state
 
 GAP_MS = 5_000
-"""Appearances this close are shown as one."""
+"""Appearances closer than this many milliseconds are shown as one."""
 
 SLOTS = 400
-"""A length of a video has at most so many appearances: more could not be told apart."""
+"""The most appearances shown over a video's length: more could not be told apart."""
 
 LOOKED_AT = 200
-"""Pairs that are looked at, the most alike first, until enough are found."""
+"""The most pairs that are checked, the most similar first, until enough are found."""
 
 
 class Listed(Frozen):
-    """A person among all: the number, and the name or else the tag."""
+    """A person in the list of all: the number, and the name or else the tag."""
 
     number: int
     label: str
 
 
 class PersonCard(Frozen):
-    """A person with when they are seen and heard, and the best crop of each face by tag."""
+    """A person with the times they are seen and heard, and the best crop of each face by tag."""
 
     person: KnownPerson
     seen: tuple[TimeSpan, ...]
@@ -55,12 +55,12 @@ class PersonCard(Frozen):
 
     @property
     def crop(self) -> str | None:
-        """The first crop."""
+        """Return the first crop."""
         return next(iter(self.crops.values()), None)
 
 
 class PeopleView(Frozen):
-    """A video, all its people by number, some of them in full, and the one that is chosen."""
+    """A video, all its people by number, some of them in full, and the chosen one."""
 
     video: Video
     people: tuple[Listed, ...]
@@ -69,7 +69,7 @@ class PeopleView(Frozen):
 
 
 class Pair(Frozen):
-    """Two who may be one person."""
+    """Two characters that may be one person."""
 
     found: SimilarPair
     one: PersonCard
@@ -79,93 +79,99 @@ class Pair(Frozen):
 def stage(
     store: Store, video: str, offset: int = 0, limit: int | None = None, chosen: int | None = None
 ) -> PeopleView:
-    """The people of a video as they are now: all by name, ``limit`` of them in full.
+    """Return the people of a video as they are now: all by name, ``limit`` of them in full.
 
     Args:
         store: the store.
         video: id, unambiguous beginning of one, or title.
-        offset: the first that is told of in full.
+        offset: the first that is returned in full.
         limit: how many are; None: all from there on.
         chosen: the number of one more.
 
     Raises:
-        NotFound: no video goes by that name.
-        Ambiguous: several do.
+        NotFound: there is no video of that name.
+        Ambiguous: there are several.
     """
     with store.begin(snapshot=True) as session:
         cast = cast_of(session, video)
         page = cast.people[offset:][:limit]
-        one = [each for each in cast.people if each.character.number == chosen]
-        figures = _figures(session, cast, [*page, *one])
-    names = [Listed(number=c.character.number, label=c.character.label) for c in cast.people]
+        chosen_people = [person for person in cast.people if person.character.number == chosen]
+        cards = _cards(session, cast, [*page, *chosen_people])
+    names = [
+        Listed(number=entry.character.number, label=entry.character.label) for entry in cast.people
+    ]
     return PeopleView(
         video=cast.video,
         people=tuple(names),
-        figures=tuple(figures[each.character.number] for each in page),
-        chosen=figures[chosen] if chosen is not None and one else None,
+        figures=tuple(cards[person.character.number] for person in page),
+        chosen=cards[chosen] if chosen is not None and chosen_people else None,
     )
 
 
-def _figures(
+def _cards(
     session: Session, cast: VideoPeople, people: Sequence[CharacterAt]
 ) -> dict[int, PersonCard]:
-    """These people in full, by number."""
-    people = list({one.id: one for one in people}.values())
-    rows = [row for one in people for row in one.members]
+    """Return the cards of these people, by number."""
+    people = list({person.id: person for person in people}.values())
+    rows = [row for person in people for row in person.members]
     gap = max(GAP_MS, cast.video.duration_ms // SLOTS)
-    met: dict[int, list[Stretch]] = {}
-    for found in stretches_of(session, cast.video.id, rows, gap):
-        met.setdefault(found.identity, []).append(found)
+    by_identity: dict[int, list[Stretch]] = {}
+    for stretch in stretches_of(session, cast.video.id, rows, gap):
+        by_identity.setdefault(stretch.identity, []).append(stretch)
     crops, known = crops_of(session, rows), known_people(session, cast, people)
     return {
-        one.character.number: PersonCard(
+        character.character.number: PersonCard(
             person=person,
-            seen=_when(cast, one, met, IdentityKind.FACE, gap),
-            heard=_when(cast, one, met, IdentityKind.VOICE, gap),
-            crops={cast.origins[row].tag: crops[row] for row in one.members if row in crops},
+            seen=_when(cast, character, by_identity, IdentityKind.FACE, gap),
+            heard=_when(cast, character, by_identity, IdentityKind.VOICE, gap),
+            crops={cast.origins[row].tag: crops[row] for row in character.members if row in crops},
         )
-        for one, person in zip(people, known, strict=True)
+        for character, person in zip(people, known, strict=True)
     }
 
 
 def _when(
     cast: VideoPeople,
-    one: CharacterAt,
-    met: Mapping[int, Sequence[Stretch]],
+    person: CharacterAt,
+    by_identity: Mapping[int, Sequence[Stretch]],
     kind: IdentityKind,
     gap_ms: int,
 ) -> tuple[TimeSpan, ...]:
-    rows = [row for row in one.members if cast.origins[row].kind == kind]
-    spans = [TimeSpan.of(s.start_ms, s.end_ms) for row in rows for s in met.get(row, ())]
+    rows = [row for row in person.members if cast.origins[row].kind == kind]
+    spans = [
+        TimeSpan.of(stretch.start_ms, stretch.end_ms)
+        for row in rows
+        for stretch in by_identity.get(row, ())
+    ]
     return tuple(stretches(spans, gap_ms))
 
 
 def same_person(store: Store, video: str, limit: int = 10) -> list[Pair]:
-    """Pairs of characters that may be one person, the most alike first.
+    """Return pairs of characters that may be one person, the most similar first.
 
-    They are at or near the cosine at which the model takes two for one (`likeness.NEAR`). Those
-    that are in one frame together, or were said to be two people, are not among them.
+    Their cosine is at or near the model's threshold for one person (`likeness.NEAR`). Pairs that
+    are in one frame together, or that a user said are two people, are excluded.
 
     Raises:
-        NotFound: no video goes by that name.
-        Ambiguous: several do.
+        NotFound: there is no video of that name.
+        Ambiguous: there are several.
     """
     with store.begin(snapshot=True) as session:
         cast = cast_of(session, video)
         centres = centres_of(session, cast.video.id)
-        people = {one.character.number: one for one in cast.people}
-        looks = {number: _looks(one.members, centres) for number, one in people.items()}
+        people = {person.character.number: person for person in cast.people}
+        vectors = {number: _looks(person.members, centres) for number, person in people.items()}
         truth = truth_of(corrections_of(session, cast.video.id)) or Truth()
-        same = _thresholds(session, cast.video.id)
-        close = alike(looks, same, LOOKED_AT + sum(map(len, truth.apart.values())))
-        found = list(_apart(session, people, _undecided(cast, truth, close), limit))
-        both = [people[number] for one in found for number in (one.one, one.other)]
-        figures = _figures(session, cast, both)
-    return [Pair(found=one, one=figures[one.one], other=figures[one.other]) for one in found]
+        thresholds = _thresholds(session, cast.video.id)
+        candidates = alike(vectors, thresholds, LOOKED_AT + sum(map(len, truth.apart.values())))
+        pairs = list(_apart(session, people, _undecided(cast, truth, candidates), limit))
+        both = [people[number] for pair in pairs for number in (pair.one, pair.other)]
+        cards = _cards(session, cast, both)
+    return [Pair(found=pair, one=cards[pair.one], other=cards[pair.other]) for pair in pairs]
 
 
 def _thresholds(session: Session, video: str) -> dict[IdentityKind, float]:
-    """The cosines at which the models that watched a video take two for one."""
+    """Return the cosine thresholds of the models that watched a video."""
     state = video_state(session, video)
     models = state.models if state else {}
     return {
@@ -175,30 +181,31 @@ def _thresholds(session: Session, video: str) -> dict[IdentityKind, float]:
 
 
 def _undecided(cast: VideoPeople, truth: Truth, pairs: Sequence[SimilarPair]) -> list[SimilarPair]:
-    """The first pairs that nobody said are two people."""
-    tags = {one.character.number: cast.tags(one) for one in cast.people}
-    left = (one for one in pairs if not are_apart(truth, tags[one.one], tags[one.other]))
-    return list(islice(left, LOOKED_AT))
+    """Return the first pairs that no user said are two people."""
+    tags = {person.character.number: cast.tags(person) for person in cast.people}
+    undecided = (pair for pair in pairs if not are_apart(truth, tags[pair.one], tags[pair.other]))
+    return list(islice(undecided, LOOKED_AT))
 
 
 def _apart(
     session: Session, people: Mapping[int, CharacterAt], pairs: Sequence[SimilarPair], limit: int
 ) -> Iterator[SimilarPair]:
-    """The first ``limit`` pairs that are never in one frame; looked up some at a time."""
+    """Yield the first ``limit`` pairs that are never in one frame, queried in batches."""
     left = limit
     for start in range(0, len(pairs), 2 * limit):
-        some = pairs[start : start + 2 * limit]
-        members = [(people[one.one].members, people[one.other].members) for one in some]
-        met = seen_together(session, members)
-        fine = [one for one, together in zip(some, met, strict=True) if not together][:left]
-        yield from fine
-        left -= len(fine)
+        batch = pairs[start : start + 2 * limit]
+        members = [(people[pair.one].members, people[pair.other].members) for pair in batch]
+        together = seen_together(session, members)
+        met = zip(batch, together, strict=True)
+        never_together = [pair for pair, is_together in met if not is_together][:left]
+        yield from never_together
+        left -= len(never_together)
         if not left:
             return
 
 
 def _looks(rows: Sequence[int], centres: Mapping[int, Centre]) -> Looks:
-    """What a person is like: each identity counts as often as it has exemplars."""
+    """Return the vectors of a person: each identity counts as often as it has exemplars."""
     looks: dict[IdentityKind, list[Sequence[float]]] = {}
     for centre in (centres[row] for row in rows if row in centres):
         vector = (centre.exemplars * centre.vector).tolist()

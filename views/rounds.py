@@ -1,4 +1,4 @@
-"""A trajectory opened up: what each round saw, what the harness said, what its calls were."""
+"""Read models of a trajectory's page: what each round found, harness remarks, and model calls."""
 
 from __future__ import annotations
 
@@ -59,14 +59,14 @@ class HarnessPart(StrEnum):
 
 
 class Remark(Frozen):
-    """One thing that the harness did, in words."""
+    """One action of the harness, in words."""
 
     part: HarnessPart
     text: str
 
 
 class SubtaskChange(Frozen):
-    """A subtask at a round; ``marks`` say what is new about it since the round before."""
+    """A subtask at a round; ``marks`` say what changed since the round before."""
 
     subtask: Subtask
     marks: tuple[str, ...] = ()
@@ -74,7 +74,7 @@ class SubtaskChange(Frozen):
 
 @dataclass(frozen=True)
 class ShownCall:
-    """A model call: what was sent, as (role, words), and what came back, "" where nothing did."""
+    """A model call: what was sent, as (role, text), and the reply, "" if there was none."""
 
     event: ModelCalled
     messages: Sequence[tuple[str, str]] = ()
@@ -83,9 +83,9 @@ class ShownCall:
 
 @dataclass(frozen=True)
 class Inspected:
-    """A whole trajectory, with all that a page about it shows.
+    """A whole trajectory, with everything that its page shows.
 
-    ``at_work``: some process works on it at this moment.
+    ``at_work``: some process works on it now.
     """
 
     row: StoredTrajectory
@@ -93,24 +93,29 @@ class Inspected:
     at_work: bool
 
     def seen(self, number: int, video: str) -> list[TimeSpan]:
-        """The spans of a video that a round saw."""
-        return [e.span for found in self._found(number) for e in found.evidence if e.video == video]
+        """Return the spans of a video that a round found."""
+        return [
+            evidence.span
+            for search in self._searches(number)
+            for evidence in search.evidence
+            if evidence.video == video
+        ]
 
     def remarks(self, number: int) -> list[Remark]:
-        """What the harness did in a round, in order; 0 is before the first."""
-        own = [event for event in self.history.events if event.round == number]
-        return [remark for event in own for remark in remarks_on(event)]
+        """Return the remarks of the harness in a round, in order; 0 is before the first."""
+        events = [event for event in self.history.events if event.round == number]
+        return [remark for event in events for remark in remarks_on(event)]
 
     def ledger(self, number: int) -> list[SubtaskChange]:
-        """The ledger at the end of a round, with what is new since the round before."""
-        before = {s.id: s for s in self._ledger_after(number - 1)}
-        return [_change(s, before.get(s.id)) for s in self._ledger_after(number)]
+        """Return the ledger at the end of a round, with the changes since the round before."""
+        before = {subtask.id: subtask for subtask in self._ledger_after(number - 1)}
+        return [_change(subtask, before.get(subtask.id)) for subtask in self._ledger_after(number)]
 
     def _ledger_after(self, number: int) -> Sequence[Subtask]:
-        until = [event for event in self.history.events if event.round <= max(number, 0)]
-        return ledger_before(until).subtasks if number >= 0 else ()
+        events = [event for event in self.history.events if event.round <= max(number, 0)]
+        return ledger_before(events).subtasks if number >= 0 else ()
 
-    def _found(self, number: int) -> Iterator[EvidenceRetrieved]:
+    def _searches(self, number: int) -> Iterator[EvidenceRetrieved]:
         for event in self.history.events:
             if event.round == number and isinstance(event, EvidenceRetrieved):
                 yield event
@@ -119,19 +124,22 @@ class Inspected:
 def page_of_trajectories(
     store: Store, limit: int, offset: int = 0, words: str = ""
 ) -> tuple[list[StoredTrajectory], int]:
-    """A page of the newest trajectories, and how many there are."""
+    """Return a page of the newest trajectories, and their number."""
     with store.begin(snapshot=True) as session:
         return list_trajectories(session, limit, offset, words), count(session, words)
 
 
 def fork_lines(store: Store, trajectories: Sequence[str]) -> dict[str, str]:
-    """Where those of these trajectories that are forks come from, and what each changed."""
+    """Return the parent and the change of those of the trajectories that are forks."""
     with store.begin() as session:
-        return {name: fork_line(one) for name, one in forks_of(session, trajectories).items()}
+        return {
+            trajectory: fork_line(fork)
+            for trajectory, fork in forks_of(session, trajectories).items()
+        }
 
 
 def inspect(store: Store, name: str) -> Inspected:
-    """The trajectory whose id is or begins with ``name``.
+    """Return the trajectory whose id is or begins with ``name``.
 
     Raises:
         NotFound: there is none.
@@ -145,36 +153,36 @@ def inspect(store: Store, name: str) -> Inspected:
 
 
 def calls_at(store: Store, shown: Inspected, number: int) -> list[ShownCall]:
-    """The model calls of a round with their words; 0 is before the first round."""
-    events = [e for e in shown.history.events if isinstance(e, ModelCalled)]
+    """Return the model calls of a round with their texts; 0 is before the first round."""
+    events = [event for event in shown.history.events if isinstance(event, ModelCalled)]
     before: dict[str, int] = {}
-    made = []
+    calls = []
     with store.begin(snapshot=True) as session:
         for event in events:
             nth = before.get(event.request, 0)
             before[event.request] = nth + 1
             if event.round == number:
-                made.append(_call(session, shown.row.id, event, nth))
-    return made
+                calls.append(_call(session, shown.row.id, event, nth))
+    return calls
 
 
 def _call(session: Session, trajectory: str, event: ModelCalled, nth: int) -> ShownCall:
-    """The call with its record; what a fork took over is on its parent's record."""
+    """Return the call with its record; a fork's inherited call is on its parent's record."""
     row = find_call(session, event.request, trajectory, nth) or find_call(session, event.request)
     if row is None:
         return ShownCall(event)
     sent = messages_of(session, row.messages)
-    told = [(str(message.get("role", "")), text_of(message)) for message in sent]
-    return ShownCall(event, told, str((row.reply or {}).get("text", "")))
+    messages = [(str(message.get("role", "")), text_of(message)) for message in sent]
+    return ShownCall(event, messages, str((row.reply or {}).get("text", "")))
 
 
 def text_of(message: Mapping[str, Any]) -> str:
-    """The words of a recorded message; images are named by the beginning of their digest."""
+    """Return the text of a recorded message; images are named by the beginning of their digest."""
     content = message.get("content", "")
     if isinstance(content, str):
         return content
-    told = [p.get("text") or f"[image {str(p.get('sha256', ''))[:12]}]" for p in content]
-    return "\n".join(told)
+    texts = [part.get("text") or f"[image {str(part.get('sha256', ''))[:12]}]" for part in content]
+    return "\n".join(texts)
 
 
 def _change(now: Subtask, before: Subtask | None) -> SubtaskChange:
@@ -199,7 +207,7 @@ def _marks(now: Subtask, before: Subtask | None) -> Iterator[str]:
 
 
 def remarks_on(event: Event) -> Iterator[Remark]:
-    """What an event says of the harness: most events say nothing."""
+    """Yield the remarks of the harness for an event: most events have none."""
     for part, text in _remarks(event):
         if text:
             yield Remark(part=part, text=text)
@@ -219,8 +227,8 @@ def _remarks(event: Event) -> Iterator[tuple[HarnessPart, str]]:
         case Guarded():
             yield HarnessPart.CONSTRAIN, f"refused by the rule '{event.rule}': {event.complaint}"
         case AnswerProposed():
-            told = "accepted" if event.accepted else f"sent back: {event.complaint}"
-            yield HarnessPart.VERIFY, f"the answer was {told}"
+            verdict = "accepted" if event.accepted else f"sent back: {event.complaint}"
+            yield HarnessPart.VERIFY, f"the answer was {verdict}"
         case Assessed():
             yield from ((HarnessPart.VERIFY, text) for text in _assessed(event))
         case _:
@@ -270,16 +278,16 @@ def _corrected(event: Event) -> str:
 
 
 def headline(history: History, number: int) -> str:
-    """A round in one line: what was looked for, how, and what came of it."""
-    one = next((r for r in history.rounds if r.number == number), None)
-    if one is None:
+    """Return a round in one line: the subtask, the action, and the result."""
+    round_ = next((each for each in history.rounds if each.number == number), None)
+    if round_ is None:
         return f"Round {number}"
-    parts = [f"Round {number}: {one.subtask}", _did(one.action)]
-    if one.found is not None:
-        nothing = one.found.nothing_close and not one.found.refused
-        parts.append("nothing close" if nothing else _shown(one.found))
-    if one.assessed is not None:
-        parts.append(f"{one.assessed.increment:.0%} new")
+    parts = [f"Round {number}: {round_.subtask}", _did(round_.action)]
+    if round_.found is not None:
+        nothing = round_.found.nothing_close and not round_.found.refused
+        parts.append("nothing close" if nothing else _shown(round_.found))
+    if round_.assessed is not None:
+        parts.append(f"{round_.assessed.increment:.0%} new")
     return " · ".join(part for part in parts if part)
 
 

@@ -1,4 +1,4 @@
-"""How a skill was used, and whether it helped: what pages and people look at before a ban."""
+"""Read models of the use of a skill, and whether it helped."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 __all__ = ["Record", "SkillTally", "Use", "page_of_sources", "page_of_uses", "record_of"]
 
 DAYS, WEEKS = 60, 400
-"""Days up to which use is told day by day, and week by week."""
+"""Days up to which use is counted by day, and by week."""
 
 
 class Record(Frozen):
-    """The use of a skill. ``tallies`` are by ``unit``, without those in which there was none.
+    """The use of a skill. ``tallies`` are by ``unit``, without empty units.
 
     ``judged`` answers to questions that were given it, ``right`` of them; ``expected``: how many
-    of them would be right if they went as others like them (``skills.bans``) without it.
+    of them would be right at the rate of similar answers without it (``skills.bans``).
     """
 
     given: int
@@ -37,24 +37,24 @@ class Record(Frozen):
 
 
 def record_of(store: Store, name: str) -> Record:
-    """How a skill was used, from its first to its last question."""
+    """Return how a skill was used, from its first to its last question."""
     with store.begin(snapshot=True) as session:
         between = stored.used_between(session, name)
         unit = unit_for(*between) if between else "day"
         tallies = tuple(stored.tallies(session, name, unit))
-        mine, every = stored.shares(session, name), stored.shares(session)
+        own, total = stored.shares(session, name), stored.shares(session)
     return Record(
-        given=sum(one.given for one in tallies),
-        judged=sum(one.judged for one in tallies),
-        right=sum(one.right for one in tallies),
-        expected=expected(mine, every),
+        given=sum(tally.given for tally in tallies),
+        judged=sum(tally.judged for tally in tallies),
+        right=sum(tally.right for tally in tallies),
+        expected=expected(own, total),
         unit=unit,
         tallies=tallies,
     )
 
 
 def unit_for(first: datetime, last: datetime) -> Unit:
-    """How finely use between two moments is told."""
+    """Return the unit in which use between two moments is counted."""
     lasted = last - first
     if lasted <= timedelta(days=DAYS):
         return "day"
@@ -62,31 +62,32 @@ def unit_for(first: datetime, last: datetime) -> Unit:
 
 
 def expected(mine: Shares, every: Shares) -> float:
-    """How many of ``mine`` would be right if they went as the other answers that are like them.
+    """Return how many of ``mine`` would be right at the rate of similar answers.
 
-    Those that no other is like count as they went.
+    Answers without similar ones count with their own verdict.
     """
     usual = usual_without(mine, every)
     return sum(
-        one.judged * usual[alike] if alike in usual else one.right for alike, one in mine.items()
+        share.judged * usual[alike] if alike in usual else share.right
+        for alike, share in mine.items()
     )
 
 
 def page_of_uses(store: Store, name: str, offset: int, limit: int) -> tuple[list[Use], int]:
-    """Questions that were given a skill, newest first, and how many there are."""
+    """Return questions that were given a skill, newest first, and their number."""
     with store.begin(snapshot=True) as session:
         return stored.uses_page(session, name, offset, limit), stored.count_uses(session, name)
 
 
 def page_of_sources(store: Store, name: str, offset: int, limit: int) -> tuple[list[Use], int]:
-    """Questions that a skill was learned from, newest first, and how many there are."""
+    """Return questions that a skill was learned from, newest first, and their number."""
     with store.begin(snapshot=True) as session:
-        found = stored.sources_page(session, name, offset, limit)
-        return found, stored.count_sources(session, name)
+        page = stored.sources_page(session, name, offset, limit)
+        return page, stored.count_sources(session, name)
 
 
 def policy_lines(policy: Policy) -> Iterator[str]:
-    """What a policy changes, in words."""
+    """Yield what a policy changes, in words."""
     if policy.modes:
         yield f"search in the order {', '.join(policy.modes)}"
     if policy.split is not None:

@@ -1,4 +1,4 @@
-"""A trajectory as it is shown: its rounds, computed from its events."""
+"""A trajectory for display: its rounds, computed from its events."""
 
 from __future__ import annotations
 
@@ -24,12 +24,7 @@ from domain.trajectory import (
     RoundClosed,
     RoundOpened,
 )
-from store.queries.trajectories import (
-    StoredTrajectory,
-    events_of,
-    find_trajectory,
-    list_trajectories,
-)
+from store.queries.trajectories import StoredTrajectory, events_of, find_trajectory
 
 if TYPE_CHECKING:
     from store.database import Store
@@ -37,10 +32,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Round:
-    """One round: what was looked for and how, what was found, and what came of it.
+    """One round: the subtask and action, the result, and what followed from it.
 
     ``refusals`` are the guard's complaints; ``notes`` what the harness decided, in order.
-    ``later`` are searches after the round's own: the ranking of the whole view by which machines
+    ``later`` are searches after the round's own: the ranking of the whole view from which machines
     before version 2 concluded.
     """
 
@@ -60,13 +55,13 @@ class Round:
 
     @property
     def searches(self) -> tuple[EvidenceRetrieved, ...]:
-        """All searches of the round, in order, each with its own query."""
+        """Return all searches of the round, in order, each with its own query."""
         return (*((self.found,) if self.found else ()), *self.later)
 
 
 @dataclass(frozen=True)
 class History:
-    """A whole trajectory. ``calls`` are all its model calls, those outside rounds too."""
+    """A whole trajectory. ``calls`` are all its model calls, including those outside rounds."""
 
     id: str
     question: Question
@@ -86,7 +81,7 @@ class History:
 
 
 def load_history(store: Store, name: str) -> History:
-    """The trajectory whose id is or begins with ``name``.
+    """Return the trajectory whose id is or begins with ``name``.
 
     Raises:
         NotFound: there is none.
@@ -97,14 +92,8 @@ def load_history(store: Store, name: str) -> History:
         return history_of(row, events_of(session, row.id))
 
 
-def latest(store: Store, limit: int = 50) -> list[StoredTrajectory]:
-    """The newest trajectories first, without their events."""
-    with store.begin() as session:
-        return list_trajectories(session, limit)
-
-
 def history_of(row: StoredTrajectory, events: Sequence[Event]) -> History:
-    """The view of a trajectory that its events give."""
+    """Return the view of a trajectory, computed from its events."""
     calls = tuple(e for e in events if isinstance(e, ModelCalled))
     ends = [e for e in events if isinstance(e, Ended)]
     plans = [e for e in events if isinstance(e, Planned)]
@@ -128,46 +117,46 @@ def history_of(row: StoredTrajectory, events: Sequence[Event]) -> History:
 
 
 def rounds_of(events: Sequence[Event]) -> tuple[Round, ...]:
-    """The rounds in order; an event belongs to the round whose number it bears."""
+    """Return the rounds in order; an event belongs to the round of its number."""
     rounds: dict[int, Round] = {}
     for event in events:
         if isinstance(event, RoundOpened):
             rounds[event.round] = Round(event.round, event.subtask, event.text, event.focus)
         elif event.round in rounds:
-            rounds[event.round] = _grown(rounds[event.round], event)
+            rounds[event.round] = _with_event(rounds[event.round], event)
     return tuple(rounds[number] for number in sorted(rounds))
 
 
-def _grown(shown: Round, event: Event) -> Round:
-    """The round with one more event in it."""
+def _with_event(round_: Round, event: Event) -> Round:
+    """Return the round with one more event."""
     match event:
         case Acted():
-            return replace(shown, action=event.action)
+            return replace(round_, action=event.action)
         case Guarded(accepted=False):
-            return replace(shown, refusals=(*shown.refusals, event.complaint))
+            return replace(round_, refusals=(*round_.refusals, event.complaint))
         case EvidenceRetrieved():
-            if shown.found is None:
-                return replace(shown, found=event)
-            return replace(shown, later=(*shown.later, event))
+            if round_.found is None:
+                return replace(round_, found=event)
+            return replace(round_, later=(*round_.later, event))
         case Assessed():
-            return replace(shown, assessed=event)
+            return replace(round_, assessed=event)
         case AnswerProposed():
-            return replace(shown, proposal=event)
+            return replace(round_, proposal=event)
         case ModelCalled():
-            return replace(shown, calls=(*shown.calls, event))
+            return replace(round_, calls=(*round_.calls, event))
         case RoundClosed():
-            closed = replace(shown, ledger=event.subtasks)
-            return _noted(closed, event.warning) if event.warning else closed
+            closed = replace(round_, ledger=event.subtasks)
+            return _with_note(closed, event.warning) if event.warning else closed
         case _:
-            return _noted(shown, _note(event))
+            return _with_note(round_, _note(event))
 
 
-def _noted(shown: Round, note: str) -> Round:
-    return replace(shown, notes=(*shown.notes, note)) if note else shown
+def _with_note(round_: Round, note: str) -> Round:
+    return replace(round_, notes=(*round_.notes, note)) if note else round_
 
 
 def _note(event: Event) -> str:
-    """What the harness did, in words; empty for events that show elsewhere."""
+    """Return what the harness did, in words; empty for events that are shown elsewhere."""
     match event:
         case Forced():
             return f"next mode forced to {event.mode}: {event.reason}"

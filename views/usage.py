@@ -1,4 +1,4 @@
-"""What the model calls of a trajectory took, by purpose and by round."""
+"""The usage of a trajectory's model calls, by purpose and by round."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from domain.trajectory import Event, ModelCalled, RoundOpened
 
 
 class CallTotals(Frozen):
-    """What some calls took together. ``failed`` gave an error, or a reply that does not fit."""
+    """The totals of some calls. ``failed`` ones gave an error or an invalid reply."""
 
     calls: int = 0
     failed: int = 0
@@ -21,10 +21,10 @@ class CallTotals(Frozen):
 
 
 class TrajectoryUsage(Frozen):
-    """The calls of a trajectory; those of the parent are not a fork's.
+    """The calls of a trajectory; a fork's do not include those of its parent.
 
-    ``by_round`` has the calls before the first round under 0. ``tokens_in_a_round`` is all input
-    over the number of rounds, 0 where there are none.
+    ``by_round`` has the calls before the first round under 0. ``tokens_in_a_round`` is the number
+    of input tokens divided by the number of rounds, 0 without rounds.
     """
 
     total: CallTotals
@@ -35,7 +35,7 @@ class TrajectoryUsage(Frozen):
 
 
 def usage_in(events: Sequence[Event]) -> TrajectoryUsage:
-    """What the calls that ``events`` tell of took."""
+    """Return the usage of the calls among ``events``."""
     own = events[inherited(events) :]
     calls = [event for event in own if isinstance(event, ModelCalled)]
     rounds = len({e.round for e in own if isinstance(e, RoundOpened | ModelCalled)} - {0})
@@ -55,12 +55,12 @@ def _rounds(calls: Iterable[ModelCalled]) -> list[int]:
 
 
 def _sum(calls: Iterable[ModelCalled]) -> CallTotals:
-    made = list(calls)
+    counted = list(calls)
     return CallTotals(
-        calls=len(made),
-        failed=sum(call.error is not None for call in made),
-        tokens_in=sum(call.tokens_in for call in made),
-        tokens_out=sum(call.tokens_out for call in made),
-        cost_usd=sum(call.cost_usd for call in made),
-        ms=sum(call.ms for call in made),
+        calls=len(counted),
+        failed=sum(call.error is not None for call in counted),
+        tokens_in=sum(call.tokens_in for call in counted),
+        tokens_out=sum(call.tokens_out for call in counted),
+        cost_usd=sum(call.cost_usd for call in counted),
+        ms=sum(call.ms for call in counted),
     )

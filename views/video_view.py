@@ -1,4 +1,4 @@
-"""A video as its page shows it: events with what joins them, and clips, a page at a time."""
+"""Read models of a video's page: events with their edges, and clips, a page at a time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from views.library import ShownClip, ShownPerson, shown_clips, shown_person, sho
 
 
 class ShownEdge(Frozen):
-    """An edge between two segments that are there."""
+    """An edge with its two segments."""
 
     edge: Edge
     source: Segment
@@ -27,7 +27,7 @@ class ShownEdge(Frozen):
 
 
 class GraphPage(Frozen):
-    """Some events of a video by time, and what joins them; ``total`` counts all its events."""
+    """Some segments of a video by time, and the edges among them; ``total`` counts all."""
 
     segments: tuple[Segment, ...]
     links: tuple[ShownEdge, ...]
@@ -35,7 +35,7 @@ class GraphPage(Frozen):
 
 
 class Opened(Frozen):
-    """One event with the links that it has, those that lead away first."""
+    """One segment with its edges, outgoing ones first."""
 
     segment: Segment
     links: tuple[ShownEdge, ...]
@@ -59,31 +59,31 @@ class PeoplePage(Frozen):
 def graph_of(
     store: Store, video: str, offset: int = 0, limit: int = 300, as_of_ms: int | None = None
 ) -> GraphPage:
-    """``limit`` events of a video from the ``offset``-th on, by time; None: as it is now."""
+    """Return ``limit`` segments from the ``offset``-th on, by time; ``as_of_ms`` None: now."""
     with store.begin(snapshot=True) as session:
         last = _last(session, video, as_of_ms)
-        found = graph.segments_in_time(session, video, last, offset, limit)
-        edges = graph.edges_among(session, [one.id for one in found], last)
+        segments = graph.segments_in_time(session, video, last, offset, limit)
+        edges = graph.edges_among(session, [segment.id for segment in segments], last)
         total = graph.count_segments(session, video, last)
-        shown = _told(session, video, last, found)
+        shown = _with_names(session, video, last, segments)
     return GraphPage(segments=tuple(shown), links=tuple(_links(shown, edges)), total=total)
 
 
 def opened(store: Store, video: str, segment: int) -> Opened | None:
-    """An event of a video as it is now; None where the video has none of that id."""
+    """Return a segment of a video as it is now; None if the video has none of that id."""
     with store.begin(snapshot=True) as session:
         last = _last(session, video)
         edges = graph.edges_touching(session, segment, last)
         ends = {end for edge in edges for end in (edge.source, edge.target)} | {segment}
-        found = graph.segments_named(session, video, last, sorted(ends))
-        shown = _told(session, video, last, found)
+        segments = graph.segments_named(session, video, last, sorted(ends))
+        shown = _with_names(session, video, last, segments)
     away_first = sorted(edges, key=lambda edge: edge.source != segment)
     links = tuple(_links(shown, away_first))
-    return next((Opened(segment=one, links=links) for one in shown if one.id == segment), None)
+    return next((Opened(segment=each, links=links) for each in shown if each.id == segment), None)
 
 
 def count_events(store: Store, video: str) -> int:
-    """How many events a video has as it is now."""
+    """Return how many segments a video has now."""
     with store.begin() as session:
         return graph.count_segments(session, video, _last(session, video))
 
@@ -92,11 +92,13 @@ def _last(session: Session, video: str, as_of_ms: int | None = None) -> int:
     return clips.view_of(session, [video], as_of_ms).scopes[0].last_clip
 
 
-def _told(session: Session, video: str, last: int, found: Iterable[Segment]) -> list[Segment]:
-    """The segments with names in place of tags."""
+def _with_names(
+    session: Session, video: str, last: int, segments: Iterable[Segment]
+) -> list[Segment]:
+    """Return the segments with names in place of tags."""
     known = characters_at(session, video, last)
-    people = ClipPeople(characters=tuple(one.character for one in known))
-    return [shown_segment(one, people) for one in found]
+    people = ClipPeople(characters=tuple(row.character for row in known))
+    return [shown_segment(segment, people) for segment in segments]
 
 
 def _links(segments: Sequence[Segment], edges: Sequence[Edge]) -> list[ShownEdge]:
@@ -111,9 +113,9 @@ def _links(segments: Sequence[Segment], edges: Sequence[Edge]) -> list[ShownEdge
 def reel(
     store: Store, video: Video, offset: int, limit: int, as_of_ms: int | None = None
 ) -> VideoView:
-    """``limit`` clips of a video from the ``offset``-th on, with what is remembered of each.
+    """Return ``limit`` clips of a video from the ``offset``-th on, with their memories.
 
-    As of a moment there are only the clips that were watched by then.
+    With ``as_of_ms`` only the clips that were watched by then are returned.
     """
     with store.begin(snapshot=True) as session:
         last = _last(session, video.id, as_of_ms)
@@ -130,15 +132,15 @@ def reel(
 def cast_of(
     store: Store, video: str, offset: int = 0, limit: int = 100, as_of_ms: int | None = None
 ) -> PeoplePage:
-    """``limit`` people of a video from the ``offset``-th on; None: as it is now."""
+    """Return ``limit`` people of a video from the ``offset``-th on; ``as_of_ms`` None: now."""
     with store.begin(snapshot=True) as session:
-        found = characters_at(session, video, _last(session, video, as_of_ms))
-    shown = tuple(shown_person(one) for one in found[offset : offset + limit])
-    return PeoplePage(people=shown, total=len(found))
+        rows = characters_at(session, video, _last(session, video, as_of_ms))
+    shown = tuple(shown_person(row) for row in rows[offset : offset + limit])
+    return PeoplePage(people=shown, total=len(rows))
 
 
 def clip_spans(store: Store, video: str, numbers: Sequence[int]) -> list[TimeSpan]:
-    """When those of these clips are that are there, in order."""
+    """Return the spans of those of the clips that exist, in order."""
     with store.begin() as session:
-        found = events.clip_spans(session, video, numbers)
-    return [span for _, span in sorted(found.items())]
+        spans = events.clip_spans(session, video, numbers)
+    return [span for _, span in sorted(spans.items())]

@@ -1,1 +1,1 @@
-"""What is done by itself, again and again: which kinds there are, when, and who carries it out."""
+"""Recurring jobs: their kinds, their times, and the worker that runs them."""

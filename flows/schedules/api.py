@@ -1,4 +1,4 @@
-"""The way to the schedules: over Prefect's API, which is started where it does not run."""
+"""Access to the schedules through Prefect's API, whose server is started if necessary."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 @contextmanager
 def open_book(home: Home, api: str | None = None, *, look: bool = False) -> Iterator[Deployments]:
-    """The schedules of a library; those of ``homer.toml`` and those that need no word too.
+    """Open the schedules of a library, with those of ``homer.toml`` and the default ones.
 
     Args:
         home: the data directory.
         api: Prefect's API; None: that of ``$PREFECT_API_URL``, else Homer's own server, started.
-        look: only look; nothing is made.
+        look: only read the schedules; create and change nothing.
 
     Raises:
-        SetupError: the server does not come up or cannot be reached, ``homer.toml`` is wrong, or
+        SetupError: the server does not start or cannot be reached, ``homer.toml`` is wrong, or
             the library cannot be opened.
     """
     library = _library(home)
@@ -43,32 +43,32 @@ def open_book(home: Home, api: str | None = None, *, look: bool = False) -> Iter
 
         try:
             with get_client(sync_client=True) as client:
-                book = Deployments(client, library)
+                deployments = Deployments(client, library)
                 if not look:
-                    book.begin(declared(home.config))
-                yield book
+                    deployments.begin(declared(home.config))
+                yield deployments
         except httpx.HTTPError as error:
             raise SetupError(f"Prefect's server cannot be reached or refused: {error}") from error
 
 
 def start_schedules(home: Home, api: str) -> str:
-    """Has schedules carried out: the address of the worker's health.
+    """Start the worker that runs the schedules; return the address of its health check.
 
-    What an earlier worker left behind is settled first: runs whose process is gone are marked as
-    crashed, streams as ended, and of the runs of each schedule that were missed only the last is
-    made up for.
+    First the state of an earlier worker is cleaned up: runs whose process is gone are marked as
+    crashed, interrupted streams as ended, and of the missed runs of each schedule only the last
+    is kept.
 
     Raises:
-        SetupError: the worker does not come up, or ``homer.toml`` is wrong.
+        SetupError: the worker does not start, or ``homer.toml`` is wrong.
     """
     with open_store(home) as store:
         library = library_id(store)
         settle_streams(store)
-    with open_book(home, api) as book:
+    with open_book(home, api) as deployments:
         from services.stale_runs import mark_gone
 
         mark_gone(library)
-        book.skip_missed(datetime.now(UTC))
+        deployments.skip_missed(datetime.now(UTC))
     return ScheduleWorker(home).start(api, pool_of(library))
 
 

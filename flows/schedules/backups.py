@@ -1,4 +1,4 @@
-"""Back-ups one after another, of which the latest stay."""
+"""Periodic back-ups, of which the latest are kept."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from store.private_files import make_private
 from store.progress import Progress
 
 FORM = "homer-%Y%m%d-%H%M%S.homer"
-_OURS = re.compile(r"homer-\d{8}-\d{6}\.homer")
+_BACKUP_NAME = re.compile(r"homer-\d{8}-\d{6}\.homer")
 
 
 def back_up_into(
     store: Store, folder: Path, keep: int, now: datetime, progress: Progress
 ) -> tuple[Path, list[Path]]:
-    """Write a back-up into ``folder``, then remove those of ours but the ``keep`` latest.
+    """Write a back-up into ``folder``, then delete all but the ``keep`` latest.
 
     Returns:
-        The file, and those that are gone. Where no back-up could be written none is removed.
+        The file, and the deleted ones. If no back-up could be written, none is deleted.
 
     Raises:
-        InputError: the folder cannot be made or written.
+        InputError: the folder cannot be created or written.
         DatabaseError: the database is gone.
     """
     try:
@@ -39,9 +39,9 @@ def back_up_into(
 
 
 def drop_old(folder: Path, keep: int) -> list[Path]:
-    """Removes back-ups that a schedule made, but the ``keep`` latest by their names."""
-    ours = sorted(path for path in folder.iterdir() if _OURS.fullmatch(path.name))
-    gone = ours[:-keep]
-    for path in gone:
+    """Delete the back-ups of schedules except the ``keep`` latest, in the order of their names."""
+    backups = sorted(path for path in folder.iterdir() if _BACKUP_NAME.fullmatch(path.name))
+    deleted = backups[:-keep]
+    for path in deleted:
         path.unlink(missing_ok=True)
-    return gone
+    return deleted

@@ -1,4 +1,4 @@
-"""Changing a schedule by a few words: what is not told of it stays as it is."""
+"""Changing a schedule: what is not given stays as it is."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ def changed(
     *,
     on: bool,
 ) -> ScheduleDraft:
-    """The schedule ``name`` as it is to be.
+    """Return the schedule ``name`` with its changes.
 
     Args:
-        entries: the schedules as they stand.
+        entries: the current schedules.
         name: one of them, or a new one.
-        kind: what it does; None: as before, else as its name says.
-        when: None: as before, else as its kind says.
-        pairs: options as ``key=value``, over those of before; an empty value takes one away.
+        kind: None: as before; for a new one, the kind of that name.
+        when: None: as before; for a new one, the default of its kind.
+        pairs: options as ``key=value``, which replace those of before; an empty value removes one.
         on: whether it runs.
 
     Raises:
-        InputError: something of it cannot be used; says what.
+        InputError: an option or time is invalid; the message says which.
         NotFound: there is no such kind.
     """
-    before = next((one for one in entries if one.name == name), None)
-    if before is not None and kind not in (None, before.kind):
-        before = None
-    known = kind_named(kind or (before.kind if before else name))
-    told = options_from(known, pairs)
-    options = {**(before.options if before else {}), **told}
-    kept = {key: value for key, value in options.items() if value not in ("", [""])}
-    time = when or (before.when if before else known.when)
-    return planned(name, {**kept, "kind": known.name, "when": time, "on": on})
+    current = next((entry for entry in entries if entry.name == name), None)
+    if current is not None and kind not in (None, current.kind):
+        current = None
+    spec = kind_named(kind or (current.kind if current else name))
+    given = options_from(spec, pairs)
+    options = {**(current.options if current else {}), **given}
+    present = {key: value for key, value in options.items() if value not in ("", [""])}
+    time = when or (current.when if current else spec.when)
+    return planned(name, {**present, "kind": spec.name, "when": time, "on": on})

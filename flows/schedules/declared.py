@@ -11,10 +11,10 @@ from flows.schedules.kinds import ScheduleDraft, planned
 
 
 def declared(config: Path) -> dict[str, ScheduleDraft]:
-    """The schedules that the file says, by name; none where there is no file.
+    """Return the schedules of the file by name; none if the file does not exist.
 
     Raises:
-        SetupError: the file cannot be read, or a schedule in it cannot be used; says which.
+        SetupError: the file cannot be read, or a schedule in it is invalid.
     """
     try:
         table = tomllib.loads(config.read_text(encoding="utf-8")).get("schedules", {})
@@ -23,11 +23,11 @@ def declared(config: Path) -> dict[str, ScheduleDraft]:
     except (OSError, ValueError, RecursionError) as error:
         raise SetupError(f"{config} cannot be read: {error}") from error
     try:
-        return {name: planned(name, dict(one)) for name, one in dict(table).items()}
+        return {name: planned(name, dict(options)) for name, options in dict(table).items()}
     except (InputError, TypeError, ValueError) as error:
         raise SetupError(f"{config}: {error}") from error
 
 
-def digest(one: ScheduleDraft) -> str:
-    """Tells whether a schedule was changed in the file since it was last taken from there."""
-    return f"homer.toml {hashlib.sha256(one.model_dump_json().encode()).hexdigest()[:16]}"
+def digest(schedule: ScheduleDraft) -> str:
+    """Return a digest that shows whether the schedule has been changed in the file."""
+    return f"homer.toml {hashlib.sha256(schedule.model_dump_json().encode()).hexdigest()[:16]}"

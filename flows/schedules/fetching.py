@@ -1,4 +1,4 @@
-"""Fetching videos from addresses, with yt-dlp where the user installed it, and each only once."""
+"""Fetching videos from addresses, each once, with yt-dlp if it is installed."""
 
 from __future__ import annotations
 
@@ -28,47 +28,47 @@ ANSWER_S = 30
 KINDS = ("best", "bestvideo", "bestaudio")
 PROTOCOLS = "^(https?|m3u8_native|http_dash_segments)$"
 MOST_BYTES = 50 * 10**9
-"""Of a video; a larger one is not kept."""
+"""Size limit of a video; a larger one is deleted."""
 MOST_PAGE = 64 << 20
-"""Bytes of a page, a feed or a playlist, which are read into memory."""
+"""Size limit in bytes of a page, feed or playlist, which is read into memory."""
 LONGEST_S = 12 * 3600.0
-"""All videos of an address in one run; what comes slower is given up."""
+"""Time limit in seconds for all videos of an address in one run."""
 
 
 class Known(Protocol):
-    """What was fetched already, by the names that the fetcher gives; as yt-dlp asks for it."""
+    """The videos that were fetched already, by the fetcher's names; the interface of yt-dlp."""
 
     def got(self, path: Path) -> None:
-        """A file of it lies there whole, and is to be watched."""
+        """Note that a file is complete and is to be watched."""
 
     def __contains__(self, name: object) -> bool:
-        """Whether it was."""
+        """Check whether it was fetched."""
 
     def add(self, name: str) -> None:
-        """It was fetched now."""
+        """Note that it was fetched now."""
 
 
 class VideoFetcher(Protocol):
-    """Gets what is at an address into a folder."""
+    """Fetches the videos of an address into a folder."""
 
     def __call__(self, url: str, folder: Path, most: int, known: Known) -> Fetched:
-        """At most ``most`` videos that were not known; one that cannot be had stops no other."""
+        """Fetch at most ``most`` unknown videos; a failed one does not stop the others."""
 
 
 @dataclass(frozen=True)
 class Fetched:
-    """What came of it: new files, and the addresses of which nothing could be had, with why."""
+    """The result: new files, and for each address that failed a line with the reason."""
 
     files: tuple[Path, ...] = ()
     faults: tuple[str, ...] = ()
 
     def __add__(self, other: Fetched) -> Fetched:
-        """Both together."""
+        """Return both results together."""
         return Fetched(self.files + other.files, self.faults + other.faults)
 
 
 class FetchArchive:
-    """What was fetched into a library, under digests."""
+    """The record of what was fetched into a library, as digests."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -79,17 +79,17 @@ class FetchArchive:
             return key in taken_of(session, [key])
 
     def add(self, name: str) -> None:
-        """It was fetched now."""
+        """Note that it was fetched now."""
         with self._store.begin() as session:
             take(session, _key(name))
 
     def got(self, path: Path) -> None:
-        """A file lies there whole; noted before its video is, so that a kill loses neither."""
+        """Note that a file is complete, before its video is noted, so that a kill loses neither."""
         with self._store.begin() as session:
             take(session, _file_key(path))
 
     def brought(self, paths: Iterable[Path]) -> set[Path]:
-        """Those files that were fetched, by this run or an earlier one."""
+        """Return the files that were fetched, by this run or an earlier one."""
         keys = {_file_key(path): path for path in paths}
         with self._store.begin() as session:
             return {keys[key] for key in taken_of(session, keys)}
@@ -98,17 +98,17 @@ class FetchArchive:
 def fetch_all(
     store: Store, urls: Iterable[str], folder: Path, most: int, get: VideoFetcher
 ) -> Fetched:
-    """Fetch what is new at each address; one that cannot be had stops no other.
+    """Fetch what is new at each address; one that fails does not stop the others.
 
     Args:
-        store: knows what was fetched.
+        store: has the record of what was fetched.
         urls: videos, feeds or playlists.
-        folder: where files are put.
-        most: videos of an address.
-        get: does it.
+        folder: receives the files.
+        most: limit of videos per address.
+        get: the fetcher.
 
     Raises:
-        InputError: the folder cannot be made.
+        InputError: the folder cannot be created.
     """
     try:
         if not folder.is_dir():
@@ -120,149 +120,149 @@ def fetch_all(
 
 
 def fetcher() -> VideoFetcher:
-    """What fetches.
+    """Return the fetcher.
 
     Raises:
-        SetupError: yt-dlp is not installed; says how to get it.
+        SetupError: yt-dlp is not installed; the message says how to install it.
     """
     if not YT_DLP.installed:
         raise SetupError(f"fetching needs yt-dlp: {YT_DLP.hint}")
-    return _with_yt_dlp
+    return _fetch_with_yt_dlp
 
 
-def _with_yt_dlp(url: str, folder: Path, most: int, known: Known) -> Fetched:
+def _fetch_with_yt_dlp(url: str, folder: Path, most: int, known: Known) -> Fetched:
     from yt_dlp import YoutubeDL
     from yt_dlp.utils import DownloadCancelled, DownloadError, YoutubeDLError
 
-    got, faults = list[Path](), _Faults(url)
+    files, faults = list[Path](), _Faults(url)
     limits = _Limits(most, DownloadError, DownloadCancelled)
-    reach = Reach(urlsplit(url).hostname or "", *_proxies())
+    allowed = Reach(urlsplit(url).hostname or "", *_proxies())
 
     class Loader(YoutubeDL):  # type: ignore[misc] # it has no types
-        def process_ie_result(self, ie_result: Any, *args: Any, **more: Any) -> Any:
+        def process_ie_result(self, ie_result: Any, *args: Any, **kwargs: Any) -> Any:
             limits.look()
             faults.look(ie_result)
-            return super().process_ie_result(ie_result, *args, **more)
+            return super().process_ie_result(ie_result, *args, **kwargs)
 
         def urlopen(self, req: Any) -> Any:
             limits.in_time()
-            reach.check(urlsplit(req if isinstance(req, str) else req.url).hostname or "")
-            found = super().urlopen(req)
-            found.read = partial(limits.read, found.read)
-            return found
+            allowed.check(urlsplit(req if isinstance(req, str) else req.url).hostname or "")
+            response = super().urlopen(req)
+            response.read = partial(limits.read, response.read)
+            return response
 
         def build_request_director(self, handlers: Any, preferences: Any = None) -> Any:
-            # Whatever connects from C is seen by nobody.
-            plain = [one for one in handlers if one.RH_NAME != "curl_cffi"]
+            # Connections that are made in C code are not checked.
+            plain = [handler for handler in handlers if handler.RH_NAME != "curl_cffi"]
             return super().build_request_director(plain, preferences)
 
-    def brought(path: str) -> None:
+    def note_file(path: str) -> None:
         known.got(Path(path))
-        got.append(Path(path))
+        files.append(Path(path))
 
     try:
-        with only(reach), Loader(_options(folder, most, known, faults)) as loader:
-            loader.add_post_hook(brought)
+        with only(allowed), Loader(_options(folder, most, known, faults)) as loader:
+            loader.add_post_hook(note_file)
             loader.add_progress_hook(limits.progress)
             loader.extract_info(url)
-    except (YoutubeDLError, OSError) as error:  # What is no fault of one entry.
+    except (YoutubeDLError, OSError) as error:  # Not an error of one entry.
         if not limits.full(error):
             faults.error(str(error))
     finally:
         limits.clear()
-    return Fetched(tuple(got), tuple(faults.told))
+    return Fetched(tuple(files), tuple(faults.told))
 
 
 def _proxies() -> list[str]:
-    """The hosts of the proxies that the environment names."""
-    found = [one if "://" in one else f"//{one}" for one in getproxies().values()]
-    return [host for one in found if (host := urlsplit(one).hostname)]
+    """Return the hosts of the proxies that the environment names."""
+    urls = [url if "://" in url else f"//{url}" for url in getproxies().values()]
+    return [host for url in urls if (host := urlsplit(url).hostname)]
 
 
 class _Limits:
-    """How much may come of an address, and for how long.
+    """Limits of the size, number and duration of what is fetched from an address.
 
-    ``entry`` and ``all`` are yt-dlp's errors that give up one entry, and the whole address.
+    ``entry`` and ``everything`` are yt-dlp's errors that stop one entry, and the whole address.
     """
 
     def __init__(self, most: int, entry: type[Exception], everything: type[Exception]) -> None:
-        self._looks = 50 + 20 * most
+        self._entries_left = 50 + 20 * most
         self._entry, self._all = entry, everything
-        self._until = time.monotonic() + LONGEST_S
-        self._gone: list[Path] = []
-        self._given_up = False
+        self._deadline = time.monotonic() + LONGEST_S
+        self._too_large: list[Path] = []
+        self._stopped = False
 
     def look(self) -> None:
-        """An entry is looked at; lists may hold lists, and name each other."""
-        self._looks -= 1
-        if self._looks < 0:
-            self._stop("it lists lists without end")
+        """Count an entry; lists may contain lists, and refer to each other."""
+        self._entries_left -= 1
+        if self._entries_left < 0:
+            self._stop("its lists contain lists without end")
         self.in_time()
 
     def in_time(self) -> None:
-        """Give up where it takes too long."""
-        if time.monotonic() > self._until:
+        """Stop when the time limit is exceeded."""
+        if time.monotonic() > self._deadline:
             self._stop(f"it takes longer than {LONGEST_S / 3600:g} hours")
 
     def _stop(self, why: str) -> None:
-        self._given_up = True
+        self._stopped = True
         raise self._all(why)
 
     def full(self, error: Exception) -> bool:
-        """Whether an error tells only that enough was fetched."""
-        return isinstance(error, self._all) and not self._given_up
+        """Check whether an error only says that enough was fetched."""
+        return isinstance(error, self._all) and not self._stopped
 
     def read(self, plain: Any, amount: int | None = None) -> bytes:
-        """A piece of a video; or a page as a whole, where that is not too long."""
-        found: bytes = plain(MOST_PAGE + 1 if amount is None else amount)
-        if amount is None and len(found) > MOST_PAGE:
+        """Read a piece of a video; or a whole page, up to its size limit."""
+        data: bytes = plain(MOST_PAGE + 1 if amount is None else amount)
+        if amount is None and len(data) > MOST_PAGE:
             raise self._entry(f"its page is longer than {MOST_PAGE >> 20} MB")
-        return found
+        return data
 
-    def progress(self, told: Mapping[str, Any]) -> None:
-        """Something came of a video."""
-        if told.get("status") != "downloading":
+    def progress(self, status: Mapping[str, Any]) -> None:
+        """Check the size of a video that is being fetched."""
+        if status.get("status") != "downloading":
             return
         self.in_time()
-        if (told.get("downloaded_bytes") or 0) > MOST_BYTES:
-            self._gone.append(Path(told.get("tmpfilename") or told["filename"]))
+        if (status.get("downloaded_bytes") or 0) > MOST_BYTES:
+            self._too_large.append(Path(status.get("tmpfilename") or status["filename"]))
             raise self._entry(f"it is larger than {MOST_BYTES / 10**9:g} GB")
 
     def clear(self) -> None:
-        """Remove what came of videos that are too large; of others the next run goes on."""
-        for part in self._gone:
-            more = part.parent.glob(f"{escape(part.name)}-Frag*")
-            for one in (part, part.with_suffix(".ytdl"), *more):
+        """Delete what was fetched of too large videos; the next run continues the others."""
+        for part in self._too_large:
+            fragments = part.parent.glob(f"{escape(part.name)}-Frag*")
+            for file in (part, part.with_suffix(".ytdl"), *fragments):
                 with suppress(OSError):
-                    one.unlink(missing_ok=True)
+                    file.unlink(missing_ok=True)
 
 
 class _Faults:
-    """Hears what yt-dlp says, and notes of which entry it says that it cannot be had."""
+    """A logger for yt-dlp that collects its errors with the entry they belong to."""
 
     def __init__(self, url: str) -> None:
         self._url = self._entry = url
         self.told: list[str] = []
 
     def look(self, info: Mapping[str, Any]) -> None:
-        """yt-dlp turns to an entry; what it only knows from a list names the list as its page."""
+        """Note the current entry; one known only from a list has the list as its page."""
         listed = str(info.get("_type")).startswith("url")
         self._entry = str(info.get("url" if listed else "webpage_url") or self._url)
 
     def error(self, text: str) -> None:
-        """The entry that is at hand cannot be had."""
+        """Note that the current entry failed."""
         secrets = (*secrets_in(self._url), *secrets_in(self._entry))
         why = hidden(text.removeprefix("ERROR: "), secrets)
         self.told.append(f"{shown_url(self._entry)} cannot be fetched: {why}")
 
     def debug(self, text: str) -> None:
-        """How it goes is told nobody."""
+        """Ignore it."""
 
     info = warning = debug
 
 
 def _options(folder: Path, most: int, known: Known, faults: _Faults) -> dict[str, Any]:
-    """One file a video, without what needs programs of others; nothing of the user's is read."""
+    """Return yt-dlp's options: one file per video, no other programs, no user settings."""
     return {
         "logger": faults,
         "color": "never",
@@ -294,5 +294,5 @@ def _key(name: str) -> str:
 
 
 def _file_key(path: Path) -> str:
-    told = f"brought\0{path.absolute()}"
-    return hashlib.sha256(told.encode(errors="surrogateescape")).hexdigest()
+    name = f"brought\0{path.absolute()}"
+    return hashlib.sha256(name.encode(errors="surrogateescape")).hexdigest()

@@ -1,8 +1,8 @@
-"""Watching a folder: a file is taken once it stays as it is, and dealt with once.
+"""Watching a folder: each file is watched once, as soon as it stops changing.
 
-Dealt with is a file by where it lies, its size and when it was changed. So a changed file is looked
-at again, and is another video by its content; a known video under another name is passed over by
-its content; and a file that cannot be watched is told once.
+A file is recorded by its path, size and time of change. So a changed file is watched again, and is
+another video by its content; a known video under another name is skipped by its content; and a
+file that cannot be watched is reported once.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from store.queries.schedules import take, taken_of
 
 @dataclass(frozen=True)
 class Stand:
-    """How a file lies there: ``size`` in bytes, ``changed`` in nanoseconds of the file system."""
+    """The state of a file: ``size`` in bytes, ``changed`` in nanoseconds of the file system."""
 
     path: Path
     size: int
@@ -33,48 +33,48 @@ class Stand:
 
     @property
     def key(self) -> str:
-        """The name under which it is on record, which tells nobody what it was."""
-        told = f"{self.path}\0{self.size}\0{self.changed}"
-        return hashlib.sha256(told.encode(errors="surrogateescape")).hexdigest()
+        """Return the digest under which the file is recorded, which does not reveal its path."""
+        text = f"{self.path}\0{self.size}\0{self.changed}"
+        return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()
 
 
 def stand_of(path: Path) -> Stand | None:
-    """How a file lies there now; None where it is gone, or where nothing is in it yet."""
+    """Return the current state of a file; None if it does not exist or is empty."""
     try:
-        found = path.stat()
+        stat = path.stat()
     except OSError:
         return None
-    return Stand(path.absolute(), found.st_size, found.st_mtime_ns) if found.st_size else None
+    return Stand(path.absolute(), stat.st_size, stat.st_mtime_ns) if stat.st_size else None
 
 
 def stands(folder: Path) -> list[Stand]:
-    """The media files of a folder, at any depth, in order.
+    """Return the media files of a folder, at any depth, in order.
 
     Raises:
-        InputError: the folder is not there.
+        InputError: the folder does not exist.
     """
     if not folder.is_dir():
         raise InputError(f"{folder} is no folder: make it, or tell the schedule another one")
-    return [found for path in media_in(folder) if (found := stand_of(path))]
+    return [stand for path in media_in(folder) if (stand := stand_of(path))]
 
 
-def settled(found: Sequence[Stand], stable_s: float, wait: Callable[[float], None]) -> list[Stand]:
-    """Those that lie there unchanged ``stable_s`` seconds later; no time passes for none."""
-    if not found:
+def settled(files: Sequence[Stand], stable_s: float, wait: Callable[[float], None]) -> list[Stand]:
+    """Return the files that are unchanged ``stable_s`` seconds later; without any, do not wait."""
+    if not files:
         return []
     wait(stable_s)
-    return [one for one in found if stand_of(one.path) == one]
+    return [file for file in files if stand_of(file.path) == file]
 
 
-def not_taken(store: Store, found: Sequence[Stand]) -> list[Stand]:
-    """Those that were not dealt with as they lie there."""
+def not_taken(store: Store, files: Sequence[Stand]) -> list[Stand]:
+    """Return the files that are not recorded in their current state."""
     with store.begin() as session:
-        known = taken_of(session, [one.key for one in found])
-    return [one for one in found if one.key not in known]
+        recorded = taken_of(session, [file.key for file in files])
+    return [file for file in files if file.key not in recorded]
 
 
 def watch_folder(
-    desk: Workspace,
+    workspace: Workspace,
     folder: Path,
     stable_s: float,
     listener: Listener,
@@ -82,55 +82,55 @@ def watch_folder(
     *,
     direct: bool = False,
 ) -> Iterator[FileOutcome]:
-    """Watches what is new or changed in a folder, giving what became of each file.
+    """Watch what is new or changed in a folder, and yield the result of each file.
 
     Args:
-        desk: the store and the models.
+        workspace: the store and the models.
         folder: it is searched at any depth.
         stable_s: seconds that a file must stay as it is.
-        listener: is told how it goes.
-        wait: lets so many seconds pass.
+        listener: receives the progress.
+        wait: sleeps for a number of seconds.
         direct: plain calls instead of a Prefect flow.
 
     Raises:
-        InputError: the folder is not there.
+        InputError: the folder does not exist.
         SetupError: the database or a model is missing.
     """
-    ready = settled(not_taken(desk.store, stands(folder)), stable_s, wait)
-    yield from watch_once(desk, ready, listener, direct=direct)
+    ready = settled(not_taken(workspace.store, stands(folder)), stable_s, wait)
+    yield from watch_once(workspace, ready, listener, direct=direct)
 
 
 def watch_once(
-    desk: Workspace, ready: Iterable[Stand], listener: Listener, *, direct: bool = False
+    workspace: Workspace, ready: Iterable[Stand], listener: Listener, *, direct: bool = False
 ) -> Iterator[FileOutcome]:
-    """Watches files, each noted as dealt with unless another run may do better.
+    """Watch files, and record each of them unless a later run may do better.
 
-    One whose video was deleted is left alone, wherever it lies by now: only a person adds it again.
+    A file whose video was deleted is skipped, even at another path: only a person adds it again.
     """
-    for one in ready:
-        if was_deleted(desk.store, one.path):
-            found = iter([FileOutcome(one.path)])
+    for file in ready:
+        if was_deleted(workspace.store, file.path):
+            outcomes = iter([FileOutcome(file.path)])
         else:
-            found = watch_files(desk, [one.path], listener, direct=direct)
-        for outcome in found:
-            if is_final(desk.store, outcome):
-                with desk.store.begin() as session:
-                    take(session, one.key, why(outcome))
+            outcomes = watch_files(workspace, [file.path], listener, direct=direct)
+        for outcome in outcomes:
+            if is_final(workspace.store, outcome):
+                with workspace.store.begin() as session:
+                    take(session, file.key, why(outcome))
             yield outcome
 
 
 def was_deleted(store: Store, path: Path) -> bool:
-    """Whether the video of a file was deleted, as the audit log has it, and not added since."""
+    """Check whether the video of a file was deleted, and not added again, by the audit log."""
     with store.begin() as session:
-        gone = deleted_videos(session)
+        deleted = deleted_videos(session)
     try:
-        return bool(gone) and video_id(path) in gone
-    except MediaError:  # Whoever is about to watch it tells what is wrong with it.
+        return bool(deleted) and video_id(path) in deleted
+    except MediaError:  # Watching it reports what is wrong with it.
         return False
 
 
 def is_final(store: Store, outcome: FileOutcome) -> bool:
-    """Whether another run would come to the same."""
+    """Check whether another run would have the same result."""
     if outcome.watched is None:
         return not isinstance(outcome.error, Busy)
     with store.begin() as session:
@@ -138,7 +138,7 @@ def is_final(store: Store, outcome: FileOutcome) -> bool:
 
 
 def why(outcome: FileOutcome) -> str | None:
-    """Why a file is not in memory as a whole; None: it is."""
+    """Return the reason why a file is not completely in memory; None if it is."""
     if outcome.error is not None:
         return str(outcome.error)
     failed = outcome.watched.failed if outcome.watched else 0

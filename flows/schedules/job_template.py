@@ -1,4 +1,4 @@
-"""The job of Homer's process work pools: what a run may vary is its flow's parameters."""
+"""The job template of Homer's process work pools: a run can set only its flow's parameters."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FILE = Path(__file__).with_name("process_job.json")
 def process_job() -> dict[str, Any]:
     """Read the base job template: no command, environment or folder comes from a run.
 
-    It has no ``env``: Prefect merges what a run asks for into one that is there.
+    It has no ``env``, since Prefect would merge the variables of a run into it.
     """
-    found: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
-    return found
+    template: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
+    return template

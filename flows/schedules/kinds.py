@@ -1,7 +1,7 @@
-"""The kinds of schedules: what each does, what it can be told, and when it runs unless told.
+"""The kinds of schedules: what each does, its options, and its default time.
 
-A new kind is a Prefect flow that takes its options as parameters, a model of these options, and a
-line in ``KINDS``. The flow is named by its path and imported only by the process that runs it.
+A new kind consists of a Prefect flow with its options as parameters, a model of these options, and
+a line in ``KINDS``. The flow is given by its path and imported only by the process that runs it.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ ProfileName = Annotated[str | None, Field(description="the models; the configure
 
 
 class NoOptions(Frozen):
-    """There is nothing to tell."""
+    """The options of a kind that has none."""
 
 
 class WatchOptions(Frozen):
-    """What watching a folder can be told."""
+    """The options of watching a folder."""
 
     folder: Place = Field(description="it is searched at any depth")
     stable_s: float = Field(
@@ -41,7 +41,7 @@ class WatchOptions(Frozen):
 
 
 class FetchOptions(Frozen):
-    """What fetching can be told. ``right``: that the user may copy what lies there."""
+    """The options of fetching. ``right``: the user has the right to copy what is there."""
 
     urls: tuple[str, ...] = Field(default=(), description="videos, feeds or playlists; repeatable")
     file: Place | None = Field(default=None, description="a file with an address a line")
@@ -62,14 +62,14 @@ class FetchOptions(Frozen):
 
 
 class LearnOptions(Frozen):
-    """What learning can be told."""
+    """The options of learning."""
 
     answers: PositiveInt = Field(default=64, description="it waits for so many judged answers")
     profile: ProfileName = None
 
 
 class EvaluateOptions(Frozen):
-    """What evaluating can be told."""
+    """The options of an evaluation."""
 
     dataset: str = Field(description="as `homer eval data` lists them")
     folder: Place = Field(description="where the data set's files are")
@@ -79,21 +79,21 @@ class EvaluateOptions(Frozen):
 
 
 class BackupOptions(Frozen):
-    """What backing up can be told."""
+    """The options of a back-up."""
 
     folder: Place | None = Field(default=None, description="backups/ of the data directory")
     keep: PositiveInt = Field(default=7, description="the latest so many stay")
 
 
 class RetainOptions(Frozen):
-    """What retention can be told; what goes is in the profile's settings."""
+    """The options of retention; its tiers are in the profile's settings."""
 
     profile: ProfileName = None
 
 
 @dataclass(frozen=True)
 class ScheduleKind:
-    """A kind of schedule. ``on``: it runs without being asked for, since it does no harm."""
+    """A kind of schedule. ``on``: it runs by default, since it changes nothing."""
 
     name: str
     does: str
@@ -104,7 +104,7 @@ class ScheduleKind:
 
     @property
     def is_ready(self) -> bool:
-        """Whether it can run without being told anything."""
+        """Check whether it can run without any option."""
         try:
             self.options()
         except ValidationError:
@@ -167,7 +167,7 @@ KINDS = (
 
 
 class ScheduleDraft(Frozen):
-    """A schedule as somebody wants it; ``options`` are those of its kind, as JSON has them."""
+    """A requested schedule; ``options`` are those of its kind, as JSON."""
 
     name: str
     kind: str
@@ -177,23 +177,23 @@ class ScheduleDraft(Frozen):
 
 
 def kind_named(name: str) -> ScheduleKind:
-    """The kind of that name.
+    """Return the kind of that name.
 
     Raises:
         NotFound: there is none.
     """
-    found = next((kind for kind in KINDS if kind.name == name), None)
-    if found is None:
+    match = next((kind for kind in KINDS if kind.name == name), None)
+    if match is None:
         known = ", ".join(kind.name for kind in KINDS)
         raise NotFound(f"there is no schedule of the kind {name!r}; known kinds: {known}")
-    return found
+    return match
 
 
 def planned(name: str, table: Mapping[str, Any]) -> ScheduleDraft:
-    """A schedule from a table: ``kind`` (else its name), ``when``, ``on``, and the kind's options.
+    """Return a schedule from a table with ``kind`` (else its name), ``when``, ``on`` and options.
 
     Raises:
-        InputError: something in it cannot be used; says what.
+        InputError: the name or a value is invalid; the message says which.
         NotFound: there is no such kind.
     """
     if not NAME.fullmatch(name):
@@ -206,33 +206,33 @@ def planned(name: str, table: Mapping[str, Any]) -> ScheduleDraft:
     try:
         options = kind.options.model_validate(rest)
     except ValidationError as error:
-        raise InputError(f"schedule {name}: {_told(error)}") from error
-    told = options.model_dump(mode="json", exclude_none=True)
-    return ScheduleDraft(name=name, kind=kind.name, when=when, on=on, options=told)
+        raise InputError(f"schedule {name}: {_first_error(error)}") from error
+    values = options.model_dump(mode="json", exclude_none=True)
+    return ScheduleDraft(name=name, kind=kind.name, when=when, on=on, options=values)
 
 
 def options_from(kind: ScheduleKind, pairs: Iterable[str]) -> dict[str, Any]:
-    """Options written as ``key=value``; one that takes several is written several times.
+    """Parse options of the form ``key=value``; a list is given by repeating the key.
 
     Raises:
-        InputError: a pair has no ``=``, or is there twice.
+        InputError: a pair has no ``=``, or a key that is no list is repeated.
     """
-    found: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not equals:
             raise InputError(f"{pair!r}: write options as KEY=VALUE")
         field = kind.options.model_fields.get(key)
         if field is not None and get_origin(field.annotation) is tuple:
-            found[key] = [*found.get(key, ()), value]
-        elif key in found:
-            raise InputError(f"{key} is there twice")
+            options[key] = [*options.get(key, ()), value]
+        elif key in options:
+            raise InputError(f"{key} is given twice")
         else:
-            found[key] = value
-    return found
+            options[key] = value
+    return options
 
 
-def _told(error: ValidationError) -> str:
+def _first_error(error: ValidationError) -> str:
     first = error.errors()[0]
     where = ".".join(map(str, first["loc"]))
     what = first["msg"].removeprefix("Value error, ")

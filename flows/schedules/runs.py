@@ -1,4 +1,4 @@
-"""The flows that schedules run. What each found is the message of its state on Prefect's pages.
+"""The flows that schedules run. Their results are the messages of their states in Prefect.
 
 Import this module only after Prefect's environment is set (``services.prefect.environment``).
 """
@@ -30,33 +30,35 @@ from telemetry.logging_setup import begin_to_tell
 
 
 def as_state(job: Callable[[], JobReport]) -> State[None]:
-    """What a job found as the state of its run; a fault of the input or the machine, in words."""
+    """Run a job; return its result, or its error, as the state of its flow run."""
     keep_private()
     claim_run()
     begin_to_tell(Home.default())
     try:
         with tracing.within(flow_run=str(flow_run.id)):
-            told = job()
+            report = job()
     except HomerError as error:
         return Failed(message=str(error))
-    return Completed(message=told.text) if told.ok else Failed(message=told.text)
+    return Completed(message=report.text) if report.ok else Failed(message=report.text)
 
 
 def in_background(job: Callable[[Workspace], JobReport], profile: str | None = None) -> State[None]:
-    """The same for a job at a desk that stands back while somebody waits for something."""
+    """Run a job with a workspace in the background, and return the state of its flow run."""
 
-    def opened() -> JobReport:
-        with open_desk(profile, background=True) as desk:
-            return job(desk)
+    def run_job() -> JobReport:
+        with open_desk(profile, background=True) as workspace:
+            return job(workspace)
 
-    return as_state(opened)
+    return as_state(run_job)
 
 
 @flow(name="watch")
 def watch(folder: Path, stable_s: float = 10.0, profile: str | None = None) -> State[None]:
     """Watch what is new or changed in a folder."""
-    told = WatchOptions(folder=folder, stable_s=stable_s, profile=profile)
-    return in_background(lambda desk: work.watch(desk, told, Silent(), time.sleep), profile)
+    options = WatchOptions(folder=folder, stable_s=stable_s, profile=profile)
+    return in_background(
+        lambda workspace: work.watch(workspace, options, Silent(), time.sleep), profile
+    )
 
 
 @flow(name="fetch")
@@ -70,27 +72,29 @@ def fetch(
 ) -> State[None]:
     """Fetch what is new at addresses, and watch it."""
     named: dict[str, Any] = {"urls": urls, "file": file, "folder": folder}
-    told = FetchOptions(**named, right=right, most=most, profile=profile)
-    return in_background(lambda desk: work.fetch(desk, told, Silent()), profile)
+    options = FetchOptions(**named, right=right, most=most, profile=profile)
+    return in_background(lambda workspace: work.fetch(workspace, options, Silent()), profile)
 
 
 @flow(name="learn")
 def learn(answers: int = 64, profile: str | None = None) -> State[None]:
     """Learn from judged answers once there are enough."""
-    return in_background(lambda desk: work.learn(desk, LearnOptions(answers=answers)), profile)
+    return in_background(
+        lambda workspace: work.learn(workspace, LearnOptions(answers=answers)), profile
+    )
 
 
 @flow(name="retain")
 def retain(profile: str | None = None) -> State[None]:
     """Keep less of videos the older they are."""
-    return in_background(lambda desk: work.retain(desk, datetime.now(UTC)), profile)
+    return in_background(lambda workspace: work.retain(workspace, datetime.now(UTC)), profile)
 
 
 @flow(name="backup")
 def backup(folder: Path | None = None, keep: int = 7) -> State[None]:
     """Back the library up, and keep the latest."""
-    told = BackupOptions(folder=folder, keep=keep)
-    return in_background(lambda desk: work.backup(desk, told, datetime.now()))
+    options = BackupOptions(folder=folder, keep=keep)
+    return in_background(lambda workspace: work.backup(workspace, options, datetime.now()))
 
 
 @flow(name="check")

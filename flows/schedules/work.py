@@ -1,4 +1,4 @@
-"""What schedules do, without Prefect: each gives in words what it found."""
+"""The jobs of schedules, without Prefect: each returns a report."""
 
 from __future__ import annotations
 
@@ -25,153 +25,157 @@ from skills.learn import waiting
 from views.library import Checked, check_video, list_library
 
 NAMED = 5
-"""How many troubles are named in one line."""
+"""How many problems are named in one line."""
 
 PATIENCE_S = 120.0
-"""A back-up that has begun keeps whoever deletes waiting, so it stands back no longer in all."""
+"""Seconds that a back-up waits in all, since deletions wait for a back-up that has started."""
 
 
 @dataclass(frozen=True)
 class JobReport:
-    """What a job found; ``ok``: nobody need look."""
+    """The result of a job; ``ok``: nothing needs attention."""
 
     text: str
     ok: bool = True
 
 
 class Polite:
-    """Hears how far a work is, and has it stand back between its steps while somebody waits."""
+    """A progress listener that makes background work wait while other work has priority."""
 
-    def __init__(self, desk: Workspace, wait: Callable[[float], None] = time.sleep) -> None:
-        self._desk, self._wait = desk, wait
-        self._left, self._looked = PATIENCE_S, -LOOKS_EVERY_S
+    def __init__(self, workspace: Workspace, wait: Callable[[float], None] = time.sleep) -> None:
+        self._workspace, self._wait = workspace, wait
+        self._patience_s, self._checked_at = PATIENCE_S, -LOOKS_EVERY_S
 
     def start(self, label: str, total: int, done: int = 0) -> None:
-        """Between two steps."""
+        """Give way before the first step."""
         del label, total, done
         self.step()
 
     def step(self, steps: int = 1) -> None:
-        """Between two steps, of which there may be many a second."""
+        """Give way between two steps, at most once every ``LOOKS_EVERY_S`` seconds."""
         del steps
-        if time.monotonic() - self._looked >= LOOKS_EVERY_S:
-            self._left -= self._desk.give_way(self._wait, self._left)
-            self._looked = time.monotonic()
+        if time.monotonic() - self._checked_at >= LOOKS_EVERY_S:
+            self._patience_s -= self._workspace.give_way(self._wait, self._patience_s)
+            self._checked_at = time.monotonic()
 
 
 def watch(
-    desk: Workspace, options: WatchOptions, listener: Listener, wait: Callable[[float], None]
+    workspace: Workspace, options: WatchOptions, listener: Listener, wait: Callable[[float], None]
 ) -> JobReport:
     """Watch what is new or changed in a folder.
 
     Raises:
-        InputError: the folder is not there.
+        InputError: the folder does not exist.
         SetupError: the database or a model is missing.
     """
-    return _of(watch_folder(desk, options.folder, options.stable_s, listener, wait))
+    return _report_files(watch_folder(workspace, options.folder, options.stable_s, listener, wait))
 
 
-def fetch(desk: Workspace, options: FetchOptions, listener: Listener) -> JobReport:
+def fetch(workspace: Workspace, options: FetchOptions, listener: Listener) -> JobReport:
     """Fetch what is new at addresses, and watch it.
 
     Raises:
         InputError: the list of addresses cannot be read.
-        SetupError: what fetches is not installed, or the database or a model is missing.
+        SetupError: the fetcher is not installed, or the database or a model is missing.
     """
-    folder = options.folder or desk.home.root / "fetched"
+    folder = options.folder or workspace.home.root / "fetched"
     urls = [*options.urls, *_listed(options.file)]
-    got = fetch_all(desk.store, urls, folder, options.most, fetcher())
-    there = {*media_in(folder), *got.files}
-    # A folder of the user's has files too that nobody fetched; an earlier run's may be in either.
-    ours = FetchArchive(desk.store).brought(there) if options.folder else there
-    found = [one for path in sorted(ours) if (one := stand_of(path))]
-    seen = _of(watch_once(desk, not_taken(desk.store, found), listener))
-    text = f"{len(got.files)} fetched; {seen.text}"
-    return JobReport("; ".join([text, *got.faults[:NAMED]]), seen.ok and not got.faults)
+    fetched = fetch_all(workspace.store, urls, folder, options.most, fetcher())
+    files = {*media_in(folder), *fetched.files}
+    # The user's folder may have files that were not fetched; both may have files of earlier runs.
+    own = FetchArchive(workspace.store).brought(files) if options.folder else files
+    ready = [file for path in sorted(own) if (file := stand_of(path))]
+    report = _report_files(watch_once(workspace, not_taken(workspace.store, ready), listener))
+    text = f"{len(fetched.files)} fetched; {report.text}"
+    return JobReport("; ".join([text, *fetched.faults[:NAMED]]), report.ok and not fetched.faults)
 
 
-def learn(desk: Workspace, options: LearnOptions) -> JobReport:
+def learn(workspace: Workspace, options: LearnOptions) -> JobReport:
     """Learn from judged answers, once there are ``options.answers`` of them."""
-    there = waiting(desk.store)
-    if there < options.answers:
-        return JobReport(f"{there} of {options.answers} judged answers are there")
-    batches = list(learn_all(desk))
-    written = [one.name for batch in batches for one in batch.written]
+    count = waiting(workspace.store)
+    if count < options.answers:
+        return JobReport(f"{count} of {options.answers} judged answers are there")
+    batches = list(learn_all(workspace))
+    written = [skill.name for batch in batches for skill in batch.written]
     banned = [name for batch in batches for name in batch.banned]
     answers = sum(batch.answers for batch in batches)
     return JobReport(f"learned from {answers} answers: {len(written)} skills, {len(banned)} banned")
 
 
-def retain(desk: Workspace, now: datetime) -> JobReport:
-    """Take from each video what its age does not keep, as the settings of the desk say.
+def retain(workspace: Workspace, now: datetime) -> JobReport:
+    """Remove from each video what its age tier does not keep.
 
     Raises:
         DatabaseError: the database is gone.
     """
-    if not desk.settings.retain.tiers:
+    if not workspace.settings.retain.tiers:
         return JobReport("nothing is set to go: see [[settings.retain.tiers]] in docs/privacy.md")
-    found = run_retention(desk, now)
-    return JobReport(f"{len(found.videos)} videos keep less: {found.bytes / 1e6:.1f} MB are gone")
+    retained = run_retention(workspace, now)
+    return JobReport(
+        f"{len(retained.videos)} videos keep less: {retained.bytes / 1e6:.1f} MB are gone"
+    )
 
 
-def backup(desk: Workspace, options: BackupOptions, now: datetime) -> JobReport:
-    """Back the library up once nobody waits, and keep the latest.
+def backup(workspace: Workspace, options: BackupOptions, now: datetime) -> JobReport:
+    """Write a back-up once nothing has priority, and keep the latest ones.
 
     Raises:
-        InputError: the folder cannot be made or written.
+        InputError: the folder cannot be created or written.
         DatabaseError: the database is gone.
     """
-    folder = options.folder or desk.home.root / "backups"
-    desk.give_way()
-    out, gone = back_up_into(desk.store, folder, options.keep, now, Polite(desk))
+    folder = options.folder or workspace.home.root / "backups"
+    workspace.give_way()
+    out, deleted = back_up_into(workspace.store, folder, options.keep, now, Polite(workspace))
     size = out.stat().st_size / 1e6
-    return JobReport(f"{out}: {size:.1f} MB" + (f"; {len(gone)} old ones removed" if gone else ""))
+    return JobReport(
+        f"{out}: {size:.1f} MB" + (f"; {len(deleted)} old ones removed" if deleted else "")
+    )
 
 
-def check(desk: Workspace) -> JobReport:
-    """Check the event graph of every video; those with findings are told by their ids."""
-    settle_streams(desk.store)
-    checked = list(_checked(desk))
-    bad = [one for one in checked if one.findings]
+def check(workspace: Workspace) -> JobReport:
+    """Check the event graph of every video; report videos with findings by their ids."""
+    settle_streams(workspace.store)
+    results = list(_check_videos(workspace))
+    bad = [result for result in results if result.findings]
     if not bad:
-        return JobReport(f"{len(checked)} videos are consistent")
-    found = [f"{one.video}: {len(one.findings)} findings" for one in bad]
-    return JobReport(f"{_named(found)}; `homer check VIDEO` shows them", ok=False)
+        return JobReport(f"{len(results)} videos are consistent")
+    lines = [f"{result.video}: {len(result.findings)} findings" for result in bad]
+    return JobReport(f"{_first_few(lines)}; `homer check VIDEO` shows them", ok=False)
 
 
-def _checked(desk: Workspace) -> Iterator[Checked]:
-    for one in list_library(desk.store):
-        desk.give_way()
-        with suppress(NotFound):  # It was deleted meanwhile.
-            yield check_video(desk.store, one.id)
+def _check_videos(workspace: Workspace) -> Iterator[Checked]:
+    for video in list_library(workspace.store):
+        workspace.give_way()
+        with suppress(NotFound):  # It was deleted in the meantime.
+            yield check_video(workspace.store, video.id)
 
 
-def _of(outcomes: Iterable[FileOutcome]) -> JobReport:
-    """What became of files in a line; a file that cannot be watched is named."""
-    every = list(outcomes)
-    fresh = sum(1 for one in every if one.watched and one.watched.fresh)
-    bad = [str(one.error) for one in every if one.error is not None]
-    some = (one.watched for one in every if one.watched and one.watched.failed)
-    left = [f"{one.video.id}: clips are left" for one in some]
-    if not every:
+def _report_files(outcomes: Iterable[FileOutcome]) -> JobReport:
+    """Summarise the results of files in a line; a file that cannot be watched is named."""
+    results = list(outcomes)
+    fresh = sum(1 for result in results if result.watched and result.watched.fresh)
+    errors = [str(result.error) for result in results if result.error is not None]
+    partial = (result.watched for result in results if result.watched and result.watched.failed)
+    incomplete = [f"{result.video.id}: clips are left" for result in partial]
+    if not results:
         return JobReport("nothing new")
-    alone = sum(1 for one in every if one.watched is None and one.error is None)
-    text = f"{fresh} watched, {len(every) - fresh - len(bad) - alone} known already"
-    kept_out = f"{alone} left alone, since they were deleted from memory" if alone else ""
-    told = filter(None, [text, kept_out, _named([*bad, *left])])
-    return JobReport("; ".join(told), ok=not bad and not left)
+    skipped = sum(1 for result in results if result.watched is None and result.error is None)
+    text = f"{fresh} watched, {len(results) - fresh - len(errors) - skipped} known already"
+    skipped_text = f"{skipped} left alone, since they were deleted from memory" if skipped else ""
+    parts = filter(None, [text, skipped_text, _first_few([*errors, *incomplete])])
+    return JobReport("; ".join(parts), ok=not errors and not incomplete)
 
 
-def _named(troubles: list[str]) -> str:
-    more = f" and {len(troubles) - NAMED} more" if len(troubles) > NAMED else ""
-    return "; ".join(troubles[:NAMED]) + more
+def _first_few(problems: list[str]) -> str:
+    more = f" and {len(problems) - NAMED} more" if len(problems) > NAMED else ""
+    return "; ".join(problems[:NAMED]) + more
 
 
 def _listed(file: Path | None) -> list[str]:
-    """The addresses of a file, one a line; ``#`` begins a remark.
+    """Read the addresses of a file, one per line; ``#`` starts a comment.
 
     Raises:
-        InputError: it cannot be read.
+        InputError: the file cannot be read.
     """
     if file is None:
         return []

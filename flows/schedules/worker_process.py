@@ -11,11 +11,11 @@ from store.private_files import keep_private
 
 
 def main() -> None:
-    """Run the worker until it is told to stop, or its data directory is gone."""
+    """Run the worker until it is stopped, or its data directory is gone."""
     pool, port = sys.argv[1:]
     keep_private()
     stop_by_itself(Home.default())
-    # Prefect reads this port from the environment only, when it is imported.
+    # Prefect reads this port only from the environment, when it is imported.
     os.environ["PREFECT_WORKER_WEBSERVER_PORT"] = port
     from prefect.cli import app
 

@@ -1,4 +1,4 @@
-"""Streams whose process was killed: they would count as being watched for ever."""
+"""Streams whose process was killed, which would count as being watched for ever."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from store.video_claims import claim_video
 
 
 def settle_streams(store: Store) -> list[str]:
-    """Marks streams that nobody watches any more as ended, and returns their ids.
+    """Mark streams that no process watches any more as ended, and return their ids.
 
-    The same `homer watch` goes on with each later. Files need none of this: they are paused, and
-    clips of theirs are left to be watched.
+    The same `homer watch` resumes each later. Files need none of this: they count as paused, with
+    clips left to watch.
 
     Raises:
         DatabaseError: the database is gone.
     """
     with store.begin() as session:
-        begun = streams_begun(session)
-    left = set(begun) - watched_now(store) if begun else set[str]()
-    return [one for one in begun if one in left and _settled(store, one)]
+        watching = streams_begun(session)
+    unwatched = set(watching) - watched_now(store) if watching else set[str]()
+    return [video for video in watching if video in unwatched and _end_stream(store, video)]
 
 
-def _settled(store: Store, video: str) -> bool:
-    """Marks one as ended; False where somebody took it up meanwhile."""
-    with suppress(Busy), alone(store.home, video, video), claim_video(store, video, 0.0) as ours:
-        if ours:
+def _end_stream(store: Store, video: str) -> bool:
+    """Mark a stream as ended; return False if another process watches it by now."""
+    with suppress(Busy), alone(store.home, video, video), claim_video(store, video, 0.0) as claimed:
+        if claimed:
             with store.begin() as session:
                 set_video_state(session, video, DONE)
-        return ours
+        return claimed
     return False

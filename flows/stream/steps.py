@@ -1,4 +1,4 @@
-"""The order of the steps of a live stream, and who runs them: Prefect where it is there."""
+"""The steps of a live stream and their order, with Prefect if its server is available."""
 
 from __future__ import annotations
 
@@ -10,54 +10,54 @@ from flows.reporting import connect, reporting
 from flows.stream.watching import StreamIngestion
 
 RUN_CLIPS = 10
-"""Clips a flow run: a stream may last for months, and a run's record should not."""
+"""Clips per flow run: a stream may last for months, and the record of a run must not."""
 
 
-def watch_stream(work: StreamIngestion, listener: Listener, *, direct: bool = False) -> str:
-    """Watches a stream until it ends or is stopped; returns what is to be said of its end.
+def watch_stream(ingestion: StreamIngestion, listener: Listener, *, direct: bool = False) -> str:
+    """Watch a stream until it ends or is stopped; return a message about its end.
 
     Args:
-        work: the open stream.
-        listener: is told how it goes.
+        ingestion: the open stream.
+        listener: receives the progress.
         direct: plain calls instead of Prefect flows.
 
     Raises:
-        HomerError: the database is gone, or reading ended with it; the same command goes on.
+        HomerError: the database is gone, or reading failed with it; the same command resumes.
     """
-    clips = work.begin_stream()
-    listener.opened(work.video, clips, clips)
-    api = None if direct else connect(work.desk.home, listener.said)
-    while api is not None and _in_flow(work, listener, api):
+    clips = ingestion.begin_stream()
+    listener.opened(ingestion.video, clips, clips)
+    api = None if direct else connect(ingestion.desk.home, listener.said)
+    while api is not None and _run_in_flow(ingestion, listener, api):
         continue
-    with PlainSteps(WorkerPool(here(work))) as steps:
-        follow(work, steps, listener)
-        steps.weave(work, final=True)
-    return work.end()
+    with PlainSteps(WorkerPool(here(ingestion))) as steps:
+        follow(ingestion, steps, listener)
+        steps.weave(ingestion, final=True)
+    return ingestion.end()
 
 
-def here(work: StreamIngestion) -> WorkSettings:
-    """A clip of a stream is in this process, and perceived here, where the machine has a place.
+def here(ingestion: StreamIngestion) -> WorkSettings:
+    """Return the settings of a stream's workers: clips are perceived in this process.
 
-    To wait for one is part of the clip's lag, so less is looked at afterwards.
+    The wait for a slot counts as lag of the clip, so less is perceived afterwards.
     """
-    return WorkSettings(at_once=work.desk.settings.work.at_once)
+    return WorkSettings(at_once=ingestion.desk.settings.work.at_once)
 
 
-def _in_flow(work: StreamIngestion, listener: Listener, api: str) -> bool:
-    """One flow run; whether there may be another."""
-    with reporting(work.desk.home, api):
+def _run_in_flow(ingestion: StreamIngestion, listener: Listener, api: str) -> bool:
+    """Run the flow once; return whether there may be another run."""
+    with reporting(ingestion.desk.home, api):
         from flows.stream.live import run
 
         try:
-            return run(work, listener)
-        except _away() as error:
-            # A stream is not to end because the server that lists its runs did.
+            return run(ingestion, listener)
+        except _server_errors() as error:
+            # The stream must go on when the server of its runs is gone.
             listener.said(f"going on without Prefect: {type(error).__name__}")
             return False
 
 
-def _away() -> tuple[type[Exception], ...]:
-    """What it looks like where Prefect's server has gone."""
+def _server_errors() -> tuple[type[Exception], ...]:
+    """Return the errors that are raised when Prefect's server is gone."""
     from httpx import HTTPError
     from prefect.exceptions import PrefectException
 
@@ -65,51 +65,55 @@ def _away() -> tuple[type[Exception], ...]:
 
 
 def follow(
-    work: StreamIngestion, steps: Steps, listener: Listener, most: int | None = None
+    ingestion: StreamIngestion, steps: Steps, listener: Listener, most: int | None = None
 ) -> bool:
-    """Watches clip after clip, at most so many; whether more may come.
+    """Watch clip after clip, ``most`` at most; return whether more may come.
 
-    While a clip is remembered the next is perceived, if it is there already: nothing waits for a
-    clip that has yet to come.
+    While a clip is remembered the next one is perceived, if it has arrived: nothing waits for a
+    clip that has not.
     """
-    left = most
-    clip = _first(work)
-    ahead = steps.perceive(work, clip) if clip is not None else None
+    remaining = most
+    clip = _first(ingestion)
+    perceiving = steps.perceive(ingestion, clip) if clip is not None else None
     while clip is not None:
-        left = None if left is None else left - 1
-        error = failure_of(ahead) if ahead is not None else None
-        following = _next(work, clip, wait=False) if left != 0 else None
-        ahead = steps.perceive(work, following) if following is not None else None
-        _finish(work, steps, listener, clip, error)
-        if left == 0:
+        remaining = None if remaining is None else remaining - 1
+        error = failure_of(perceiving) if perceiving is not None else None
+        following = _next(ingestion, clip, wait=False) if remaining != 0 else None
+        perceiving = steps.perceive(ingestion, following) if following is not None else None
+        _finish(ingestion, steps, listener, clip, error)
+        if remaining == 0:
             return True
         if following is None:
-            following = _next(work, clip, wait=True)
-            ahead = steps.perceive(work, following) if following is not None else None
+            following = _next(ingestion, clip, wait=True)
+            perceiving = steps.perceive(ingestion, following) if following is not None else None
         clip = following
     return False
 
 
-def _first(work: StreamIngestion) -> int | None:
-    """A clip that an earlier run left in hand, else the next to come."""
-    taken = work.taken()
-    return taken[0] if taken else work.take_up(wait=True)
+def _first(ingestion: StreamIngestion) -> int | None:
+    """Return a clip that an earlier run has not finished, else the next one."""
+    taken = ingestion.taken()
+    return taken[0] if taken else ingestion.take_up(wait=True)
 
 
-def _next(work: StreamIngestion, clip: int, *, wait: bool) -> int | None:
-    """The clip after ``clip``: one that an earlier run left in hand, else the next to come."""
-    taken = (one for one in work.taken() if one > clip)
-    return next(taken, None) or work.take_up(wait=wait)
+def _next(ingestion: StreamIngestion, clip: int, *, wait: bool) -> int | None:
+    """Return the clip after ``clip`` that an earlier run has not finished, else the next one."""
+    later = (index for index in ingestion.taken() if index > clip)
+    return next(later, None) or ingestion.take_up(wait=wait)
 
 
 def _finish(
-    work: StreamIngestion, steps: Steps, listener: Listener, clip: int, error: ModelError | None
+    ingestion: StreamIngestion,
+    steps: Steps,
+    listener: Listener,
+    clip: int,
+    error: ModelError | None,
 ) -> None:
-    error = error or remember_error(work, steps, clip)
+    error = error or remember_error(ingestion, steps, clip)
     if error is None:
-        listener.remembered(work.video, clip)
+        listener.remembered(ingestion.video, clip)
     else:
-        work.give_up(clip, error)
-        listener.failed(work.video, clip, error)
-    if (clip + 1) % work.desk.settings.memory.patch_every == 0:
-        steps.weave(work, final=False)
+        ingestion.give_up(clip, error)
+        listener.failed(ingestion.video, clip, error)
+    if (clip + 1) % ingestion.desk.settings.memory.patch_every == 0:
+        steps.weave(ingestion, final=False)

@@ -1,7 +1,7 @@
-"""A live stream on its way into memory: the steps of watching, clip by clip as they come.
+"""The ingestion of a live stream: the steps of its flow, clip by clip as they arrive.
 
-A row is made of a clip when it is about to be watched, so nothing is known of what never came. A
-stream that is taken up again goes on as the same video, after a gap.
+The row of a clip is added when it is about to be watched, so there are no rows of clips that never
+arrived. A stream that is watched again continues the same video, after a gap.
 """
 
 from __future__ import annotations
@@ -11,8 +11,6 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from fractions import Fraction
-from pathlib import Path
 from threading import Event, Thread
 
 from domain import faults
@@ -20,146 +18,159 @@ from domain.audit import Deed
 from domain.errors import ModelError
 from domain.media import Video
 from domain.streams import LEVELS, Stream, StreamClip
-from flows.ingest_video import ClipLeft, VideoIngestion, models_used
+from flows.clip_memory import ClipLeft, ClipMemory
+from flows.ingest_video import models_used
 from flows.video_locks import alone, claimed
 from flows.workspace import Workspace
-from memory.subtitles import Accompaniment
 from perception.clip_buffer import ClipBuffer
 from perception.degradation import DegradationPolicy, thinned
 from perception.live import LiveSource
 from perception.live_clips import Captured
 from perception.live_reader import Clock, LiveReader, OpenSource, StreamPosition, WallClock, reach
 from perception.perceive_clip import Perceived, perceive
-from perception.source import SourceInfo
 from store.queries import streams as stream_rows
 from store.queries import videos as video_rows
 from store.queries.audit import note
+from store.queries.videos import VideoState
 
 
-class StreamIngestion(VideoIngestion):
-    """The steps of a live stream; ``follow`` has their order."""
+class StreamIngestion:
+    """The steps of a live stream; ``follow`` has their order.
+
+    A clip of it is in this process only, so no other process can perceive it.
+    """
 
     def __init__(
-        self, desk: Workspace, follower: LiveReader, video: Video, pace: DegradationPolicy
+        self, workspace: Workspace, reader: LiveReader, video: Video, policy: DegradationPolicy
     ) -> None:
-        super().__init__(desk, Path(follower.source.name), _shape(video), video, Accompaniment())
+        self.desk, self.video = workspace, video
+        self._memory = ClipMemory(workspace, video)
+        self._reader, self._policy = reader, policy
         self._arrived: dict[int, Captured] = {}
-        self._follower, self._pace = follower, pace
         self._order: deque[int] = deque()
         self._levels: dict[int, tuple[int, int]] = {}
-        self._began = time.monotonic()
 
     @property
     def stop(self) -> Event:
-        """To be set to end the stream; what came is still watched."""
-        return self._follower.stop
+        """Return the event that ends the stream; clips that have arrived are still watched."""
+        return self._reader.stop
 
     @property
     def waiting(self) -> int:
-        """Clips that came and nobody took up yet."""
-        return len(self._follower.buffer)
+        """Return how many clips have arrived and were not taken."""
+        return len(self._reader.buffer)
+
+    def state(self) -> VideoState:
+        """Return the state of the stream's row.
+
+        Raises:
+            NotFound: the stream was deleted in the meantime.
+        """
+        return self._memory.state()
+
+    def begin_stream(self) -> int:
+        """Mark the stream as being watched; return how many clips it has."""
+        self._memory.mark(video_rows.WATCHING)
+        self._memory.start_drafts()
+        return self.state().clips
 
     def taken(self) -> list[int]:
-        """Clips that were taken up and are not in memory yet, in order."""
+        """Return the clips that were taken and are not in memory yet, in order."""
         return list(self._order)
 
     def take_up(self, *, wait: bool) -> int | None:
-        """Takes up the next clip, and adds its row; None at the stream's end, or if none waits.
+        """Take the next clip and add its row; None at the stream's end, or if none waits.
 
         Raises:
-            HomerError: what reading the source ended with.
+            HomerError: the error with which reading the source ended.
         """
-        captured = self._follower.buffer.take(wait=wait)
+        captured = self._reader.buffer.take(wait=wait)
         if captured is None:
-            if wait and self._follower.error is not None:
-                raise self._follower.error
+            if wait and self._reader.error is not None:
+                raise self._reader.error
             return None
         clip = captured.raw.clip
-        told = StreamClip(clip=clip.index, level=captured.level, tally=captured.tally)
+        record = StreamClip(clip=clip.index, level=captured.level, tally=captured.tally)
         with self.desk.store.begin() as session:
-            stream_rows.add_clip(session, self.video.id, clip, told, captured.gaps)
+            stream_rows.add_clip(session, self.video.id, clip, record, captured.gaps)
         self._arrived[clip.index] = captured
         self._order.append(clip.index)
-        if self._drafting is not None:
-            self._drafting.expect([clip.index])
+        self._memory.expect([clip.index])
         return clip.index
 
+    def perceive(self, clip: int) -> None:
+        """Perceive the clip, at the degradation level that the lag allows."""
+        if not self._memory.holds(clip):
+            start = time.monotonic()
+            perceived = self._perceive_at_level(self._arrived[clip])
+            self._memory.hold(clip, perceived, time.monotonic() - start)
+            faults.fault_point(faults.FaultPoint.PERCEIVED)
+
+    def _perceive_at_level(self, captured: Captured) -> Perceived:
+        settings = self.desk.settings.watch
+        level = max(captured.level, self._policy.level)
+        frames = thinned(captured.raw.frames, captured.level, level)
+        self._levels[captured.raw.clip.index] = (level, len(frames))
+        thinned_clip = replace(captured.raw, frames=frames)
+        return perceive(thinned_clip, self.desk.toolbox, settings, LEVELS[level].without)
+
     def remember(self, clip: int) -> None:
-        """Store the perceived clip; how it was watched is noted with it.
+        """Store the perceived clip as memory, with a record of how it was watched.
 
         Raises:
             ClipLeft: it could not be decoded, or its memory not be written.
         """
         try:
-            super().remember(clip)
+            self._memory.remember(clip)
         except ClipLeft:
-            self._lose(clip)
+            self._note_loss(clip)
             raise
-        self._done(clip)
+        self._store_record(clip)
+
+    def weave(self, *, final: bool = False) -> None:
+        """Update the event graph from the memories."""
+        self._memory.weave(final=final)
 
     def give_up(self, clip: int, error: ModelError) -> None:
-        """Leave a clip as failed; it cannot be tried again, since what came has gone by."""
-        super().give_up(clip, error)
-        self._ready.pop(clip, None)
-        self._took.pop(clip, None)
-        self._lose(clip)
+        """Mark a clip as failed; it cannot be retried, since the stream has moved on."""
+        self._memory.give_up(clip, error)
+        self._memory.drop(clip)
+        self._note_loss(clip)
 
     def end(self) -> str:
-        """Marks the stream as watched so far; what is said of its end."""
+        """Mark the stream as watched so far; return a message about its end."""
         with self.desk.store.begin() as session:
-            stream_rows.add_gaps(session, self.video.id, self._follower.owed)
+            stream_rows.add_gaps(session, self.video.id, self._reader.owed)
         state = self.state()
-        self._mark(video_rows.DONE)
+        self._memory.mark(video_rows.DONE)
         return f"{state.clips} clips are kept, the last one as short as it was"
 
-    def begin_stream(self) -> int:
-        """Marks the stream as being watched; how many clips it has."""
-        self._mark(video_rows.WATCHING)
-        self._draft_ahead(())
-        return self.state().clips
-
-    def perceive(self, clip: int) -> None:
-        """Find what the clip shows and says, as much of it as there is time for."""
-        if clip not in self._ready:
-            start = time.monotonic()
-            found = self._look(self._arrived[clip])
-            self._keep(clip, found, time.monotonic() - start)
-            faults.fault_point(faults.FaultPoint.PERCEIVED)
-
-    def _look(self, captured: Captured) -> Perceived:
-        settings = self.desk.settings.watch
-        level = max(captured.level, self._pace.level)
-        frames = thinned(captured.raw.frames, captured.level, level)
-        self._levels[captured.raw.clip.index] = (level, len(frames))
-        lighter = replace(captured.raw, frames=frames)
-        return perceive(lighter, self.desk.toolbox, settings, LEVELS[level].without)
-
-    def _done(self, clip: int) -> None:
+    def _store_record(self, clip: int) -> None:
         captured = self._arrived.pop(clip)
         self._order.remove(clip)
         level, sampled = self._levels.pop(clip, (captured.level, captured.tally.sampled))
-        lag_ms = max(0, self._follower.clock.now_ms() - captured.came_ms)
-        told = StreamClip(
+        lag_ms = max(0, self._reader.clock.now_ms() - captured.came_ms)
+        record = StreamClip(
             clip=clip,
             level=level,
             tally=captured.tally.model_copy(update={"sampled": sampled}),
             lag_ms=lag_ms,
         )
         with self.desk.store.begin() as session:
-            stream_rows.set_watched(session, self.video.id, told)
+            stream_rows.set_watched(session, self.video.id, record)
         if not captured.waits:
-            self._pace.after(lag_ms, captured.raw.clip.span.length_ms, self.waiting)
+            self._policy.after(lag_ms, captured.raw.clip.span.length_ms, self.waiting)
 
-    def _lose(self, clip: int) -> None:
+    def _note_loss(self, clip: int) -> None:
         with self.desk.store.begin() as session:
             stream_rows.lose_clip(session, self.video.id, clip)
         if clip in self._arrived:
-            self._done(clip)
+            self._store_record(clip)
 
 
 @contextmanager
 def open_stream(
-    desk: Workspace,
+    workspace: Workspace,
     source: LiveSource,
     *,
     stop: Event,
@@ -168,64 +179,72 @@ def open_stream(
     away_s: float | None = None,
     pace: DegradationPolicy | None = None,
 ) -> Iterator[StreamIngestion]:
-    """The video of a live source, which is read from now on; nobody else may watch it.
+    """Open the video of a live source, and read the source under a lock of its own.
 
     Args:
-        desk: the store and the models.
-        source: what to follow.
-        stop: set from outside to end it.
+        workspace: the store and the models.
+        source: the source to read.
+        stop: set by the caller to end it.
         clock: the time of day.
-        said: is told of breaks.
-        away_s: a source that is away for so long is at its end; None: never.
-        pace: the level to begin at; None: everything.
+        said: receives messages about breaks.
+        away_s: seconds without the source after which the stream has ended; None: no limit.
+        pace: the degradation policy with its first level; None: from full perception on.
 
     Raises:
-        Unreachable: a source that was never watched does not answer; no row is left.
-        InputError: another process watches it.
+        Unreachable: a source that was never watched does not answer; no row is added.
+        Busy: another process watches it.
     """
     time_of_day = clock or WallClock()
     with (
-        alone(desk.home, source.id, source.label),
-        claimed(desk.store, source.id, source.label),
+        alone(workspace.home, source.id, source.label),
+        claimed(workspace.store, source.id, source.label),
     ):
-        with desk.store.begin() as session:
+        with workspace.store.begin() as session:
             known = video_rows.known_video(session, source.id)
-        first = reach(source, desk.settings, stop.is_set) if known is None else None
-        video, place = _placed(desk, source, first, time_of_day)
-        buffer, pace = ClipBuffer(desk.settings.stream.waiting), pace or DegradationPolicy()
-        follower = LiveReader(
-            source, desk.settings, place, buffer, time_of_day, stop, lambda: pace.level, said
+        opened = reach(source, workspace.settings, stop.is_set) if known is None else None
+        video, position = _prepare_rows(workspace, source, opened, time_of_day)
+        buffer = ClipBuffer(workspace.settings.stream.waiting)
+        pace = pace or DegradationPolicy()
+        reader = LiveReader(
+            source,
+            workspace.settings,
+            position,
+            buffer,
+            time_of_day,
+            stop,
+            lambda: pace.level,
+            said,
         )
-        follower.away_s = away_s
-        with _reading(follower, first):
-            yield StreamIngestion(desk, follower, video, pace)
+        reader.away_s = away_s
+        with _reading_thread(reader, opened):
+            yield StreamIngestion(workspace, reader, video, pace)
 
 
 @contextmanager
-def _reading(follower: LiveReader, first: OpenSource | None) -> Iterator[None]:
-    """The source is read in a thread of its own; it ends with the block."""
-    thread = Thread(target=follower.run, args=(first,), name="follow", daemon=True)
+def _reading_thread(reader: LiveReader, opened: OpenSource | None) -> Iterator[None]:
+    """Read the source in a thread, which ends with the block."""
+    thread = Thread(target=reader.run, args=(opened,), name="follow", daemon=True)
     thread.start()
-    patience_s = follower.settings.stream.quiet_s
+    timeout_s = reader.settings.stream.quiet_s
     try:
         yield
     except KeyboardInterrupt:
-        patience_s = 0  # Whoever presses Ctrl-C again waits for no source.
+        timeout_s = 0  # Ctrl-C does not wait for the source.
         raise
     finally:
-        follower.stop.set()
-        follower.buffer.leave()
-        thread.join(patience_s)
+        reader.stop.set()
+        reader.buffer.leave()
+        thread.join(timeout_s)
 
 
-def _placed(
-    desk: Workspace, source: LiveSource, first: OpenSource | None, clock: Clock
+def _prepare_rows(
+    workspace: Workspace, source: LiveSource, opened: OpenSource | None, clock: Clock
 ) -> tuple[Video, StreamPosition]:
-    """The stream's rows, made where it is new, and where on its timeline it goes on."""
-    with desk.store.begin() as session:
-        if first is not None:
-            video = _video(desk, source, first)
-            if video_rows.add_video(session, video, (), models_used(desk.profile)):
+    """Return the stream's video, added if it is new, and its position on the timeline."""
+    with workspace.store.begin() as session:
+        if opened is not None:
+            video = _video(workspace, source, opened)
+            if video_rows.add_video(session, video, (), models_used(workspace.profile)):
                 note(session, Deed.ADDED, video.id)
             stream = Stream(source=source.name, began_ms=clock.now_ms())
             stream_rows.add_stream(session, video.id, stream)
@@ -236,23 +255,8 @@ def _placed(
     return video, StreamPosition(began_ms, next_clip, end_ms)
 
 
-def _shape(video: Video) -> SourceInfo:
-    """A stream as a source without length."""
-    return SourceInfo(
-        duration_ms=0,
-        width=video.width,
-        height=video.height,
-        has_video=video.has_video,
-        has_audio=video.has_audio,
-        frame_rate=0.0,
-        video_codec=None,
-        audio_codec=None,
-        origin=Fraction(0),
-    )
-
-
-def _video(desk: Workspace, source: LiveSource, first: OpenSource) -> Video:
-    shape = first.shape
+def _video(workspace: Workspace, source: LiveSource, opened: OpenSource) -> Video:
+    shape = opened.shape
     return Video(
         id=source.id,
         title=source.label,
@@ -262,5 +266,5 @@ def _video(desk: Workspace, source: LiveSource, first: OpenSource) -> Video:
         height=shape.height,
         has_video=shape.has_video,
         has_audio=shape.has_audio,
-        profile=desk.profile.name,
+        profile=workspace.profile.name,
     )

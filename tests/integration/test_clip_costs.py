@@ -10,7 +10,7 @@ import pytest
 from domain.errors import ModelError
 from domain.media import Percept
 from domain.memories import ClipMemories
-from flows import ingest_video
+from flows import clip_memory, ingest_video
 from flows.ingest import Silent
 from flows.ingest_files import FileOutcome, watch_files
 from flows.workspace import Workspace
@@ -60,7 +60,7 @@ def desk(home: Home, store: Store, monkeypatch: pytest.MonkeyPatch) -> Workspace
     settings = SETTINGS.model_copy(update={"watch": watch})
     profile = tools.profile.model_copy(update={"settings": settings})
     writers = Writers(Writer(), LocalEventWriter(settings.memory))
-    monkeypatch.setattr(ingest_video, "make_writers", lambda *_: writers)
+    monkeypatch.setattr(clip_memory, "make_writers", lambda *_: writers)
     monkeypatch.setattr(
         ingest_video, "perceive", lambda raw, *_: Perceived(Percept(clip=raw.clip), {})
     )

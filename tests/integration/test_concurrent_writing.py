@@ -20,7 +20,7 @@ from domain.events import EventPatch
 from domain.media import ClipState, Percept
 from domain.memories import ClipMemories, MemoryDraft, MemoryKind, MemorySource
 from domain.people import IdentityStatement
-from flows import ingest_video
+from flows import clip_memory, ingest_video
 from flows.ingest import Silent
 from flows.ingest_files import watch_files
 from flows.workspace import Workspace
@@ -158,7 +158,7 @@ def watched(
 
     def run(model: Model, at_once: int, runs: int = 1) -> list[str]:
         writers = Writers(model, LocalEventWriter(SETTINGS.memory))
-        monkeypatch.setattr(ingest_video, "make_writers", lambda *_: writers)
+        monkeypatch.setattr(clip_memory, "make_writers", lambda *_: writers)
         monkeypatch.setattr(ingest_video, "perceive", seen)
         monkeypatch.setattr("flows.ingest_steps.BACK_OFF_S", ())
         with open_store(home, make_database()) as store:
@@ -197,11 +197,11 @@ def test_the_model_may_be_asked_for_no_more_than_its_profile_allows(
 ) -> None:
     desk = desk_of(store, home, 2)
     monkeypatch.setattr(
-        ingest_video, "make_writers", lambda *_: Writers(Model(), LocalEventWriter(SETTINGS.memory))
+        clip_memory, "make_writers", lambda *_: Writers(Model(), LocalEventWriter(SETTINGS.memory))
     )
     with ingest_video.open_video(desk, film) as work:
         assert work.at_once == 2
-    monkeypatch.setattr(ingest_video, "make_writers", lambda *_: local_writers())
+    monkeypatch.setattr(clip_memory, "make_writers", lambda *_: local_writers())
     with ingest_video.open_video(desk, film) as work:
         assert work.at_once == 1
 

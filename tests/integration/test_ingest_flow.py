@@ -16,6 +16,7 @@ from domain.errors import MediaError, ModelError, SetupError
 from domain.media import Video
 from domain.settings import Pool
 from flows import ingest_video, reporting
+from flows.clip_memory import ClipLeft
 from flows.ingest_files import FileOutcome, watch_files
 from flows.perception_workers import WorkerPool
 from flows.stream.steps import watch_stream
@@ -259,7 +260,7 @@ def test_a_clip_that_fails_is_left_and_tried_again_by_the_next_run(
 
     def never(raw: Any, *args: Any) -> Any:
         if raw.clip.index == 1:
-            raise ingest_video.ClipLeft("it went wrong")
+            raise ClipLeft("it went wrong")
         return perceive(raw, *args)
 
     with monkeypatch.context() as patch:

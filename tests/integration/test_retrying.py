@@ -152,7 +152,7 @@ def test_what_was_made_from_captions_cannot_be_watched_again(store: Store) -> No
 def test_a_clip_that_fails_again_says_why_and_is_left(
     desk: Workspace, broken: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from flows.ingest_video import ClipLeft
+    from flows.clip_memory import ClipLeft
 
     def never(*_told: Any) -> None:
         raise ClipLeft("still away")

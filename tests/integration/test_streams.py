@@ -243,13 +243,13 @@ def test_where_nobody_keeps_up_less_is_looked_at_and_each_clip_says_so(
         return perceive(raw, tools, settings, without)
 
     monkeypatch.setattr("flows.stream.watching.perceive", slow)
-    done = StreamIngestion._done
+    store_record = StreamIngestion._store_record
 
     def impatient(work: StreamIngestion, clip: int) -> None:
         work._arrived[clip] = replace(work._arrived[clip], waits=False)
-        done(work, clip)
+        store_record(work, clip)
 
-    monkeypatch.setattr(StreamIngestion, "_done", impatient)
+    monkeypatch.setattr(StreamIngestion, "_store_record", impatient)
     portrait = watched(desk, fed)
     assert portrait.stream is not None
     levels = [one.level for one in portrait.stream.clips.values()]
@@ -278,7 +278,7 @@ def test_to_wait_for_a_place_on_the_machine_is_lag_and_what_that_leaves_out_is_a
 
     def let_go(_crew: WorkerPool, _seconds: float) -> None:
         assert heard.notes == ["opened 0 0"]
-        while not any(gap.reason is GapReason.OVERRUN for gap in work._follower.owed):
+        while not any(gap.reason is GapReason.OVERRUN for gap in work._reader.owed):
             Event().wait(0.01)
         clock.ms += HOUR_MS
         place.close()
@@ -312,7 +312,7 @@ def test_a_stream_that_another_process_watches_is_refused(
 ) -> None:
     fed = Fed(tmp_path / "door", [three])
     with opened(desk, fed) as work:
-        source = work._follower.source
+        source = work._reader.source
         with (
             pytest.raises(InputError, match="being watched by another homer"),
             open_stream(desk, source, stop=fed.stop),

@@ -21,8 +21,9 @@ from domain.errors import (
 )
 from domain.media import Video
 from domain.settings import Settings
+from flows.clip_memory import ClipLeft, Ingestion
 from flows.ingest_steps import BACK_OFF_S, PlainSteps, patiently, watch, worth_retrying
-from flows.ingest_video import ClipLeft, IngestResult, VideoIngestion
+from flows.ingest_video import IngestResult, VideoIngestion
 
 VIDEO = Video(id="0" * 16, title="talk", path="/talk.mp4", duration_ms=1)
 
@@ -81,7 +82,7 @@ class Eager:
     def __init__(self, ahead: int = 1) -> None:
         self.ahead = ahead
 
-    def perceive(self, work: VideoIngestion, clip: int) -> Future[None]:
+    def perceive(self, work: Ingestion, clip: int) -> Future[None]:
         future: Future[None] = Future()
         try:
             work.perceive(clip)
@@ -90,10 +91,10 @@ class Eager:
             future.set_exception(error)
         return future
 
-    def remember(self, work: VideoIngestion, clip: int) -> None:
+    def remember(self, work: Ingestion, clip: int) -> None:
         work.remember(clip)
 
-    def weave(self, work: VideoIngestion, final: bool) -> None:
+    def weave(self, work: Ingestion, final: bool) -> None:
         work.weave(final=final)
 
 

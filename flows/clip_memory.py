@@ -1,0 +1,186 @@
+"""The steps that turn the perceived clips of one video into memory, for files and live streams."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Sequence
+from functools import cached_property
+from typing import Protocol
+
+from domain.errors import ModelError, NotFound
+from domain.media import ClipState, Video
+from flows.clip_drafts import Drafting
+from flows.workspace import Workspace
+from memory.drafts import WrittenDraft
+from memory.write_clip import ClipPercept, draft_ahead, remember, weave_due
+from memory.writers import make_writers
+from memory.writers.port import Writers
+from perception.perceive_clip import Perceived
+from perception.worker import Delivery, Order
+from store.queries import clips as clip_rows
+from store.queries import videos as video_rows
+from store.queries.videos import VideoState
+from telemetry.ingest_spans import stage
+
+
+class ClipLeft(ModelError):
+    """A clip was marked as failed, with the reason; another run retries it."""
+
+
+class Ingestion(Protocol):
+    """The steps of one video that run clip by clip, each safe to repeat."""
+
+    @property
+    def desk(self) -> Workspace:
+        """Return the store and the models."""
+
+    @property
+    def video(self) -> Video:
+        """Return the video."""
+
+    def perceive(self, clip: int) -> None:
+        """Perceive a clip in this process, and hold the percept until it is remembered."""
+
+    def remember(self, clip: int) -> None:
+        """Store a perceived clip as memory."""
+
+    def weave(self, *, final: bool = False) -> None:
+        """Update the event graph from the memories."""
+
+    def give_up(self, clip: int, error: ModelError) -> None:
+        """Mark a clip that could not be perceived or remembered as failed."""
+
+
+class FileIngestion(Ingestion, Protocol):
+    """An ingestion whose clips other workers can decode and perceive, as those of a file."""
+
+    def order(self, clip: int, threads: int) -> Order:
+        """Return the order to perceive a clip elsewhere, with ``threads`` per model."""
+
+    def take(self, delivery: Delivery) -> None:
+        """Hold what a worker perceived until it is remembered."""
+
+
+class ClipMemory:
+    """The percepts of a video's clips until they are stored, and the steps that store them.
+
+    No two steps of a kind run in here at a time. A language model may write clips in advance, in
+    threads (``flows.clip_drafts``). ``fresh`` counts the clips that were remembered in here.
+    """
+
+    def __init__(self, workspace: Workspace, video: Video) -> None:
+        self._workspace, self.video = workspace, video
+        self._percepts: dict[int, Perceived] = {}
+        self._seconds: dict[int, float] = {}
+        self._drafting: Drafting | None = None
+        self.fresh = 0
+
+    @cached_property
+    def writers(self) -> Writers:
+        """Return the profile's writers."""
+        return make_writers(self._workspace.toolbox, self._workspace.profile)
+
+    @cached_property
+    def at_once(self) -> int:
+        """Return how many clips are written at a time: one, except by a language model."""
+        if not self.writers.clip.wants_context:
+            return 1
+        profile, setting = self._workspace.profile, self._workspace.settings.memory.clips_at_once
+        limit = profile.chat_for("writer").at_once if profile.writer == "llm" else None
+        return setting if limit is None else min(setting, limit)
+
+    def state(self) -> VideoState:
+        """Return the state of the video's row.
+
+        Raises:
+            NotFound: the video was deleted in the meantime.
+        """
+        with self._workspace.store.begin() as session:
+            state = video_rows.video_state(session, self.video.id)
+        if state is None:
+            raise NotFound(f"{self.video.title} was deleted while it was watched")
+        return state
+
+    def mark(self, state: str, error: str | None = None) -> None:
+        """Set the state of the video's row."""
+        with self._workspace.store.begin() as session:
+            video_rows.set_video_state(session, self.video.id, state, error)
+
+    def start_drafts(self) -> None:
+        """Write clips in advance from now on, if a model may write several at once."""
+        self._drafting = Drafting(self._draft, self.at_once) if self.at_once > 1 else None
+
+    def expect(self, clips: Collection[int]) -> None:
+        """Announce the clips that will be remembered next, in order."""
+        if self._drafting is not None:
+            self._drafting.expect(clips)
+
+    def _draft(self, percepts: Sequence[ClipPercept]) -> WrittenDraft | None:
+        workspace = self._workspace
+        tools = (self.writers, workspace.toolbox, workspace.settings)
+        return draft_ahead(workspace.store, self.video.id, percepts, *tools)
+
+    def holds(self, clip: int) -> bool:
+        """Check whether a clip is perceived and not remembered yet."""
+        return clip in self._percepts
+
+    def hold(self, clip: int, perceived: Perceived, seconds: float) -> None:
+        """Hold a percept until it is remembered; ``seconds`` is the time that it took."""
+        self._seconds[clip] = seconds
+        self._percepts[clip] = perceived
+        if self._drafting is not None:
+            self._drafting.perceived(clip, perceived)
+
+    def drop(self, clip: int) -> None:
+        """Forget the percept of a clip that will not be remembered."""
+        self._percepts.pop(clip, None)
+        self._seconds.pop(clip, None)
+
+    @stage("remember")
+    def remember(self, clip: int) -> None:
+        """Store the perceived clip as memory, in one transaction.
+
+        Raises:
+            ClipLeft: it could not be decoded, or its memory not be written; the store says why.
+        """
+        perceived, workspace, start = self._percepts[clip], self._workspace, time.monotonic()
+        draft = self._drafting.draft(clip) if self._drafting is not None else None
+        args = (self.writers, workspace.toolbox, workspace.settings, draft)
+        state = remember(workspace.store, self.video.id, perceived, *args)
+        # If the database fails here, this step is retried, and the clip is done already.
+        self._add_seconds(clip, self._seconds.get(clip, 0.0) + time.monotonic() - start)
+        self.drop(clip)
+        self._close_draft(clip)
+        if state is ClipState.FAILED:
+            raise ClipLeft(self._reason(clip))
+        self.fresh += 1
+
+    def give_up(self, clip: int, error: ModelError) -> None:
+        """Mark a clip that could not be perceived as failed, unless it is marked already."""
+        if isinstance(error, ClipLeft):
+            return
+        self._close_draft(clip)
+        with self._workspace.store.begin() as session:
+            clip_rows.mark_clip(
+                session, self.video.id, clip, ClipState.FAILED, error=str(error) or repr(error)
+            )
+
+    @stage("weave")
+    def weave(self, *, final: bool = False) -> None:
+        """Update the event graph from the memories."""
+        workspace = self._workspace
+        tools = (self.writers, workspace.toolbox, workspace.settings)
+        weave_due(workspace.store, self.video.id, *tools, final=final)
+
+    def _close_draft(self, clip: int) -> None:
+        if self._drafting is not None:
+            self._drafting.settled(clip)
+
+    def _add_seconds(self, clip: int, seconds: float) -> None:
+        with self._workspace.store.begin() as session:
+            clip_rows.add_seconds(session, self.video.id, clip, seconds)
+
+    def _reason(self, clip: int) -> str:
+        with self._workspace.store.begin() as session:
+            errors = [row.error for row in clip_rows.clips_of(session, self.video.id)]
+        return errors[clip] or "no reason is known"
