@@ -1,4 +1,4 @@
-"""Verify: how much of what a search gave is new (SPEC section 2)."""
+"""Verify: how much of a search's result is new (SPEC section 2)."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from retrieval.terms import STOP, pieces, plain_words
 
 
 def fingerprint(texts: Iterable[str], query: str) -> frozenset[str]:
-    """The words of a payload without stop words and without the words of the query."""
-    said = {piece for text in texts for piece in _pieces(text)}
-    return frozenset(said - STOP - set(_pieces(query)))
+    """Return the words of a payload without stop words and words of the query."""
+    text_pieces = {piece for text in texts for piece in _pieces(text)}
+    return frozenset(text_pieces - STOP - set(_pieces(query)))
 
 
 def _pieces(text: str) -> list[str]:
@@ -21,17 +21,17 @@ def _pieces(text: str) -> list[str]:
 
 
 def payload(found: EvidenceRetrieved) -> frozenset[str]:
-    """The fingerprint of one retrieval."""
+    """Return the fingerprint of one retrieval."""
     return fingerprint((e.text for e in found.evidence), found.query)
 
 
 def increment(found: EvidenceRetrieved, earlier: Sequence[EvidenceRetrieved]) -> float:
-    """The share of the payload's words that no earlier retrieval had, in [0, 1].
+    """Return the share of the payload's words that no earlier retrieval had, in [0, 1].
 
-    A payload without words gives 0: there was nothing to learn.
+    A payload without words gives 0.
     """
     words = payload(found)
-    known = frozenset().union(*(payload(past) for past in earlier)) if earlier else frozenset()
+    known = frozenset().union(*(payload(other) for other in earlier)) if earlier else frozenset()
     return len(words - known) / len(words) if words else 0.0
 
 
@@ -41,14 +41,14 @@ def is_low(
     share: float,
     settings: AskSettings,
 ) -> bool:
-    """Whether a retrieval gave too little that is new.
+    """Check whether a retrieval found too little that is new.
 
-    The bar is higher where the focus was seen before. The first VIDEO and the first KEYFRAME
-    retrieval with content are immune: they look closer at what was only summed up till then.
+    The threshold is higher where the focus was seen before. The first VIDEO and the first KEYFRAME
+    retrieval with content are exempt: they look closer at what was only summarised before.
     """
     closer = found.mode in (Mode.VIDEO, Mode.KEYFRAME)
-    first = not any(past.mode is found.mode and past.evidence for past in earlier)
+    first = not any(other.mode is found.mode and other.evidence for other in earlier)
     if closer and first and found.evidence:
         return False
-    seen = found.focus is not None and any(past.focus == found.focus for past in earlier)
+    seen = found.focus is not None and any(other.focus == found.focus for other in earlier)
     return share < (settings.low_increment_seen if seen else settings.low_increment)
