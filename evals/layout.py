@@ -1,4 +1,4 @@
-"""The tables of a report as heads and rows of words, for a terminal and for a page."""
+"""The tables of a report as headings and rows of text, for a terminal and for a page."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from evals.paired import Comparison
 from evals.tables import ALL, AnsweredQuestion, Effect, MeanInterval, RunReport, TypeScore
 
 CELL = 200
-"""Characters of a text in a table's cell."""
+"""Maximum characters in a cell."""
 
 
 @dataclass(frozen=True)
 class ReportTable:
-    """A table: what it is about, its heads, and its rows of words."""
+    """A table: its title, its headings, and its rows of text."""
 
     title: str
     heads: tuple[str, ...]
@@ -24,8 +24,8 @@ class ReportTable:
 
 
 def tables(report: RunReport) -> list[ReportTable]:
-    """Every table of a report that has rows."""
-    made = [
+    """Return every table of a report that has rows."""
+    all_tables = [
         _scores(report),
         _beside(report),
         _reliability(report),
@@ -34,21 +34,21 @@ def tables(report: RunReport) -> list[ReportTable]:
         _usage(report),
         _faults(report),
     ]
-    return [table for table in made if table.rows]
+    return [table for table in all_tables if table.rows]
 
 
-def percent(found: MeanInterval | None) -> str:
-    """A share in percent with the ends of its interval; "" of nothing."""
-    if found is None:
+def percent(share: MeanInterval | None) -> str:
+    """Format a share in percent with its interval; "" of nothing."""
+    if share is None:
         return ""
-    return f"{100 * found.value:.1f} ({100 * found.low:.0f}-{100 * found.high:.0f})"
+    return f"{100 * share.value:.1f} ({100 * share.low:.0f}-{100 * share.high:.0f})"
 
 
-def points(found: MeanInterval | None) -> str:
-    """A difference in points of percent, with its sign."""
-    if found is None:
+def points(effect: MeanInterval | None) -> str:
+    """Format a effect in percentage points with its sign and interval."""
+    if effect is None:
         return ""
-    return f"{100 * found.value:+.1f} ({100 * found.low:+.0f} to {100 * found.high:+.0f})"
+    return f"{100 * effect.value:+.1f} ({100 * effect.low:+.0f} to {100 * effect.high:+.0f})"
 
 
 def _scores(report: RunReport) -> ReportTable:
@@ -59,9 +59,21 @@ def _scores(report: RunReport) -> ReportTable:
     return ReportTable("Answers by type (90 % of resamples)", (*counts, *shares)[first:], rows)
 
 
-def _score(one: TypeScore) -> tuple[str, ...]:
-    figures = (one.right, one.cited, one.top, one.iou, one.ref300)
-    return one.arm, one.type, str(one.questions), str(one.unjudged), *map(percent, figures)
+def _score(type_score: TypeScore) -> tuple[str, ...]:
+    figures = (
+        type_score.right,
+        type_score.cited,
+        type_score.top,
+        type_score.iou,
+        type_score.ref300,
+    )
+    return (
+        type_score.arm,
+        type_score.type,
+        str(type_score.questions),
+        str(type_score.unjudged),
+        *map(percent, figures),
+    )
 
 
 def _reliability(report: RunReport) -> ReportTable:
@@ -223,10 +235,10 @@ def cell(text: str) -> str:
 
 
 def headline(report: RunReport) -> str:
-    """The run in one line."""
-    one = report.headline
-    right = f"{percent(one.right)} % right" if one.right else "nothing judged yet"
-    cited = f", {percent(one.cited)} % of citations hold marked evidence" if one.cited else ""
-    of = f" of {one.right.of} judged" if one.right else ""
-    kind = "" if one.type == ALL else f" ({one.type})"
+    """Summarise the run in one line."""
+    total = report.headline
+    right = f"{percent(total.right)} % right" if total.right else "nothing judged yet"
+    cited = f", {percent(total.cited)} % of citations hold marked evidence" if total.cited else ""
+    of = f" of {total.right.of} judged" if total.right else ""
+    kind = "" if total.type == ALL else f" ({total.type})"
     return f"{report.main}: {right}{of}{kind}{cited}"
