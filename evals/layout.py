@@ -45,7 +45,7 @@ def percent(share: MeanInterval | None) -> str:
 
 
 def points(effect: MeanInterval | None) -> str:
-    """Format a effect in percentage points with its sign and interval."""
+    """Format a difference in percentage points with its sign and interval."""
     if effect is None:
         return ""
     return f"{100 * effect.value:+.1f} ({100 * effect.low:+.0f} to {100 * effect.high:+.0f})"
@@ -54,8 +54,8 @@ def points(effect: MeanInterval | None) -> str:
 def _scores(report: RunReport) -> ReportTable:
     counts = ("arm", "type", "questions", "unjudged")
     shares = ("right %", "cited %", "first cited %", "tIoU %", "Ref@300 %")
-    first = 0 if len({one.arm for one in report.scores}) > 1 else 1
-    rows = tuple(_score(one)[first:] for one in report.scores)
+    first = 0 if len({score.arm for score in report.scores}) > 1 else 1
+    rows = tuple(_score(score)[first:] for score in report.scores)
     return ReportTable("Answers by type (90 % of resamples)", (*counts, *shares)[first:], rows)
 
 
@@ -81,13 +81,13 @@ def _reliability(report: RunReport) -> ReportTable:
     rows = (
         (
             name,
-            str(one.right.of),
-            f"{one.least:.2f}-{one.most:.2f}",
-            f"{100 * one.said:.1f}",
-            percent(one.right),
-            "yes" if one.true else "NO",
+            str(third.right.of),
+            f"{third.least:.2f}-{third.most:.2f}",
+            f"{100 * third.said:.1f}",
+            percent(third.right),
+            "yes" if third.true else "NO",
         )
-        for name, one in zip(("low", "middle", "high"), report.reliability, strict=False)
+        for name, third in zip(("low", "middle", "high"), report.reliability, strict=False)
     )
     return ReportTable(
         "How true confidence is, on questions that were not fitted on", heads, tuple(rows)
@@ -98,13 +98,13 @@ def _beside(report: RunReport) -> ReportTable:
     heads = ("type", "questions", "right %", "baseline %", "points above", "p")
     rows = (
         (
-            one.type,
-            str(one.effect.questions),
-            *map(percent, (one.effect.after, one.effect.before)),
-            points(one.effect.difference),
-            f"{one.effect.p:.3f}",
+            comparison.type,
+            str(comparison.effect.questions),
+            *map(percent, (comparison.effect.after, comparison.effect.before)),
+            points(comparison.effect.difference),
+            f"{comparison.effect.p:.3f}",
         )
-        for one in report.beside
+        for comparison in report.beside
     )
     return ReportTable("Beside the option closest to any remembered line", heads, tuple(rows))
 
@@ -113,11 +113,11 @@ def _ablation(report: RunReport) -> ReportTable:
     heads = ("memory", "questions", "right %", "cited %", "tIoU %")
     rows = (
         (
-            one.arm if one.arm == AblationStage.ENTITY else f"+ {one.arm}",
-            str(one.questions),
-            *map(percent, (one.right, one.cited, one.iou)),
+            score.arm if score.arm == AblationStage.ENTITY else f"+ {score.arm}",
+            str(score.questions),
+            *map(percent, (score.right, score.cited, score.iou)),
         )
-        for one in report.ablation
+        for score in report.ablation
     )
     return ReportTable("How much of the memory is searched", heads, tuple(rows))
 
@@ -161,7 +161,7 @@ def _learning(report: RunReport) -> Iterator[ReportTable]:
 
 
 def effect_table(title: str, effect: Effect) -> ReportTable:
-    """Two ways of answering beside each other."""
+    """Return the table that compares two ways of answering."""
     heads = ("", "questions", "right %", "points more", "better", "worse", "p (McNemar)")
     rest = (points(effect.difference), str(effect.better), str(effect.worse), f"{effect.p:.3f}")
     rows = (
@@ -175,48 +175,50 @@ def _usage(report: RunReport) -> ReportTable:
     heads = ("arm", "questions", "rounds", "tokens", "seconds", "dollars", "dollars in all")
     rows = (
         (
-            one.arm,
-            str(one.questions),
-            f"{one.rounds:.1f}",
-            f"{one.tokens:.0f}",
-            f"{one.seconds:.2f}",
-            f"{one.cost_usd:.4f}",
-            f"{one.total_usd:.2f}",
+            arm_usage.arm,
+            str(arm_usage.questions),
+            f"{arm_usage.rounds:.1f}",
+            f"{arm_usage.tokens:.0f}",
+            f"{arm_usage.seconds:.2f}",
+            f"{arm_usage.cost_usd:.4f}",
+            f"{arm_usage.total_usd:.2f}",
         )
-        for one in report.usage
-        if one.questions
+        for arm_usage in report.usage
+        if arm_usage.questions
     )
     return ReportTable("What an answer takes, on average", heads, tuple(rows))
 
 
 def _faults(report: RunReport) -> ReportTable:
-    known = [fault for fault in ErrorType if any(fault in told for told in report.faults.values())]
+    known = [
+        fault for fault in ErrorType if any(fault in counts for counts in report.faults.values())
+    ]
     rows = (
-        (arm, *(str(told.get(fault, 0)) for fault in known))
-        for arm, told in report.faults.items()
-        if told
+        (arm, *(str(counts.get(fault, 0)) for fault in known))
+        for arm, counts in report.faults.items()
+        if counts
     )
     return ReportTable("Why answers are wrong", ("arm", *map(str, known)), tuple(rows))
 
 
-def changes_table(found: Comparison) -> ReportTable:
-    """The questions whose answer changed from wrong to right, or back."""
+def changes_table(comparison: Comparison) -> ReportTable:
+    """Return the questions whose answer changed from wrong to right, or back."""
     rows = (
         (
-            one.id,
-            "better" if one.better else "worse",
-            cell(one.question),
-            cell(one.first),
-            cell(one.second),
+            flip.id,
+            "better" if flip.better else "worse",
+            cell(flip.question),
+            cell(flip.first),
+            cell(flip.second),
         )
-        for one in found.changes
+        for flip in comparison.changes
     )
-    heads = ("question", "", "asks", found.effect.first, found.effect.second)
+    heads = ("question", "", "asks", comparison.effect.first, comparison.effect.second)
     return ReportTable("Questions that changed", heads, tuple(rows))
 
 
 def questions_table(rows: Sequence[AnsweredQuestion]) -> ReportTable:
-    """Every question with its answer and what judges say."""
+    """Return every question with its answer and verdict."""
     heads = ("arm", "id", "question", "reference", "answer", "", "why", "fault", "trajectory")
     return ReportTable("Questions", heads, tuple(_question(row) for row in rows))
 

@@ -24,7 +24,7 @@ from evals.datasets.files import (
 )
 
 CLIP_MS = 30_000
-"""The authors' clips: ``before_clip`` counts them from 0."""
+"""Length of the authors' clips; ``before_clip`` counts them from 0."""
 
 
 class _M3BenchQuestion(Published):
@@ -43,7 +43,7 @@ class _M3BenchQuestion(Published):
 
     @property
     def as_of_ms(self) -> int | None:
-        """The end of the last clip that is known when it is asked; None: the whole video is."""
+        """Return the end of the last clip known when it is asked; None: the whole video."""
         if self.before_clip is not None:
             return (self.before_clip + 1) * CLIP_MS
         return parse_clock(self.timestamp) if self.timestamp else None
@@ -56,10 +56,10 @@ class _M3BenchVideo(Published):
 
 
 def read(part: str, folder: Path) -> Dataset:
-    """The questions of ``part`` (robot or web).
+    """Read the questions of ``part`` (robot or web).
 
     Raises:
-        InputError: the annotations are not there, or not in their form.
+        InputError: the annotations are missing or malformed.
     """
     name = f"{part}.json"
     path = file_in(folder, f"data/annotations/{name}", f"annotations/{name}", name)
@@ -67,8 +67,8 @@ def read(part: str, folder: Path) -> Dataset:
         (key, at[0], checked(_M3BenchVideo, at)) for key, at in named(json_of(path), str(path))
     ]
     videos = [_video(root_of(folder), part, *one) for one in found]
-    asked = [_question(key, at, qa) for key, at, one in found for qa in one.qa_list]
-    return dataset(f"m3-{part}", str(path), videos, asked)
+    questions = [_question(key, at, qa) for key, at, one in found for qa in one.qa_list]
+    return dataset(f"m3-{part}", str(path), videos, questions)
 
 
 def _video(root: Path, part: str, key: str, place: str, found: _M3BenchVideo) -> EvalVideo:
