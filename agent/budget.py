@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class RunBudget:
-    """Count the tokens and seconds of a run, from where an interrupted one stopped.
+    """The tokens and seconds of a run, counted on from where an interrupted one stopped.
 
     ``now`` returns monotonic seconds. ``looks`` counts how often a decision depended on the clock;
     ``on_late`` is called once, when time is up, with the number of that look, so that the run can

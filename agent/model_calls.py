@@ -35,7 +35,7 @@ OpenChat = Callable[[Sink, Replay], StructuredChat]
 
 
 class Calls:
-    """Make the calls of one run, except those that its record already has."""
+    """The model calls of one run; those that its record already has are not made again."""
 
     def __init__(
         self, store: Store, recorder: Recorder, budget: RunBudget, open_chat: OpenChat
@@ -47,12 +47,12 @@ class Calls:
 
     @property
     def sees(self) -> bool:
-        """Whether the model accepts images."""
+        """Check whether the model accepts images."""
         return self._chat.sees
 
     @property
     def near(self) -> bool:
-        """Whether the model runs in this process."""
+        """Check whether the model runs in this process."""
         return self._chat.near
 
     def ask(

@@ -112,9 +112,9 @@ def steps(recorder: Recorder) -> tuple[CompletedRound, ...]:
         elif isinstance(event, EvidenceRetrieved) and action is not None:
             if at not in recorder.cards:
                 recorder.cards[at] = card(event, seen, repeats=event.focus in focused)
-            shown = recorder.cards[at]
+            card_shown = recorder.cards[at]
             rounds.append(
-                CompletedRound(round=event.round, subtask=subtask, action=action, card=shown)
+                CompletedRound(round=event.round, subtask=subtask, action=action, card=card_shown)
             )
             seen |= {e.ref for e in event.evidence}
             focused |= {event.focus} if event.focus else set()

@@ -21,7 +21,7 @@ Append = Callable[[str, int, Sequence[Event], Sequence[Mark]], None]
 
 
 class Recorder:
-    """Record the events of one run, also in memory, where nodes look evidence up.
+    """Records the events of one run, also in memory, where nodes look evidence up.
 
     Events are numbered by the machine's state. When a run resumes after a crash, ``rewind`` drops
     the events of the interrupted step, so that repeating it records nothing twice. ``past`` is the

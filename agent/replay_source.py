@@ -36,13 +36,13 @@ class Halt(Exception):
 
 
 class ReplaySource:
-    """Serve recorded calls and searches, each once, and only to the same request.
+    """Recorded calls and searches, each served once, and only to the same request.
 
     Args:
         calls: model calls without an event of the run yet, oldest first.
         events: searches are taken from these.
         action: the next action, decided beforehand.
-        alone: a request that is not next in the record is an error, since nothing is asked anew.
+        alone: a request that is not next in the record is an error, since nothing may be asked again.
         stop: the number of the event before which a person stopped the run.
     """
 
@@ -144,16 +144,16 @@ def going_on(calls: Sequence[CallRecord], events: Sequence[Event]) -> ReplaySour
     It has the calls without an event, and a fork's edit. A fork's events begin with its parent's,
     whose calls belong to the parent.
     """
-    own = events[inherited(events) :]
-    _, later = parted(calls, own)
+    own_events = events[inherited(events) :]
+    _, later = parted(calls, own_events)
     left = [call for call in later if call.reply is not None]
-    fork = own[0] if own and isinstance(own[0], Forked) else None
+    fork = own_events[0] if own_events and isinstance(own_events[0], Forked) else None
     if fork is None:
         return ReplaySource(left)
-    acted = any(isinstance(event, Acted) for event in own)
-    searched = any(isinstance(event, EvidenceRetrieved) for event in own)
-    found = [fork.found] if fork.found and not searched else []
-    return ReplaySource(left, found, None if acted else fork.edit.action)
+    acted = any(isinstance(event, Acted) for event in own_events)
+    searched = any(isinstance(event, EvidenceRetrieved) for event in own_events)
+    retrievals = [fork.found] if fork.found and not searched else []
+    return ReplaySource(left, retrievals, None if acted else fork.edit.action)
 
 
 def parted(

@@ -45,8 +45,8 @@ def fault_of(
         return ErrorType.ABSENT
     if not holds(remembered, reference(question)):
         return ErrorType.COARSE
-    found = any(_is_moment(evidence, video, question.spans) for evidence in retrieved(events))
-    return ErrorType.SYNTHESIS if found else ErrorType.LOCALISATION
+    was_found = any(_is_moment(evidence, video, question.spans) for evidence in retrieved(events))
+    return ErrorType.SYNTHESIS if was_found else ErrorType.LOCALISATION
 
 
 def reference(question: EvalQuestion) -> str:
@@ -65,13 +65,13 @@ def holds(lines: Iterable[str], reference_text: str) -> bool:
 
 def retrieved(events: Iterable[Event]) -> list[Evidence]:
     """Return all evidence of the searches and of the answer."""
-    found: list[Evidence] = []
+    evidence: list[Evidence] = []
     for event in events:
         if isinstance(event, EvidenceRetrieved):
-            found += event.evidence
+            evidence += event.evidence
         elif isinstance(event, Ended) and event.answer is not None:
-            found += event.answer.retrieved
-    return found
+            evidence += event.answer.retrieved
+    return evidence
 
 
 def _is_moment(evidence: Evidence, video: str, spans: Sequence[TimeSpan]) -> bool:

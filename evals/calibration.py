@@ -69,12 +69,12 @@ def curve(rows: Sequence[AnsweredQuestion]) -> Curve:
     from scipy.optimize import isotonic_regression
 
     raw, counts, shares = _grouped([(row.raw or 0.0, bool(row.right)) for row in rows])
-    found = isotonic_regression(shares, weights=counts)
-    starts = [int(start) for start in found.blocks[:-1]]
+    regression = isotonic_regression(shares, weights=counts)
+    starts = [int(start) for start in regression.blocks[:-1]]
     levels = [
         _Level(float(raw[start]), float(raw[stop - 1]), float(counts[start:stop].sum()), float(x))
         for start, stop, x in zip(
-            starts, [*starts[1:], len(raw)], found.x[found.blocks[:-1]], strict=True
+            starts, [*starts[1:], len(raw)], regression.x[regression.blocks[:-1]], strict=True
         )
     ]
     ends = {
@@ -139,7 +139,7 @@ def _third(part: Sequence[tuple[float, bool]]) -> Third:
     right = figure(is_right for _, is_right in part)
     if right is None:
         raise ValueError("a third has answers")
-    mean_confidence = mean([one for one, _ in part])
+    mean_confidence = mean([confidence for confidence, _ in part])
     return Third(least=part[0][0], most=part[-1][0], said=mean_confidence, right=right)
 
 

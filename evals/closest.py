@@ -19,7 +19,7 @@ from store.queries.clips import view_of
 
 
 class Closest:
-    """Choose options from the memory of a store. Thread-safe.
+    """Chooses options from the memory of a store. Thread-safe.
 
     Args:
         store: the store of the memory.

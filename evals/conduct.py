@@ -42,7 +42,10 @@ class Conduct:
 
     def __add__(self, other: Self) -> Conduct:
         return Conduct(
-            **{one.name: getattr(self, one.name) + getattr(other, one.name) for one in fields(self)}
+            **{
+                field.name: getattr(self, field.name) + getattr(other, field.name)
+                for field in fields(self)
+            }
         )
 
     def bars(self, questions: int) -> list[Bar]:
@@ -55,9 +58,9 @@ class Conduct:
         ]
 
 
-def _percent(part: int, whole: int) -> float:
+def _percent(part: int, total: int) -> float:
     """Return the percentage; 100 of nothing."""
-    return 100.0 * part / whole if whole else 100.0
+    return 100.0 * part / total if total else 100.0
 
 
 def conduct(store: Store, trajectories: Iterable[str], retries: int) -> Conduct:

@@ -60,9 +60,11 @@ class Right(Frozen):
         )
 
 
-def touches(some: list[Span] | tuple[Span, ...], others: list[Span] | tuple[Span, ...]) -> bool:
+def touches(
+    spans: list[Span] | tuple[Span, ...], other_spans: list[Span] | tuple[Span, ...]
+) -> bool:
     """Check whether any two spans overlap."""
-    return any(a < d and c < b for a, b in some for c, d in others)
+    return any(a < d and c < b for a, b in spans for c, d in other_spans)
 
 
 class FirstQuestion(Frozen):

@@ -36,5 +36,5 @@ def is_found(retrieved: Sequence[Span], target: Cells, first: int) -> bool:
 
 def temporal_iou(retrieved: Sequence[Span], target: Cells, first: int = JUDGED) -> float:
     """Return the IoU of the cells of the ``first`` spans and the target, in [0, 1]."""
-    found = frozenset[int]().union(*map(cells_found, retrieved[:first]))
-    return len(found & target) / max(1, len(found | target))
+    found_cells = frozenset[int]().union(*map(cells_found, retrieved[:first]))
+    return len(found_cells & target) / max(1, len(found_cells | target))

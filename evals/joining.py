@@ -112,23 +112,23 @@ def _pictures(folder: Path, scene: Scene) -> Iterator[av.VideoFrame]:
     if scene.beside is None:
         halves = [_fitted(folder / scene.file, start, frames, WIDTH)]
     else:
-        other, at = scene.beside
+        other_file, at = scene.beside
         halves = [
             _fitted(folder / scene.file, start, frames, WIDTH // 2),
-            _fitted(folder / other, at, frames, WIDTH // 2),
+            _fitted(folder / other_file, at, frames, WIDTH // 2),
         ]
     for parts in zip(*halves, strict=True):
         yield av.VideoFrame.from_ndarray(np.concatenate(parts, axis=1), "rgb24")
 
 
 def _fitted(path: Path, start_ms: int, frames: int, width: int) -> Iterator[Any]:
-    """Yield so many pictures, each scaled to ``width`` and padded with black."""
-    every = Pictures(path, probe(path), WatchSettings(sample_fps=FPS), start_ms)
+    """Yield this number of pictures, each scaled to ``width`` and padded with black."""
+    pictures = Pictures(path, probe(path), WatchSettings(sample_fps=FPS), start_ms)
     try:
-        shown = (sampled.picture for sampled in every if sampled.picture is not None)
-        yield from (_framed(picture, width) for picture in islice(shown, frames))
+        decoded = (sampled.picture for sampled in pictures if sampled.picture is not None)
+        yield from (_framed(picture, width) for picture in islice(decoded, frames))
     finally:
-        every.close()
+        pictures.close()
 
 
 def _framed(picture: av.VideoFrame, max_width: int) -> Any:

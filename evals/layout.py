@@ -131,16 +131,16 @@ def _learning(report: RunReport) -> Iterator[ReportTable]:
         heads,
         tuple(
             (
-                str(one.part),
-                str(one.batch + 1),
-                one.arm,
-                str(one.answers),
-                percent(one.right),
-                percent(one.so_far),
-                f"{100 * one.given:.0f}",
-                str(one.in_use),
+                str(point.part),
+                str(point.batch + 1),
+                point.arm,
+                str(point.answers),
+                percent(point.right),
+                percent(point.so_far),
+                f"{100 * point.given:.0f}",
+                str(point.in_use),
             )
-            for one in report.curve
+            for point in report.curve
         ),
     )
     yield ReportTable(
@@ -148,14 +148,14 @@ def _learning(report: RunReport) -> Iterator[ReportTable]:
         ("skill", "since batch", "versions", "banned after", "given to", "right with it %"),
         tuple(
             (
-                one.name,
-                "before" if one.since < 0 else str(one.since + 1),
-                str(one.versions),
-                "" if one.banned_after is None else str(one.banned_after + 1),
-                str(one.given),
-                percent(one.right),
+                point.name,
+                "before" if point.since < 0 else str(point.since + 1),
+                str(point.versions),
+                "" if point.banned_after is None else str(point.banned_after + 1),
+                str(point.given),
+                percent(point.right),
             )
-            for one in report.skills
+            for point in report.skills
         ),
     )
 
@@ -224,14 +224,14 @@ def questions_table(rows: Sequence[AnsweredQuestion]) -> ReportTable:
 
 
 def _question(row: AnsweredQuestion) -> tuple[str, ...]:
-    said = (row.question, row.reference, row.option or row.answer)
+    texts = (row.question, row.reference, row.option or row.answer)
     verdict = {True: "right", False: "wrong", None: "unjudged" if row.judge else "not asked yet"}
     rest = (verdict[row.right], cell(row.why), str(row.fault or ""), row.trajectory)
-    return row.arm, row.id, *map(cell, said), *rest
+    return row.arm, row.id, *map(cell, texts), *rest
 
 
 def cell(text: str) -> str:
-    """As much of a text as a cell has room for."""
+    """Truncate a text to the length of a cell."""
     line = " ".join(text.split())
     return line if len(line) <= CELL else line[: CELL - 1].rstrip() + "…"
 

@@ -38,11 +38,11 @@ class Pairs:
 
 def count_pairs(sightings: Iterable[tuple[Hashable, Hashable]]) -> Pairs:
     """Count the pairs of sightings, each given as (true person, assigned identity)."""
-    every = list(sightings)
+    all_sightings = list(sightings)
     return Pairs(
-        right=_pairs(Counter(every)),
-        joined=_pairs(Counter(assigned for _, assigned in every)),
-        same=_pairs(Counter(true for true, _ in every)),
+        right=_pairs(Counter(all_sightings)),
+        joined=_pairs(Counter(assigned for _, assigned in all_sightings)),
+        same=_pairs(Counter(true for true, _ in all_sightings)),
     )
 
 

@@ -67,7 +67,7 @@ class PerceptionReport:
     @property
     def pairs_of_speakers(self) -> tuple[VoiceReport, ...]:
         """Return the recordings with two speakers."""
-        return tuple(one for one in self.voices if one.speakers == 2)
+        return tuple(voice for voice in self.voices if voice.speakers == 2)
 
     @property
     def bars(self) -> list[Bar]:
@@ -83,8 +83,10 @@ class PerceptionReport:
             bars.append(Bar(name, voice.errors.rate, SPEAKER_ERROR, most=True))
         for shot in self.shots:
             if shot.reference is not None:
-                wanted = 100 * shot.reference.f1
-                bars.append(Bar(f"cuts, {shot.name}: F1, percent", 100 * shot.ours.f1, wanted))
+                reference_f1 = 100 * shot.reference.f1
+                bars.append(
+                    Bar(f"cuts, {shot.name}: F1, percent", 100 * shot.ours.f1, reference_f1)
+                )
         label = "voices joined to a wrong face"
         bars += [Bar(f"{label}, {one.name}", one.wrong, 0, most=True) for one in self.joins]
         return bars
@@ -212,7 +214,7 @@ class _PerceptionRun:
 
     def faces(self, joined: Path | None) -> tuple[FaceReport, ...]:
         """Measure identities by each engine, on the annotated clip and on the joined one."""
-        return tuple(one for engine in ENGINES for one in self._faces_by(engine, joined))
+        return tuple(report for engine in ENGINES for report in self._faces_by(engine, joined))
 
     def _faces_by(self, engine: str, joined: Path | None) -> list[FaceReport]:
         marked, faces = self._folder / f"{MARKED}.mp4", self._folder / f"{MARKED}_faces.csv"

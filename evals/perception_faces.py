@@ -109,14 +109,14 @@ def judge_marked(
     """Compare faces with the annotated ones of the same frame, matched one to one."""
     people: list[str | None] = []
     marked = missed = 0
-    frames = _by(seen, lambda one: round(one.time_ms * frame_rate / 1000))
+    frames = _by(seen, lambda face: round(face.time_ms * frame_rate / 1000))
     for frame, faces in frames.items():
-        here = truth.get(frame, [])
-        who = matched([one.box for one in faces], here)
+        marked_here = truth.get(frame, [])
+        who = matched([face.box for face in faces], marked_here)
         people += who
-        marked += len(here)
-        missed += len(here) - sum(name is not None for name in who)
-    all_seen = [one for faces in frames.values() for one in faces]
+        marked += len(marked_here)
+        missed += len(marked_here) - sum(name is not None for name in who)
+    all_seen = [face for faces in frames.values() for face in faces]
     return _report(name, engine, all_seen, people, marked, missed)
 
 
@@ -153,14 +153,14 @@ def _report(
     missed: int = 0,
 ) -> FaceReport:
     labels = [who if who is not None else at for at, who in enumerate(people)]
-    on_frames = Counter((one.time_ms, one.identity) for one in seen)
+    on_frames = Counter((face.time_ms, face.identity) for face in seen)
     return FaceReport(
         name=name,
         engine=engine,
         sightings=len(seen),
         people=len({who for who in people if who is not None}),
-        identities=len({one.identity for one in seen}),
-        pairs=count_pairs((who, one.identity) for who, one in zip(labels, seen, strict=True)),
+        identities=len({face.identity for face in seen}),
+        pairs=count_pairs((who, face.identity) for who, face in zip(labels, seen, strict=True)),
         strangers=sum(who is None for who in people),
         twice=len({time for (time, _), count in on_frames.items() if count > 1}),
         marked=marked,
@@ -170,6 +170,6 @@ def _report(
 
 def _by(seen: Sequence[FaceSeen], key: Callable[[FaceSeen], int]) -> dict[int, list[FaceSeen]]:
     groups: dict[int, list[FaceSeen]] = {}
-    for one in seen:
-        groups.setdefault(key(one), []).append(one)
+    for face in seen:
+        groups.setdefault(key(face), []).append(face)
     return groups

@@ -73,20 +73,22 @@ def watch_people(workspace: Workspace, path: Path, on_clip: Callable[[], None]) 
                 tuple(sightings_of(session, video, IdentityKind.VOICE)),
                 tuple(
                     (face, voice)
-                    for one in characters_at(session, video, last)
-                    for face in one.character.faces
-                    for voice in one.character.voices
+                    for row in characters_at(session, video, last)
+                    for face in row.character.faces
+                    for voice in row.character.voices
                 ),
             )
 
 
 def judge_joins(name: str, identities: VideoIdentities, scenes: Sequence[Scene]) -> JoinReport:
     """Compare what was joined with who is known to speak, each by most of their time."""
-    face_labels = _mostly((one.number, _seen(scenes, one), 1) for one in identities.faces)
+    face_labels = _mostly(
+        (sighting.number, _seen(scenes, sighting), 1) for sighting in identities.faces
+    )
     voice_labels = _mostly(
-        (one.number, who, ms)
-        for one in identities.voices
-        for who, ms in _heard(scenes, one).items()
+        (sighting.number, who, ms)
+        for sighting in identities.voices
+        for who, ms in _heard(scenes, sighting).items()
     )
     pairs = [(face_labels.get(face), voice_labels.get(voice)) for face, voice in identities.joined]
     right = {face for face, voice in pairs if face and face == voice}
@@ -110,4 +112,6 @@ def _mostly(labelled: Iterable[tuple[int, str, int]]) -> dict[int, str]:
     totals: dict[int, Counter[str]] = {}
     for number, who, weight in labelled:
         totals.setdefault(number, Counter())[who] += weight
-    return {number: max(sorted(one), key=one.__getitem__) for number, one in totals.items()}
+    return {
+        number: max(sorted(counts), key=counts.__getitem__) for number, counts in totals.items()
+    }

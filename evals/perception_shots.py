@@ -33,10 +33,10 @@ def judge_shots(
     """
     ours = compare_cuts(true, find_cuts(path, settings, on_clip), TOLERANCE_MS)
     found_by_reference = reference_cuts(path)
-    other = (
+    reference = (
         None if found_by_reference is None else compare_cuts(true, found_by_reference, TOLERANCE_MS)
     )
-    return ShotReport(path.stem, ours, other)
+    return ShotReport(path.stem, ours, reference)
 
 
 def find_cuts(path: Path, settings: WatchSettings, on_clip: Callable[[], None]) -> list[int]:

@@ -74,7 +74,7 @@ def marked_recordings(folder: Path) -> list[Marked]:
         for name, turns in read_rttm(rttm).items()
         if (path := _recording(rttm, name)) is not None
     ]
-    return sorted(recordings, key=lambda one: one.path.name)
+    return sorted(recordings, key=lambda recording: recording.path.name)
 
 
 def _recording(rttm: Path, name: str) -> Path | None:

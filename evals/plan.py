@@ -47,7 +47,7 @@ class Plan:
     @property
     def batches(self) -> tuple[int, ...]:
         """Return the numbers of the batches, in order."""
-        return tuple(sorted({one.batch for one in self.questions}))
+        return tuple(sorted({planned.batch for planned in self.questions}))
 
     def arms_of(self, planned: PlannedQuestion) -> tuple[str, ...]:
         """Return the arms in which a question is answered; the plain way needs options."""
@@ -93,16 +93,18 @@ def plan(
         dataset: questions about missing videos are left out.
         profile: answers, and judges open answers.
         protocol: None: ``split``, or ``none`` with ``stages``.
-        stages: how much of the memory is searched, beside the whole of it.
+        stages: how much of the memory is searched, besides the whole of it.
         limit: only so many questions, from the first on.
         baseline: answer multiple choice the plain way as well; some data sets require it.
 
     Raises:
         InputError: no question can be asked, or the protocol does not fit.
     """
-    available = {one.name: one for one in dataset.videos if one.file or one.captions}
-    questions = [kept(one) for one in dataset.questions if one.video in available][:limit]
-    absent = dict.fromkeys(one.video for one in dataset.questions if one.video not in available)
+    available = {video.name: video for video in dataset.videos if video.file or video.captions}
+    questions = [kept(video) for video in dataset.questions if video.video in available][:limit]
+    absent = dict.fromkeys(
+        video.video for video in dataset.questions if video.video not in available
+    )
     if not questions:
         raise InputError(f"{dataset.name}: there is no question about a video that is there")
     chosen = protocol or (Protocol.NONE if stages else Protocol.SPLIT)
@@ -122,7 +124,7 @@ def plan(
         models=tuple(_models(profile)),
         ask=profile.settings.ask,
     )
-    videos = tuple(available[name] for name in dict.fromkeys(one.video for one in questions))
+    videos = tuple(available[name] for name in dict.fromkeys(video.video for video in questions))
     return Plan(settings, videos, tuple(_placed(questions, chosen)), tuple(absent))
 
 
@@ -147,8 +149,8 @@ def kept(question: EvalQuestion) -> EvalQuestion:
 
 
 def _with_whole(stages: Iterable[AblationStage]) -> tuple[AblationStage, ...]:
-    wanted = {*stages, AblationStage.WHOLE}
-    return tuple(stage for stage in AblationStage if stage in wanted)
+    included = {*stages, AblationStage.WHOLE}
+    return tuple(stage for stage in AblationStage if stage in included)
 
 
 def digest(questions: Iterable[EvalQuestion]) -> str:
@@ -159,18 +161,18 @@ def digest(questions: Iterable[EvalQuestion]) -> str:
     return sha.hexdigest()[:16]
 
 
-def _placed(asked: Sequence[EvalQuestion], protocol: Protocol) -> list[PlannedQuestion]:
+def _placed(questions: Sequence[EvalQuestion], protocol: Protocol) -> list[PlannedQuestion]:
     """Place the questions to learn from first, then those to test on; in batches of 64."""
-    learn = learning_videos(asked) if protocol is Protocol.SPLIT else frozenset()
+    learn = learning_videos(questions) if protocol is Protocol.SPLIT else frozenset()
     parts = {
-        QuestionPart.LEARN: [one for one in asked if one.video in learn],
-        QuestionPart.TEST: [one for one in asked if one.video not in learn],
+        QuestionPart.LEARN: [question for question in questions if question.video in learn],
+        QuestionPart.TEST: [question for question in questions if question.video not in learn],
     }
     placed: list[PlannedQuestion] = []
     batch = 0
-    for part, questions in parts.items():
-        for first in range(0, len(questions), BATCH):
-            batch_questions = questions[first : first + BATCH]
+    for part, part_questions in parts.items():
+        for first in range(0, len(part_questions), BATCH):
+            batch_questions = part_questions[first : first + BATCH]
             placed += [
                 PlannedQuestion(q, len(placed) + n, part, batch)
                 for n, q in enumerate(batch_questions)

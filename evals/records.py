@@ -1,4 +1,4 @@
-"""What is recorded of evaluations: read models for commands and pages."""
+"""The records of evaluations: read models for commands and pages."""
 
 from __future__ import annotations
 

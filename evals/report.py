@@ -74,8 +74,8 @@ def report(
     settings, main = run.settings, main_arm(run.settings)
     judged = [row for row in rows if row.judge]
     arms = _arms(settings.protocol, settings.stages)
-    shown = (*arms, PLAIN) if settings.baseline else arms
-    tested = {arm: _of(judged, arm, QuestionPart.TEST) for arm in shown}
+    arms_shown = (*arms, PLAIN) if settings.baseline else arms
+    tested = {arm: _of(judged, arm, QuestionPart.TEST) for arm in arms_shown}
     online = settings.protocol is Protocol.ONLINE
     return RunReport(
         run=line,
@@ -86,11 +86,17 @@ def report(
             *_of_judge(settings, tested[main]),
             *_of_no_model(settings),
         ),
-        scores=tuple(one for arm in _main_first(shown, main) for one in by_type(arm, tested[arm])),
+        scores=tuple(
+            type_score
+            for arm in _main_first(arms_shown, main)
+            for type_score in by_type(arm, tested[arm])
+        ),
         ablation=tuple(_ablation(tested, settings.stages)),
         usage=tuple(usage(arm, tested[arm]) for arm in arms),
         faults={arm: _faults(tested[arm]) for arm in arms},
-        curve=tuple(sorted(_curve(judged, arms, skill_states), key=lambda one: one.batch)),
+        curve=tuple(
+            sorted(_curve(judged, arms, skill_states), key=lambda type_score: type_score.batch)
+        ),
         skills=tuple(_skills([r for r in judged if r.arm == main], skill_states)),
         effect=effect(WITHOUT, WITH, tested[WITHOUT], tested[WITH]) if WITH in arms else None,
         reliability=reliability(tested[main]),

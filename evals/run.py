@@ -25,7 +25,7 @@ class EvalOutcome:
 
 
 def run(
-    desk: Workspace,
+    workspace: Workspace,
     name: str,
     plan: Plan,
     listener: EvalListener,
@@ -37,7 +37,7 @@ def run(
     """Ingest what is missing, ask, judge and learn; resumes an interrupted run.
 
     Args:
-        desk: the library and the models.
+        workspace: the library and the models.
         name: the run's name.
         plan: the questions and settings.
         listener: receives the progress.
@@ -50,8 +50,11 @@ def run(
         InputError: the run was started with other settings, or is in progress.
         SetupError: the database or a model is missing.
     """
-    count = workers or default_workers(desk)
-    with alone(desk.home, name), Evaluating(desk, name, plan, listener, max_cost) as evaluation:
+    count = workers or default_workers(workspace)
+    with (
+        alone(workspace.home, name),
+        Evaluating(workspace, name, plan, listener, max_cost) as evaluation,
+    ):
         evaluation.begin()
         finished = False
         try:
@@ -62,23 +65,19 @@ def run(
         return EvalOutcome(name, evaluation.over(), evaluation.left_out)
 
 
-def default_workers(desk: Workspace) -> int:
+def default_workers(workspace: Workspace) -> int:
     """Return the default number of workers; a model in this process answers one by one."""
-    return 1 if desk.profile.in_process else min(MOST_WORKERS, os.cpu_count() or 1)
+    return 1 if workspace.profile.in_process else min(MOST_WORKERS, os.cpu_count() or 1)
 
 
 def _conduct(
     evaluation: Evaluating, workers: int, on_message: Callable[[str], None], *, direct: bool
 ) -> None:
-    api = (
-        None
-        if direct or not evaluation.has_work()
-        else connect(evaluation.workspace.home, on_message)
-    )
+    api = None if direct or not evaluation.has_work() else connect(evaluation.desk.home, on_message)
     if api is None:
         evaluate(evaluation, PlainEvalSteps(workers))
         return
-    with reporting(evaluation.workspace.home, api):
+    with reporting(evaluation.desk.home, api):
         from flows.evaluate import run as in_flow
 
         in_flow(evaluation, workers)

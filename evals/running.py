@@ -97,7 +97,7 @@ class Evaluating:
         listener: EvalListener,
         max_cost: float | None = None,
     ) -> None:
-        self.workspace, self.name, self.plan = workspace, name, plan
+        self.desk, self.name, self.plan = workspace, name, plan
         self._listener, self._budget = listener, DollarBudget(max_cost)
         self._open, self._runners = ExitStack(), dict[str, Runner]()
         self._lock = threading.Lock()
@@ -109,9 +109,7 @@ class Evaluating:
 
     @cached_property
     def _closest(self) -> Closest:
-        return Closest(
-            self.workspace.store, self.workspace.toolbox.text, self.workspace.settings.watch.clip_ms
-        )
+        return Closest(self.desk.store, self.desk.toolbox.text, self.desk.settings.watch.clip_ms)
 
     @cached_property
     def _videos(self) -> dict[str, EvalVideo]:
@@ -123,7 +121,7 @@ class Evaluating:
         Raises:
             InputError: it was started with other settings.
         """
-        with self.workspace.store.begin() as session:
+        with self.desk.store.begin() as session:
             recorded = stored.begin_run(session, self.name, self.plan.settings)
             if recorded != self.plan.settings:
                 changed = ", ".join(n for n, v in recorded if v != getattr(self.plan.settings, n))
@@ -150,7 +148,7 @@ class Evaluating:
             return
         planned = [item for item in self.plan.questions if item.question.video == video]
         slots = [slot for item in planned for slot in self._slots(item, known)]
-        with self.workspace.store.begin() as session:
+        with self.desk.store.begin() as session:
             stored.plan_slots(session, self.name, slots)
         self._count_cost()
 
@@ -170,7 +168,7 @@ class Evaluating:
         """
         if video.file is None:
             return self._imported(video)
-        (outcome,) = watch_files(self.workspace, [video.file], self._listener, direct=True)
+        (outcome,) = watch_files(self.desk, [video.file], self._listener, direct=True)
         if outcome.error is not None:
             raise outcome.error
         if outcome.watched is not None:
@@ -182,7 +180,7 @@ class Evaluating:
     def _imported(self, video: EvalVideo) -> str:
         if video.captions is None:
             raise InputError("it is not there")
-        workspace, profile = self.workspace, self.workspace.profile
+        workspace, profile = self.desk, self.desk.profile
         track = self._track(video.captions, video)
         self._touched_videos.add(track.id)
         return import_track(
@@ -223,7 +221,7 @@ class Evaluating:
         ]
 
     def _results(self) -> list[Result]:
-        with self.workspace.store.begin() as session:
+        with self.desk.store.begin() as session:
             return stored.results(session, self.name)
 
     def answer(self, slot: Slot) -> None:
@@ -234,7 +232,7 @@ class Evaluating:
         """
         if self._budget.empty:
             return
-        with self.workspace.store.begin() as session:
+        with self.desk.store.begin() as session:
             result = stored.one_result(session, self.name, slot)
             cost = stored.cost_of_slot(session, self.name, slot)
         if not _is_open(result):
@@ -245,14 +243,14 @@ class Evaluating:
             )
             return
         self._costs.setdefault((slot.arm, slot.question), cost)
-        self.workspace.give_way()
+        self.desk.give_way()
         try:
             trajectory = self._answered(slot, result)
         except (InputError, ModelError, BudgetExceeded) as error:
             self._put(slot, unanswered(error, begun=result.trajectory is not None))
             return
         question = EvalQuestion.model_validate(slot.item)
-        self._put(slot, judge(self.workspace, question, slot.video, trajectory), trajectory)
+        self._put(slot, judge(self.desk, question, slot.video, trajectory), trajectory)
 
     def _answered(self, slot: Slot, result: Result) -> str:
         if result.trajectory is None:
@@ -270,7 +268,7 @@ class Evaluating:
 
         The cost grows by the question's own: recounting all calls for each answer would be slow.
         """
-        with self.workspace.store.begin() as session:
+        with self.desk.store.begin() as session:
             stored.set_verdict(session, self.name, slot, verdict)
             if trajectory is not None and self.plan.learns(slot.part, slot.arm):
                 kind = type_of(question_of(slot))
@@ -288,16 +286,16 @@ class Evaluating:
             if arm not in self._runners:
                 settings = settings_of(arm, self.plan.settings.ask)
                 runner = Runner(
-                    self.workspace.store,
-                    self.workspace.toolbox,
+                    self.desk.store,
+                    self.desk.toolbox,
                     settings=settings,
-                    attended=not self.workspace.background,
+                    attended=not self.desk.background,
                 )
                 self._runners[arm] = self._open.enter_context(runner)
             return self._runners[arm]
 
     def _count_cost(self) -> None:
-        with self.workspace.store.begin() as session:
+        with self.desk.store.begin() as session:
             self._budget.spent(stored.cost_of(session, self.name, self._touched_videos))
 
     def over(self) -> bool:
@@ -309,19 +307,21 @@ class Evaluating:
         parts = {planned.part for planned in self.plan.questions if planned.batch == batch}
         if not any(self.plan.learns(part, arm) for part in parts for arm in self.plan.arms(part)):
             return False
-        with self.workspace.store.begin() as session:
+        with self.desk.store.begin() as session:
             return batch not in stored.batches(session, self.name)
 
     def learned(self, batch: int) -> None:
         """Record the state of the skill library after a batch."""
-        with self.workspace.store.begin() as session:
+        with self.desk.store.begin() as session:
             stored.add_batch(session, self.name, batch, _skill_state(session))
         self._count_cost()
 
     def left(self) -> int:
         """Count the answers still to be judged, without videos that are left out."""
-        arms = [self.plan.arms_of(one) for one in self.plan.questions if self._is_asked(one)]
-        names = (one.slot.item["video"] for one in self._results() if not _is_open(one))
+        arms = [
+            self.plan.arms_of(planned) for planned in self.plan.questions if self._is_asked(planned)
+        ]
+        names = (planned.slot.item["video"] for planned in self._results() if not _is_open(planned))
         return sum(map(len, arms)) - sum(name not in self.left_out for name in names)
 
     def _is_asked(self, planned: PlannedQuestion) -> bool:
@@ -338,7 +338,7 @@ class Evaluating:
         if left or interrupted:
             why = "the money is spent" if self.over() else "stopped"
             state, note = stored.STOPPED, f"{why}, {left} answers are left"
-        with self.workspace.store.begin() as session:
+        with self.desk.store.begin() as session:
             stored.set_run_state(session, self.name, state, note)
 
     def __enter__(self) -> Self:

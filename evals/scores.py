@@ -24,8 +24,8 @@ class WeekScore:
 
 def judge(right: bool, retrieved: Sequence[Span], target: Cells) -> WeekScore:
     """Score an answer that retrieved these spans (best first)."""
-    found = {top: is_found(retrieved, target, top) for top in TOPS}
-    return WeekScore(right, found, temporal_iou(retrieved, target))
+    found_in_top = {top: is_found(retrieved, target, top) for top in TOPS}
+    return WeekScore(right, found_in_top, temporal_iou(retrieved, target))
 
 
 @dataclass(frozen=True)

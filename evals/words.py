@@ -1,6 +1,6 @@
 """Word error rate: how much of what was said is transcribed wrongly; pure.
 
-Words are compared by sound rather than spelling conventions: in lower case, accents kept, without
+Words are compared by sound rather than spelling conventions: in lower case, with accents, without
 punctuation (an apostrophe inside a word stays), numbers as they are written. The rate is the least
 number of insertions, deletions and substitutions, divided by the words that were said.
 """
@@ -49,8 +49,8 @@ def _edits(true: Sequence[str], written: Sequence[str]) -> int:
     row = list(range(len(written) + 1))
     for at, word in enumerate(true, 1):
         last, row[0] = row[0], at
-        for column, other in enumerate(written, 1):
-            replaced = last + (word != other)
+        for column, other_word in enumerate(written, 1):
+            replaced = last + (word != other_word)
             last = row[column]
             row[column] = min(replaced, row[column] + 1, row[column - 1] + 1)
     return row[-1]

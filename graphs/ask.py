@@ -30,11 +30,11 @@ class AskResult:
 class StoppedEarly(KeyboardInterrupt):
     """Ctrl-C was pressed; ``asked`` has the best answer so far, which says so itself."""
 
-    def __init__(self, asked: AskResult) -> None:
+    def __init__(self, result: AskResult) -> None:
         super().__init__(
-            "stopped; to search on from there:  homer ask --resume " + asked.trajectory_id
+            "stopped; to search on from there:  homer ask --resume " + result.trajectory_id
         )
-        self.asked = asked
+        self.asked = result
 
 
 def import_machine() -> None:

@@ -1,4 +1,4 @@
-"""What is stored of a run at every step: LangGraph's checkpoints and the trajectory's events.
+"""The records that a run stores at every step: LangGraph's checkpoints and its own events.
 
 The checkpoints have a schema of their own, separate from the tables that Alembic manages.
 """
@@ -57,8 +57,8 @@ class Checkpoints:
             "row_factory": dict_row,
         }
         with store.begin() as session:
-            own = own_schema(session)
-        settings["options"] = f"-c search_path={CHECKPOINTS},{own} -c synchronous_commit=off"
+            schema = own_schema(session)
+        settings["options"] = f"-c search_path={CHECKPOINTS},{schema} -c synchronous_commit=off"
         self._pool: ConnectionPool[Any] = ConnectionPool(
             store.psycopg_url,
             min_size=2,

@@ -215,9 +215,9 @@ def _action(events: Sequence[Event], number: int) -> Action | None:
 
 def _search_of(events: Sequence[Event], number: int) -> EvidenceRetrieved | None:
     """Return the result of the round's search, if it made one after its last action."""
-    own = [e for e in events if e.round == number]
-    acted = [at for at, e in enumerate(own) if isinstance(e, Acted)]
-    later = own[acted[-1] :] if acted else []
+    round_events = [e for e in events if e.round == number]
+    acted = [at for at, e in enumerate(round_events) if isinstance(e, Acted)]
+    later = round_events[acted[-1] :] if acted else []
     return next((e for e in later if isinstance(e, EvidenceRetrieved)), None)
 
 

@@ -163,17 +163,17 @@ def rerun(
     reasoner: MakeReasoner | None,
 ) -> tuple[Recorder, str]:
     """Return the recorder of another run, and its unanswered request if that ended it."""
-    own = events[inherited(events) :]
-    action = own[0].edit.action if isinstance(own[0], Forked) else None
+    own_events = events[inherited(events) :]
+    action = own_events[0].edit.action if isinstance(own_events[0], Forked) else None
     recorder = Recorder(store, row.id, lambda *_: None)
-    recorder.begin_with(events[: len(events) - len(own) + 1])
-    matched, later = parted(calls, own)
+    recorder.begin_with(events[: len(events) - len(own_events) + 1])
+    matched, later = parted(calls, own_events)
     interruptions = [at for at, event in enumerate(events) if isinstance(event, Interrupted)]
     stop_seq = interruptions[-1] if interruptions else None
-    recorder.past = ReplaySource([*matched, *later], own, action, alone=True, stop=stop_seq)
+    recorder.past = ReplaySource([*matched, *later], own_events, action, alone=True, stop=stop_seq)
     state = start_of(row, events)
     context = _make_context(
-        store, recorder, _recorded_budget(recorder, state, own), calls, reasoner
+        store, recorder, _recorded_budget(recorder, state, own_events), calls, reasoner
     )
     limit = recursion_limit(context.settings.rounds, context.settings.retries)
     try:
@@ -185,9 +185,9 @@ def rerun(
     return recorder, ""
 
 
-def _recorded_budget(recorder: Recorder, state: State, own: Sequence[Event]) -> RunBudget:
+def _recorded_budget(recorder: Recorder, state: State, own_events: Sequence[Event]) -> RunBudget:
     """Return a budget whose time is up where it was up before."""
-    late_looks = [event.look for event in own if isinstance(event, TimeUp)]
+    late_looks = [event.look for event in own_events if isinstance(event, TimeUp)]
     setup = _first(recorder).setup
     budget = RecordedBudget(
         setup.settings, state.get("tokens", 0), late_looks[0] if late_looks else None

@@ -66,13 +66,13 @@ Linked = Callable[["Session", str], None]
 
 
 class Runner:
-    """Answer any number of questions from one memory, on any number of threads.
+    """Answers any number of questions from one memory, on any number of threads.
 
     Args:
         store: the memory.
         toolbox: the models of a profile.
         desks: makes the context of each run; by default as the profile says.
-        settings: other than the profile's, for runs that have none on record.
+        settings: other than the profile's, for runs without recorded ones.
         attended: a person waits for the answers, so background work yields.
     """
 

@@ -34,7 +34,7 @@ class Stop:
 
 
 async def stream(
-    asker: Runner,
+    runner: Runner,
     question: Question,
     begun: Callable[[str], None] = lambda _: None,
     ended: Callable[[], None] = lambda: None,
@@ -45,7 +45,7 @@ async def stream(
     stored, marked as stopped, as after Ctrl-C.
 
     Args:
-        asker: the runner.
+        runner: the runner.
         question: the question.
         begun: called in that thread with the trajectory, before its first event.
         ended: called in that thread when it ends, which may be after the iterator is closed.
@@ -62,7 +62,7 @@ async def stream(
         loop.call_soon_threadsafe(events.put_nowait, event)
 
     asking = asyncio.ensure_future(
-        asyncio.to_thread(_answer_or_error, asker, question, tell, begun, ended)
+        asyncio.to_thread(_answer_or_error, runner, question, tell, begun, ended)
     )
     asking.add_done_callback(lambda _: events.put_nowait(None))
     try:

@@ -16,14 +16,14 @@ from domain.trajectory import IMAGES, Assessed, EvidenceRetrieved, Failed, Resol
 
 def assess(state: State, context: RunContext) -> State:
     """Measure the increment, and accept the reasoner's claims whose evidence is in the ledger."""
-    *earlier, found = context.recorder.of(EvidenceRetrieved)
-    share = increment(found, earlier)
-    low = not is_first_look(state) and is_low(found, earlier, share, context.settings)
-    claims = _claims(state, context, found)
+    *earlier, retrieval = context.recorder.of(EvidenceRetrieved)
+    share = increment(retrieval, earlier)
+    low = not is_first_look(state) and is_low(retrieval, earlier, share, context.settings)
+    claims = _claims(state, context, retrieval)
     for blob in claims.unseen:
         message = f"the file of the image {blob[:12]} is missing or damaged: it was not looked at"
         context.recorder.add(Failed(round=state["round"], where=IMAGES, message=message))
-    supported = _with_support(state, context, found, claims)
+    supported = _with_support(state, context, retrieval, claims)
     ledger, accepted, refused = _settled(ledger_of(state), supported)
     lows = progress_of(state).lows + 1 if low else 0
     context.recorder.add(
@@ -39,23 +39,23 @@ def assess(state: State, context: RunContext) -> State:
     return {"ledger": plain(ledger), "next": "record"}
 
 
-def _claims(state: State, context: RunContext, found: EvidenceRetrieved) -> Assessment:
-    if not found.evidence or found.nothing_close:
+def _claims(state: State, context: RunContext, retrieval: EvidenceRetrieved) -> Assessment:
+    if not retrieval.evidence or retrieval.nothing_close:
         return Assessment()
-    decision = turn_of(state, context, found=found, images=found.images)
+    decision = turn_of(state, context, found=retrieval, images=retrieval.images)
     return attempt(context, "assess", decision, context.reasoner.assess, 1) or Assessment()
 
 
 def _with_support(
-    state: State, context: RunContext, found: EvidenceRetrieved, claims: Assessment
+    state: State, context: RunContext, retrieval: EvidenceRetrieved, claims: Assessment
 ) -> Assessment:
     """Return the claims with only the evidence that supports them."""
-    resolved = tuple(_bearing(state, context, found, claim) for claim in claims.resolved)
+    resolved = tuple(_bearing(state, context, retrieval, claim) for claim in claims.resolved)
     return claims.model_copy(update={"resolved": resolved})
 
 
 def _bearing(
-    state: State, context: RunContext, found: EvidenceRetrieved, claim: Resolution
+    state: State, context: RunContext, retrieval: EvidenceRetrieved, claim: Resolution
 ) -> Resolution:
     """Return a claim with only supporting evidence, scored where the reasoner gave no support."""
     task = get(ledger_of(state), claim.subtask)
@@ -65,7 +65,7 @@ def _bearing(
     known = context.recorder.evidence()
     unscored = [known[ref] for ref in claim.refs if ref in known and ref not in given]
     text = subtask_claim(task, question_of(state))
-    scores = {**given, **score(context, found.round, text, unscored)}
+    scores = {**given, **score(context, retrieval.round, text, unscored)}
     return bearing(claim, scores, context.settings.bearing)
 
 

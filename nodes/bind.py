@@ -13,12 +13,12 @@ def bind(state: State, context: RunContext) -> State:
 
     Evidence for options always counts: the nearest for each is compared, with its low score.
     """
-    found, subtask = context.recorder.of(EvidenceRetrieved)[-1], state.get("current")
-    too_far = found.nothing_close and not found.weighed
-    if too_far or not found.evidence or subtask is None:
+    retrieval, subtask = context.recorder.of(EvidenceRetrieved)[-1], state.get("current")
+    too_far = retrieval.nothing_close and not retrieval.weighed
+    if too_far or not retrieval.evidence or subtask is None:
         return {"next": "assess"}
-    refs = tuple(e.ref for e in found.evidence)
-    best = max(e.score for e in found.evidence)
+    refs = tuple(e.ref for e in retrieval.evidence)
+    best = max(e.score for e in retrieval.evidence)
     ledger = bind_evidence(ledger_of(state), subtask, refs, best)
     context.recorder.add(Bound(round=state["round"], subtask=subtask, refs=refs, best_score=best))
     return {"ledger": plain(ledger), "next": "assess"}

@@ -17,7 +17,7 @@ def record(state: State, context: RunContext) -> State:
     number, ledger = state["round"], progress_of(state)
     warning = ""
     if not any(e.round == number for e in context.recorder.of(AnswerProposed)):
-        modes = [found.mode for found in context.recorder.of(EvidenceRetrieved)]
+        modes = [retrieval.mode for retrieval in context.recorder.of(EvidenceRetrieved)]
         ledger, warning = after_round(
             ledger.model_copy(update={"hints": ()}),
             number,

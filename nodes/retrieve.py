@@ -29,15 +29,17 @@ def retrieve(state: State, context: RunContext) -> State:
     action = action_of(state)
     if action is None or action.mode is None:
         return {"next": "record"}
-    found = _recorded(state, context, action, action.mode) or _search(
+    retrieval = _recorded(state, context, action, action.mode) or _search(
         state, context, action, action.mode
     )
-    context.recorder.add(found)
-    if found.refused:
+    context.recorder.add(retrieval)
+    if retrieval.refused:
         return {"next": "record"}
-    if found.focus is None:
+    if retrieval.focus is None:
         return {"next": "bind"}
-    moved = Focus(id=int(found.focus[1:]), video=found.focus_video, label=found.focus_label)
+    moved = Focus(
+        id=int(retrieval.focus[1:]), video=retrieval.focus_video, label=retrieval.focus_label
+    )
     return {"focus": plain(moved), "next": "bind"}
 
 
@@ -45,8 +47,8 @@ def _recorded(
     state: State, context: RunContext, action: Action, mode: Mode
 ) -> EvidenceRetrieved | None:
     """Return the recorded result of the search, if there is one."""
-    found = context.recorder.past.found(mode, action.query)
-    return found.model_copy(update={"round": state["round"]}) if found else None
+    recorded = context.recorder.past.found(mode, action.query)
+    return recorded.model_copy(update={"round": state["round"]}) if recorded else None
 
 
 def _search(state: State, context: RunContext, action: Action, mode: Mode) -> EvidenceRetrieved:
@@ -56,11 +58,11 @@ def _search(state: State, context: RunContext, action: Action, mode: Mode) -> Ev
     where = (view_of(state), mode, action.query, focus.id if focus else None, _seen(state, context))
     aim = aim_of(state, context, action)
     try:
-        found = context.memory.search(*where, aim) if aim else context.memory.search(*where)
+        retrieval = context.memory.search(*where, aim) if aim else context.memory.search(*where)
     except (UnknownLabel, InputError) as error:
         return _refused(state["round"], action, mode, focus_of(state), error)
     faults.fault_point(faults.FaultPoint.SEARCHED)
-    event = event_of(found, state["round"])
+    event = event_of(retrieval, state["round"])
     return event.model_copy(update={"options": letters_of(state)})
 
 
@@ -96,12 +98,12 @@ def _seen(state: State, context: RunContext) -> frozenset[str]:
     those found for another option, which may support this one too.
     """
     letters = letters_of(state)
-    shown = [
+    earlier = [
         search
         for search in context.recorder.of(EvidenceRetrieved)
         if search.mode is not Mode.EVENT and (not letters or search.options == letters)
     ]
-    return frozenset(e.ref for search in shown for e in search.evidence)
+    return frozenset(e.ref for search in earlier for e in search.evidence)
 
 
 def _refused(
@@ -120,32 +122,32 @@ def _refused(
     )
 
 
-def event_of(found: Retrieval, number: int) -> EvidenceRetrieved:
+def event_of(retrieval: Retrieval, number: int) -> EvidenceRetrieved:
     """Convert a retrieval to its trajectory event."""
     return EvidenceRetrieved(
         round=number,
-        mode=found.mode,
-        query=found.query,
-        evidence=found.evidence,
-        focus=f"s{found.focus.id}" if found.focus else None,
-        focus_label=found.focus.label if found.focus else "",
-        focus_video=found.focus.video if found.focus else "",
-        neighbours=tuple(neighbours(found)),
-        images=tuple(shown.blob for shown in found.images),
-        nothing_close=found.nothing_close,
-        searched=found.searched,
-        weighed=found.weighed,
-        temperature=found.temperature,
-        extract=found.extract,
-        finding=found.finding,
+        mode=retrieval.mode,
+        query=retrieval.query,
+        evidence=retrieval.evidence,
+        focus=f"s{retrieval.focus.id}" if retrieval.focus else None,
+        focus_label=retrieval.focus.label if retrieval.focus else "",
+        focus_video=retrieval.focus.video if retrieval.focus else "",
+        neighbours=tuple(neighbours(retrieval)),
+        images=tuple(image.blob for image in retrieval.images),
+        nothing_close=retrieval.nothing_close,
+        searched=retrieval.searched,
+        weighed=retrieval.weighed,
+        temperature=retrieval.temperature,
+        extract=retrieval.extract,
+        finding=retrieval.finding,
     )
 
 
-def neighbours(found: Retrieval) -> list[Neighbour]:
+def neighbours(retrieval: Retrieval) -> list[Neighbour]:
     """Return the focus's neighbours in the order of the search, each by its first edge."""
     listed = []
-    for segment in found.neighbours:
-        edges = [e for e in found.edges if segment.id in (e.source, e.target)]
+    for segment in retrieval.neighbours:
+        edges = [e for e in retrieval.edges if segment.id in (e.source, e.target)]
         edge = edges[0] if edges else None
         listed.append(
             Neighbour(

@@ -19,18 +19,18 @@ Shares = Mapping[ComparisonKey, Share]
 """How often answers are right, by what makes them comparable."""
 
 
-def hurts(given: Sequence[ComparedAnswer], own: Shares, every: Shares) -> bool:
+def hurts(given: Sequence[ComparedAnswer], own_shares: Shares, all_shares: Shares) -> bool:
     """Check whether a skill does harm.
 
     Args:
         given: judged answers to questions that were given the skill as it is now.
-        own: shares right of all answers that were given it, in any version.
-        every: shares right of all answers.
+        own_shares: shares right of all answers that were given it, in any version.
+        all_shares: shares right of all answers.
     """
     judged = [answer for answer in given if answer.right is not None]
     if len(judged) >= ALL_WRONG and not any(answer.right for answer in judged):
         return True
-    usual = usual_without(own, every)
+    usual = usual_without(own_shares, all_shares)
     comparable = [answer for answer in judged if answer.alike in usual]
     if len(comparable) < LEAST_USES:
         return False
@@ -49,11 +49,11 @@ def shares(answers: Iterable[ComparedAnswer]) -> Shares:
     return counted
 
 
-def usual_without(own: Shares, every: Shares) -> dict[ComparisonKey, float]:
+def usual_without(own_shares: Shares, all_shares: Shares) -> dict[ComparisonKey, float]:
     """Return the share right among the other answers; absent where there are none."""
     others = {
-        alike: (all_.judged - mine.judged, all_.right - mine.right)
-        for alike, all_ in every.items()
-        for mine in [own.get(alike, Share(0, 0))]
+        alike: (every.judged - own.judged, every.right - own.right)
+        for alike, every in all_shares.items()
+        for own in [own_shares.get(alike, Share(0, 0))]
     }
     return {alike: right / judged for alike, (judged, right) in others.items() if judged > 0}

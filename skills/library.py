@@ -52,12 +52,12 @@ def page_of_skills(
 ) -> tuple[list[KeptSkill], int]:
     """Return a page of the skills by name, and their total; ``words`` filters them."""
     with store.begin(snapshot=True) as session:
-        found = stored.latest(session, offset, limit, words)
-        uses = stored.uses(session, [row.skill.name for row in found])
+        rows = stored.latest(session, offset, limit, words)
+        uses = stored.uses(session, [row.skill.name for row in rows])
         total = stored.count_skills(session, words)
     page = [
         KeptSkill(skill=row.skill, banned=row.banned, uses=uses.get(row.skill.name, 0))
-        for row in found
+        for row in rows
     ]
     return page, total
 
@@ -69,11 +69,11 @@ def find_skill(store: Store, name: str) -> KeptSkill:
         NotFound: there is no skill of that name.
     """
     with store.begin(snapshot=True) as session:
-        found = stored.find(session, name)
-        uses = stored.uses(session, [name]) if found else {}
-    if found is None:
+        row = stored.find(session, name)
+        uses = stored.uses(session, [name]) if row else {}
+    if row is None:
         raise NotFound(f"there is no skill {name!r}: 'homer skills' lists them")
-    return KeptSkill(skill=found.skill, banned=found.banned, uses=uses.get(name, 0))
+    return KeptSkill(skill=row.skill, banned=row.banned, uses=uses.get(name, 0))
 
 
 def versions_of(store: Store, name: str) -> list[Skill]:
@@ -128,10 +128,10 @@ def set_banned(store: Store, name: str, *, banned: bool) -> Skill:
     Raises:
         NotFound: there is no skill of that name.
     """
-    found = find_skill(store, name)
+    known = find_skill(store, name)
     with store.begin() as session:
         stored.set_banned(session, name, banned=banned)
-    return found.skill
+    return known.skill
 
 
 class SkillLibrary:

@@ -100,9 +100,9 @@ def chosen(text: str, options: Sequence[str]) -> str | None:
     if len(by_text) == 1:
         return by_text[0]
     both = _LETTER_AND_TEXT.fullmatch(stripped)
-    if both and (found := _known(both.group(1), options)):
-        named = options[ord(found) - ord("A")]
-        return found if words(named) == words(both.group(2)) else None
+    if both and (named_letter := _known(both.group(1), options)):
+        named = options[ord(named_letter) - ord("A")]
+        return named_letter if words(named) == words(both.group(2)) else None
     return None
 
 

@@ -20,23 +20,25 @@ def _pieces(text: str) -> list[str]:
     return [piece for word in plain_words(text) for piece in pieces(word)]
 
 
-def payload(found: EvidenceRetrieved) -> frozenset[str]:
+def payload(retrieval: EvidenceRetrieved) -> frozenset[str]:
     """Return the fingerprint of one retrieval."""
-    return fingerprint((e.text for e in found.evidence), found.query)
+    return fingerprint((e.text for e in retrieval.evidence), retrieval.query)
 
 
-def increment(found: EvidenceRetrieved, earlier: Sequence[EvidenceRetrieved]) -> float:
+def increment(retrieval: EvidenceRetrieved, earlier: Sequence[EvidenceRetrieved]) -> float:
     """Return the share of the payload's words that no earlier retrieval had, in [0, 1].
 
     A payload without words gives 0.
     """
-    words = payload(found)
-    known = frozenset().union(*(payload(other) for other in earlier)) if earlier else frozenset()
+    words = payload(retrieval)
+    known = (
+        frozenset().union(*(payload(previous) for previous in earlier)) if earlier else frozenset()
+    )
     return len(words - known) / len(words) if words else 0.0
 
 
 def is_low(
-    found: EvidenceRetrieved,
+    retrieval: EvidenceRetrieved,
     earlier: Sequence[EvidenceRetrieved],
     share: float,
     settings: AskSettings,
@@ -46,9 +48,11 @@ def is_low(
     The threshold is higher where the focus was seen before. The first VIDEO and the first KEYFRAME
     retrieval with content are exempt: they look closer at what was only summarised before.
     """
-    closer = found.mode in (Mode.VIDEO, Mode.KEYFRAME)
-    first = not any(other.mode is found.mode and other.evidence for other in earlier)
-    if closer and first and found.evidence:
+    closer = retrieval.mode in (Mode.VIDEO, Mode.KEYFRAME)
+    first = not any(previous.mode is retrieval.mode and previous.evidence for previous in earlier)
+    if closer and first and retrieval.evidence:
         return False
-    seen = found.focus is not None and any(other.focus == found.focus for other in earlier)
+    seen = retrieval.focus is not None and any(
+        previous.focus == retrieval.focus for previous in earlier
+    )
     return share < (settings.low_increment_seen if seen else settings.low_increment)

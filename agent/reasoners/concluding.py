@@ -90,12 +90,12 @@ def weights(searches: Sequence[CompletedSearch], held: Held, count: int) -> Scor
     """
     known: dict[str, tuple[float, ...]] = {}
     for search in searches:
-        found = {e.ref for e in search.found.evidence} & held.keys()
+        search_refs = {e.ref for e in search.found.evidence} & held.keys()
         for weighed in search.found.weighed:
-            if weighed.ref in found:
+            if weighed.ref in search_refs:
                 known[weighed.ref] = _higher(known.get(weighed.ref, weighed.scores), weighed.scores)
-    every = [score for scores in known.values() for score in scores]
-    span = (min(every, default=0.0), max(every, default=0.0))
+    all_scores = [score for scores in known.values() for score in scores]
+    span = (min(all_scores, default=0.0), max(all_scores, default=0.0))
     unscored = [
         (piece, search.found.options)
         for search in searches
@@ -159,7 +159,7 @@ def by_quotation(decision: DecisionContext) -> Conclusion:
     held = {e.ref: e for e in decision.held}
     parts = [found_for(task, decision.searches) for task in asked(decision.ledger.subtasks)]
     quotes = [quote for part in parts if (quote := quote_of(part, held))]
-    ranked = _best_first(e for part in parts for found in part for e in found.evidence)
+    ranked = _best_first(e for part in parts for search in part for e in search.evidence)
     order = tuple(e.ref for e in ranked if e.ref in held)
     if not quotes:
         return Conclusion(text="", not_in_memory=True, ranked=order)
@@ -182,21 +182,21 @@ def asked(subtasks: Sequence[Subtask]) -> list[Subtask]:
 
 def found_for(task: Subtask, searches: Sequence[CompletedSearch]) -> list[EvidenceRetrieved]:
     """Return the searches for a subtask that found something close."""
-    own = (search.found for search in searches if search.subtask == task.id)
-    return [found for found in own if not found.nothing_close]
+    results = (search.found for search in searches if search.subtask == task.id)
+    return [result for result in results if not result.nothing_close]
 
 
 def quote_of(searches: Iterable[EvidenceRetrieved], held: Held) -> Extract | None:
     """Return the sentence that answers, else the best line; None if nothing close was found."""
-    quotes = [quote for found in searches for quote in _quotes(found, held)]
+    quotes = [quote for search in searches for quote in _quotes(search, held)]
     return max(quotes, key=lambda quote: quote.score, default=None)
 
 
-def _quotes(found: EvidenceRetrieved, held: Held) -> list[Extract]:
+def _quotes(retrieval: EvidenceRetrieved, held: Held) -> list[Extract]:
     """Return what a search offers to quote, its own extract first."""
-    lines = [e for e in found.evidence if e.ref in held and not e.ref.startswith("s")]
-    if found.extract is not None and held.keys() >= set(found.extract.refs):
-        return [found.extract]
+    lines = [e for e in retrieval.evidence if e.ref in held and not e.ref.startswith("s")]
+    if retrieval.extract is not None and held.keys() >= set(retrieval.extract.refs):
+        return [retrieval.extract]
     best = max(lines, key=lambda e: e.score, default=None)
     return [] if best is None else [_line(best)]
 

@@ -55,11 +55,11 @@ class Caller(Protocol):
 
     @property
     def sees(self) -> bool:
-        """Whether the model accepts images."""
+        """Check whether the model accepts images."""
 
     @property
     def near(self) -> bool:
-        """Whether the model runs in this process, where any schema costs nothing."""
+        """Check whether the model runs in this process, where any schema costs nothing."""
 
     def ask(
         self,
@@ -82,7 +82,7 @@ class Caller(Protocol):
 
 
 class LlmReasoner:
-    """Decide by asking a language model. ``images`` loads a keyframe's JPEG by its SHA-256."""
+    """A reasoner that asks a language model. ``images`` loads a keyframe's JPEG by its SHA-256."""
 
     name = "llm"
     note = ""
@@ -135,13 +135,13 @@ class LlmReasoner:
 
     def assess(self, decision: DecisionContext) -> Assessment:
         """Decide what the last search settles, with its images if the model accepts them."""
-        found = card(decision.found, (), repeats=False) if decision.found else ""
-        shown, unseen = self._load_images(decision)
+        card_text = card(decision.found, (), repeats=False) if decision.found else ""
+        images, unseen = self._load_images(decision)
         task_prompt = prompt(
             "assess",
             ledger=_ledger(decision, decision.current),
             current=subtask_line(decision.current),
-            card=found,
+            card=card_text,
             notes="\n".join(filter(None, [_notes(decision), UNSEEN if unseen else ""])),
         )
         reply = self._caller.ask(
@@ -150,7 +150,7 @@ class LlmReasoner:
             assess_form(decision, self._caller.near),
             round=decision.round,
             temperature=0.0,
-            images=shown,
+            images=images,
         )
         return reply.assessment().model_copy(update={"unseen": unseen})
 
@@ -273,16 +273,16 @@ def _notes(decision: DecisionContext) -> str:
 
 def _modes(decision: DecisionContext) -> tuple[str, ...]:
     """Return a note on the available modes where some are switched off."""
-    whole = len(decision.modes) == len(Mode)
-    return () if whole else (f"The only modes there are now: {', '.join(decision.modes)}.",)
+    all_modes = len(decision.modes) == len(Mode)
+    return () if all_modes else (f"The only modes there are now: {', '.join(decision.modes)}.",)
 
 
 def _evidence(decision: DecisionContext) -> str:
     """Return the best evidence, supporting evidence first, each once, in order of time."""
     support = {ref for s in decision.ledger.subtasks for ref in s.support}
     best = sorted(decision.held, key=lambda e: (e.ref not in support, -e.score, e.span.start_ms))
-    shown = sorted(best[:CONCLUDE_LINES], key=lambda e: (e.video, e.span.start_ms, e.ref))
-    return "\n".join(memory_line(e) for e in shown) or "Nothing was found."
+    in_time = sorted(best[:CONCLUDE_LINES], key=lambda e: (e.video, e.span.start_ms, e.ref))
+    return "\n".join(memory_line(e) for e in in_time) or "Nothing was found."
 
 
 def _form(decision: DecisionContext) -> str:

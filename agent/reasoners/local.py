@@ -26,7 +26,7 @@ CAUSAL = frozenset({"causes", "enables", "requires", "prevents"})
 
 
 class LocalReasoner:
-    """Decide by rules from what the harness shows; evidence comes from searches only."""
+    """A reasoner that applies rules to what the harness shows; it finds evidence by searches only."""
 
     name = "local"
     note = NOTE
@@ -53,12 +53,12 @@ class LocalReasoner:
 
     def assess(self, decision: DecisionContext) -> Assessment:
         """Resolve a subtask with a quotation after a close look that found something close."""
-        task, found = decision.current, decision.found
-        if task is None or found is None or not closes(task, found):
+        task, retrieval = decision.current, decision.found
+        if task is None or retrieval is None or not closes(task, retrieval):
             return Assessment()
-        if found.finding is not None and (claim := claimed(decision, task, found)):
+        if retrieval.finding is not None and (claim := claimed(decision, task, retrieval)):
             return Assessment(resolved=(claim,))
-        best = quotable(answering(task, found))
+        best = quotable(answering(task, retrieval))
         if not best:
             return Assessment()
         claim = Resolution(subtask=task.id, answer=quotation(best), refs=tuple(e.ref for e in best))

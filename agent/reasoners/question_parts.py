@@ -102,7 +102,7 @@ def decompose(
 
 
 def _grouped(options: Sequence[str], most: int) -> list[range]:
-    """Split the positions of the options into at most so many groups, as evenly as possible."""
+    """Split the positions of the options into at most ``most`` groups, as evenly as possible."""
     groups = min(max(1, most), len(options))
     starts = [len(options) * i // groups for i in range(groups + 1)]
     return [range(start, stop) for start, stop in pairwise(starts)]
@@ -150,8 +150,8 @@ def sought_by(task: Subtask, question: Question) -> str:
         return query_of(task, question)
     if task.text.startswith((EVENT, AGAINST)):
         return query_of(task, question)
-    whole = task.options or task.text.startswith((CAUSE, FOR))
-    return question.text if whole else task.text
+    is_whole = task.options or task.text.startswith((CAUSE, FOR))
+    return question.text if is_whole else task.text
 
 
 def answer_claim(question: Question, option: str | None) -> str:

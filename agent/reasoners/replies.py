@@ -23,8 +23,8 @@ _SUBTASK = re.compile(r"\bt?([1-9]\d*)\b", re.I)
 
 def refs_in(texts: list[str]) -> tuple[str, ...]:
     """Extract ids from a model's citations: ``[m12]``, ``m12, m13`` and ``m12`` alike."""
-    found = [ref for text in texts for ref in _REF.findall(text)]
-    return tuple(dict.fromkeys(found)) or tuple(text for text in texts if text.strip())
+    refs = [ref for text in texts for ref in _REF.findall(text)]
+    return tuple(dict.fromkeys(refs)) or tuple(text for text in texts if text.strip())
 
 
 def subtasks_in(texts: list[str]) -> tuple[str, ...]:
@@ -85,10 +85,10 @@ class BaseReply(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _without_null(cls, said: Any) -> Any:
-        if not isinstance(said, dict):
-            return said
-        return {name: value for name, value in said.items() if value is not None}
+    def _without_null(cls, value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        return {name: item for name, item in value.items() if item is not None}
 
 
 class SubtaskReply(BaseReply):
@@ -131,14 +131,14 @@ class ActReply(BaseReply):
 
     @model_validator(mode="before")
     @classmethod
-    def _named_by_mode(cls, said: Any) -> Any:
+    def _named_by_mode(cls, value: Any) -> Any:
         """Normalise the action's spelling; an action that is a mode is a search in it."""
-        if not isinstance(said, dict) or not isinstance(said.get("action"), str):
-            return said
-        action = said["action"].strip().lower()
+        if not isinstance(value, dict) or not isinstance(value.get("action"), str):
+            return value
+        action = value["action"].strip().lower()
         if action in list(Mode):
-            return {**said, "action": "search", "mode": said.get("mode") or action}
-        return {**said, "action": action}
+            return {**value, "action": "search", "mode": value.get("mode") or action}
+        return {**value, "action": action}
 
     @classmethod
     def asked_in_lines(cls) -> str:
@@ -197,7 +197,7 @@ class AssessReply(BaseReply):
     def assessment(self) -> Assessment:
         """Return the assessment for the machine."""
         return Assessment(
-            resolved=tuple(one.resolution() for one in self.resolved),
+            resolved=tuple(reply.resolution() for reply in self.resolved),
             reopened=tuple(_id(name) for name in self.reopened),
         )
 

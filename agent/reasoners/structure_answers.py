@@ -63,12 +63,12 @@ def by_structure(decision: DecisionContext) -> Conclusion | None:
 
 
 def claimed(
-    decision: DecisionContext, task: Subtask, found: EvidenceRetrieved
+    decision: DecisionContext, task: Subtask, retrieval: EvidenceRetrieved
 ) -> Resolution | None:
     """Return the resolution that a structural search gives for its subtask."""
-    if found.finding is None or decision.question.options:
+    if retrieval.finding is None or decision.question.options:
         return None
-    answer = said_of(found.finding, found.evidence, {e.ref: e for e in found.evidence})
+    answer = said_of(retrieval.finding, retrieval.evidence, {e.ref: e for e in retrieval.evidence})
     if answer is None:
         return None
     return Resolution(subtask=task.id, answer=answer.text, refs=answer.refs, support=answer.support)
@@ -76,14 +76,14 @@ def claimed(
 
 def _finding(task: Subtask, decision: DecisionContext) -> EvidenceRetrieved | None:
     """Return the last search for a subtask that has a structural finding."""
-    own = [s.found for s in decision.searches if s.subtask == task.id and s.found.finding]
-    return own[-1] if own else None
+    results = [s.found for s in decision.searches if s.subtask == task.id and s.found.finding]
+    return results[-1] if results else None
 
 
 def _said(task: Subtask, decision: DecisionContext, held: Held) -> PartAnswer | None:
-    found = _finding(task, decision)
-    if found is not None and found.finding is not None:
-        return said_of(found.finding, found.evidence, held)
+    retrieval = _finding(task, decision)
+    if retrieval is not None and retrieval.finding is not None:
+        return said_of(retrieval.finding, retrieval.evidence, held)
     quote = quote_of(found_for(task, decision.searches), held)
     return None if quote is None else PartAnswer(quote.text, quote.refs, FAIR)
 
@@ -146,9 +146,9 @@ def _count(number: int, singular: str, plural: str) -> str:
 
 
 def _listed(parts: Sequence[StructurePart]) -> str:
-    shown = [_when(part) for part in parts[:PEOPLE]]
-    more = len(parts) - len(shown)
-    return "; ".join(shown) + (f"; and {more} more" if more else "")
+    listed = [_when(part) for part in parts[:PEOPLE]]
+    more = len(parts) - len(listed)
+    return "; ".join(listed) + (f"; and {more} more" if more else "")
 
 
 def _when(part: StructurePart) -> str:
@@ -158,9 +158,9 @@ def _when(part: StructurePart) -> str:
 
 
 def _times(spans: Sequence[TimeSpan]) -> str:
-    shown = ", ".join(str(span) for span in spans[:MOST_SPANS])
+    times = ", ".join(str(span) for span in spans[:MOST_SPANS])
     more = len(spans) - MOST_SPANS
-    return f"{shown} and {more} more times" if more > 0 else shown
+    return f"{times} and {more} more times" if more > 0 else times
 
 
 def _speakers(finding: Finding, parts: Sequence[StructurePart], held: Held) -> PartAnswer:  # noqa: ARG001
@@ -168,9 +168,9 @@ def _speakers(finding: Finding, parts: Sequence[StructurePart], held: Held) -> P
         (speaker,) = parts[:1]
         return PartAnswer(f"{speaker.label} speaks at {_times(speaker.heard)}.", _refs(parts), SURE)
     number = _count(len(parts), "voice is", "voices are")
-    heard = [part.model_copy(update={"seen": ()}) for part in parts]
+    voices = [part.model_copy(update={"seen": ()}) for part in parts]
     return PartAnswer(
-        f"{number} heard: {_listed(heard)}.", _refs(parts), FAIR if parts[1:] else SURE
+        f"{number} heard: {_listed(voices)}.", _refs(parts), FAIR if parts[1:] else SURE
     )
 
 

@@ -36,31 +36,31 @@ class Census:
         return not self.unlike if self.compared else None
 
 
-def census(found: Dataset, published: Counts) -> Census:
-    """Count ``found``."""
-    questions = found.questions
+def census(copy: Dataset, published: Counts) -> Census:
+    """Count ``copy``."""
+    questions = copy.questions
     types = Counter(kind for question in questions for kind in question.types)
     return Census(
-        name=found.name,
-        videos=len(found.videos),
+        name=copy.name,
+        videos=len(copy.videos),
         questions=len(questions),
         types=dict(types.most_common()),
         by_video=dict(Counter(question.video for question in questions)),
         as_of=sum(question.as_of_ms is not None for question in questions),
         answered=sum(bool(question.answer) for question in questions),
         timed=sum(bool(question.spans) for question in questions),
-        missing=tuple(v.name for v in found.videos if not (v.file or v.captions)),
+        missing=tuple(v.name for v in copy.videos if not (v.file or v.captions)),
         compared=published != Counts(),
-        unlike=tuple(_unlike(found, types, published)),
+        unlike=tuple(_unlike(copy, types, published)),
     )
 
 
-def _unlike(found: Dataset, types: Counter[str], published: Counts) -> Iterator[str]:
-    wanted = {
-        "videos": (len(found.videos), published.videos),
-        "questions": (len(found.questions), published.questions),
+def _unlike(copy: Dataset, types: Counter[str], published: Counts) -> Iterator[str]:
+    counts = {
+        "videos": (len(copy.videos), published.videos),
+        "questions": (len(copy.questions), published.questions),
         **{f"type {kind}": (types[kind], count) for kind, count in published.types.items()},
     }
-    for what, (here, there) in wanted.items():
-        if there not in (None, here):
-            yield f"{what}: {here}, published {there}"
+    for what, (actual, expected) in counts.items():
+        if expected not in (None, actual):
+            yield f"{what}: {actual}, published {expected}"

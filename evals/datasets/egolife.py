@@ -138,7 +138,7 @@ def _captions(root: Path) -> Path | None:
 
 def _read_ours(root: Path, path: Path) -> Dataset:
     video = EvalVideo(name=TITLE, captions=_captions(root))
-    questions = [_ours(str(path), one) for one in read_ego_questions(path)]
+    questions = [_ours(str(path), item) for item in read_ego_questions(path)]
     return dataset("egolifeqa", str(path), [video], questions)
 
 

@@ -71,9 +71,9 @@ def file_in(folder: Path, *names: str) -> Path:
     if folder.is_file():
         return folder
     for name in names:
-        found = inside(folder, name, str(folder))
-        if found.is_file():
-            return found
+        path = inside(folder, name, str(folder))
+        if path.is_file():
+            return path
     raise InputError(f"{folder} holds no {' or '.join(names)}")
 
 
@@ -172,26 +172,26 @@ def text_of(path: Path) -> str:
         raise InputError(f"{path} cannot be read: {error}") from error
 
 
-def listed(found: Any, place: str) -> Iterator[Record]:
+def listed(members: Any, place: str) -> Iterator[Record]:
     """Return the members of a JSON list, each with its number from 1.
 
     Raises:
         InputError: it is not a list.
     """
-    if not isinstance(found, list):
+    if not isinstance(members, list):
         raise InputError(f"{place} is no list of records")
-    return ((f"{place}, record {n}", one) for n, one in enumerate(found, 1))
+    return ((f"{place}, record {n}", member) for n, member in enumerate(members, 1))
 
 
-def named(found: Any, place: str) -> Iterator[tuple[str, Record]]:
+def named(members: Any, place: str) -> Iterator[tuple[str, Record]]:
     """Return the members of a JSON object by name.
 
     Raises:
         InputError: it is not an object.
     """
-    if not isinstance(found, dict):
+    if not isinstance(members, dict):
         raise InputError(f"{place} is no object of records by name")
-    return ((name, (f"{place}, {name}", one)) for name, one in found.items())
+    return ((name, (f"{place}, {name}", member)) for name, member in members.items())
 
 
 def _json(path: Path) -> Iterator[Record]:
@@ -248,9 +248,9 @@ def checked(model: type[Model], record: Record) -> Model:
         raise InputError(f"{place}: {_error_line(error)}") from error
 
 
-def all_checked(model: type[Model], found: Iterable[Record]) -> Iterator[tuple[str, Model]]:
+def all_checked(model: type[Model], found_records: Iterable[Record]) -> Iterator[tuple[str, Model]]:
     """Validate each record as ``model``, and yield it with its place."""
-    return ((record[0], checked(model, record)) for record in found)
+    return ((record[0], checked(model, record)) for record in found_records)
 
 
 def _error_line(error: ValidationError | RecursionError) -> str:

@@ -55,21 +55,21 @@ def read(folder: Path) -> Dataset:
     path = file_in(folder, META, f"data/{META}")
     rows = list(all_checked(_LvBenchVideo, records(path)))
     videos = [_video(root_of(folder), *row) for row in rows]
-    questions = [_question(place, one, qa) for place, one in rows for qa in one.qa]
+    questions = [_question(place, row, qa) for place, row in rows for qa in row.qa]
     return dataset("lvbench", str(path), videos, questions)
 
 
-def _video(root: Path, place: str, found: _LvBenchVideo) -> EvalVideo:
-    file = video_in(root, found.key, place, "videos", "all_videos", ".")
-    return video(place, name=found.key, file=file, url=youtube(found.key))
+def _video(root: Path, place: str, row: _LvBenchVideo) -> EvalVideo:
+    file = video_in(root, row.key, place, "videos", "all_videos", ".")
+    return video(place, name=row.key, file=file, url=youtube(row.key))
 
 
-def _question(place: str, found: _LvBenchVideo, qa: _LvBenchQuestion) -> EvalQuestion:
+def _question(place: str, row: _LvBenchVideo, qa: _LvBenchQuestion) -> EvalQuestion:
     words, options = parted(qa.question)
     return question(
         f"{place}, uid {qa.uid}",
         id=qa.uid,
-        video=found.key,
+        video=row.key,
         question=words,
         options=options,
         answer=qa.answer.strip(),

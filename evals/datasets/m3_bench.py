@@ -63,18 +63,16 @@ def read(part: str, folder: Path) -> Dataset:
     """
     name = f"{part}.json"
     path = file_in(folder, f"data/annotations/{name}", f"annotations/{name}", name)
-    found = [
-        (key, at[0], checked(_M3BenchVideo, at)) for key, at in named(json_of(path), str(path))
-    ]
-    videos = [_video(root_of(folder), part, *one) for one in found]
-    questions = [_question(key, at, qa) for key, at, one in found for qa in one.qa_list]
+    rows = [(key, at[0], checked(_M3BenchVideo, at)) for key, at in named(json_of(path), str(path))]
+    videos = [_video(root_of(folder), part, *row) for row in rows]
+    questions = [_question(key, at, qa) for key, at, row in rows for qa in row.qa_list]
     return dataset(f"m3-{part}", str(path), videos, questions)
 
 
-def _video(root: Path, part: str, key: str, place: str, found: _M3BenchVideo) -> EvalVideo:
-    file = PurePosixPath(found.video_path).name or f"{key}.mp4"
+def _video(root: Path, part: str, key: str, place: str, row: _M3BenchVideo) -> EvalVideo:
+    file = PurePosixPath(row.video_path).name or f"{key}.mp4"
     path = video_in(root, file, place, f"data/videos/{part}", f"videos/{part}", "videos", ".")
-    return video(place, name=key, file=path, url=found.video_url)
+    return video(place, name=key, file=path, url=row.video_url)
 
 
 def _question(key: str, place: str, qa: _M3BenchQuestion) -> EvalQuestion:

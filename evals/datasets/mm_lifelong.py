@@ -46,8 +46,8 @@ class _MmLifelongRow(Published):
     @property
     def spans(self) -> tuple[TimeSpan, ...]:
         """Return the clues; as in the authors' scores, inverted ones are skipped."""
-        found = ((ms(start), ms(end)) for start, end in self.total_intervals)
-        return tuple(TimeSpan.of(start, end) for start, end in found if start <= end)
+        times = ((ms(start), ms(end)) for start, end in self.total_intervals)
+        return tuple(TimeSpan.of(start, end) for start, end in times if start <= end)
 
 
 def read(folder: Path) -> Dataset:
@@ -63,7 +63,9 @@ def read(folder: Path) -> Dataset:
     if not split_paths:
         file_in(root, *map(_file, SPLITS))
     videos = {SPLITS[split][1] for split in split_paths}
-    questions = [one for split, path in split_paths.items() for one in _asked(split, records(path))]
+    questions = [
+        item for split, path in split_paths.items() for item in _asked(split, records(path))
+    ]
     return dataset(
         "mm-lifelong",
         str(folder),
@@ -80,8 +82,8 @@ def _video(root: Path, name: str) -> EvalVideo:
     return EvalVideo(name=name, file=video_in(root, VIDEOS[name], str(root), "videos", "."))
 
 
-def _asked(split: str, found: Iterator[Record]) -> Iterator[EvalQuestion]:
-    for place, row in all_checked(_MmLifelongRow, found):
+def _asked(split: str, found_records: Iterator[Record]) -> Iterator[EvalQuestion]:
+    for place, row in all_checked(_MmLifelongRow, found_records):
         yield question(
             place,
             id=f"{split}-{row.index}",

@@ -73,7 +73,14 @@ def read(folder: Path) -> Dataset:
     path = file_in(folder, QUESTIONS, *TABLES)
     root = root_of(folder)
     rows = list(all_checked(_NextQaRow, _rows(path)))
-    captions = next((one for name in CAPTIONS if (one := inside(root, name, name)).is_file()), None)
+    captions = next(
+        (
+            captions_path
+            for name in CAPTIONS
+            if (captions_path := inside(root, name, name)).is_file()
+        ),
+        None,
+    )
     places = _places(root)
     videos = [_video(root, captions, places, place, row.video) for place, row in rows]
     questions = [_question(*row) for row in rows]

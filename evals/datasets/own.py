@@ -92,7 +92,7 @@ class _OwnRow(Published):
     @classmethod
     def _stretches(cls, value: Any) -> Any:
         if isinstance(value, str):
-            value = [one.rsplit("-", 1) for one in re.split("[;|]", value) if one.strip()]
+            value = [span.rsplit("-", 1) for span in re.split("[;|]", value) if span.strip()]
         return tuple(map(_span, value)) if isinstance(value, list | tuple) else value or ()
 
     def letter(self) -> str:

@@ -30,7 +30,7 @@ MODULES = (
 def sources() -> tuple[DatasetSource, ...]:
     """Return every data set that Homer can read."""
     modules = (import_module(f"evals.datasets.{name}") for name in MODULES)
-    return tuple(one for module in modules for one in module.SOURCES)
+    return tuple(item for module in modules for item in module.SOURCES)
 
 
 def source(name: str) -> DatasetSource:
@@ -39,10 +39,10 @@ def source(name: str) -> DatasetSource:
     Raises:
         NotFound: there is none; names those that exist.
     """
-    for one in sources():
-        if one.name == name:
-            return one
-    known = ", ".join(one.name for one in sources())
+    for item in sources():
+        if item.name == name:
+            return item
+    known = ", ".join(item.name for item in sources())
     raise NotFound(f"there is no data set {name!r}: there are {known}")
 
 

@@ -54,7 +54,7 @@ class _StreamingBenchRow(Published):
             parsed = ast.literal_eval(value)
         except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError) as error:
             raise ValueError(f"no list of options: {value[:80]!r}") from error
-        return settled([str(one) for one in parsed]) if isinstance(parsed, list) else value
+        return settled([str(option) for option in parsed]) if isinstance(parsed, list) else value
 
     @property
     def spans(self) -> tuple[TimeSpan, ...]:
@@ -95,9 +95,9 @@ def read(folder: Path) -> Dataset:
     if not tables:
         file_in(root, *(f"{table}.csv" for table in TABLES))
     rows = [
-        (table, *one)
+        (table, *row)
         for table, path in tables
-        for one in all_checked(_StreamingBenchRow, records(path))
+        for row in all_checked(_StreamingBenchRow, records(path))
     ]
     videos = [_video(root, *row) for row in rows]
     return dataset("streamingbench", str(folder), videos, [_question(*row) for row in rows])

@@ -37,6 +37,6 @@ def judge_moments(question: EvalQuestion, answer: Answer, video: str) -> Groundi
 
 def _meant(answer: Answer, video: str) -> list[TimeSpan]:
     """Return the cited spans of the video; without any citation, the first retrieved one."""
-    cited = [(one.video, one.span) for one in answer.citations]
-    found = cited or [(one.video, one.span) for one in answer.retrieved[:1]]
-    return [span for where, span in found if where == video]
+    cited = [(moment.video, moment.span) for moment in answer.citations]
+    spans = cited or [(moment.video, moment.span) for moment in answer.retrieved[:1]]
+    return [span for where, span in spans if where == video]

@@ -14,7 +14,7 @@ from domain.time import TimeSpan
 def merged(spans: Iterable[TimeSpan]) -> list[TimeSpan]:
     """Return the same moments as spans that neither overlap nor touch, in order."""
     merged_spans: list[TimeSpan] = []
-    for span in sorted(map(_long, spans), key=lambda one: (one.start_ms, one.end_ms)):
+    for span in sorted(map(_long, spans), key=lambda item: (item.start_ms, item.end_ms)):
         if merged_spans and span.start_ms <= merged_spans[-1].end_ms:
             merged_spans[-1] = merged_spans[-1].union(span)
         else:
@@ -31,16 +31,16 @@ def covered_ms(spans: Iterable[TimeSpan]) -> int:
     return sum(span.length_ms for span in merged(spans))
 
 
-def iou(some: Sequence[TimeSpan], others: Sequence[TimeSpan]) -> float:
+def iou(spans: Sequence[TimeSpan], other_spans: Sequence[TimeSpan]) -> float:
     """Return the intersection over union of two sets of moments, in [0, 1]; 0 of nothing."""
-    union = covered_ms([*some, *others])
-    shared = covered_ms(some) + covered_ms(others) - union
+    union = covered_ms([*spans, *other_spans])
+    shared = covered_ms(spans) + covered_ms(other_spans) - union
     return shared / union if union else 0.0
 
 
-def touches(span: TimeSpan, others: Iterable[TimeSpan]) -> bool:
+def touches(span: TimeSpan, spans: Iterable[TimeSpan]) -> bool:
     """Check whether a span shares a moment with one of the others."""
-    return any(_long(span).overlap_ms(_long(other)) > 0 for other in others)
+    return any(_long(span).overlap_ms(_long(other)) > 0 for other in spans)
 
 
 def bins(spans: Iterable[TimeSpan], width_ms: int) -> frozenset[int]:
@@ -52,7 +52,7 @@ def bins(spans: Iterable[TimeSpan], width_ms: int) -> frozenset[int]:
     )
 
 
-def binned_iou(some: Iterable[TimeSpan], others: Iterable[TimeSpan], width_ms: int) -> float:
+def binned_iou(spans: Iterable[TimeSpan], other_spans: Iterable[TimeSpan], width_ms: int) -> float:
     """Return the intersection over union of the bins of two sets, in [0, 1]; 0 of nothing."""
-    ours, theirs = bins(some, width_ms), bins(others, width_ms)
+    ours, theirs = bins(spans, width_ms), bins(other_spans, width_ms)
     return len(ours & theirs) / max(1, len(ours | theirs))
