@@ -42,7 +42,7 @@ class ReplaySource:
         calls: model calls without an event of the run yet, oldest first.
         events: searches are taken from these.
         action: the next action, decided beforehand.
-        alone: a request that is not next in the record is an error, since nothing may be asked again.
+        alone: a request that is not next in the record is an error: nothing may be asked again.
         stop: the number of the event before which a person stopped the run.
     """
 

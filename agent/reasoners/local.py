@@ -26,7 +26,7 @@ CAUSAL = frozenset({"causes", "enables", "requires", "prevents"})
 
 
 class LocalReasoner:
-    """A reasoner that applies rules to what the harness shows; it finds evidence by searches only."""
+    """A reasoner that applies rules to what the harness shows and the searches find."""
 
     name = "local"
     note = NOTE
