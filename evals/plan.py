@@ -101,7 +101,7 @@ def plan(
         InputError: no question can be asked, or the protocol does not fit.
     """
     available = {video.name: video for video in dataset.videos if video.file or video.captions}
-    questions = [kept(video) for video in dataset.questions if video.video in available][:limit]
+    questions = [kept(item) for item in dataset.questions if item.video in available][:limit]
     absent = dict.fromkeys(
         video.video for video in dataset.questions if video.video not in available
     )

@@ -124,7 +124,8 @@ def _subtask(subtask: Subtask, current: Subtask | None) -> str:
     answer = f": {quoted(subtask.answer)}" if subtask.answer else ""
     known = f" [{len(subtask.evidence)} pieces of evidence]" if subtask.evidence else ""
     state = f"{subtask.state}, {subtask.attempts} attempts"
-    return f"{mark} {subtask.id} ({state}){_after(subtask)} {quoted(subtask.text)}{answer}{known}"
+    text = quoted(subtask.text)
+    return f"{mark} {subtask.id} ({state}){_after(subtask)} {text}{answer}{known}"
 
 
 def question_lines(question: Question) -> str:

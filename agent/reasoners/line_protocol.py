@@ -12,7 +12,7 @@ _LINE = re.compile(
 _MODE = re.compile(r"\W*\b(event|video|neighbou?r|keyframe)s?\b(?:\s+mode)?\W*", re.I)
 _KIND = re.compile(r"\W*(search|answer)\w*\b\W*", re.I)
 _CITED = re.compile(r"[\[(]\s*[msk]\d+(?:\s*[,;]\s*[msk]\d+)*\s*[\])]", re.I)
-_REF = re.compile(r"\b[msk]\d+\b", re.I)
+_EVIDENCE_REF = re.compile(r"\b[msk]\d+\b", re.I)
 _MISSING = re.compile(r"\W*not\s+in\s+(?:the\s+)?memory\b", re.I)
 
 
@@ -53,6 +53,6 @@ def _answer(content: str) -> dict[str, Any]:
     cited = _CITED.findall(content)
     return {
         "answer": _CITED.sub("", content).strip(" \"'`*"),
-        "citations": _REF.findall(" ".join(cited).lower()),
+        "citations": _EVIDENCE_REF.findall(" ".join(cited).lower()),
         "not_in_memory": bool(_MISSING.match(content)),
     }
