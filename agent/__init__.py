@@ -1,1 +1,1 @@
-"""What every reasoning machine shares: reasoners, harness, recorder, budget, state."""
+"""The parts that reasoning machines share: reasoners, harness, recorder, budget, state."""

@@ -1,4 +1,4 @@
-"""What a run has spent of its budgets: tokens and seconds, both hard."""
+"""The budget of a run: the tokens and seconds it has spent, both with a hard limit."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ if TYPE_CHECKING:
 
 
 class RunBudget:
-    """Counts from where an interrupted run stopped. ``now`` gives seconds that only go forward.
+    """The tokens and seconds of a run, counted on from where an interrupted one stopped.
 
-    ``looks`` is how often a decision depended on the clock; ``on_late`` is told once, when time is
-    up, at which look that was. With it the run can be done again without a clock.
+    ``now`` returns monotonic seconds. ``looks`` counts how often a decision depended on the clock;
+    ``on_late`` is called once, when time is up, with the number of that look, so that the run can
+    be repeated without a clock.
     """
 
     def __init__(
@@ -36,12 +37,12 @@ class RunBudget:
         self._late = False
 
     def add(self, tokens_in: int, tokens_out: int) -> None:
-        """Count a model call."""
+        """Count the tokens of a model call."""
         self.tokens += tokens_in + tokens_out
         self.largest = max(self.largest, tokens_in + tokens_out)
 
     def recall(self, events: Iterable[Event], looks: int) -> None:
-        """Know again what a run's earlier part knew: its largest call, and whether time is up."""
+        """Restore from a run's earlier events its largest call and whether time is up."""
         self.looks = looks
         for event in events:
             if isinstance(event, ModelCalled):
@@ -49,39 +50,39 @@ class RunBudget:
             self._late = self._late or isinstance(event, TimeUp)
 
     def follow(self, recorder: Recorder, looks: int) -> None:
-        """Know again what the recorder's run knew, and put on its record when time is up."""
+        """Restore from a recorder's events, and have it record when time runs out."""
         self.recall(recorder.events, looks)
         self.on_late = lambda look: recorder.add(TimeUp(round=recorder.round, look=look))
 
     @property
     def clock(self) -> float:
-        """Seconds spent."""
+        """Return the seconds spent."""
         return self._now() - self._started
 
     @property
     def seconds_left(self) -> float:
-        """Seconds until the deadline; 0 when it has passed."""
+        """Return the seconds until the deadline; 0 when it has passed."""
         return max(0.0, self._settings.seconds - self.clock)
 
     @property
     def tokens_left(self) -> int:
-        """Tokens that may still be spent."""
+        """Return how many tokens may still be spent."""
         return max(0, self._settings.tokens - self.tokens)
 
     def gone(self) -> str:
-        """Which budget is gone, in words; empty while there is enough of both for a call.
+        """Name the budget that is exhausted; "" while both suffice for another call.
 
-        A call may take as much as the largest so far, and as much again is held back for the
+        A call may take as many tokens as the largest so far, and as many again are reserved for the
         final answer.
         """
         return self._short_of(2 * self.largest)
 
     def all_gone(self) -> str:
-        """The same for the final answer, which may take what was held back."""
+        """Name the budget that is exhausted for the final answer, which may use the reserve."""
         return self._short_of(self.largest)
 
     def late(self) -> bool:
-        """Whether the seconds are spent. Once they are, they stay so."""
+        """Check whether the seconds are spent; once they are, it stays so."""
         self.looks += 1
         if not self._late and self._is_over():
             self._late = True
@@ -101,7 +102,7 @@ class RunBudget:
 
 
 class RecordedBudget(RunBudget):
-    """A clock that stands still, and is over at the look at which it was over before."""
+    """A budget with a stopped clock, whose time is up at the look where it was up before."""
 
     def __init__(self, settings: AskSettings, tokens: int = 0, over_at: int | None = None) -> None:
         super().__init__(settings, tokens, now=lambda: 0.0)

@@ -1,4 +1,4 @@
-"""Calls to the language model in one run: budgeted, with a deadline, and recorded."""
+"""Calls to the language model in one run: within the budget and deadline, and recorded."""
 
 from __future__ import annotations
 
@@ -26,33 +26,33 @@ if TYPE_CHECKING:
 Reply = TypeVar("Reply", bound=BaseModel)
 
 LEAST_REPLY = 32
-"""Tokens: with room for less than this, a call is not worth its question."""
+"""Tokens: with room for a shorter reply than this, no call is made."""
 LEAST_SECONDS = 1.0
 
 
 OpenChat = Callable[[Sink, Replay], StructuredChat]
-"""Opens the chat that reports its calls to a sink, and makes none that the record has."""
+"""Opens a chat that reports its calls to a sink and takes recorded ones from a replay."""
 
 
 class Calls:
-    """Makes the calls of one run; those that its record holds already are not made again."""
+    """The model calls of one run; those that its record already has are not made again."""
 
     def __init__(
-        self, store: Store, recorder: Recorder, meter: RunBudget, open_chat: OpenChat
+        self, store: Store, recorder: Recorder, budget: RunBudget, open_chat: OpenChat
     ) -> None:
-        self._store, self._recorder, self._meter = store, recorder, meter
-        self._chat = open_chat(self._note, self._recorded)
+        self._store, self._recorder, self._budget = store, recorder, budget
+        self._chat = open_chat(self._note, self._recorded_reply)
         self._last: CallRecord | None = None
         self._round, self._purpose = 0, ""
 
     @property
     def sees(self) -> bool:
-        """Whether the model can look at images."""
+        """Check whether the model accepts images."""
         return self._chat.sees
 
     @property
     def near(self) -> bool:
-        """Whether the model runs in this process."""
+        """Check whether the model runs in this process."""
         return self._chat.near
 
     def ask(
@@ -66,7 +66,7 @@ class Calls:
         images: Sequence[bytes] = (),
         last: bool = False,
     ) -> Reply:
-        """A reply in ``schema``; ``last`` may use what is held back for the final answer.
+        """Ask for a reply in ``schema``; ``last`` may use what is reserved for the final answer.
 
         Raises:
             Unreadable: the reply does not fit the schema.
@@ -81,44 +81,44 @@ class Calls:
                 schema,
                 purpose=purpose,
                 temperature=temperature,
-                timeout_s=max(LEAST_SECONDS, self._meter.seconds_left),
+                timeout_s=max(LEAST_SECONDS, self._budget.seconds_left),
                 images=images,
                 max_tokens=room,
-                hear=self._recorder.hear(round, purpose),
+                hear=self._recorder.reply_listener(round, purpose),
             )
         except ReplayMiss:
             raise
         except ModelError as error:
-            raise self._told(error) from error
+            raise self._classified(error) from error
         return reply.value
 
     def _afford(self, tokens_in: int, *, last: bool) -> int:
-        """How many tokens the reply may have, so that the call stays within the budget.
+        """Return how many tokens the reply may have within the budget.
 
         Raises:
             BudgetExceeded: there is no room for a reply.
         """
-        gone = self._meter.all_gone() if last else self._meter.gone()
-        room = self._meter.tokens_left - tokens_in
-        if gone or room < LEAST_REPLY:
-            raise BudgetExceeded(gone or "too few tokens are left for another call")
+        exhausted = self._budget.all_gone() if last else self._budget.gone()
+        room = self._budget.tokens_left - tokens_in
+        if exhausted or room < LEAST_REPLY:
+            raise BudgetExceeded(exhausted or "too few tokens are left for another call")
         return room
 
-    def _told(self, error: ModelError) -> Exception:
-        """What an error means here: spent time, a reply that is none, or a model out of reach."""
-        if self._meter.late():
+    def _classified(self, error: ModelError) -> Exception:
+        """Turn a model error into spent time, an unreadable reply or an unreachable model."""
+        if self._budget.late():
             return BudgetExceeded(f"time ran out during a call: {error}")
         if self._last is not None and self._last.reply is not None:
             return Unreadable(str(error))
         return error
 
     def _note(self, call: CallRecord) -> None:
-        """Put a call into the store at once, so that it is not paid for twice, and count it."""
+        """Store a call at once, so that it is not paid for twice, and count it."""
         self._store_call(call)
         self._count(call)
 
-    def _recorded(self, request: str) -> Recorded | None:
-        """The call from the record, counted as if it were made now; None where it must be made."""
+    def _recorded_reply(self, request: str) -> Recorded | None:
+        """Return the recorded call, counted as if it were made now; None if there is none."""
         prompted = Prompted(round=self._round, purpose=self._purpose, request=request)
         self._recorder.add(prompted)
         call = self._recorder.past.call(request, self._purpose)
@@ -129,7 +129,7 @@ class Calls:
         return Recorded(call.reply, call.error, call.tokens_in, call.tokens_out, call.cost_usd)
 
     def _see_that_it_counts(self) -> None:
-        """Pay for no call whose reply could not be put on record.
+        """Check that the reply can still be recorded before paying for a call.
 
         Raises:
             NotFound: the question was deleted meanwhile.
@@ -141,7 +141,7 @@ class Calls:
 
     def _count(self, call: CallRecord) -> None:
         self._last = call
-        self._meter.add(call.tokens_in, call.tokens_out)
+        self._budget.add(call.tokens_in, call.tokens_out)
         self._recorder.add(
             ModelCalled(
                 round=self._round,
@@ -162,7 +162,7 @@ class Calls:
 
 
 def recorded_calls(session: Session, trajectory: str) -> list[CallRecord]:
-    """The calls that a trajectory made, in order, without their messages."""
+    """Return the calls that a trajectory made, in order, without their messages."""
     return [
         CallRecord(
             request_hash=row.request_hash,

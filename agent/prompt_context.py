@@ -1,4 +1,4 @@
-"""What a reasoner is shown at a decision, put together from the state and the record."""
+"""The context of a decision, put together from the state and the recorded events."""
 
 from __future__ import annotations
 
@@ -31,69 +31,77 @@ from domain.trajectory import (
 T = TypeVar("T")
 
 
-def turn_of(state: State, desk: RunContext, **more: Any) -> DecisionContext:
-    """The turn as it is now; ``more`` are fields that only this decision has."""
+def turn_of(state: State, context: RunContext, **more: Any) -> DecisionContext:
+    """Build the decision context from the current state.
+
+    Args:
+        state: the machine's state.
+        context: the run's context.
+        more: fields that only this decision has.
+    """
     progress, forced = progress_of(state), state.get("forced")
     return DecisionContext(
         question=question_of(state),
         view=view_of(state),
         ledger=ledger_of(state),
-        planned=planned(desk.recorder),
+        planned=planned(context.recorder),
         current=current_of(state),
         round=state.get("round", 0),
         focus=focus_of(state),
-        steps=steps(desk.recorder),
-        evidence=tuple(desk.recorder.evidence().values()),
-        searches=searches(desk.recorder),
-        support=tuple(desk.recorder.of(SupportScored)),
-        neighbours=last_neighbours(desk),
+        steps=steps(context.recorder),
+        evidence=tuple(context.recorder.evidence().values()),
+        searches=searches(context.recorder),
+        support=tuple(context.recorder.of(SupportScored)),
+        neighbours=last_neighbours(context),
         hints=progress.hints,
         complaint=state.get("complaint", ""),
         forced=Mode(forced) if forced else None,
-        modes=desk.settings.memory.modes,
-        final=is_last(state, desk),
-        people=desk.people,
-        skills=skills_now(desk.recorder),
-        seconds=desk.meter.seconds_left,
-        tokens=desk.meter.tokens_left,
+        modes=context.settings.memory.modes,
+        final=is_last(state, context),
+        people=context.people,
+        skills=skills_now(context.recorder),
+        seconds=context.budget.seconds_left,
+        tokens=context.budget.tokens_left,
         **more,
     )
 
 
 def skills_now(recorder: Recorder) -> tuple[RoutedSkill, ...]:
-    """The question's skills; cautionary ones from the first round on that gave little."""
-    given = [skill for event in recorder.of(SkillsRouted) for skill in event.skills]
-    warned = bool(given) and goes_badly(recorder)
-    return tuple(one for one in given if warned or one.tone is Tone.POSITIVE)
+    """Return the question's skills; cautionary ones only once a search went badly."""
+    routed = [skill for event in recorder.of(SkillsRouted) for skill in event.skills]
+    warned = bool(routed) and goes_badly(recorder)
+    return tuple(skill for skill in routed if warned or skill.tone is Tone.POSITIVE)
 
 
 def goes_badly(recorder: Recorder) -> bool:
-    """Whether a search gave little that is new, or stayed on the segment that it was on."""
+    """Check whether a search found little that is new or stayed on the same segment."""
     pairs = pairwise(recorder.of(EvidenceRetrieved))
     stayed = any(
-        one.focus is not None and one.focus == other.focus and one.options == other.options
-        for one, other in pairs
+        event.focus is not None
+        and event.focus == following.focus
+        and event.options == following.options
+        for event, following in pairs
     )
     return stayed or any(event.low for event in recorder.of(Assessed))
 
 
-def is_last(state: State, desk: RunContext) -> bool:
-    """Whether no round follows the one that is open."""
+def is_last(state: State, context: RunContext) -> bool:
+    """Check whether the open round is the last."""
     last, number = progress_of(state).last, state.get("round", 0)
-    return number >= desk.settings.rounds or (last is not None and number >= last)
+    return number >= context.settings.rounds or (last is not None and number >= last)
 
 
 def planned(recorder: Recorder) -> Ledger:
-    """The plan as it was made or repaired last, without what came of it; empty before."""
-    made = [e for e in recorder.events if isinstance(e, Planned | Replanned)]
-    plans = [e.subtasks for e in made if isinstance(e, Planned) or not e.empty]
+    """Return the latest plan as it was made or repaired, without progress; empty before."""
+    plans_made = [e for e in recorder.events if isinstance(e, Planned | Replanned)]
+    plans = [e.subtasks for e in plans_made if isinstance(e, Planned) or not e.empty]
     bare = (Subtask(id=s.id, text=s.text, depends=s.depends) for s in (plans or [()])[-1])
     return Ledger(subtasks=tuple(bare))
 
 
 def steps(recorder: Recorder) -> tuple[CompletedRound, ...]:
-    """The searches made so far, each with the card it gave; each card is made once."""
-    made: list[CompletedRound] = []
+    """Return the searches so far, each with its card; each card is built once."""
+    rounds: list[CompletedRound] = []
     seen: set[str] = set()
     subtask, focused, action = "", set[str](), None
     for at, event in enumerate(recorder.events):
@@ -104,60 +112,62 @@ def steps(recorder: Recorder) -> tuple[CompletedRound, ...]:
         elif isinstance(event, EvidenceRetrieved) and action is not None:
             if at not in recorder.cards:
                 recorder.cards[at] = card(event, seen, repeats=event.focus in focused)
-            shown = recorder.cards[at]
-            made.append(
-                CompletedRound(round=event.round, subtask=subtask, action=action, card=shown)
+            card_shown = recorder.cards[at]
+            rounds.append(
+                CompletedRound(round=event.round, subtask=subtask, action=action, card=card_shown)
             )
             seen |= {e.ref for e in event.evidence}
             focused |= {event.focus} if event.focus else set()
-    return tuple(made)
+    return tuple(rounds)
 
 
 def searches(recorder: Recorder) -> tuple[CompletedSearch, ...]:
-    """Every search that was made, with the subtask that it was made for."""
-    made: list[CompletedSearch] = []
+    """Return every search so far with the subtask it was made for."""
+    completed: list[CompletedSearch] = []
     subtask = ""
     for event in recorder.events:
         if isinstance(event, RoundOpened):
             subtask = event.subtask
         elif isinstance(event, EvidenceRetrieved):
-            made.append(CompletedSearch(subtask=subtask, found=event))
-    return tuple(made)
+            completed.append(CompletedSearch(subtask=subtask, found=event))
+    return tuple(completed)
 
 
-def searched(desk: RunContext) -> tuple[MadeSearch, ...]:
-    """Mode and query of every search that was made, and which options it was for."""
-    found = desk.recorder.of(EvidenceRetrieved)
-    return tuple(MadeSearch(mode=e.mode, query=e.query, options=e.options) for e in found)
+def searched(context: RunContext) -> tuple[MadeSearch, ...]:
+    """Return mode, query and options of every search so far."""
+    retrieved = context.recorder.of(EvidenceRetrieved)
+    return tuple(MadeSearch(mode=e.mode, query=e.query, options=e.options) for e in retrieved)
 
 
-def shown_tags(question: Question, desk: RunContext) -> frozenset[str]:
-    """The tags of the people that the question, the names or what was found speak of."""
-    texts = (question.text, *(e.text for e in desk.recorder.evidence().values()))
-    told = (found[0] for text in texts for found in TAG.finditer(text))
-    return frozenset((*told, *(tag for tag, _ in desk.people)))
+def shown_tags(question: Question, context: RunContext) -> frozenset[str]:
+    """Return the tags in the question, in the known names and in the evidence."""
+    texts = (question.text, *(e.text for e in context.recorder.evidence().values()))
+    mentioned = (match[0] for text in texts for match in TAG.finditer(text))
+    return frozenset((*mentioned, *(tag for tag, _ in context.people)))
 
 
-def last_neighbours(desk: RunContext) -> tuple[Neighbour, ...]:
-    """What the last search that moved the focus gave to move on to."""
+def last_neighbours(context: RunContext) -> tuple[Neighbour, ...]:
+    """Return the neighbours given by the last search that moved the focus."""
     moves = (Mode.EVENT, Mode.NEIGHBOR)
-    found = [e for e in desk.recorder.of(EvidenceRetrieved) if e.mode in moves and not e.refused]
-    return found[-1].neighbours if found else ()
+    retrieved = [
+        e for e in context.recorder.of(EvidenceRetrieved) if e.mode in moves and not e.refused
+    ]
+    return retrieved[-1].neighbours if retrieved else ()
 
 
 def attempt(
-    desk: RunContext,
+    context: RunContext,
     where: str,
-    turn: DecisionContext,
+    decision: DecisionContext,
     decide: Callable[[DecisionContext], T],
     retries: int,
 ) -> T | None:
-    """A decision, asked for again with the complaint while it is unreadable; None at the end."""
+    """Return a decision, retried with the complaint while unreadable; None if all fail."""
     for _ in range(retries + 1):
         try:
-            return decide(turn)
+            return decide(decision)
         except Unreadable as error:
-            failed = Failed(round=turn.round, where=where, message=str(error))
-            desk.recorder.add(failed)
-            turn = turn.model_copy(update={"complaint": str(error)})
+            failed = Failed(round=decision.round, where=where, message=str(error))
+            context.recorder.add(failed)
+            decision = decision.model_copy(update={"complaint": str(error)})
     return None

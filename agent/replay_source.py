@@ -1,7 +1,7 @@
-"""What a run takes from a record, in order, instead of asking model and memory anew.
+"""Recorded model calls and results that a run uses instead of asking again.
 
-A run that goes on after a crash takes the calls that were paid for; a replay takes everything; a
-fork takes what a person changed.
+A resumed run reuses the calls that were already paid for; a replay uses everything; a fork uses
+what a person edited.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from retrieval.result import ResolvedRefs
 
 
 class Halt(Exception):
-    """A replay has come to where a person stopped the run; ``state`` is the machine's there."""
+    """Raised where a person stopped the recorded run; ``state`` is the machine's state there."""
 
     def __init__(self, state: State) -> None:
         super().__init__("the run was stopped here")
@@ -39,10 +39,10 @@ class ReplaySource:
     """Recorded calls and searches, each served once, and only to the same request.
 
     Args:
-        calls: model calls that no event of the run tells of yet, oldest first.
+        calls: model calls without an event of the run yet, oldest first.
         events: searches are taken from these.
-        action: what the next act shall be.
-        alone: nothing may be asked anew: a request that is not next in the record is an error.
+        action: the next action, decided beforehand.
+        alone: a request that is not next in the record is an error: nothing may be asked again.
         stop: the number of the event before which a person stopped the run.
     """
 
@@ -55,31 +55,31 @@ class ReplaySource:
         alone: bool = False,
         stop: int | None = None,
     ) -> None:
-        told = list(events)
+        recorded = list(events)
         self.alone = alone
         self._stop = stop
         self.served = 0
         self._calls = deque(calls)
-        self._found = deque(e for e in told if isinstance(e, EvidenceRetrieved))
-        self._skills = [e.skills for e in told if isinstance(e, SkillsRouted)]
+        self._found = deque(e for e in recorded if isinstance(e, EvidenceRetrieved))
+        self._skills = [e.skills for e in recorded if isinstance(e, SkillsRouted)]
         self._action = action
-        self._support = deque(e for e in told if isinstance(e, SupportScored))
-        self._citations = _citations(told)
+        self._support = deque(e for e in recorded if isinstance(e, SupportScored))
+        self._citations = _citations(recorded)
 
     def halt(self, seq: int, state: State) -> None:
-        """Go no further than the person who stopped the run.
+        """Stop where the person stopped the run.
 
         Raises:
-            Halt: it was stopped before event ``seq``.
+            Halt: the run was stopped before event ``seq``.
         """
         if seq == self._stop:
             raise Halt(state)
 
     def call(self, request: str, purpose: str) -> CallRecord | None:
-        """The recorded call of that request, if it is next; None where it must be made.
+        """Return the recorded call of that request if it is next, else None.
 
         Raises:
-            ReplayMiss: it is not next, and nothing may be asked anew.
+            ReplayMiss: it is not next, and only the record may be used.
         """
         if self._calls and self._calls[0].request_hash == request:
             self.served += 1
@@ -89,10 +89,10 @@ class ReplaySource:
         return None
 
     def found(self, mode: Mode, query: str) -> EvidenceRetrieved | None:
-        """What the search gave, if it is next; None where it must be made.
+        """Return the recorded result of the search if it is next, else None.
 
         Raises:
-            ReplayMiss: it is not next, and nothing may be asked anew.
+            ReplayMiss: it is not next, and only the record may be used.
         """
         if self._found and (self._found[0].mode, self._found[0].query) == (mode, query):
             return self._found.popleft()
@@ -101,10 +101,10 @@ class ReplaySource:
         return None
 
     def support(self, claim: str) -> SupportScored | None:
-        """What scoring this claim gave, if it is next; None where it must be done.
+        """Return the recorded scores of this claim if they are next, else None.
 
         Raises:
-            ReplayMiss: it is not next, and nothing may be asked anew.
+            ReplayMiss: it is not next, and only the record may be used.
         """
         if self._support and self._support[0].claim == claim:
             return self._support.popleft()
@@ -113,19 +113,19 @@ class ReplaySource:
         return None
 
     def routed(self) -> tuple[RoutedSkill, ...] | None:
-        """The skills that the question had; None where they must be looked for."""
+        """Return the recorded skills of the question, else None."""
         return self._skills[0] if self._skills else None
 
     def action(self) -> Action | None:
-        """The act that was decided beforehand, once; None where the reasoner decides."""
-        decided, self._action = self._action, None
-        return decided
+        """Return the action that was decided beforehand, once, else None."""
+        action, self._action = self._action, None
+        return action
 
     def cite(self, refs: Sequence[str]) -> ResolvedRefs:
-        """Citations as the recorded answer has them; what it has not is unknown."""
-        once = tuple(dict.fromkeys(refs))
-        known = [ref for ref in once if ref in self._citations]
-        unknown = tuple(ref for ref in once if ref not in self._citations)
+        """Resolve refs to the recorded answer's citations; others are unknown."""
+        distinct = tuple(dict.fromkeys(refs))
+        known = [ref for ref in distinct if ref in self._citations]
+        unknown = tuple(ref for ref in distinct if ref not in self._citations)
         return ResolvedRefs(citations=tuple(self._citations[ref] for ref in known), unknown=unknown)
 
     def _miss(self, what: str) -> None:
@@ -134,42 +134,43 @@ class ReplaySource:
 
 
 def _citations(events: Iterable[Event]) -> Mapping[str, Citation]:
-    ends = [e.answer for e in events if isinstance(e, Ended) and e.answer is not None]
-    return {citation.ref: citation for answer in ends[-1:] for citation in answer.citations}
+    answers = [e.answer for e in events if isinstance(e, Ended) and e.answer is not None]
+    return {citation.ref: citation for answer in answers[-1:] for citation in answer.citations}
 
 
 def going_on(calls: Sequence[CallRecord], events: Sequence[Event]) -> ReplaySource:
-    """What a run takes that goes on after ``events``: calls they do not tell of, a fork's edit.
+    """Return the source for a run that resumes after ``events``.
 
-    A fork's events begin with its parent's, whose calls are the parent's.
+    It has the calls without an event, and a fork's edit. A fork's events begin with its parent's,
+    whose calls belong to the parent.
     """
-    own = events[inherited(events) :]
-    _, later = parted(calls, own)
+    own_events = events[inherited(events) :]
+    _, later = parted(calls, own_events)
     left = [call for call in later if call.reply is not None]
-    fork = own[0] if own and isinstance(own[0], Forked) else None
+    fork = own_events[0] if own_events and isinstance(own_events[0], Forked) else None
     if fork is None:
         return ReplaySource(left)
-    acted = any(isinstance(event, Acted) for event in own)
-    searched = any(isinstance(event, EvidenceRetrieved) for event in own)
-    found = [fork.found] if fork.found and not searched else []
-    return ReplaySource(left, found, None if acted else fork.edit.action)
+    acted = any(isinstance(event, Acted) for event in own_events)
+    searched = any(isinstance(event, EvidenceRetrieved) for event in own_events)
+    retrievals = [fork.found] if fork.found and not searched else []
+    return ReplaySource(left, retrievals, None if acted else fork.edit.action)
 
 
 def parted(
     calls: Sequence[CallRecord], events: Sequence[Event]
 ) -> tuple[list[CallRecord], list[CallRecord]]:
-    """The calls that ``events`` tell of, in order, and those that came after them.
+    """Split calls into those that ``events`` record, in order, and those after them.
 
-    Calls of steps that were cut off and done again are told of by no event.
+    Calls of steps that were interrupted and repeated have no event.
     """
-    told, at = [], 0
+    matched, position = [], 0
     for event in events:
-        if isinstance(event, ModelCalled) and at < len(calls):
-            same = (k for k in range(at, len(calls)) if _is_of(calls[k], event))
-            at = next(same, at)
-            told.append(calls[at])
-            at += 1
-    return told, list(calls[at:])
+        if isinstance(event, ModelCalled) and position < len(calls):
+            same = (k for k in range(position, len(calls)) if _is_of(calls[k], event))
+            position = next(same, position)
+            matched.append(calls[position])
+            position += 1
+    return matched, list(calls[position:])
 
 
 def _is_of(call: CallRecord, event: ModelCalled) -> bool:
@@ -177,6 +178,6 @@ def _is_of(call: CallRecord, event: ModelCalled) -> bool:
 
 
 def inherited(events: Sequence[Event]) -> int:
-    """How many of the events are a parent's."""
+    """Count the leading events that come from a parent trajectory."""
     forks = [at for at, event in enumerate(events) if isinstance(event, Forked)]
     return forks[-1] if forks else 0

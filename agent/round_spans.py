@@ -1,4 +1,4 @@
-"""A question's rounds as they are observed: each has the steps that belong to it."""
+"""Telemetry spans of a question's rounds, each around the steps that belong to it."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ STEPS = frozenset({"act", "guard", "retrieve", "bind", "assess", "record", "answ
 
 
 class Rounds:
-    """The span of the round that is open, if one is."""
+    """The span of the open round, if any."""
 
     def __init__(self) -> None:
         self._number = 0
         self._open: tracing.Span | None = None
 
     def during(self, step: str, number: int) -> AbstractContextManager[object]:
-        """Surrounds a step; the first of a round begins its span, the first after it ends it."""
+        """Surround a step; the first of a round begins its span, the first after it ends it."""
         if step not in STEPS:
             self.end()
             return nullcontext()
@@ -29,7 +29,7 @@ class Rounds:
         return self._open.inside()
 
     def end(self, error: BaseException | None = None) -> None:
-        """No more steps of the round will come."""
+        """End the open round's span."""
         if self._open is not None:
             self._open.end(error)
             self._open = None

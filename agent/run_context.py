@@ -1,4 +1,4 @@
-"""What the nodes work with besides the state: the reasoner, the memory, the recorder, the meter."""
+"""The run context: what the nodes use besides the state."""
 
 from __future__ import annotations
 
@@ -30,31 +30,36 @@ class SearchableMemory(Protocol):
         seen: frozenset[str] = frozenset(),
         aim: Aim | None = None,
     ) -> Retrieval:
-        """One search; ``focus`` is the id of a segment, ``seen`` the refs that were shown.
+        """Search the memory.
 
-        ``aim`` is what it is for, where moments of the whole view are wanted too.
+        Args:
+            view: which videos, each up to which clip.
+            mode: what kind of search.
+            query: its words.
+            focus: the id of a segment.
+            seen: the refs that were shown already.
+            aim: the purpose, if moments of the whole view are wanted too.
         """
 
     def support(self, claim: str, passages: Sequence[str]) -> tuple[float, ...]:
-        """How well each passage supports a claim, in [0, 1]."""
+        """Return how well each passage supports a claim, in [0, 1]."""
 
 
 class Skills(Protocol):
-    """The skill library as a question meets it (``skills.library``)."""
+    """The skill library as a question uses it (``skills.library``)."""
 
     def route(self, question: str, above: float, tokens: int) -> tuple[RoutedSkill, ...]:
-        """The skills above that cosine to the question, best first, within so many tokens."""
+        """Return the skills above that cosine to the question, best first, within a token limit."""
 
 
 @dataclass(frozen=True)
 class RunContext:
-    """The ports of one run. ``cite`` resolves refs to rows; ``people`` are names by tag.
+    """The ports of one run.
 
-    ``moments``: so many moments of the whole view a search lists beside what its mode gives, for a
-    reasoner that compares scores and reads no cards; 0: none.
-    ``skills`` is None where there is no skill library;
-    ``languages`` are those that the text model was made for, empty: not known; ``rounds`` tell
-    observers where one begins and ends.
+    ``cite`` resolves refs to rows; ``people`` are names by tag. ``moments``: how many moments of
+    the whole view a search adds to what its mode finds, for a reasoner that compares scores and
+    reads no cards; 0: none. ``skills`` is None without a skill library. ``languages``: those the
+    text model was made for; empty: unknown. ``rounds`` are telemetry spans.
     """
 
     reasoner: Reasoner
@@ -62,7 +67,7 @@ class RunContext:
     cite: Callable[[Sequence[str]], ResolvedRefs]
     settings: AskSettings
     recorder: Recorder
-    meter: RunBudget
+    budget: RunBudget
     people: tuple[tuple[str, str], ...] = ()
     moments: int = 0
     skills: Skills | None = None

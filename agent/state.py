@@ -1,7 +1,7 @@
-"""What a machine carries from step to step: small, and of plain JSON types only.
+"""The machine's state: small, and of plain JSON types only.
 
-Evidence, cards and images are in the trajectory's events and in the store; the state has their
-refs. So a checkpoint stays a few kilobytes, and reads back as what was written.
+Evidence, cards and images are in the trajectory's events and in the store; the state holds their
+refs. So a checkpoint takes a few kilobytes and reads back exactly as written.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from domain.view import MemoryView
 class State(TypedDict, total=False):
     """The machine's state. ``seq`` is the number of the next event; ``next`` the step to take.
 
-    ``clock`` is the seconds spent, ``looks`` how often it was looked at; ``round`` the round that
-    is open, 0 before the first.
+    ``clock``: the seconds spent; ``looks``: how often it was read; ``round``: the open round, 0
+    before the first.
     """
 
     trajectory: str
@@ -54,7 +54,7 @@ class Focus(Frozen):
 
     @property
     def ref(self) -> str:
-        """How the segment is cited."""
+        """Return how the segment is cited."""
         return f"s{self.id}"
 
 
@@ -103,10 +103,10 @@ _STATE = TypeAdapter(State)
 
 
 def check_state(values: dict[str, Any], trajectory: str) -> State:
-    """The state that a checkpoint of a trajectory holds; it may have come with an import.
+    """Return the checked state from a trajectory's checkpoint, which may be imported.
 
     Raises:
-        InputError: it is no state of the machine's, or of another trajectory.
+        InputError: it is not a state of the machine, or of another trajectory.
     """
     try:
         state = _STATE.validate_python(values, strict=True)
@@ -124,57 +124,57 @@ def check_state(values: dict[str, Any], trajectory: str) -> State:
 
 
 def question_of(state: State) -> Question:
-    """The question that is asked."""
+    """Return the question."""
     return Question.model_validate(state["question"])
 
 
 def view_of(state: State) -> MemoryView:
-    """The memory that the question may see."""
+    """Return the memory view of the question."""
     return MemoryView.model_validate(state["view"])
 
 
 def ledger_of(state: State) -> Ledger:
-    """The task ledger."""
+    """Return the task ledger."""
     return Ledger.model_validate(state.get("ledger") or {})
 
 
 def progress_of(state: State) -> ProgressLedger:
-    """The progress ledger."""
+    """Return the progress ledger."""
     return ProgressLedger.model_validate(state.get("progress") or {})
 
 
 def outcome_of(state: State) -> LoopOutcome:
-    """How the loop ended."""
+    """Return how the loop ended."""
     return LoopOutcome.model_validate(state.get("outcome") or {"why": ""})
 
 
 def focus_of(state: State) -> Focus | None:
-    """The segment in focus."""
+    """Return the segment in focus."""
     focus = state.get("focus")
     return Focus.model_validate(focus) if focus else None
 
 
 def action_of(state: State) -> Action | None:
-    """The action that the reasoner chose last; None where it was none."""
+    """Return the reasoner's last action; None if there was none."""
     action = state.get("action")
     return Action.model_validate(action) if action else None
 
 
 def current_of(state: State) -> Subtask | None:
-    """The subtask of this round."""
+    """Return the subtask of this round."""
     return get(ledger_of(state), state.get("current"))
 
 
 def is_first_look(state: State) -> bool:
-    """Whether this round looks for an option for the first time.
+    """Check whether this round searches for an option for the first time.
 
-    What it finds is compared with what was found for the others: so it starts from where they did,
-    and that it is much the same says nothing about how the search goes.
+    Its results are compared with those of other options, so it starts from where they did, and
+    similar results say nothing about progress.
     """
     task = current_of(state)
     return task is not None and bool(task.options) and task.attempts <= 1
 
 
 def plain(model: Frozen) -> dict[str, Any]:
-    """A model as the state holds it."""
+    """Return a model as the state holds it."""
     return model.model_dump(mode="json")

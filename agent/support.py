@@ -1,4 +1,4 @@
-"""Support: how well evidence bears out what is claimed of it, scored and put on record."""
+"""Support: scores how well evidence supports a claim, and records the scores."""
 
 from __future__ import annotations
 
@@ -14,38 +14,38 @@ Scores = Mapping[str, float]
 
 
 def score(
-    desk: RunContext, number: int, claim: str, evidence: Sequence[Evidence | Citation]
+    context: RunContext, number: int, claim: str, evidence: Sequence[Evidence | Citation]
 ) -> Scores:
-    """Score evidence against a claim, in round ``number``; the record's scores where it has them.
+    """Score evidence against a claim in round ``number``; recorded scores are used first.
 
     Raises:
-        ReplayMiss: it is a replay, and the record has no such scores.
+        ReplayMiss: a replay's record has no such scores.
     """
     if not evidence:
         return {}
-    known = desk.recorder.past.support(claim)
+    known = context.recorder.past.support(claim)
     if known is None:
-        found = desk.memory.support(claim, [piece.text for piece in evidence])
-        pairs = zip(evidence, found, strict=True)
-        scores = tuple(Support(ref=piece.ref, score=value) for piece, value in pairs)
+        values = context.memory.support(claim, [piece.text for piece in evidence])
+        pairs = zip(evidence, values, strict=True)
+        scores = tuple(Support(ref=piece.ref, score=scored) for piece, scored in pairs)
         known = SupportScored(round=number, claim=claim, scores=scores)
-    desk.recorder.add(known.model_copy(update={"round": number}))
-    return {one.ref: one.score for one in known.scores}
+    context.recorder.add(known.model_copy(update={"round": number}))
+    return {support.ref: support.score for support in known.scores}
 
 
 def bearing(claim: Resolution, scores: Scores, least: float) -> Resolution:
-    """The claim with only those refs that bear on it; refs without a score are not taken."""
+    """Return the claim with only those refs whose score reaches ``least``; unscored are dropped."""
     refs = tuple(ref for ref in claim.refs if scores.get(ref, 0.0) >= least)
     return claim.model_copy(update={"refs": refs})
 
 
 def supported(answer: Answer, scores: Scores, settings: AskSettings) -> Answer:
-    """The answer with the support of its citations, and how well it stands.
+    """Return the answer with the support of its citations, and its standing.
 
     Args:
-        answer: as it is, without support.
-        scores: of its citations; those that were not scored have none.
-        settings: says which support is weak, and which is none.
+        answer: without support.
+        scores: of its citations; some may lack one.
+        settings: the thresholds of weak and of no support.
     """
     cited = tuple(
         piece.model_copy(update={"support": scores.get(piece.ref)}) for piece in answer.citations
@@ -55,7 +55,7 @@ def supported(answer: Answer, scores: Scores, settings: AskSettings) -> Answer:
 
 
 def standing_of(answer: Answer, best: float | None, settings: AskSettings) -> Standing | None:
-    """How well an answer stands with this support at best; None: nothing was scored."""
+    """Return an answer's standing at this best support; None if nothing was scored."""
     if answer.declined:
         return None
     if best is None:

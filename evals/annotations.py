@@ -1,4 +1,4 @@
-"""Reads what people marked in sound.
+"""Readers of sound annotations: turns (RTTM), spans (UEM), transcripts (STM, SRT, VTT).
 
 Who speaks when (RTTM), which part of a recording was marked (UEM), what was said (STM, SRT, VTT).
 """
@@ -17,10 +17,10 @@ Spans = dict[str, list[tuple[int, int]]]
 
 
 def read_rttm(path: Path) -> Turns:
-    """The turns of each recording of an RTTM file, in the file's order.
+    """Read the speaker turns of each recording of an RTTM file, in the file's order.
 
     Raises:
-        InputError: a line is not one of RTTM.
+        InputError: a line is not valid RTTM.
     """
     turns: Turns = {}
     for line, fields in _lines(path):
@@ -32,10 +32,10 @@ def read_rttm(path: Path) -> Turns:
 
 
 def read_uem(path: Path) -> Spans:
-    """The marked stretches of each recording of a UEM file, in milliseconds.
+    """Read the marked spans of each recording of a UEM file, in milliseconds.
 
     Raises:
-        InputError: a line is not one of UEM.
+        InputError: a line is not valid UEM.
     """
     spans: Spans = {}
     for line, fields in _lines(path):
@@ -45,18 +45,18 @@ def read_uem(path: Path) -> Spans:
 
 
 def read_transcript(path: Path) -> str:
-    """All that is said according to an STM file or to captions, in one line.
+    """Read all speech of an STM or caption file, as one line.
 
     Raises:
         InputError: the file is neither.
     """
     if path.suffix == ".stm":
         return " ".join(" ".join(fields[5:]) for _, fields in _lines(path))
-    return " ".join(said.text for said in read_captions(path).lines)
+    return " ".join(line.text for line in read_captions(path).lines)
 
 
 def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """The fields of each line that has any; comments begin with two semicolons."""
+    """Yield the number and fields of each line that has any; ";;" begins a comment."""
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         fields = line.split()
         if fields and not line.startswith(";;"):
@@ -64,12 +64,12 @@ def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def _ms(path: Path, line: int, fields: list[str]) -> tuple[int, int]:
-    wrong = f"{path}, line {line}: no times in seconds where they should be"
-    _need(len(fields) == 2, wrong)
+    message = f"{path}, line {line}: no times in seconds where they should be"
+    _need(len(fields) == 2, message)
     try:
         return round(float(fields[0]) * 1000), round(float(fields[1]) * 1000)
     except (ValueError, OverflowError) as error:
-        raise InputError(wrong) from error
+        raise InputError(message) from error
 
 
 def _need(holds: bool, otherwise: str) -> None:

@@ -1,4 +1,4 @@
-"""Asks a batch of questions as ``homer ask --batch`` does, and keeps time."""
+"""Asks a batch of questions as ``homer ask --batch`` does, and measures the time."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from store.database import Store
 
 Told = Callable[[BatchResult], None]
-"""Is given every answer as it comes."""
+"""Receives every answer as it arrives."""
 
 
 @dataclass(frozen=True)
 class Batch:
-    """The answer line of every question that has one, by id, and how long all took."""
+    """Answer lines and errors by question id, and the time that all took."""
 
     lines: dict[str | int, dict[str, Any]]
     errors: dict[str | int, str]
@@ -32,34 +32,36 @@ class Batch:
 
 
 def ask_all(
-    desk: Workspace, questions: Sequence[BatchQuestion], out: Path | None, told: Told
+    workspace: Workspace, questions: Sequence[BatchQuestion], out: Path | None, on_result: Told
 ) -> Batch:
-    """Ask all questions anew; ``out`` is written over with their answer lines.
+    """Ask all questions again; ``out`` is overwritten with their answer lines.
 
     A language model in this process answers one question at a time: two would share its time.
 
     Raises:
-        InputError: ``out`` is there and is no file of answers.
+        InputError: ``out`` exists and is not a file of answers.
         NotFound: a question's video is not in the library.
     """
-    workers = 1 if desk.profile.in_process else None
-    results = run_batch(desk.store, desk.toolbox, questions, workers=workers, make=_unlearned)
+    workers = 1 if workspace.profile.in_process else None
+    results = run_batch(
+        workspace.store, workspace.toolbox, questions, workers=workers, make=_unlearned
+    )
     if out is not None:
         _clear(out)
         results = write_batch(out, results)
-    began = time.monotonic()
-    lines, errors = _collect(results, told)
-    return Batch(lines, errors, time.monotonic() - began)
+    started = time.monotonic()
+    lines, errors = _collect(results, on_result)
+    return Batch(lines, errors, time.monotonic() - started)
 
 
 def _unlearned(store: Store, toolbox: Toolbox) -> Runner:
-    """Asks without skills: what was learned from these very questions must not count."""
-    ask = toolbox.profile.settings.ask.model_copy(update={"skills": False})
-    return Runner(store, toolbox, settings=ask)
+    """Make a runner without skills: what was learned from these questions must not count."""
+    ask_settings = toolbox.profile.settings.ask.model_copy(update={"skills": False})
+    return Runner(store, toolbox, settings=ask_settings)
 
 
 def _clear(out: Path) -> None:
-    """Make room for answers, over earlier answers only."""
+    """Delete earlier answers, and nothing else, to make room for new ones."""
     if out.is_dir():
         raise InputError(f"{out} is a folder: name a file for the answers")
     answered(out)
@@ -67,7 +69,7 @@ def _clear(out: Path) -> None:
 
 
 def _collect(
-    results: Iterator[BatchResult], told: Told
+    results: Iterator[BatchResult], on_result: Told
 ) -> tuple[dict[str | int, dict[str, Any]], dict[str | int, str]]:
     lines, errors = {}, {}
     for result in results:
@@ -75,10 +77,10 @@ def _collect(
             lines[result.id] = result.line
         else:
             errors[result.id] = str(result.error)
-        told(result)
+        on_result(result)
     return lines, errors
 
 
 def spans_of(line: dict[str, Any], name: str) -> list[Span]:
-    """The ``citations`` or ``retrieved`` spans of an answer line, in its order."""
-    return [(one["start_s"], one["end_s"]) for one in line[name]]
+    """Return the ``citations`` or ``retrieved`` spans of an answer line, in its order."""
+    return [(span["start_s"], span["end_s"]) for span in line[name]]

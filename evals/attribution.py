@@ -1,14 +1,14 @@
 """Why an answer is wrong, by code: from its trajectory, the memory and the reference's spans.
 
-The paper's four labels, asked in this order, for answers to questions with marked spans:
+The paper's four labels, checked in this order, for answers to questions with marked spans:
 
-- *memory absent*: nothing is remembered of the marked spans, as far as the question could see;
-- *memory coarse*: something is, but not what the reference says: fewer than half of its words;
-- *event localisation*: it is remembered, and no search came upon a memory of these spans;
-- *answer synthesis*: a search did, and the answer is wrong all the same.
+- *memory absent*: nothing is remembered of the marked spans, as far as the question could see; -
+*memory coarse*: something is, but fewer than half of the reference's words; - *event localisation*:
+it is remembered, but no search found a memory of these spans; - *answer synthesis*: a search did,
+and the answer is wrong all the same.
 
-Without spans none can be told. Words are compared by their stems, without stop words; a reference
-without such words is taken to be held by whatever is remembered there.
+Without spans no label applies. Words are compared by their stems, without stop words; a reference
+without such words counts as held by any memory of its spans.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ HELD = 0.5
 def fault_of(
     question: EvalQuestion, video: str, events: Sequence[Event], remembered: Sequence[str]
 ) -> ErrorType:
-    """Why the answer is wrong.
+    """Return why the answer is wrong.
 
     Args:
         question: with the reference and its spans.
         video: the id of its video.
         events: the trajectory.
-        remembered: the lines of memory, in view, of the clips that the spans touch.
+        remembered: the memory lines, in view, of the clips that the spans touch.
     """
     if not question.spans:
         return ErrorType.UNKNOWN
@@ -45,36 +45,36 @@ def fault_of(
         return ErrorType.ABSENT
     if not holds(remembered, reference(question)):
         return ErrorType.COARSE
-    found = any(_is_moment(one, video, question.spans) for one in retrieved(events))
-    return ErrorType.SYNTHESIS if found else ErrorType.LOCALISATION
+    was_found = any(_is_moment(evidence, video, question.spans) for evidence in retrieved(events))
+    return ErrorType.SYNTHESIS if was_found else ErrorType.LOCALISATION
 
 
 def reference(question: EvalQuestion) -> str:
-    """The reference in words: the right option's, where there are options."""
+    """Return the reference in words: the right option's text if there are options."""
     if not question.options or not question.answer:
         return question.answer
     return question.options[ascii_uppercase.index(question.answer)]
 
 
-def holds(lines: Iterable[str], wanted: str) -> bool:
-    """Whether lines of memory have at least half of the words that are wanted."""
-    words = set(terms(wanted))
+def holds(lines: Iterable[str], reference_text: str) -> bool:
+    """Check whether memory lines have at least half of the reference's words."""
+    words = set(terms(reference_text))
     known = {word for line in lines for word in terms(line)}
     return len(words & known) >= HELD * len(words)
 
 
 def retrieved(events: Iterable[Event]) -> list[Evidence]:
-    """Everything that a search, or the last look over the whole view, came upon."""
-    found: list[Evidence] = []
+    """Return all evidence of the searches and of the answer."""
+    evidence: list[Evidence] = []
     for event in events:
         if isinstance(event, EvidenceRetrieved):
-            found += event.evidence
+            evidence += event.evidence
         elif isinstance(event, Ended) and event.answer is not None:
-            found += event.answer.retrieved
-    return found
+            evidence += event.answer.retrieved
+    return evidence
 
 
 def _is_moment(evidence: Evidence, video: str, spans: Sequence[TimeSpan]) -> bool:
-    """Whether it is of the spans; a segment runs over too much to be a moment."""
+    """Check whether evidence is from the spans; a segment is too long to be a moment."""
     moment = not evidence.ref.startswith("s")
     return moment and evidence.video == video and touches(evidence.span, spans)

@@ -1,4 +1,4 @@
-"""What an evaluation must reach."""
+"""Bars: figures that an evaluation must reach."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Bar:
-    """One figure and its limit: at least ``limit``, or at most where ``most`` is set."""
+    """A figure and its limit: at least ``limit``, or at most, if ``most`` is set."""
 
     name: str
     value: float
@@ -17,10 +17,10 @@ class Bar:
 
     @property
     def met(self) -> bool:
-        """Whether the figure is on the right side of the limit, which itself will do."""
+        """Check whether the figure meets the limit, which is itself enough."""
         return self.value <= self.limit if self.most else self.value >= self.limit
 
 
 def all_met(bars: Iterable[Bar]) -> bool:
-    """Whether no bar is missed."""
+    """Check that every bar is met."""
     return all(bar.met for bar in bars)

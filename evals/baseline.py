@@ -1,7 +1,7 @@
-"""The plain way to answer, for comparison: one vector a clip, and cosines.
+"""The baseline: one vector a clip, and cosines.
 
-Clips are ranked by the cosine of the question with the clip's whole text; the option that is
-closest to any clip is chosen. Nothing else is known: no words, no time, no people.
+Clips are ranked by the cosine of the question with the clip's whole text; the option closest to any
+clip is chosen. It uses no words, no time and no people.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ AT_ONCE = 32
 
 @dataclass(frozen=True)
 class Plain:
-    """What the plain way answers: the place of an option, and spans, best first."""
+    """The baseline's answer: the index of an option, and spans, best first."""
 
     option: int
     retrieved: tuple[Span, ...]
@@ -32,7 +32,7 @@ class Plain:
 
 @dataclass(frozen=True, eq=False)
 class Baseline:
-    """The clips of one video, in order, and a unit vector of each one's whole text, (N, D)."""
+    """The clips of one video, in order, and the unit vector of each one's whole text, (N, D)."""
 
     clips: Sequence[ClipText]
     vectors: NDArray[np.float32]
@@ -42,7 +42,7 @@ class Baseline:
     def of(
         cls, store: Store, video: str, text: TextEmbedder, progress: Progress | None = None
     ) -> Baseline:
-        """Embed the whole text of every clip; as long a text as the model reads."""
+        """Embed the whole text of every clip, as far as the model reads it."""
         with store.begin() as session:
             clips = clip_texts(session, video)
         blank = np.zeros((0, text.dimensions), dtype=np.float32)
@@ -64,7 +64,7 @@ def _embedded(
     text: TextEmbedder, texts: Sequence[str], progress: Progress | None
 ) -> Iterator[NDArray[np.float32]]:
     for first in range(0, len(texts), AT_ONCE):
-        some = texts[first : first + AT_ONCE]
-        yield text.embed(some)
+        batch = texts[first : first + AT_ONCE]
+        yield text.embed(batch)
         if progress:
-            progress(first + len(some), len(texts))
+            progress(first + len(batch), len(texts))

@@ -1,7 +1,7 @@
-"""The plain way to choose among options: the one that is closest to any line of the memory.
+"""The plain way to choose among options: the one closest to any line of the memory.
 
-Each option is asked together with the question, and compared by cosine with every line, one by one.
-Nothing else is known: no words, no time, no people, no neighbours.
+Each option is embedded together with the question and compared by cosine with every line. It uses
+no words, no time, no people and no neighbours.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from store.queries.clips import view_of
 
 
 class Closest:
-    """Answers from the memory of a store. Thread-safe.
+    """Chooses options from the memory of a store. Thread-safe.
 
     Args:
-        store: whose memory is compared with.
+        store: the store of the memory.
         text: the model that the memory was embedded with.
-        clip_ms: how long clips are.
+        clip_ms: the length of clips.
     """
 
     def __init__(self, store: Store, text: TextEmbedder, clip_ms: int) -> None:
@@ -32,18 +32,18 @@ class Closest:
         self._cache = IndexCache(store, clip_ms)
 
     def option(self, question: EvalQuestion, video: str) -> str:
-        """The letter of the closest option, as of the question's time; A where nothing is there."""
+        """Return the letter of the closest option, as of the question's time; A without memory."""
         with self._store.begin() as session:
             view = view_of(session, [video], question.as_of_ms)
-        seen = panorama(view, self._cache.look(view.scopes).indexes)
-        if not seen.line_count:
+        index = panorama(view, self._cache.look(view.scopes).indexes)
+        if not index.line_count:
             return "A"
-        asked = [f"{question.question} {option}" for option in question.options]
-        lines, _ = seen.cosines(self._text.embed(asked))
+        queries = [f"{question.question} {option}" for option in question.options]
+        lines, _ = index.cosines(self._text.embed(queries))
         return ascii_uppercase[int(lines.max(axis=1).argmax())]
 
     def verdict(self, question: EvalQuestion, video: str) -> Verdict:
-        """Whether that is the right one; unjudged where the data set has no answer."""
+        """Judge that option; unjudged if the data set has no answer."""
         if not question.answer:
             return Verdict(right=None, judge=PLAIN, why=KEPT_BACK)
         chosen = self.option(question, video)

@@ -1,4 +1,4 @@
-"""How a reasoner behaves, right or wrong: do its replies keep the rules, do its citations exist?"""
+"""The conduct of a reasoner, right or wrong: valid actions, and citations that exist."""
 
 from __future__ import annotations
 
@@ -18,18 +18,17 @@ from store.database import Store
 from store.queries.trajectories import events_of
 
 VALID = 95.0
-"""Percent of rounds in which an action of the reasoner itself must be accepted."""
+"""Percent of rounds in which the reasoner's own action must be accepted."""
 
 
 @dataclass(frozen=True)
 class Conduct:
-    """What some trajectories come to.
+    """Counts over some trajectories.
 
-    ``rounds`` are those in which the reasoner was heard, ``valid`` those in which an action of its
-    own was accepted after at most the allowed retries. ``citations`` are all that were given,
-    ``resolved`` those that are rows of the memory as it could be seen. ``choices`` are the answers
-    to questions with options, ``options`` those of them that are one. ``tokens_in`` is the input
-    of all model calls.
+    ``rounds``: those with an action of the reasoner; ``valid``: those in which its own action was
+    accepted within the allowed retries. ``citations``: all that were given; ``resolved``: those
+    that are rows of the visible memory. ``choices``: answers to questions with options;
+    ``options``: those that are one of them. ``tokens_in``: the input of all model calls.
     """
 
     answers: int = 0
@@ -43,11 +42,14 @@ class Conduct:
 
     def __add__(self, other: Self) -> Conduct:
         return Conduct(
-            **{one.name: getattr(self, one.name) + getattr(other, one.name) for one in fields(self)}
+            **{
+                field.name: getattr(self, field.name) + getattr(other, field.name)
+                for field in fields(self)
+            }
         )
 
     def bars(self, questions: int) -> list[Bar]:
-        """What must be reached."""
+        """Return the bars to reach."""
         return [
             Bar("questions answered", float(self.answers), float(questions)),
             Bar("rounds with a valid action, percent", _percent(self.valid, self.rounds), VALID),
@@ -56,13 +58,13 @@ class Conduct:
         ]
 
 
-def _percent(part: int, whole: int) -> float:
-    """All of nothing is all."""
-    return 100.0 * part / whole if whole else 100.0
+def _percent(part: int, total: int) -> float:
+    """Return the percentage; 100 of nothing."""
+    return 100.0 * part / total if total else 100.0
 
 
 def conduct(store: Store, trajectories: Iterable[str], retries: int) -> Conduct:
-    """How the reasoner behaved in these trajectories; each citation is looked up again."""
+    """Count the reasoner's conduct in these trajectories; each citation is looked up again."""
     total = Conduct()
     for name in trajectories:
         with store.begin() as session:
@@ -72,14 +74,14 @@ def conduct(store: Store, trajectories: Iterable[str], retries: int) -> Conduct:
 
 
 def conduct_in(events: Sequence[Event], retries: int) -> Conduct:
-    """The rounds and the choice of one trajectory."""
-    heard = {event.round for event in events if isinstance(event, Acted)}
-    valid = {one.round for one in _accepted(events) if _own(one) and one.attempt <= retries}
-    asked, answer = _asked(events), _answer(events)
-    letters = ascii_uppercase[: len(asked.question.options)]
+    """Count the rounds and the choice of one trajectory."""
+    acted_rounds = {event.round for event in events if isinstance(event, Acted)}
+    valid = {acted.round for acted in _accepted(events) if _own(acted) and acted.attempt <= retries}
+    question_event, answer = _asked(events), _answer(events)
+    letters = ascii_uppercase[: len(question_event.question.options)]
     return Conduct(
         answers=int(answer is not None),
-        rounds=len(heard),
+        rounds=len(acted_rounds),
         valid=len(valid),
         choices=int(bool(letters) and answer is not None),
         options=int(bool(letters) and answer is not None and answer.option in tuple(letters)),
@@ -88,9 +90,13 @@ def conduct_in(events: Sequence[Event], retries: int) -> Conduct:
 
 
 def _accepted(events: Sequence[Event]) -> list[Acted]:
-    """The actions that the guard let through: it judges the one before it."""
-    pairs = ((events[at - 1], one) for at, one in enumerate(events) if isinstance(one, Guarded))
-    return [acted for acted, one in pairs if one.accepted and isinstance(acted, Acted)]
+    """Return the actions that the guard accepted: it judges the one before it."""
+    pairs = (
+        (events[position - 1], guarded)
+        for position, guarded in enumerate(events)
+        if isinstance(guarded, Guarded)
+    )
+    return [acted for acted, guarded in pairs if guarded.accepted and isinstance(acted, Acted)]
 
 
 def _own(acted: Acted) -> bool:
@@ -106,9 +112,9 @@ def _answer(events: Sequence[Event]) -> Answer | None:
 
 
 def _cited(session: Session, events: Sequence[Event]) -> Conduct:
-    """The answer's citations, and those of them that the store gives again, word for word."""
+    """Count the answer's citations, and those that the store returns word for word."""
     answer = _answer(events)
     cited = answer.citations if answer else ()
-    given = [one.unscored for one in cited]
-    found = cite(session, _asked(events).view, [one.ref for one in given]).citations
-    return Conduct(citations=len(given), resolved=len(set(given) & set(found)))
+    unscored = [citation.unscored for citation in cited]
+    resolved = cite(session, _asked(events).view, [citation.ref for citation in unscored]).citations
+    return Conduct(citations=len(unscored), resolved=len(set(unscored) & set(resolved)))

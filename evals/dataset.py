@@ -1,4 +1,4 @@
-"""A data set as an evaluation sees it: its videos, and one model for the questions of all."""
+"""A data set as an evaluation sees it: its videos, and one model of question for all sets."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from domain.time import TimeSpan
 
 
 class EvalVideo(Frozen):
-    """A video of a data set. ``name`` is the set's own; ``file`` or ``captions`` may not be there.
+    """A video of a data set. ``name`` is the set's own; ``file`` or ``captions`` may be missing.
 
-    ``captions`` are timed words for ``homer import``, of a set that is known by text only;
-    ``among``: the file holds other videos as well, and its lines name theirs.
+    ``captions``: timed words for ``homer import``, for a set without videos; ``among``: the file
+    holds other videos as well, and its lines name their video.
     """
 
     name: str = Field(min_length=1)
@@ -31,9 +31,9 @@ class EvalVideo(Frozen):
 class EvalQuestion(Frozen):
     """One question. ``answer`` is the right option's letter, or the reference's own words.
 
-    ``types`` are the set's own. A question is asked as of ``as_of_ms`` of video time where the set
-    asks it online. ``spans`` are where the answer is said or shown, where the set tells.
-    ``answer`` is empty where the set keeps it to itself: such an answer stays unjudged.
+    ``types`` are the set's own. ``as_of_ms``: the video time as of which the set asks it, if any.
+    ``spans``: where the answer is said or shown, if the set says. ``answer`` is empty if the set
+    keeps it secret: such an answer stays unjudged.
     """
 
     id: str = Field(min_length=1)
@@ -55,9 +55,9 @@ class EvalQuestion(Frozen):
 
 @dataclass(frozen=True)
 class Dataset:
-    """A data set that was read: the videos that are asked about, and the questions, in order.
+    """A data set that was read: its videos with questions, and the questions, in order.
 
-    ``baseline``: its results stand beside those of the plain way (``evals.closest``).
+    ``baseline``: its results are compared with those of ``evals.closest``.
     """
 
     name: str
@@ -68,9 +68,9 @@ class Dataset:
 
 @dataclass(frozen=True)
 class Counts:
-    """How much a whole data set holds, as its authors tell it; None and absent: they do not.
+    """The published size of a data set; None and absent: not published.
 
-    ``types`` counts the questions of a type; a question may be of several.
+    ``types`` counts the questions of a type; a question may have several.
     """
 
     videos: int | None = None
@@ -80,12 +80,12 @@ class Counts:
 
 @dataclass(frozen=True)
 class DatasetSource:
-    """A data set that Homer can read. ``where`` tells how to get it and how to lay it out.
+    """A data set that Homer can read. ``where`` says how to get it and lay it out.
 
-    ``read(folder)`` reads what its authors publish; ``published`` is how much that is.
+    ``read(folder)`` reads the published files; ``published`` is their size.
 
     Raises:
-        InputError: by ``read``: a file is missing or is not what the authors publish.
+        InputError: by ``read``: a file is missing or not as published.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""A week of captions and questions about it, beside a plain baseline over the same memory."""
+"""EgoLifeQA: a week of captions and questions about it, compared with the baseline."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from memory.writers import make_writers
 
 IMPORT_S, ASK_S = 15 * 60.0, 10 * 60.0
 BETTER, POINTS = 1.5, 6.0
-"""How many times the baseline's top 3 and IoU, and how many points more accuracy, are wanted."""
+"""Bars: the factor over the baseline's top 3 and IoU, and the points of accuracy above it."""
 
 
 @dataclass(frozen=True)
 class Imported:
-    """The week in memory. ``seconds`` is None where it was there already, in whole or in part."""
+    """The imported week. ``seconds`` is None if any of it was there already."""
 
     video: str
     seconds: float | None
@@ -33,7 +33,7 @@ class Imported:
 
 @dataclass(frozen=True)
 class BaselineComparison:
-    """Homer beside the baseline, over the same questions."""
+    """Homer's figures and the baseline's, over the same questions."""
 
     homer: Summary
     plain: Summary
@@ -41,7 +41,7 @@ class BaselineComparison:
 
 @dataclass(frozen=True)
 class EgoReport:
-    """What the evaluation found."""
+    """The results of the evaluation."""
 
     imported: Imported
     questions: int
@@ -53,11 +53,15 @@ class EgoReport:
 
     @property
     def bars(self) -> list[Bar]:
-        """What must be reached; the import is judged only where this run made it."""
+        """Return the bars to reach; the import counts only if this run made it."""
         homer, plain = self.every.homer, self.every.plain
-        took = self.imported.seconds
+        import_s = self.imported.seconds
         return [
-            *([Bar("import, seconds", took, IMPORT_S, most=True)] if took is not None else []),
+            *(
+                [Bar("import, seconds", import_s, IMPORT_S, most=True)]
+                if import_s is not None
+                else []
+            ),
             Bar("asking, seconds", self.ask_s, ASK_S, most=True),
             Bar("questions answered", float(homer.questions), float(self.questions)),
             Bar("target in top 3, times the baseline", _times(self.every, "found"), BETTER),
@@ -68,36 +72,36 @@ class EgoReport:
 
 def _times(compared: BaselineComparison, name: str) -> float:
     ours, plain = (
-        one.found[3].value if name == "found" else one.iou.value
-        for one in (compared.homer, compared.plain)
+        compared_summary.found[3].value if name == "found" else compared_summary.iou.value
+        for compared_summary in (compared.homer, compared.plain)
     )
     return ours / plain if plain else 0.0
 
 
-def import_week(desk: Workspace, captions: Path, progress: Progress) -> Imported:
-    """Import the captions, unless they are in memory; goes on where it was stopped.
+def import_week(workspace: Workspace, captions: Path, progress: Progress) -> Imported:
+    """Import the captions unless they are in memory; resumes an interrupted import.
 
     Raises:
         NotFound: there is no such file.
         InputError: it cannot be read.
     """
-    began, first = time.monotonic(), _First(progress)
+    started, fresh = time.monotonic(), _FreshProgress(progress)
     video = import_track(
-        desk.store,
+        workspace.store,
         read_captions(captions),
-        make_writers(desk.toolbox, desk.profile),
-        desk.toolbox,
-        desk.settings,
+        make_writers(workspace.toolbox, workspace.profile),
+        workspace.toolbox,
+        workspace.settings,
         title=TITLE,
-        profile=desk.profile.name,
-        models={"text": desk.profile.text, "writer": desk.profile.writer},
-        progress=first,
+        profile=workspace.profile.name,
+        models={"text": workspace.profile.text, "writer": workspace.profile.writer},
+        progress=fresh,
     )
-    return Imported(video.id, time.monotonic() - began if first.whole else None)
+    return Imported(video.id, time.monotonic() - started if fresh.whole else None)
 
 
-class _First:
-    """Passes progress on, and knows whether it began with nothing done."""
+class _FreshProgress:
+    """Passes progress on, and notes whether it began with nothing done."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress, self._steps, self.whole = progress, 0, False
@@ -110,20 +114,20 @@ class _First:
 
 
 def evaluate(
-    desk: Workspace,
+    workspace: Workspace,
     imported: Imported,
     questions: Sequence[EgoQuestion],
     out: Path | None,
-    told: Told,
+    on_result: Told,
     progress: Progress | None = None,
 ) -> EgoReport:
-    """Ask all questions as of their times, judge the answers, and the baseline's beside them.
+    """Ask all questions as of their times, and judge the answers and the baseline's.
 
-    ``progress`` hears how far the baseline has read the memory.
+    ``progress`` reports how much of the memory the baseline has embedded.
     """
-    asked = [question.asked_of(imported.video) for question in questions]
-    batch = ask_all(desk, asked, out, told)
-    baseline = Baseline.of(desk.store, imported.video, desk.toolbox.text, progress)
+    batch_questions = [question.asked_of(imported.video) for question in questions]
+    batch = ask_all(workspace, batch_questions, out, on_result)
+    baseline = Baseline.of(workspace.store, imported.video, workspace.toolbox.text, progress)
     pairs = _judged(baseline, questions, batch)
     homer, plain = (by_type((q.type, pair[n]) for q, pair in pairs) for n in (0, 1))
     return EgoReport(
@@ -131,7 +135,7 @@ def evaluate(
         questions=len(questions),
         errors=batch.errors,
         ask_s=batch.seconds,
-        baseline=f"{desk.toolbox.text.name}, one vector a clip",
+        baseline=f"{workspace.toolbox.text.name}, one vector a clip",
         every=BaselineComparison(*(summary([pair[n] for _, pair in pairs]) for n in (0, 1))),
         types={kind: BaselineComparison(homer[kind], plain[kind]) for kind in homer},
     )
@@ -140,7 +144,7 @@ def evaluate(
 def _judged(
     baseline: Baseline, questions: Sequence[EgoQuestion], batch: Batch
 ) -> list[tuple[EgoQuestion, tuple[WeekScore, WeekScore]]]:
-    """The scores of both, of every question that was answered."""
+    """Return both scores of every question that was answered."""
     return [
         (question, (_ours(question, batch.lines[question.id]), _plain(question, baseline)))
         for question in questions
@@ -154,10 +158,10 @@ def _ours(question: EgoQuestion, line: dict[str, Any]) -> WeekScore:
 
 
 def _plain(question: EgoQuestion, baseline: Baseline) -> WeekScore:
-    found = baseline.answer(question.question, question.options, question.as_of.video_s)
-    return judge(found.option == question.right, found.retrieved, question.target)
+    answer = baseline.answer(question.question, question.options, question.as_of.video_s)
+    return judge(answer.option == question.right, answer.retrieved, question.target)
 
 
 def questions_in(folder: Path) -> tuple[EgoQuestion, ...]:
-    """The questions of the data set in ``folder``."""
+    """Return the questions of the data set in ``folder``."""
     return read_ego_questions(folder / QUESTIONS)

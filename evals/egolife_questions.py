@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from graphs.batch import BatchQuestion
 
 CAPTIONS, QUESTIONS = "captions.jsonl.gz", "questions.json"
-"""What a folder of the data set holds."""
+"""The files of the data set."""
 TITLE = "egolife"
 
 DAYS = 366
-"""Days beyond a year are taken for a mistake."""
+"""Limit of day numbers; more than a year is taken as an error."""
 
 
 class DayTime(Frozen):
@@ -33,7 +33,7 @@ class DayTime(Frozen):
 
     @property
     def video_s(self) -> float:
-        """Seconds of video time."""
+        """Return the seconds of video time."""
         return (self.day - 1) * DAY_S + self.second
 
 
@@ -47,7 +47,7 @@ class Target(Frozen):
 
     @property
     def span(self) -> Span:
-        """The span in seconds of video time."""
+        """Return the span in seconds of video time."""
         start = DayTime(day=self.day, second=self.start)
         return start.video_s, DayTime(day=self.end_day, second=self.end).video_s
 
@@ -65,16 +65,16 @@ class EgoQuestion(Frozen):
 
     @property
     def target(self) -> Cells:
-        """The grid cells of all targets."""
-        return cells(one.span for one in self.targets)
+        """Return the grid cells of all targets."""
+        return cells(target.span for target in self.targets)
 
     @property
     def right(self) -> int:
-        """The place of the right option."""
+        """Return the index of the right option."""
         return ascii_uppercase.index(self.answer)
 
     def asked_of(self, video: str) -> BatchQuestion:
-        """The question as a batch asks it."""
+        """Return the question for a batch."""
         from graphs.batch import BatchQuestion
 
         return BatchQuestion(
@@ -92,16 +92,16 @@ class _EgoLifeFile(Frozen):
 
 
 def read_ego_questions(path: Path) -> tuple[EgoQuestion, ...]:
-    """The questions of a file: a JSON list of them, or an object with ``questions``.
+    """Read the questions of a file: a JSON list, or an object with ``questions``.
 
     Raises:
         InputError: the file cannot be read as such.
     """
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        whole = {"questions": found} if isinstance(found, list) else found
-        return _EgoLifeFile.model_validate(whole).questions
+        parsed = json.loads(path.read_text(encoding="utf-8"))
+        document = {"questions": parsed} if isinstance(parsed, list) else parsed
+        return _EgoLifeFile.model_validate(document).questions
     except (OSError, ValueError, RecursionError) as error:
         first = error.errors()[0] if isinstance(error, ValidationError) else None
-        told = f"{'.'.join(map(str, first['loc']))}: {first['msg']}" if first else error
-        raise InputError(f"{path} holds no EgoLife questions: {told}") from error
+        message = f"{'.'.join(map(str, first['loc']))}: {first['msg']}" if first else error
+        raise InputError(f"{path} holds no EgoLife questions: {message}") from error

@@ -1,4 +1,4 @@
-"""A report as files: its rows as CSV, all of it as one HTML page that needs no network."""
+"""Exports of a report: its rows as CSV, all of it as one HTML page that needs no network."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from store.private_files import open_private
 
 PAGE = Path(__file__).with_name("page.html")
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""What a spreadsheet takes for the beginning of a formula."""
+"""First characters that a spreadsheet reads as a formula."""
 WIDTH, HEIGHT, EDGE = 720, 300, 40
 COLOURS = ("#00695c", "#b35c00")
 
 
 def as_csv(rows: Sequence[AnsweredQuestion]) -> str:
-    """One line a question and arm, with all that is on record of it."""
+    """Return one line per question and arm, with all that is recorded of it."""
     out = io.StringIO()
     names = list(AnsweredQuestion.model_fields)
     writer = csv.writer(out)
@@ -32,7 +32,7 @@ def as_csv(rows: Sequence[AnsweredQuestion]) -> str:
 
 
 def _plain(value: object) -> str:
-    """A value as a cell: several are joined by bars, and no word becomes a formula."""
+    """Format a value as a cell: several joined by bars, and no text as a formula."""
     if isinstance(value, tuple):
         value = " | ".join(map(str, value))
     if value is None:
@@ -43,7 +43,7 @@ def _plain(value: object) -> str:
 
 
 def as_page(report: RunReport, rows: Sequence[AnsweredQuestion]) -> str:
-    """The whole page; every word is escaped."""
+    """Return the whole page; all text is escaped."""
     settings, run = report.settings, report.run
     facts = (
         headline(report),
@@ -56,7 +56,7 @@ def as_page(report: RunReport, rows: Sequence[AnsweredQuestion]) -> str:
     return Template(PAGE.read_text(encoding="utf-8")).substitute(
         title=escape(f"Evaluation {run.name}"),
         facts=escape(" · ".join(facts)),
-        remarks="".join(f'<p class="remark">{escape(one)}</p>' for one in report.remarks),
+        remarks="".join(f'<p class="remark">{escape(remark)}</p>' for remark in report.remarks),
         tables="".join(map(_table, tables(report))),
         curve=_curve(report.curve),
         questions=_table(questions_table(rows)),
@@ -76,7 +76,7 @@ def _cell(text: str) -> str:
 
 
 def _curve(points: Sequence[Point]) -> str:
-    """The share right so far over the answers, a line an arm, of the tested part."""
+    """Draw the share right so far over the answers, one line per arm, of the tested part."""
     arms = list(dict.fromkeys(point.arm for point in points))
     lines = [[p for p in points if p.arm == arm and p.part == "test" and p.so_far] for arm in arms]
     if not any(lines):
@@ -95,11 +95,11 @@ def _curve(points: Sequence[Point]) -> str:
 
 
 def _line(arm: str, line: Sequence[Point], most: int, number: int) -> str:
-    places, done = [], 0
+    places, answered = [], 0
     for point in line:
-        done += point.answers
+        answered += point.answers
         value = point.so_far.value if point.so_far else 0.0
-        x = EDGE + (WIDTH - EDGE - 10) * done / most
+        x = EDGE + (WIDTH - EDGE - 10) * answered / most
         places.append(f"{x:.1f},{10 + (HEIGHT - EDGE - 10) * (1 - value):.1f}")
     colour = COLOURS[number % len(COLOURS)]
     dots = "".join(_dot(place, colour) for place in places)
@@ -117,7 +117,7 @@ def write(path: Path, text: str) -> None:
     """Write an export, readable by its owner only.
 
     Raises:
-        InputError: it cannot be written.
+        InputError: the file cannot be written.
     """
     try:
         with open_private(path, errors="replace") as file:

@@ -1,4 +1,4 @@
-"""Questions as people ask first: right, rightly declined, wrong, and wrong with high confidence."""
+"""First questions, as a new user asks them: right, rightly declined, or wrong."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RIGHT = 80.0
 
 @dataclass(frozen=True)
 class FirstAnswer:
-    """An answer judged. ``text`` is what was answered; ``confidence`` is in [0, 1]."""
+    """A judged answer. ``text`` is the answer; ``confidence`` is in [0, 1]."""
 
     question: FirstQuestion
     right: bool
@@ -30,13 +30,13 @@ class FirstAnswer:
 
     @property
     def sure(self) -> bool:
-        """Whether it is wrong with high confidence."""
+        """Check whether the answer is wrong with high confidence."""
         return not self.right and level(self.confidence) is ConfidenceLevel.HIGH
 
 
 @dataclass(frozen=True)
 class FirstRow:
-    """What the answers of one kind, or all, come to."""
+    """Counts over the answers of one kind, or all."""
 
     name: str
     questions: int
@@ -48,7 +48,7 @@ class FirstRow:
 
 @dataclass(frozen=True)
 class FirstReport:
-    """What the evaluation found. ``absent`` are clips that are not there, not asked about."""
+    """The results. ``absent``: missing clips, which were not asked about."""
 
     answers: tuple[FirstAnswer, ...]
     kinds: tuple[FirstRow, ...]
@@ -59,7 +59,7 @@ class FirstReport:
 
     @property
     def bars(self) -> list[Bar]:
-        """What must be reached."""
+        """Return the bars to reach."""
         good = self.every.right + self.every.declined
         share = 100 * good / max(1, self.every.questions)
         return [
@@ -69,18 +69,18 @@ class FirstReport:
 
 
 def evaluate(
-    desk: Workspace,
+    workspace: Workspace,
     questions: Sequence[FirstQuestion],
     ids: dict[str, str],
     absent: tuple[str, ...],
     out: Path | None,
-    told: Told,
+    on_result: Told,
 ) -> FirstReport:
     """Ask the questions about the clips in ``ids`` and judge the answers."""
-    asked = [question for question in questions if question.video in ids]
-    batch = ask_all(desk, [q.asked_of(ids[q.video]) for q in asked], out, told)
-    answers = tuple(judge(question, batch) for question in asked)
-    kinds = dict.fromkeys(one.question.kind for one in answers)
+    available = [question for question in questions if question.video in ids]
+    batch = ask_all(workspace, [q.asked_of(ids[q.video]) for q in available], out, on_result)
+    answers = tuple(judge(question, batch) for question in available)
+    kinds = dict.fromkeys(answer.question.kind for answer in answers)
     return FirstReport(
         answers=answers,
         kinds=tuple(row(k, [a for a in answers if a.question.kind == k]) for k in kinds),
@@ -92,11 +92,11 @@ def evaluate(
 
 
 def judge(question: FirstQuestion, batch: Batch) -> FirstAnswer:
-    """One answer judged; without an answer line nothing is right."""
+    """Judge one answer; without an answer line nothing is right."""
     line: dict[str, Any] | None = batch.lines.get(question.id)
     if line is None:
         return FirstAnswer(question, False, False, 0.0, "", None)
-    tops = [(one["start_s"], one["end_s"]) for one in line["citations"][:1]]
+    tops = [(citation["start_s"], citation["end_s"]) for citation in line["citations"][:1]]
     return FirstAnswer(
         question=question,
         right=question.right.met_by(line),
@@ -108,14 +108,14 @@ def judge(question: FirstQuestion, batch: Batch) -> FirstAnswer:
 
 
 def row(name: str, answers: Sequence[FirstAnswer]) -> FirstRow:
-    """What answers come to."""
-    good = [one for one in answers if one.right]
-    declined = sum(one.declined for one in good)
+    """Count answers by outcome."""
+    good = [answer for answer in answers if answer.right]
+    declined = sum(answer.declined for answer in good)
     return FirstRow(
         name=name,
         questions=len(answers),
         right=len(good) - declined,
         declined=declined,
         wrong=len(answers) - len(good),
-        sure=sum(one.sure for one in answers),
+        sure=sum(answer.sure for answer in answers),
     )

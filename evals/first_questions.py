@@ -1,4 +1,4 @@
-"""Questions as people ask first, each with what counts as right, judged without a model."""
+"""First questions, each with what counts as right, judged without a model."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ SET = Path(__file__).parent / "sets" / "first_questions.json"
 
 
 class Right(Frozen):
-    """What counts as right; all that is given must hold.
+    """What counts as right; all given conditions must hold.
 
-    ``words`` are regular expressions that the text must all match, ``number`` the least and the
-    most for the first number in it. ``spans_s``: some citation overlaps one of them; ``top_s``: the
+    ``words``: regular expressions that the text must all match; ``number``: the least and the most
+    for the first number in it. ``spans_s``: some citation overlaps one of them; ``top_s``: the
     first citation does; ``every_s``: each is overlapped by a citation. ``declined``: memory cannot
-    hold the answer without a vision model, so that only saying so is right.
+    hold the answer without a vision model, so that only declining is right.
     """
 
     words: tuple[str, ...] = ()
@@ -37,7 +37,7 @@ class Right(Frozen):
     declined: bool = False
 
     def met_by(self, line: dict[str, Any]) -> bool:
-        """Whether an answer line is right."""
+        """Check whether an answer line is right."""
         declines = bool(line.get("declined") or line.get("not_in_memory"))
         if self.declined or declines:
             return self.declined and declines
@@ -48,7 +48,7 @@ class Right(Frozen):
         number = first_number(text) if self.number else None
         return (
             (self.option is None or line.get("option") == self.option)
-            and all(re.search(one, text, re.I | re.S) for one in self.words)
+            and all(re.search(pattern, text, re.I | re.S) for pattern in self.words)
             and (not self.number or number in range(self.number[0], self.number[1] + 1))
         )
 
@@ -56,17 +56,19 @@ class Right(Frozen):
         return (
             (not self.spans_s or touches(cited, self.spans_s))
             and (not self.top_s or touches(cited[:1], self.top_s))
-            and all(touches(cited, [one]) for one in self.every_s)
+            and all(touches(cited, [span]) for span in self.every_s)
         )
 
 
-def touches(some: list[Span] | tuple[Span, ...], others: list[Span] | tuple[Span, ...]) -> bool:
-    """Whether any two spans overlap."""
-    return any(a < d and c < b for a, b in some for c, d in others)
+def touches(
+    spans: list[Span] | tuple[Span, ...], other_spans: list[Span] | tuple[Span, ...]
+) -> bool:
+    """Check whether any two spans overlap."""
+    return any(a < d and c < b for a, b in spans for c, d in other_spans)
 
 
 class FirstQuestion(Frozen):
-    """A question about the clip ``video``, a file of the folder with the clips."""
+    """A question about the clip ``video``, a file in the folder of clips."""
 
     id: str
     video: str
@@ -77,13 +79,13 @@ class FirstQuestion(Frozen):
 
     @field_validator("video")
     @classmethod
-    def _beside(cls, name: str) -> str:
+    def _file_name_only(cls, name: str) -> str:
         if Path(name).name != name or name in ("", ".", ".."):
             raise ValueError("a video is named by its file name alone")
         return name
 
     def asked_of(self, video: str) -> BatchQuestion:
-        """The question as a batch asks it, of the video with this id."""
+        """Return the question for a batch, about the video with this id."""
         return BatchQuestion(id=self.id, video=video, question=self.question, options=self.options)
 
 
@@ -93,7 +95,7 @@ class _FirstFile(Frozen):
 
 
 def read_first_questions(path: Path = SET) -> tuple[FirstQuestion, ...]:
-    """The questions of a JSON file.
+    """Read the questions of a JSON file.
 
     Raises:
         InputError: the file cannot be read as such.
@@ -102,5 +104,5 @@ def read_first_questions(path: Path = SET) -> tuple[FirstQuestion, ...]:
         return _FirstFile.model_validate_json(path.read_text(encoding="utf-8")).questions
     except (OSError, ValueError) as error:
         first = error.errors()[0] if isinstance(error, ValidationError) else None
-        said = f"{'.'.join(map(str, first['loc']))}: {first['msg']}" if first else error
-        raise InputError(f"{path} holds no first questions: {said}") from error
+        message = f"{'.'.join(map(str, first['loc']))}: {first['msg']}" if first else error
+        raise InputError(f"{path} holds no first questions: {message}") from error

@@ -1,4 +1,4 @@
-"""Joins scenes of several clips into one video, so that cuts and people in it are known exactly."""
+"""Joins scenes of several clips into one video with exactly known cuts and people."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _FRAME_MS = 1000 // FPS
 
 @dataclass(frozen=True)
 class Scene:
-    """A stretch of a clip without a cut in it, in milliseconds of that clip, and who is in it.
+    """An uncut part of a clip, in milliseconds of that clip, and who is in it.
 
-    ``people`` are those in view from left to right, each in their own part of the width.
-    ``heard`` is who of them speaks, where somebody does and it is known. ``beside`` is another
-    clip, and where in it, whose pictures are shown in the right half without their sound.
+    ``people``: those in view from left to right, each in their own part of the width. ``heard``:
+    who of them speaks, if known. ``beside``: another clip, and a time in it, whose pictures are
+    shown in the right half without their sound.
     """
 
     file: str
@@ -44,17 +44,17 @@ class Scene:
 
     @property
     def length_ms(self) -> int:
-        """How long it is in the joined video: whole frames."""
+        """Return its length in the joined video: whole frames."""
         return (self.end_ms - self.start_ms) // _FRAME_MS * _FRAME_MS
 
 
 def starts(scenes: Sequence[Scene]) -> list[int]:
-    """Where each scene begins in the joined video, in milliseconds, and where the last ends."""
+    """Return the start of each scene in the joined video in milliseconds, and the end."""
     return list(accumulate((scene.length_ms for scene in scenes), initial=0))
 
 
 def person_at(scenes: Sequence[Scene], time_ms: int, middle: float) -> str | None:
-    """Who is in view there; ``middle`` is the middle of their face, 0 (left) to 1 (right)."""
+    """Return who is in view; ``middle`` is the middle of their face, 0 (left) to 1 (right)."""
     edges = starts(scenes)
     for scene, low, high in zip(scenes, edges, edges[1:], strict=False):
         if low <= time_ms < high and scene.people:
@@ -64,23 +64,23 @@ def person_at(scenes: Sequence[Scene], time_ms: int, middle: float) -> str | Non
 
 
 def heard_at(scenes: Sequence[Scene], start_ms: int, end_ms: int) -> Counter[str]:
-    """Milliseconds of a stretch by who is known to speak in it; "" where nobody is."""
-    edges, found = starts(scenes), Counter[str]()
+    """Count the milliseconds of a span by known speaker; "" where unknown."""
+    edges, durations = starts(scenes), Counter[str]()
     for scene, low, high in zip(scenes, edges, edges[1:], strict=False):
-        found[scene.heard] += max(0, min(high, end_ms) - max(low, start_ms))
-    return +found
+        durations[scene.heard] += max(0, min(high, end_ms) - max(low, start_ms))
+    return +durations
 
 
 def join(
-    scenes: Sequence[Scene], folder: Path, out: Path, told: Callable[[], None] = lambda: None
+    scenes: Sequence[Scene], folder: Path, out: Path, on_scene: Callable[[], None] = lambda: None
 ) -> Path:
-    """Write the scenes one after the other to ``out`` (H.264 and AAC), all at one size and rate.
+    """Write the scenes in sequence to ``out`` (H.264 and AAC), at one size and rate.
 
     Args:
-        scenes: what to join; their files lie in ``folder``.
+        scenes: the scenes; their files are in ``folder``.
         folder: the clips.
-        out: an MP4 file, written over.
-        told: called after each scene.
+        out: an MP4 file, overwritten.
+        on_scene: called after each scene.
     """
     with av.open(str(out), "w") as container:
         video, audio = _streams(container)
@@ -90,7 +90,7 @@ def join(
                 picture.pts, picture.time_base = number, Fraction(1, FPS)
                 container.mux(video.encode(picture))
                 number += 1
-            told()
+            on_scene()
         container.mux(video.encode(None))
         for sound in _sounds(np.concatenate([_samples(folder / s.file, s) for s in scenes])):
             container.mux(audio.encode(sound))
@@ -107,42 +107,42 @@ def _streams(container: Any) -> tuple[VideoStream, AudioStream]:
 
 
 def _pictures(folder: Path, scene: Scene) -> Iterator[av.VideoFrame]:
-    """The picture that is shown at each frame of the scene, in the joined video's size."""
-    wanted, start = scene.length_ms // _FRAME_MS, scene.start_ms
+    """Yield the picture of each frame of the scene, in the joined video's size."""
+    frames, start = scene.length_ms // _FRAME_MS, scene.start_ms
     if scene.beside is None:
-        halves = [_fitted(folder / scene.file, start, wanted, WIDTH)]
+        halves = [_fitted(folder / scene.file, start, frames, WIDTH)]
     else:
-        other, at = scene.beside
+        other_file, at = scene.beside
         halves = [
-            _fitted(folder / scene.file, start, wanted, WIDTH // 2),
-            _fitted(folder / other, at, wanted, WIDTH // 2),
+            _fitted(folder / scene.file, start, frames, WIDTH // 2),
+            _fitted(folder / other_file, at, frames, WIDTH // 2),
         ]
     for parts in zip(*halves, strict=True):
         yield av.VideoFrame.from_ndarray(np.concatenate(parts, axis=1), "rgb24")
 
 
-def _fitted(path: Path, start_ms: int, wanted: int, width: int) -> Iterator[Any]:
-    """So many whole pictures, each as large as fits into ``width``, black around it."""
-    every = Pictures(path, probe(path), WatchSettings(sample_fps=FPS), start_ms)
+def _fitted(path: Path, start_ms: int, frames: int, width: int) -> Iterator[Any]:
+    """Yield this number of pictures, each scaled to ``width`` and padded with black."""
+    pictures = Pictures(path, probe(path), WatchSettings(sample_fps=FPS), start_ms)
     try:
-        shown = (one.picture for one in every if one.picture is not None)
-        yield from (_framed(picture, width) for picture in islice(shown, wanted))
+        decoded = (sampled.picture for sampled in pictures if sampled.picture is not None)
+        yield from (_framed(picture, width) for picture in islice(decoded, frames))
     finally:
-        every.close()
+        pictures.close()
 
 
-def _framed(picture: av.VideoFrame, most: int) -> Any:
-    scale = min(most / picture.width, HEIGHT / picture.height)
+def _framed(picture: av.VideoFrame, max_width: int) -> Any:
+    scale = min(max_width / picture.width, HEIGHT / picture.height)
     width, height = (int(side * scale) // 2 * 2 for side in (picture.width, picture.height))
     small = picture.reformat(width, height, "rgb24").to_ndarray()
-    canvas = np.zeros((HEIGHT, most, 3), np.uint8)
-    top, left = (HEIGHT - height) // 2, (most - width) // 2
+    canvas = np.zeros((HEIGHT, max_width, 3), np.uint8)
+    top, left = (HEIGHT - height) // 2, (max_width - width) // 2
     canvas[top : top + height, left : left + width] = small
     return canvas
 
 
 def _samples(path: Path, scene: Scene) -> Any:
-    """The sound of the scene, silence where the clip has none."""
+    """Return the sound of the scene; silence if the clip has none."""
     info = probe(path)
     end_ms = scene.start_ms + scene.length_ms
     clip = Clip(index=0, span=TimeSpan.of(scene.start_ms, end_ms))

@@ -1,4 +1,4 @@
-"""An answer judged from every side: right or wrong, its moments, its citations, its fault."""
+"""Judging: right or wrong, the moments, the citations, and the fault of a wrong answer."""
 
 from __future__ import annotations
 
@@ -22,60 +22,65 @@ from store.queries.texts import lines_within
 from store.queries.trajectories import events_of, find_trajectory
 
 
-def judge(desk: Workspace, question: EvalQuestion, video: str, trajectory: str) -> Verdict:
-    """The verdict on the answer of a trajectory to a question about ``video``.
+def judge(workspace: Workspace, question: EvalQuestion, video: str, trajectory: str) -> Verdict:
+    """Judge the answer of a trajectory to a question about ``video``.
 
-    Calls to the judge are recorded with the trajectory, and not made again for the same answer.
+    Calls to the judge are recorded with the trajectory, and not repeated for the same answer.
     """
-    with desk.store.begin() as session:
+    with workspace.store.begin() as session:
         answer = find_trajectory(session, trajectory).answer
     if answer is None:
         raise ValueError(f"trajectory {trajectory} has no answer to judge")
-    verdict = _right(desk, question, answer, trajectory)
-    sides = {**judge_citations(question, answer, video), **judge_moments(question, answer, video)}
-    judged = verdict.model_copy(update=sides)
+    verdict = _right(workspace, question, answer, trajectory)
+    measures = {
+        **judge_citations(question, answer, video),
+        **judge_moments(question, answer, video),
+    }
+    judged = verdict.model_copy(update=measures)
     if judged.right is not False:
         return judged
-    with desk.store.begin() as session:
+    with workspace.store.begin() as session:
         fault = _fault(session, question, video, trajectory)
     return judged.model_copy(update={"fault": fault})
 
 
 def unanswered(error: HomerError, *, begun: bool = False) -> Verdict:
-    """A question without an answer is wrong; where a model failed, it is tried again.
+    """Judge a question without an answer wrong; after a model failure it is tried again.
 
-    So is one that was ``begun``, whatever is in its way.
+    So is one that was ``begun``, whatever failed.
     """
     failed = begun or not isinstance(error, InputError)
     return Verdict(right=False, judge="nobody", why=f"no answer: {error}", failed=failed)
 
 
-def _right(desk: Workspace, question: EvalQuestion, answer: Answer, trajectory: str) -> Verdict:
+def _right(
+    workspace: Workspace, question: EvalQuestion, answer: Answer, trajectory: str
+) -> Verdict:
     if question.options:
         return judge_options(question, answer)
-    model = judge_model(desk.profile)
-    return judge_words(question, answer, model, _chat_of(desk, trajectory))
+    model = judge_model(workspace.profile)
+    return judge_words(question, answer, model, _chat_of(workspace, trajectory))
 
 
-def _chat_of(desk: Workspace, trajectory: str) -> Callable[[], StructuredChat]:
-    """The judge's model; what it has said on this trajectory is served from the record."""
+def _chat_of(workspace: Workspace, trajectory: str) -> Callable[[], StructuredChat]:
+    """Return the judge's chat; recorded replies on this trajectory are reused."""
 
-    def keep(call: CallRecord) -> None:
-        with desk.store.begin() as session:
+    def store_call(call: CallRecord) -> None:
+        with workspace.store.begin() as session:
             add_call(session, NewCall(**vars(call), trajectory_id=trajectory))
 
-    def known(request: str) -> Recorded | None:
-        with desk.store.begin() as session:
+    def recorded_reply(request: str) -> Recorded | None:
+        with workspace.store.begin() as session:
             call = find_call(session, request, trajectory)
         if call is None or call.error is not None or call.purpose != PURPOSE:
             return None
         return Recorded(call.reply)
 
-    return lambda: desk.toolbox.chat(ROLE, keep, known, live=True)
+    return lambda: workspace.toolbox.chat(ROLE, store_call, recorded_reply, live=True)
 
 
 def _fault(session: Session, question: EvalQuestion, video: str, trajectory: str) -> ErrorType:
     scopes = find_trajectory(session, trajectory).view.scopes
-    scope = next(one for one in scopes if one.video == video)
+    scope = next(candidate for candidate in scopes if candidate.video == video)
     remembered = lines_within(session, scope, question.spans) if question.spans else []
     return fault_of(question, video, events_of(session, trajectory), remembered)

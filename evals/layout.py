@@ -1,4 +1,4 @@
-"""The tables of a report as heads and rows of words, for a terminal and for a page."""
+"""The tables of a report as headings and rows of text, for a terminal and for a page."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from evals.paired import Comparison
 from evals.tables import ALL, AnsweredQuestion, Effect, MeanInterval, RunReport, TypeScore
 
 CELL = 200
-"""Characters of a text in a table's cell."""
+"""Maximum characters in a cell."""
 
 
 @dataclass(frozen=True)
 class ReportTable:
-    """A table: what it is about, its heads, and its rows of words."""
+    """A table: its title, its headings, and its rows of text."""
 
     title: str
     heads: tuple[str, ...]
@@ -24,8 +24,8 @@ class ReportTable:
 
 
 def tables(report: RunReport) -> list[ReportTable]:
-    """Every table of a report that has rows."""
-    made = [
+    """Return every table of a report that has rows."""
+    all_tables = [
         _scores(report),
         _beside(report),
         _reliability(report),
@@ -34,34 +34,46 @@ def tables(report: RunReport) -> list[ReportTable]:
         _usage(report),
         _faults(report),
     ]
-    return [table for table in made if table.rows]
+    return [table for table in all_tables if table.rows]
 
 
-def percent(found: MeanInterval | None) -> str:
-    """A share in percent with the ends of its interval; "" of nothing."""
-    if found is None:
+def percent(share: MeanInterval | None) -> str:
+    """Format a share in percent with its interval; "" of nothing."""
+    if share is None:
         return ""
-    return f"{100 * found.value:.1f} ({100 * found.low:.0f}-{100 * found.high:.0f})"
+    return f"{100 * share.value:.1f} ({100 * share.low:.0f}-{100 * share.high:.0f})"
 
 
-def points(found: MeanInterval | None) -> str:
-    """A difference in points of percent, with its sign."""
-    if found is None:
+def points(effect: MeanInterval | None) -> str:
+    """Format a difference in percentage points with its sign and interval."""
+    if effect is None:
         return ""
-    return f"{100 * found.value:+.1f} ({100 * found.low:+.0f} to {100 * found.high:+.0f})"
+    return f"{100 * effect.value:+.1f} ({100 * effect.low:+.0f} to {100 * effect.high:+.0f})"
 
 
 def _scores(report: RunReport) -> ReportTable:
     counts = ("arm", "type", "questions", "unjudged")
     shares = ("right %", "cited %", "first cited %", "tIoU %", "Ref@300 %")
-    first = 0 if len({one.arm for one in report.scores}) > 1 else 1
-    rows = tuple(_score(one)[first:] for one in report.scores)
+    first = 0 if len({score.arm for score in report.scores}) > 1 else 1
+    rows = tuple(_score(score)[first:] for score in report.scores)
     return ReportTable("Answers by type (90 % of resamples)", (*counts, *shares)[first:], rows)
 
 
-def _score(one: TypeScore) -> tuple[str, ...]:
-    figures = (one.right, one.cited, one.top, one.iou, one.ref300)
-    return one.arm, one.type, str(one.questions), str(one.unjudged), *map(percent, figures)
+def _score(type_score: TypeScore) -> tuple[str, ...]:
+    figures = (
+        type_score.right,
+        type_score.cited,
+        type_score.top,
+        type_score.iou,
+        type_score.ref300,
+    )
+    return (
+        type_score.arm,
+        type_score.type,
+        str(type_score.questions),
+        str(type_score.unjudged),
+        *map(percent, figures),
+    )
 
 
 def _reliability(report: RunReport) -> ReportTable:
@@ -69,13 +81,13 @@ def _reliability(report: RunReport) -> ReportTable:
     rows = (
         (
             name,
-            str(one.right.of),
-            f"{one.least:.2f}-{one.most:.2f}",
-            f"{100 * one.said:.1f}",
-            percent(one.right),
-            "yes" if one.true else "NO",
+            str(third.right.of),
+            f"{third.least:.2f}-{third.most:.2f}",
+            f"{100 * third.said:.1f}",
+            percent(third.right),
+            "yes" if third.true else "NO",
         )
-        for name, one in zip(("low", "middle", "high"), report.reliability, strict=False)
+        for name, third in zip(("low", "middle", "high"), report.reliability, strict=False)
     )
     return ReportTable(
         "How true confidence is, on questions that were not fitted on", heads, tuple(rows)
@@ -86,13 +98,13 @@ def _beside(report: RunReport) -> ReportTable:
     heads = ("type", "questions", "right %", "baseline %", "points above", "p")
     rows = (
         (
-            one.type,
-            str(one.effect.questions),
-            *map(percent, (one.effect.after, one.effect.before)),
-            points(one.effect.difference),
-            f"{one.effect.p:.3f}",
+            comparison.type,
+            str(comparison.effect.questions),
+            *map(percent, (comparison.effect.after, comparison.effect.before)),
+            points(comparison.effect.difference),
+            f"{comparison.effect.p:.3f}",
         )
-        for one in report.beside
+        for comparison in report.beside
     )
     return ReportTable("Beside the option closest to any remembered line", heads, tuple(rows))
 
@@ -101,11 +113,11 @@ def _ablation(report: RunReport) -> ReportTable:
     heads = ("memory", "questions", "right %", "cited %", "tIoU %")
     rows = (
         (
-            one.arm if one.arm == AblationStage.ENTITY else f"+ {one.arm}",
-            str(one.questions),
-            *map(percent, (one.right, one.cited, one.iou)),
+            score.arm if score.arm == AblationStage.ENTITY else f"+ {score.arm}",
+            str(score.questions),
+            *map(percent, (score.right, score.cited, score.iou)),
         )
-        for one in report.ablation
+        for score in report.ablation
     )
     return ReportTable("How much of the memory is searched", heads, tuple(rows))
 
@@ -119,16 +131,16 @@ def _learning(report: RunReport) -> Iterator[ReportTable]:
         heads,
         tuple(
             (
-                str(one.part),
-                str(one.batch + 1),
-                one.arm,
-                str(one.answers),
-                percent(one.right),
-                percent(one.so_far),
-                f"{100 * one.given:.0f}",
-                str(one.in_use),
+                str(point.part),
+                str(point.batch + 1),
+                point.arm,
+                str(point.answers),
+                percent(point.right),
+                percent(point.so_far),
+                f"{100 * point.given:.0f}",
+                str(point.in_use),
             )
-            for one in report.curve
+            for point in report.curve
         ),
     )
     yield ReportTable(
@@ -136,20 +148,20 @@ def _learning(report: RunReport) -> Iterator[ReportTable]:
         ("skill", "since batch", "versions", "banned after", "given to", "right with it %"),
         tuple(
             (
-                one.name,
-                "before" if one.since < 0 else str(one.since + 1),
-                str(one.versions),
-                "" if one.banned_after is None else str(one.banned_after + 1),
-                str(one.given),
-                percent(one.right),
+                point.name,
+                "before" if point.since < 0 else str(point.since + 1),
+                str(point.versions),
+                "" if point.banned_after is None else str(point.banned_after + 1),
+                str(point.given),
+                percent(point.right),
             )
-            for one in report.skills
+            for point in report.skills
         ),
     )
 
 
 def effect_table(title: str, effect: Effect) -> ReportTable:
-    """Two ways of answering beside each other."""
+    """Return the table that compares two ways of answering."""
     heads = ("", "questions", "right %", "points more", "better", "worse", "p (McNemar)")
     rest = (points(effect.difference), str(effect.better), str(effect.worse), f"{effect.p:.3f}")
     rows = (
@@ -163,70 +175,72 @@ def _usage(report: RunReport) -> ReportTable:
     heads = ("arm", "questions", "rounds", "tokens", "seconds", "dollars", "dollars in all")
     rows = (
         (
-            one.arm,
-            str(one.questions),
-            f"{one.rounds:.1f}",
-            f"{one.tokens:.0f}",
-            f"{one.seconds:.2f}",
-            f"{one.cost_usd:.4f}",
-            f"{one.total_usd:.2f}",
+            arm_usage.arm,
+            str(arm_usage.questions),
+            f"{arm_usage.rounds:.1f}",
+            f"{arm_usage.tokens:.0f}",
+            f"{arm_usage.seconds:.2f}",
+            f"{arm_usage.cost_usd:.4f}",
+            f"{arm_usage.total_usd:.2f}",
         )
-        for one in report.usage
-        if one.questions
+        for arm_usage in report.usage
+        if arm_usage.questions
     )
     return ReportTable("What an answer takes, on average", heads, tuple(rows))
 
 
 def _faults(report: RunReport) -> ReportTable:
-    known = [fault for fault in ErrorType if any(fault in told for told in report.faults.values())]
+    known = [
+        fault for fault in ErrorType if any(fault in counts for counts in report.faults.values())
+    ]
     rows = (
-        (arm, *(str(told.get(fault, 0)) for fault in known))
-        for arm, told in report.faults.items()
-        if told
+        (arm, *(str(counts.get(fault, 0)) for fault in known))
+        for arm, counts in report.faults.items()
+        if counts
     )
     return ReportTable("Why answers are wrong", ("arm", *map(str, known)), tuple(rows))
 
 
-def changes_table(found: Comparison) -> ReportTable:
-    """The questions whose answer changed from wrong to right, or back."""
+def changes_table(comparison: Comparison) -> ReportTable:
+    """Return the questions whose answer changed from wrong to right, or back."""
     rows = (
         (
-            one.id,
-            "better" if one.better else "worse",
-            cell(one.question),
-            cell(one.first),
-            cell(one.second),
+            flip.id,
+            "better" if flip.better else "worse",
+            cell(flip.question),
+            cell(flip.first),
+            cell(flip.second),
         )
-        for one in found.changes
+        for flip in comparison.changes
     )
-    heads = ("question", "", "asks", found.effect.first, found.effect.second)
+    heads = ("question", "", "asks", comparison.effect.first, comparison.effect.second)
     return ReportTable("Questions that changed", heads, tuple(rows))
 
 
 def questions_table(rows: Sequence[AnsweredQuestion]) -> ReportTable:
-    """Every question with its answer and what judges say."""
+    """Return every question with its answer and verdict."""
     heads = ("arm", "id", "question", "reference", "answer", "", "why", "fault", "trajectory")
     return ReportTable("Questions", heads, tuple(_question(row) for row in rows))
 
 
 def _question(row: AnsweredQuestion) -> tuple[str, ...]:
-    said = (row.question, row.reference, row.option or row.answer)
+    texts = (row.question, row.reference, row.option or row.answer)
     verdict = {True: "right", False: "wrong", None: "unjudged" if row.judge else "not asked yet"}
     rest = (verdict[row.right], cell(row.why), str(row.fault or ""), row.trajectory)
-    return row.arm, row.id, *map(cell, said), *rest
+    return row.arm, row.id, *map(cell, texts), *rest
 
 
 def cell(text: str) -> str:
-    """As much of a text as a cell has room for."""
+    """Truncate a text to the length of a cell."""
     line = " ".join(text.split())
     return line if len(line) <= CELL else line[: CELL - 1].rstrip() + "…"
 
 
 def headline(report: RunReport) -> str:
-    """The run in one line."""
-    one = report.headline
-    right = f"{percent(one.right)} % right" if one.right else "nothing judged yet"
-    cited = f", {percent(one.cited)} % of citations hold marked evidence" if one.cited else ""
-    of = f" of {one.right.of} judged" if one.right else ""
-    kind = "" if one.type == ALL else f" ({one.type})"
+    """Summarise the run in one line."""
+    total = report.headline
+    right = f"{percent(total.right)} % right" if total.right else "nothing judged yet"
+    cited = f", {percent(total.cited)} % of citations hold marked evidence" if total.cited else ""
+    of = f" of {total.right.of} judged" if total.right else ""
+    kind = "" if total.type == ALL else f" ({total.type})"
     return f"{report.main}: {right}{of}{kind}{cited}"

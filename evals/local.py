@@ -1,4 +1,4 @@
-"""Questions about real clips: is the moment cited, and is the right option chosen?"""
+"""Questions about real clips: is the right moment cited and the right option chosen?"""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from flows.ingest_steps import Listener
 from flows.workspace import Workspace
 
 CITED = 80.0
-"""Percent of questions whose top citation overlaps a marked span."""
+"""Percent of questions whose first citation must overlap a marked span."""
 ABOVE_CHANCE = 25.0
-"""Points of accuracy above what guessing gives."""
+"""Points of accuracy above chance."""
 
 
 @dataclass(frozen=True)
 class JudgedAnswer:
-    """One answer. ``right`` is None without options; ``top`` is the span cited first, if any."""
+    """One answer. ``right`` is None without options; ``top`` is the first cited span, if any."""
 
     question: MediaQuestion
     cited: bool
@@ -37,7 +37,7 @@ class JudgedAnswer:
 
 @dataclass(frozen=True)
 class LocalRow:
-    """What the answers about one video, or all, come to; shares in percent, None of nothing."""
+    """Figures over the answers about one video, or all; shares in percent, None of nothing."""
 
     name: str
     questions: int
@@ -51,7 +51,7 @@ class LocalRow:
 
 @dataclass(frozen=True)
 class LocalReport:
-    """What the evaluation found. ``absent`` are files that are not there, with no question."""
+    """The results. ``absent``: missing files, which were not asked about."""
 
     answers: tuple[JudgedAnswer, ...]
     videos: tuple[LocalRow, ...]
@@ -63,7 +63,7 @@ class LocalReport:
 
     @property
     def bars(self) -> list[Bar]:
-        """What must be reached."""
+        """Return the bars to reach."""
         above = (self.every.accuracy or 0.0) - (self.every.chance or 0.0)
         return [
             Bar("top citation overlaps the marked span, percent", self.every.cited, CITED),
@@ -77,7 +77,7 @@ class OfVideo(Protocol):
 
     @property
     def video(self) -> str:
-        """The clip's file name."""
+        """Return the clip's file name."""
 
 
 Asked = TypeVar("Asked", bound=OfVideo)
@@ -86,22 +86,22 @@ Asked = TypeVar("Asked", bound=OfVideo)
 def split_by_presence(
     questions: Iterable[Asked], folder: Path
 ) -> tuple[list[Asked], tuple[str, ...]]:
-    """The questions whose video is in ``folder``, and the names of the videos that are not."""
-    every = list(questions)
-    absent = {q.video for q in every if not (folder / q.video).is_file()}
-    return [q for q in every if q.video not in absent], tuple(sorted(absent))
+    """Return the questions whose video is in ``folder``, and the missing videos."""
+    all_questions = list(questions)
+    absent = {q.video for q in all_questions if not (folder / q.video).is_file()}
+    return [q for q in all_questions if q.video not in absent], tuple(sorted(absent))
 
 
 def watch_all(
-    desk: Workspace, questions: Sequence[OfVideo], folder: Path, listener: Listener
+    workspace: Workspace, questions: Sequence[OfVideo], folder: Path, listener: Listener
 ) -> tuple[dict[str, str], list[FileOutcome]]:
     """Watch the clips that are asked about, unless they are in memory.
 
     Returns:
-        The id of each clip that was watched whole, by file name, and the outcomes of the others.
+        The id of each clip that was watched completely, by file name, and the other outcomes.
     """
     names = sorted({question.video for question in questions})
-    outcomes = watch_files(desk, [folder / name for name in names], listener, direct=True)
+    outcomes = watch_files(workspace, [folder / name for name in names], listener, direct=True)
     ids, failed = {}, []
     for name, outcome in zip(names, outcomes, strict=True):
         if outcome.watched is not None and outcome.exit_code == 0:
@@ -112,20 +112,20 @@ def watch_all(
 
 
 def evaluate(
-    desk: Workspace,
+    workspace: Workspace,
     questions: Sequence[MediaQuestion],
     ids: dict[str, str],
     absent: tuple[str, ...],
     out: Path | None,
-    told: Told,
+    on_result: Told,
 ) -> LocalReport:
     """Ask the questions about the clips in ``ids`` and judge the answers.
 
     A question without an answer counts as wrong and uncited.
     """
-    asked = [question for question in questions if question.video in ids]
-    batch = ask_all(desk, [q.asked_of(ids[q.video]) for q in asked], out, told)
-    answers = tuple(judge(question, batch) for question in asked)
+    available = [question for question in questions if question.video in ids]
+    batch = ask_all(workspace, [q.asked_of(ids[q.video]) for q in available], out, on_result)
+    answers = tuple(judge(question, batch) for question in available)
     return LocalReport(
         answers=answers,
         videos=tuple(_rows(answers)),
@@ -134,15 +134,15 @@ def evaluate(
         errors=batch.errors,
         seconds=batch.seconds,
         conduct=conduct(
-            desk.store,
+            workspace.store,
             [line["trajectory"] for line in batch.lines.values()],
-            desk.settings.ask.retries,
+            workspace.settings.ask.retries,
         ),
     )
 
 
 def judge(question: MediaQuestion, batch: Batch) -> JudgedAnswer:
-    """One answer judged; without an answer line nothing is right."""
+    """Judge one answer; without an answer line nothing is right."""
     line: dict[str, Any] = batch.lines.get(question.id, {"citations": [], "rounds": 0})
     top = next(iter(spans_of(line, "citations")), None)
     option = line.get("option")
@@ -165,15 +165,15 @@ def _rows(answers: Iterable[JudgedAnswer]) -> list[LocalRow]:
 
 
 def row(name: str, answers: Sequence[JudgedAnswer]) -> LocalRow:
-    """What answers come to."""
+    """Summarise answers."""
     choices = [answer for answer in answers if answer.right is not None]
     return LocalRow(
         name=name,
         questions=len(answers),
         cited=100 * mean([answer.cited for answer in answers]),
         choices=len(choices),
-        accuracy=100 * mean([bool(one.right) for one in choices]) if choices else None,
-        chance=100 * mean([one.question.chance for one in choices]) if choices else None,
+        accuracy=100 * mean([bool(choice.right) for choice in choices]) if choices else None,
+        chance=100 * mean([choice.question.chance for choice in choices]) if choices else None,
         rounds=median([answer.rounds for answer in answers]),
         seconds=median([answer.seconds for answer in answers]),
     )

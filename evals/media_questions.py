@@ -14,7 +14,7 @@ from graphs.batch import BatchQuestion
 
 
 class MediaQuestion(Frozen):
-    """One question about the clip ``video``, a file beside the questions' own."""
+    """A question about the clip ``video``, a file in the folder of the questions."""
 
     id: str
     video: str
@@ -27,33 +27,33 @@ class MediaQuestion(Frozen):
 
     @field_validator("video")
     @classmethod
-    def _beside(cls, name: str) -> str:
+    def _file_name_only(cls, name: str) -> str:
         if Path(name).name != name or name in ("", ".", ".."):
             raise ValueError("a video is named by its file name alone")
         return name
 
     @property
     def chance(self) -> float:
-        """The share of right answers that guessing gives, 0 without options."""
+        """Return the share right by guessing; 0 without options."""
         return 1 / len(self.options) if self.options else 0.0
 
     def is_right(self, option: str | None) -> bool:
-        """Whether this letter is the right option's."""
+        """Check whether this letter is the right option's."""
         return option is not None and option == self.right
 
     @property
     def right(self) -> str:
-        """The letter of the right option."""
+        """Return the letter of the right option."""
         if self.answer_option or self.answer not in self.options:
             return self.answer_option or ""
         return ascii_uppercase[self.options.index(self.answer)]
 
     def is_cited(self, span: Span) -> bool:
-        """Whether a cited span overlaps a marked one."""
+        """Check whether a cited span overlaps a marked one."""
         return any(start < span[1] and span[0] < end for start, end in self.spans_s)
 
     def asked_of(self, video: str) -> BatchQuestion:
-        """The question as a batch asks it, of the video with this id."""
+        """Return the question for a batch, about the video with this id."""
         return BatchQuestion(id=self.id, video=video, question=self.question, options=self.options)
 
 
@@ -63,7 +63,7 @@ class _MediaFile(Frozen):
 
 
 def read_media_questions(path: Path) -> tuple[MediaQuestion, ...]:
-    """The questions of a JSON file with ``questions``.
+    """Read the questions of a JSON file with ``questions``.
 
     Raises:
         InputError: the file cannot be read as such.
@@ -72,5 +72,5 @@ def read_media_questions(path: Path) -> tuple[MediaQuestion, ...]:
         return _MediaFile.model_validate_json(path.read_text(encoding="utf-8")).questions
     except (OSError, ValueError) as error:
         first = error.errors()[0] if isinstance(error, ValidationError) else None
-        told = f"{'.'.join(map(str, first['loc']))}: {first['msg']}" if first else error
-        raise InputError(f"{path} holds no questions about media: {told}") from error
+        message = f"{'.'.join(map(str, first['loc']))}: {first['msg']}" if first else error
+        raise InputError(f"{path} holds no questions about media: {message}") from error

@@ -1,4 +1,4 @@
-"""The flow of a scheduled evaluation: a run of its own each night, named after the day.
+"""The flow of a scheduled evaluation: a new run each night, named after the day.
 
 Import this module only after Prefect's environment is set (``services.prefect.environment``).
 """
@@ -27,16 +27,16 @@ from store.queries.evaluations import Slot
 
 
 class SilentEval(Silent):
-    """Nobody is watching the evaluation."""
+    """A listener for an evaluation that nobody watches."""
 
     def importing(self, video: str, done: int, total: int) -> None:
-        """Says nothing."""
+        """Ignore the progress."""
 
     def asking(self, total: int, done: int) -> None:
-        """Says nothing."""
+        """Ignore the progress."""
 
     def judged(self, slot: Slot, verdict: Verdict, cost_usd: float) -> None:
-        """Says nothing: the run's report has it."""
+        """Ignore the verdict: the run's report has it."""
 
 
 @flow(name="evaluate")
@@ -48,25 +48,25 @@ def evaluate(
     profile: str | None = None,
 ) -> State[None]:
     """Ask the questions of a data set and judge the answers; nothing is learned from them."""
-    told = EvaluateOptions(
+    options = EvaluateOptions(
         dataset=dataset, folder=folder, limit=limit, max_cost=max_cost, profile=profile
     )
-    return in_background(lambda desk: ask_all(desk, told, date.today()), profile)
+    return in_background(lambda workspace: ask_all(workspace, options, date.today()), profile)
 
 
-def ask_all(desk: Workspace, told: EvaluateOptions, day: date) -> JobReport:
-    """Ask the questions of a data set in a run of that day; one that was broken off goes on.
+def ask_all(workspace: Workspace, options: EvaluateOptions, day: date) -> JobReport:
+    """Ask the questions of a data set in that day's run, resuming an interrupted one.
 
     Raises:
-        InputError: the data set cannot be read, or none of its videos is there.
+        InputError: the data set cannot be read, or has none of its videos.
         SetupError: the database or a model is missing.
     """
-    found = read(told.dataset, told.folder)
-    planned = plan(found, desk.profile, Protocol.NONE, limit=told.limit)
+    dataset = read(options.dataset, options.folder)
+    planned = plan(dataset, workspace.profile, Protocol.NONE, limit=options.limit)
     name = checked_name(f"{run_name(planned)}-{day:%Y%m%d}")
-    ran = run(desk, name, planned, SilentEval(), max_cost=told.max_cost)
-    text = headline(run_report(desk.store, name))
-    if ran.over:
+    outcome = run(workspace, name, planned, SilentEval(), max_cost=options.max_cost)
+    text = headline(run_report(workspace.store, name))
+    if outcome.over:
         return JobReport(f"{name}: the money is spent; {text}", ok=False)
-    left = f"; left out: {', '.join(ran.left_out)}" if ran.left_out else ""
-    return JobReport(f"{name}: {text}{left}", ok=not left)
+    left_out = f"; left out: {', '.join(outcome.left_out)}" if outcome.left_out else ""
+    return JobReport(f"{name}: {text}{left_out}", ok=not left_out)

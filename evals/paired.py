@@ -1,4 +1,4 @@
-"""The same questions answered in two ways: what changed, and is that more than chance?"""
+"""Paired comparison: the same questions answered in two ways, and whether they differ by chance."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from evals.tables import AnsweredQuestion, Effect, figure
 
 
 class Flip(Frozen):
-    """A question that one answers rightly and the other does not."""
+    """A question that only one of both answers rightly."""
 
     id: str
     question: str
@@ -22,7 +22,7 @@ class Flip(Frozen):
 
 
 class Comparison(Frozen):
-    """Two runs beside each other. ``alone`` counts questions that only one of them has judged."""
+    """Two compared runs. ``alone`` counts questions that only one of them has judged."""
 
     effect: Effect
     changes: tuple[Flip, ...]
@@ -30,9 +30,9 @@ class Comparison(Frozen):
 
 
 def mcnemar(better: int, worse: int) -> float:
-    """The two-sided p of McNemar's exact test: changes are as likely either way.
+    """Return the two-sided p of McNemar's exact test: changes are as likely either way.
 
-    The binomial distribution of ``better`` of all that changed (Edwards, 1948); 1 of no change.
+    The binomial distribution of ``better`` among all changes (Edwards, 1948); 1 without changes.
     """
     from scipy.stats import binomtest
 
@@ -43,18 +43,22 @@ def mcnemar(better: int, worse: int) -> float:
 def effect(
     first: str, second: str, before: Sequence[AnsweredQuestion], after: Sequence[AnsweredQuestion]
 ) -> Effect | None:
-    """The second way of answering beside the first; None where no question was judged in both."""
+    """Compare the second way with the first; None if no question was judged in both."""
     pairs = list(paired(before, after).values())
     if not pairs:
         return None
-    better = sum(one.right is False and other.right is True for one, other in pairs)
-    worse = sum(one.right is True and other.right is False for one, other in pairs)
+    better = sum(
+        first_row.right is False and second_row.right is True for first_row, second_row in pairs
+    )
+    worse = sum(
+        first_row.right is True and second_row.right is False for first_row, second_row in pairs
+    )
     return Effect(
         first=first,
         second=second,
         questions=len(pairs),
-        before=figure(one.right for one, _ in pairs),
-        after=figure(other.right for _, other in pairs),
+        before=figure(first_row.right for first_row, _ in pairs),
+        after=figure(second_row.right for _, second_row in pairs),
         difference=figure(float(bool(b.right)) - float(bool(a.right)) for a, b in pairs),
         better=better,
         worse=worse,
@@ -65,7 +69,7 @@ def effect(
 def paired(
     before: Sequence[AnsweredQuestion], after: Sequence[AnsweredQuestion]
 ) -> Mapping[str, tuple[AnsweredQuestion, AnsweredQuestion]]:
-    """The same questions, judged both ways, by id; one that was changed is not the same."""
+    """Pair the same questions, judged both ways, by id; an edited question is not the same."""
     known = {row.id: row for row in before if row.right is not None}
     return {
         row.id: (known[row.id], row)
@@ -74,25 +78,25 @@ def paired(
     }
 
 
-def _same(one: AnsweredQuestion, other: AnsweredQuestion) -> bool:
-    told = ("question", "options", "reference")
-    return all(getattr(one, name) == getattr(other, name) for name in told)
+def _same(first: AnsweredQuestion, second: AnsweredQuestion) -> bool:
+    fields = ("question", "options", "reference")
+    return all(getattr(first, name) == getattr(second, name) for name in fields)
 
 
 def changes(before: Sequence[AnsweredQuestion], after: Sequence[AnsweredQuestion]) -> list[Flip]:
-    """The questions that one answers rightly and the other does not, those lost first."""
-    found = [
+    """Return the questions that only one of both answers rightly, losses first."""
+    flips = [
         Flip(
-            id=one.id,
-            question=one.question,
-            types=one.types,
-            better=bool(other.right),
-            first=one.option or one.answer,
-            second=other.option or other.answer,
-            first_trajectory=one.trajectory,
-            second_trajectory=other.trajectory,
+            id=row.id,
+            question=row.question,
+            types=row.types,
+            better=bool(other_row.right),
+            first=row.option or row.answer,
+            second=other_row.option or other_row.answer,
+            first_trajectory=row.trajectory,
+            second_trajectory=other_row.trajectory,
         )
-        for one, other in paired(before, after).values()
-        if one.right is not other.right
+        for row, other_row in paired(before, after).values()
+        if row.right is not other_row.right
     ]
-    return sorted(found, key=lambda one: (one.better, one.id))
+    return sorted(flips, key=lambda row: (row.better, row.id))

@@ -1,7 +1,7 @@
-"""How well things are told apart and known again: precision, recall and F1 over pairs; pure.
+"""Pairwise precision, recall and F1 of identities; pure.
 
-Every pair of sightings is looked at: are the two of one person, and were they taken for one? So it
-counts both that one person is split into several, and that several are taken for one.
+Every pair of sightings counts: are both of one person, and were they joined? This measures both
+splitting one person and merging several.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Pairs:
-    """Pairs that are of one person and were joined, that were joined, that are of one person."""
+    """Pairs of one person that were joined, joined pairs, and pairs of one person."""
 
     right: int
     joined: int
@@ -21,28 +21,28 @@ class Pairs:
 
     @property
     def precision(self) -> float:
-        """Share of the joined pairs that are of one person; 1 where nothing was joined."""
+        """Return the share of the joined pairs that are of one person; 1 of nothing."""
         return self.right / self.joined if self.joined else 1.0
 
     @property
     def recall(self) -> float:
-        """Share of the pairs of one person that were joined; 1 where there are none."""
+        """Return the share of the pairs of one person that were joined; 1 of nothing."""
         return self.right / self.same if self.same else 1.0
 
     @property
     def f1(self) -> float:
-        """The harmonic mean of both."""
+        """Return the harmonic mean of both."""
         both = self.precision + self.recall
         return 2 * self.precision * self.recall / both if both else 0.0
 
 
 def count_pairs(sightings: Iterable[tuple[Hashable, Hashable]]) -> Pairs:
-    """The pairs of some sightings, each given as (who it is, who it was taken for)."""
-    every = list(sightings)
+    """Count the pairs of sightings, each given as (true person, assigned identity)."""
+    all_sightings = list(sightings)
     return Pairs(
-        right=_pairs(Counter(every)),
-        joined=_pairs(Counter(told for _, told in every)),
-        same=_pairs(Counter(true for true, _ in every)),
+        right=_pairs(Counter(all_sightings)),
+        joined=_pairs(Counter(assigned for _, assigned in all_sightings)),
+        same=_pairs(Counter(true for true, _ in all_sightings)),
     )
 
 

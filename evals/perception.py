@@ -1,4 +1,4 @@
-"""What Homer sees and hears, beside what people marked: faces, speakers, words and cuts."""
+"""Evaluation of perception against annotations: faces, speakers, words and cuts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from evals.perception_voices import (
     marked_recordings,
 )
 from evals.scenes import COMPANY, COMPANY_CLIP_MS, PEOPLE
-from evals.scratch import scratch_desk
+from evals.scratch import scratch_workspace
 from models.profile import Profile
 from models.toolbox import Toolbox
 from perception.source import clips_of, probe
@@ -36,26 +36,26 @@ SPEAKER_ERROR = 25.0
 """Diarisation error rate of recordings with two speakers, in percent."""
 MARKED = "msdwild_00001"
 FRAME_RATE = 25.0
-"""Frames a second of the clip with marked faces."""
+"""Frames per second of the clip with annotated faces."""
 UNCUT = ("msdwild_00001.mp4", "visualvoice_interview.mp4")
-"""Clips that are one shot from beginning to end."""
+"""Clips without a cut."""
 PACKAGED = "insightface"
 ENGINES = (PACKAGED, "yunet_sface")
 
 
 class Follow(Protocol):
-    """Is told of the work as it goes."""
+    """Receives the progress of the work."""
 
     def start(self, label: str, total: int, done: int = 0) -> None:
-        """New work of ``total`` steps."""
+        """Start a part of ``total`` steps."""
 
     def step(self, steps: int = 1) -> None:
-        """So many steps are done."""
+        """Count finished steps."""
 
 
 @dataclass(frozen=True)
 class PerceptionReport:
-    """All that was measured, and the files that were not there."""
+    """All measurements, and the files that were missing."""
 
     faces: tuple[FaceReport, ...] = ()
     voices: tuple[VoiceReport, ...] = ()
@@ -66,12 +66,12 @@ class PerceptionReport:
 
     @property
     def pairs_of_speakers(self) -> tuple[VoiceReport, ...]:
-        """The recordings with two speakers."""
-        return tuple(one for one in self.voices if one.speakers == 2)
+        """Return the recordings with two speakers."""
+        return tuple(voice for voice in self.voices if voice.speakers == 2)
 
     @property
     def bars(self) -> list[Bar]:
-        """What must be reached, of what could be measured."""
+        """Return the bars to reach, of what could be measured."""
         bars = []
         for one in self.faces:
             if one.engine == PACKAGED:
@@ -83,36 +83,38 @@ class PerceptionReport:
             bars.append(Bar(name, voice.errors.rate, SPEAKER_ERROR, most=True))
         for shot in self.shots:
             if shot.reference is not None:
-                wanted = 100 * shot.reference.f1
-                bars.append(Bar(f"cuts, {shot.name}: F1, percent", 100 * shot.ours.f1, wanted))
-        wrong = "voices joined to a wrong face"
-        bars += [Bar(f"{wrong}, {one.name}", one.wrong, 0, most=True) for one in self.joins]
+                reference_f1 = 100 * shot.reference.f1
+                bars.append(
+                    Bar(f"cuts, {shot.name}: F1, percent", 100 * shot.ours.f1, reference_f1)
+                )
+        label = "voices joined to a wrong face"
+        bars += [Bar(f"{label}, {one.name}", one.wrong, 0, most=True) for one in self.joins]
         return bars
 
 
 def total(reports: Sequence[VoiceReport]) -> SpeakerErrors:
-    """The errors of several recordings as if they were one."""
+    """Sum the errors of several recordings."""
     errors = SpeakerErrors()
-    for one in reports:
-        errors += one.errors
+    for report in reports:
+        errors += report.errors
     return errors
 
 
 def evaluate_perception(
     folder: Path, profile: Profile, home: Home, follow: Follow, scenes: Sequence[Scene] = PEOPLE
 ) -> PerceptionReport:
-    """Measure what can be measured of the clips in ``folder``.
+    """Measure what the clips in ``folder`` allow.
 
     Args:
-        folder: the shared clips; what is not there is left out, and named in the report.
-        profile: the models; faces are judged with each of ``ENGINES``.
-        home: has the weights.
-        follow: is told how far it is.
-        scenes: what is joined into a video with known cuts and people.
+        folder: the shared clips; missing ones are skipped, and named in the report.
+        profile: the models; faces are evaluated with each of ``ENGINES``.
+        home: holds the weights.
+        follow: receives the progress.
+        scenes: are joined into a video with known cuts and people.
 
     Raises:
-        InputError: nothing that could be judged is there.
-        WeightsMissing: a model's weights are not there.
+        InputError: the folder has nothing to evaluate.
+        WeightsMissing: a model's weights are missing.
     """
     job = _PerceptionRun(folder, profile, home, follow, tuple(scenes))
     voices, words = job.voices(), job.words()
@@ -129,14 +131,14 @@ def evaluate_perception(
 
 
 def in_clips_of(profile: Profile, clip_ms: int) -> Profile:
-    """The profile with clips of another length."""
+    """Return the profile with clips of another length."""
     watch = profile.settings.watch.model_copy(update={"clip_ms": clip_ms})
     settings = profile.settings.model_copy(update={"watch": watch})
     return profile.model_copy(update={"settings": settings})
 
 
 class _PerceptionRun:
-    """One evaluation: what is there, and what was found missing."""
+    """One evaluation of perception, with the files it found missing."""
 
     def __init__(
         self,
@@ -161,30 +163,30 @@ class _PerceptionRun:
         return len(clips_of(probe(path).duration_ms, self._watch))
 
     def voices(self) -> tuple[VoiceReport, ...]:
-        """Who speaks when in every recording with marked turns."""
-        found = marked_recordings(self._folder)
-        if not found:
+        """Measure who speaks when in every recording with annotated turns."""
+        recordings = marked_recordings(self._folder)
+        if not recordings:
             self.absent.add("audio/*.rttm")
-        self._follow.start("speakers", len(found))
+        self._follow.start("speakers", len(recordings))
         reports = []
-        for one in found:
-            reports.append(judge_voices(one, self._toolbox, self._watch))
+        for recording in recordings:
+            reports.append(judge_voices(recording, self._toolbox, self._watch))
             self._follow.step()
         return tuple(reports)
 
     def words(self) -> tuple[WordReport, ...]:
-        """What is said in every clip that has a transcript."""
-        there = [
+        """Measure the words of every clip that has a transcript."""
+        transcribed = [
             (self._folder / a, self._folder / b) for a, b in TRANSCRIBED.items() if self._has(a, b)
         ]
-        self._follow.start("words", sum(self._clips(clip) for clip, _ in there))
+        self._follow.start("words", sum(self._clips(clip) for clip, _ in transcribed))
         return tuple(
             judge_words(clip, transcript, self._toolbox, self._watch, self._follow.step)
-            for clip, transcript in there
+            for clip, transcript in transcribed
         )
 
     def joined(self, path: Path) -> Path | None:
-        """The joined video, where all its clips are there."""
+        """Write the joined video, if all its clips are there."""
         return self._join(self._scenes, path)
 
     def _join(self, scenes: Sequence[Scene], path: Path) -> Path | None:
@@ -195,7 +197,7 @@ class _PerceptionRun:
         return join(scenes, self._folder, path, self._follow.step)
 
     def joins(self, joined: Path | None, path: Path) -> tuple[JoinReport, ...]:
-        """Whose voices were found, where people speak alone in view and where nobody ever does."""
+        """Measure voices joined to faces, with people alone in view and in company."""
         company, clip_ms = self._join(COMPANY, path), self._watch.clip_ms
         videos = [("joined", joined, self._scenes, clip_ms)]
         videos.append(("in company", company, COMPANY, COMPANY_CLIP_MS))
@@ -207,12 +209,12 @@ class _PerceptionRun:
         profile = in_clips_of(self._profile, clip_ms)
         clips = clips_of(probe(path).duration_ms, profile.settings.watch)
         self._follow.start(f"voices and faces, {name}", len(clips))
-        with scratch_desk(profile, self._home) as desk:
-            return judge_joins(name, watch_people(desk, path, self._follow.step), scenes)
+        with scratch_workspace(profile, self._home) as workspace:
+            return judge_joins(name, watch_people(workspace, path, self._follow.step), scenes)
 
     def faces(self, joined: Path | None) -> tuple[FaceReport, ...]:
-        """Who is who by each engine, on the marked clip and on the joined one."""
-        return tuple(one for engine in ENGINES for one in self._faces_by(engine, joined))
+        """Measure identities by each engine, on the annotated clip and on the joined one."""
+        return tuple(report for engine in ENGINES for report in self._faces_by(engine, joined))
 
     def _faces_by(self, engine: str, joined: Path | None) -> list[FaceReport]:
         marked, faces = self._folder / f"{MARKED}.mp4", self._folder / f"{MARKED}_faces.csv"
@@ -220,23 +222,23 @@ class _PerceptionRun:
         watched = [path for path in (marked if has_marked else None, joined) if path]
         self._follow.start(f"faces by {engine}", sum(map(self._clips, watched)))
         profile = self._profile.model_copy(update={"faces": engine})
-        with scratch_desk(profile, self._home) as desk:
+        with scratch_workspace(profile, self._home) as workspace:
             if has_marked:
-                seen = watch_faces(desk, marked, self._follow.step)
+                seen = watch_faces(workspace, marked, self._follow.step)
                 truth = marked_faces(faces)
                 reports.append(judge_marked("marked", engine, seen, truth, FRAME_RATE))
             if joined:
-                seen = watch_faces(desk, joined, self._follow.step)
+                seen = watch_faces(workspace, joined, self._follow.step)
                 reports.append(judge_joined("joined", engine, seen, self._scenes))
         return reports
 
     def shots(self, joined: Path | None) -> tuple[ShotReport, ...]:
-        """The cuts of the joined video, and none in clips that have none."""
+        """Measure the cuts of the joined video, and of clips without cuts."""
         uncut = [self._folder / name for name in UNCUT if self._has(name)]
         cuts = starts(self._scenes)[1:-1]
         videos = [(joined, cuts)] if joined else []
-        every = [*videos, *((path, []) for path in uncut)]
-        self._follow.start("cuts", sum(self._clips(path) for path, _ in every))
+        all_videos = [*videos, *((path, []) for path in uncut)]
+        self._follow.start("cuts", sum(self._clips(path) for path, _ in all_videos))
         return tuple(
-            judge_shots(path, true, self._watch, self._follow.step) for path, true in every
+            judge_shots(path, true, self._watch, self._follow.step) for path, true in all_videos
         )

@@ -1,6 +1,6 @@
-"""Is a voice joined to the face of who speaks, over a whole video?
+"""Evaluation of joining voices to faces over a whole video.
 
-Words are not listened to, so no name can help: only who is in view while a voice is heard.
+Words are not transcribed, so no name can help: only who is in view while a voice is heard.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from store.queries.identities import SightingAt, sightings_of
 
 @dataclass(frozen=True)
 class VideoIdentities:
-    """A video's faces and voices as they were met, and which are of one character.
+    """A video's face and voice sightings, and which belong to one character.
 
-    ``joined``: a face's and a voice's number for each pair that one character has.
+    ``joined``: the face and voice numbers of each pair that one character has.
     """
 
     faces: tuple[SightingAt, ...]
@@ -38,10 +38,10 @@ class VideoIdentities:
 
 @dataclass(frozen=True)
 class JoinReport:
-    """Who, of those who speak in view, was joined to their own voice.
+    """The speakers in view that were joined to their own voice.
 
     ``speakers`` are known to speak in view; ``right`` of them have a voice that is mostly theirs;
-    ``wrong`` counts faces with a voice that is mostly another's, or nobody's in view.
+    ``wrong`` counts faces with a voice that is mostly another's, or that of nobody in view.
     """
 
     name: str
@@ -50,43 +50,47 @@ class JoinReport:
     wrong: int
 
 
-def watch_people(desk: Workspace, path: Path, told: Callable[[], None]) -> VideoIdentities:
-    """The faces and voices of a video as they are remembered, clip after clip.
+def watch_people(workspace: Workspace, path: Path, on_clip: Callable[[], None]) -> VideoIdentities:
+    """Return the faces and voices of a video as remembered, clip after clip.
 
     Args:
-        desk: a library that may keep the video.
+        workspace: a library to store the video in.
         path: the video.
-        told: called after each clip.
+        on_clip: called after each clip.
     """
-    tools = OnlyPeople(desk.toolbox, voices=True)
-    writers = make_writers(desk.toolbox, desk.profile)
-    with open_video(desk, path) as work:
+    tools = OnlyPeople(workspace.toolbox, voices=True)
+    writers = make_writers(workspace.toolbox, workspace.profile)
+    with open_video(workspace, path) as work:
         video, last = work.video.id, -1
-        for raw in read_clips(path, probe(path), desk.settings.watch):
-            seen = perceive(raw, tools, desk.settings.watch)
-            remember(desk.store, video, seen, writers, desk.toolbox, desk.settings)
+        for raw in read_clips(path, probe(path), workspace.settings.watch):
+            seen = perceive(raw, tools, workspace.settings.watch)
+            remember(workspace.store, video, seen, writers, workspace.toolbox, workspace.settings)
             last = raw.clip.index
-            told()
-        with desk.store.begin() as session:
+            on_clip()
+        with workspace.store.begin() as session:
             return VideoIdentities(
                 tuple(sightings_of(session, video, IdentityKind.FACE)),
                 tuple(sightings_of(session, video, IdentityKind.VOICE)),
                 tuple(
                     (face, voice)
-                    for one in characters_at(session, video, last)
-                    for face in one.character.faces
-                    for voice in one.character.voices
+                    for row in characters_at(session, video, last)
+                    for face in row.character.faces
+                    for voice in row.character.voices
                 ),
             )
 
 
-def judge_joins(name: str, met: VideoIdentities, scenes: Sequence[Scene]) -> JoinReport:
-    """What was joined beside who is known to speak, by most of the time of each."""
-    shown = _mostly((one.number, _seen(scenes, one), 1) for one in met.faces)
-    heard = _mostly(
-        (one.number, who, ms) for one in met.voices for who, ms in _heard(scenes, one).items()
+def judge_joins(name: str, identities: VideoIdentities, scenes: Sequence[Scene]) -> JoinReport:
+    """Compare what was joined with who is known to speak, each by most of their time."""
+    face_labels = _mostly(
+        (sighting.number, _seen(scenes, sighting), 1) for sighting in identities.faces
     )
-    pairs = [(shown.get(face), heard.get(voice)) for face, voice in met.joined]
+    voice_labels = _mostly(
+        (sighting.number, who, ms)
+        for sighting in identities.voices
+        for who, ms in _heard(scenes, sighting).items()
+    )
+    pairs = [(face_labels.get(face), voice_labels.get(voice)) for face, voice in identities.joined]
     right = {face for face, voice in pairs if face and face == voice}
     speakers = sorted({scene.heard for scene in scenes if scene.heard})
     wrong = sum(face != voice for face, voice in pairs)
@@ -99,13 +103,15 @@ def _seen(scenes: Sequence[Scene], face: SightingAt) -> str:
 
 
 def _heard(scenes: Sequence[Scene], voice: SightingAt) -> Counter[str]:
-    """Milliseconds of the sighting by who is known to speak; "" is nobody known."""
+    """Count the milliseconds of the sighting by known speaker; "" where unknown."""
     return heard_at(scenes, voice.start_ms, voice.end_ms)
 
 
-def _mostly(found: Iterable[tuple[int, str, int]]) -> dict[int, str]:
-    """For each number what it is for the most part."""
+def _mostly(labelled: Iterable[tuple[int, str, int]]) -> dict[int, str]:
+    """Return the most frequent label of each number."""
     totals: dict[int, Counter[str]] = {}
-    for number, who, weight in found:
+    for number, who, weight in labelled:
         totals.setdefault(number, Counter())[who] += weight
-    return {number: max(sorted(one), key=one.__getitem__) for number, one in totals.items()}
+    return {
+        number: max(sorted(counts), key=counts.__getitem__) for number, counts in totals.items()
+    }

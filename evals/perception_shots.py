@@ -1,4 +1,4 @@
-"""Are cuts found where they are, as well as by PySceneDetect?"""
+"""Evaluation of cuts, compared with PySceneDetect."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from perception.source import probe
 
 @dataclass(frozen=True)
 class ShotReport:
-    """The cuts of one video; ``reference`` is PySceneDetect's, None where it is not installed."""
+    """The cuts of one video; ``reference``: PySceneDetect's, None if it is not installed."""
 
     name: str
     ours: Cuts
@@ -25,28 +25,35 @@ class ShotReport:
 
 
 def judge_shots(
-    path: Path, true: Sequence[int], settings: WatchSettings, told: Callable[[], None]
+    path: Path, true: Sequence[int], settings: WatchSettings, on_clip: Callable[[], None]
 ) -> ShotReport:
-    """The cuts of a video beside the true ones, in milliseconds; ``told`` after each clip."""
-    ours = compare_cuts(true, find_cuts(path, settings, told), TOLERANCE_MS)
-    theirs = reference_cuts(path)
-    other = None if theirs is None else compare_cuts(true, theirs, TOLERANCE_MS)
-    return ShotReport(path.stem, ours, other)
+    """Compare the cuts of a video with the true ones, in milliseconds.
+
+    ``on_clip`` is called after each clip.
+    """
+    ours = compare_cuts(true, find_cuts(path, settings, on_clip), TOLERANCE_MS)
+    found_by_reference = reference_cuts(path)
+    reference = (
+        None if found_by_reference is None else compare_cuts(true, found_by_reference, TOLERANCE_MS)
+    )
+    return ShotReport(path.stem, ours, reference)
 
 
-def find_cuts(path: Path, settings: WatchSettings, told: Callable[[], None]) -> list[int]:
-    """Where an ingestion sees cuts, in milliseconds. The border of two clips is none."""
+def find_cuts(path: Path, settings: WatchSettings, on_clip: Callable[[], None]) -> list[int]:
+    """Return the cuts that an ingestion finds, in milliseconds; borders of clips do not count."""
     cuts = []
     silent = replace(probe(path), has_audio=False)
     for raw in read_clips(path, silent, settings):
-        found = candidates(raw.frames, settings)
-        cuts += [now.time_ms for before, now in pairwise(found) if now.shot != before.shot]
-        told()
+        frames = candidates(raw.frames, settings)
+        cuts += [
+            frame.time_ms for previous, frame in pairwise(frames) if frame.shot != previous.shot
+        ]
+        on_clip()
     return cuts
 
 
 def reference_cuts(path: Path) -> list[int] | None:
-    """Where PySceneDetect's content detector, as it comes, sees cuts; None without it."""
+    """Return the cuts of PySceneDetect's content detector by default; None without it."""
     if importlib.util.find_spec("scenedetect") is None:
         return None
     from scenedetect import ContentDetector, detect

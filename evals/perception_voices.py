@@ -1,4 +1,4 @@
-"""Who speaks when, and what is said: as it is heard in an ingestion, beside what people marked."""
+"""Evaluation of speaker turns and transcripts against annotations."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ TRANSCRIBED = {
     "agent327_360p.mp4": "agent327_english.vtt",
     "w3c_perspective.mp4": "w3c_perspective.vtt",
 }
-"""Clips, and what is said in them."""
+"""Clips and their transcripts."""
 
 
 @dataclass(frozen=True)
 class Marked:
-    """A recording whose speakers were marked, in the stretches ``scored``."""
+    """A recording with annotated speakers, within the time spans ``scored``."""
 
     path: Path
     turns: tuple[SpeakerSpan, ...]
@@ -37,13 +37,13 @@ class Marked:
 
     @property
     def speakers(self) -> int:
-        """How many people speak."""
+        """Return the number of speakers."""
         return len({turn.who for turn in self.turns})
 
 
 @dataclass(frozen=True)
 class VoiceReport:
-    """Who speaks when in one recording: errors with the usual collar, and with none at all."""
+    """Speaker errors of one recording, with the usual collar and with none."""
 
     name: str
     speakers: int
@@ -54,52 +54,54 @@ class VoiceReport:
 
 @dataclass(frozen=True)
 class WordReport:
-    """What is said in one clip."""
+    """Word errors of one clip."""
 
     name: str
     errors: WordErrors
 
 
 def marked_recordings(folder: Path) -> list[Marked]:
-    """The recordings of ``folder`` and of its ``audio`` that have marked turns, by name."""
+    """Return the annotated recordings of ``folder`` and of its ``audio``, by name."""
     audio = folder / "audio"
     spans = {
-        name: found for uem in sorted(audio.glob("*.uem")) for name, found in read_uem(uem).items()
+        name: recordings
+        for uem in sorted(audio.glob("*.uem"))
+        for name, recordings in read_uem(uem).items()
     }
-    found = [
+    recordings = [
         _marked(path, turns, spans.get(name))
         for rttm in sorted([*audio.glob("*.rttm"), *folder.glob("*.rttm")])
         for name, turns in read_rttm(rttm).items()
         if (path := _recording(rttm, name)) is not None
     ]
-    return sorted(found, key=lambda one: one.path.name)
+    return sorted(recordings, key=lambda recording: recording.path.name)
 
 
 def _recording(rttm: Path, name: str) -> Path | None:
-    """The file a name stands for: of that name, else beside the annotation, of the same name."""
-    likely = (rttm.parent / f"{name}.flac", rttm.with_suffix(".flac"), rttm.with_suffix(".mp4"))
-    return next((path for path in likely if path.is_file()), None)
+    """Find the file of a recording: by its name, else by the annotation's name."""
+    candidates = (rttm.parent / f"{name}.flac", rttm.with_suffix(".flac"), rttm.with_suffix(".mp4"))
+    return next((path for path in candidates if path.is_file()), None)
 
 
 def _marked(
     path: Path, turns: Sequence[SpeakerSpan], spans: list[tuple[int, int]] | None
 ) -> Marked:
-    whole = [(0, probe(path).duration_ms)]
-    return Marked(path, tuple(turns), tuple(spans or whole))
+    whole_recording = [(0, probe(path).duration_ms)]
+    return Marked(path, tuple(turns), tuple(spans or whole_recording))
 
 
 def judge_voices(marked: Marked, toolbox: Toolbox, settings: WatchSettings) -> VoiceReport:
-    """Who speaks when in a recording, which is heard as one clip."""
+    """Measure speaker turns in a recording, which is processed as one clip."""
     samples = _whole(marked.path, settings)
     spans = toolbox.activity.spans(samples)
     turns = find_turns(samples, spans, toolbox.speaker, settings.audio_hz)
-    told = [SpeakerSpan(turn.start_ms, turn.end_ms, str(turn.voice)) for turn in turns]
+    detected = [SpeakerSpan(turn.start_ms, turn.end_ms, str(turn.voice)) for turn in turns]
     return VoiceReport(
         name=marked.path.name,
         speakers=marked.speakers,
         voices=len({turn.voice for turn in turns}),
-        errors=speaker_errors(marked.turns, told, marked.scored),
-        strict=speaker_errors(marked.turns, told, marked.scored, collar_ms=0),
+        errors=speaker_errors(marked.turns, detected, marked.scored),
+        strict=speaker_errors(marked.turns, detected, marked.scored, collar_ms=0),
     )
 
 
@@ -114,12 +116,12 @@ def judge_words(
     transcript: Path,
     toolbox: Toolbox,
     settings: WatchSettings,
-    told: Callable[[], None],
+    on_clip: Callable[[], None],
 ) -> WordReport:
-    """What is said in a clip, heard in the pieces that an ingestion hears it in."""
-    info, written = probe(path), []
+    """Measure the words of a clip, transcribed clip by clip as in an ingestion."""
+    info, transcribed = probe(path), []
     for clip in clips_of(info.duration_ms, settings):
         samples = hear(path, info, clip, settings.audio_hz).samples
-        written += [speech.text for speech in toolbox.speech.transcribe(samples)]
-        told()
-    return WordReport(path.name, word_errors(read_transcript(transcript), " ".join(written)))
+        transcribed += [speech.text for speech in toolbox.speech.transcribe(samples)]
+        on_clip()
+    return WordReport(path.name, word_errors(read_transcript(transcript), " ".join(transcribed)))

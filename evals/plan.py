@@ -1,4 +1,4 @@
-"""What a run asks, in which order, in which arms; decided beforehand by data set and settings."""
+"""The plan of a run: which questions, in which order and arms, fixed by data set and settings."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ PORTS = (
     *("speech", "activity", "faces", "speaker", "screen", "objects"),
     *("text", "reranker", "images", "writer"),
 )
-"""What else of a profile than its language models decides what is remembered and found."""
+"""The ports, besides language models, that decide what is remembered and found."""
 _NAME = re.compile(r"[a-z0-9][a-z0-9._+-]{0,79}", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class PlannedQuestion:
-    """A question in its place: which part of the protocol it is for, and in which batch."""
+    """A question with its place, its part of the protocol and its batch."""
 
     question: EvalQuestion
     place: int
@@ -37,7 +37,7 @@ class PlannedQuestion:
 
 @dataclass(frozen=True)
 class Plan:
-    """A run as it is planned. ``absent``: videos that are not there, whose questions are left."""
+    """A planned run. ``absent``: missing videos, whose questions are left out."""
 
     settings: RunSettings
     videos: tuple[EvalVideo, ...]
@@ -46,29 +46,33 @@ class Plan:
 
     @property
     def batches(self) -> tuple[int, ...]:
-        """Numbers of the batches, in order."""
-        return tuple(sorted({one.batch for one in self.questions}))
+        """Return the numbers of the batches, in order."""
+        return tuple(sorted({planned.batch for planned in self.questions}))
 
-    def arms_of(self, one: PlannedQuestion) -> tuple[str, ...]:
-        """The arms in which a question is answered; the plain way chooses among options only."""
-        plain = self.settings.baseline and one.part is QuestionPart.TEST and one.question.options
-        return (*self.arms(one.part), PLAIN) if plain else self.arms(one.part)
+    def arms_of(self, planned: PlannedQuestion) -> tuple[str, ...]:
+        """Return the arms in which a question is answered; the plain way needs options."""
+        plain = (
+            self.settings.baseline
+            and planned.part is QuestionPart.TEST
+            and planned.question.options
+        )
+        return (*self.arms(planned.part), PLAIN) if plain else self.arms(planned.part)
 
     def arms(self, part: QuestionPart) -> tuple[str, ...]:
-        """The arms in which questions of a part are asked."""
+        """Return the arms in which questions of a part are asked."""
         if self.settings.protocol is Protocol.NONE:
             return tuple(map(str, self.settings.stages))
         learning = self.settings.protocol is Protocol.SPLIT and part is QuestionPart.LEARN
         return (WITH,) if learning else (WITH, WITHOUT)
 
     def learns(self, part: QuestionPart, arm: str) -> bool:
-        """Whether an answer is learned from."""
+        """Check whether an answer is learned from."""
         online = self.settings.protocol is Protocol.ONLINE
         return arm == WITH and (online or part is QuestionPart.LEARN)
 
 
 def settings_of(arm: str, ask: AskSettings) -> AskSettings:
-    """The settings that questions of an arm are asked with."""
+    """Return the settings with which questions of an arm are asked."""
     if arm in (WITH, WITHOUT):
         return ask.model_copy(update={"skills": arm == WITH})
     return ask.model_copy(update={"memory": AblationStage(arm)})
@@ -83,23 +87,25 @@ def plan(
     *,
     baseline: bool = False,
 ) -> Plan:
-    """The run of a data set with a profile.
+    """Plan the run of a data set with a profile.
 
     Args:
-        dataset: questions about videos that are not there are left out.
+        dataset: questions about missing videos are left out.
         profile: answers, and judges open answers.
         protocol: None: ``split``, or ``none`` with ``stages``.
-        stages: how much of the memory is searched, beside the whole of it.
-        limit: only so many questions, the first.
-        baseline: answer multiple choice the plain way as well; some data sets want it anyway.
+        stages: how much of the memory is searched, besides the whole of it.
+        limit: only so many questions, from the first on.
+        baseline: answer multiple choice the plain way as well; some data sets require it.
 
     Raises:
         InputError: no question can be asked, or the protocol does not fit.
     """
-    there = {one.name: one for one in dataset.videos if one.file or one.captions}
-    asked = [kept(one) for one in dataset.questions if one.video in there][:limit]
-    absent = dict.fromkeys(one.video for one in dataset.questions if one.video not in there)
-    if not asked:
+    available = {video.name: video for video in dataset.videos if video.file or video.captions}
+    questions = [kept(item) for item in dataset.questions if item.video in available][:limit]
+    absent = dict.fromkeys(
+        video.video for video in dataset.questions if video.video not in available
+    )
+    if not questions:
         raise InputError(f"{dataset.name}: there is no question about a video that is there")
     chosen = protocol or (Protocol.NONE if stages else Protocol.SPLIT)
     if stages and chosen is not Protocol.NONE:
@@ -110,20 +116,20 @@ def plan(
         protocol=chosen,
         stages=_with_whole(stages),
         limit=limit,
-        questions=len(asked),
-        digest=digest(asked),
+        questions=len(questions),
+        digest=digest(questions),
         judge=judge_model(profile),
         reasoner=profile.reasoner,
         baseline=baseline or dataset.baseline,
         models=tuple(_models(profile)),
         ask=profile.settings.ask,
     )
-    videos = tuple(there[name] for name in dict.fromkeys(one.video for one in asked))
-    return Plan(settings, videos, tuple(_placed(asked, chosen)), tuple(absent))
+    videos = tuple(available[name] for name in dict.fromkeys(video.video for video in questions))
+    return Plan(settings, videos, tuple(_placed(questions, chosen)), tuple(absent))
 
 
 def _models(profile: Profile) -> Iterator[str]:
-    """Which model does what; where it is served does not matter, since a server may move."""
+    """Yield which model does what; its endpoint does not matter, since a server may move."""
     for port in PORTS:
         yield f"{port}: {getattr(profile, port)}"
     for role, spec in sorted(profile.chat.items()):
@@ -131,7 +137,7 @@ def _models(profile: Profile) -> Iterator[str]:
 
 
 def kept(question: EvalQuestion) -> EvalQuestion:
-    """The question as the store can keep it, whatever characters its texts have."""
+    """Return the question with text that the store can hold, whatever its characters."""
     texts = {
         "id": storable(question.id),
         "question": storable(question.question) or "?",
@@ -143,46 +149,49 @@ def kept(question: EvalQuestion) -> EvalQuestion:
 
 
 def _with_whole(stages: Iterable[AblationStage]) -> tuple[AblationStage, ...]:
-    wanted = {*stages, AblationStage.WHOLE}
-    return tuple(stage for stage in AblationStage if stage in wanted)
+    included = {*stages, AblationStage.WHOLE}
+    return tuple(stage for stage in AblationStage if stage in included)
 
 
 def digest(questions: Iterable[EvalQuestion]) -> str:
-    """Tells one set of questions from another."""
-    made = hashlib.sha256()
-    for one in questions:
-        made.update(one.model_dump_json().encode() + b"\n")
-    return made.hexdigest()[:16]
+    """Return a short hash that identifies a set of questions."""
+    sha = hashlib.sha256()
+    for question in questions:
+        sha.update(question.model_dump_json().encode() + b"\n")
+    return sha.hexdigest()[:16]
 
 
-def _placed(asked: Sequence[EvalQuestion], protocol: Protocol) -> list[PlannedQuestion]:
-    """The questions to learn from first, then those to test on; in batches of 64."""
-    learn = learning_videos(asked) if protocol is Protocol.SPLIT else frozenset()
+def _placed(questions: Sequence[EvalQuestion], protocol: Protocol) -> list[PlannedQuestion]:
+    """Place the questions to learn from first, then those to test on; in batches of 64."""
+    learn = learning_videos(questions) if protocol is Protocol.SPLIT else frozenset()
     parts = {
-        QuestionPart.LEARN: [one for one in asked if one.video in learn],
-        QuestionPart.TEST: [one for one in asked if one.video not in learn],
+        QuestionPart.LEARN: [question for question in questions if question.video in learn],
+        QuestionPart.TEST: [question for question in questions if question.video not in learn],
     }
     placed: list[PlannedQuestion] = []
     batch = 0
-    for part, questions in parts.items():
-        for first in range(0, len(questions), BATCH):
-            some = questions[first : first + BATCH]
-            placed += [PlannedQuestion(q, len(placed) + n, part, batch) for n, q in enumerate(some)]
+    for part, part_questions in parts.items():
+        for first in range(0, len(part_questions), BATCH):
+            batch_questions = part_questions[first : first + BATCH]
+            placed += [
+                PlannedQuestion(q, len(placed) + n, part, batch)
+                for n, q in enumerate(batch_questions)
+            ]
             batch += 1
     return placed
 
 
-def learning_videos(asked: Sequence[EvalQuestion]) -> frozenset[str]:
-    """The videos whose questions are learned from: about half of the questions.
+def learning_videos(questions: Sequence[EvalQuestion]) -> frozenset[str]:
+    """Choose the videos to learn from, with about half of the questions.
 
     Videos go in the order of the hashes of their names, each to the part with fewer questions.
 
     Raises:
-        InputError: there is one video only.
+        InputError: there is only one video.
     """
     counts: dict[str, int] = {}
-    for one in asked:
-        counts[one.video] = counts.get(one.video, 0) + 1
+    for question in questions:
+        counts[question.video] = counts.get(question.video, 0) + 1
     if len(counts) < 2:
         raise InputError(
             "questions about one video cannot be split by video into those to learn from and those "
@@ -198,7 +207,7 @@ def learning_videos(asked: Sequence[EvalQuestion]) -> frozenset[str]:
 
 
 def run_name(plan: Plan) -> str:
-    """What a run is called that nobody named: the same settings give the same name."""
+    """Return the default name of a run; the same settings give the same name."""
     settings = plan.settings
     parts = [settings.dataset, settings.profile, str(settings.protocol)]
     if len(settings.stages) > 1:
@@ -209,7 +218,7 @@ def run_name(plan: Plan) -> str:
 
 
 def checked_name(name: str) -> str:
-    """A run's name, which is also part of a file's.
+    """Return a run's name once checked; it is also part of a file's.
 
     Raises:
         InputError: it has other characters than letters, digits and ``._+-``, or is too long.

@@ -1,4 +1,4 @@
-"""What is on record of evaluations, for commands and pages: they format, this decides."""
+"""The records of evaluations: read models for commands and pages."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ BROKEN_OFF = "broken off"
 
 
 def list_runs(store: Store) -> list[RunLine]:
-    """All runs, the latest first."""
+    """Return all runs, latest first."""
     with store.begin() as session:
-        found = stored.runs(session)
-    return [_line(store, one) for one in found]
+        runs = stored.runs(session)
+    return [_line(store, run) for run in runs]
 
 
 def page_of_runs(store: Store, offset: int, limit: int) -> tuple[list[RunLine], int]:
-    """A page of the runs, the latest first, and how many there are."""
+    """Return a page of the runs, latest first, and their total."""
     with store.begin(snapshot=True) as session:
-        found, total = stored.runs(session, None, offset, limit), stored.count_runs(session)
-    return [_line(store, one) for one in found], total
+        runs, total = stored.runs(session, None, offset, limit), stored.count_runs(session)
+    return [_line(store, run) for run in runs], total
 
 
 def find_run(store: Store, name: str) -> RunLine:
-    """How one run stands.
+    """Return the line of one run.
 
     Raises:
         NotFound: there is no such run.
@@ -51,7 +51,7 @@ def find_run(store: Store, name: str) -> RunLine:
 
 
 def run_rows(store: Store, name: str) -> list[AnsweredQuestion]:
-    """Every question of a run in every arm, by arm and place, answered or not.
+    """Return every question of a run in every arm, by arm and place, answered or not.
 
     Raises:
         NotFound: there is no such run.
@@ -62,38 +62,38 @@ def run_rows(store: Store, name: str) -> list[AnsweredQuestion]:
 
 
 def run_report(store: Store, name: str) -> RunReport:
-    """The report of a run, also while it runs.
+    """Return the report of a run, which may still be in progress.
 
     Raises:
         NotFound: there is no such run.
     """
     with store.begin(snapshot=True) as session:
-        found, rows = _run(session, name), _rows(session, name)
-        shelves, cost = stored.batches(session, name), stored.cost_of(session, name)
-    return report(found, _line(store, found), rows, shelves, cost)
+        run, rows = _run(session, name), _rows(session, name)
+        skill_states, cost = stored.batches(session, name), stored.cost_of(session, name)
+    return report(run, _line(store, run), rows, skill_states, cost)
 
 
 def compare_runs(store: Store, first: str, second: str) -> Comparison:
-    """Two runs over the questions that both were tested on, each in its main arm.
+    """Compare two runs on the questions that both were tested on, in their main arms.
 
     Raises:
         NotFound: there is no such run, or no question was judged in both.
     """
     with store.begin(snapshot=True) as session:
         before, after = (_tested(session, name) for name in (first, second))
-    found = effect(first, second, before, after)
-    if found is None:
+    comparison = effect(first, second, before, after)
+    if comparison is None:
         raise NotFound(f"no question was judged in both {first!r} and {second!r}")
-    told = sum(row.right is not None for row in (*before, *after))
+    judged_count = sum(row.right is not None for row in (*before, *after))
     return Comparison(
-        effect=found,
+        effect=comparison,
         changes=tuple(changes(before, after)),
-        alone=told - 2 * found.questions,
+        alone=judged_count - 2 * comparison.questions,
     )
 
 
 def fit_calibration(store: Store, names: Sequence[str]) -> tuple[Path, Calibration]:
-    """Fit a profile's calibration on the answers of some runs, and keep it in the home.
+    """Fit a profile's calibration on the answers of some runs, and save it.
 
     Raises:
         NotFound: there is no such run.
@@ -117,28 +117,28 @@ def _tested(session: Session, name: str) -> list[AnsweredQuestion]:
 
 
 def _rows(session: Session, name: str) -> list[AnsweredQuestion]:
-    found = stored.results(session, name)
-    names = sorted({skill for one in found for skill in one.skills})
+    results = stored.results(session, name)
+    names = sorted({skill for result in results for skill in result.skills})
     learned = stored.learned_videos(session, names)
-    return [row_of(one, learned) for one in found]
+    return [row_of(result, learned) for result in results]
 
 
 def _run(session: Session, name: str) -> StoredRun:
-    found = stored.runs(session, name)
-    if not found:
+    matching = stored.runs(session, name)
+    if not matching:
         raise NotFound(f"there is no run {name!r}: 'homer eval runs' lists them")
-    return found[0]
+    return matching[0]
 
 
 def _line(store: Store, run: StoredRun) -> RunLine:
     working = run.state == stored.RUNNING and is_worked_on(store.home, run.name)
-    lost = run.state == stored.RUNNING and not working
+    interrupted = run.state == stored.RUNNING and not working
     return RunLine(
         name=run.name,
         dataset=run.settings.dataset,
         profile=run.settings.profile,
         protocol=run.settings.protocol,
-        state=BROKEN_OFF if lost else run.state,
+        state=BROKEN_OFF if interrupted else run.state,
         note=run.note,
         began_at=run.began_at,
         ended_at=run.ended_at,

@@ -1,4 +1,4 @@
-"""The report of a run, from its rows: tables by type, ablation, curve, usage, faults, learning."""
+"""The report of a run, computed from its rows."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ from evals.tables import (
 )
 from store.queries.evaluations import Result, StoredRun
 
-Shelves = Mapping[int, Mapping[str, Any]]
-"""How the skill library was after each batch (``evals.running``)."""
+SkillStates = Mapping[int, Mapping[str, Any]]
+"""The state of the skill library after each batch (``evals.running``)."""
 
 
-def row_of(one: Result, learned: Mapping[str, frozenset[str]]) -> AnsweredQuestion:
-    """A result as a row; ``learned`` has the videos that each skill was learned from."""
-    item = EvalQuestion.model_validate(one.slot.item)
-    answer, verdict = one.answer or {}, one.verdict
-    said = verdict.model_dump() if verdict else {"right": None, "judge": "", "why": ""}
+def row_of(result: Result, learned: Mapping[str, frozenset[str]]) -> AnsweredQuestion:
+    """Convert a result to a row; ``learned`` has the videos that each skill was learned from."""
+    item = EvalQuestion.model_validate(result.slot.item)
+    answer, verdict = result.answer or {}, result.verdict
+    verdict_fields = verdict.model_dump() if verdict else {"right": None, "judge": "", "why": ""}
     nothing = {"cited": None, "top": None, "iou": None, "ref300": None, "fault": None}
     return AnsweredQuestion(
-        arm=one.slot.arm,
-        part=one.slot.part,
-        batch=one.slot.batch,
+        arm=result.slot.arm,
+        part=result.slot.part,
+        batch=result.slot.batch,
         id=item.id,
         video=item.video,
         types=item.types or (str(kind_of(item.question)),),
@@ -52,14 +52,14 @@ def row_of(one: Result, learned: Mapping[str, frozenset[str]]) -> AnsweredQuesti
         option=str(answer.get("option") or ""),
         confidence=answer.get("confidence"),
         raw=answer.get("raw_confidence"),
-        **({**nothing, "failed": False} | said),
-        rounds=one.rounds,
-        tokens=one.tokens,
-        seconds=one.seconds,
-        cost_usd=one.cost_usd,
-        skills=one.skills,
-        leaked=tuple(s for s in one.skills if one.slot.video in learned.get(s, ())),
-        trajectory=one.trajectory or "",
+        **({**nothing, "failed": False} | verdict_fields),
+        rounds=result.rounds,
+        tokens=result.tokens,
+        seconds=result.seconds,
+        cost_usd=result.cost_usd,
+        skills=result.skills,
+        leaked=tuple(s for s in result.skills if result.slot.video in learned.get(s, ())),
+        trajectory=result.trajectory or "",
     )
 
 
@@ -67,15 +67,15 @@ def report(
     run: StoredRun,
     line: RunLine,
     rows: Sequence[AnsweredQuestion],
-    shelves: Shelves,
+    skill_states: SkillStates,
     cost_usd: float,
 ) -> RunReport:
-    """All that is to be said of a run; questions without a verdict are not counted."""
+    """Return the report of a run; questions without a verdict are not counted."""
     settings, main = run.settings, main_arm(run.settings)
     judged = [row for row in rows if row.judge]
     arms = _arms(settings.protocol, settings.stages)
-    shown = (*arms, PLAIN) if settings.baseline else arms
-    tested = {arm: _of(judged, arm, QuestionPart.TEST) for arm in shown}
+    arms_shown = (*arms, PLAIN) if settings.baseline else arms
+    tested = {arm: _of(judged, arm, QuestionPart.TEST) for arm in arms_shown}
     online = settings.protocol is Protocol.ONLINE
     return RunReport(
         run=line,
@@ -86,27 +86,35 @@ def report(
             *_of_judge(settings, tested[main]),
             *_of_no_model(settings),
         ),
-        scores=tuple(one for arm in _main_first(shown, main) for one in by_type(arm, tested[arm])),
+        scores=tuple(
+            type_score
+            for arm in _main_first(arms_shown, main)
+            for type_score in by_type(arm, tested[arm])
+        ),
         ablation=tuple(_ablation(tested, settings.stages)),
         usage=tuple(usage(arm, tested[arm]) for arm in arms),
         faults={arm: _faults(tested[arm]) for arm in arms},
-        curve=tuple(sorted(_curve(judged, arms, shelves), key=lambda one: one.batch)),
-        skills=tuple(_skills([r for r in judged if r.arm == main], shelves)),
+        curve=tuple(
+            sorted(_curve(judged, arms, skill_states), key=lambda type_score: type_score.batch)
+        ),
+        skills=tuple(_skills([r for r in judged if r.arm == main], skill_states)),
         effect=effect(WITHOUT, WITH, tested[WITHOUT], tested[WITH]) if WITH in arms else None,
         reliability=reliability(tested[main]),
-        beside=tuple(_beside(tested[PLAIN], tested[main], main)) if settings.baseline else (),
+        beside=tuple(_compared(tested[PLAIN], tested[main], main)) if settings.baseline else (),
         cost_usd=cost_usd,
     )
 
 
-def _beside(
+def _compared(
     plain: Sequence[AnsweredQuestion], rows: Sequence[AnsweredQuestion], main: str
 ) -> Iterator[Beside]:
-    """The run beside the baseline on the same questions: all, then type by type."""
+    """Compare the run with the baseline on the same questions: all, then type by type."""
     for kind in (ALL, *sorted({kind for row in rows for kind in row.types})):
-        before, after = ([r for r in some if kind in (ALL, *r.types)] for some in (plain, rows))
-        if found := effect(PLAIN, main, before, after):
-            yield Beside(type=kind, effect=found)
+        before, after = (
+            [r for r in answers if kind in (ALL, *r.types)] for answers in (plain, rows)
+        )
+        if difference := effect(PLAIN, main, before, after):
+            yield Beside(type=kind, effect=difference)
 
 
 def _arms(protocol: Protocol, stages: Iterable[AblationStage]) -> tuple[str, ...]:
@@ -134,7 +142,7 @@ def _faults(rows: Iterable[AnsweredQuestion]) -> dict[ErrorType, int]:
 
 
 def _remarks(line: RunLine, rows: Sequence[AnsweredQuestion], *, online: bool) -> Iterator[str]:
-    """What a reader must know before the figures."""
+    """Yield what a reader must know before the figures."""
     if line.state != "done":
         yield f"The run is {line.state}{': ' + line.note if line.note else ''}."
     whys = Counter(row.why for row in rows if row.right is None)
@@ -158,7 +166,7 @@ def _remarks(line: RunLine, rows: Sequence[AnsweredQuestion], *, online: bool) -
 
 
 def _of_judge(settings: RunSettings, rows: Sequence[AnsweredQuestion]) -> Iterator[str]:
-    """A judge that judges itself is said to."""
+    """Yield a warning if a model judges its own answers."""
     own = sum(row.judge == settings.judge != "" for row in rows)
     if own and settings.reasoner == "llm" and settings.judge == _answerer(settings):
         yield (
@@ -168,7 +176,7 @@ def _of_judge(settings: RunSettings, rows: Sequence[AnsweredQuestion]) -> Iterat
 
 
 def _answerer(settings: RunSettings) -> str:
-    """The language model that answers: that of its role, else the profile's default."""
+    """Return the language model that answers: that of its role, else the profile's default."""
     models = dict(line.partition(": ")[::2] for line in settings.models)
     return models.get("reasoner") or models.get("default", "")
 
@@ -186,48 +194,54 @@ def _answers(count: int) -> str:
 
 
 def _curve(
-    rows: Sequence[AnsweredQuestion], arms: Sequence[str], shelves: Shelves
+    rows: Sequence[AnsweredQuestion], arms: Sequence[str], skill_states: SkillStates
 ) -> Iterator[Point]:
-    """The points of each arm, batch after batch; only of runs that learn."""
+    """Yield the points of each arm, batch after batch; only for runs that learn."""
     if WITH not in arms:
         return
     for arm in arms:
         for part in QuestionPart:
-            mine = _of(rows, arm, part)
-            for batch in sorted({row.batch for row in mine}):
-                yield _point(arm, part, batch, mine, shelves)
+            answered = _of(rows, arm, part)
+            for batch in sorted({row.batch for row in answered}):
+                yield _point(arm, part, batch, answered, skill_states)
 
 
 def _point(
-    arm: str, part: QuestionPart, batch: int, mine: Sequence[AnsweredQuestion], shelves: Shelves
+    arm: str,
+    part: QuestionPart,
+    batch: int,
+    answered: Sequence[AnsweredQuestion],
+    skill_states: SkillStates,
 ) -> Point:
-    here = [row for row in mine if row.batch == batch]
-    earlier = [shelves[n] for n in sorted(shelves) if n < batch]
+    in_batch = [row for row in answered if row.batch == batch]
+    earlier = [skill_states[n] for n in sorted(skill_states) if n < batch]
     return Point(
         arm=arm,
         part=part,
         batch=batch,
-        answers=len(here),
-        right=figure(row.right for row in here),
-        so_far=figure(row.right for row in mine if row.batch <= batch),
-        given=sum(bool(row.skills) for row in here) / len(here),
+        answers=len(in_batch),
+        right=figure(row.right for row in in_batch),
+        so_far=figure(row.right for row in answered if row.batch <= batch),
+        given=sum(bool(row.skills) for row in in_batch) / len(in_batch),
         in_use=len(earlier[-1]["in_use"]) if earlier else 0,
     )
 
 
-def _skills(rows: Sequence[AnsweredQuestion], shelves: Shelves) -> Iterator[SkillUse]:
-    """Every skill that was there, in the order in which they came."""
+def _skills(rows: Sequence[AnsweredQuestion], skill_states: SkillStates) -> Iterator[SkillUse]:
+    """Yield every skill of the run, in the order of their first batch."""
     since: dict[str, int] = {}
-    for batch in sorted(shelves):
-        for name in (*shelves[batch]["in_use"], *shelves[batch]["banned"]):
+    for batch in sorted(skill_states):
+        for name in (*skill_states[batch]["in_use"], *skill_states[batch]["banned"]):
             since.setdefault(name, batch)
     for name, batch in sorted(since.items(), key=lambda pair: (pair[1], pair[0])):
         given = [row for row in rows if name in row.skills]
         yield SkillUse(
             name=name,
             since=batch,
-            versions=max((s["in_use"].get(name, 0) for s in shelves.values()), default=0),
-            banned_after=min((n for n, s in shelves.items() if name in s["banned"]), default=None),
+            versions=max((s["in_use"].get(name, 0) for s in skill_states.values()), default=0),
+            banned_after=min(
+                (n for n, s in skill_states.items() if name in s["banned"]), default=None
+            ),
             given=len(given),
             right=figure(row.right for row in given),
         )

@@ -1,4 +1,4 @@
-"""An evaluation from beginning to end, as Prefect's flow or as plain calls."""
+"""An evaluation from start to end, as Prefect's flow or as plain calls."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST_WORKERS = 4
 
 @dataclass(frozen=True)
 class EvalOutcome:
-    """What became of a run. ``left_out``: videos that could not be asked about, and why."""
+    """The outcome of a run. ``left_out``: videos that could not be asked about, and why."""
 
     name: str
     over: bool
@@ -25,7 +25,7 @@ class EvalOutcome:
 
 
 def run(
-    desk: Workspace,
+    workspace: Workspace,
     name: str,
     plan: Plan,
     listener: EvalListener,
@@ -34,45 +34,50 @@ def run(
     workers: int | None = None,
     max_cost: float | None = None,
 ) -> EvalOutcome:
-    """Ingest what is missing, ask, judge and learn; goes on where an earlier run was stopped.
+    """Ingest what is missing, ask, judge and learn; resumes an interrupted run.
 
     Args:
-        desk: the library and the models.
+        workspace: the library and the models.
         name: the run's name.
-        plan: what is asked.
-        listener: is told how it goes.
+        plan: the questions and settings.
+        listener: receives the progress.
         direct: plain calls instead of a Prefect flow.
-        workers: questions asked at a time; by default one a processor, at most 4, and one where a
+        workers: questions asked at a time; by default one per processor, at most 4, and one if a
             language model runs in this process.
-        max_cost: US dollars after which nothing more is begun.
+        max_cost: US dollars after which nothing more is started.
 
     Raises:
-        InputError: the run was begun with other settings, or is being worked on.
+        InputError: the run was started with other settings, or is in progress.
         SetupError: the database or a model is missing.
     """
-    count = workers or default_workers(desk)
-    with alone(desk.home, name), Evaluating(desk, name, plan, listener, max_cost) as work:
-        work.begin()
-        whole = False
+    count = workers or default_workers(workspace)
+    with (
+        alone(workspace.home, name),
+        Evaluating(workspace, name, plan, listener, max_cost) as evaluation,
+    ):
+        evaluation.begin()
+        finished = False
         try:
-            _conduct(work, count, listener.said, direct=direct)
-            whole = True
+            _conduct(evaluation, count, listener.said, direct=direct)
+            finished = True
         finally:
-            work.end(interrupted=not whole)
-        return EvalOutcome(name, work.over(), work.left_out)
+            evaluation.end(interrupted=not finished)
+        return EvalOutcome(name, evaluation.over(), evaluation.left_out)
 
 
-def default_workers(desk: Workspace) -> int:
-    """A language model in this process answers one question at a time."""
-    return 1 if desk.profile.in_process else min(MOST_WORKERS, os.cpu_count() or 1)
+def default_workers(workspace: Workspace) -> int:
+    """Return the default number of workers; a model in this process answers one by one."""
+    return 1 if workspace.profile.in_process else min(MOST_WORKERS, os.cpu_count() or 1)
 
 
-def _conduct(work: Evaluating, workers: int, said: Callable[[str], None], *, direct: bool) -> None:
-    api = None if direct or not work.has_work() else connect(work.desk.home, said)
+def _conduct(
+    evaluation: Evaluating, workers: int, on_message: Callable[[str], None], *, direct: bool
+) -> None:
+    api = None if direct or not evaluation.has_work() else connect(evaluation.desk.home, on_message)
     if api is None:
-        evaluate(work, PlainEvalSteps(workers))
+        evaluate(evaluation, PlainEvalSteps(workers))
         return
-    with reporting(work.desk.home, api):
+    with reporting(evaluation.desk.home, api):
         from flows.evaluate import run as in_flow
 
-        in_flow(work, workers)
+        in_flow(evaluation, workers)

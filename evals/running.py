@@ -1,4 +1,4 @@
-"""A run over a data set: its steps, each safe to repeat, and all that is done on record."""
+"""A run over a data set: its steps, each safe to repeat, and all results recorded."""
 
 from __future__ import annotations
 
@@ -38,74 +38,74 @@ from store.queries.evaluations import Result, Slot
 from store.queries.learning import put_judgement
 
 BEFORE = -1
-"""The number of the batch under which the skills of before the run are noted."""
+"""The batch number under which the skills before the run are recorded."""
 
 
 class EvalListener(Listener, Protocol):
-    """Is told how an evaluation goes, besides its watching."""
+    """Receives the progress of an evaluation, besides that of its ingestion."""
 
     def importing(self, video: str, done: int, total: int) -> None:
-        """So many clips of a video known by its captions are in memory."""
+        """Report how many clips of a captioned video are in memory."""
 
     def asking(self, total: int, done: int) -> None:
-        """Questions are asked now; ``done`` of all arms' have their verdicts."""
+        """Report the start of asking; ``done`` of all arms' questions have verdicts."""
 
     def judged(self, slot: Slot, verdict: Verdict, cost_usd: float) -> None:
-        """A question has its verdict; ``cost_usd`` is what the run has cost so far."""
+        """Report a verdict; ``cost_usd`` is what the run has cost so far."""
 
 
 @dataclass
 class DollarBudget:
-    """What may be spent on a run, in US dollars; None: as much as it takes."""
+    """The budget of a run in US dollars; None: unlimited."""
 
     most_usd: float | None
     spent_usd: float = 0.0
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def spent(self, usd: float) -> None:
-        """So much has been spent in all."""
+        """Set the total spent."""
         with self._lock:
             self.spent_usd = max(self.spent_usd, usd)
 
     def more(self, usd: float) -> None:
-        """So much has been spent beside what was known."""
+        """Add to the total spent."""
         with self._lock:
             self.spent_usd += usd
 
     @property
     def empty(self) -> bool:
-        """Whether nothing is left."""
+        """Check whether nothing is left."""
         return self.most_usd is not None and self.spent_usd >= self.most_usd
 
 
 class Evaluating:
-    """The steps of a run, from any number of threads. What became of each is in the store.
+    """The steps of a run, on any number of threads. Every outcome is in the store.
 
     Args:
-        desk: the library and the models.
+        workspace: the library and the models.
         name: the run's name.
-        plan: what is asked.
-        listener: is told how it goes.
-        max_cost: US dollars that may be spent; a question that has begun is ended all the same.
+        plan: the questions and settings.
+        listener: receives the progress.
+        max_cost: US dollars that may be spent; a question in progress is finished anyway.
     """
 
     def __init__(
         self,
-        desk: Workspace,
+        workspace: Workspace,
         name: str,
         plan: Plan,
         listener: EvalListener,
         max_cost: float | None = None,
     ) -> None:
-        self.desk, self.name, self.plan = desk, name, plan
-        self._listener, self._purse = listener, DollarBudget(max_cost)
-        self._open, self._askers = ExitStack(), dict[str, Runner]()
+        self.desk, self.name, self.plan = workspace, name, plan
+        self._listener, self._budget = listener, DollarBudget(max_cost)
+        self._open, self._runners = ExitStack(), dict[str, Runner]()
         self._lock = threading.Lock()
         self.left_out: dict[str, str] = {}
-        self._begun: set[str] = set()
+        self._touched_videos: set[str] = set()
         self._tracks: dict[Path, tuple[CaptionTrack, ...]] = {}
         self._costs: dict[tuple[str, str], float] = {}
-        """What of each question, by arm and id, is counted in the purse."""
+        """The cost of each question, by arm and id, that the budget includes."""
 
     @cached_property
     def _closest(self) -> Closest:
@@ -113,32 +113,32 @@ class Evaluating:
 
     @cached_property
     def _videos(self) -> dict[str, EvalVideo]:
-        return {one.name: one for one in self.plan.videos}
+        return {video.name: video for video in self.plan.videos}
 
     def begin(self) -> None:
-        """Put the run on record, or go on with it.
+        """Record the run, or resume it.
 
         Raises:
-            InputError: it was begun with other settings.
+            InputError: it was started with other settings.
         """
         with self.desk.store.begin() as session:
-            known = stored.begin_run(session, self.name, self.plan.settings)
-            if known != self.plan.settings:
-                changed = ", ".join(n for n, v in known if v != getattr(self.plan.settings, n))
+            recorded = stored.begin_run(session, self.name, self.plan.settings)
+            if recorded != self.plan.settings:
+                changed = ", ".join(n for n, v in recorded if v != getattr(self.plan.settings, n))
                 raise InputError(
                     f"the run {self.name!r} was begun with other settings ({changed}): "
                     "give this one a name of its own with --name"
                 )
             stored.set_run_state(session, self.name, stored.RUNNING)
-            stored.add_batch(session, self.name, BEFORE, _shelf(session))
+            stored.add_batch(session, self.name, BEFORE, _skill_state(session))
         self._count_cost()
 
     def videos(self) -> Sequence[str]:
-        """The data set's videos that are asked about, in order."""
+        """Return the data set's videos with questions, in order."""
         return tuple(self._videos)
 
     def ingest(self, video: str) -> None:
-        """See that a video is in memory, and plan its questions; one that cannot be is left out."""
+        """Ingest a video and plan its questions; a video that fails is left out."""
         try:
             known = self._ingested(self._videos[video])
         except (InputError, ModelError) as error:
@@ -146,23 +146,25 @@ class Evaluating:
             self._count_cost()
             self._listener.said(f"homer: {video}: {error}")
             return
-        mine = [one for one in self.plan.questions if one.question.video == video]
-        slots = [slot for one in mine for slot in self._slots(one, known)]
+        planned = [item for item in self.plan.questions if item.question.video == video]
+        slots = [slot for item in planned for slot in self._slots(item, known)]
         with self.desk.store.begin() as session:
             stored.plan_slots(session, self.name, slots)
         self._count_cost()
 
-    def _slots(self, one: PlannedQuestion, video: str) -> Iterator[Slot]:
-        item = one.question.model_dump(mode="json")
-        for arm in self.plan.arms_of(one):
-            yield Slot(arm, one.question.id, one.place, one.part, one.batch, video, item)
+    def _slots(self, planned: PlannedQuestion, video: str) -> Iterator[Slot]:
+        item = planned.question.model_dump(mode="json")
+        for arm in self.plan.arms_of(planned):
+            yield Slot(
+                arm, planned.question.id, planned.place, planned.part, planned.batch, video, item
+            )
 
     def _ingested(self, video: EvalVideo) -> str:
-        """The id of a video in memory.
+        """Ingest a video and return its id.
 
         Raises:
-            InputError: it cannot be read.
-            ModelError: clips of it are left to try again.
+            InputError: the video cannot be read.
+            ModelError: some clips failed and must be tried again.
         """
         if video.file is None:
             return self._imported(video)
@@ -170,7 +172,7 @@ class Evaluating:
         if outcome.error is not None:
             raise outcome.error
         if outcome.watched is not None:
-            self._begun.add(outcome.watched.video.id)
+            self._touched_videos.add(outcome.watched.video.id)
         if outcome.watched is None or outcome.watched.failed:
             raise ModelError("clips of it are left to try again")
         return outcome.watched.video.id
@@ -178,15 +180,15 @@ class Evaluating:
     def _imported(self, video: EvalVideo) -> str:
         if video.captions is None:
             raise InputError("it is not there")
-        desk, profile = self.desk, self.desk.profile
+        workspace, profile = self.desk, self.desk.profile
         track = self._track(video.captions, video)
-        self._begun.add(track.id)
+        self._touched_videos.add(track.id)
         return import_track(
-            desk.store,
+            workspace.store,
             track,
-            make_writers(desk.toolbox, profile),
-            desk.toolbox,
-            desk.settings,
+            make_writers(workspace.toolbox, profile),
+            workspace.toolbox,
+            workspace.settings,
             title=video.name,
             profile=profile.name,
             models={"text": profile.text, "writer": profile.writer},
@@ -194,7 +196,7 @@ class Evaluating:
         ).id
 
     def _track(self, path: Path, video: EvalVideo) -> CaptionTrack:
-        """The captions of a video; a file of many is read once."""
+        """Read the captions of a video; a file of many videos is read once."""
         if not video.among:
             return read_captions(path)
         with self._lock:
@@ -203,32 +205,37 @@ class Evaluating:
         return one_track(path, self._tracks[path], video.name)
 
     def batches(self) -> Sequence[int]:
-        """The batches, in order; says first how many questions are left."""
-        found = self._results()
-        self._listener.asking(len(found), sum(not _is_open(one) for one in found))
+        """Return the batches, in order, after reporting how many questions are left."""
+        results = self._results()
+        self._listener.asking(len(results), sum(not _is_open(result) for result in results))
         return self.plan.batches
 
     def pending(self, batch: int) -> Sequence[Slot]:
-        """The questions of a batch that have no verdict yet, or one that a model's failure gave."""
-        mine = [one for one in self._results() if one.slot.batch == batch and _is_open(one)]
-        return [one.slot for one in sorted(mine, key=lambda one: (one.slot.place, one.slot.arm))]
+        """Return the questions of a batch without a verdict, or with a failed one."""
+        unjudged = [
+            result for result in self._results() if result.slot.batch == batch and _is_open(result)
+        ]
+        return [
+            result.slot
+            for result in sorted(unjudged, key=lambda result: (result.slot.place, result.slot.arm))
+        ]
 
     def _results(self) -> list[Result]:
         with self.desk.store.begin() as session:
             return stored.results(session, self.name)
 
     def answer(self, slot: Slot) -> None:
-        """Have a question answered and judged, unless the money is spent.
+        """Have a question answered and judged, unless the budget is spent.
 
-        One that was begun goes on from its last finished step; one that was answered is not asked
-        again.
+        An interrupted question resumes from its last finished step; one that was answered is not
+        asked again.
         """
-        if self._purse.empty:
+        if self._budget.empty:
             return
         with self.desk.store.begin() as session:
-            found = stored.one_result(session, self.name, slot)
+            result = stored.one_result(session, self.name, slot)
             cost = stored.cost_of_slot(session, self.name, slot)
-        if not _is_open(found):
+        if not _is_open(result):
             return
         if slot.arm == PLAIN:
             self._put(
@@ -238,28 +245,28 @@ class Evaluating:
         self._costs.setdefault((slot.arm, slot.question), cost)
         self.desk.give_way()
         try:
-            trajectory = self._answered(slot, found)
+            trajectory = self._answered(slot, result)
         except (InputError, ModelError, BudgetExceeded) as error:
-            self._put(slot, unanswered(error, begun=found.trajectory is not None))
+            self._put(slot, unanswered(error, begun=result.trajectory is not None))
             return
         question = EvalQuestion.model_validate(slot.item)
         self._put(slot, judge(self.desk, question, slot.video, trajectory), trajectory)
 
-    def _answered(self, slot: Slot, found: Result) -> str:
-        if found.trajectory is None:
+    def _answered(self, slot: Slot, result: Result) -> str:
+        if result.trajectory is None:
             link = partial(self._link, slot)
-            return self._asker(slot.arm).ask(question_of(slot), linked=link).trajectory_id
-        if found.state == DONE:
-            return found.trajectory
-        return self._asker(slot.arm).resume(found.trajectory).trajectory_id
+            return self._runner(slot.arm).ask(question_of(slot), linked=link).trajectory_id
+        if result.state == DONE:
+            return result.trajectory
+        return self._runner(slot.arm).resume(result.trajectory).trajectory_id
 
     def _link(self, slot: Slot, session: Session, trajectory: str) -> None:
         stored.set_trajectory(session, self.name, slot, trajectory)
 
     def _put(self, slot: Slot, verdict: Verdict, trajectory: str | None = None) -> None:
-        """Put a verdict on record, and with it what is learned from.
+        """Record a verdict, and with it the judgement to learn from.
 
-        What is spent grows by the question's own: else each answer would go over the calls of all.
+        The cost grows by the question's own: recounting all calls for each answer would be slow.
         """
         with self.desk.store.begin() as session:
             stored.set_verdict(session, self.name, slot, verdict)
@@ -270,60 +277,62 @@ class Evaluating:
                 )
                 put_judgement(session, judged)
             cost = stored.cost_of_slot(session, self.name, slot)
-        self._purse.more(cost - self._costs.get((slot.arm, slot.question), 0.0))
+        self._budget.more(cost - self._costs.get((slot.arm, slot.question), 0.0))
         self._costs[slot.arm, slot.question] = cost
-        self._listener.judged(slot, verdict, self._purse.spent_usd)
+        self._listener.judged(slot, verdict, self._budget.spent_usd)
 
-    def _asker(self, arm: str) -> Runner:
+    def _runner(self, arm: str) -> Runner:
         with self._lock:
-            if arm not in self._askers:
+            if arm not in self._runners:
                 settings = settings_of(arm, self.plan.settings.ask)
-                made = Runner(
+                runner = Runner(
                     self.desk.store,
                     self.desk.toolbox,
                     settings=settings,
                     attended=not self.desk.background,
                 )
-                self._askers[arm] = self._open.enter_context(made)
-            return self._askers[arm]
+                self._runners[arm] = self._open.enter_context(runner)
+            return self._runners[arm]
 
     def _count_cost(self) -> None:
         with self.desk.store.begin() as session:
-            self._purse.spent(stored.cost_of(session, self.name, self._begun))
+            self._budget.spent(stored.cost_of(session, self.name, self._touched_videos))
 
     def over(self) -> bool:
-        """Whether the money is spent."""
-        return self._purse.empty
+        """Check whether the budget is spent."""
+        return self._budget.empty
 
     def to_learn(self, batch: int) -> bool:
-        """Whether a batch is to be learned from, and was not yet."""
-        parts = {one.part for one in self.plan.questions if one.batch == batch}
+        """Check whether a batch is to be learned from and was not yet."""
+        parts = {planned.part for planned in self.plan.questions if planned.batch == batch}
         if not any(self.plan.learns(part, arm) for part in parts for arm in self.plan.arms(part)):
             return False
         with self.desk.store.begin() as session:
             return batch not in stored.batches(session, self.name)
 
     def learned(self, batch: int) -> None:
-        """Note how the skill library is after a batch."""
+        """Record the state of the skill library after a batch."""
         with self.desk.store.begin() as session:
-            stored.add_batch(session, self.name, batch, _shelf(session))
+            stored.add_batch(session, self.name, batch, _skill_state(session))
         self._count_cost()
 
     def left(self) -> int:
-        """How many answers are left to be judged, of videos that are not left out."""
-        arms = [self.plan.arms_of(one) for one in self.plan.questions if self._is_asked(one)]
-        names = (one.slot.item["video"] for one in self._results() if not _is_open(one))
+        """Count the answers still to be judged, without videos that are left out."""
+        arms = [
+            self.plan.arms_of(planned) for planned in self.plan.questions if self._is_asked(planned)
+        ]
+        names = (planned.slot.item["video"] for planned in self._results() if not _is_open(planned))
         return sum(map(len, arms)) - sum(name not in self.left_out for name in names)
 
-    def _is_asked(self, one: PlannedQuestion) -> bool:
-        return one.question.video not in self.left_out
+    def _is_asked(self, planned: PlannedQuestion) -> bool:
+        return planned.question.video not in self.left_out
 
     def has_work(self) -> bool:
-        """Whether anything is left to do."""
+        """Check whether anything is left to do."""
         return self.left() > 0 or any(self.to_learn(batch) for batch in self.plan.batches)
 
     def end(self, *, interrupted: bool = False) -> None:
-        """Say how the run stands: done, where every question that could be planned is judged."""
+        """Record the state of the run: done if every planned question is judged."""
         left = self.left()
         state, note = stored.DONE, ""
         if left or interrupted:
@@ -344,21 +353,21 @@ class Evaluating:
         self._open.close()
 
 
-def _is_open(one: Result) -> bool:
-    return one.verdict is None or one.verdict.failed
+def _is_open(result: Result) -> bool:
+    return result.verdict is None or result.verdict.failed
 
 
-def _shelf(session: Session) -> dict[str, object]:
-    """The skills that are in use, and those that are banned, with their versions."""
-    kept = skill_rows.latest(session)
+def _skill_state(session: Session) -> dict[str, object]:
+    """Return the skills in use and those banned, with their versions."""
+    skills = skill_rows.latest(session)
     return {
-        "in_use": {one.skill.name: one.skill.version for one in kept if not one.banned},
-        "banned": sorted(one.skill.name for one in kept if one.banned),
+        "in_use": {row.skill.name: row.skill.version for row in skills if not row.banned},
+        "banned": sorted(row.skill.name for row in skills if row.banned),
     }
 
 
 def question_of(slot: Slot) -> Question:
-    """The question as it is asked: as of its time, and with its first type."""
+    """Return the question as it is asked: as of its time, and with its first type."""
     item = EvalQuestion.model_validate(slot.item)
     return Question(
         text=item.question,
@@ -370,7 +379,7 @@ def question_of(slot: Slot) -> Question:
 
 
 def is_worked_on(home: Home, name: str) -> bool:
-    """Whether some process of this data directory works on a run."""
+    """Check whether a process of this data directory works on a run."""
     return is_locked(_lock_of(home, name))
 
 
@@ -380,10 +389,10 @@ def _lock_of(home: Home, name: str) -> Path:
 
 @contextmanager
 def alone(home: Home, name: str) -> Iterator[None]:
-    """One process at a time works on a run of this data directory.
+    """Hold the exclusive lock of a run of this data directory.
 
     Raises:
-        InputError: another one does.
+        InputError: another process holds it.
     """
     with _lock_of(home.make(), name).open("w") as file:
         try:

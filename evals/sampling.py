@@ -1,4 +1,4 @@
-"""How far a mean over a sample can be trusted: percentile bootstrap."""
+"""Means over samples and their confidence intervals: percentile bootstrap."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ COVERED = 0.90
 
 
 def interval(values: Sequence[float], covered: float = COVERED) -> tuple[float, float]:
-    """The middle ``covered`` of the means of resamples (Efron and Tibshirani, 1993, ch. 13).
+    """Return the middle ``covered`` of the means of resamples.
 
-    The same values give the same interval; without values it is (0, 0).
+    Percentile bootstrap (Efron and Tibshirani, 1993, ch. 13). The same values give the same
+    interval; without values it is (0, 0).
     """
     if not values:
         return 0.0, 0.0
@@ -24,10 +25,10 @@ def interval(values: Sequence[float], covered: float = COVERED) -> tuple[float, 
 
 
 def mean(values: Sequence[float]) -> float:
-    """The mean, 0 of nothing."""
+    """Return the mean; 0 of nothing."""
     return float(np.mean(values)) if values else 0.0
 
 
 def median(values: Sequence[float]) -> float:
-    """The median, 0 of nothing."""
+    """Return the median; 0 of nothing."""
     return float(np.median(values)) if values else 0.0

@@ -1,7 +1,6 @@
-"""Scenes of the shared clips that are joined into videos with known cuts and known people.
+"""Scenes of the shared clips that are joined into videos with known cuts and people.
 
-Each is one shot, and somebody looked at it to say who is in it, and listened where it is said who
-speaks.
+Each is one shot; a person checked who is in it, and, where given, who speaks.
 """
 
 from __future__ import annotations
@@ -56,6 +55,6 @@ COMPANY = (
     Scene(_LECTURE, 0, 5_000, ("speaker", "chair"), "speaker", _BY_CHAIR),
     Scene(_LESSON, 740_000, 744_000, ("presenter", "jeff"), "presenter", _BY_JEFF),
 )
-"""Two are always in view, in changing company: nobody ever speaks alone."""
+"""Two people are always in view, in changing company: nobody ever speaks alone."""
 COMPANY_CLIP_MS = 9_000
 """Clips of about two scenes: both voices are heard in most."""

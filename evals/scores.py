@@ -1,4 +1,4 @@
-"""How one answer to a question about a week is judged, and what many come to."""
+"""Scores of answers to questions about a week, and their summaries."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from evals.grid import Cells, Span, is_found, temporal_iou
 from evals.sampling import interval, mean
 
 TOPS = (1, 3, 10)
-"""How many of the retrieved moments are looked at."""
+"""How many of the retrieved moments count."""
 
 
 @dataclass(frozen=True)
 class WeekScore:
-    """One answer judged: the option, whether a target is among the first moments, the overlap."""
+    """A scored answer: the option, whether the first moments touch a target, and the IoU."""
 
     right: bool
     found: Mapping[int, bool]
@@ -24,8 +24,8 @@ class WeekScore:
 
 def judge(right: bool, retrieved: Sequence[Span], target: Cells) -> WeekScore:
     """Score an answer that retrieved these spans (best first)."""
-    found = {top: is_found(retrieved, target, top) for top in TOPS}
-    return WeekScore(right, found, temporal_iou(retrieved, target))
+    found_in_top = {top: is_found(retrieved, target, top) for top in TOPS}
+    return WeekScore(right, found_in_top, temporal_iou(retrieved, target))
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Summary:
 
 
 def summary(scores: Sequence[WeekScore]) -> Summary:
-    """What scores come to."""
+    """Summarise scores."""
     return Summary(
         questions=len(scores),
         accuracy=_figure(scores, lambda score: score.right),
@@ -62,7 +62,7 @@ def _found(top: int, score: WeekScore) -> bool:
 
 
 def by_type(scores: Iterable[tuple[str, WeekScore]]) -> dict[str, Summary]:
-    """Summaries by type of question, in the order of their names."""
+    """Summarise scores by type of question, in the order of the types' names."""
     groups: dict[str, list[WeekScore]] = {}
     for kind, score in scores:
         groups.setdefault(kind, []).append(score)

@@ -1,4 +1,4 @@
-"""A library of its own for an evaluation, thrown away afterwards."""
+"""A temporary library for an evaluation."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from store.migrations import migrate
 
 
 @contextmanager
-def scratch_desk(profile: Profile, home: Home) -> Iterator[Workspace]:
-    """An empty library with the models of ``profile``, whose weights are those of ``home``."""
+def scratch_workspace(profile: Profile, home: Home) -> Iterator[Workspace]:
+    """Open an empty library with the models of ``profile`` and the weights of ``home``."""
     with tempfile.TemporaryDirectory(prefix="homer-eval-") as folder:
-        place = Home(Path(folder)).make()
-        server = EmbeddedPostgres(place, fsync=False)
+        scratch_home = Home(Path(folder)).make()
+        server = EmbeddedPostgres(scratch_home, fsync=False)
         try:
             url = server.start()
             migrate(url)
-            with open_store(place, url) as store:
-                yield Workspace(place, store, profile, Toolbox(profile, home.weights))
+            with open_store(scratch_home, url) as store:
+                yield Workspace(scratch_home, store, profile, Toolbox(profile, home.weights))
         finally:
             server.stop(fast=False)

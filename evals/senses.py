@@ -1,4 +1,4 @@
-"""A profile's models of which only some have anything to say, so that one sense is judged alone."""
+"""Toolboxes with some models replaced by silent ones, so that one sense is judged alone."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from models.toolbox import Toolbox
 
 
 class OnlyPeople:
-    """Faces, and voices where ``voices`` is set; no words, no text and no things."""
+    """Faces, and voices if ``voices`` is set; no words, no screen text and no objects."""
 
     def __init__(self, toolbox: Toolbox, *, voices: bool) -> None:
         self.faces: FaceEngine = toolbox.faces
@@ -32,29 +32,29 @@ class OnlyPeople:
 
 
 class _Silence:
-    """Nobody speaks."""
+    """A voice activity detector that finds no speech."""
 
     def spans(self, samples: Samples) -> list[tuple[int, int]]:  # noqa: ARG002 - the port's
-        """None."""
+        """Return no spans."""
         return []
 
 
 class _Deaf:
-    """No word is understood."""
+    """A speech recogniser that understands no word."""
 
     name = "deaf"
     languages: tuple[str, ...] = ()
 
     def transcribe(self, samples: Samples) -> list[Speech]:  # noqa: ARG002 - the port's
-        """None."""
+        """Return no speech."""
         return []
 
 
 class _Blank:
-    """Nothing is written anywhere."""
+    """A screen reader that finds no text."""
 
     name = "blank"
 
     def read(self, image: Image) -> list[TextLine]:  # noqa: ARG002 - the port's
-        """None."""
+        """Return no lines."""
         return []

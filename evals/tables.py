@@ -1,4 +1,4 @@
-"""What the results of a run come to: figures with intervals, rows of tables, points of curves."""
+"""Figures of a run: means with intervals, rows of tables, points of curves."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from domain.evaluation import WITH, ErrorType, QuestionPart, RunSettings
 from evals.sampling import interval, mean
 
 ALL = "all"
-"""The type under which all questions are counted."""
+"""The name for all types together."""
 WITHIN = 0.10
-"""How far the share right may be from what was said."""
+"""Tolerance between confidence and the share right."""
 
 
 class MeanInterval(Frozen):
@@ -28,7 +28,7 @@ class MeanInterval(Frozen):
 
 
 def figure(values: Iterable[float | bool | None]) -> MeanInterval | None:
-    """The mean of what is known; None of nothing. Shares are in [0, 1]."""
+    """Return the mean of the known values; None of nothing. Shares are in [0, 1]."""
     known = [float(value) for value in values if value is not None]
     if not known:
         return None
@@ -39,8 +39,8 @@ def figure(values: Iterable[float | bool | None]) -> MeanInterval | None:
 class AnsweredQuestion(Frozen):
     """One question of a run in one arm, with all that is known of its answer.
 
-    ``right``: None is unjudged, or not answered yet (``judge`` is then ""). ``failed``: there is no
-    answer, or no verdict, since a model failed. Times and money are of the answer alone.
+    ``right``: None is unjudged, or not answered yet (``judge`` is then ""). ``failed``: without an
+    answer or verdict, since a model failed. Times and costs are of the answer alone.
     """
 
     arm: str
@@ -75,7 +75,7 @@ class AnsweredQuestion(Frozen):
 
 
 class TypeScore(Frozen):
-    """What answers come to: of one type of question in one arm, or of all."""
+    """Scores of the answers to one type of question in one arm, or to all."""
 
     arm: str
     type: str
@@ -89,7 +89,7 @@ class TypeScore(Frozen):
 
 
 def score(arm: str, kind: str, rows: Sequence[AnsweredQuestion]) -> TypeScore:
-    """What rows come to."""
+    """Score rows."""
     return TypeScore(
         arm=arm,
         type=kind,
@@ -104,7 +104,7 @@ def score(arm: str, kind: str, rows: Sequence[AnsweredQuestion]) -> TypeScore:
 
 
 def by_type(arm: str, rows: Sequence[AnsweredQuestion]) -> list[TypeScore]:
-    """All, then each type by name; a question of several types counts for each."""
+    """Score all rows, then each type by name; a question of several types counts for each."""
     kinds = sorted({kind for row in rows for kind in row.types})
     return [
         score(arm, ALL, rows),
@@ -113,7 +113,7 @@ def by_type(arm: str, rows: Sequence[AnsweredQuestion]) -> list[TypeScore]:
 
 
 class ArmUsage(Frozen):
-    """What an answer takes in one arm: means, and dollars for all."""
+    """The cost of an answer in one arm: means, and the dollars for all."""
 
     arm: str
     questions: NonNegativeInt
@@ -125,7 +125,7 @@ class ArmUsage(Frozen):
 
 
 def usage(arm: str, rows: Sequence[AnsweredQuestion]) -> ArmUsage:
-    """What rows took."""
+    """Sum up the usage of rows."""
     return ArmUsage(
         arm=arm,
         questions=len(rows),
@@ -138,10 +138,10 @@ def usage(arm: str, rows: Sequence[AnsweredQuestion]) -> ArmUsage:
 
 
 class Point(Frozen):
-    """A batch on the evolution curve of one arm.
+    """A batch on the learning curve of one arm.
 
-    ``so_far`` is the share right of this and all batches before it of the same part; ``given`` the
-    share of the questions that had a skill; ``in_use`` how many skills there were by then.
+    ``so_far``: the share right of this and all earlier batches of the same part; ``given``: the
+    share of the questions that had a skill; ``in_use``: how many skills were in use by then.
     """
 
     arm: str
@@ -155,10 +155,9 @@ class Point(Frozen):
 
 
 class SkillUse(Frozen):
-    """A skill in a run: after which batch it came (-1: it was there before), and how it did.
+    """A skill in a run: its first batch (-1: before the run), and how its questions went.
 
-    ``banned_after``: the batch after which it was out of use. ``right``: of the questions that had
-    it.
+    ``banned_after``: the batch after which it was banned. ``right``: of the questions that had it.
     """
 
     name: str
@@ -187,14 +186,14 @@ class Effect(Frozen):
 
 
 class Beside(Frozen):
-    """Questions of one type (or all): the run's main arm beside the baseline."""
+    """Questions of one type (or all): the run's main arm and the baseline."""
 
     type: str
     effect: Effect
 
 
 class RunLine(Frozen):
-    """A run in a list. ``state``: running, done, stopped, or broken off (nobody works on it)."""
+    """A run in a list. ``state``: running, done, stopped, or broken off (no process runs it)."""
 
     name: str
     dataset: str
@@ -210,7 +209,7 @@ class RunLine(Frozen):
 
 
 class Third(Frozen):
-    """A third of the answers, by confidence: what was said on average, and what was right."""
+    """A third of the answers, by confidence: the mean confidence and the share right."""
 
     least: float
     most: float
@@ -219,15 +218,15 @@ class Third(Frozen):
 
     @property
     def true(self) -> bool:
-        """Whether what was said is within ten points of what was right."""
+        """Check whether the mean confidence is within ten points of the share right."""
         return abs(self.said - self.right.value) <= WITHIN
 
 
 class RunReport(Frozen):
-    """All that is to be said of a run.
+    """The report of a run.
 
-    ``main`` is the arm that the headline is of. Scores, faults and usage are of the questions that
-    are tested on; ``faults`` counts wrong answers by arm and fault.
+    ``main`` is the arm of the headline. Scores, faults and usage are over the tested questions;
+    ``faults`` counts wrong answers by arm and fault.
     """
 
     run: RunLine
@@ -247,10 +246,14 @@ class RunReport(Frozen):
 
     @property
     def headline(self) -> TypeScore:
-        """The score of all questions in the main arm."""
-        return next(one for one in self.scores if (one.arm, one.type) == (self.main, ALL))
+        """Return the score of all questions in the main arm."""
+        return next(
+            type_score
+            for type_score in self.scores
+            if (type_score.arm, type_score.type) == (self.main, ALL)
+        )
 
 
 def main_arm(settings: RunSettings) -> str:
-    """The arm that a run's headline is of: with skills, or with the whole memory."""
+    """Return the arm of a run's headline: with skills, or with the whole memory."""
     return str(AblationStage.WHOLE) if settings.protocol is Protocol.NONE else WITH

@@ -1,4 +1,4 @@
-"""Several data sets in one table, each measure beside a baseline over the same questions."""
+"""Several data sets in one table, each measure with that of a baseline."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from evals.scores import PercentInterval, Summary
 from evals.tables import RunReport
 
 CLIPS, FIRST, WEEK = "local", "first", "egolife"
-"""The data sets that have an evaluation of their own."""
+"""Data sets with an evaluation of their own."""
 
 
 @dataclass(frozen=True)
 class Measure:
-    """One measure in percent with its interval, ours and the baseline's, where it has one."""
+    """One measure in percent with its interval, and the baseline's if there is one."""
 
     dataset: str
     measure: str
@@ -31,56 +31,61 @@ class Measure:
 
     @property
     def above(self) -> float | None:
-        """Points above the baseline."""
+        """Return the points above the baseline."""
         return None if self.plain is None else self.ours.value - self.plain.value
 
 
 def of_clips(report: LocalReport, closest: Closest, ids: Mapping[str, str]) -> Iterator[Measure]:
-    """Options beside the one that is closest to any remembered line; the moments cited first."""
-    choices = [one for one in report.answers if one.right is not None]
+    """Yield right options compared with the closest line, and the first citations."""
+    choices = [answer for answer in report.answers if answer.right is not None]
     if choices:
-        plain = [_is_closest(closest, one.question, ids[one.question.video]) for one in choices]
-        ours = [bool(one.right) for one in choices]
+        plain = [
+            _is_closest(closest, answer.question, ids[answer.question.video]) for answer in choices
+        ]
+        ours = [bool(answer.right) for answer in choices]
         yield Measure(CLIPS, "right option", len(choices), _figure(ours), _figure(plain))
-    cited = [one.cited for one in report.answers]
+    cited = [answer.cited for answer in report.answers]
     yield Measure(CLIPS, "first citation right", len(cited), _figure(cited), None)
 
 
 def of_first(report: FirstReport) -> Iterator[Measure]:
-    """Questions as people ask first: right or rightly declined; nothing is their baseline."""
-    good = [one.right for one in report.answers]
-    sure = [one.sure for one in report.answers]
+    """Yield first questions that were right or rightly declined; they have no baseline."""
+    good = [answer.right for answer in report.answers]
+    sure = [answer.sure for answer in report.answers]
     yield Measure(FIRST, "right or rightly declined", len(good), _figure(good), None)
     yield Measure(FIRST, "wrong with high confidence", len(sure), _figure(sure), None)
 
 
-def _is_closest(closest: Closest, asked: MediaQuestion, video: str) -> bool:
+def _is_closest(closest: Closest, media_question: MediaQuestion, video: str) -> bool:
     question = EvalQuestion(
-        id=asked.id, video=asked.video, question=asked.question, options=asked.options
+        id=media_question.id,
+        video=media_question.video,
+        question=media_question.question,
+        options=media_question.options,
     )
-    return asked.is_right(closest.option(question, video))
+    return media_question.is_right(closest.option(question, video))
 
 
 def of_week(report: EgoReport) -> Iterator[Measure]:
-    """What ``homer eval egolife`` measures, beside one vector a clip."""
+    """Yield what ``homer eval egolife`` measures, compared with one vector a clip."""
     ours, plain = _measures(report.every.homer), _measures(report.every.plain)
     for name, figure in ours.items():
         yield Measure(WEEK, name, report.every.homer.questions, figure, plain[name])
 
 
-def _measures(one: Summary) -> dict[str, PercentInterval]:
-    tops = {f"target in top {top}": figure for top, figure in one.found.items()}
-    return {"right option": one.accuracy, **tops, "temporal IoU": one.iou}
+def _measures(totals: Summary) -> dict[str, PercentInterval]:
+    tops = {f"target in top {top}": figure for top, figure in totals.found.items()}
+    return {"right option": totals.accuracy, **tops, "temporal IoU": totals.iou}
 
 
 def of_run(report: RunReport) -> Iterator[Measure]:
-    """All types of a run beside its baseline."""
-    for one in report.beside:
-        both = one.effect.after, one.effect.before
+    """Yield all types of a run compared with its baseline."""
+    for comparison in report.beside:
+        both = comparison.effect.after, comparison.effect.before
         ours, plain = (None if f is None else _percent(f.value, f.low, f.high) for f in both)
         if ours is not None:
-            name = f"right option, {one.type}"
-            yield Measure(report.settings.dataset, name, one.effect.questions, ours, plain)
+            name = f"right option, {comparison.type}"
+            yield Measure(report.settings.dataset, name, comparison.effect.questions, ours, plain)
 
 
 def _percent(value: float, low: float, high: float) -> PercentInterval:

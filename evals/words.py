@@ -1,8 +1,8 @@
-"""Word error rate: how much of what was said is written wrongly; pure.
+"""Word error rate: how much of what was said is transcribed wrongly; pure.
 
-Words are compared as they sound, not as they are spelt out: in lower case, accents kept, without
+Words are compared by sound rather than spelling conventions: in lower case, with accents, without
 punctuation (an apostrophe inside a word stays), numbers as they are written. The rate is the least
-number of words that must be put in, taken out or replaced, divided by the words that were said.
+number of insertions, deletions and substitutions, divided by the words that were said.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _APOSTROPHES = str.maketrans("’‘ʼ`", "''''")
 
 @dataclass(frozen=True)
 class WordErrors:
-    """Words that were said, and edits that turn what was written into them."""
+    """The number of words said, and the edits between them and the transcript."""
 
     words: int = 0
     edits: int = 0
@@ -28,29 +28,29 @@ class WordErrors:
 
     @property
     def rate(self) -> float:
-        """The word error rate in percent; above 100 where more is wrong than was said."""
+        """Return the word error rate in percent; it may exceed 100."""
         return 100.0 * self.edits / self.words if self.words else (100.0 if self.edits else 0.0)
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text as they are compared."""
+    """Split a text into normalised words."""
     plain = unicodedata.normalize("NFKC", text).casefold().translate(_APOSTROPHES)
     return _WORD.findall(plain)
 
 
 def word_errors(said: str, written: str) -> WordErrors:
-    """What is wrong with ``written``."""
+    """Count the errors of ``written``."""
     true = words_of(said)
     return WordErrors(len(true), _edits(true, words_of(written)))
 
 
-def _edits(true: Sequence[str], told: Sequence[str]) -> int:
-    """Levenshtein's distance between two lists of words."""
-    row = list(range(len(told) + 1))
+def _edits(true: Sequence[str], written: Sequence[str]) -> int:
+    """Return the Levenshtein distance between two lists of words."""
+    row = list(range(len(written) + 1))
     for at, word in enumerate(true, 1):
         last, row[0] = row[0], at
-        for column, other in enumerate(told, 1):
-            replaced = last + (word != other)
+        for column, other_word in enumerate(written, 1):
+            replaced = last + (word != other_word)
             last = row[column]
             row[column] = min(replaced, row[column] + 1, row[column - 1] + 1)
     return row[-1]

@@ -1,4 +1,4 @@
-"""What answers with each profile: made when it is first asked for, and shared from then on."""
+"""The agent pool: runners, models and retrievers by profile, created once and shared."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class AgentPool:
-    """The models, searches and machines of a store, by profile. Thread-safe.
+    """The models, retrievers and runners of a store, by profile. Thread-safe.
 
-    ``profile`` is the configured one.
+    ``profile`` is the configured profile.
     """
 
     store: Store
@@ -30,7 +30,7 @@ class AgentPool:
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
     def toolbox(self, profile: str | None = None) -> Toolbox:
-        """The models of a profile; each is loaded when it is first used.
+        """Return the models of a profile; each is loaded when first used.
 
         Raises:
             InputError: there is no such profile.
@@ -43,7 +43,7 @@ class AgentPool:
             return self._toolboxes[name]
 
     def retrievers(self, profile: str | None = None) -> Retrievers:
-        """What searches the memory with the models of a profile; indexes are kept.
+        """Return the retrievers with the models of a profile; indexes are cached.
 
         Raises:
             InputError: there is no such profile.
@@ -59,7 +59,7 @@ class AgentPool:
             return self._retrievers[name]
 
     def asker(self, profile: str | None = None) -> Runner:
-        """The machine with the models of a profile.
+        """Return the runner with the models of a profile.
 
         Raises:
             InputError: there is no such profile.
@@ -71,8 +71,8 @@ class AgentPool:
             return self._askers[name]
 
     def close(self) -> None:
-        """Give the machines' connections back."""
+        """Close the runners' connections."""
         with self._lock:
-            for asker in self._askers.values():
-                asker.close()
+            for runner in self._askers.values():
+                runner.close()
             self._askers.clear()

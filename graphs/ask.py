@@ -1,4 +1,4 @@
-"""Ask a question of the memory: the door to the reasoning machines."""
+"""Asking, resuming and forking, one question at a time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class AskResult:
-    """An answer and what it took. ``tokens`` counts both ways, over all model calls."""
+    """An answer and its cost. ``tokens`` counts both ways, over all model calls."""
 
     trajectory_id: str
     answer: Answer
@@ -28,25 +28,25 @@ class AskResult:
 
 
 class StoppedEarly(KeyboardInterrupt):
-    """Ctrl-C was pressed: ``asked`` has the best answer so far, which says so itself."""
+    """Ctrl-C was pressed; ``asked`` has the best answer so far, which says so itself."""
 
-    def __init__(self, asked: AskResult) -> None:
+    def __init__(self, result: AskResult) -> None:
         super().__init__(
-            "stopped; to search on from there:  homer ask --resume " + asked.trajectory_id
+            "stopped; to search on from there:  homer ask --resume " + result.trajectory_id
         )
-        self.asked = asked
+        self.asked = result
 
 
 def import_machine() -> None:
-    """Import all that a question takes, which is imported when it is first used otherwise."""
+    """Import everything that a question needs, which is otherwise imported at first use."""
     import_module("langgraph.graph")
-    for own in (
+    for module in (
         "graphs.runner",
         "graphs.context_factory",
         "graphs.checkpoint_saver",
         "retrieval.retrievers",
     ):
-        import_module(own)
+        import_module(module)
 
 
 def ask(
@@ -57,7 +57,7 @@ def ask(
 ) -> AskResult:
     """Run the machine on ``question``.
 
-    ``on_event`` sees every event as it happens, and the model's replies as they are written.
+    ``on_event`` gets every event as it happens, and the model's replies as they are written.
 
     Raises:
         NotFound: a video of the question is not in the library.
@@ -67,8 +67,8 @@ def ask(
     """
     from graphs.runner import Runner
 
-    with Runner(store, toolbox) as asker:
-        return asker.ask(question, on_event)
+    with Runner(store, toolbox) as runner:
+        return runner.ask(question, on_event)
 
 
 def resume(
@@ -77,11 +77,11 @@ def resume(
     name: str,
     on_event: RunListener | None = None,
 ) -> AskResult:
-    """Go on with the question of the trajectory ``name``; see ``graphs.runner.Runner.resume``."""
+    """Resume the question of the trajectory ``name``; see ``graphs.runner.Runner.resume``."""
     from graphs.runner import Runner
 
-    with Runner(store, toolbox) as asker:
-        return asker.resume(name, on_event)
+    with Runner(store, toolbox) as runner:
+        return runner.resume(name, on_event)
 
 
 def fork(
@@ -92,18 +92,18 @@ def fork(
     edit: ForkEdit,
     on_event: RunListener | None = None,
 ) -> AskResult:
-    """Go on from a round of a trajectory as a new one; see ``graphs.runner.Runner.fork``."""
+    """Fork a round of a trajectory as a new one; see ``graphs.runner.Runner.fork``."""
     from graphs.runner import Runner
 
-    with Runner(store, toolbox) as asker:
-        return asker.fork(name, number, edit, on_event)
+    with Runner(store, toolbox) as runner:
+        return runner.fork(name, number, edit, on_event)
 
 
-def answer_json(asked: AskResult, question_id: str | int | None = None) -> dict[str, Any]:
-    """The answer as one JSON line; ``option`` only where the question had options."""
-    answer = asked.answer
+def answer_json(result: AskResult, question_id: str | int | None = None) -> dict[str, Any]:
+    """Convert the answer to one JSON line; ``option`` only if the question had options."""
+    answer = result.answer
     line: dict[str, Any] = {
-        "id": asked.trajectory_id if question_id is None else question_id,
+        "id": result.trajectory_id if question_id is None else question_id,
         "answer": answer.text,
     }
     if answer.option is not None:
@@ -131,8 +131,8 @@ def answer_json(asked: AskResult, question_id: str | int | None = None) -> dict[
             }
             for e in answer.retrieved
         ],
-        "rounds": asked.rounds,
-        "tokens": asked.tokens,
-        "seconds": round(asked.seconds, 3),
-        "trajectory": asked.trajectory_id,
+        "rounds": result.rounds,
+        "tokens": result.tokens,
+        "seconds": round(result.seconds, 3),
+        "trajectory": result.trajectory_id,
     }

@@ -1,7 +1,7 @@
-"""Questions that are searched beside whoever asked them: found again by their trajectory.
+"""Questions answered in background threads, found again by their trajectory.
 
-A run goes on in a thread of this process, whether or not anybody watches. What it does is on
-record at every step, so a process that is ended loses nothing but time: ``resume`` goes on.
+A run continues in a thread of this process, watched or not. Every step is recorded, so a process
+that ends loses nothing but time: ``resume`` continues the run.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ GONE = "the run ended without an answer"
 
 
 class BackgroundRun:
-    """One run: what its model says at the moment, and how it ended if it failed."""
+    """One run: its model's current reply, and the error if it failed."""
 
     def __init__(self) -> None:
         self.said: PartialReply | None = None
         self.error = ""
         self._stop = Stop()
 
-    def tell(self, told: RunEvent) -> None:
-        """Told by the run at every event and word.
+    def tell(self, event: RunEvent) -> None:
+        """Receive an event or word of the run.
 
         Raises:
             KeyboardInterrupt: the run is to stop.
         """
         self._stop.check()
-        self.said = told if isinstance(told, PartialReply) else None
+        self.said = event if isinstance(event, PartialReply) else None
 
     def stop(self) -> None:
         """End at the next event or word, with the best answer so far."""
@@ -49,60 +49,60 @@ class BackgroundRuns:
         self._runs: dict[str, tuple[BackgroundRun, threading.Thread]] = {}
         self._lock = threading.Lock()
 
-    def ask(self, asker: Runner, question: Question) -> str:
-        """Begin to search for an answer; returns the trajectory.
+    def ask(self, runner: Runner, question: Question) -> str:
+        """Start answering a question in the background; return the trajectory.
 
         Raises:
             HomerError: as ``Runner.begin``.
         """
         run = BackgroundRun()
-        state, desk = asker.begin(question, run.tell)
-        return self._start(state["trajectory"], run, lambda: asker.run(state, desk))
+        state, context = runner.begin(question, run.tell)
+        return self._start(state["trajectory"], run, lambda: runner.run(state, context))
 
-    def fork(self, asker: Runner, name: str, number: int, edit: ForkEdit) -> str:
-        """Begin a fork; returns its trajectory.
+    def fork(self, runner: Runner, name: str, number: int, edit: ForkEdit) -> str:
+        """Start a fork in the background; return its trajectory.
 
         Raises:
             HomerError: as ``Runner.begin_fork``.
         """
         run = BackgroundRun()
-        state, desk = asker.begin_fork(name, number, edit, run.tell)
-        return self._start(state["trajectory"], run, lambda: asker.run(state, desk))
+        state, context = runner.begin_fork(name, number, edit, run.tell)
+        return self._start(state["trajectory"], run, lambda: runner.run(state, context))
 
-    def resume(self, asker: Runner, trajectory: str) -> str:
-        """Go on with a question that was broken off; ``trajectory`` is its whole id."""
+    def resume(self, runner: Runner, trajectory: str) -> str:
+        """Resume an interrupted question; ``trajectory`` is its whole id."""
         run = BackgroundRun()
-        return self._start(trajectory, run, lambda: asker.resume(trajectory, run.tell))
+        return self._start(trajectory, run, lambda: runner.resume(trajectory, run.tell))
 
     def running(self, trajectory: str) -> bool:
-        """Whether this process works on it."""
-        found = self._runs.get(trajectory)
-        return found is not None and found[1].is_alive()
+        """Check whether this process runs the trajectory."""
+        entry = self._runs.get(trajectory)
+        return entry is not None and entry[1].is_alive()
 
     def said(self, trajectory: str) -> PartialReply | None:
-        """What the model is saying, if it is."""
-        found = self._runs.get(trajectory)
-        return found[0].said if found else None
+        """Return what the model is saying, if it is."""
+        entry = self._runs.get(trajectory)
+        return entry[0].said if entry else None
 
     def error(self, trajectory: str) -> str:
-        """Why it ended without an answer; empty where it did not."""
-        found = self._runs.get(trajectory)
-        return found[0].error if found else ""
+        """Return why the run ended without an answer; "" if it did not."""
+        entry = self._runs.get(trajectory)
+        return entry[0].error if entry else ""
 
     def stop(self, trajectory: str) -> None:
-        """Ends a run with the best answer so far, where this process works on it."""
+        """Stop a run of this process with the best answer so far."""
         if self.running(trajectory):
             self._runs[trajectory][0].stop()
 
     def wait(self, trajectory: str, timeout_s: float | None = None) -> None:
-        """Returns when the run has ended."""
-        found = self._runs.get(trajectory)
-        if found is not None:
-            found[1].join(timeout_s)
+        """Wait until the run has ended."""
+        entry = self._runs.get(trajectory)
+        if entry is not None:
+            entry[1].join(timeout_s)
 
     def _start(self, trajectory: str, run: BackgroundRun, work: Callable[[], object]) -> str:
         thread = threading.Thread(
-            target=_safely, args=(run, work), name=f"ask {trajectory}", daemon=True
+            target=_run_safely, args=(run, work), name=f"ask {trajectory}", daemon=True
         )
         with self._lock:
             self._runs[trajectory] = (run, thread)
@@ -110,8 +110,8 @@ class BackgroundRuns:
         return trajectory
 
 
-def _safely(run: BackgroundRun, work: Callable[[], object]) -> None:
-    """The end of a thread: nobody is there to raise an error to."""
+def _run_safely(run: BackgroundRun, work: Callable[[], object]) -> None:
+    """Run to the end of the thread, and note the error, since nobody can catch it."""
     try:
         work()
     except (StoppedEarly, KeyboardInterrupt):

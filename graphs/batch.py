@@ -1,4 +1,4 @@
-"""Many questions at once: bounded concurrency, answers as they come, and resumable."""
+"""Batches: many questions at once, with bounded concurrency, streamed answers and resumption."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class BatchQuestion(Frozen):
 
 @dataclass(frozen=True)
 class BatchResult:
-    """One question done: its answer line, or the error that kept it from one."""
+    """One finished question: its answer line, or the error."""
 
     id: str | int
     line: dict[str, Any] | None
@@ -47,23 +47,23 @@ class BatchResult:
 
 
 def read_questions(path: Path) -> list[BatchQuestion]:
-    """The questions of a JSON lines file.
+    """Read the questions of a JSON lines file.
 
     Raises:
-        InputError: the file cannot be read, a line is not a question, or an id comes twice.
+        InputError: the file cannot be read, a line is not a question, or an id is repeated.
     """
     try:
-        # Words may hold what Python takes for the end of a line, and JSON does not.
+        # Text may contain characters that end a line for Python but not for JSON.
         lines = path.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"the batch file {path} cannot be read: {error}") from error
-    found = [_question(path, n, line) for n, line in enumerate(lines, start=1) if line.strip()]
+    questions = [_question(path, n, line) for n, line in enumerate(lines, start=1) if line.strip()]
     seen: set[str | int] = set()
-    for question in found:
+    for question in questions:
         if question.id in seen:
             raise InputError(f"{path}: the id {question.id!r} comes twice")
         seen.add(question.id)
-    return found
+    return questions
 
 
 def _question(path: Path, number: int, line: str) -> BatchQuestion:
@@ -76,23 +76,23 @@ def _question(path: Path, number: int, line: str) -> BatchQuestion:
 
 
 def answered(path: Path) -> set[str | int]:
-    """Ids that the output file answers already. A torn last line is cut off, to be done again.
+    """Return the ids that the output file answers; an incomplete last line is cut off.
 
     Raises:
-        InputError: a line in the middle is not an answer: this is not an output file of a batch.
+        InputError: a complete line is not an answer, so this is not the output of a batch.
     """
     if not path.exists():
         return set()
-    whole, torn = _split(path.read_bytes())
-    ids = {_id_of(path, n, line) for n, line in enumerate(whole, start=1)}
-    if torn:
+    complete, incomplete = _split(path.read_bytes())
+    ids = {_id_of(path, n, line) for n, line in enumerate(complete, start=1)}
+    if incomplete:
         with path.open("r+b") as file:
-            file.truncate(sum(len(line) for line in whole))
+            file.truncate(sum(len(line) for line in complete))
     return ids
 
 
 def _split(data: bytes) -> tuple[list[bytes], bytes]:
-    """The lines that end, each with its newline, and what follows the last newline."""
+    """Split into complete lines, each with its newline, and what follows the last newline."""
     lines = data.splitlines(keepends=True)
     if lines and not lines[-1].endswith(b"\n"):
         return lines[:-1], lines[-1]
@@ -101,23 +101,23 @@ def _split(data: bytes) -> tuple[list[bytes], bytes]:
 
 def _id_of(path: Path, number: int, line: bytes) -> str | int:
     try:
-        found = json.loads(line)["id"]
+        question_id = json.loads(line)["id"]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise InputError(f"{path}, line {number} is no answer: name another output") from error
-    if not isinstance(found, str | int):
+    if not isinstance(question_id, str | int):
         raise InputError(f"{path}, line {number} is no answer: name another output")
-    return found
+    return question_id
 
 
-def resolve(store: Store, asked: Sequence[BatchQuestion]) -> list[Question]:
-    """The questions with their videos found.
+def resolve(store: Store, items: Sequence[BatchQuestion]) -> list[Question]:
+    """Resolve the questions' videos.
 
     Raises:
         NotFound: a question's video is not in the library.
-        Ambiguous: several videos go by that name.
+        Ambiguous: several videos match that name.
     """
     with store.begin() as session:
-        ids = {name: find_video(session, name).id for name in sorted({q.video for q in asked})}
+        ids = {name: find_video(session, name).id for name in sorted({q.video for q in items})}
     return [
         Question(
             text=q.question,
@@ -125,7 +125,7 @@ def resolve(store: Store, asked: Sequence[BatchQuestion]) -> list[Question]:
             options=q.options,
             as_of_ms=None if q.as_of_s is None else round(q.as_of_s * 1000),
         )
-        for q in asked
+        for q in items
     ]
 
 
@@ -137,21 +137,21 @@ def run_batch(
     workers: int | None = None,
     make: Callable[[Store, Toolbox], Runner] = Runner,
 ) -> Iterator[BatchResult]:
-    """Ask all questions that are not ``done``; results come in the order they finish.
+    """Ask all questions that are not ``done``; yield results as they finish.
 
     A question that fails does not stop the others. Closing the iterator drops what has not begun.
-    ``workers`` is how many are asked at a time; the default is one a processor, at most 4.
+    ``workers`` is how many are asked at a time; by default one per processor, at most 4.
     """
-    todo = [q for q in questions if q.id not in done]
-    resolved = resolve(store, todo)
+    remaining = [q for q in questions if q.id not in done]
+    resolved = resolve(store, remaining)
     pool = ThreadPoolExecutor(workers or min(4, os.cpu_count() or 1))
-    with make(store, toolbox) as asker:
+    with make(store, toolbox) as runner:
         try:
             futures = {
-                pool.submit(asker.ask, question): item.id
-                for item, question in zip(todo, resolved, strict=True)
+                pool.submit(runner.ask, question): item.id
+                for item, question in zip(remaining, resolved, strict=True)
             }
-            start = len(questions) - len(todo)
+            start = len(questions) - len(remaining)
             for n, future in enumerate(as_completed(futures), start=start + 1):
                 yield _result(futures[future], future, n, len(questions))
         finally:
@@ -167,9 +167,9 @@ def _result(name: str | int, future: Future[AskResult], finished: int, total: in
 
 
 def write_batch(path: Path, results: Iterator[BatchResult]) -> Iterator[BatchResult]:
-    """Append each answer to ``path`` as it comes, flushed, and pass the result on.
+    """Append each answer to ``path`` as it arrives, flushed, and pass the result on.
 
-    Only its owner can read the file.
+    The file is readable by its owner only.
     """
     if not path.parent.is_dir():
         make_private(path.parent)

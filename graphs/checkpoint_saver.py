@@ -1,4 +1,4 @@
-"""A checkpointer that writes only the checkpoints a run may go on from, with the run's events."""
+"""A checkpointer that writes only the checkpoints a run may resume from, with the run's events."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ class SavedEvents(NamedTuple):
 class BoundarySaver(PostgresSaver):
     """Postgres checkpoints, without those before steps that only compute.
 
-    Such steps call no model and no tool: after a crash they are done again, from the checkpoint
-    before them, in no time. What they changed is written with the next checkpoint. So are events
-    that are held for it: one round trip and one transaction for both.
+    Such steps call no model and no tool: after a crash they are quickly repeated from the
+    checkpoint before them. Their changes are written with the next checkpoint, and so are the
+    events buffered for it: one round trip and one transaction for both.
 
     Args:
         pool: connections to the database.
         boundaries: the steps before which a checkpoint is written; so is the last one of a run.
-        check: raises where a run may write no more, in the transaction that is to write.
+        check: called in each writing transaction; raises if the run may not write any more.
     """
 
     def __init__(
@@ -54,28 +54,30 @@ class BoundarySaver(PostgresSaver):
         super().__init__(pool, serde=PlainSerializer())
         self._check = check
         self._boundaries = frozenset(boundaries)
-        self._held: dict[str, ChannelVersions] = {}
-        self._written: dict[str, str] = {}
-        self._told: dict[str, list[SavedEvents]] = {}
+        self._buffered_versions: dict[str, ChannelVersions] = {}
+        self._last_written: dict[str, str] = {}
+        self._buffered_events: dict[str, list[SavedEvents]] = {}
         self._putting = threading.local()
 
     def hold(self, thread: str, first: int, events: Sequence[Event], marks: Sequence[Mark]) -> None:
-        """Keep events of a run for its next checkpoint."""
-        self._told.setdefault(thread, []).append(SavedEvents(first, list(events), list(marks)))
+        """Buffer events of a run for its next checkpoint."""
+        self._buffered_events.setdefault(thread, []).append(
+            SavedEvents(first, list(events), list(marks))
+        )
 
     def release(self, thread: str) -> list[SavedEvents]:
-        """The events that are held for a run's next checkpoint, which will not get them."""
-        return self._told.pop(thread, [])
+        """Remove and return the events buffered for a run's next checkpoint."""
+        return self._buffered_events.pop(thread, [])
 
     @contextmanager
     def _cursor(self, *, pipeline: bool = False) -> Iterator[Cursor[DictRow]]:
-        """A cursor; while a checkpoint is put, the run's events go before it."""
+        """Open a cursor; before a checkpoint is put, write the run's buffered events."""
         thread: str | None = getattr(self._putting, "thread", None)
         with super()._cursor(pipeline=pipeline) as cursor:
             if thread is not None:
                 self._check(cursor, thread)
-                for told in self._told.get(thread, []):
-                    append_events(cursor, thread, *told)
+                for buffered in self._buffered_events.get(thread, []):
+                    append_events(cursor, thread, *buffered)
             yield cursor
 
     def put(
@@ -85,26 +87,26 @@ class BoundarySaver(PostgresSaver):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        """Write a checkpoint, or hold back what it changed for the next that is written."""
-        place = config["configurable"]
-        thread = place["thread_id"]
-        versions = {**self._held.get(thread, {}), **new_versions}
+        """Write a checkpoint, or buffer its changes for the next one that is written."""
+        configurable = config["configurable"]
+        thread = configurable["thread_id"]
+        versions = {**self._buffered_versions.get(thread, {}), **new_versions}
         if not self._is_boundary(checkpoint):
-            self._held[thread] = versions
-            return {"configurable": {**place, "checkpoint_id": checkpoint["id"]}}
-        parent = self._written.get(thread, place.get("checkpoint_id"))
-        after: RunnableConfig = {"configurable": {**place, "checkpoint_id": parent}}
+            self._buffered_versions[thread] = versions
+            return {"configurable": {**configurable, "checkpoint_id": checkpoint["id"]}}
+        parent = self._last_written.get(thread, configurable.get("checkpoint_id"))
+        after: RunnableConfig = {"configurable": {**configurable, "checkpoint_id": parent}}
         faults.fault_point(faults.FaultPoint.CHECKPOINT_WRITING)
         self._putting.thread = thread
         try:
-            made = super().put(after, checkpoint, metadata, versions)
+            written_config = super().put(after, checkpoint, metadata, versions)
         finally:
             self._putting.thread = None
-        self._told.pop(thread, None)
-        self._held.pop(thread, None)
-        self._written[thread] = checkpoint["id"]
+        self._buffered_events.pop(thread, None)
+        self._buffered_versions.pop(thread, None)
+        self._last_written[thread] = checkpoint["id"]
         faults.fault_point(faults.FaultPoint.CHECKPOINT_WRITTEN)
-        return made
+        return written_config
 
     def put_writes(
         self,
@@ -113,25 +115,24 @@ class BoundarySaver(PostgresSaver):
         task_id: str,
         task_path: str = "",
     ) -> None:
-        """Nothing: what a step gave is in the next checkpoint, together with its events.
+        """Write nothing: a step's output is in the next checkpoint, with its events.
 
-        A step that a crash cut off before that is done again; calls to models are on record by
-        themselves.
+        A step interrupted before that is repeated; model calls are recorded separately.
         """
 
     def _load_writes(self, writes: object) -> list[tuple[str, str, Any]]:  # noqa: ARG002
-        """Nothing: none is written, so whatever is there came from elsewhere."""
+        """Load nothing: none is written, so any that exist came from elsewhere."""
         return []
 
     def with_allowlist(self, extra_allowlist: object) -> Self:  # noqa: ARG002
-        """The same: no type is ever allowed, so there is no list to lengthen."""
+        """Return self: no type is ever allowed, so there is no list to extend."""
         return self
 
     def forget(self, thread: str) -> None:
-        """Drop what is held of a run that is over."""
-        self._held.pop(thread, None)
-        self._written.pop(thread, None)
-        self._told.pop(thread, None)
+        """Drop the buffers of a finished run."""
+        self._buffered_versions.pop(thread, None)
+        self._last_written.pop(thread, None)
+        self._buffered_events.pop(thread, None)
 
     def _is_boundary(self, checkpoint: Checkpoint) -> bool:
         steps = {name.removeprefix(NEXT) for name in checkpoint["channel_values"] if NEXT in name}
@@ -139,24 +140,24 @@ class BoundarySaver(PostgresSaver):
 
 
 class PlainSerializer(SerializerProtocol):
-    """Reads and writes plain JSON types.
+    """Serializes plain JSON types.
 
-    LangGraph's own builds any object that the bytes name, which is to run code of whoever wrote
-    them; a checkpoint may come from an import.
+    LangGraph's own serializer builds any object that the bytes name, which would run foreign code:
+    a checkpoint may come from an import.
     """
 
     def dumps_typed(self, obj: Any) -> tuple[str, bytes]:
-        """A value with the name of its format.
+        """Serialize a value, with the name of its format.
 
         Raises:
-            TypeError: it is not plain data.
+            TypeError: the value is not plain data.
         """
         return pack(obj)
 
     def loads_typed(self, data: tuple[str, bytes]) -> Any:
-        """The value.
+        """Deserialize a value.
 
         Raises:
-            InputError: it is not plain data.
+            InputError: the value is not plain data.
         """
         return unpack(*data)

@@ -1,6 +1,6 @@
-"""What a run leaves behind at every step: LangGraph's checkpoints, and the trajectory's events.
+"""The records that a run stores at every step: LangGraph's checkpoints and its own events.
 
-The checkpoints have a schema of their own, beside the tables that Alembic owns.
+The checkpoints have a schema of their own, separate from the tables that Alembic manages.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ if TYPE_CHECKING:
     from store.database import Store
 
 PATIENCE_S = 10.0
-"""How long to wait for a connection: a database that is gone is told of after that."""
+"""How long to wait for a connection before the database counts as unreachable, in seconds."""
 
-ASK_AGAIN_S = 0.05
+POLL_S = 0.05
 
 
 def make_checkpoint_tables(store: Store) -> None:
-    """Make LangGraph's tables where they are missing or behind."""
+    """Create or migrate LangGraph's tables."""
     Checkpoints(store, ()).close()
 
 
 class Checkpoints:
     """The checkpoints of all runs on one store, over a pool of connections. Thread-safe.
 
-    Commits do not wait for the disk: a killed process loses nothing by it, and a crash of the
-    database itself costs the last moment, which the run then does again: it ends the run's claim,
+    Commits do not wait for the disk. A killed process loses nothing by it; a crash of the database
+    itself loses the last moment, which the run then repeats: the crash releases the run's lock,
     without which nothing is written.
     """
 
@@ -57,8 +57,8 @@ class Checkpoints:
             "row_factory": dict_row,
         }
         with store.begin() as session:
-            own = own_schema(session)
-        settings["options"] = f"-c search_path={CHECKPOINTS},{own} -c synchronous_commit=off"
+            schema = own_schema(session)
+        settings["options"] = f"-c search_path={CHECKPOINTS},{schema} -c synchronous_commit=off"
         self._pool: ConnectionPool[Any] = ConnectionPool(
             store.psycopg_url,
             min_size=2,
@@ -78,39 +78,39 @@ class Checkpoints:
             return checkpoint_level(session) < len(self.saver.MIGRATIONS) - 1
 
     def _make_tables(self) -> None:
-        """LangGraph's own migrations, run where they are behind, or were cut off; by one alone.
+        """Run LangGraph's own migrations if needed, in one process at a time.
 
-        They build indexes, which wait for every open transaction: so who waits has none, and
-        asks again and again.
+        They build indexes, which wait for every open transaction: so a waiting process holds none
+        open, and polls instead.
         """
-        with self._store.failures_told(), self._pool.connection() as alone:
-            while not claim_checkpoint_schema(alone):
-                time.sleep(ASK_AGAIN_S)
+        with self._store.failures_told(), self._pool.connection() as connection:
+            while not claim_checkpoint_schema(connection):
+                time.sleep(POLL_S)
             try:
                 if self._is_behind():
                     with self._store.begin() as session:
                         add_checkpoint_schema(session)
                     self.saver.setup()
             finally:
-                leave_checkpoint_schema(alone)
+                leave_checkpoint_schema(connection)
 
     def append(
         self, trajectory: str, first: int, events: Sequence[Event], marks: Sequence[Mark] = ()
     ) -> None:
-        """Append events to a trajectory now, after those that are held for a checkpoint."""
+        """Append events to a trajectory now, after those buffered for a checkpoint."""
         with self._pool.connection() as connection, connection.transaction():
             self.claims.check(connection, trajectory)
-            for told in self.saver.release(trajectory):
-                append_events(connection, trajectory, *told)
+            for buffered in self.saver.release(trajectory):
+                append_events(connection, trajectory, *buffered)
             append_events(connection, trajectory, first, events, marks)
 
     def hold(
         self, trajectory: str, first: int, events: Sequence[Event], marks: Sequence[Mark] = ()
     ) -> None:
-        """Append events to a trajectory together with its next checkpoint."""
+        """Buffer events of a trajectory for its next checkpoint."""
         self.saver.hold(trajectory, first, events, marks)
 
     def close(self) -> None:
-        """Give the connections back."""
+        """Close the connections."""
         self.claims.close()
         self._pool.close()

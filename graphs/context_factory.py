@@ -1,4 +1,4 @@
-"""What a run works with, as the profile names it."""
+"""Makes the context of a run, as the profile says."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ if TYPE_CHECKING:
 
 
 class ContextFactory(Protocol):
-    """Makes the desk of one run."""
+    """Makes the context of a run."""
 
-    def desk(self, view: MemoryView, recorder: Recorder, meter: RunBudget) -> RunContext:
-        """Reasoner, memory and the rest, for a run over ``view``."""
+    def make_context(self, view: MemoryView, recorder: Recorder, budget: RunBudget) -> RunContext:
+        """Make the context of a run over ``view``."""
 
 
 class ProfileContexts:
-    """The profile's reasoner over the profile's retrievers, which all runs share.
+    """Contexts with the profile's reasoner and its retrievers, which all runs share.
 
     Args:
         store: the memory.
         toolbox: the models of a profile.
-        ask: settings other than the profile's, for runs that have none on record.
+        ask: settings other than the profile's, for runs without recorded ones.
     """
 
     def __init__(self, store: Store, toolbox: Toolbox, ask: AskSettings | None = None) -> None:
@@ -47,26 +47,26 @@ class ProfileContexts:
 
         self._store, self._toolbox = store, toolbox
         self._ask = ask or toolbox.profile.settings.ask
-        whole = Retrievers(store, toolbox, toolbox.profile.settings)
-        self._memories = {stage: whole.within(stage) for stage in AblationStage}
+        retrievers = Retrievers(store, toolbox, toolbox.profile.settings)
+        self._memories = {stage: retrievers.within(stage) for stage in AblationStage}
         self._skills = SkillLibrary(store, toolbox)
 
-    def desk(self, view: MemoryView, recorder: Recorder, meter: RunBudget) -> RunContext:
-        """A desk for a run over ``view``."""
-        known = recorder.setup
-        settings = known.settings if known else self._ask
+    def make_context(self, view: MemoryView, recorder: Recorder, budget: RunBudget) -> RunContext:
+        """Make the context of a run over ``view``."""
+        setup = recorder.setup
+        settings = setup.settings if setup else self._ask
         memory = self._memories[settings.memory]
         return RunContext(
-            reasoner=self._reasoner(recorder, meter, settings),
+            reasoner=self._reasoner(recorder, budget, settings),
             memory=memory,
             cite=lambda refs: self._cite(view, refs),
             settings=settings,
             recorder=recorder,
-            meter=meter,
+            budget=budget,
             moments=MOMENTS if self._toolbox.profile.reasoner == "local" else 0,
-            people=known.people if known else self._people(view),
+            people=setup.people if setup else self._people(view),
             skills=self._skills,
-            languages=known.languages if known else self._toolbox.profile.text_languages,
+            languages=setup.languages if setup else self._toolbox.profile.text_languages,
         )
 
     def _cite(self, view: MemoryView, refs: Sequence[str]) -> ResolvedRefs:
@@ -74,14 +74,14 @@ class ProfileContexts:
             return cite(session, view, refs)
 
     def _people(self, view: MemoryView) -> tuple[tuple[str, str], ...]:
-        """Names by tag. Tags are a video's own, so several videos have none in common."""
+        """Return names by tag; none for several videos, since tags are a video's own."""
         if len(view.scopes) > 1:
             return ()
         with self._store.begin() as session:
             people = people_in(session, view.scopes[0])
         return tuple((tag, person.name) for person in people if person.name for tag in person.tags)
 
-    def _reasoner(self, recorder: Recorder, meter: RunBudget, settings: AskSettings) -> Reasoner:
+    def _reasoner(self, recorder: Recorder, budget: RunBudget, settings: AskSettings) -> Reasoner:
         if self._toolbox.profile.reasoner == "local":
             return LocalReasoner()
         toolbox, store = self._toolbox, self._store
@@ -89,5 +89,5 @@ class ProfileContexts:
         def open_chat(sink: Sink, replay: Replay) -> StructuredChat:
             return toolbox.chat("reasoner", sink, replay, live=True)
 
-        calls = Calls(store, recorder, meter, open_chat)
+        calls = Calls(store, recorder, budget, open_chat)
         return LlmReasoner(calls, settings, store.blobs.get)

@@ -1,4 +1,4 @@
-"""A round's plan as lines of text that a person changes, and back; and a change in words."""
+"""A round's plan as lines of text that a person edits, and edits described in words."""
 
 from __future__ import annotations
 
@@ -13,48 +13,48 @@ _AFTER = re.compile(r"\(after ((?:t[1-9]\d*+(?:,\s*+)?)++)\)\Z")
 
 
 def plan_text(plan: Sequence[PlanLine]) -> str:
-    """One line a subtask: ``t2: who sings (after t1)``."""
+    """Format a plan, one line a subtask: ``t2: who sings (after t1)``."""
     return "\n".join(_written(line) for line in plan)
 
 
-def read_plan(text: str, was: Sequence[PlanLine]) -> tuple[PlanLine, ...]:
-    """The plan that a text says. A line without an id is a new subtask.
+def read_plan(text: str, before: Sequence[PlanLine]) -> tuple[PlanLine, ...]:
+    """Parse a plan from text; a line without an id is a new subtask.
 
     Args:
-        text: as ``plan_text`` writes it.
-        was: the plan before; a line that is known keeps what it depends on.
+        text: in the format of ``plan_text``.
+        before: the plan before; known lines keep their dependencies.
 
     Raises:
         InputError: a line has no words, or the id of no subtask.
     """
-    known = {line.id: line for line in was}
-    # Words may look like an id or like what a line waits for: untouched, they are only words.
-    untouched = {_written(line): line for line in was if line.id}
+    known = {line.id: line for line in before}
+    # Words may look like an id or a dependency: an unchanged line is taken as it was.
+    untouched = {_written(line): line for line in before if line.id}
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return tuple(untouched.get(line) or _read(line, known) for line in lines)
 
 
 def changed(fork: Forked) -> tuple[str, ...]:
-    """What a fork changed, in words; nothing where its round was only decided once more."""
-    edit, told = fork.edit, list[str]()
+    """Describe what a fork changed; empty if its round was only decided again."""
+    edit, changes = fork.edit, list[str]()
     if edit.profile is not None:
-        told.append(f"profile {edit.profile}")
+        changes.append(f"profile {edit.profile}")
     if edit.plan is not None:
-        told.append("plan: " + "; ".join(_written(line) for line in edit.plan))
+        changes.append("plan: " + "; ".join(_written(line) for line in edit.plan))
     if edit.action is not None and edit.action.kind == "answer":
-        told.append(f"answers {edit.action.answer!r}")
+        changes.append(f"answers {edit.action.answer!r}")
     elif edit.action is not None:
-        told.append(f"searches {edit.action.mode} {edit.action.query!r}")
+        changes.append(f"searches {edit.action.mode} {edit.action.query!r}")
     if edit.evidence is not None:
         refs = " ".join(f"[{piece.ref}]" for piece in edit.evidence)
-        told.append(f"finds {refs}" if refs else "finds nothing")
-    return tuple(told)
+        changes.append(f"finds {refs}" if refs else "finds nothing")
+    return tuple(changes)
 
 
 def fork_line(fork: Forked) -> str:
-    """Where a fork comes from and what it changed, as one line."""
-    what = "; ".join(changed(fork)) or "the round was decided once more"
-    return f"forked from {fork.parent} at round {fork.at}: {what}"
+    """Describe a fork's origin and change in one line."""
+    changes = "; ".join(changed(fork)) or "the round was decided once more"
+    return f"forked from {fork.parent} at round {fork.at}: {changes}"
 
 
 def _written(line: PlanLine) -> str:
@@ -74,7 +74,7 @@ def _read(line: str, known: dict[str | None, PlanLine]) -> PlanLine:
     depends = tuple(re.findall(r"t\d+", after))
     if not name:
         return PlanLine(text=words, depends=depends)
-    was = known[name]
+    earlier = known[name]
     # Only spaces differ: the words are as they were.
-    same = " ".join(was.text.split()) == words
-    return PlanLine(id=name, text=was.text if same else words, depends=depends)
+    same = " ".join(earlier.text.split()) == words
+    return PlanLine(id=name, text=earlier.text if same else words, depends=depends)

@@ -1,4 +1,4 @@
-"""Where a fork begins: the events and the state of a parent's round, with an edit applied."""
+"""The start of a fork: the events and state of a parent's round, with an edit applied."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ UNLIMITED = 99
 
 @dataclass(frozen=True)
 class Parent:
-    """A trajectory, and its state when one of its rounds had been opened."""
+    """A trajectory, and its state when one of its rounds was opened."""
 
     trajectory: str
     events: Sequence[Event]
@@ -44,22 +44,22 @@ class Parent:
 
 
 def round_state(history: Iterable[StateSnapshot], trajectory: str, number: int) -> State:
-    """The state at the first act of round ``number``, of a run's checkpoints.
+    """Find the state at the first act of round ``number`` among a run's checkpoints.
 
     Raises:
-        NotFound: no checkpoint of that round is kept.
+        NotFound: no checkpoint of that round is stored.
     """
-    kept = [cast(State, at.values) for at in history if at.next == (ROUND,)]
-    found = [s for s in kept if s.get("round") == number and not s.get("tries")]
-    if not found:
-        rounds = sorted({s.get("round", 0) for s in kept})
-        there = f"it has the rounds {rounds[0]} to {rounds[-1]}" if rounds else "it has none"
-        raise NotFound(f"trajectory {trajectory} cannot be forked at round {number}: {there}")
-    return found[-1]
+    states = [cast(State, snapshot.values) for snapshot in history if snapshot.next == (ROUND,)]
+    matching = [s for s in states if s.get("round") == number and not s.get("tries")]
+    if not matching:
+        rounds = sorted({s.get("round", 0) for s in states})
+        available = f"it has the rounds {rounds[0]} to {rounds[-1]}" if rounds else "it has none"
+        raise NotFound(f"trajectory {trajectory} cannot be forked at round {number}: {available}")
+    return matching[-1]
 
 
 def editable(events: Sequence[Event], number: int) -> ForkEdit:
-    """What can be edited at round ``number``, as it was.
+    """Return what can be edited at round ``number``, as it was.
 
     Raises:
         NotFound: there is no such round.
@@ -68,90 +68,92 @@ def editable(events: Sequence[Event], number: int) -> ForkEdit:
     if not opened:
         rounds = sum(isinstance(event, RoundOpened) for event in events)
         raise NotFound(f"there is no round {number}: the trajectory has {rounds}")
-    found = _found(events, number)
+    retrieved = _search_of(events, number)
     return ForkEdit(
         plan=_lines(ledger_before(events[: opened[-1]])),
         action=_action(events, number),
-        evidence=found.evidence if found else None,
-        profile=_first(events).profile,
+        evidence=retrieved.evidence if retrieved else None,
+        profile=_question_event(events).profile,
     )
 
 
 def forked(parent: Parent, number: int, edit: ForkEdit, trajectory: str) -> tuple[Event, ...]:
-    """The events that a fork begins with; the last is ``Forked``, with the state to go on from.
+    """Return the events that a fork begins with; the last is ``Forked``, with its state.
 
-    What the edit leaves as it was is no edit.
+    Values that the edit leaves unchanged do not count as edits.
 
     Raises:
         InputError: the edit cannot be made.
     """
-    was = editable(parent.events, number)
-    change = _changes(was, edit)
-    found = _refound(parent, number, was, change)
-    action = change.action or (was.action if found else None)
-    before = list(parent.events[: parent.state["seq"]])
+    before = editable(parent.events, number)
+    changes = _changes(before, edit)
+    retrieved = _edited_search(parent, number, before, changes)
+    action = changes.action or (before.action if retrieved else None)
+    events = list(parent.events[: parent.state["seq"]])
     state: dict[str, Any] = {**parent.state, "trajectory": trajectory}
-    if change.plan is not None:
-        while before[-1].round == number:
-            before.pop()
-        ledger = _replanned(ledger_before(before), change.plan, _first(before).setup.settings)
+    if changes.plan is not None:
+        while events[-1].round == number:
+            events.pop()
+        ledger = _replanned(
+            ledger_before(events), changes.plan, _question_event(events).setup.settings
+        )
         state |= {"ledger": plain(ledger), "round": number - 1, "next": "schedule"}
-    if change.action is not None:
+    if changes.action is not None:
         state["forced"] = None  # A person knows better than the harness what to look at.
-    state["seq"] = len(before) + 1
+    state["seq"] = len(events) + 1
     last = Forked(
         round=state["round"],
         parent=parent.trajectory,
         at=number,
-        edit=change.model_copy(update={"action": action}),
-        found=found,
+        edit=changes.model_copy(update={"action": action}),
+        found=retrieved,
         start=state,
     )
-    return (*before, last)
+    return (*events, last)
 
 
-def _changes(was: ForkEdit, edit: ForkEdit) -> ForkEdit:
-    new = {name: value for name, value in edit if value != getattr(was, name)}
-    return ForkEdit.model_validate(new)
+def _changes(before: ForkEdit, edit: ForkEdit) -> ForkEdit:
+    changed_fields = {name: value for name, value in edit if value != getattr(before, name)}
+    return ForkEdit.model_validate(changed_fields)
 
 
-def _refound(
-    parent: Parent, number: int, was: ForkEdit, change: ForkEdit
+def _edited_search(
+    parent: Parent, number: int, before: ForkEdit, changes: ForkEdit
 ) -> EvidenceRetrieved | None:
-    """The round's search with other evidence, where that is changed."""
-    if change.evidence is None:
+    """Return the round's search with other evidence, if the evidence is edited."""
+    if changes.evidence is None:
         return None
-    found, action = _found(parent.events, number), change.action or was.action
-    if found is None or action is None or action.mode is None:
+    retrieved, action = _search_of(parent.events, number), changes.action or before.action
+    if retrieved is None or action is None or action.mode is None:
         raise InputError(f"round {number} made no search: its evidence cannot be edited")
-    same = {e.ref for e in change.evidence if e in found.evidence}
-    quote = found.extract
-    return found.model_copy(
+    unchanged = {e.ref for e in changes.evidence if e in retrieved.evidence}
+    quote = retrieved.extract
+    return retrieved.model_copy(
         update={
             "mode": action.mode,
             "query": action.query,
-            "evidence": change.evidence,
-            "nothing_close": not change.evidence,
+            "evidence": changes.evidence,
+            "nothing_close": not changes.evidence,
             "refused": "",
-            "weighed": tuple(one for one in found.weighed if one.ref in same),
-            "extract": quote if quote and same.issuperset(quote.refs) else None,
-            "finding": _still(found, change.evidence),
+            "weighed": tuple(weighed for weighed in retrieved.weighed if weighed.ref in unchanged),
+            "extract": quote if quote and unchanged.issuperset(quote.refs) else None,
+            "finding": _edited_finding(retrieved, changes.evidence),
         }
     )
 
 
-def _still(found: EvidenceRetrieved, evidence: Sequence[Evidence]) -> Finding | None:
-    """What a structural search found, of the evidence left; where other is put, that as it is."""
-    if found.finding is None or not evidence:
+def _edited_finding(retrieved: EvidenceRetrieved, evidence: Sequence[Evidence]) -> Finding | None:
+    """Return the structural finding limited to the evidence left; a replaced one as a new one."""
+    if retrieved.finding is None or not evidence:
         return None
-    if all(e in found.evidence for e in evidence):
-        return found.finding.of_those({e.ref for e in evidence})
+    if all(e in retrieved.evidence for e in evidence):
+        return retrieved.finding.of_those({e.ref for e in evidence})
     parts = tuple(StructurePart(text=e.text, refs=(e.ref,)) for e in evidence)
-    return Finding(asks=found.finding.asks, parts=parts, put=True)
+    return Finding(asks=retrieved.finding.asks, parts=parts, put=True)
 
 
 def as_opened(start: State, settings: AskSettings) -> State:
-    """The state in which a fork's first act is: where the plan was changed, after scheduling."""
+    """Return the state of a fork's first act: after scheduling if the plan was changed."""
     if start["next"] != "schedule":
         return start
     ledger = ledger_of(start)
@@ -163,7 +165,7 @@ def as_opened(start: State, settings: AskSettings) -> State:
 
 
 def _replanned(ledger: Ledger, lines: Sequence[PlanLine], settings: AskSettings) -> Ledger:
-    """The ledger with a person's plan, who may change more at once than a model.
+    """Apply a person's plan to the ledger, with more changes at once than a model may make.
 
     Raises:
         InputError: the plan breaks a rule of the ledger; says which.
@@ -172,14 +174,14 @@ def _replanned(ledger: Ledger, lines: Sequence[PlanLine], settings: AskSettings)
     for line in lines:
         if line.id and (line.id not in known or known[line.id].depends != line.depends):
             raise InputError(f"{line.id}: only new subtasks, without an id, have new dependencies")
-    kept = {line.id for line in lines}
+    kept_ids = {line.id for line in lines}
     edits = Edits(
         rewrite=tuple(
             Rewrite(id=line.id, text=line.text)
             for line in lines
             if line.id and known[line.id].text != line.text
         ),
-        abandon=tuple(s.id for s in ledger.subtasks if s.id not in kept and is_open(s)),
+        abandon=tuple(s.id for s in ledger.subtasks if s.id not in kept_ids and is_open(s)),
         add=tuple(
             SubtaskDraft(text=line.text, depends=line.depends) for line in lines if not line.id
         ),
@@ -192,7 +194,7 @@ def _replanned(ledger: Ledger, lines: Sequence[PlanLine], settings: AskSettings)
 
 
 def ledger_before(events: Sequence[Event]) -> Ledger:
-    """The ledger as the last event that shows it has it."""
+    """Return the ledger of the last event that has one."""
     for event in reversed(events):
         if isinstance(event, Planned | Replanned | RoundClosed):
             return Ledger(subtasks=event.subtasks)
@@ -206,20 +208,20 @@ def _lines(ledger: Ledger) -> tuple[PlanLine, ...]:
 
 
 def _action(events: Sequence[Event], number: int) -> Action | None:
-    """What the round did in the end."""
+    """Return the round's last action."""
     acted = [e.action for e in events if isinstance(e, Acted) and e.round == number and e.action]
     return acted[-1] if acted else None
 
 
-def _found(events: Sequence[Event], number: int) -> EvidenceRetrieved | None:
-    """What the round's search gave; a look over the whole view is none."""
-    own = [e for e in events if e.round == number]
-    acted = [at for at, e in enumerate(own) if isinstance(e, Acted)]
-    later = own[acted[-1] :] if acted else []
+def _search_of(events: Sequence[Event], number: int) -> EvidenceRetrieved | None:
+    """Return the result of the round's search, if it made one after its last action."""
+    round_events = [e for e in events if e.round == number]
+    acted = [at for at, e in enumerate(round_events) if isinstance(e, Acted)]
+    later = round_events[acted[-1] :] if acted else []
     return next((e for e in later if isinstance(e, EvidenceRetrieved)), None)
 
 
-def _first(events: Sequence[Event]) -> QuestionAsked:
+def _question_event(events: Sequence[Event]) -> QuestionAsked:
     first = events[0] if events else None
     if not isinstance(first, QuestionAsked):
         raise InputError("the record does not begin with a question")

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
 
 Node = Callable[[State, RunContext], State]
-DeskOf = Callable[[State], RunContext]
+ContextOf = Callable[[State], RunContext]
 
 STEPS: dict[str, tuple[Node, tuple[str, ...]]] = {
     "route": (route, ("plan",)),
@@ -50,21 +50,21 @@ STEPS: dict[str, tuple[Node, tuple[str, ...]]] = {
     "synthesize": (synthesize, ("finish",)),
     "finish": (finish, ("end",)),
 }
-"""Each step with those that may follow it; what calls a model may find a budget gone."""
+"""Each step with those that may follow it; a step that calls a model may exhaust a budget."""
 
 ROUND = "act"
-"""The step that a round is about, where a fork may start: its subtask is chosen by then."""
+"""The central step of a round, where a fork may start: its subtask is chosen by then."""
 
 BOUNDARIES = frozenset({"plan", "replan", ROUND, "retrieve", "assess", "synthesize", "finish"})
 """Steps that call a model or a tool: before each, everything so far is on disk."""
 
 
 ENTRIES = ("route", "plan", "schedule", ROUND)
-"""Where a run may begin: at its beginning, or, as a fork, at a round."""
+"""Where a run may begin: at the start, or, as a fork, at a round."""
 
 
 def recursion_limit(rounds: int, retries: int) -> int:
-    """The most steps that a run can take: 9 a round, two more a retry, and the ends."""
+    """Return the most steps of a run: 9 per round, two more per retry, and the ends."""
     return rounds * (9 + 2 * (retries + 1)) + 10
 
 
@@ -79,32 +79,34 @@ def build(checkpointer: BaseCheckpointSaver[str] | None = None) -> CompiledState
 
 
 def add_steps(
-    graph: StateGraph[Any, Any, Any, Any], end: str, desk_of: DeskOf | None = None
+    graph: StateGraph[Any, Any, Any, Any], end: str, context_of: ContextOf | None = None
 ) -> None:
-    """Put the machine's steps into a graph; ``end`` follows the last.
+    """Add the machine's steps to a graph; ``end`` follows the last.
 
-    ``desk_of`` finds what a run works with by its state, where that is not the graph's context.
+    ``context_of`` finds the run's context by its state, if that is not the graph's context.
     """
     for name, (node, following) in STEPS.items():
-        ways = tuple(end if way == "end" else way for way in following)
-        graph.add_node(name, _step(name, node, end, desk_of), destinations=ways)
+        destinations = tuple(
+            end if destination == "end" else destination for destination in following
+        )
+        graph.add_node(name, _step(name, node, end, context_of), destinations=destinations)
 
 
 def first(state: State) -> str:
-    """The step that a run begins with."""
+    """Return the first step of a run."""
     return state["next"]
 
 
-def _step(name: str, node: Node, end: str, desk_of: DeskOf | None) -> Any:
-    """A node as LangGraph calls it: its events are on disk before its checkpoint is.
+def _step(name: str, node: Node, end: str, context_of: ContextOf | None) -> Any:
+    """Wrap a node for LangGraph: its events are on disk before its checkpoint is.
 
-    Where a step breaks off, whoever runs the machine flushes the recorder.
+    If a step fails, the runner flushes the recorder.
     """
     from langgraph.runtime import Runtime
     from langgraph.types import Command
 
     def run(state: State, runtime: Runtime[RunContext]) -> Command[str]:
-        update = take(name, node, state, desk_of(state) if desk_of else runtime.context)
+        update = take(name, node, state, context_of(state) if context_of else runtime.context)
         following = update["next"]
         return Command(update=update, goto=end if following == "end" else following)
 
@@ -112,32 +114,32 @@ def _step(name: str, node: Node, end: str, desk_of: DeskOf | None) -> Any:
     return run
 
 
-def take(name: str, node: Node, state: State, desk: RunContext) -> State:
-    """One step: the state's update, with its events written where the next may be far away."""
-    desk.recorder.step = name
-    with desk.rounds.during(name, state.get("round", 0)):
-        return _take(name, node, state, desk)
+def take(name: str, node: Node, state: State, context: RunContext) -> State:
+    """Take one step: update the state, and write its events before a boundary."""
+    context.recorder.step = name
+    with context.rounds.during(name, state.get("round", 0)):
+        return _take(name, node, state, context)
 
 
-def _take(name: str, node: Node, state: State, desk: RunContext) -> State:
+def _take(name: str, node: Node, state: State, context: RunContext) -> State:
     if name in BOUNDARIES:
-        desk.recorder.past.halt(desk.recorder.seq, state)
+        context.recorder.past.halt(context.recorder.seq, state)
     try:
-        update = node(state, desk)
+        update = node(state, context)
     except BudgetExceeded as error:
-        update = _out_of_budget(name, state, desk, error)
+        update = _out_of_budget(name, state, context, error)
     if update["next"] in BOUNDARIES or update["next"] == "end":
-        desk.recorder.flush(step=True)
-    spent: State = {
-        "seq": desk.recorder.seq,
-        "tokens": desk.meter.tokens,
-        "clock": desk.meter.clock,
-        "looks": desk.meter.looks,
+        context.recorder.flush(step=True)
+    counters: State = {
+        "seq": context.recorder.seq,
+        "tokens": context.budget.tokens,
+        "clock": context.budget.clock,
+        "looks": context.budget.looks,
     }
-    return update | spent
+    return update | counters
 
 
-def _out_of_budget(name: str, state: State, desk: RunContext, error: BudgetExceeded) -> State:
+def _out_of_budget(name: str, state: State, context: RunContext, error: BudgetExceeded) -> State:
     message = str(error)
-    desk.recorder.add(Failed(round=state.get("round", 0), where=name, message=message))
+    context.recorder.add(Failed(round=state.get("round", 0), where=name, message=message))
     return {"next": "synthesize", "outcome": plain(LoopOutcome(why=message))}

@@ -1,7 +1,7 @@
-"""Running a trajectory again from its record, and seeing whether the same comes of it.
+"""Replays: a trajectory is run again from its record and compared with it.
 
 No model is called or loaded, nothing is searched and nothing is written: calls, searches and
-rankings come from the record. What is compared is what the machine makes of them.
+rankings come from the record. What the machine makes of them is compared.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ MakeReasoner = Callable[[Recorder, RunBudget], Reasoner]
 
 @dataclass(frozen=True)
 class Divergence:
-    """The first event that differs, by its number; None on a side that has no such event.
+    """The first event that differs, by its number; None on a side without such an event.
 
-    ``why``: what the run asked for that the record does not hold, where that ended it.
+    ``why``: the request that the record does not hold, if that ended the run.
     """
 
     at: int
@@ -68,9 +68,10 @@ class Divergence:
 
 @dataclass(frozen=True)
 class Replayed:
-    """What came of it. ``events`` are equal from the first on; ``whole`` says that none differs.
+    """The result of a replay.
 
-    ``ended``: the record has an end; one that was broken off is compared up to there.
+    ``events``: how many are equal, from the first on; ``whole``: none differs. ``ended``: the
+    record has an end; an interrupted one is compared up to there.
     """
 
     trajectory: str
@@ -82,7 +83,7 @@ class Replayed:
 
     @property
     def whole(self) -> bool:
-        """Whether the run was the same in every event."""
+        """Check whether every event was the same."""
         return self.divergence is None
 
 
@@ -90,41 +91,41 @@ def replay(store: Store, name: str, reasoner: MakeReasoner | None = None) -> Rep
     """Run the trajectory ``name`` again from its record.
 
     Args:
-        store: where the record is; it is only read.
-        name: the trajectory's id, or the beginning of it.
-        reasoner: makes the one that decides; by default the recorded kind (local or llm).
+        store: holds the record; it is only read.
+        name: the trajectory's id, or a prefix of it.
+        reasoner: makes the reasoner; by default of the recorded kind (local or llm).
 
     Raises:
         NotFound: there is no such trajectory.
-        InputError: it has nothing on record, or was made by a machine that is not known.
-        MachineChanged: it was made by another version of the machine.
+        InputError: its record is empty, or of an unknown kind of reasoner.
+        MachineChanged: another version of the machine made it.
     """
     with store.begin() as session:
         row = find_trajectory(session, name)
         events, calls = events_of(session, row.id), recorded_calls(session, row.id)
     if not events:
         raise InputError(f"trajectory {row.id} was broken off before anything was recorded")
-    _see_that_it_is_ours(row.id, events)
+    _check_version(row.id, events)
     recorder, why = rerun(store, row, events, calls, reasoner)
     ended = any(isinstance(event, Ended) for event in events)
-    known = [e for e in events if ended or not _is_break(e)]
-    told = recorder.events if ended else recorder.events[: len(known)]
-    divergence = parting(known, told, why)
+    recorded = [e for e in events if ended or not _is_break(e)]
+    replayed = recorder.events if ended else recorder.events[: len(recorded)]
+    divergence = parting(recorded, replayed, why)
     return Replayed(
         trajectory=row.id,
-        events=divergence.at if divergence else len(known),
+        events=divergence.at if divergence else len(recorded),
         calls=recorder.past.served,
-        searches=sum(isinstance(e, EvidenceRetrieved) for e in told[inherited(events) :]),
+        searches=sum(isinstance(e, EvidenceRetrieved) for e in replayed[inherited(events) :]),
         ended=ended,
         divergence=divergence,
     )
 
 
-def _see_that_it_is_ours(trajectory: str, events: Sequence[Event]) -> None:
-    """See that this machine made the record: another one rightly does other things.
+def _check_version(trajectory: str, events: Sequence[Event]) -> None:
+    """Check that this version of the machine made the record.
 
     Raises:
-        MachineChanged: it did not.
+        MachineChanged: another version did, which may rightly act otherwise.
     """
     first = events[0]
     if isinstance(first, QuestionAsked) and first.version != VERSION:
@@ -134,11 +135,19 @@ def _see_that_it_is_ours(trajectory: str, events: Sequence[Event]) -> None:
         )
 
 
-def parting(known: Sequence[Event], told: Sequence[Event], why: str = "") -> Divergence | None:
-    """Where two lists of events part, clocks left out; None where they do not."""
-    for at, (one, other) in enumerate(zip_longest(known, told)):
-        if one is None or other is None or canonical(one) != canonical(other):
-            return Divergence(at, one, other, why if other is None else "")
+def parting(
+    recorded: Sequence[Event], replayed: Sequence[Event], why: str = ""
+) -> Divergence | None:
+    """Return where two lists of events diverge, ignoring clocks; None if they are equal."""
+    for position, (recorded_event, replayed_event) in enumerate(zip_longest(recorded, replayed)):
+        if (
+            recorded_event is None
+            or replayed_event is None
+            or canonical(recorded_event) != canonical(replayed_event)
+        ):
+            return Divergence(
+                position, recorded_event, replayed_event, why if replayed_event is None else ""
+            )
     return None
 
 
@@ -153,34 +162,38 @@ def rerun(
     calls: Sequence[CallRecord],
     reasoner: MakeReasoner | None,
 ) -> tuple[Recorder, str]:
-    """The recorder of another run, and what it asked for in vain, if that ended it."""
-    own = events[inherited(events) :]
-    decided = own[0].edit.action if isinstance(own[0], Forked) else None
+    """Return the recorder of another run, and its unanswered request if that ended it."""
+    own_events = events[inherited(events) :]
+    action = own_events[0].edit.action if isinstance(own_events[0], Forked) else None
     recorder = Recorder(store, row.id, lambda *_: None)
-    recorder.begin_with(events[: len(events) - len(own) + 1])
-    told, later = parted(calls, own)
-    stopped = [at for at, event in enumerate(events) if isinstance(event, Interrupted)]
-    halt = stopped[-1] if stopped else None
-    recorder.past = ReplaySource([*told, *later], own, decided, alone=True, stop=halt)
+    recorder.begin_with(events[: len(events) - len(own_events) + 1])
+    matched, later = parted(calls, own_events)
+    interruptions = [at for at, event in enumerate(events) if isinstance(event, Interrupted)]
+    stop_seq = interruptions[-1] if interruptions else None
+    recorder.past = ReplaySource([*matched, *later], own_events, action, alone=True, stop=stop_seq)
     state = start_of(row, events)
-    desk = _desk(store, recorder, _meter(recorder, state, own), calls, reasoner)
-    limit = recursion_limit(desk.settings.rounds, desk.settings.retries)
+    context = _make_context(
+        store, recorder, _recorded_budget(recorder, state, own_events), calls, reasoner
+    )
+    limit = recursion_limit(context.settings.rounds, context.settings.retries)
     try:
-        build().invoke(state, RunnableConfig(recursion_limit=limit), context=desk)
-    except Halt as halt_at:
-        stop(halt_at.state, desk)
+        build().invoke(state, RunnableConfig(recursion_limit=limit), context=context)
+    except Halt as halt:
+        stop(halt.state, context)
     except HomerError as error:
         return recorder, str(error)
     return recorder, ""
 
 
-def _meter(recorder: Recorder, state: State, own: Sequence[Event]) -> RunBudget:
-    """A meter whose time is up where it was."""
-    up = [event.look for event in own if isinstance(event, TimeUp)]
+def _recorded_budget(recorder: Recorder, state: State, own_events: Sequence[Event]) -> RunBudget:
+    """Return a budget whose time is up where it was up before."""
+    late_looks = [event.look for event in own_events if isinstance(event, TimeUp)]
     setup = _first(recorder).setup
-    meter = RecordedBudget(setup.settings, state.get("tokens", 0), up[0] if up else None)
-    meter.follow(recorder, state.get("looks", 0))
-    return meter
+    budget = RecordedBudget(
+        setup.settings, state.get("tokens", 0), late_looks[0] if late_looks else None
+    )
+    budget.follow(recorder, state.get("looks", 0))
+    return budget
 
 
 def _first(recorder: Recorder) -> QuestionAsked:
@@ -190,51 +203,51 @@ def _first(recorder: Recorder) -> QuestionAsked:
     return first
 
 
-def _desk(
+def _make_context(
     store: Store,
     recorder: Recorder,
-    meter: RunBudget,
+    budget: RunBudget,
     calls: Sequence[CallRecord],
     reasoner: MakeReasoner | None,
 ) -> RunContext:
-    asked = _first(recorder)
+    question_event = _first(recorder)
     return RunContext(
-        reasoner=reasoner(recorder, meter)
+        reasoner=reasoner(recorder, budget)
         if reasoner
-        else _reasoner(store, recorder, meter, asked, calls),
-        memory=_Nobody(),
+        else _reasoner(store, recorder, budget, question_event, calls),
+        memory=_NoMemory(),
         cite=recorder.past.cite,
-        settings=asked.setup.settings,
+        settings=question_event.setup.settings,
         recorder=recorder,
-        meter=meter,
-        people=asked.setup.people,
-        languages=asked.setup.languages,
+        budget=budget,
+        people=question_event.setup.people,
+        languages=question_event.setup.languages,
     )
 
 
 def _reasoner(
     store: Store,
     recorder: Recorder,
-    meter: RunBudget,
-    asked: QuestionAsked,
+    budget: RunBudget,
+    question_event: QuestionAsked,
     calls: Sequence[CallRecord],
 ) -> Reasoner:
-    if asked.reasoner == "local":
+    if question_event.reasoner == "local":
         return LocalReasoner()
-    if asked.reasoner != "llm":
-        raise InputError(f"a reasoner of the kind {asked.reasoner!r} cannot be replayed")
-    model = asked.setup.model or (calls[0].model if calls else "none:none")
-    endpoint = Endpoint(ChatSpec(model=model, images=asked.setup.sees))
+    if question_event.reasoner != "llm":
+        raise InputError(f"a reasoner of the kind {question_event.reasoner!r} cannot be replayed")
+    model = question_event.setup.model or (calls[0].model if calls else "none:none")
+    endpoint = Endpoint(ChatSpec(model=model, images=question_event.setup.sees))
 
     def open_chat(sink: Sink, source: Replay) -> StructuredChat:
-        return StructuredChat(endpoint, asked.profile, sink, source)
+        return StructuredChat(endpoint, question_event.profile, sink, source)
 
-    made = Calls(store, recorder, meter, open_chat)
-    return LlmReasoner(made, asked.setup.settings, store.blobs.get)
+    calls_made = Calls(store, recorder, budget, open_chat)
+    return LlmReasoner(calls_made, question_event.setup.settings, store.blobs.get)
 
 
-class _Nobody:
-    """A memory that is not to be asked."""
+class _NoMemory:
+    """A memory that must not be searched."""
 
     def search(
         self,
@@ -245,7 +258,7 @@ class _Nobody:
         seen: frozenset[str] = frozenset(),  # noqa: ARG002
         aim: Aim | None = None,  # noqa: ARG002
     ) -> Retrieval:
-        """No search.
+        """Refuse to search.
 
         Raises:
             ReplayMiss: always.
@@ -253,7 +266,7 @@ class _Nobody:
         raise ReplayMiss(f"the record has no search {mode} {query!r} at this place")
 
     def support(self, claim: str, passages: Sequence[str]) -> tuple[float, ...]:  # noqa: ARG002
-        """No scores.
+        """Refuse to score.
 
         Raises:
             ReplayMiss: always.

@@ -1,4 +1,4 @@
-"""Runs reasoning machines on questions: what one run needs is put together here."""
+"""The runner: starts, resumes and forks runs of the reasoning machine."""
 
 from __future__ import annotations
 
@@ -57,23 +57,23 @@ if TYPE_CHECKING:
 
 MACHINE = "homer"
 BROKEN_OFF = "machine"
-"""Where the last event says that a run failed when it was broken off."""
+"""The ``where`` of the ``Failed`` event that ends an interrupted run."""
 
 DONE = "done"
 
 Linked = Callable[["Session", str], None]
-"""Is given the open transaction and the id of the trajectory that is begun in it."""
+"""Called with the open transaction and the id of the trajectory that begins in it."""
 
 
 class Runner:
-    """Asks any number of questions of one memory, from any number of threads.
+    """Answers any number of questions from one memory, on any number of threads.
 
     Args:
         store: the memory.
         toolbox: the models of a profile.
-        desks: what a run works with; the default is what the profile names.
-        settings: other than the profile's, for runs that have none on record.
-        attended: somebody waits for the answers, so that what nobody waits for stands back.
+        desks: makes the context of each run; by default as the profile says.
+        settings: other than the profile's, for runs without recorded ones.
+        attended: a person waits for the answers, so background work yields.
     """
 
     def __init__(
@@ -88,10 +88,10 @@ class Runner:
         from graphs.context_factory import ProfileContexts
 
         self._store = store
-        self._turn = store.turns.person if attended else nullcontext
+        self._priority = store.turns.person if attended else nullcontext
         self._profile = toolbox.profile
         self._settings = settings or self._profile.settings.ask
-        self._desks = desks or ProfileContexts(store, toolbox, self._settings)
+        self._contexts = desks or ProfileContexts(store, toolbox, self._settings)
         self._checkpoints = Checkpoints(store, BOUNDARIES)
         self._claims = self._checkpoints.claims
         self._graph = build(self._checkpoints.saver)
@@ -103,7 +103,7 @@ class Runner:
     ) -> AskResult:
         """Answer one question; see ``graphs.ask.ask``.
 
-        ``linked`` is called in the transaction that puts the question on record.
+        ``linked`` is called in the transaction that stores the question.
 
         Raises:
             StoppedEarly: Ctrl-C was pressed; it has the best answer so far.
@@ -113,9 +113,9 @@ class Runner:
     def begin(
         self, question: Question, on_event: RunListener | None = None, linked: Linked | None = None
     ) -> tuple[State, RunContext]:
-        """Put a question on record: the state to start from, and what its run works with."""
+        """Store a question, and return the state to start from and the run's context."""
         trajectory = secrets.token_hex(8)
-        with self._claimed(trajectory), self._store.begin() as session:
+        with self._locked(trajectory), self._store.begin() as session:
             view = view_of(session, question.videos, question.as_of_ms)
             name = self._profile.name
             add_trajectory(session, trajectory, question, view, MACHINE, name)
@@ -128,19 +128,19 @@ class Runner:
         return state, self._ready(state, recorder, view)
 
     def resume(self, name: str, on_event: RunListener | None = None) -> AskResult:
-        """Go on with a question that was broken off, from its last finished step.
+        """Resume an interrupted question from its last finished step.
 
-        Calls that were answered and recorded are not made again. ``on_event`` sees what happens
-        from there on; a question that was answered is not asked again.
+        Recorded calls are not made again. ``on_event`` gets the events from there on. A question
+        that was answered is not asked again.
 
         Raises:
-            NotFound: no trajectory goes by ``name``.
-            Ambiguous: several do.
-            InputError: another process is at work on it.
+            NotFound: there is no such trajectory.
+            Ambiguous: several match ``name``.
+            InputError: another process is running it.
         """
         with self._store.begin() as session:
             row = find_trajectory(session, name)
-        if row.state != DONE and not self._claim(row.id):
+        if row.state != DONE and not self._lock_trajectory(row.id):
             raise InputError(f"trajectory {row.id} is being searched at this moment: wait for it")
         with self._store.begin() as session:
             row = find_trajectory(session, row.id)
@@ -161,9 +161,9 @@ class Runner:
     def fork(
         self, name: str, number: int, edit: ForkEdit, on_event: RunListener | None = None
     ) -> AskResult:
-        """Go on from round ``number`` of a trajectory as a new one, with ``edit``.
+        """Fork a trajectory at round ``number`` as a new one, with ``edit``.
 
-        What came before the round is taken over; models are called from there on only. Raises what
+        Earlier events are copied; models are called from that round on only. Raises what
         ``begin_fork`` and ``run`` do.
         """
         return self.run(*self.begin_fork(name, number, edit, on_event))
@@ -171,26 +171,26 @@ class Runner:
     def begin_fork(
         self, name: str, number: int, edit: ForkEdit, on_event: RunListener | None = None
     ) -> tuple[State, RunContext]:
-        """Put a fork on record: the state to start from, and what its run works with.
+        """Store a fork, and return the state to start from and the run's context.
 
         Raises:
             NotFound: there is no such trajectory or round.
-            Ambiguous: several trajectories go by ``name``.
+            Ambiguous: several trajectories match ``name``.
             InputError: the edit cannot be made.
         """
         with self._store.begin() as session:
             row = find_trajectory(session, name)
             events = events_of(session, row.id)
-        begun = [e for e in events if isinstance(e, Forked)][-1:]
-        if begun and number < begun[0].at:
-            return self.begin_fork(begun[0].parent, number, edit, on_event)
+        forks = [e for e in events if isinstance(e, Forked)][-1:]
+        if forks and number < forks[0].at:
+            return self.begin_fork(forks[0].parent, number, edit, on_event)
         state = round_state(self._graph.get_state_history(_config(row.id)), row.id, number)
         trajectory = secrets.token_hex(8)
         parent = Parent(row.id, events, check_state(dict(state), row.id))
         fork = forked(parent, number, edit, trajectory)
-        events = [self._anew(fork[0], edit), *fork[1:]]
+        events = [self._first_event(fork[0], edit), *fork[1:]]
         self._check_edit(row, events)
-        with self._claimed(trajectory), self._store.begin() as session:
+        with self._locked(trajectory), self._store.begin() as session:
             profile = self._profile.name
             add_trajectory(session, trajectory, row.question, row.view, MACHINE, profile)
             note(session, Deed.ASKED, trajectory)
@@ -201,10 +201,10 @@ class Runner:
         return start, self._ready(start, recorder, row.view)
 
     def _check_edit(self, row: StoredTrajectory, events: Sequence[Event]) -> None:
-        """See that the harness will take a fork's action, which it would leave out otherwise.
+        """Check that the harness will accept a fork's action, which it would skip otherwise.
 
         Raises:
-            InputError: it will not; says why.
+            InputError: it will not; the message says why.
         """
         fork = events[-1]
         if not isinstance(fork, Forked) or fork.edit.action is None:
@@ -212,14 +212,14 @@ class Runner:
         recorder = self._recorder(row.id, None)
         recorder.begin_with(events)
         start = start_of(row, events)
-        desk = self._desk(row.view, recorder, start)
-        bounds = bounds_of(as_opened(start, desk.settings), desk)
-        verdict = check(fork.edit.action, bounds, desk.settings)
+        context = self._make_context(row.view, recorder, start)
+        bounds = bounds_of(as_opened(start, context.settings), context)
+        verdict = check(fork.edit.action, bounds, context.settings)
         if not verdict.accepted:
             raise InputError(f"round {fork.at} cannot do that: {verdict.complaint}")
 
-    def _anew(self, first: Event, edit: ForkEdit) -> Event:
-        """A parent's first event with the models that go on."""
+    def _first_event(self, first: Event, edit: ForkEdit) -> Event:
+        """Return a parent's first event with the models of the fork."""
         if not isinstance(first, QuestionAsked):
             raise InputError("the trajectory's record does not begin with a question")
         setup = first.setup.model_copy(update=self._models())
@@ -234,14 +234,14 @@ class Runner:
         }
         return first.model_copy(update=changes)
 
-    def _claim(self, trajectory: str) -> bool:
+    def _lock_trajectory(self, trajectory: str) -> bool:
         with self._store.failures_told():
             return self._claims.take(trajectory)
 
     @contextmanager
-    def _claimed(self, trajectory: str) -> Iterator[None]:
-        """Claims a trajectory that is about to be: it never seems to run without a process."""
-        self._claim(trajectory)
+    def _locked(self, trajectory: str) -> Iterator[None]:
+        """Lock a new trajectory first, so that it never seems to run without a process."""
+        self._lock_trajectory(trajectory)
         try:
             yield
         except BaseException:
@@ -251,29 +251,31 @@ class Runner:
     def _recorder(self, trajectory: str, on_event: RunListener | None) -> Recorder:
         return Recorder(self._store, trajectory, self._checkpoints.append, on_event)
 
-    def _desk(self, view: MemoryView, recorder: Recorder, state: State) -> RunContext:
-        """What the run works with, having spent what ``state`` says."""
+    def _make_context(self, view: MemoryView, recorder: Recorder, state: State) -> RunContext:
+        """Make the run's context, with the budget spent as ``state`` says."""
         settings = recorder.setup.settings if recorder.setup else self._settings
-        meter = RunBudget(settings, state.get("tokens", 0), state.get("clock", 0.0))
-        meter.follow(recorder, state.get("looks", 0))
-        return self._desks.desk(view, recorder, meter)
+        budget = RunBudget(settings, state.get("tokens", 0), state.get("clock", 0.0))
+        budget.follow(recorder, state.get("looks", 0))
+        return self._contexts.make_context(view, recorder, budget)
 
-    def _asked(self, question: Question, view: MemoryView, desk: RunContext) -> QuestionAsked:
+    def _first_question_event(
+        self, question: Question, view: MemoryView, context: RunContext
+    ) -> QuestionAsked:
         return QuestionAsked(
             question=question,
             machine=MACHINE,
             profile=self._profile.name,
-            reasoner=desk.reasoner.name,
+            reasoner=context.reasoner.name,
             view=view,
-            setup=self._setup(desk),
+            setup=self._setup(context),
             version=VERSION,
         )
 
-    def _setup(self, desk: RunContext) -> Setup:
+    def _setup(self, context: RunContext) -> Setup:
         return Setup(
-            settings=desk.settings,
-            people=desk.people,
-            languages=desk.languages,
+            settings=context.settings,
+            people=context.people,
+            languages=context.languages,
             calibration=self._profile.calibration,
             **self._models(),
         )
@@ -283,26 +285,26 @@ class Runner:
         spec = self._profile.chat_for("reasoner") if llm else None
         return {"model": spec.model if spec else "", "sees": bool(spec and spec.images)}
 
-    def desk_at(self, state: State) -> RunContext:
-        """What a run works with that goes on from ``state``; later events are forgotten."""
+    def context_at(self, state: State) -> RunContext:
+        """Make the context of a run that resumes from ``state``; later events are deleted."""
         recorder = self._recorder(state["trajectory"], None)
-        # Its claim may have been lost with a connection; what is on record is read anew after it.
+        # The lock may have been lost with a connection; read the events again once it is held.
         self._claims.give_back(recorder.trajectory)
-        self._claim(recorder.trajectory)
+        self._lock_trajectory(recorder.trajectory)
         recorder.rewind(state["seq"])
         return self._ready(state, recorder, scope_of(state))
 
     def _ready(self, state: State, recorder: Recorder, view: MemoryView) -> RunContext:
-        desk = self._desk(view, recorder, state)
+        context = self._make_context(view, recorder, state)
         if not recorder.events:
-            recorder.add(self._asked(question_of(state), view, desk))
+            recorder.add(self._first_question_event(question_of(state), view, context))
         with self._unless_deleted(recorder.trajectory), self._store.failures_told():
             recorder.flush()
-        return desk
+        return context
 
     @contextmanager
     def _unless_deleted(self, trajectory: str) -> Iterator[None]:
-        """Whatever fails since the question's row is gone is told as that."""
+        """Raise NotFound for any failure after the question's row was deleted."""
         try:
             yield
         except Exception as error:
@@ -313,93 +315,93 @@ class Runner:
                     ) from error
             raise
 
-    def run(self, state: State, desk: RunContext, *, saved: bool = False) -> AskResult:
+    def run(self, state: State, context: RunContext, *, saved: bool = False) -> AskResult:
         """Run the machine from ``state``, which may be its last checkpoint, to the end.
 
         Raises:
-            NotFound: the question was deleted meanwhile, as with its video.
+            NotFound: the question was deleted meanwhile, perhaps with its video.
             StoppedEarly: Ctrl-C was pressed; it has the best answer so far.
         """
-        trajectory = desk.recorder.trajectory
+        trajectory = context.recorder.trajectory
         about = {"trajectory": trajectory, "profile": self._profile.name}
         with (
-            tracing.span(tracing.Work.QUESTION, **about) as told,
+            tracing.span(tracing.Work.QUESTION, **about) as span,
             self._unless_deleted(trajectory),
         ):
-            asked = self._run(state, desk, saved)
-            told.fields |= {"rounds": asked.rounds, "tokens": asked.tokens}
-        return asked
+            result = self._run(state, context, saved)
+            span.fields |= {"rounds": result.rounds, "tokens": result.tokens}
+        return result
 
-    def _run(self, state: State, desk: RunContext, saved: bool) -> AskResult:
-        limit = recursion_limit(desk.settings.rounds, desk.settings.retries)
-        config = _config(desk.recorder.trajectory) | RunnableConfig(recursion_limit=limit)
-        desk.recorder.hold = self._checkpoints.hold
+    def _run(self, state: State, context: RunContext, saved: bool) -> AskResult:
+        limit = recursion_limit(context.settings.rounds, context.settings.retries)
+        config = _config(context.recorder.trajectory) | RunnableConfig(recursion_limit=limit)
+        context.recorder.hold = self._checkpoints.hold
         try:
-            with self._turn(), self._store.failures_told():
-                begin = None if saved else state
-                self._graph.invoke(begin, config, context=desk, durability="sync")
+            with self._priority(), self._store.failures_told():
+                start = None if saved else state
+                self._graph.invoke(start, config, context=context, durability="sync")
         except KeyboardInterrupt as error:
-            raise self._stopped(desk, error) from error
+            raise self._stopped(context, error) from error
         except BaseException as error:
-            # Where the database is gone, the record ends here, and can be gone on with.
+            # If the database is gone, the record ends here and can be resumed.
             with suppress(DatabaseError), self._store.failures_told():
-                self._break_off(desk, error)
+                self._break_off(context, error)
             raise
         else:
-            return self.finish(desk)
+            return self.finish(context)
         finally:
-            desk.rounds.end()
-            self._checkpoints.saver.forget(desk.recorder.trajectory)
-            self._claims.give_back(desk.recorder.trajectory)
+            context.rounds.end()
+            self._checkpoints.saver.forget(context.recorder.trajectory)
+            self._claims.give_back(context.recorder.trajectory)
 
-    def _stopped(self, desk: RunContext, error: KeyboardInterrupt) -> KeyboardInterrupt:
+    def _stopped(self, context: RunContext, error: KeyboardInterrupt) -> KeyboardInterrupt:
         """End with the best answer so far; the run can still be resumed from its last step."""
-        recorder, meter, spent = desk.recorder, desk.meter, desk.meter.tokens
+        recorder, budget, spent = context.recorder, context.budget, context.budget.tokens
         self._checkpoints.saver.forget(recorder.trajectory)
         state = cast(State, self._graph.get_state(_config(recorder.trajectory)).values)
         if not state:
-            self._break_off(desk, error)
+            self._break_off(context, error)
             return error
         recorder.rewind(state["seq"])
-        meter.tokens = state.get("tokens", 0)
-        stop(state, desk)
+        budget.tokens = state.get("tokens", 0)
+        stop(state, context)
         recorder.flush()
-        meter.tokens = spent
-        return StoppedEarly(self._ended(desk))
+        budget.tokens = spent
+        return StoppedEarly(self._ended(context))
 
-    def finish(self, desk: RunContext) -> AskResult:
-        """Write the row's end; the checkpoints that a fork may start from stay."""
-        self._checkpoints.saver.forget(desk.recorder.trajectory)
-        asked = self._ended(desk, prune=True)
-        self._claims.give_back(asked.trajectory_id)
-        return asked
+    def finish(self, context: RunContext) -> AskResult:
+        """Store the answer, and delete all checkpoints except those that a fork starts from."""
+        self._checkpoints.saver.forget(context.recorder.trajectory)
+        result = self._ended(context, prune=True)
+        self._claims.give_back(result.trajectory_id)
+        return result
 
-    def _ended(self, desk: RunContext, *, prune: bool = False) -> AskResult:
-        recorder, meter = desk.recorder, desk.meter
+    def _ended(self, context: RunContext, *, prune: bool = False) -> AskResult:
+        recorder, budget = context.recorder, context.budget
         ended = recorder.of(Ended)[-1]
-        answer, seconds, name = ended.answer, meter.clock, recorder.trajectory
+        answer, seconds, name = ended.answer, budget.clock, recorder.trajectory
         if answer is None:
             raise ValueError(f"trajectory {name} ended without an answer")
         faults.fault_point(faults.FaultPoint.ANSWER_WRITING)
         with self._store.begin() as session:
             self._claims.check(driver_of(session.connection()), name)
-            end_trajectory(session, name, ended.state, answer, meter.tokens, seconds)
+            end_trajectory(session, name, ended.state, answer, budget.tokens, seconds)
             if prune:
                 prune_checkpoints(session, name, [ROUND])
         faults.fault_point(faults.FaultPoint.ANSWER_WRITTEN)
-        return AskResult(name, answer, ended.rounds, meter.tokens, seconds)
+        return AskResult(name, answer, ended.rounds, budget.tokens, seconds)
 
-    def _break_off(self, desk: RunContext, error: BaseException) -> None:
-        """Say in the record why there is no answer. The checkpoints stay, to go on from."""
-        recorder, meter = desk.recorder, desk.meter
+    def _break_off(self, context: RunContext, error: BaseException) -> None:
+        """Record why there is no answer; the checkpoints stay, to resume from."""
+        recorder, budget = context.recorder, context.budget
         state = "stopped" if isinstance(error, KeyboardInterrupt) else "failed"
         recorder.add(Failed(where=BROKEN_OFF, message=f"{type(error).__name__}: {error}"))
         recorder.flush()
         with self._store.begin() as session:
-            end_trajectory(session, recorder.trajectory, state, None, meter.tokens, meter.clock)
+            end_trajectory(session, recorder.trajectory, state, None, budget.tokens, budget.clock)
 
     def close(self) -> None:
-        """Give the connections back."""
+        """Close the database connections."""
         self._checkpoints.close()
 
     def __enter__(self) -> Self:
@@ -423,7 +425,7 @@ def _rounds(events: Sequence[Event]) -> int:
 
 
 def start_of(row: StoredTrajectory, events: Sequence[Event]) -> State:
-    """The state that a trajectory began from: a fork's own, else the first of all."""
+    """Return the state that a trajectory began from: its own fork's, else the very first."""
     for event in reversed(events):
         if isinstance(event, Forked):
             return cast(State, event.start)

@@ -1,4 +1,4 @@
-"""A question whose events come as they happen, for programs that wait for other things too."""
+"""Runs as asynchronous streams of events, for programs that wait for other things too."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from graphs.runner import Runner
 
 
 class Stop:
-    """Stops a run in another thread, once: what is told about its end is let through."""
+    """Stops a run in another thread, once: later events about its end still pass."""
 
     def __init__(self) -> None:
         self._wanted = threading.Event()
@@ -23,7 +23,7 @@ class Stop:
         self._wanted.set()
 
     def check(self) -> None:
-        """Called by the run at every event and word.
+        """Raise if the run is to stop; called at every event and word.
 
         Raises:
             KeyboardInterrupt: the run is to stop.
@@ -34,56 +34,58 @@ class Stop:
 
 
 async def stream(
-    asker: Runner,
+    runner: Runner,
     question: Question,
     begun: Callable[[str], None] = lambda _: None,
     ended: Callable[[], None] = lambda: None,
 ) -> AsyncGenerator[RunEvent | AskResult, None]:
-    """Ask in a thread of its own: every event and word as it comes, and the answer last.
+    """Ask in a thread of its own: yield every event and word, and the answer last.
 
-    Who closes the iterator early stops the run at its next event or word; what it knows by then is
-    kept as the trajectory's answer, marked as stopped, as after Ctrl-C.
+    Closing the iterator early stops the run at its next event or word; its best answer so far is
+    stored, marked as stopped, as after Ctrl-C.
 
     Args:
-        asker: the machine.
-        question: what is asked.
-        begun: is given the trajectory before its first event; called in that thread.
-        ended: is called in that thread when it ends, which may be after the iterator is closed.
+        runner: the runner.
+        question: the question.
+        begun: called in that thread with the trajectory, before its first event.
+        ended: called in that thread when it ends, which may be after the iterator is closed.
 
     Raises:
         HomerError: as ``graphs.ask.ask``.
     """
-    told: asyncio.Queue[RunEvent | None] = asyncio.Queue()
+    events: asyncio.Queue[RunEvent | None] = asyncio.Queue()
     loop, stop = asyncio.get_running_loop(), Stop()
 
     def tell(event: RunEvent) -> None:
         if event.kind != "question":  # Before its first event a run cannot be ended with an answer.
             stop.check()
-        loop.call_soon_threadsafe(told.put_nowait, event)
+        loop.call_soon_threadsafe(events.put_nowait, event)
 
-    asking = asyncio.ensure_future(asyncio.to_thread(_asked, asker, question, tell, begun, ended))
-    asking.add_done_callback(lambda _: told.put_nowait(None))
+    asking = asyncio.ensure_future(
+        asyncio.to_thread(_answer_or_error, runner, question, tell, begun, ended)
+    )
+    asking.add_done_callback(lambda _: events.put_nowait(None))
     try:
-        while (event := await told.get()) is not None:
+        while (event := await events.get()) is not None:
             yield event
-        made = await asking
-        if isinstance(made, BaseException):
-            raise made
-        yield made
+        result = await asking
+        if isinstance(result, BaseException):
+            raise result
+        yield result
     finally:
         stop.set()
 
 
-def _asked(
-    asker: Runner,
+def _answer_or_error(
+    runner: Runner,
     question: Question,
-    tell: RunListener,
+    listener: RunListener,
     begun: Callable[[str], None],
     ended: Callable[[], None],
 ) -> AskResult | BaseException:
-    """The answer, or what came instead: an event loop lets no Ctrl-C out of its threads."""
+    """Return the answer or the error: an event loop lets no Ctrl-C out of its threads."""
     try:
-        return asker.ask(question, tell, lambda _, trajectory: begun(trajectory))
+        return runner.ask(question, listener, lambda _, trajectory: begun(trajectory))
     except BaseException as error:  # noqa: BLE001 - raised again by who waits for the answer
         return error
     finally:

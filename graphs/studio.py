@@ -1,7 +1,7 @@
-"""The machine as LangGraph's own studio and server open it (``langgraph.json``).
+"""The machine for LangGraph's own studio and server (``langgraph.json``).
 
 A question goes in as ``{"text": "Who opens the talk?"}``, with ``videos``, ``options`` and
-``as_of`` where they are needed. What the server runs is a trajectory like any other.
+``as_of`` where needed. The server's runs are trajectories like any other.
 """
 
 from __future__ import annotations
@@ -50,34 +50,34 @@ class StudioState(State, Asking, Answered, total=False):
 
 
 class StudioRuns:
-    """The runs of a server on one library. A run that it does not know goes on from its record."""
+    """The runs of a server on one library; unknown ones resume from their record."""
 
     def __init__(self, store: Store, toolbox: Toolbox) -> None:
         self.store = store
         self.asker = Runner(store, toolbox)
-        self._desks: dict[str, RunContext] = {}
+        self._contexts: dict[str, RunContext] = {}
         self._lock = threading.Lock()
 
     def begin(self, asking: Asking) -> State:
-        """Put a question on record."""
-        state, desk = self.asker.begin(question_of(self.store, asking))
+        """Store a question, and return the state to start from."""
+        state, context = self.asker.begin(question_of(self.store, asking))
         with self._lock:
-            self._desks[state["trajectory"]] = desk
+            self._contexts[state["trajectory"]] = context
         return state
 
-    def desk_of(self, state: State) -> RunContext:
-        """What the run works with; after a step back in time, as it was then.
+    def context_of(self, state: State) -> RunContext:
+        """Return the run's context; after a step back in time, as it was then.
 
         Raises:
-            InputError: the question was answered: what is on record of it stays as it is.
+            InputError: the question was answered, so its record must not change.
         """
         with self._lock:
-            desk = self._desks.get(state["trajectory"])
-            if desk is None or desk.recorder.seq != state["seq"]:
+            context = self._contexts.get(state["trajectory"])
+            if context is None or context.recorder.seq != state["seq"]:
                 self._refuse_answered(state["trajectory"])
-                desk = self.asker.desk_at(state)
-                self._desks[state["trajectory"]] = desk
-        return desk
+                context = self.asker.context_at(state)
+                self._contexts[state["trajectory"]] = context
+        return context
 
     def _refuse_answered(self, trajectory: str) -> None:
         with self.store.begin() as session:
@@ -89,29 +89,29 @@ class StudioRuns:
             )
 
     def end(self, state: State) -> Answered:
-        """Close the trajectory."""
+        """Close the trajectory, and return its answer."""
         from graphs.ask import answer_json
 
-        asked = self.asker.finish(self.desk_of(state))
+        result = self.asker.finish(self.context_of(state))
         with self._lock:
-            self._desks.pop(asked.trajectory_id, None)
-        return {"answer": answer_json(asked)}
+            self._contexts.pop(result.trajectory_id, None)
+        return {"answer": answer_json(result)}
 
 
 @cache
 def runs() -> StudioRuns:
-    """The runs on the library of ``$HOMER_HOME``, opened by the first question."""
+    """Return the runs on the library of ``$HOMER_HOME``, opened by the first question."""
     home = Home.default()
     return StudioRuns(open_store(home), Toolbox(load_profile(None, home.config), home.weights))
 
 
 def homer() -> CompiledStateGraph[Any, Any]:
-    """The machine, with a first step that takes the question and a last one that ends it."""
+    """Build the machine with a first step that takes the question and a last one that ends it."""
     from langgraph.graph import END, START, StateGraph
 
     graph = StateGraph(StudioState, input_schema=Asking, output_schema=Answered)
     graph.add_node("question", lambda state: runs().begin(state), input_schema=Asking)
-    add_steps(graph, "end", lambda state: runs().desk_of(state))
+    add_steps(graph, "end", lambda state: runs().context_of(state))
     graph.add_node("end", lambda state: runs().end(state))
     graph.add_edge(START, "question")
     graph.add_edge("question", "route")
@@ -120,7 +120,7 @@ def homer() -> CompiledStateGraph[Any, Any]:
 
 
 def question_of(store: Store, asking: Asking) -> Question:
-    """The question that was filled in; without videos it is about the only one there is.
+    """Build the question from the form; without videos, about the only video there is.
 
     Raises:
         InputError: it has no text, options that cannot be told apart, or no clear video.
@@ -131,9 +131,9 @@ def question_of(store: Store, asking: Asking) -> Question:
     if not text:
         raise InputError("the question is empty: fill in 'text'")
     with store.begin() as session:
-        found = named_or_only(session, names)
-    if not found:
+        video_ids = named_or_only(session, names)
+    if not video_ids:
         raise InputError("say in 'videos' which video the question is about")
     options = told_apart(asking.get("options") or ())
     moment = parse_clock(as_of) if as_of else None
-    return Question(text=text, videos=found, options=options, as_of_ms=moment)
+    return Question(text=text, videos=video_ids, options=options, as_of_ms=moment)

@@ -1,4 +1,4 @@
-"""Which trajectories are being run: one process at a time works on one."""
+"""Locks on trajectories: only one process at a time runs one."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from psycopg_pool import ConnectionPool
 
 GRACE_S = 3.0
-"""How long a process that was just killed may still seem to be at work."""
+"""How long a killed process may still seem to hold its lock, in seconds."""
 POLL_S = 0.05
 
 
 class TrajectoryLocks:
-    """Claims on trajectories, over one connection of ``pool``; they end with it. Thread-safe.
+    """Locks on trajectories over one connection of ``pool``, released with it. Thread-safe.
 
-    ``check`` tells a run that its claim has ended, before it writes: another process may have taken
-    the trajectory since, and a database that crashed may have lost what was written last.
+    ``check`` fails for a run whose lock has ended, before it writes: another process may have taken
+    the trajectory since, and a database that crashed may have lost the last writes.
     """
 
     def __init__(self, pool: ConnectionPool[Any]) -> None:
@@ -35,7 +35,7 @@ class TrajectoryLocks:
         self._connection: Connection[Any] | None = None
 
     def take(self, trajectory: str, grace_s: float = GRACE_S) -> bool:
-        """Claim a trajectory; False where another run has it."""
+        """Lock a trajectory; False if another run holds it."""
         until = time.monotonic() + grace_s
         while not self._taken(trajectory):
             if time.monotonic() > until:
@@ -44,18 +44,18 @@ class TrajectoryLocks:
         return True
 
     def give_back(self, trajectory: str) -> None:
-        """End a claim, if there is one. One whose connection was lost has ended with it."""
+        """Release a lock if there is one; a lost connection has released it already."""
         with self._lock, suppress(OperationalError):
             if trajectory in self._mine:
-                held, connection = self._mine.pop(trajectory), self._opened()
-                if held == connection.info.backend_pid:
+                backend, connection = self._mine.pop(trajectory), self._opened()
+                if backend == connection.info.backend_pid:
                     release_trajectory(connection, trajectory)
 
     def check(self, connection: Connection[Any] | Cursor[Any], trajectory: str) -> None:
-        """See that a claim still holds; what was never claimed here is nobody's business.
+        """Check that a lock is still held; a trajectory never locked here passes.
 
         Raises:
-            DatabaseError: its connection was lost.
+            DatabaseError: the connection was lost, and the lock with it.
         """
         backend = self._mine.get(trajectory)
         if backend is not None and not is_claimed_by(connection, trajectory, backend):
@@ -65,11 +65,11 @@ class TrajectoryLocks:
             )
 
     def close(self) -> None:
-        """Give the connection back, with which the claims end."""
+        """Return the connection, which releases the locks."""
         with self._lock:
             self._mine.clear()
             if self._connection is not None:
-                # The pool is closed after this, and all claims end with its connections.
+                # The pool is closed after this, and all locks are released with its connections.
                 self._pool.putconn(self._connection)
                 self._connection = None
 
@@ -81,7 +81,7 @@ class TrajectoryLocks:
             return True
 
     def _opened(self) -> Connection[Any]:
-        """The connection; where it was lost, a new one, without the claims of the old."""
+        """Return the connection; a new one, without the old locks, if it was lost."""
         if self._connection is not None and self._connection.closed:
             self._pool.putconn(self._connection)
             self._connection = None

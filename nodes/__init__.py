@@ -1,1 +1,1 @@
-"""One step of a reasoning machine a file: state in, state update out."""
+"""The steps of a reasoning machine, one a file: state in, state update out."""

@@ -9,15 +9,15 @@ from agent.state import State, plain
 from domain.trajectory import Acted
 
 
-def act(state: State, desk: RunContext) -> State:
-    """One decision; what cannot be read as one goes to the guard as none, with the reason."""
+def act(state: State, context: RunContext) -> State:
+    """Record the reasoner's next action; an unreadable one goes to the guard as None."""
     complaint = ""
     try:
-        action = desk.recorder.past.action() or desk.reasoner.act(turn_of(state, desk))
+        action = context.recorder.past.action() or context.reasoner.act(turn_of(state, context))
     except Unreadable as error:
         action, complaint = None, str(error)
     tries = state.get("tries", 0)
-    desk.recorder.add(Acted(round=state["round"], action=action, attempt=tries))
+    context.recorder.add(Acted(round=state["round"], action=action, attempt=tries))
     return {
         "action": plain(action) if action else None,
         "complaint": complaint,

@@ -1,4 +1,4 @@
-"""Answer: an answer that keeps the rules is held against the subtasks that are still open."""
+"""Answer: checks a valid answer against the subtasks that are still open."""
 
 from __future__ import annotations
 
@@ -10,24 +10,26 @@ from agent.state import LoopOutcome, State, action_of, ledger_of, plain, progres
 from domain.trajectory import AnswerProposed
 
 
-def answer(state: State, desk: RunContext) -> State:
-    """Accept the answer, or say once which subtasks are open while there is budget for them."""
+def answer(state: State, context: RunContext) -> State:
+    """Accept the answer, or name the open subtasks once while there is budget for them."""
     action, counts = action_of(state), progress_of(state)
     if action is None:
         return {"next": "record"}
-    left = needed(ledger_of(state), desk.settings)
-    waits = bool(left) and not (counts.reminded or is_last(state, desk) or desk.meter.gone())
-    names = ", ".join(f"{s.id} ({quoted(s.text)})" for s in left)
+    open_subtasks = needed(ledger_of(state), context.settings)
+    deferred = bool(open_subtasks) and not (
+        counts.reminded or is_last(state, context) or context.budget.gone()
+    )
+    names = ", ".join(f"{s.id} ({quoted(s.text)})" for s in open_subtasks)
     complaint = f"Still open: {names}. Search for it, or answer again if it does not matter."
-    desk.recorder.add(
+    context.recorder.add(
         AnswerProposed(
             round=state["round"],
             action=action,
-            accepted=not waits,
-            complaint=complaint if waits else "",
+            accepted=not deferred,
+            complaint=complaint if deferred else "",
         )
     )
-    if not waits:
+    if not deferred:
         outcome = LoopOutcome(action=action, why="the reasoner answered")
         return {"outcome": plain(outcome), "next": "finish"}
     after = counts.model_copy(update={"reminded": True, "hints": (complaint,)})

@@ -1,4 +1,4 @@
-"""Assess: how much was new, and which subtasks it answers."""
+"""Assess: measures how much is new, and which subtasks it answers."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from domain.ledger import get, reopen, resolve
 from domain.trajectory import IMAGES, Assessed, EvidenceRetrieved, Failed, Resolution
 
 
-def assess(state: State, desk: RunContext) -> State:
-    """Measure the increment; take the reasoner's claims where code finds their evidence."""
-    *earlier, found = desk.recorder.of(EvidenceRetrieved)
-    share = increment(found, earlier)
-    low = not is_first_look(state) and is_low(found, earlier, share, desk.settings)
-    claims = _claims(state, desk, found)
+def assess(state: State, context: RunContext) -> State:
+    """Measure the increment, and accept the reasoner's claims whose evidence is in the ledger."""
+    *earlier, retrieval = context.recorder.of(EvidenceRetrieved)
+    share = increment(retrieval, earlier)
+    low = not is_first_look(state) and is_low(retrieval, earlier, share, context.settings)
+    claims = _claims(state, context, retrieval)
     for blob in claims.unseen:
         message = f"the file of the image {blob[:12]} is missing or damaged: it was not looked at"
-        desk.recorder.add(Failed(round=state["round"], where=IMAGES, message=message))
-    borne = _borne_out(state, desk, found, claims)
-    ledger, accepted, refused = _settled(ledger_of(state), borne)
+        context.recorder.add(Failed(round=state["round"], where=IMAGES, message=message))
+    supported = _with_support(state, context, retrieval, claims)
+    ledger, accepted, refused = _settled(ledger_of(state), supported)
     lows = progress_of(state).lows + 1 if low else 0
-    desk.recorder.add(
+    context.recorder.add(
         Assessed(
             round=state["round"],
             increment=round(share, 4),
             low=low,
-            saturated=lows >= desk.settings.saturated_after,
+            saturated=lows >= context.settings.saturated_after,
             resolved=accepted,
             refused=refused,
         )
@@ -39,40 +39,40 @@ def assess(state: State, desk: RunContext) -> State:
     return {"ledger": plain(ledger), "next": "record"}
 
 
-def _claims(state: State, desk: RunContext, found: EvidenceRetrieved) -> Assessment:
-    if not found.evidence or found.nothing_close:
+def _claims(state: State, context: RunContext, retrieval: EvidenceRetrieved) -> Assessment:
+    if not retrieval.evidence or retrieval.nothing_close:
         return Assessment()
-    turn = turn_of(state, desk, found=found, images=found.images)
-    return attempt(desk, "assess", turn, desk.reasoner.assess, 1) or Assessment()
+    decision = turn_of(state, context, found=retrieval, images=retrieval.images)
+    return attempt(context, "assess", decision, context.reasoner.assess, 1) or Assessment()
 
 
-def _borne_out(
-    state: State, desk: RunContext, found: EvidenceRetrieved, claims: Assessment
+def _with_support(
+    state: State, context: RunContext, retrieval: EvidenceRetrieved, claims: Assessment
 ) -> Assessment:
-    """The claims with only the evidence that bears on them."""
-    kept = tuple(_bearing(state, desk, found, claim) for claim in claims.resolved)
-    return claims.model_copy(update={"resolved": kept})
+    """Return the claims with only the evidence that supports them."""
+    resolved = tuple(_bearing(state, context, retrieval, claim) for claim in claims.resolved)
+    return claims.model_copy(update={"resolved": resolved})
 
 
 def _bearing(
-    state: State, desk: RunContext, found: EvidenceRetrieved, claim: Resolution
+    state: State, context: RunContext, retrieval: EvidenceRetrieved, claim: Resolution
 ) -> Resolution:
-    """A claim as it is borne out; its support is the reasoner's where it told, else scored."""
+    """Return a claim with only supporting evidence, scored where the reasoner gave no support."""
     task = get(ledger_of(state), claim.subtask)
     if task is None:
         return claim
-    told = {one.ref: one.score for one in claim.support}
-    known = desk.recorder.evidence()
-    unscored = [known[ref] for ref in claim.refs if ref in known and ref not in told]
-    said = subtask_claim(task, question_of(state))
-    scores = {**told, **score(desk, found.round, said, unscored)}
-    return bearing(claim, scores, desk.settings.bearing)
+    given = {support.ref: support.score for support in claim.support}
+    known = context.recorder.evidence()
+    unscored = [known[ref] for ref in claim.refs if ref in known and ref not in given]
+    text = subtask_claim(task, question_of(state))
+    scores = {**given, **score(context, retrieval.round, text, unscored)}
+    return bearing(claim, scores, context.settings.bearing)
 
 
 def _settled(
     ledger: Ledger, claims: Assessment
 ) -> tuple[Ledger, tuple[Resolution, ...], tuple[str, ...]]:
-    """The ledger with the claims that hold, which those are, and why the others do not."""
+    """Return the ledger with the claims that hold, these claims, and the others' complaints."""
     accepted, refused = [], []
     for subtask in claims.reopened:
         ledger = reopen(ledger, subtask)

@@ -1,4 +1,4 @@
-"""Bind: evidence that was found is tied to the subtask it was searched for."""
+"""Bind: ties the evidence that was found to the subtask it was searched for."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from domain.ledger import bind as bind_evidence
 from domain.trajectory import Bound, EvidenceRetrieved
 
 
-def bind(state: State, desk: RunContext) -> State:
-    """Evidence that is close enough to mean something goes into the ledger.
+def bind(state: State, context: RunContext) -> State:
+    """Put evidence that is close enough into the ledger.
 
-    Of options one is chosen in any case: what is nearest to each is compared, with its low score.
+    Evidence for options always counts: the nearest for each is compared, with its low score.
     """
-    found, subtask = desk.recorder.of(EvidenceRetrieved)[-1], state.get("current")
-    far = found.nothing_close and not found.weighed
-    if far or not found.evidence or subtask is None:
+    retrieval, subtask = context.recorder.of(EvidenceRetrieved)[-1], state.get("current")
+    too_far = retrieval.nothing_close and not retrieval.weighed
+    if too_far or not retrieval.evidence or subtask is None:
         return {"next": "assess"}
-    refs = tuple(e.ref for e in found.evidence)
-    best = max(e.score for e in found.evidence)
+    refs = tuple(e.ref for e in retrieval.evidence)
+    best = max(e.score for e in retrieval.evidence)
     ledger = bind_evidence(ledger_of(state), subtask, refs, best)
-    desk.recorder.add(Bound(round=state["round"], subtask=subtask, refs=refs, best_score=best))
+    context.recorder.add(Bound(round=state["round"], subtask=subtask, refs=refs, best_score=best))
     return {"ledger": plain(ledger), "next": "assess"}

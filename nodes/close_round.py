@@ -1,4 +1,4 @@
-"""Record: the round is closed, and the progress ledger counts it."""
+"""Record: closes the round and counts it in the progress ledger."""
 
 from __future__ import annotations
 
@@ -9,43 +9,46 @@ from domain.trajectory import AnswerProposed, Assessed, EvidenceRetrieved, Round
 from nodes.force import stuck_in
 
 
-def record(state: State, desk: RunContext) -> State:
-    """Count what the round gave; its hints and its forced mode are used up.
+def record(state: State, context: RunContext) -> State:
+    """Count what the round found; its hints and its forced mode are used up.
 
     A round whose answer was sent back is not counted: it did not search.
     """
-    number, counts = state["round"], progress_of(state)
+    number, ledger = state["round"], progress_of(state)
     warning = ""
-    if not any(e.round == number for e in desk.recorder.of(AnswerProposed)):
-        modes = [found.mode for found in desk.recorder.of(EvidenceRetrieved)]
-        counts, warning = after_round(
-            counts.model_copy(update={"hints": ()}),
+    if not any(e.round == number for e in context.recorder.of(AnswerProposed)):
+        modes = [retrieval.mode for retrieval in context.recorder.of(EvidenceRetrieved)]
+        ledger, warning = after_round(
+            ledger.model_copy(update={"hints": ()}),
             number,
-            finding(desk, number, first_look=is_first_look(state)),
+            gain_of(context, number, first_look=is_first_look(state)),
             modes,
-            desk.settings,
+            context.settings,
         )
     closed = RoundClosed(
         round=number,
         subtasks=ledger_of(state).subtasks,
-        tokens=desk.meter.tokens,
+        tokens=context.budget.tokens,
         warning=warning,
     )
-    desk.recorder.add(closed)
-    following = "progress" if stuck_in(state, desk, counts) is None else "force"
-    return {"progress": plain(counts), "forced": None, "next": following}
+    context.recorder.add(closed)
+    following = "progress" if stuck_in(state, context, ledger) is None else "force"
+    return {"progress": plain(ledger), "forced": None, "next": following}
 
 
-def finding(desk: RunContext, number: int, *, first_look: bool = False) -> RoundGain:
-    """What round ``number`` gave; ``first_look``: it looked for an option for the first time."""
-    found = [e for e in desk.recorder.of(EvidenceRetrieved) if e.round == number]
+def gain_of(context: RunContext, number: int, *, first_look: bool = False) -> RoundGain:
+    """Return what round ``number`` found; ``first_look``: it was an option's first search."""
+    searches = [e for e in context.recorder.of(EvidenceRetrieved) if e.round == number]
     known = {
-        e.ref for r in desk.recorder.of(EvidenceRetrieved) if r.round < number for e in r.evidence
+        e.ref
+        for r in context.recorder.of(EvidenceRetrieved)
+        if r.round < number
+        for e in r.evidence
     }
-    close = [e for r in found if r.weighed or not r.nothing_close for e in r.evidence]
-    opened = [e.focus for e in desk.recorder.of(RoundOpened) if e.round == number]
-    focus = found[-1].focus if found else None
-    assessed = [e for e in desk.recorder.of(Assessed) if e.round == number]
+    close = [e for r in searches if r.weighed or not r.nothing_close for e in r.evidence]
+    opened = [e.focus for e in context.recorder.of(RoundOpened) if e.round == number]
+    focus = searches[-1].focus if searches else None
+    assessed = [e for e in context.recorder.of(Assessed) if e.round == number]
     return RoundGain(
         empty=not close,
         new_evidence=any(first_look or e.ref not in known for e in close),

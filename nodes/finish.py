@@ -1,4 +1,4 @@
-"""Finish: the answer as it is shown, with citations that resolve and confidence from the ledger."""
+"""Finish: the final answer, with citations that resolve, and its calibrated confidence."""
 
 from __future__ import annotations
 
@@ -21,107 +21,109 @@ from retrieval.heuristics.language import uncovered
 SHOWN = 20
 """Moments that an answer lists as retrieved."""
 SHARE, LEAST = 0.75, 1e-3
-"""How much the log odds of an option's share count beside 1 for its support: fitted, rounded."""
+"""Weight of the log odds of an option's share, against 1 for its support: fitted, rounded."""
 NOT_IN_MEMORY = "This is not in memory."
 NOTHING_YET = "The search was stopped before anything was found."
 NOBODY = "somebody"
 
 
-def finish(state: State, desk: RunContext) -> State:
-    """Build the answer by code and end the trajectory."""
-    return end(state, desk, "done")
+def finish(state: State, context: RunContext) -> State:
+    """Build the answer and end the trajectory."""
+    return end(state, context, "done")
 
 
-def end(state: State, desk: RunContext, how: Literal["done", "stopped"]) -> State:
-    """End the trajectory with the answer that the outcome comes to."""
+def end(state: State, context: RunContext, how: Literal["done", "stopped"]) -> State:
+    """End the trajectory with the answer of the outcome."""
     outcome, number = outcome_of(state), state.get("round", 0)
-    answer = answer_of(state, desk, outcome)
+    answer = answer_of(state, context, outcome)
     if how == "done" and not answer.declined:
-        answer = _with_support(state, desk, outcome, answer)
-    answer = _with_confidence(state, desk, outcome, answer)
+        answer = _with_support(state, context, outcome, answer)
+    answer = _with_confidence(state, context, outcome, answer)
     if how == "stopped" and outcome.action and not outcome.action.not_in_memory:
-        # Who was stopped cannot say that the memory does not hold it.
+        # A stopped search cannot tell that the memory does not hold the answer.
         text = NOTHING_YET if answer.not_in_memory else answer.text
         answer = answer.model_copy(update={"text": text, "not_in_memory": False, "searched": ()})
-    desk.recorder.add(
+    context.recorder.add(
         Ended(
             round=number,
             state=how,
             why=outcome.why,
             answer=answer,
             rounds=number,
-            tokens=desk.meter.tokens,
+            tokens=context.budget.tokens,
         )
     )
     return {"next": "end"}
 
 
-def answer_of(state: State, desk: RunContext, outcome: LoopOutcome) -> Answer:
-    """The answer that the outcome comes to; refs that no row has are dropped and noted.
+def answer_of(state: State, context: RunContext, outcome: LoopOutcome) -> Answer:
+    """Build the answer of the outcome; refs without a row are dropped and recorded.
 
-    What is not in memory has one text: a reasoner's guess at it would be a claim without evidence.
+    An answer "not in memory" has one fixed text: a reasoner's guess would be an unsupported claim.
     """
     action, options = outcome.action or action_of(state), question_of(state).options
     if action is None:
         raise ValueError("a trajectory ends with an answer")
-    cited = desk.cite(() if action.not_in_memory and not options else action.citations)
+    cited = context.cite(() if action.not_in_memory and not options else action.citations)
     missing = not options and (action.not_in_memory or not cited.citations)
     if cited.unknown:
         message = f"no row has the ids {', '.join(cited.unknown)}"
-        desk.recorder.add(Failed(round=state.get("round", 0), where="cite", message=message))
+        context.recorder.add(Failed(round=state.get("round", 0), where="cite", message=message))
     option = chosen(action.answer, options) if options else None
-    tags = shown_tags(question_of(state), desk)
-    said = NOT_IN_MEMORY if missing else named(action.answer, desk.people, tags)
+    tags = shown_tags(question_of(state), context)
+    text = NOT_IN_MEMORY if missing else named(action.answer, context.people, tags)
     refs = tuple(c.ref for c in cited.citations)
     return Answer(
-        text=options[ord(option) - ord("A")] if option else said,
+        text=options[ord(option) - ord("A")] if option else text,
         option=option,
         confidence=0.0,
         not_in_memory=missing,
         declined=outcome.declined and not missing and option is None,
         citations=cited.citations,
-        retrieved=retrieved(desk, refs, outcome.ranked),
-        searched=searched(desk) if missing else (),
-        note=" ".join(note for note in _notes(state, desk, outcome) if note),
+        retrieved=retrieved(context, refs, outcome.ranked),
+        searched=searched(context) if missing else (),
+        note=" ".join(note for note in _notes(state, context, outcome) if note),
     )
 
 
-def _with_support(state: State, desk: RunContext, outcome: LoopOutcome, answer: Answer) -> Answer:
-    """How well each citation supports the answer: as its reasoner said, else scored."""
-    said = outcome.action.support if outcome.action else ()
+def _with_support(
+    state: State, context: RunContext, outcome: LoopOutcome, answer: Answer
+) -> Answer:
+    """Add each citation's support: the reasoner's own, else scored."""
+    stated = outcome.action.support if outcome.action else ()
     cited = {citation.ref for citation in answer.citations}
-    told = {one.ref: one.score for one in said if one.ref in cited}
-    unscored = [piece for piece in answer.citations if piece.ref not in told]
+    given = {support.ref: support.score for support in stated if support.ref in cited}
+    unscored = [piece for piece in answer.citations if piece.ref not in given]
     claim = answer_claim(question_of(state), answer.option)
-    scores = {**told, **score(desk, state.get("round", 0), claim, unscored)}
-    return supported(answer, scores, desk.settings)
+    scores = {**given, **score(context, state.get("round", 0), claim, unscored)}
+    return supported(answer, scores, context.settings)
 
 
-def _notes(state: State, desk: RunContext, outcome: LoopOutcome) -> tuple[str, ...]:
-    """What could not be done: by the reasoner, by the run, and in the language of the question."""
-    tongue = uncovered(question_of(state).text, desk.languages)
-    gone = sum(event.where == IMAGES for event in desk.recorder.of(Failed))
-    unseen = f"Images that were found could not be looked at: files of {gone} are gone."
-    return desk.reasoner.note, outcome.note, unseen if gone else "", tongue
+def _notes(state: State, context: RunContext, outcome: LoopOutcome) -> tuple[str, ...]:
+    """Return the limits met by the reasoner, by the run, and in the question's language."""
+    language = uncovered(question_of(state).text, context.languages)
+    missing = sum(event.where == IMAGES for event in context.recorder.of(Failed))
+    unseen = f"Images that were found could not be looked at: files of {missing} are gone."
+    return context.reasoner.note, outcome.note, unseen if missing else "", language
 
 
 def named(text: str, people: Sequence[tuple[str, str]], tags: Collection[str]) -> str:
-    """``text`` with known names in the place of tags; a tag that was never shown is nobody's."""
+    """Replace tags by known names; a tag that was never shown becomes "somebody"."""
     names = dict(people)
-    kept = {tag: tag for tag in tags} | names
-    return TAG.sub(lambda tag: kept.get(tag[0], NOBODY), text)
+    names_by_tag = {tag: tag for tag in tags} | names
+    return TAG.sub(lambda tag: names_by_tag.get(tag[0], NOBODY), text)
 
 
 def _with_confidence(
-    state: State, desk: RunContext, outcome: LoopOutcome, answer: Answer
+    state: State, context: RunContext, outcome: LoopOutcome, answer: Answer
 ) -> Answer:
-    """The answer with its confidence, calibrated by the curves that the run has on record."""
+    """Add the confidence, calibrated by the curves that the run recorded."""
     refs = tuple(citation.ref for citation in answer.citations)
     support = [c.support for c in answer.citations if c.support is not None]
     sure = certainty(ledger_of(state), refs)
     raw = raw_confidence(sure, outcome.share, max(support, default=None))
     raw = round(raw if outcome.sure is None else outcome.sure, 4)
-    setup = desk.recorder.setup or Setup()
+    setup = context.recorder.setup or Setup()
     options = bool(question_of(state).options)
     curve = setup.calibration.options if options else setup.calibration.open
     confidence = round(curve.at(raw), 4) if answer.citations else 0.0
@@ -129,7 +131,7 @@ def _with_confidence(
 
 
 def raw_confidence(sure: float, share: float | None, support: float | None) -> float:
-    """How sure the evidence is, in [0, 1], before calibration.
+    """Estimate from the evidence how certain the answer is, in [0, 1], before calibration.
 
     Args:
         sure: the confidence of the ledger.
@@ -143,15 +145,15 @@ def raw_confidence(sure: float, share: float | None, support: float | None) -> f
 
 
 def certainty(ledger: Ledger, refs: Sequence[str]) -> float:
-    """The mean confidence of the subtasks that the cited evidence belongs to (SPEC section 2).
+    """Return the mean confidence of the subtasks with cited evidence (SPEC section 2).
 
-    0 where nothing is cited. A subtask's pieces are those said to support its answer, else those
-    of its evidence that the answer cites.
+    0 without citations. A subtask counts the pieces said to support its answer, else those of its
+    evidence that the answer cites.
     """
     cited = set(refs)
-    touched = [s for s in ledger.subtasks if cited & {*s.evidence, *s.support}]
-    each = [confidence(s.best_score, _pieces(s, cited)) for s in touched]
-    return sum(each) / len(each) if each else 0.0
+    cited_subtasks = [s for s in ledger.subtasks if cited & {*s.evidence, *s.support}]
+    confidences = [confidence(s.best_score, _pieces(s, cited)) for s in cited_subtasks]
+    return sum(confidences) / len(confidences) if confidences else 0.0
 
 
 def _pieces(subtask: Subtask, cited: set[str]) -> int:
@@ -161,10 +163,10 @@ def _pieces(subtask: Subtask, cited: set[str]) -> int:
 
 
 def retrieved(
-    desk: RunContext, cited: Sequence[str], ranked: Sequence[str] = ()
+    context: RunContext, cited: Sequence[str], ranked: Sequence[str] = ()
 ) -> tuple[Evidence, ...]:
-    """What was found, best first: as the reasoner ranked it, else what is cited, then by score."""
-    held = desk.recorder.evidence()
+    """Return the evidence: by the reasoner's ranking, else cited first, then by score."""
+    held = context.recorder.evidence()
     known = held.values()
     if ranked:
         return tuple(held[ref] for ref in ranked if ref in held)[:SHOWN]
@@ -172,7 +174,7 @@ def retrieved(
     return tuple(ordered[:SHOWN])
 
 
-def searched(desk: RunContext) -> tuple[str, ...]:
-    """What was searched, in words, each once."""
-    said = [f"{e.mode}: {e.query}" for e in desk.recorder.of(EvidenceRetrieved)]
-    return tuple(dict.fromkeys(said))
+def searched(context: RunContext) -> tuple[str, ...]:
+    """Return the distinct searches, as ``mode: query``."""
+    searches = [f"{e.mode}: {e.query}" for e in context.recorder.of(EvidenceRetrieved)]
+    return tuple(dict.fromkeys(searches))

@@ -1,4 +1,4 @@
-"""Force: a search that is locked on gets its next mode from the harness."""
+"""Force: sets the next mode of a search that is locked on."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from domain.asking import Mode
 from domain.trajectory import Forced
 
 
-def stuck_in(state: State, desk: RunContext, counts: ProgressLedger) -> Mode | None:
-    """The mode that a locked search is forced to; None where it is not locked."""
-    return forced_mode(counts, focus_of(state), desk.settings, len(last_neighbours(desk)))
+def stuck_in(state: State, context: RunContext, counts: ProgressLedger) -> Mode | None:
+    """Return the mode forced on a search that is locked on; None if it is not."""
+    return forced_mode(counts, focus_of(state), context.settings, len(last_neighbours(context)))
 
 
-def force(state: State, desk: RunContext) -> State:
-    """Two rounds on one segment with nothing new: VIDEO is forced, the next time a move."""
+def force(state: State, context: RunContext) -> State:
+    """Force VIDEO after two rounds on one segment with nothing new, the next time a move."""
     counts = progress_of(state)
-    mode = stuck_in(state, desk, counts)
+    mode = stuck_in(state, context, counts)
     if mode is None:
         return {"next": "progress"}
     reason = f"{counts.locked} rounds on one segment brought nothing new"
-    desk.recorder.add(Forced(round=state["round"], mode=mode, reason=reason))
+    context.recorder.add(Forced(round=state["round"], mode=mode, reason=reason))
     after = counts.model_copy(update={"forced": (*counts.forced, mode), "locked": 0})
     return {"progress": plain(after), "forced": str(mode), "next": "progress"}

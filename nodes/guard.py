@@ -1,4 +1,4 @@
-"""Guard: an action is carried out only if it keeps the rules; else it is asked for again."""
+"""Guard: an action is carried out only if it keeps the rules; else another is requested."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ from domain.ledger import refs
 from domain.trajectory import Acted, Guarded
 
 
-def guard(state: State, desk: RunContext) -> State:
+def guard(state: State, context: RunContext) -> State:
     """Accept, send back with the complaint, or after the last retry let the harness search."""
     action, number = action_of(state), state["round"]
-    verdict = check(action, bounds_of(state, desk), desk.settings)
+    verdict = check(action, bounds_of(state, context), context.settings)
     if action is None and state.get("complaint"):
         verdict = verdict.model_copy(update={"complaint": state["complaint"]})
-    desk.recorder.add(_event(number, verdict))
+    context.recorder.add(_event(number, verdict))
     if verdict.accepted and action is not None:
         return {"next": "retrieve" if action.kind == "search" else "answer"}
     tries = state.get("tries", 0) + 1
-    if tries <= desk.settings.retries and not desk.meter.gone():
+    if tries <= context.settings.retries and not context.budget.gone():
         return {"tries": tries, "complaint": verdict.complaint, "next": "act"}
-    return _helped(state, desk)
+    return _rescued(state, context)
 
 
-def _helped(state: State, desk: RunContext) -> State:
-    """The harness words a search itself; a round is left empty only where that is refused too."""
+def _rescued(state: State, context: RunContext) -> State:
+    """Let the harness search itself; the round stays empty only if that is refused too."""
     task, number = current_of(state), state["round"]
     if task is None:
         return {"action": None, "next": "record"}
-    forced = turn_of(state, desk).forced
-    labels = [neighbour.label for neighbour in last_neighbours(desk)]
-    action = rescue(task, forced, focus_of(state), labels, desk.settings.memory.modes)
-    rules = bounds_of(state, desk).model_copy(update={"subtask": "", "forced": None})
-    verdict = check(action, rules, desk.settings)
-    desk.recorder.add(Acted(round=number, action=action, attempt=state.get("tries", 0) + 1))
-    desk.recorder.add(_event(number, verdict))
+    forced = turn_of(state, context).forced
+    labels = [neighbour.label for neighbour in last_neighbours(context)]
+    action = rescue(task, forced, focus_of(state), labels, context.settings.memory.modes)
+    rules = bounds_of(state, context).model_copy(update={"subtask": "", "forced": None})
+    verdict = check(action, rules, context.settings)
+    context.recorder.add(Acted(round=number, action=action, attempt=state.get("tries", 0) + 1))
+    context.recorder.add(_event(number, verdict))
     return {
         "action": plain(action) if verdict.accepted else None,
         "complaint": "",
@@ -45,22 +45,22 @@ def _helped(state: State, desk: RunContext) -> State:
     }
 
 
-def bounds_of(state: State, desk: RunContext) -> ActionBounds:
-    """What the rules look at."""
+def bounds_of(state: State, context: RunContext) -> ActionBounds:
+    """Return what the rules look at."""
     task, forced = current_of(state), state.get("forced")
     return ActionBounds.model_validate(
         {
             "options": question_of(state).options,
             "letters": task.options if task else (),
             "subtask": task.text if task else "",
-            "searched": searched(desk),
+            "searched": searched(context),
             "evidence": refs(ledger_of(state)),
-            "shown": frozenset(desk.recorder.evidence()),
-            "tags": shown_tags(question_of(state), desk),
+            "shown": frozenset(context.recorder.evidence()),
+            "tags": shown_tags(question_of(state), context),
             "forced": forced or None,
-            "modes": desk.settings.memory.modes,
+            "modes": context.settings.memory.modes,
             "focused": focus_of(state) is not None,
-            "final": is_last(state, desk),
+            "final": is_last(state, context),
         }
     )
 

@@ -1,4 +1,4 @@
-"""Plan: the question becomes at most five atomic subtasks."""
+"""Plan: splits the question into at most five atomic subtasks."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from domain.ledger import start
 from domain.trajectory import Planned
 
 
-def plan(state: State, desk: RunContext) -> State:
-    """Ask for a plan and check it; the question itself is the plan where none can be had."""
-    decide = desk.reasoner.plan
-    drafts = attempt(desk, "plan", turn_of(state, desk), decide, desk.settings.retries) or ()
-    ledger, dropped = start(drafts, question_of(state).text, desk.settings)
-    desk.recorder.add(Planned(subtasks=ledger.subtasks, dropped=tuple(dropped)))
+def plan(state: State, context: RunContext) -> State:
+    """Ask for a plan and check it; the question itself is the plan if there is none."""
+    decide = context.reasoner.plan
+    drafts = (
+        attempt(context, "plan", turn_of(state, context), decide, context.settings.retries) or ()
+    )
+    ledger, dropped = start(drafts, question_of(state).text, context.settings)
+    context.recorder.add(Planned(subtasks=ledger.subtasks, dropped=tuple(dropped)))
     return {"ledger": plain(ledger), "next": "progress"}

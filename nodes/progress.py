@@ -1,4 +1,4 @@
-"""Progress check: go on, repair the plan first, or finish."""
+"""Progress check: continue, repair the plan first, or finish."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from domain.ledger import is_open, schedule
 from domain.trajectory import Progressed
 
 
-def progress(state: State, desk: RunContext) -> State:
-    """Budgets first; then whether everything is known; then whether the plan needs repair."""
+def progress(state: State, context: RunContext) -> State:
+    """Check the budgets, then whether all is resolved, then whether the plan needs repair."""
     number = state.get("round", 0)
-    why = _spent(state, desk) or _settled(state)
+    why = _spent(state, context) or _settled(state)
     if why:
-        desk.recorder.add(Progressed(round=number, verdict="finish", reasons=(why,)))
+        context.recorder.add(Progressed(round=number, verdict="finish", reasons=(why,)))
         return {"next": "synthesize", "outcome": plain(LoopOutcome(why=why))}
     counts = progress_of(state)
-    reasons = replan_reasons(ledger_of(state), counts, desk.settings)
-    if reasons and counts.replans < desk.settings.replans:
+    reasons = replan_reasons(ledger_of(state), counts, context.settings)
+    if reasons and counts.replans < context.settings.replans:
         texts = tuple(reason.text for reason in reasons)
-        desk.recorder.add(Progressed(round=number, verdict="replan", reasons=texts))
+        context.recorder.add(Progressed(round=number, verdict="replan", reasons=texts))
         return {"next": "replan"}
-    if schedule(ledger_of(state), desk.settings) is None:
+    if schedule(ledger_of(state), context.settings) is None:
         why = "no subtask can be searched any further"
-        desk.recorder.add(Progressed(round=number, verdict="finish", reasons=(why,)))
+        context.recorder.add(Progressed(round=number, verdict="finish", reasons=(why,)))
         return {"next": "synthesize", "outcome": plain(LoopOutcome(why=why))}
-    desk.recorder.add(Progressed(round=number, verdict="go"))
+    context.recorder.add(Progressed(round=number, verdict="go"))
     return {"next": "schedule"}
 
 
-def _spent(state: State, desk: RunContext) -> str:
+def _spent(state: State, context: RunContext) -> str:
     number = state.get("round", 0)
-    if number >= desk.settings.rounds:
-        return f"all {desk.settings.rounds} rounds are used"
-    if number and is_last(state, desk):
+    if number >= context.settings.rounds:
+        return f"all {context.settings.rounds} rounds are used"
+    if number and is_last(state, context):
         return "the search gives nothing new"
-    return desk.meter.gone()
+    return context.budget.gone()
 
 
 def _settled(state: State) -> str:

@@ -1,4 +1,4 @@
-"""Replan: the plan is repaired where it is stuck, and as little as possible."""
+"""Replan: repairs a plan that is stuck, as little as possible."""
 
 from __future__ import annotations
 
@@ -11,19 +11,22 @@ from domain.ledger import Edits, edit
 from domain.trajectory import Replanned
 
 
-def replan(state: State, desk: RunContext) -> State:
-    """Apply the reasoner's edits. Edits that change nothing do not count as a repair."""
+def replan(state: State, context: RunContext) -> State:
+    """Apply the reasoner's edits; edits that change nothing do not count as a repair."""
     counts, before = progress_of(state), ledger_of(state)
-    reasons = replan_reasons(before, counts, desk.settings)
+    reasons = replan_reasons(before, counts, context.settings)
     texts = tuple(reason.text for reason in reasons)
 
-    def decide(turn: DecisionContext) -> Edits:
-        return desk.reasoner.replan(turn, texts)
+    def decide(decision: DecisionContext) -> Edits:
+        return context.reasoner.replan(decision, texts)
 
-    edits = attempt(desk, "replan", turn_of(state, desk), decide, desk.settings.retries) or Edits()
-    ledger, refused = edit(before, edits, desk.settings)
+    edits = (
+        attempt(context, "replan", turn_of(state, context), decide, context.settings.retries)
+        or Edits()
+    )
+    ledger, refused = edit(before, edits, context.settings)
     empty = ledger == before
-    desk.recorder.add(
+    context.recorder.add(
         Replanned(
             round=state.get("round", 0),
             reasons=texts,
@@ -37,7 +40,7 @@ def replan(state: State, desk: RunContext) -> State:
 
 
 def _after(counts: ProgressLedger, reasons: tuple[Reason, ...], *, counted: bool) -> ProgressLedger:
-    """The reasons are dealt with, whether or not anything came of them."""
+    """Mark the reasons as handled, whether or not the plan changed."""
     changes = {
         "replans": counts.replans + int(counted),
         "told": (*counts.told, *(reason.key for reason in reasons)),

@@ -1,4 +1,4 @@
-"""Retrieve: the search is made, and what it found is written down."""
+"""Retrieve: makes the search and records its result."""
 
 from __future__ import annotations
 
@@ -24,82 +24,86 @@ from domain.trajectory import EvidenceRetrieved, Neighbour
 from retrieval.result import Retrieval, UnknownLabel
 
 
-def retrieve(state: State, desk: RunContext) -> State:
+def retrieve(state: State, context: RunContext) -> State:
     """Search in the action's mode, from the focus; the focus may move."""
     action = action_of(state)
     if action is None or action.mode is None:
         return {"next": "record"}
-    found = _recorded(state, desk, action, action.mode) or _search(state, desk, action, action.mode)
-    desk.recorder.add(found)
-    if found.refused:
+    retrieval = _recorded(state, context, action, action.mode) or _search(
+        state, context, action, action.mode
+    )
+    context.recorder.add(retrieval)
+    if retrieval.refused:
         return {"next": "record"}
-    if found.focus is None:
+    if retrieval.focus is None:
         return {"next": "bind"}
-    moved = Focus(id=int(found.focus[1:]), video=found.focus_video, label=found.focus_label)
+    moved = Focus(
+        id=int(retrieval.focus[1:]), video=retrieval.focus_video, label=retrieval.focus_label
+    )
     return {"focus": plain(moved), "next": "bind"}
 
 
 def _recorded(
-    state: State, desk: RunContext, action: Action, mode: Mode
+    state: State, context: RunContext, action: Action, mode: Mode
 ) -> EvidenceRetrieved | None:
-    """What the search gave before, where the run follows a record."""
-    found = desk.recorder.past.found(mode, action.query)
-    return found.model_copy(update={"round": state["round"]}) if found else None
+    """Return the recorded result of the search, if there is one."""
+    recorded = context.recorder.past.found(mode, action.query)
+    return recorded.model_copy(update={"round": state["round"]}) if recorded else None
 
 
-def _search(state: State, desk: RunContext, action: Action, mode: Mode) -> EvidenceRetrieved:
+def _search(state: State, context: RunContext, action: Action, mode: Mode) -> EvidenceRetrieved:
     focus = focus_of(state)
     if mode is not Mode.NEIGHBOR and is_first_look(state):
         focus = None
-    where = (view_of(state), mode, action.query, focus.id if focus else None, _seen(state, desk))
-    aim = aim_of(state, desk, action)
+    where = (view_of(state), mode, action.query, focus.id if focus else None, _seen(state, context))
+    aim = aim_of(state, context, action)
     try:
-        found = desk.memory.search(*where, aim) if aim else desk.memory.search(*where)
+        retrieval = context.memory.search(*where, aim) if aim else context.memory.search(*where)
     except (UnknownLabel, InputError) as error:
         return _refused(state["round"], action, mode, focus_of(state), error)
     faults.fault_point(faults.FaultPoint.SEARCHED)
-    event = event_of(found, state["round"])
+    event = event_of(retrieval, state["round"])
     return event.model_copy(update={"options": letters_of(state)})
 
 
-def aim_of(state: State, desk: RunContext, action: Action) -> Aim | None:
-    """What the search is for, where moments of the whole view are wanted.
+def aim_of(state: State, context: RunContext, action: Action) -> Aim | None:
+    """Return what the search is for, if moments of the whole view are wanted.
 
-    A query that only restates its subtask is read by the subtask's own words, any other as it is.
+    A query that only restates its subtask is ranked by the subtask's own words, any other as it is.
     """
     task, question = current_of(state), question_of(state)
-    if not desk.moments:
+    if not context.moments:
         return None
-    own = task is not None and action.query == query_of(task, question)
-    text = sought_by(task, question) if task is not None and own else action.query
+    is_restated = task is not None and action.query == query_of(task, question)
+    text = sought_by(task, question) if task is not None and is_restated else action.query
     return Aim(
         text=text,
         options=question.options,
         letters=letters_of(state),
-        moments=desk.moments,
+        moments=context.moments,
         structure=structure_of(text, question.options),
     )
 
 
 def letters_of(state: State) -> tuple[str, ...]:
-    """The options that this round looks for; empty: the question as a whole."""
+    """Return the options that this round searches for; empty: the question as a whole."""
     task = current_of(state)
     return task.options if task else ()
 
 
-def _seen(state: State, desk: RunContext) -> frozenset[str]:
-    """What was shown already, to look past it.
+def _seen(state: State, context: RunContext) -> frozenset[str]:
+    """Return refs shown before, to skip them.
 
-    An EVENT only points at its moments, for a closer look; and what was found for another option
-    may speak for this one too.
+    Refs of an EVENT are not skipped: it only points at its moments, for a closer look. Neither are
+    those found for another option, which may support this one too.
     """
     letters = letters_of(state)
-    shown = [
-        found
-        for found in desk.recorder.of(EvidenceRetrieved)
-        if found.mode is not Mode.EVENT and (not letters or found.options == letters)
+    earlier = [
+        search
+        for search in context.recorder.of(EvidenceRetrieved)
+        if search.mode is not Mode.EVENT and (not letters or search.options == letters)
     ]
-    return frozenset(e.ref for found in shown for e in found.evidence)
+    return frozenset(e.ref for search in earlier for e in search.evidence)
 
 
 def _refused(
@@ -118,32 +122,32 @@ def _refused(
     )
 
 
-def event_of(found: Retrieval, number: int) -> EvidenceRetrieved:
-    """A retrieval as the trajectory keeps it."""
+def event_of(retrieval: Retrieval, number: int) -> EvidenceRetrieved:
+    """Convert a retrieval to its trajectory event."""
     return EvidenceRetrieved(
         round=number,
-        mode=found.mode,
-        query=found.query,
-        evidence=found.evidence,
-        focus=f"s{found.focus.id}" if found.focus else None,
-        focus_label=found.focus.label if found.focus else "",
-        focus_video=found.focus.video if found.focus else "",
-        neighbours=tuple(neighbours(found)),
-        images=tuple(shown.blob for shown in found.images),
-        nothing_close=found.nothing_close,
-        searched=found.searched,
-        weighed=found.weighed,
-        temperature=found.temperature,
-        extract=found.extract,
-        finding=found.finding,
+        mode=retrieval.mode,
+        query=retrieval.query,
+        evidence=retrieval.evidence,
+        focus=f"s{retrieval.focus.id}" if retrieval.focus else None,
+        focus_label=retrieval.focus.label if retrieval.focus else "",
+        focus_video=retrieval.focus.video if retrieval.focus else "",
+        neighbours=tuple(neighbours(retrieval)),
+        images=tuple(image.blob for image in retrieval.images),
+        nothing_close=retrieval.nothing_close,
+        searched=retrieval.searched,
+        weighed=retrieval.weighed,
+        temperature=retrieval.temperature,
+        extract=retrieval.extract,
+        finding=retrieval.finding,
     )
 
 
-def neighbours(found: Retrieval) -> list[Neighbour]:
-    """The focus's neighbours in the order of the search, each by its first edge."""
+def neighbours(retrieval: Retrieval) -> list[Neighbour]:
+    """Return the focus's neighbours in the order of the search, each by its first edge."""
     listed = []
-    for segment in found.neighbours:
-        edges = [e for e in found.edges if segment.id in (e.source, e.target)]
+    for segment in retrieval.neighbours:
+        edges = [e for e in retrieval.edges if segment.id in (e.source, e.target)]
         edge = edges[0] if edges else None
         listed.append(
             Neighbour(

@@ -1,4 +1,4 @@
-"""Route: the question is given the skills that are for questions like it (section 3)."""
+"""Route: gives the question the skills for questions like it (section 3)."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from domain.skills import RoutedSkill
 from domain.trajectory import SkillsRouted
 
 
-def route(state: State, desk: RunContext) -> State:
-    """Look for skills, where there is a library; a run from a record takes those that it had."""
-    skills = desk.recorder.past.routed()
+def route(state: State, context: RunContext) -> State:
+    """Look up skills if there is a library; a replayed run takes its recorded ones."""
+    skills = context.recorder.past.routed()
     if skills is None:
-        skills = _routed(state, desk)
+        skills = _routed(state, context)
     if skills is not None:
-        desk.recorder.add(SkillsRouted(skills=skills))
+        context.recorder.add(SkillsRouted(skills=skills))
     return {"next": "plan"}
 
 
-def _routed(state: State, desk: RunContext) -> tuple[RoutedSkill, ...] | None:
-    settings = desk.settings
-    if desk.skills is None or not settings.skills:
+def _routed(state: State, context: RunContext) -> tuple[RoutedSkill, ...] | None:
+    settings = context.settings
+    if context.skills is None or not settings.skills:
         return None
     text = question_of(state).text
-    return desk.skills.route(text, settings.skill_cosine, settings.skill_tokens)
+    return context.skills.route(text, settings.skill_cosine, settings.skill_tokens)

@@ -1,4 +1,4 @@
-"""Schedule: a round is opened for the next subtask."""
+"""Schedule: opens a round for the next subtask."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from domain.ledger import schedule as next_subtask
 from domain.trajectory import Progressed, RoundOpened
 
 
-def schedule(state: State, desk: RunContext) -> State:
+def schedule(state: State, context: RunContext) -> State:
     """Open a round, which counts as an attempt; finish where no subtask can be worked on."""
     ledger, number = ledger_of(state), state.get("round", 0) + 1
-    task = next_subtask(ledger, desk.settings)
+    task = next_subtask(ledger, context.settings)
     if task is None:
         why = "no subtask can be searched any further"
-        desk.recorder.add(Progressed(round=number - 1, verdict="finish", reasons=(why,)))
+        context.recorder.add(Progressed(round=number - 1, verdict="finish", reasons=(why,)))
         return {"next": "synthesize", "outcome": plain(LoopOutcome(why=why))}
     focus = focus_of(state)
-    desk.recorder.add(
+    context.recorder.add(
         RoundOpened(
             round=number,
             subtask=task.id,

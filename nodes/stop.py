@@ -1,4 +1,4 @@
-"""Stop: a person does not want to wait, and gets the best answer so far, without any model."""
+"""Stop: the best answer so far, without any model, for a user who does not want to wait."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from agent.state import LoopOutcome, State, ledger_of, outcome_of, plain
 from domain.asking import SubtaskState
 from domain.trajectory import AnswerProposed, Interrupted
 from nodes.finish import NOTHING_YET, end
-from nodes.synthesize import answering, fallback
+from nodes.synthesize import concluding_action, fallback
 
 SO_FAR = "Stopped before the search was over: this is the best answer so far."
 WHY = "it was stopped"
 
 
-def stop(state: State, desk: RunContext) -> State:
-    """End the trajectory with what it knows at this step."""
+def stop(state: State, context: RunContext) -> State:
+    """End the trajectory with the best answer at this step."""
     number = state.get("round", 0)
-    action = outcome_of(state).action or answering(_so_far(state, turn_of(state, desk)))
-    desk.recorder.step = "stop"
-    desk.recorder.add(Interrupted(round=number))
-    desk.recorder.add(AnswerProposed(round=number, action=action, accepted=True))
+    action = outcome_of(state).action or concluding_action(_so_far(state, turn_of(state, context)))
+    context.recorder.step = "stop"
+    context.recorder.add(Interrupted(round=number))
+    context.recorder.add(AnswerProposed(round=number, action=action, accepted=True))
     outcome = LoopOutcome(action=action, why=WHY, note=SO_FAR)
-    return end({**state, "outcome": plain(outcome)}, desk, "stopped")
+    return end({**state, "outcome": plain(outcome)}, context, "stopped")
 
 
-def _so_far(state: State, turn: DecisionContext) -> Conclusion:
-    """What the resolved subtasks say; else the option or the words that the evidence speaks for."""
-    done = [s for s in ledger_of(state).subtasks if s.state is SubtaskState.RESOLVED]
-    if done and not turn.question.options:
-        refs = dict.fromkeys(ref for subtask in done for ref in subtask.support)
-        return Conclusion(text=" ".join(s.answer or "" for s in done), refs=tuple(refs))
-    if not turn.evidence and not turn.question.options:
+def _so_far(state: State, decision: DecisionContext) -> Conclusion:
+    """Conclude from the resolved subtasks, else from the evidence alone."""
+    resolved = [s for s in ledger_of(state).subtasks if s.state is SubtaskState.RESOLVED]
+    if resolved and not decision.question.options:
+        refs = dict.fromkeys(ref for subtask in resolved for ref in subtask.support)
+        return Conclusion(text=" ".join(s.answer or "" for s in resolved), refs=tuple(refs))
+    if not decision.evidence and not decision.question.options:
         return Conclusion(text=NOTHING_YET)
-    return fallback(turn)
+    return fallback(decision)

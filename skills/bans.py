@@ -1,7 +1,7 @@
-"""Which skills hurt: those that questions do worse with than without (section 3).
+"""Detects skills that do harm: questions do worse with them than without (section 3).
 
-Only like is compared with like: answers to questions of one type, by one profile, in one run over
-one data set. The uses of a skill are left out of what it is measured by.
+Only comparable answers are compared: to questions of one type, by one profile, in one run over one
+data set. A skill is measured against the answers of other questions only.
 """
 
 from __future__ import annotations
@@ -19,41 +19,41 @@ Shares = Mapping[ComparisonKey, Share]
 """How often answers are right, by what makes them comparable."""
 
 
-def hurts(given: Sequence[ComparedAnswer], own: Shares, every: Shares) -> bool:
-    """Whether a skill does harm.
+def hurts(given: Sequence[ComparedAnswer], own_shares: Shares, all_shares: Shares) -> bool:
+    """Check whether a skill does harm.
 
     Args:
         given: judged answers to questions that were given the skill as it is now.
-        own: those of all that were given it, in any version.
-        every: those of all answers, whatever they were given.
+        own_shares: shares right of all answers that were given it, in any version.
+        all_shares: shares right of all answers.
     """
-    told = [one for one in given if one.right is not None]
-    if len(told) >= ALL_WRONG and not any(one.right for one in told):
+    judged = [answer for answer in given if answer.right is not None]
+    if len(judged) >= ALL_WRONG and not any(answer.right for answer in judged):
         return True
-    usual = usual_without(own, every)
-    known = [one for one in told if one.alike in usual]
-    if len(known) < LEAST_USES:
+    usual = usual_without(own_shares, all_shares)
+    comparable = [answer for answer in judged if answer.alike in usual]
+    if len(comparable) < LEAST_USES:
         return False
-    rights = sum(bool(one.right) for one in known)
-    expected = sum(usual[one.alike] for one in known)
-    return rights / len(known) < expected / len(known) - MARGIN
+    rights = sum(bool(answer.right) for answer in comparable)
+    expected = sum(usual[answer.alike] for answer in comparable)
+    return rights / len(comparable) < expected / len(comparable) - MARGIN
 
 
 def shares(answers: Iterable[ComparedAnswer]) -> Shares:
-    """How often judged answers are right."""
+    """Count how often judged answers are right."""
     counted: dict[ComparisonKey, Share] = {}
-    for one in answers:
-        if one.right is not None:
-            judged, right = counted.get(one.alike, Share(0, 0))
-            counted[one.alike] = Share(judged + 1, right + one.right)
+    for answer in answers:
+        if answer.right is not None:
+            judged, right = counted.get(answer.alike, Share(0, 0))
+            counted[answer.alike] = Share(judged + 1, right + answer.right)
     return counted
 
 
-def usual_without(own: Shares, every: Shares) -> dict[ComparisonKey, float]:
-    """The share right of the answers that are not a skill's own; absent where there are none."""
+def usual_without(own_shares: Shares, all_shares: Shares) -> dict[ComparisonKey, float]:
+    """Return the share right among the other answers; absent where there are none."""
     others = {
-        alike: (all_.judged - mine.judged, all_.right - mine.right)
-        for alike, all_ in every.items()
-        for mine in [own.get(alike, Share(0, 0))]
+        alike: (every.judged - own.judged, every.right - own.right)
+        for alike, every in all_shares.items()
+        for own in [own_shares.get(alike, Share(0, 0))]
     }
     return {alike: right / judged for alike, (judged, right) in others.items() if judged > 0}

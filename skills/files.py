@@ -1,4 +1,4 @@
-"""Skills in a file: TOML as people write them, JSON as they are exported."""
+"""Skill files: TOML as people write it, JSON as exported."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ MOST_BYTES = 4 << 20
 
 
 def read_skills(file: Path) -> list[Skill]:
-    """The skills in a file, at least one.
+    """Read the skills of a file, at least one.
 
     Raises:
-        InputError: it cannot be read, or what it holds are no skills; says where and why.
+        InputError: the file cannot be read, or holds no valid skills.
     """
     try:
         with file.open("rb") as opened:
@@ -30,12 +30,12 @@ def read_skills(file: Path) -> list[Skill]:
         if len(data) > MOST_BYTES:
             raise InputError(f"{file} is refused: skills take no more than {MOST_BYTES >> 20} MB")
         text = data.decode("utf-8-sig")
-        found = tomllib.loads(text) if file.suffix == ".toml" else json.loads(text)
+        document = tomllib.loads(text) if file.suffix == ".toml" else json.loads(text)
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{file} cannot be read as skills: {error}") from error
-    if not isinstance(found, dict) or not isinstance(found.get("skills"), list):
+    if not isinstance(document, dict) or not isinstance(document.get("skills"), list):
         raise InputError(f"{file} has no skills: each is a table [[skills]] with a name")
-    return _checked(file, found["skills"])
+    return _checked(file, document["skills"])
 
 
 def _checked(file: Path, raw: list[Any]) -> list[Skill]:
@@ -46,15 +46,15 @@ def _checked(file: Path, raw: list[Any]) -> list[Skill]:
         where = ".".join(str(part) for part in first["loc"])
         raise InputError(f"{file}: skill {where}: {first['msg']}") from error
     names = [skill.name for skill in skills]
-    if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise InputError(f"{file} has {twice[0]!r} twice")
+    if repeated := sorted({name for name in names if names.count(name) > 1}):
+        raise InputError(f"{file} has {repeated[0]!r} twice")
     if not skills:
         raise InputError(f"{file} has no skills in it")
     return skills
 
 
 def write_skills(file: Path, skills: Sequence[Skill]) -> None:
-    """Write skills so that ``read_skills`` gives the same, readable by the file's owner only.
+    """Write skills so that ``read_skills`` returns the same, readable by the owner only.
 
     Raises:
         InputError: the file cannot be written.

@@ -1,7 +1,7 @@
-"""Learning from judged answers: what recurs becomes a skill, and what hurts is banned (section 3).
+"""Learning from judged answers: recurring patterns become skills; harmful ones are banned.
 
-Everything that a batch changes is in the store when it returns: a learner that is killed goes on
-with the answers that it had not learned from.
+Section 3. Everything that a batch changes is in the store when it returns: a killed learner resumes
+with the answers it had not learned from.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 BATCH = 64
 PROMOTED_AT = 8
-"""Observations of a pattern in one batch that make a skill, and again as many that refine it."""
+"""How many observations of a pattern make a skill, and again how many refine it."""
 
 
 class LearningResult(Frozen):
-    """What a batch changed. ``refused`` are patterns of which no skill could be made, and why."""
+    """What a batch changed. ``refused``: patterns that gave no valid skill, and why."""
 
     answers: int
     observations: int
@@ -43,7 +43,7 @@ class LearningResult(Frozen):
 
 
 def judge(store: Store, judged: JudgedTrajectory) -> None:
-    """Put on record whether an answer is right; a later word replaces an earlier one.
+    """Record whether an answer is right; a later judgement replaces an earlier one.
 
     Raises:
         NotFound: there is no such trajectory.
@@ -53,23 +53,23 @@ def judge(store: Store, judged: JudgedTrajectory) -> None:
 
 
 def judgement(store: Store, trajectory: str) -> bool | None:
-    """Whether an answer was said to be right; None where nobody judged it, or took it back."""
+    """Return whether an answer was judged right; None without a judgement."""
     with store.begin() as session:
-        found = learning.judgement_of(session, trajectory)
-    return found.right if found else None
+        row = learning.judgement_of(session, trajectory)
+    return row.right if row else None
 
 
 def waiting(store: Store) -> int:
-    """How many judged answers were not learned from yet."""
+    """Count the judged answers that were not learned from yet."""
     with store.begin() as session:
         return learning.count_unlearned(session)
 
 
 def learn(store: Store, writer: SkillWriter, words: Words) -> LearningResult:
-    """Learn from at most one batch of answers that were judged since the last time."""
+    """Learn from at most one batch of newly judged answers."""
     with store.begin() as session:
         batch = learning.unlearned(session, BATCH)
-        count = sum(_observe(session, one) for one in batch)
+        count = sum(_observe(session, judged) for judged in batch)
     faults.fault_point(faults.FaultPoint.OBSERVED)
     written, refused = _promote(store, writer, words)
     with store.begin() as session:
@@ -85,48 +85,48 @@ def learn(store: Store, writer: SkillWriter, words: Words) -> LearningResult:
 
 
 def _observe(session: Session, judged: JudgedTrajectory) -> int:
-    """Note the signals of an answer, once."""
+    """Record the signals of an answer, once."""
     learning.mark_learned(session, judged.trajectory)
     events = events_of(session, judged.trajectory)
     course = course_of(events)
     if judged.right is None or course is None:
         return 0
-    found = signals(course, _attempts(events), right=judged.right)
-    learning.add_observations(session, judged, found)
-    return len(found)
+    observed = signals(course, _attempts(events), right=judged.right)
+    learning.add_observations(session, judged, observed)
+    return len(observed)
 
 
 def _attempts(events: Sequence[Event]) -> int:
-    asked = next(event for event in events if isinstance(event, QuestionAsked))
-    return asked.setup.settings.attempts
+    question_event = next(event for event in events if isinstance(event, QuestionAsked))
+    return question_event.setup.settings.attempts
 
 
 def _promote(store: Store, writer: SkillWriter, words: Words) -> tuple[list[Skill], list[str]]:
-    """Skills for the patterns that recur; what cannot be written is tried again next time."""
+    """Make skills of the patterns that recur; failed ones are tried again next time."""
     with store.begin() as session:
-        due = learning.recurring(session, PROMOTED_AT, BATCH)
-    made: list[Skill] = []
+        recurring = learning.recurring(session, PROMOTED_AT, BATCH)
+    written: list[Skill] = []
     refused: list[str] = []
-    for pattern, trajectories in due:
+    for pattern, trajectories in recurring:
         try:
-            made.append(_made(store, writer, words, pattern, trajectories))
+            written.append(_make_skill(store, writer, words, pattern, trajectories))
         except (InputError, ModelError) as error:
             refused.append(f"{pattern.name}: {error}")
-    return made, refused
+    return written, refused
 
 
-def _made(
+def _make_skill(
     store: Store,
     writer: SkillWriter,
     words: Words,
     pattern: Pattern,
     trajectories: Sequence[str],
 ) -> Skill:
-    """The skill for a pattern, stored with what it was made of.
+    """Make and store the skill for a pattern, with its observations.
 
     Raises:
-        InputError: it does not pass the review.
-        ModelError: it could not be written.
+        InputError: the skill does not pass the review.
+        ModelError: the skill could not be written.
     """
     with store.begin() as session:
         known = learning.latest_of(session, pattern.name)
@@ -134,10 +134,10 @@ def _made(
         names, answers = stored.known_names(session), learning.answers_of(session, trajectories)
     draft = writer.write(pattern, examples, known, words)
     skill = draft.model_copy(update={"version": known.version + 1 if known else 1})
-    if wrong := review(skill, names, answers):
-        raise InputError("; ".join(wrong))
+    if faults_found := review(skill, names, answers):
+        raise InputError("; ".join(faults_found))
     with store.begin() as session:
-        # The writer may have taken minutes, and somebody may have put one in meanwhile.
+        # The writer may have taken minutes, and a person may have stored one meanwhile.
         if learning.latest_of(session, pattern.name) != known:
             raise InputError("it was changed while it was written: the next run writes it anew")
         stored.add(session, skill)
@@ -148,24 +148,24 @@ def _made(
 
 def _example(session: Session, trajectory: str) -> Example:
     events = events_of(session, trajectory)
-    asked = next(event for event in events if isinstance(event, QuestionAsked))
+    question_event = next(event for event in events if isinstance(event, QuestionAsked))
     course = course_of(events)
     assert course is not None  # noqa: S101 - it was observed, so it ended
     searches = (e for e in events if isinstance(e, EvidenceRetrieved) and e.round > 0)
     modes = tuple(event.mode for event in searches)
-    return Example(trajectory, asked.question.text, course, modes)
+    return Example(trajectory, question_event.question.text, course, modes)
 
 
 def _ban(session: Session) -> list[str]:
-    """Ban the skills in use that hurt; what they are measured by is worked out once for all."""
-    answers = {one.trajectory: one for one in learning.comparable(session)}
-    every, given = shares(answers.values()), stored.given(session)
+    """Ban the harmful skills in use; what they are compared with is computed once for all."""
+    answers = {comparable.trajectory: comparable for comparable in learning.comparable(session)}
+    all_shares, given = shares(answers.values()), stored.given(session)
     banned = []
-    for kept in stored.latest(session):
-        uses = [use for use in given.get(kept.skill.name, ()) if use.trajectory in answers]
-        own = shares(answers[name] for name in {use.trajectory for use in uses})
-        now = [answers[u.trajectory] for u in uses if u.version == kept.skill.version]
-        if not kept.banned and hurts(now, own, every):
-            stored.set_banned(session, kept.skill.name, banned=True)
-            banned.append(kept.skill.name)
+    for row in stored.latest(session):
+        uses = [use for use in given.get(row.skill.name, ()) if use.trajectory in answers]
+        own_shares = shares(answers[name] for name in {use.trajectory for use in uses})
+        current = [answers[u.trajectory] for u in uses if u.version == row.skill.version]
+        if not row.banned and hurts(current, own_shares, all_shares):
+            stored.set_banned(session, row.skill.name, banned=True)
+            banned.append(row.skill.name)
     return banned

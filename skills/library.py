@@ -1,4 +1,4 @@
-"""The skill library: what is kept, put in, taken out of use, and given to questions."""
+"""The skill library: stores skills, bans them, and gives them to questions."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 
 
 class Models(Protocol):
-    """What the library needs of a profile's models."""
+    """The models that the library needs."""
 
     @property
     def text(self) -> TextEmbedder:
-        """Sentence embeddings."""
+        """Return the sentence embedder."""
 
 
 class KeptSkill(Frozen):
-    """A skill of the library: its latest version, and how often questions were given it."""
+    """A stored skill: its latest version, and how often questions were given it."""
 
     skill: Skill
     banned: bool
@@ -38,104 +38,104 @@ class KeptSkill(Frozen):
 
 
 def list_skills(store: Store) -> list[KeptSkill]:
-    """All skills by name, each in its latest version."""
+    """Return all skills by name, each in its latest version."""
     with store.begin() as session:
         uses = stored.uses(session)
         return [
-            KeptSkill(skill=one.skill, banned=one.banned, uses=uses.get(one.skill.name, 0))
-            for one in stored.latest(session)
+            KeptSkill(skill=row.skill, banned=row.banned, uses=uses.get(row.skill.name, 0))
+            for row in stored.latest(session)
         ]
 
 
 def page_of_skills(
     store: Store, offset: int, limit: int, words: str = ""
 ) -> tuple[list[KeptSkill], int]:
-    """A page of the skills by name, and how many there are; ``words``: that are about them."""
+    """Return a page of the skills by name, and their total; ``words`` filters them."""
     with store.begin(snapshot=True) as session:
-        found = stored.latest(session, offset, limit, words)
-        uses = stored.uses(session, [one.skill.name for one in found])
+        rows = stored.latest(session, offset, limit, words)
+        uses = stored.uses(session, [row.skill.name for row in rows])
         total = stored.count_skills(session, words)
-    kept = [
-        KeptSkill(skill=one.skill, banned=one.banned, uses=uses.get(one.skill.name, 0))
-        for one in found
+    page = [
+        KeptSkill(skill=row.skill, banned=row.banned, uses=uses.get(row.skill.name, 0))
+        for row in rows
     ]
-    return kept, total
+    return page, total
 
 
 def find_skill(store: Store, name: str) -> KeptSkill:
-    """One skill.
+    """Find a skill by name.
 
     Raises:
-        NotFound: there is none of that name.
+        NotFound: there is no skill of that name.
     """
     with store.begin(snapshot=True) as session:
-        found = stored.find(session, name)
-        uses = stored.uses(session, [name]) if found else {}
-    if found is None:
+        row = stored.find(session, name)
+        uses = stored.uses(session, [name]) if row else {}
+    if row is None:
         raise NotFound(f"there is no skill {name!r}: 'homer skills' lists them")
-    return KeptSkill(skill=found.skill, banned=found.banned, uses=uses.get(name, 0))
+    return KeptSkill(skill=row.skill, banned=row.banned, uses=uses.get(name, 0))
 
 
 def versions_of(store: Store, name: str) -> list[Skill]:
-    """All versions of a skill, oldest first."""
+    """Return all versions of a skill, oldest first."""
     with store.begin() as session:
         return stored.versions(session, name)
 
 
 def given_to(store: Store, name: str, most: int = 20) -> list[str]:
-    """The latest trajectories whose question was given a skill, newest first."""
+    """Return the latest trajectories whose question was given a skill, newest first."""
     with store.begin() as session:
         return stored.given_to(session, name, most=most)
 
 
 def learned_from(store: Store, name: str) -> list[str]:
-    """The trajectories that a skill was learned from; none where a person wrote it."""
+    """Return the trajectories a skill was learned from; none if a person wrote it."""
     with store.begin() as session:
         return made_of(session, name)
 
 
 def put_in(store: Store, skills: Sequence[Skill]) -> list[Skill]:
-    """Keep skills, all or none; one whose name is known becomes its next version.
+    """Store skills, all or none; a known name gets a new version.
 
-    What is the same as the latest version is left as it is.
+    A skill equal to its latest version is skipped.
 
     Returns:
-        Those that are new or changed, with their versions.
+        The new or changed skills, with their versions.
 
     Raises:
         InputError: a skill does not pass the review; says each fault.
     """
     with store.begin() as session:
         names = stored.known_names(session)
-        faults = [f"{one.name}: {fault}" for one in skills for fault in review(one, names)]
+        faults = [f"{skill.name}: {fault}" for skill in skills for fault in review(skill, names)]
         if faults:
             raise InputError("not kept: " + "; ".join(faults))
-        latest = {one.skill.name: one.skill for one in stored.latest(session)}
+        latest = {skill.skill.name: skill.skill for skill in stored.latest(session)}
         fresh = []
-        for one in skills:
-            known = latest.get(one.name)
-            made = one.model_copy(update={"version": known.version + 1 if known else 1})
-            if known is None or made.model_copy(update={"version": known.version}) != known:
-                stored.add(session, made)
-                latest[made.name] = made
-                fresh.append(made)
+        for skill in skills:
+            known = latest.get(skill.name)
+            versioned = skill.model_copy(update={"version": known.version + 1 if known else 1})
+            if known is None or versioned.model_copy(update={"version": known.version}) != known:
+                stored.add(session, versioned)
+                latest[versioned.name] = versioned
+                fresh.append(versioned)
         return fresh
 
 
 def set_banned(store: Store, name: str, *, banned: bool) -> Skill:
-    """Take a skill out of use, or back into it; all its versions stay.
+    """Ban or unban a skill; all its versions stay.
 
     Raises:
-        NotFound: there is none of that name.
+        NotFound: there is no skill of that name.
     """
-    found = find_skill(store, name)
+    known = find_skill(store, name)
     with store.begin() as session:
         stored.set_banned(session, name, banned=banned)
-    return found.skill
+    return known.skill
 
 
 class SkillLibrary:
-    """Gives questions their skills; what skills are about is embedded once a process."""
+    """Routes skills to questions; texts are embedded once per process."""
 
     def __init__(self, store: Store, models: Models) -> None:
         self._store, self._models = store, models
@@ -143,13 +143,13 @@ class SkillLibrary:
         self._lock = threading.Lock()
 
     def route(self, question: str, above: float, tokens: int) -> tuple[RoutedSkill, ...]:
-        """The skills for a question; see ``skills.route.route``."""
+        """Return the skills for a question; see ``skills.route.route``."""
         with self._store.begin() as session:
-            usable = [one.skill for one in stored.latest(session) if not one.banned]
+            usable = [row.skill for row in stored.latest(session) if not row.banned]
         if not usable:
             return ()
         with self._lock:
-            rows = np.stack([self._vector(one.about) for one in usable])
+            rows = np.stack([self._vector(row.about) for row in usable])
             return route(self._vector(question), usable, rows, above, tokens)
 
     def _vector(self, text: str) -> Vectors:

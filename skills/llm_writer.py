@@ -1,4 +1,4 @@
-"""The skill writer with a language model. What it writes is reviewed by code."""
+"""The skill writer with a language model; code reviews what it writes."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ class WrittenSkill(BaseModel):
 
 
 class SkillWriterChat(Protocol):
-    """Asks the model (``models.chat.StructuredChat``)."""
+    """A chat with the model (``models.chat.StructuredChat``)."""
 
     def ask(
         self, messages: Sequence[Message], schema: type[WrittenSkill], *, purpose: str
     ) -> ChatReply[WrittenSkill]:
-        """A value of type ``schema``."""
+        """Ask for a value of type ``schema``."""
 
 
 class LlmSkillWriter:
-    """Has a language model word the advice; the policy is what the examples have in common."""
+    """A language model words the advice; the policy is what the examples have in common."""
 
     def __init__(self, chat: Callable[[], SkillWriterChat]) -> None:
         self._chat = chat
@@ -53,14 +53,14 @@ class LlmSkillWriter:
     def write(
         self, pattern: Pattern, examples: Sequence[Example], known: Skill | None, words: Words
     ) -> Skill:
-        """The skill for a pattern.
+        """Write the skill for a pattern.
 
         Raises:
-            ModelError: the model gives none, or one that is no skill.
+            ModelError: the model returns nothing, or no valid skill.
         """
         base = self._local.write(pattern, examples, known, words)
-        ask = _prompt(pattern, examples, known)
-        written = self._chat().ask([user(ask)], WrittenSkill, purpose="skill").value
+        request = _prompt(pattern, examples, known)
+        written = self._chat().ask([user(request)], WrittenSkill, purpose="skill").value
         try:
             return Skill.model_validate(base.model_dump() | written.model_dump())
         except ValidationError as error:
@@ -68,7 +68,7 @@ class LlmSkillWriter:
 
 
 def _prompt(pattern: Pattern, examples: Sequence[Example], known: Skill | None) -> str:
-    lines = [f"<question>{_quoted(one.question)}</question>" for one in examples[:SHOWN]]
+    lines = [f"<question>{_quoted(example.question)}</question>" for example in examples[:SHOWN]]
     earlier = "\n".join(f"- {line}" for line in known.instructions) if known else ""
     return Template(PROMPT.read_text(encoding="utf-8")).substitute(
         signal=pattern.signal.value.replace("_", " "),
@@ -80,5 +80,5 @@ def _prompt(pattern: Pattern, examples: Sequence[Example], known: Skill | None) 
 
 
 def _quoted(text: str) -> str:
-    """A text on one line that cannot close the marks around it."""
+    """Put a text on one line that cannot close the marks around it."""
     return " ".join(visible(text).translate(_BRACKETS).split())[:LINE]

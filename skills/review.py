@@ -1,4 +1,4 @@
-"""What code asks of a skill before it is kept: plain, general and short (section 3)."""
+"""The review that a skill must pass before it is stored: plain, general and short (section 3)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ INSTRUCTION = 240
 """Characters of one instruction at most."""
 MOST_TOKENS = 300
 ANSWER = 6
-"""Characters from which on an answer is told from any word."""
+"""Characters from which an answer is distinctive."""
 
 _MARKS = re.compile(r"[<>{}`\\]|\[[a-z]?\d+\]")
 _CALLS = re.compile(r"\b[a-z_]+\(|\b[A-Za-z]+_[A-Za-z_]+\b|=>|->|==")
@@ -27,12 +27,12 @@ _MODES = frozenset(mode.upper() for mode in Mode)
 
 
 def review(skill: Skill, names: Iterable[str] = (), answers: Iterable[str] = ()) -> tuple[str, ...]:
-    """What is wrong with a skill, as sentences; empty where it may be kept.
+    """Return the faults of a skill, as sentences; empty if it may be stored.
 
     Args:
-        skill: what is reviewed.
-        names: people who are known: advice about one of them is about nothing else.
-        answers: answers of questions that the skill was learned from.
+        skill: the skill under review.
+        names: known people, of whom advice must not speak.
+        answers: the answers of the questions that it was learned from.
     """
     lines = (skill.description, *skill.triggers, *skill.instructions)
     return tuple(dict.fromkeys([*_forms(skill, lines), *_specific(lines, names, answers)]))
@@ -42,8 +42,8 @@ def _forms(skill: Skill, lines: Sequence[str]) -> Iterator[str]:
     for line in lines:
         if _MARKS.search(line) or _CALLS.search(line):
             yield f"{line!r} has syntax in it: skills are plain sentences"
-        elif loud := [word for word in _LOUD.findall(line) if word not in _MODES]:
-            yield f"{line!r} names {loud[0]}, which is no search mode"
+        elif capitals := [word for word in _LOUD.findall(line) if word not in _MODES]:
+            yield f"{line!r} names {capitals[0]}, which is no search mode"
     for line in skill.instructions:
         if not line.strip():
             yield "an instruction is empty"
@@ -58,7 +58,7 @@ def _specific(lines: Sequence[str], names: Iterable[str], answers: Iterable[str]
     for line in lines:
         if _LETTER.search(line):
             yield f"{line!r} says which option is right"
-    # A name may be a word too ("Will", "May"): it is one where it is written as one.
+    # A name may be a word too ("Will", "May"): it counts as a name only in its exact case.
     for name in names:
         if _has(text, name, 0):
             yield f"{name!r} is somebody of one video: skills are for all"
@@ -74,5 +74,5 @@ def _has(text: str, words: str, flags: int) -> bool:
 
 
 def tokens_of(instructions: Iterable[str]) -> int:
-    """Tokens that instructions take in a prompt, roughly."""
+    """Estimate the tokens that instructions take in a prompt."""
     return sum(len(line) // CHARACTERS_A_TOKEN + 1 for line in instructions)

@@ -1,4 +1,4 @@
-"""Which skills a question is given: those like it, best first, as far as the prompt has room."""
+"""Routing: the skills for a question, most similar first, within a token limit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Vectors = NDArray[np.float32]
 def route(
     question: Vectors, skills: Sequence[Skill], vectors: Vectors, above: float, tokens: int
 ) -> tuple[RoutedSkill, ...]:
-    """The skills for a question (section 3).
+    """Choose the skills for a question (section 3).
 
     Args:
         question: its embedding, shape (D,), length 1.
@@ -26,22 +26,22 @@ def route(
         tokens: room for their instructions.
     """
     scores = [round(float(score), 6) for score in vectors @ question] if skills else []
-    close = [(score, one) for score, one in zip(scores, skills, strict=True) if score > above]
+    close = [(score, skill) for score, skill in zip(scores, skills, strict=True) if score > above]
     chosen: list[RoutedSkill] = []
-    for score, one in sorted(close, key=lambda pair: (-pair[0], pair[1].name)):
-        need = tokens_of(one.instructions)
-        if need <= tokens:
-            tokens -= need
-            chosen.append(_routed(one, min(1.0, score)))
+    for score, skill in sorted(close, key=lambda pair: (-pair[0], pair[1].name)):
+        cost = tokens_of(skill.instructions)
+        if cost <= tokens:
+            tokens -= cost
+            chosen.append(_routed(skill, min(1.0, score)))
     return tuple(chosen)
 
 
-def _routed(one: Skill, score: float) -> RoutedSkill:
+def _routed(skill: Skill, score: float) -> RoutedSkill:
     return RoutedSkill(
-        name=one.name,
-        version=one.version,
-        tone=one.tone,
+        name=skill.name,
+        version=skill.version,
+        tone=skill.tone,
         score=score,
-        instructions=one.instructions,
-        policy=one.policy,
+        instructions=skill.instructions,
+        policy=skill.policy,
     )

@@ -1,4 +1,4 @@
-"""What a judged trajectory says about how it was searched (section 3)."""
+"""Signals: what a judged trajectory says about how it was searched (section 3)."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from domain.skills import Signal
 from domain.trajectory import Ended, Event, EvidenceRetrieved, Planned, Replanned, RoundClosed
 
 SURE = 0.8
-"""Confidence from which a wrong answer is one that was too sure of itself."""
+"""Confidence from which a wrong answer was overconfident."""
 LONG, HARD, EASY = 4, 3, 1
-"""Rounds: of a search that failed, of a win that was hard, and of one that was not."""
+"""Rounds of a long search that failed, of a hard win, and of an easy one."""
 
 E = TypeVar("E")
 
 
 @dataclass(frozen=True)
 class Course:
-    """How a search went. ``queries`` are those that were made; ``subtasks`` as they ended."""
+    """How a search went. ``queries``: how many were made; ``subtasks``: as they ended."""
 
     rounds: int
     queries: int
@@ -29,7 +29,7 @@ class Course:
 
 
 def course_of(events: Sequence[Event]) -> Course | None:
-    """How a search went by its events; None where it did not end with an answer."""
+    """Summarise a search from its events; None if it did not end with an answer."""
     ended = _all(events, Ended)
     if not ended or ended[-1].answer is None:
         return None
@@ -42,11 +42,11 @@ def course_of(events: Sequence[Event]) -> Course | None:
 
 
 def signals(course: Course, attempts: int, *, right: bool) -> tuple[Signal, ...]:
-    """The signals of an answer that was judged.
+    """Return the signals of a judged answer.
 
-    A question is split where it has several subtasks. A split that is right won where all of it was
-    resolved; one that is wrong failed; a question left whole that is wrong may have missed one.
-    A subtask stalls that spent its ``attempts`` unresolved.
+    A question is split if it has several subtasks. A right split is a win if all subtasks were
+    resolved; a wrong one a failure; a wrong answer to an unsplit question suggests a missed split.
+    A subtask stalls when it uses all its ``attempts`` unresolved.
     """
     return tuple(_right(course) if right else _wrong(course, attempts))
 
@@ -68,7 +68,7 @@ def _wrong(course: Course, attempts: int) -> Iterator[Signal]:
         yield Signal.SEARCH_FAIL
     yield Signal.DECOMPOSE_FAIL if len(course.subtasks) > 1 else Signal.DECOMPOSE_MISS
     stalled = zip(course.subtasks, _resolved(course.subtasks), strict=True)
-    if any(task.attempts >= attempts and not done for task, done in stalled):
+    if any(task.attempts >= attempts and not is_resolved for task, is_resolved in stalled):
         yield Signal.SUBTASK_STALL
 
 
@@ -77,9 +77,9 @@ def _resolved(subtasks: Iterable[Subtask]) -> list[bool]:
 
 
 def _subtasks(events: Sequence[Event]) -> tuple[Subtask, ...]:
-    """The ledger as it was last told of."""
-    told = [e for e in events if isinstance(e, Planned | Replanned | RoundClosed)]
-    return told[-1].subtasks if told else ()
+    """Return the last recorded ledger."""
+    ledgers = [e for e in events if isinstance(e, Planned | Replanned | RoundClosed)]
+    return ledgers[-1].subtasks if ledgers else ()
 
 
 def _all(events: Iterable[Event], kind: type[E]) -> list[E]:

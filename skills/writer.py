@@ -1,4 +1,4 @@
-"""The port of who puts a pattern into words, and the writer that needs no language model."""
+"""The port that words a pattern as a skill, and the writer without a language model."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LONGEST = 3
 
 @dataclass(frozen=True)
 class Example:
-    """A trajectory in which a pattern was seen. ``modes`` are those of its searches, in order."""
+    """A trajectory in which a pattern was seen. ``modes``: of its searches, in order."""
 
     trajectory: str
     question: str
@@ -27,12 +27,12 @@ class Example:
 
 
 class SkillWriter(Protocol):
-    """Makes a skill of a pattern; code reviews it before it is kept."""
+    """Makes a skill of a pattern; code reviews it before it is stored."""
 
     def write(
         self, pattern: Pattern, examples: Sequence[Example], known: Skill | None, words: Words
     ) -> Skill:
-        """The skill for a pattern; ``known`` is what is to be refined.
+        """Write the skill for a pattern; ``known`` is the earlier skill to refine.
 
         Raises:
             ModelError: no skill could be written.
@@ -40,10 +40,10 @@ class SkillWriter(Protocol):
 
 
 class Words(Protocol):
-    """Finds the words that a question is about."""
+    """Extracts the words that a question is about."""
 
     def __call__(self, text: str) -> Iterable[str]:
-        """Words without those that every question has."""
+        """Return the words without those that every question has."""
 
 
 ADVICE: dict[Signal, tuple[str, ...]] = {
@@ -64,7 +64,7 @@ ADVICE: dict[Signal, tuple[str, ...]] = {
         "Subtasks of such questions got stuck: put them more widely, or drop what is not needed.",
     ),
 }
-"""What each signal teaches, whoever learns it."""
+"""What each signal teaches."""
 
 SPLITS = {
     Signal.DECOMPOSE_WIN: True,
@@ -80,7 +80,7 @@ class LocalSkillWriter:
     def write(
         self, pattern: Pattern, examples: Sequence[Example], known: Skill | None, words: Words
     ) -> Skill:
-        """The skill for a pattern; the same examples give the same skill."""
+        """Write the skill for a pattern; the same examples give the same skill."""
         triggers = common(examples, words)
         about = f", such as those about {', '.join(triggers)}" if triggers else ""
         kind = pattern.question_type.replace("_", " ")
@@ -99,14 +99,16 @@ class LocalSkillWriter:
 
 
 def common(examples: Sequence[Example], words: Words) -> tuple[str, ...]:
-    """The words that at least half of the questions have, most frequent first."""
-    counted = Counter(word for one in examples for word in dict.fromkeys(words(one.question)))
+    """Return the words that at least half of the questions have, most frequent first."""
+    counted = Counter(
+        word for example in examples for word in dict.fromkeys(words(example.question))
+    )
     shared = [word for word, count in counted.items() if 2 * count >= len(examples)]
     return tuple(sorted(shared, key=lambda word: (-counted[word], word))[:TRIGGERS])
 
 
 def winning(examples: Sequence[Example]) -> tuple[Mode, ...]:
-    """The beginning of a search that most examples share; none where they differ."""
-    starts = Counter(one.modes[:LONGEST] for one in examples if one.modes)
+    """Return the beginning of a search that most examples share; empty if they differ."""
+    starts = Counter(example.modes[:LONGEST] for example in examples if example.modes)
     best = sorted(starts.items(), key=lambda pair: (-pair[1], pair[0]))[:1]
     return best[0][0] if best and 2 * best[0][1] > len(examples) else ()

@@ -1,6 +1,6 @@
-"""Constrain: what an action must be before it is carried out (SPEC section 2).
+"""Constrain: the rules that an action must keep before it is carried out (SPEC section 2).
 
-Each rule returns the complaint that the reasoner is told, or "".
+Each rule returns the complaint shown to the reasoner, or "".
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ EXAMPLE = 8
 """Words of an example query."""
 LOOKS = (Mode.EVENT, Mode.VIDEO, Mode.KEYFRAME)
 ID, IDS = 24, 6
-"""Of what a model cites in vain, so many characters and so many ids are told back."""
+"""Limits of the unknown citations quoted in a complaint: characters of each id, and ids."""
 _WORD = re.compile(r"[^\W_]+")
 _LETTER = re.compile(
     r"(?:(?:the\s+)?(?:correct\s+)?(?:answer|option|choice)(?:\s++is)?\s*+(?::\s*+)?)?"
@@ -34,7 +34,7 @@ _ASKS = re.compile(
 
 
 class MadeSearch(Frozen):
-    """A search that was made, for the rule against near-duplicates."""
+    """An earlier search, for the rule against near-duplicates."""
 
     mode: Mode
     query: str
@@ -42,11 +42,11 @@ class MadeSearch(Frozen):
 
 
 class ActionBounds(Frozen):
-    """What the rules need to know besides the action.
+    """What the rules look at besides the action.
 
-    ``evidence`` is what the ledger holds, ``shown`` all that any search listed; ``tags`` are those
-    of the people that were shown; ``modes`` are those of searching that there are. ``letters`` are
-    the options that the subtask is about.
+    ``evidence``: refs that the ledger holds; ``shown``: all refs that any search listed; ``tags``:
+    those of people that were shown; ``modes``: the available search modes; ``letters``: the options
+    that the subtask is about.
     """
 
     options: tuple[str, ...] = ()
@@ -63,7 +63,7 @@ class ActionBounds(Frozen):
 
 
 class ActionVerdict(Frozen):
-    """Whether an action may be carried out; else which rule says no, and what to tell."""
+    """Whether an action is accepted; else which rule it breaks, and the complaint."""
 
     accepted: bool
     rule: str | None = None
@@ -71,38 +71,38 @@ class ActionVerdict(Frozen):
 
 
 def words(text: str) -> list[str]:
-    """The words of ``text`` in lower case; of scripts that set no spaces, pairs of characters."""
+    """Split ``text`` into lower-case words; pairs of characters in scripts without spaces."""
     return [piece for word in _WORD.findall(text.casefold()) for piece in pieces(word)]
 
 
 def is_asked(text: str) -> bool:
-    """Whether a text is worded as a question."""
-    said = text.strip()
-    return said.endswith(("?", "？")) or bool(_ASKS.match(said))
+    """Check whether a text is worded as a question."""
+    stripped = text.strip()
+    return stripped.endswith(("?", "？")) or bool(_ASKS.match(stripped))
 
 
 def letter(position: int) -> str:
-    """``A`` for the first option, ``Z`` for the 26th."""
+    """Return ``A`` for the first option, ``Z`` for the 26th."""
     return chr(ord("A") + position)
 
 
 def chosen(text: str, options: Sequence[str]) -> str | None:
-    """The letter of the one option that ``text`` is, or None: it must say that and nothing else.
+    """Return the letter of the option that ``text`` names and nothing else, or None.
 
     ``C``, ``(c)``, ``C.``, ``Answer: C``, ``C) the option's text`` and the option's text are C;
     ``A nice guess is C`` is nothing.
     """
-    said = text.strip()
-    alone = _LETTER.fullmatch(said)
-    if alone:
-        return _known(alone.group(1), options)
-    by_text = [letter(i) for i, o in enumerate(options) if words(o) == words(said) and words(o)]
+    stripped = text.strip()
+    bare = _LETTER.fullmatch(stripped)
+    if bare:
+        return _known(bare.group(1), options)
+    by_text = [letter(i) for i, o in enumerate(options) if words(o) == words(stripped) and words(o)]
     if len(by_text) == 1:
         return by_text[0]
-    both = _LETTER_AND_TEXT.fullmatch(said)
-    if both and (found := _known(both.group(1), options)):
-        named = options[ord(found) - ord("A")]
-        return found if words(named) == words(both.group(2)) else None
+    both = _LETTER_AND_TEXT.fullmatch(stripped)
+    if both and (named_letter := _known(both.group(1), options)):
+        named = options[ord(named_letter) - ord("A")]
+        return named_letter if words(named) == words(both.group(2)) else None
     return None
 
 
@@ -111,14 +111,18 @@ def _known(name: str, options: Sequence[str]) -> str | None:
     return upper if 0 <= ord(upper) - ord("A") < len(options) else None
 
 
-def jaccard(one: str, other: str) -> float:
-    """Shared words over all words of both, in [0, 1]."""
-    a, b = set(words(one)), set(words(other))
-    return len(a & b) / len(a | b) if a | b else 1.0
+def jaccard(first: str, second: str) -> float:
+    """Return the shared words over all words of both, in [0, 1]."""
+    first_words, second_words = set(words(first)), set(words(second))
+    return (
+        len(first_words & second_words) / len(first_words | second_words)
+        if first_words | second_words
+        else 1.0
+    )
 
 
 def check(action: Action | None, bounds: ActionBounds, settings: AskSettings) -> ActionVerdict:
-    """The first rule that ``action`` breaks, or acceptance."""
+    """Return the first rule that ``action`` breaks, or acceptance."""
     rules = [("format", _format(action))]
     if action is not None and action.kind == "answer":
         rules += [
@@ -134,7 +138,7 @@ def check(action: Action | None, bounds: ActionBounds, settings: AskSettings) ->
             ("query", _query(action, bounds)),
             ("duplicate", _duplicate(action, bounds, settings)),
         ]
-    broken = next(((rule, said) for rule, said in rules if said), None)
+    broken = next(((rule, complaint) for rule, complaint in rules if complaint), None)
     return ActionVerdict(
         accepted=not broken, rule=broken and broken[0], complaint=broken[1] if broken else ""
     )
@@ -185,9 +189,9 @@ def _tag(action: Action, bounds: ActionBounds) -> str:
 
 
 def made_up_tags(text: str, known: Collection[str]) -> list[str]:
-    """People's tags in ``text`` that are none of the known ones."""
-    said = dict.fromkeys(found[0] for found in TAG.finditer(text))
-    return [tag for tag in said if tag not in known]
+    """Return people's tags in ``text`` that are not among the known ones."""
+    tags = dict.fromkeys(match[0] for match in TAG.finditer(text))
+    return [tag for tag in tags if tag not in known]
 
 
 def _mode(action: Action, bounds: ActionBounds) -> str:
@@ -208,34 +212,36 @@ def _query(action: Action, bounds: ActionBounds) -> str:
     if len(words(action.query)) < 2:
         return f"The query needs at least two words{_such_as(bounds)}."
     if is_asked(action.query):
-        told = "Word the query as a statement of what the memory would say, not as a question"
-        return f"{told}{_such_as(bounds)}."
+        advice = "Word the query as a statement of what the memory would say, not as a question"
+        return f"{advice}{_such_as(bounds)}."
     if words(action.query) == words(bounds.subtask):
         return f"The query is a copy of the subtask: word it as the memory would{_such_as(bounds)}."
     return ""
 
 
 def _such_as(bounds: ActionBounds) -> str:
-    """An example of a query for the subtask; "" where its words alone would be a copy of it."""
-    kept = [word for word in plain_words(bounds.subtask) if word not in STOP]
-    example = " ".join(kept[:EXAMPLE])
-    taken = len(kept) < 2 or is_asked(example) or words(example) == words(bounds.subtask)
-    return "" if taken else f', such as "{example}"'
+    """Return an example query for the subtask; "" if its words alone would be a copy of it."""
+    content_words = [word for word in plain_words(bounds.subtask) if word not in STOP]
+    example = " ".join(content_words[:EXAMPLE])
+    unusable = (
+        len(content_words) < 2 or is_asked(example) or words(example) == words(bounds.subtask)
+    )
+    return "" if unusable else f', such as "{example}"'
 
 
 def _duplicate(action: Action, bounds: ActionBounds, settings: AskSettings) -> str:
-    """Near-duplicates of two earlier queries in the same mode; a move has its own rule.
+    """Refuse a near-duplicate of two earlier queries in the same mode; moves have their own rule.
 
     The same words with another option are another search.
     """
     if action.mode is Mode.NEIGHBOR:
         return ""
     same = [
-        past.query
-        for past in bounds.searched
-        if past.mode is action.mode
-        and past.options == bounds.letters
-        and jaccard(past.query, action.query) > settings.same_query
+        earlier.query
+        for earlier in bounds.searched
+        if earlier.mode is action.mode
+        and earlier.options == bounds.letters
+        and jaccard(earlier.query, action.query) > settings.same_query
     ]
     if len(same) < 2:
         return ""

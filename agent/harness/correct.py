@@ -1,4 +1,4 @@
-"""Correct: when a search goes nowhere, change the plan, the mode, or stop (SPEC section 2)."""
+"""Correct: change the plan or mode, or stop, when a search makes no progress (SPEC section 2)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Reason(Frozen):
 
 
 class RoundGain(Frozen):
-    """What one round gave, as far as progress is concerned."""
+    """What one round found, as far as progress is concerned."""
 
     empty: bool
     new_evidence: bool
@@ -40,7 +40,7 @@ class RoundGain(Frozen):
 def replan_reasons(
     ledger: Ledger, progress: ProgressLedger, settings: AskSettings
 ) -> tuple[Reason, ...]:
-    """Occasions to repair the plan that were not acted on yet."""
+    """Return reasons to repair the plan that were not acted on yet."""
     stalled = [s for s in ledger.subtasks if is_stalled(s, settings)]
     reasons = [
         Reason(key=f"stalled {s.id} {s.text}", text=f"{s.id} used all its attempts unresolved")
@@ -62,16 +62,16 @@ def replan_reasons(
 def after_round(
     progress: ProgressLedger,
     number: int,
-    finding: RoundGain,
+    gain: RoundGain,
     modes: Sequence[Mode],
     settings: AskSettings,
 ) -> tuple[ProgressLedger, str]:
-    """The progress ledger after round ``number``, and the warning to give, if any.
+    """Return the progress ledger after round ``number``, and a warning if there is one.
 
     The first time that the search is saturated, or empty twice in a row, it gets one grace round
-    with suggestions; the next such round is followed by the last one.
+    with suggestions; the next such round makes the following one the last.
     """
-    counted = _counted(progress, finding)
+    counted = _counted(progress, gain)
     if counted.last is not None:
         return counted, ""
     spent = counted.lows >= settings.saturated_after or counted.empties >= settings.empty_rounds
@@ -85,30 +85,30 @@ def after_round(
     return counted.model_copy(update={"last": number + 1}), warning
 
 
-def _counted(progress: ProgressLedger, finding: RoundGain) -> ProgressLedger:
-    stuck = finding.same_focus and not finding.new_evidence
+def _counted(progress: ProgressLedger, gain: RoundGain) -> ProgressLedger:
+    stuck = gain.same_focus and not gain.new_evidence
     changes = {
-        "empties": progress.empties + 1 if finding.empty else 0,
-        "lows": progress.lows + 1 if finding.low else 0,
-        "stale": 0 if finding.new_evidence else progress.stale + 1,
-        "on_focus": progress.on_focus + 1 if finding.same_focus else 1,
+        "empties": progress.empties + 1 if gain.empty else 0,
+        "lows": progress.lows + 1 if gain.low else 0,
+        "stale": 0 if gain.new_evidence else progress.stale + 1,
+        "on_focus": progress.on_focus + 1 if gain.same_focus else 1,
         "locked": progress.locked + 1 if stuck else 0,
     }
     return progress.model_copy(update=changes)
 
 
-def strategies(tried: Sequence[Mode], there: Sequence[Mode] = tuple(Mode)) -> tuple[str, ...]:
-    """Suggestions fitted to what was tried: first the modes not used yet, else other words."""
-    unused = [hint for mode, hint in _STRATEGIES.items() if mode in there and mode not in tried]
+def strategies(tried: Sequence[Mode], available: Sequence[Mode] = tuple(Mode)) -> tuple[str, ...]:
+    """Return suggestions after these modes: first unused modes, else other words."""
+    unused = [hint for mode, hint in _STRATEGIES.items() if mode in available and mode not in tried]
     return tuple(unused) or ("All modes were tried: use other words, names or times.",)
 
 
 def forced_mode(
     progress: ProgressLedger, focus: Focus | None, settings: AskSettings, neighbours: int
 ) -> Mode | None:
-    """The mode that the next round must use when the search is locked on: VIDEO, then NEIGHBOR.
+    """Return the mode forced on a search that is locked on: VIDEO, then NEIGHBOR.
 
-    Where the focus has no ``neighbours`` to move to, the way out is another EVENT.
+    Without ``neighbours`` of the focus to move to, another EVENT instead.
     """
     if focus is None or progress.locked < settings.lock_on_rounds:
         return None
@@ -122,14 +122,14 @@ def rescue(
     forced: Mode | None,
     focus: Focus | None,
     neighbours: Sequence[str],
-    there: Sequence[Mode] = tuple(Mode),
+    available: Sequence[Mode] = tuple(Mode),
 ) -> Action:
-    """The search that the harness makes itself when a reasoner cannot word one.
+    """Return the harness's own search where a reasoner cannot word one.
 
-    Its query is the subtask's own words without stop words, at least two; ``there`` are the modes
-    that there are.
+    Its query is the subtask's own words without stop words, at least two; ``available`` are the
+    modes that can be used.
     """
-    first = Mode.EVENT if Mode.EVENT in there else Mode.VIDEO
+    first = Mode.EVENT if Mode.EVENT in available else Mode.VIDEO
     mode = forced or (Mode.VIDEO if focus else first)
     if mode is Mode.NEIGHBOR:
         if neighbours:
@@ -139,12 +139,12 @@ def rescue(
 
 
 def keywords(text: str) -> str:
-    """``text`` as a query: its words without stop words; all its words where too few are left."""
-    said = plain_words(text)
-    kept = [word for word in said if word not in STOP]
-    if len(kept) >= 2:
-        return " ".join(kept)
-    return " ".join(["scene", "with", *(kept or said or ["people"])])
+    """Return ``text`` without stop words; all its words if too few are left."""
+    all_words = plain_words(text)
+    content_words = [word for word in all_words if word not in STOP]
+    if len(content_words) >= 2:
+        return " ".join(content_words)
+    return " ".join(["scene", "with", *(content_words or all_words or ["people"])])
 
 
 def _search(mode: Mode, query: str) -> Action:
@@ -152,7 +152,7 @@ def _search(mode: Mode, query: str) -> Action:
 
 
 def needed(ledger: Ledger, settings: AskSettings) -> tuple[Subtask, ...]:
-    """Subtasks that an answer should wait for: never searched, or with attempts left."""
+    """Return subtasks that an answer should wait for: never searched, or with attempts left."""
     open_states = (SubtaskState.PENDING, SubtaskState.SEARCHING, SubtaskState.PARTIAL)
     return tuple(
         s for s in ledger.subtasks if s.state in open_states and s.attempts < settings.attempts

@@ -1,7 +1,7 @@
 """Inform: what a reasoner is shown of a retrieval, of the ledger and of its own search.
 
-Words from the memory are data, and so are a planner's and a model's own: they stand between
-marks, on one line, without a bracket in them that could make a citation or a mark.
+Words from the memory are data, and so are a planner's and a model's own: they are put between
+marks, on one line, without brackets that could form a citation or a mark.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LINE = 320
 SUMMARY = 900
 """Characters of a segment's summary that a card shows."""
 MARKS = ("memory", "card", "ledger", "question", "option", "people", "focus", "subtask")
-"""Between these stands what is data; the system prompt says so."""
+"""Marks around data; the system prompt says so."""
 _MARK = re.compile(
     rf"[<＜]\s*+(?:/\s*+)?(?:{'|'.join(MARKS)})\b[^<＜>＞]*+(?:[>＞]|(?=[<＜]))", re.I
 )
@@ -31,10 +31,10 @@ _BRACKETS = str.maketrans("<>[]＜＞［］【】⟨⟩", "‹›()‹›()()‹
 
 
 def quoted(text: str, most: int = LINE) -> str:
-    """Untrusted text as a card may show it: one line, at most ``most`` characters.
+    """Return untrusted text as a card may show it: one line, at most ``most`` characters.
 
-    No mark can be opened or closed from inside, and nothing in it is a citation: only people's
-    tags keep their brackets. What cannot be seen is left out.
+    It cannot open or close a mark or form a citation: only people's tags keep their brackets.
+    Invisible characters are removed.
     """
     flat = " ".join(_MARK.sub(" ", visible(text)).split())
     safe = "".join(
@@ -44,38 +44,38 @@ def quoted(text: str, most: int = LINE) -> str:
 
 
 def begun(text: str, most: int) -> str:
-    """The beginning of ``text`` without half a tag at its end, and a sign that more follows."""
+    """Truncate ``text`` to ``most`` characters without half a tag at the end, and add "…"."""
     text = text[:most]
     half = text.find("<", text.rfind(">") + 1)
     return text[: half if half >= 0 else None].rstrip() + "…"
 
 
 def labelled(text: str, most: int = 80) -> str:
-    """Untrusted text as it may stand between quotation marks."""
+    """Return untrusted text made safe between quotation marks."""
     return quoted(text, most).replace('"', "'")
 
 
-def card(found: EvidenceRetrieved, seen: Collection[str], repeats: bool) -> str:
-    """What a search gave. Where the focus repeats, only what differs from before is spelled out."""
-    shown = [e for e in found.evidence if not (repeats and e.ref in seen)]
-    lines = [f'<card mode="{found.mode}" query="{labelled(found.query, 120)}">']
-    if found.refused:
-        lines.append(f"Refused: {quoted(found.refused, 600)}")
-    if found.focus:
+def card(retrieval: EvidenceRetrieved, seen: Collection[str], repeats: bool) -> str:
+    """Return the card of a search; on a repeated focus only new evidence is spelled out."""
+    shown = [e for e in retrieval.evidence if not (repeats and e.ref in seen)]
+    lines = [f'<card mode="{retrieval.mode}" query="{labelled(retrieval.query, 120)}">']
+    if retrieval.refused:
+        lines.append(f"Refused: {quoted(retrieval.refused, 600)}")
+    if retrieval.focus:
         again = " (as before; only what is new follows)" if repeats else ""
-        lines.append(f'Focus: [{found.focus}] "{labelled(found.focus_label)}"{again}')
-    if found.nothing_close:
+        lines.append(f'Focus: [{retrieval.focus}] "{labelled(retrieval.focus_label)}"{again}')
+    if retrieval.nothing_close:
         lines.append("Nothing in memory is close to this query.")
     lines += [memory_line(e) for e in shown]
-    if repeats and not shown and not found.refused:
+    if repeats and not shown and not retrieval.refused:
         lines.append("Nothing new.")
     if not repeats:
-        lines += [_neighbour(n) for n in found.neighbours]
+        lines += [_neighbour(n) for n in retrieval.neighbours]
     return "\n".join([*lines, "</card>"])
 
 
 def memory_line(evidence: Evidence) -> str:
-    """One memory with its citation, time and score."""
+    """Return one memory with its citation, time and score."""
     most = SUMMARY if evidence.ref.startswith("s") else LINE
     head = f'<memory id="[{evidence.ref}]" time="{evidence.span}" score="{evidence.score:.2f}">'
     return f"{head}{quoted(evidence.text, most)}</memory>"
@@ -89,9 +89,9 @@ def _neighbour(neighbour: Neighbour) -> str:
 
 
 def ledger_lines(ledger: Ledger, current: Subtask | None, full: bool) -> str:
-    """The plan: in full when it changed, else one line."""
+    """Return the ledger: in full if it changed, else in one line."""
     if not full:
-        # The plan stands with the question.
+        # The plan is shown with the question.
         states = ", ".join(f"{s.id} {s.state}" for s in ledger.subtasks)
         return f"<ledger>unchanged: {states}</ledger>"
     lines = [_subtask(s, current) for s in ledger.subtasks]
@@ -99,7 +99,7 @@ def ledger_lines(ledger: Ledger, current: Subtask | None, full: bool) -> str:
 
 
 def plan_lines(planned: Ledger) -> str:
-    """The plan itself, as it is shown once with the question."""
+    """Return the plan as it is shown once with the question."""
     lines = [f"{s.id}{_after(s)} {quoted(s.text)}" for s in planned.subtasks]
     return "\n".join(["<ledger>", *lines, "</ledger>"]) if lines else ""
 
@@ -109,13 +109,13 @@ def _after(subtask: Subtask) -> str:
 
 
 def has_news(ledger: Ledger, planned: Ledger) -> bool:
-    """Whether the ledger holds more than the plan and how often was searched for its parts."""
+    """Check whether the ledger holds more than the plan and the counts of attempts."""
     return [_news(s) for s in ledger.subtasks] != [_news(s) for s in planned.subtasks]
 
 
 def _news(subtask: Subtask) -> tuple[object, ...]:
-    begun = (SubtaskState.PENDING, SubtaskState.SEARCHING)
-    state = None if subtask.state in begun else subtask.state
+    undecided = (SubtaskState.PENDING, SubtaskState.SEARCHING)
+    state = None if subtask.state in undecided else subtask.state
     return subtask.id, subtask.text, state, subtask.answer, subtask.evidence
 
 
@@ -124,11 +124,12 @@ def _subtask(subtask: Subtask, current: Subtask | None) -> str:
     answer = f": {quoted(subtask.answer)}" if subtask.answer else ""
     known = f" [{len(subtask.evidence)} pieces of evidence]" if subtask.evidence else ""
     state = f"{subtask.state}, {subtask.attempts} attempts"
-    return f"{mark} {subtask.id} ({state}){_after(subtask)} {quoted(subtask.text)}{answer}{known}"
+    text = quoted(subtask.text)
+    return f"{mark} {subtask.id} ({state}){_after(subtask)} {text}{answer}{known}"
 
 
 def question_lines(question: Question) -> str:
-    """The question with its options under their letters, and the time it is asked as of."""
+    """Return the question with its lettered options and the time it is asked as of."""
     lines = [f"<question>{quoted(question.text, 2000)}</question>"]
     lines += [
         f'<option letter="{letter(i)}">{quoted(o, 600)}</option>'
@@ -140,7 +141,7 @@ def question_lines(question: Question) -> str:
 
 
 def hint_lines(hints: Sequence[str], complaint: str, final: bool) -> str:
-    """What the harness has to say, the last complaint first."""
+    """Return the harness's messages, the last complaint first."""
     lines = [f"Your last reply was refused: {complaint}"] if complaint else []
     lines += list(hints)
     if final:
@@ -149,31 +150,31 @@ def hint_lines(hints: Sequence[str], complaint: str, final: bool) -> str:
 
 
 def skill_lines(skills: Iterable[RoutedSkill], tone: Tone) -> str:
-    """The advice of the skills of one tone, a line each; none is said twice."""
-    told = (line for one in skills if one.tone is tone for line in one.instructions)
-    return "\n".join(f"- {quoted(line)}" for line in dict.fromkeys(told))
+    """Return the advice of the skills of one tone, one line each, without repeats."""
+    advice = (line for skill in skills if skill.tone is tone for line in skill.instructions)
+    return "\n".join(f"- {quoted(line)}" for line in dict.fromkeys(advice))
 
 
 def people_lines(people: Iterable[tuple[str, str]]) -> str:
-    """Tags with their known names."""
+    """Return tags with their known names."""
     named = [f"{tag} is {quoted(name, 60)}" for tag, name in people]
     return "<people>" + "; ".join(named) + ".</people>" if named else ""
 
 
 def focus_line(ref: str, label: str) -> str:
-    """The segment in focus; no label where there is none."""
+    """Return the segment in focus; no label if there is none."""
     return f'<focus>[{ref}] "{labelled(label)}"</focus>' if ref else "No segment is in focus yet."
 
 
 def subtask_line(subtask: Subtask | None) -> str:
-    """What is worked on."""
+    """Return the current subtask, else "the question"."""
     if subtask is None:
         return "the question"
     return f"<subtask>{subtask.id}: {quoted(subtask.text)}</subtask>"
 
 
 def action_line(action: Action) -> str:
-    """An action in words."""
+    """Return an action in words."""
     if action.kind == "answer":
         return "answer"
     return f"search {action.mode}: {quoted(action.query, 160)}"

@@ -1,4 +1,4 @@
-"""Verify: how much of what a search gave is new (SPEC section 2)."""
+"""Verify: how much of a search's result is new (SPEC section 2)."""
 
 from __future__ import annotations
 
@@ -11,44 +11,48 @@ from retrieval.terms import STOP, pieces, plain_words
 
 
 def fingerprint(texts: Iterable[str], query: str) -> frozenset[str]:
-    """The words of a payload without stop words and without the words of the query."""
-    said = {piece for text in texts for piece in _pieces(text)}
-    return frozenset(said - STOP - set(_pieces(query)))
+    """Return the words of a payload without stop words and words of the query."""
+    text_pieces = {piece for text in texts for piece in _pieces(text)}
+    return frozenset(text_pieces - STOP - set(_pieces(query)))
 
 
 def _pieces(text: str) -> list[str]:
     return [piece for word in plain_words(text) for piece in pieces(word)]
 
 
-def payload(found: EvidenceRetrieved) -> frozenset[str]:
-    """The fingerprint of one retrieval."""
-    return fingerprint((e.text for e in found.evidence), found.query)
+def payload(retrieval: EvidenceRetrieved) -> frozenset[str]:
+    """Return the fingerprint of one retrieval."""
+    return fingerprint((e.text for e in retrieval.evidence), retrieval.query)
 
 
-def increment(found: EvidenceRetrieved, earlier: Sequence[EvidenceRetrieved]) -> float:
-    """The share of the payload's words that no earlier retrieval had, in [0, 1].
+def increment(retrieval: EvidenceRetrieved, earlier: Sequence[EvidenceRetrieved]) -> float:
+    """Return the share of the payload's words that no earlier retrieval had, in [0, 1].
 
-    A payload without words gives 0: there was nothing to learn.
+    A payload without words gives 0.
     """
-    words = payload(found)
-    known = frozenset().union(*(payload(past) for past in earlier)) if earlier else frozenset()
+    words = payload(retrieval)
+    known = (
+        frozenset().union(*(payload(previous) for previous in earlier)) if earlier else frozenset()
+    )
     return len(words - known) / len(words) if words else 0.0
 
 
 def is_low(
-    found: EvidenceRetrieved,
+    retrieval: EvidenceRetrieved,
     earlier: Sequence[EvidenceRetrieved],
     share: float,
     settings: AskSettings,
 ) -> bool:
-    """Whether a retrieval gave too little that is new.
+    """Check whether a retrieval found too little that is new.
 
-    The bar is higher where the focus was seen before. The first VIDEO and the first KEYFRAME
-    retrieval with content are immune: they look closer at what was only summed up till then.
+    The threshold is higher where the focus was seen before. The first VIDEO and the first KEYFRAME
+    retrieval with content are exempt: they look closer at what was only summarised before.
     """
-    closer = found.mode in (Mode.VIDEO, Mode.KEYFRAME)
-    first = not any(past.mode is found.mode and past.evidence for past in earlier)
-    if closer and first and found.evidence:
+    closer = retrieval.mode in (Mode.VIDEO, Mode.KEYFRAME)
+    first = not any(previous.mode is retrieval.mode and previous.evidence for previous in earlier)
+    if closer and first and retrieval.evidence:
         return False
-    seen = found.focus is not None and any(past.focus == found.focus for past in earlier)
+    seen = retrieval.focus is not None and any(
+        previous.focus == retrieval.focus for previous in earlier
+    )
     return share < (settings.low_increment_seen if seen else settings.low_increment)

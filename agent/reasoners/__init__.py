@@ -1,1 +1,1 @@
-"""Who decides inside the machine: a language model, or rules. Both stand behind one port."""
+"""The reasoners, which decide for a run: a language model, or rules."""

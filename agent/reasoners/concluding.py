@@ -1,4 +1,4 @@
-"""Concluding by rule, from the evidence of the ledger and what the searches said of it."""
+"""Conclusions by rule, from the evidence of the ledger and the scores of the searches."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ QUOTED = 3
 NEAR_BEST = 0.75
 """A quotation must score at least this share of the best one."""
 TOP_CLIPS = 50
-"""Clips that have a say for an option: repeated support counts, a long tail does not."""
+"""Clips that count for an option: repeated support counts, a long tail does not."""
 SUPPORTS = 0.1
 """Support from which evidence is cited before what only ranks high."""
 LEAN = 0.5
@@ -27,132 +27,139 @@ LEAST_SHARE, LEAST_SCORE = 1e-3, 1e-3
 Held = Mapping[str, Evidence]
 """The evidence of the ledger, by ref."""
 Scores = Mapping[str, tuple[float, ...]]
-"""How strongly each piece of evidence speaks for each option, by ref."""
+"""How strongly each piece of evidence supports each option, by ref."""
 
 
 def quotable(evidence: Sequence[Evidence]) -> list[Evidence]:
-    """The best pieces of evidence, at most three, none far behind the best; best first."""
+    """Return the best pieces of evidence, at most three, close to the best; best first."""
     ranked = sorted(evidence, key=lambda e: (-e.score, e.span.start_ms))
     return [e for e in ranked if e.score >= NEAR_BEST * ranked[0].score][:QUOTED]
 
 
-def by_options(turn: DecisionContext) -> Conclusion:
-    """The option with the largest share of the support; the first where memory says nothing."""
-    count, held = len(turn.question.options), {e.ref: e for e in turn.held}
-    scores = weights(turn.searches, held, count)
+def by_options(decision: DecisionContext) -> Conclusion:
+    """Choose the option with the largest share of the support; the first without evidence."""
+    count, held = len(decision.question.options), {e.ref: e for e in decision.held}
+    scores = weights(decision.searches, held, count)
     if not scores:
         return Conclusion(text="A", option="A", share=1 / count)
     totals = [_soft_maximum(_by_clip(scores, held, n)) for n in range(count)]
     shares = shares_of(totals)
     best = shares.index(max(shares))
-    told = _by_clip(scores, held, best)
+    clips = _by_clip(scores, held, best)
     letter = ascii_uppercase[best]
     return Conclusion(
         text=letter,
         option=letter,
-        refs=_supporting(turn, held, letter) or _near_best([held[ref] for ref in [*told][:QUOTED]]),
+        refs=_supporting(decision, held, letter)
+        or _near_best([held[ref] for ref in [*clips][:QUOTED]]),
         ranked=_ranked(scores, held, shares),
-        share=shares_of([total / _temperature(turn) for total in totals])[best],
+        share=shares_of([total / _temperature(decision) for total in totals])[best],
     )
 
 
-def _temperature(turn: DecisionContext) -> float:
-    """What the scores of these searches are divided by to be logits."""
-    return max(search.found.temperature for search in turn.searches)
+def _temperature(decision: DecisionContext) -> float:
+    """Return the divisor that turns the scores of these searches into logits."""
+    return max(search.found.temperature for search in decision.searches)
 
 
-def _supporting(turn: DecisionContext, held: Held, letter: str) -> tuple[str, ...]:
-    """The evidence that was found to support an option, at most three pieces, best first."""
-    claim = answer_claim(turn.question, letter)
-    scored = [one for event in turn.support if event.claim == claim for one in event.scores]
-    known = {one.ref: one.score for one in scored if one.ref in held and one.score >= SUPPORTS}
+def _supporting(decision: DecisionContext, held: Held, letter: str) -> tuple[str, ...]:
+    """Return the evidence found to support an option, at most three pieces, best first."""
+    claim = answer_claim(decision.question, letter)
+    scored = [
+        support for event in decision.support if event.claim == claim for support in event.scores
+    ]
+    known = {
+        support.ref: support.score
+        for support in scored
+        if support.ref in held and support.score >= SUPPORTS
+    }
     return tuple(sorted(known, key=lambda ref: -known[ref])[:QUOTED])
 
 
 def _near_best(evidence: Sequence[Evidence]) -> tuple[str, ...]:
-    """The refs of evidence whose score is not far behind the best, in the order given."""
+    """Return the refs of evidence scored close to the best, in the given order."""
     best = max(e.score for e in evidence)
     return tuple(e.ref for e in evidence if e.score >= NEAR_BEST * best)
 
 
 def weights(searches: Sequence[CompletedSearch], held: Held, count: int) -> Scores:
-    """How strongly what the searches found speaks for each option, each piece at its best.
+    """Return how strongly what was found supports each option, each piece at its best.
 
-    What a person put in the place of a search's finding was not weighed: it counts for the options
-    of that search as the strongest piece does, less where its own score is low.
+    Evidence that a person put in place of a search's result has no scores: it counts for the
+    options of that search as the strongest piece does, less where its own score is low.
     """
     known: dict[str, tuple[float, ...]] = {}
     for search in searches:
-        found = {e.ref for e in search.found.evidence} & held.keys()
-        for one in search.found.weighed:
-            if one.ref in found:
-                known[one.ref] = _higher(known.get(one.ref, one.scores), one.scores)
-    every = [score for scores in known.values() for score in scores]
-    span = (min(every, default=0.0), max(every, default=0.0))
-    put = [
+        search_refs = {e.ref for e in search.found.evidence} & held.keys()
+        for weighed in search.found.weighed:
+            if weighed.ref in search_refs:
+                known[weighed.ref] = _higher(known.get(weighed.ref, weighed.scores), weighed.scores)
+    all_scores = [score for scores in known.values() for score in scores]
+    span = (min(all_scores, default=0.0), max(all_scores, default=0.0))
+    unscored = [
         (piece, search.found.options)
         for search in searches
         for piece in search.found.evidence
         if piece.ref in held and piece.ref not in known and not piece.ref.startswith("s")
     ]
-    return known | {e.ref: _assumed(e, letters, span, count) for e, letters in put}
+    return known | {e.ref: _assumed(e, letters, span, count) for e, letters in unscored}
 
 
 def _assumed(
     piece: Evidence, letters: Sequence[str], span: tuple[float, float], count: int
 ) -> tuple[float, ...]:
-    """The scores of a piece that was not weighed, between the least and the most that is known."""
+    """Return scores for an unscored piece, between the lowest and highest known score."""
     least, most = span
     score = max(least, most + math.log(max(LEAST_SCORE, piece.score)))
     chosen = letters or ascii_uppercase
     return tuple(score if letter in chosen else least for letter in ascii_uppercase[:count])
 
 
-def _higher(one: tuple[float, ...], other: tuple[float, ...]) -> tuple[float, ...]:
-    return tuple(max(pair) for pair in zip(one, other, strict=True))
+def _higher(first: tuple[float, ...], second: tuple[float, ...]) -> tuple[float, ...]:
+    return tuple(max(pair) for pair in zip(first, second, strict=True))
 
 
 def _by_clip(scores: Scores, held: Held, option: int) -> dict[str, float]:
-    """The best piece of each clip for an option, best first."""
-    return _one_a_clip(held, {ref: each[option] for ref, each in scores.items()})
+    """Return the score of each clip's best piece for an option, best first."""
+    return _best_of_clips(held, {ref: each[option] for ref, each in scores.items()})
 
 
-def _one_a_clip(held: Held, scores: Mapping[str, float]) -> dict[str, float]:
-    kept: dict[object, str] = {}
+def _best_of_clips(held: Held, scores: Mapping[str, float]) -> dict[str, float]:
+    best_refs: dict[object, str] = {}
     for ref in sorted(scores, key=lambda ref: (-scores[ref], held[ref].span.start_ms, ref)):
         piece = held[ref]
-        kept.setdefault(ref if piece.clip is None else (piece.video, piece.clip), ref)
-    return {ref: scores[ref] for ref in kept.values()}
+        best_refs.setdefault(ref if piece.clip is None else (piece.video, piece.clip), ref)
+    return {ref: scores[ref] for ref in best_refs.values()}
 
 
 def _soft_maximum(scores: Mapping[str, float]) -> float:
-    """The log of the sum of the exponentials of the highest scores: each piece adds to it."""
+    """Return the log-sum-exp of the highest scores."""
     best = list(scores.values())[:TOP_CLIPS]
     return best[0] + math.log(sum(math.exp(score - best[0]) for score in best))
 
 
 def shares_of(scores: Sequence[float]) -> list[float]:
-    """Positive shares that sum to 1, falling with the distance from the best."""
+    """Return positive shares that sum to 1: the softmax of the scores."""
     weight = [math.exp(score - max(scores)) for score in scores]
-    return [one / sum(weight) for one in weight]
+    return [value / sum(weight) for value in weight]
 
 
 def _ranked(scores: Scores, held: Held, shares: Sequence[float]) -> tuple[str, ...]:
-    """The pieces by what they say for the likely options, best first, one a clip."""
+    """Return the refs by their support of the likely options, best first, one per clip."""
     lean = [LEAN * math.log(max(share, LEAST_SHARE)) for share in shares]
     best = {
         ref: max(score + more for score, more in zip(each, lean, strict=True))
         for ref, each in scores.items()
     }
-    return tuple(_one_a_clip(held, best))
+    return tuple(_best_of_clips(held, best))
 
 
-def by_quotation(turn: DecisionContext) -> Conclusion:
-    """What answers each part, quoted; not in memory where nothing is close to any."""
-    held = {e.ref: e for e in turn.held}
-    parts = [found_for(task, turn.searches) for task in asked(turn.ledger.subtasks)]
+def by_quotation(decision: DecisionContext) -> Conclusion:
+    """Quote the answer to each part; "not in memory" where nothing is close to any."""
+    held = {e.ref: e for e in decision.held}
+    parts = [found_for(task, decision.searches) for task in asked(decision.ledger.subtasks)]
     quotes = [quote for part in parts if (quote := quote_of(part, held))]
-    ranked = _best_first(e for part in parts for found in part for e in found.evidence)
+    ranked = _best_first(e for part in parts for search in part for e in search.evidence)
     order = tuple(e.ref for e in ranked if e.ref in held)
     if not quotes:
         return Conclusion(text="", not_in_memory=True, ranked=order)
@@ -161,35 +168,35 @@ def by_quotation(turn: DecisionContext) -> Conclusion:
     return Conclusion(text=text, refs=tuple(cited), ranked=order)
 
 
-def by_event(turn: DecisionContext, event: Evidence) -> Conclusion:
-    """A broad question is answered with what the event's summary says."""
-    order = [event.ref, *(e.ref for e in _best_first(turn.held) if e.ref != event.ref)]
+def by_event(decision: DecisionContext, event: Evidence) -> Conclusion:
+    """Answer a broad question with the event's summary."""
+    order = [event.ref, *(e.ref for e in _best_first(decision.held) if e.ref != event.ref)]
     return Conclusion(text=event.text, refs=(event.ref,), ranked=tuple(order))
 
 
 def asked(subtasks: Sequence[Subtask]) -> list[Subtask]:
-    """The subtasks whose findings answer: not what only leads up to a cause, or speaks against."""
+    """Return the subtasks whose findings answer: not lead-ups to a cause, nor counter-evidence."""
     alive = [task for task in subtasks if task.state is not SubtaskState.ABANDONED]
     return [task for task in alive if not task.text.startswith((EVENT, AGAINST))] or alive
 
 
 def found_for(task: Subtask, searches: Sequence[CompletedSearch]) -> list[EvidenceRetrieved]:
-    """The searches for a subtask that found something close."""
-    own = (search.found for search in searches if search.subtask == task.id)
-    return [found for found in own if not found.nothing_close]
+    """Return the searches for a subtask that found something close."""
+    results = (search.found for search in searches if search.subtask == task.id)
+    return [result for result in results if not result.nothing_close]
 
 
 def quote_of(searches: Iterable[EvidenceRetrieved], held: Held) -> Extract | None:
-    """The sentence that answers, else the best line; None where nothing close was found."""
-    quotes = [quote for found in searches for quote in _quotes(found, held)]
+    """Return the sentence that answers, else the best line; None if nothing close was found."""
+    quotes = [quote for search in searches for quote in _quotes(search, held)]
     return max(quotes, key=lambda quote: quote.score, default=None)
 
 
-def _quotes(found: EvidenceRetrieved, held: Held) -> list[Extract]:
-    """What a search gives to quote, its own extract first."""
-    lines = [e for e in found.evidence if e.ref in held and not e.ref.startswith("s")]
-    if found.extract is not None and held.keys() >= set(found.extract.refs):
-        return [found.extract]
+def _quotes(retrieval: EvidenceRetrieved, held: Held) -> list[Extract]:
+    """Return what a search offers to quote, its own extract first."""
+    lines = [e for e in retrieval.evidence if e.ref in held and not e.ref.startswith("s")]
+    if retrieval.extract is not None and held.keys() >= set(retrieval.extract.refs):
+        return [retrieval.extract]
     best = max(lines, key=lambda e: e.score, default=None)
     return [] if best is None else [_line(best)]
 
@@ -201,9 +208,9 @@ def _line(piece: Evidence) -> Extract:
 
 
 def _best_first(evidence: Iterable[Evidence]) -> tuple[Evidence, ...]:
-    """Lines and images by score, each once; of equal scores the first stays first."""
-    once: dict[str, Evidence] = {}
-    for one in sorted(evidence, key=lambda e: -e.score):
-        if not one.ref.startswith("s"):
-            once.setdefault(one.ref, one)
-    return tuple(once.values())
+    """Return lines and images by score, each once; ties keep their order."""
+    by_ref: dict[str, Evidence] = {}
+    for piece in sorted(evidence, key=lambda e: -e.score):
+        if not piece.ref.startswith("s"):
+            by_ref.setdefault(piece.ref, piece)
+    return tuple(by_ref.values())

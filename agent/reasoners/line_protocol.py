@@ -12,12 +12,12 @@ _LINE = re.compile(
 _MODE = re.compile(r"\W*\b(event|video|neighbou?r|keyframe)s?\b(?:\s+mode)?\W*", re.I)
 _KIND = re.compile(r"\W*(search|answer)\w*\b\W*", re.I)
 _CITED = re.compile(r"[\[(]\s*[msk]\d+(?:\s*[,;]\s*[msk]\d+)*\s*[\])]", re.I)
-_REF = re.compile(r"\b[msk]\d+\b", re.I)
+_EVIDENCE_REF = re.compile(r"\b[msk]\d+\b", re.I)
 _MISSING = re.compile(r"\W*not\s+in\s+(?:the\s+)?memory\b", re.I)
 
 
 def read_lines(text: str) -> dict[str, Any] | None:
-    """The fields of an action in plain lines; None where no line says which action it is."""
+    """Parse an action from plain lines; None if no line names the action."""
     parts = _parts(text.rpartition("</think>")[2])
     kind = _KIND.match(parts.get("action", ""))
     if kind is None:
@@ -29,16 +29,16 @@ def read_lines(text: str) -> dict[str, Any] | None:
 
 
 def _parts(text: str) -> dict[str, str]:
-    """What stands after each name, over as many lines as it takes; the first of each counts."""
+    """Return the text after each name, over all its lines; the first of each counts."""
     parts: dict[str, list[str]] = {}
     current: list[str] = []
     for line in text.splitlines():
-        found = _LINE.match(line)
-        if found is None:
+        match = _LINE.match(line)
+        if match is None:
             current.append(line)
             continue
-        current = [found[2]]
-        parts.setdefault(found[1].lower(), current)
+        current = [match[2]]
+        parts.setdefault(match[1].lower(), current)
     return {name: " ".join(" ".join(lines).split()) for name, lines in parts.items()}
 
 
@@ -53,6 +53,6 @@ def _answer(content: str) -> dict[str, Any]:
     cited = _CITED.findall(content)
     return {
         "answer": _CITED.sub("", content).strip(" \"'`*"),
-        "citations": _REF.findall(" ".join(cited).lower()),
+        "citations": _EVIDENCE_REF.findall(" ".join(cited).lower()),
         "not_in_memory": bool(_MISSING.match(content)),
     }

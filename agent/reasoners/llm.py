@@ -1,4 +1,4 @@
-"""The reasoner that is a language model: prompts out, checked structures back."""
+"""The reasoner that asks a language model: prompts out, checked structures back."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ from models.messages import Message, assistant, system, user
 Reply = TypeVar("Reply", bound=BaseModel)
 
 RECENT = 1
-"""The card of the last search is shown whole, of older ones the best lines: each was read whole
-when it was found, and what was found in it is in the ledger and in the final evidence."""
+"""How many of the latest cards are shown whole; of older ones the best lines: each was read whole
+before, and what was found in it is in the ledger and in the final evidence."""
 OLD_LINES = 4
 OLD_LINE = 200
 """Characters of one of these lines, its mark among them."""
@@ -51,15 +51,15 @@ UNSEEN = (
 
 
 class Caller(Protocol):
-    """Makes the calls of one run: budgets, deadlines and the record are its business."""
+    """Makes the calls of one run, within its budget and deadline, and records them."""
 
     @property
     def sees(self) -> bool:
-        """Whether the model can look at images."""
+        """Check whether the model accepts images."""
 
     @property
     def near(self) -> bool:
-        """Whether the model runs in this process, where any form costs nothing."""
+        """Check whether the model runs in this process, where any schema costs nothing."""
 
     def ask(
         self,
@@ -72,7 +72,7 @@ class Caller(Protocol):
         images: Sequence[bytes] = (),
         last: bool = False,
     ) -> Reply:
-        """A reply in ``schema``; ``last`` may use what is held back for the final answer.
+        """Ask for a reply in ``schema``; ``last`` may use what is reserved for the final answer.
 
         Raises:
             Unreadable: the reply does not fit the schema.
@@ -82,7 +82,7 @@ class Caller(Protocol):
 
 
 class LlmReasoner:
-    """Decides by asking a language model. ``images`` loads a keyframe's JPEG by its SHA-256."""
+    """A reasoner that asks a language model. ``images`` loads a keyframe's JPEG by its SHA-256."""
 
     name = "llm"
     note = ""
@@ -95,187 +95,197 @@ class LlmReasoner:
     ) -> None:
         self._caller, self._settings, self._images = caller, settings, images
 
-    def plan(self, turn: DecisionContext) -> tuple[SubtaskDraft, ...]:
+    def plan(self, decision: DecisionContext) -> tuple[SubtaskDraft, ...]:
         """Split the question, at a low temperature."""
-        ask = prompt("plan", most=self._settings.subtasks, notes=_notes(turn))
-        cool = self._settings.plan_temperature
+        task_prompt = prompt("plan", most=self._settings.subtasks, notes=_notes(decision))
+        temperature = self._settings.plan_temperature
         reply = self._caller.ask(
             "plan",
-            _messages(turn, ask),
+            _messages(decision, task_prompt),
             short(PlanReply, self._caller.near),
-            round=turn.round,
-            temperature=cool,
+            round=decision.round,
+            temperature=temperature,
         )
         return tuple(subtask.draft() for subtask in reply.subtasks)
 
-    def act(self, turn: DecisionContext) -> Action:
+    def act(self, decision: DecisionContext) -> Action:
         """Search or answer, after all that was found so far.
 
-        After a complaint, a query that is still worded wrongly is mended where code can do it.
+        After a complaint, a query that is still badly worded is repaired where code can do it.
         """
-        ask = prompt(
+        task_prompt = prompt(
             "act",
-            round=turn.round,
+            round=decision.round,
             rounds=self._settings.rounds,
-            ledger=_ledger(turn, turn.current),
-            current=subtask_line(turn.current),
-            focus=_focus(turn),
-            notes=_notes(turn),
+            ledger=_ledger(decision, decision.current),
+            current=subtask_line(decision.current),
+            focus=_focus(decision),
+            notes=_notes(decision),
         )
-        warm = self._settings.act_temperature
-        messages = _messages(turn, ask, turn.steps)
+        temperature = self._settings.act_temperature
+        messages = _messages(decision, task_prompt, decision.steps)
         action = self._caller.ask(
-            "act", messages, act_form(turn, self._caller.near), round=turn.round, temperature=warm
+            "act",
+            messages,
+            act_form(decision, self._caller.near),
+            round=decision.round,
+            temperature=temperature,
         ).decision()
-        return _helped(action, turn) if turn.complaint else action
+        return _repaired(action, decision) if decision.complaint else action
 
-    def assess(self, turn: DecisionContext) -> Assessment:
-        """What the last search settles; it is shown the images where there are any."""
-        found = card(turn.found, (), repeats=False) if turn.found else ""
-        shown, unseen = self._pictures(turn)
-        ask = prompt(
+    def assess(self, decision: DecisionContext) -> Assessment:
+        """Decide what the last search settles, with its images if the model accepts them."""
+        card_text = card(decision.found, (), repeats=False) if decision.found else ""
+        images, unseen = self._load_images(decision)
+        task_prompt = prompt(
             "assess",
-            ledger=_ledger(turn, turn.current),
-            current=subtask_line(turn.current),
-            card=found,
-            notes="\n".join(filter(None, [_notes(turn), UNSEEN if unseen else ""])),
+            ledger=_ledger(decision, decision.current),
+            current=subtask_line(decision.current),
+            card=card_text,
+            notes="\n".join(filter(None, [_notes(decision), UNSEEN if unseen else ""])),
         )
         reply = self._caller.ask(
             "assess",
-            _messages(turn, ask),
-            assess_form(turn, self._caller.near),
-            round=turn.round,
+            _messages(decision, task_prompt),
+            assess_form(decision, self._caller.near),
+            round=decision.round,
             temperature=0.0,
-            images=shown,
+            images=images,
         )
         return reply.assessment().model_copy(update={"unseen": unseen})
 
-    def _pictures(self, turn: DecisionContext) -> tuple[list[bytes], tuple[str, ...]]:
-        """The images of the last search, and the digests of those whose files are gone."""
+    def _load_images(self, decision: DecisionContext) -> tuple[list[bytes], tuple[str, ...]]:
+        """Load the images of the last search, and return the digests of missing files."""
         load = self._images if self._caller.sees else None
-        wanted = turn.images[: self._settings.images] if load else ()
-        shown, unseen = [], []
-        for blob in wanted:
+        digests = decision.images[: self._settings.images] if load else ()
+        loaded, missing = [], []
+        for digest in digests:
             try:
-                shown.append(load(blob) if load else b"")
+                loaded.append(load(digest) if load else b"")
             except BlobGone:
-                unseen.append(blob)
-        return shown, tuple(unseen)
+                missing.append(digest)
+        return loaded, tuple(missing)
 
-    def replan(self, turn: DecisionContext, reasons: tuple[str, ...]) -> Edits:
+    def replan(self, decision: DecisionContext, reasons: tuple[str, ...]) -> Edits:
         """Repair the plan."""
-        ask = prompt(
+        task_prompt = prompt(
             "replan",
-            ledger=_ledger(turn, turn.current),
+            ledger=_ledger(decision, decision.current),
             reasons="; ".join(reasons),
             adds=self._settings.replan_adds,
-            notes=_notes(turn),
+            notes=_notes(decision),
         )
-        cool = self._settings.plan_temperature
-        messages = _messages(turn, ask, turn.steps)
+        temperature = self._settings.plan_temperature
+        messages = _messages(decision, task_prompt, decision.steps)
         return self._caller.ask(
             "replan",
             messages,
             short(ReplanReply, self._caller.near),
-            round=turn.round,
-            temperature=cool,
+            round=decision.round,
+            temperature=temperature,
         ).edits()
 
-    def conclude(self, turn: DecisionContext) -> Conclusion:
+    def conclude(self, decision: DecisionContext) -> Conclusion:
         """Answer from everything, at temperature 0."""
-        ask = prompt(
+        task_prompt = prompt(
             "conclude",
-            ledger=_ledger(turn, None),
-            evidence=_evidence(turn),
-            form=_form(turn),
-            notes=_notes(turn),
+            ledger=_ledger(decision, None),
+            evidence=_evidence(decision),
+            form=_form(decision),
+            notes=_notes(decision),
         )
-        messages = _messages(turn, ask)
-        form = conclude_form(turn, self._caller.near)
+        messages = _messages(decision, task_prompt)
+        form = conclude_form(decision, self._caller.near)
         reply = self._caller.ask(
-            "conclude", messages, form, round=turn.round, temperature=0.0, last=True
+            "conclude", messages, form, round=decision.round, temperature=0.0, last=True
         )
         return reply.conclusion()
 
 
-def _helped(action: Action, turn: DecisionContext) -> Action:
-    """A query that is still a question, a word or a copy after a complaint, put as a statement."""
-    task = turn.current.text if turn.current else ""
+def _repaired(action: Action, decision: DecisionContext) -> Action:
+    """Reword a query that is still a question, a single word or a copy after a complaint."""
+    task = decision.current.text if decision.current else ""
     if action.kind != "search" or action.mode is Mode.NEIGHBOR or not words(action.query):
         return action
-    wrong = is_asked(action.query) or len(words(action.query)) < 2
-    if not (wrong or words(action.query) == words(task)):
+    malformed = is_asked(action.query) or len(words(action.query)) < 2
+    if not (malformed or words(action.query) == words(task)):
         return action
     return action.model_copy(update={"query": as_query(action.query)})
 
 
 def _messages(
-    turn: DecisionContext, ask: str, steps: Sequence[CompletedRound] = ()
+    decision: DecisionContext, task_prompt: str, steps: Sequence[CompletedRound] = ()
 ) -> list[Message]:
-    """The stable part first, so that providers can cache it; then the searches; then the task."""
+    """Build the messages: the stable part first for caching, then searches, then the task."""
     question = prompt(
         "question",
-        question=question_lines(turn.question),
-        people=people_lines(turn.people),
-        plan=plan_lines(turn.planned),
+        question=question_lines(decision.question),
+        people=people_lines(decision.people),
+        plan=plan_lines(decision.planned),
     )
-    talk = [system(_system(turn)), user(question)]
+    messages = [system(_system(decision)), user(question)]
     for i, step in enumerate(steps):
-        old = i < len(steps) - RECENT
-        talk.append(assistant(f"{step.subtask}: {action_line(step.action)}"))
-        talk.append(user(_shortened(step.card) if old else step.card))
-    return [*talk, user(ask)]
+        is_old = i < len(steps) - RECENT
+        messages.append(assistant(f"{step.subtask}: {action_line(step.action)}"))
+        messages.append(user(_shortened(step.card) if is_old else step.card))
+    return [*messages, user(task_prompt)]
 
 
-def _system(turn: DecisionContext) -> str:
-    """The rules, and the advice that holds for the whole run."""
-    advice = skill_lines(turn.skills, Tone.POSITIVE)
+def _system(decision: DecisionContext) -> str:
+    """Return the rules, and the advice that holds for the whole run."""
+    advice = skill_lines(decision.skills, Tone.POSITIVE)
     return "\n\n".join([prompt("system"), *([prompt("skills", lines=advice)] if advice else [])])
 
 
 def _shortened(text: str) -> str:
-    """An older card: its head and the beginnings of its best lines."""
+    """Return an older card: its head and the beginnings of its best lines."""
     head, *rest = text.split("\n")
-    memories = [_begun(line) for line in rest if line.startswith("<memory")]
+    memories = [_truncated(line) for line in rest if line.startswith("<memory")]
     return "\n".join([head, *memories[:OLD_LINES], "</card>"])
 
 
-def _begun(line: str) -> str:
-    """A memory's mark with the beginning of its words."""
-    words = line.removesuffix(END)
-    return line if len(words) <= OLD_LINE else begun(words, OLD_LINE) + END
+def _truncated(line: str) -> str:
+    """Truncate a memory line but keep its closing mark."""
+    body = line.removesuffix(END)
+    return line if len(body) <= OLD_LINE else begun(body, OLD_LINE) + END
 
 
-def _ledger(turn: DecisionContext, current: Subtask | None) -> str:
-    """In full when it changed since the plan was shown with the question, else in one line."""
-    return ledger_lines(turn.ledger, current, full=has_news(turn.ledger, turn.planned))
+def _ledger(decision: DecisionContext, current: Subtask | None) -> str:
+    """Return the ledger in full if it changed since the question was shown, else in one line."""
+    return ledger_lines(decision.ledger, current, full=has_news(decision.ledger, decision.planned))
 
 
-def _focus(turn: DecisionContext) -> str:
-    return focus_line(turn.focus.ref, turn.focus.label) if turn.focus else focus_line("", "")
+def _focus(decision: DecisionContext) -> str:
+    return (
+        focus_line(decision.focus.ref, decision.focus.label)
+        if decision.focus
+        else focus_line("", "")
+    )
 
 
-def _notes(turn: DecisionContext) -> str:
-    forced = (f"This round's mode is {turn.forced}.",) if turn.forced else _modes(turn)
-    warnings = skill_lines(turn.skills, Tone.CAUTIONARY)
-    return hint_lines((*turn.hints, *warnings.splitlines(), *forced), turn.complaint, turn.final)
+def _notes(decision: DecisionContext) -> str:
+    forced = (f"This round's mode is {decision.forced}.",) if decision.forced else _modes(decision)
+    warnings = skill_lines(decision.skills, Tone.CAUTIONARY)
+    return hint_lines(
+        (*decision.hints, *warnings.splitlines(), *forced), decision.complaint, decision.final
+    )
 
 
-def _modes(turn: DecisionContext) -> tuple[str, ...]:
-    """What must be said where some modes are switched off."""
-    whole = len(turn.modes) == len(Mode)
-    return () if whole else (f"The only modes there are now: {', '.join(turn.modes)}.",)
+def _modes(decision: DecisionContext) -> tuple[str, ...]:
+    """Return a note on the available modes where some are switched off."""
+    all_modes = len(decision.modes) == len(Mode)
+    return () if all_modes else (f"The only modes there are now: {', '.join(decision.modes)}.",)
 
 
-def _evidence(turn: DecisionContext) -> str:
-    """The best evidence, what supports the subtasks first, each once and in time."""
-    support = {ref for s in turn.ledger.subtasks for ref in s.support}
-    best = sorted(turn.held, key=lambda e: (e.ref not in support, -e.score, e.span.start_ms))
-    shown = sorted(best[:CONCLUDE_LINES], key=lambda e: (e.video, e.span.start_ms, e.ref))
-    return "\n".join(memory_line(e) for e in shown) or "Nothing was found."
+def _evidence(decision: DecisionContext) -> str:
+    """Return the best evidence, supporting evidence first, each once, in order of time."""
+    support = {ref for s in decision.ledger.subtasks for ref in s.support}
+    best = sorted(decision.held, key=lambda e: (e.ref not in support, -e.score, e.span.start_ms))
+    in_time = sorted(best[:CONCLUDE_LINES], key=lambda e: (e.video, e.span.start_ms, e.ref))
+    return "\n".join(memory_line(e) for e in in_time) or "Nothing was found."
 
 
-def _form(turn: DecisionContext) -> str:
-    if not turn.question.options:
+def _form(decision: DecisionContext) -> str:
+    if not decision.question.options:
         return prompt("conclude_open")
-    return prompt("conclude_options", last=letter(len(turn.question.options) - 1))
+    return prompt("conclude_options", last=letter(len(decision.question.options) - 1))

@@ -1,4 +1,4 @@
-"""The port that every reasoner implements: five decisions, each from what one turn shows."""
+"""The port that every reasoner implements: five decisions, each from a decision context."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from domain.view import MemoryView
 
 
 class Unreadable(ModelError):
-    """A reply that is no decision; the message is what the reasoner is told."""
+    """A reply that is not a decision; its message is shown to the reasoner."""
 
 
 class CompletedRound(Frozen):
-    """A round that lies behind: what was done for which subtask, and the card it gave."""
+    """A finished round: the action, its subtask, and the card of its search."""
 
     round: int
     subtask: str
@@ -30,7 +30,7 @@ class CompletedRound(Frozen):
 
 
 class CompletedSearch(Frozen):
-    """A search that lies behind: the subtask that it was made for, and what it gave."""
+    """A finished search: its subtask, and its result."""
 
     subtask: str
     found: EvidenceRetrieved
@@ -39,13 +39,12 @@ class CompletedSearch(Frozen):
 class DecisionContext(Frozen):
     """All that a reasoner may look at when it decides.
 
-    ``evidence`` is everything retrieved so far, in the order of first sight, and ``searches`` what
-    each search gave, in order; ``support`` is how evidence was scored so far; ``complaint`` says
-    what was wrong with the last reply; ``final`` that this is the last round. ``neighbours`` are
-    the segments that the focus has edges to; ``people`` are names by tag. ``seconds`` and
-    ``tokens`` are what is left of the budget. ``planned`` is the plan as it was made or repaired
-    last. ``modes`` are those of searching that there are. ``skills`` are those that speak up now:
-    cautionary ones once the search goes badly.
+    ``evidence``: everything retrieved so far, in order of first retrieval; ``searches``: the result
+    of each search, in order; ``support``: the scores of evidence so far; ``complaint``: what was
+    wrong with the last reply; ``final``: this is the last round. ``neighbours``: the segments that
+    the focus has edges to; ``people``: names by tag. ``seconds`` and ``tokens``: what is left of
+    the budget. ``planned``: the latest plan as it was made or repaired. ``modes``: the available
+    search modes. ``skills``: those that apply now, cautionary ones only once the search goes badly.
     """
 
     question: Question
@@ -74,15 +73,15 @@ class DecisionContext(Frozen):
 
     @property
     def held(self) -> tuple[Evidence, ...]:
-        """What was retrieved and is evidence of the ledger: an answer rests on nothing else."""
+        """Return the evidence in the ledger; an answer rests on nothing else."""
         known = refs(self.ledger)
         return tuple(e for e in self.evidence if e.ref in known)
 
 
 class Assessment(Frozen):
-    """What a reasoner makes of a retrieval: subtasks that are answered now, or no longer.
+    """A reasoner's reading of a retrieval: subtasks that are answered now, or reopened.
 
-    ``unseen``: digests of images that it was to look at and whose files are gone.
+    ``unseen``: digests of images it should have looked at, whose files are missing.
     """
 
     resolved: tuple[Resolution, ...] = ()
@@ -93,10 +92,10 @@ class Assessment(Frozen):
 class Conclusion(Frozen):
     """A reasoner's final answer from all evidence; code checks it before it is shown.
 
-    ``option`` is a letter, ``refs`` what the answer rests on. ``ranked`` are the refs of what was
+    ``option`` is a letter; ``refs`` are what the answer rests on. ``ranked``: the refs of what was
     found, best first, where the reasoner compared it. ``declined``: memory cannot hold the answer,
-    and ``refs`` are the nearest moments. ``support``: how well each ref supports it, and ``sure``
-    how sure the answer as a whole is, where the reasoner can tell.
+    and ``refs`` are the nearest moments. ``support``: how well each ref supports the answer, and
+    ``sure`` how certain the whole answer is, where the reasoner can tell.
     """
 
     text: str
@@ -113,26 +112,26 @@ class Conclusion(Frozen):
 
 
 class Reasoner(Protocol):
-    """Decides. Whatever it returns is checked by the harness: helped, never trusted.
+    """Makes the decisions of a run; the harness checks each of them.
 
-    A method raises ``Unreadable`` for a reply that is no decision, and ``ModelError`` when the
+    A method raises ``Unreadable`` for a reply that is not a decision, and ``ModelError`` when the
     model cannot be reached.
     """
 
     name: str
     note: str
 
-    def plan(self, turn: DecisionContext) -> tuple[SubtaskDraft, ...]:
+    def plan(self, decision: DecisionContext, /) -> tuple[SubtaskDraft, ...]:
         """Split the question into at most five atomic subtasks."""
 
-    def act(self, turn: DecisionContext) -> Action:
+    def act(self, decision: DecisionContext, /) -> Action:
         """Search once more, or answer."""
 
-    def assess(self, turn: DecisionContext) -> Assessment:
-        """Which subtasks do the things just found (``turn.found``) answer?"""
+    def assess(self, decision: DecisionContext, /) -> Assessment:
+        """Decide which subtasks the last search (``decision.found``) answers."""
 
-    def replan(self, turn: DecisionContext, reasons: tuple[str, ...]) -> Edits:
-        """Repair the plan as little as possible; empty edits leave it."""
+    def replan(self, decision: DecisionContext, /, reasons: tuple[str, ...]) -> Edits:
+        """Repair the plan as little as possible; empty edits leave it unchanged."""
 
-    def conclude(self, turn: DecisionContext) -> Conclusion:
+    def conclude(self, decision: DecisionContext, /) -> Conclusion:
         """Answer from everything that was found, comparing the options if there are any."""

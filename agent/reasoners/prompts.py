@@ -1,4 +1,4 @@
-"""Prompts: text files with named slots, filled once; what goes in is never read as a slot."""
+"""Prompts: text files with named slots, filled once; inserted text is never read as a slot."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ def _template(name: str) -> Template:
 
 
 def prompt(name: str, **slots: str | int) -> str:
-    """The prompt ``name`` with its slots filled; a slot without a value is an error."""
+    """Return the prompt ``name`` with its slots filled; a slot without a value is an error."""
     return _template(name).substitute(slots).strip()

@@ -1,4 +1,4 @@
-"""Questions taken apart by rules: what kind they are, their parts, and parts put as statements."""
+"""Questions analysed by rules: their kind, their parts, and their parts as statements."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class QuestionKind(StrEnum):
 
 
 def kind_of(text: str) -> QuestionKind:
-    """The kind of a question or subtask, by its words."""
+    """Return the kind of a question or subtask, by its words."""
     if _WHY.search(text) or text.lower().startswith(CAUSE.lower()):
         return QuestionKind.CAUSE
     if _LOOKS.search(text):
@@ -61,17 +61,17 @@ AGAINST = "Evidence against: "
 
 
 def stated(text: str) -> str:
-    """A question as a statement with a gap: ``Why did Ann leave?`` is ``Ann leave``."""
-    said = text.strip().rstrip("?？.! ").strip()
+    """Turn a question into a statement with a gap: ``Why did Ann leave?`` is ``Ann leave``."""
+    statement_ = text.strip().rstrip("?？.! ").strip()
     for label in (CAUSE, EVENT, FOR, AGAINST):
-        said = said.removeprefix(label)
-    yes_no = _YES_NO.fullmatch(said)
-    bare = yes_no.group(1) if yes_no else _OPENING.sub("", said, count=1)
-    return bare.strip() or said
+        statement_ = statement_.removeprefix(label)
+    yes_no = _YES_NO.fullmatch(statement_)
+    bare = yes_no.group(1) if yes_no else _OPENING.sub("", statement_, count=1)
+    return bare.strip() or statement_
 
 
 def several(question: str) -> tuple[str, ...]:
-    """The parts of a question that asks several things; nothing where it asks one."""
+    """Split a question that asks several things into parts; empty if it asks one."""
     parts = [part.strip() for part in _PARTS.split(question.strip()) if words(part)]
     return tuple(parts) if len(parts) > 1 else ()
 
@@ -79,27 +79,30 @@ def several(question: str) -> tuple[str, ...]:
 def decompose(
     question: str, options: tuple[str, ...], most: int = SUBTASKS
 ) -> tuple[SubtaskDraft, ...]:
-    """Subtasks by rule (SPEC section 2, Plan), at most ``most``: of options one each.
+    """Split a question into subtasks by rule (SPEC section 2, Plan).
 
-    Where there are more options than that, several share a subtask.
+    One subtask for each option, at most ``most``: with more options, several share a subtask.
     """
     if options:
         return tuple(_for_options(options, group) for group in _grouped(options, most))
     if parts := several(question):
         return tuple(SubtaskDraft(text=part) for part in parts)
-    said = question.strip()
-    if _WHY.match(said):
+    stripped = question.strip()
+    if _WHY.match(stripped):
         return (
-            SubtaskDraft(text=EVENT + stated(said)),
-            SubtaskDraft(text=CAUSE + stated(said), depends=("t1",)),
+            SubtaskDraft(text=EVENT + stated(stripped)),
+            SubtaskDraft(text=CAUSE + stated(stripped), depends=("t1",)),
         )
-    if _YES_NO.fullmatch(said.rstrip("?？ ")):
-        return (SubtaskDraft(text=FOR + stated(said)), SubtaskDraft(text=AGAINST + stated(said)))
+    if _YES_NO.fullmatch(stripped.rstrip("?？ ")):
+        return (
+            SubtaskDraft(text=FOR + stated(stripped)),
+            SubtaskDraft(text=AGAINST + stated(stripped)),
+        )
     return (SubtaskDraft(text=question),)
 
 
 def _grouped(options: Sequence[str], most: int) -> list[range]:
-    """The places of the options in at most so many groups, as even as can be."""
+    """Split the positions of the options into at most ``most`` groups, as evenly as possible."""
     groups = min(max(1, most), len(options))
     starts = [len(options) * i // groups for i in range(groups + 1)]
     return [range(start, stop) for start, stop in pairwise(starts)]
@@ -111,50 +114,51 @@ def _for_options(options: Sequence[str], places: Iterable[int]) -> SubtaskDraft:
 
 
 def option_text(options: Sequence[str], letters: Sequence[str]) -> str:
-    """The words of a subtask that looks for what speaks for some options."""
-    chosen = (f"{one}: {options[ascii_uppercase.index(one)]}" for one in letters)
+    """Return the text of a subtask that looks for evidence for some options."""
+    chosen = (f"{letter}: {options[ascii_uppercase.index(letter)]}" for letter in letters)
     return f"Evidence for {'; '.join(chosen)}"
 
 
 def is_own(task: Subtask, question: Question) -> bool:
-    """Whether a subtask is worded as the rules word it, and by nobody since."""
+    """Check whether a subtask still has the wording that the rules gave it."""
     drafts = (option_text(question.options, task.options),) if task.options else ()
     parts = decompose(question.text, ())
     return task.text in (*drafts, question.text, *(part.text for part in parts))
 
 
 def query_of(task: Subtask, question: Question) -> str:
-    """A subtask as a query: for options the question restated with each of them."""
+    """Return a subtask as a query; for options, the question restated with each of them."""
     if not task.options or not is_own(task, question):
         return as_query(task.text)
-    chosen = (question.options[ascii_uppercase.index(one)] for one in task.options)
-    told = "; ".join(_restated(question.text, option) for option in chosen)
-    return told if words(told) != words(task.text) else f"the video tells {told}"
+    chosen = (question.options[ascii_uppercase.index(letter)] for letter in task.options)
+    restated = "; ".join(_restated(question.text, option) for option in chosen)
+    return restated if words(restated) != words(task.text) else f"the video tells {restated}"
 
 
 def _restated(question: str, option: str) -> str:
-    said = statement(question, option)
-    return as_query(said) if is_asked(said) or len(words(said)) < 2 else said
+    restated = statement(question, option)
+    return as_query(restated) if is_asked(restated) or len(words(restated)) < 2 else restated
 
 
 def sought_by(task: Subtask, question: Question) -> str:
-    """The words that a subtask's own query is read by: the question's, where it restates them.
+    """Return the text that a subtask's search is ranked by.
 
-    A question is read better as it was asked than as a statement with a gap.
+    The question itself where the query only restates it: it ranks better than a statement with a
+    gap.
     """
     if not is_own(task, question):
         return query_of(task, question)
     if task.text.startswith((EVENT, AGAINST)):
         return query_of(task, question)
-    whole = task.options or task.text.startswith((CAUSE, FOR))
-    return question.text if whole else task.text
+    is_whole = task.options or task.text.startswith((CAUSE, FOR))
+    return question.text if is_whole else task.text
 
 
 def answer_claim(question: Question, option: str | None) -> str:
-    """What an answer's citations are to support: the question restated with the option.
+    """Return the claim that an answer's citations must support.
 
-    An open answer is quoted from its citations or worded by a model: these must bear on the
-    question.
+    The question restated with the option. An open answer is quoted from its citations or worded by
+    a model: these must bear on the question.
     """
     if option is None:
         return question.text
@@ -162,19 +166,20 @@ def answer_claim(question: Question, option: str | None) -> str:
 
 
 def subtask_claim(task: Subtask, question: Question) -> str:
-    """What evidence that settles a subtask must bear on.
+    """Return the claim that evidence for a subtask must support.
 
-    What leads up to a cause is judged by the question itself, which says more than its parts do.
+    A subtask that leads up to a cause is judged by the whole question, which says more than its
+    parts.
     """
     if not task.options:
-        led = task.text.startswith((EVENT, CAUSE, FOR, AGAINST))
-        return question.text if led else sought_by(task, question)
+        is_lead_up = task.text.startswith((EVENT, CAUSE, FOR, AGAINST))
+        return question.text if is_lead_up else sought_by(task, question)
     return "; ".join(answer_claim(question, letter) for letter in task.options)
 
 
 def as_query(text: str) -> str:
-    """A subtask as a query that the guard takes: a statement of at least two words, no copy."""
-    said = stated(text)
-    query = said if len(words(said)) >= 2 else f"{said} in the video"
-    taken = is_asked(query) or words(query) == words(text)
-    return f"the video tells {query.rstrip('?')}" if taken else query
+    """Turn a subtask into a query that the guard accepts: a statement of at least two words."""
+    statement_ = stated(text)
+    query = statement_ if len(words(statement_)) >= 2 else f"{statement_} in the video"
+    is_copy = is_asked(query) or words(query) == words(text)
+    return f"the video tells {query.rstrip('?')}" if is_copy else query

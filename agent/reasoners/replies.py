@@ -22,57 +22,57 @@ _REF = re.compile(r"\b([msk]\d+)\b")
 _SUBTASK = re.compile(r"\bt?([1-9]\d*)\b", re.I)
 
 
-def refs_in(said: list[str]) -> tuple[str, ...]:
-    """The ids in what a model calls citations: ``[m12]``, ``m12, m13`` and ``m12`` alike."""
-    found = [ref for text in said for ref in _REF.findall(text)]
-    return tuple(dict.fromkeys(found)) or tuple(text for text in said if text.strip())
+def refs_in(texts: list[str]) -> tuple[str, ...]:
+    """Extract ids from a model's citations: ``[m12]``, ``m12, m13`` and ``m12`` alike."""
+    refs = [ref for text in texts for ref in _REF.findall(text)]
+    return tuple(dict.fromkeys(refs)) or tuple(text for text in texts if text.strip())
 
 
-def subtasks_in(said: list[str]) -> tuple[str, ...]:
-    """The ids in what a model calls subtasks: ``t1``, ``T1``, ``1`` and ``after t1`` alike."""
-    return tuple(f"t{number}" for text in said for number in _SUBTASK.findall(text))
+def subtasks_in(texts: list[str]) -> tuple[str, ...]:
+    """Extract the ids of subtasks: ``t1``, ``T1``, ``1`` and ``after t1`` alike."""
+    return tuple(f"t{number}" for text in texts for number in _SUBTASK.findall(text))
 
 
-def _listed(said: Any) -> Any:
-    """One thing where a list of them was wanted, or numbers where texts were."""
-    things = said if isinstance(said, list) else [said]
-    return [str(one) if isinstance(one, int | float) else one for one in things]
+def _listed(value: Any) -> Any:
+    """Wrap a single value in a list, and turn numbers into texts."""
+    things = value if isinstance(value, list) else [value]
+    return [str(item) if isinstance(item, int | float) else item for item in things]
 
 
-def _worded(said: Any) -> Any:
-    """A subtask that is only a text."""
-    return {"text": said} if isinstance(said, str) else said
+def _worded(value: Any) -> Any:
+    """Accept a subtask given as a bare text."""
+    return {"text": value} if isinstance(value, str) else value
 
 
-def _mode(said: Any) -> Any:
-    """A mode in capitals, in British spelling or among other words."""
-    if not isinstance(said, str):
-        return said
-    text = said.lower().replace("neighbour", "neighbor")
+def _mode(value: Any) -> Any:
+    """Normalise a mode: capitals, British spelling, or among other words."""
+    if not isinstance(value, str):
+        return value
+    text = value.lower().replace("neighbour", "neighbor")
     return next((mode.value for mode in Mode if mode.value in text), None)
 
 
-def _id(said: str) -> str:
-    """The id of the one subtask that is named; what names none is left to be refused."""
-    named = subtasks_in([said])
-    return named[0] if len(named) == 1 else said.strip()
+def _id(text: str) -> str:
+    """Return the id of the single subtask named; otherwise the text, which is then refused."""
+    named = subtasks_in([text])
+    return named[0] if len(named) == 1 else text.strip()
 
 
-def _numbers(said: Any) -> Any:
-    """Shares as numbers, percentages too; none where any cannot be read."""
-    things = said if isinstance(said, list) else [said]
+def _numbers(value: Any) -> Any:
+    """Parse shares, percentages too; empty if any cannot be parsed."""
+    things = value if isinstance(value, list) else [value]
     try:
-        read = [float(str(one).rstrip("% ")) for one in things]
+        read = [float(str(item).rstrip("% ")) for item in things]
     except ValueError:
         return []
-    return [min(1.0, max(0.0, one / 100 if one > 1 else one)) for one in read]
+    return [min(1.0, max(0.0, item / 100 if item > 1 else item)) for item in read]
 
 
-def support_in(refs: tuple[str, ...], said: list[float]) -> tuple[Support, ...]:
-    """How well each ref supports, where a number was given for each."""
-    if len(refs) != len(said):
+def support_in(refs: tuple[str, ...], scores: list[float]) -> tuple[Support, ...]:
+    """Pair each ref with its support, if there is a number for each."""
+    if len(refs) != len(scores):
         return ()
-    return tuple(Support(ref=ref, score=one) for ref, one in zip(refs, said, strict=True))
+    return tuple(Support(ref=ref, score=score) for ref, score in zip(refs, scores, strict=True))
 
 
 Shares = Annotated[list[float], BeforeValidator(_numbers)]
@@ -86,10 +86,10 @@ class BaseReply(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _without_null(cls, said: Any) -> Any:
-        if not isinstance(said, dict):
-            return said
-        return {name: value for name, value in said.items() if value is not None}
+    def _without_null(cls, value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        return {name: item for name, item in value.items() if item is not None}
 
 
 class SubtaskReply(BaseReply):  # Its name is a key of "$defs": it stays.
@@ -103,7 +103,7 @@ class SubtaskReply(BaseReply):  # Its name is a key of "$defs": it stays.
     )
 
     def draft(self) -> SubtaskDraft:
-        """As the ledger takes it."""
+        """Return the draft for the ledger."""
         return SubtaskDraft(text=self.text, depends=subtasks_in(self.depends))
 
 
@@ -138,27 +138,27 @@ class ActReply(BaseReply):
 
     @model_validator(mode="before")
     @classmethod
-    def _named_by_mode(cls, said: Any) -> Any:
-        """``Search`` in any spelling; an action that is a mode is a search in it."""
-        if not isinstance(said, dict) or not isinstance(said.get("action"), str):
-            return said
-        action = said["action"].strip().lower()
+    def _named_by_mode(cls, value: Any) -> Any:
+        """Normalise the action's spelling; an action that is a mode is a search in it."""
+        if not isinstance(value, dict) or not isinstance(value.get("action"), str):
+            return value
+        action = value["action"].strip().lower()
         if action in list(Mode):
-            return {**said, "action": "search", "mode": said.get("mode") or action}
-        return {**said, "action": action}
+            return {**value, "action": "search", "mode": value.get("mode") or action}
+        return {**value, "action": action}
 
     @classmethod
     def asked_in_lines(cls) -> str:
-        """The text protocol, for a server that holds its model to nothing."""
+        """Return the text protocol, for a server that enforces no schema."""
         return prompt("act_lines")
 
     @classmethod
     def from_lines(cls, text: str) -> dict[str, Any] | None:
-        """An action in the text protocol."""
+        """Parse an action in the text protocol."""
         return read_lines(text)
 
     def decision(self) -> Action:
-        """As the machine takes it."""
+        """Return the action for the machine."""
         cited = refs_in(self.citations)
         return Action(
             kind=self.action,
@@ -185,7 +185,7 @@ class ResolutionReply(BaseReply):  # Its name is a key of "$defs": it stays.
     support: Shares = Field(default_factory=list, description=SUPPORTS, json_schema_extra=SEVERAL)
 
     def resolution(self) -> Resolution:
-        """As the machine takes it."""
+        """Return the resolution for the machine."""
         refs = refs_in(self.evidence)
         return Resolution(
             subtask=_id(self.subtask),
@@ -206,9 +206,9 @@ class AssessReply(BaseReply):
     )
 
     def assessment(self) -> Assessment:
-        """As the machine takes it."""
+        """Return the assessment for the machine."""
         return Assessment(
-            resolved=tuple(one.resolution() for one in self.resolved),
+            resolved=tuple(reply.resolution() for reply in self.resolved),
             reopened=tuple(_id(name) for name in self.reopened),
         )
 
@@ -232,7 +232,7 @@ class ReplanReply(BaseReply):
     abandon: Texts = Field(default_factory=list, json_schema_extra=FEW)
 
     def edits(self) -> Edits:
-        """As the ledger takes it."""
+        """Return the edits for the ledger."""
         return Edits(
             rewrite=tuple(Rewrite(id=_id(r.id), text=r.text) for r in self.rewrite),
             add=tuple(draft.draft() for draft in self.add),
@@ -255,7 +255,7 @@ class ConcludeReply(BaseReply):
     not_in_memory: bool = False
 
     def conclusion(self) -> Conclusion:
-        """As the machine takes it."""
+        """Return the conclusion for the machine."""
         cited = refs_in(self.citations)
         return Conclusion(
             text=self.answer.strip(),

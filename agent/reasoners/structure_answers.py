@@ -1,4 +1,4 @@
-"""Answers worded from what structural searches found and the ledger holds."""
+"""Answers worded from the results of structural searches that the ledger holds."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from domain.texts import first_number
 from domain.time import TimeSpan, clock
 from domain.trajectory import EvidenceRetrieved, Resolution
 
-STRETCHES = 4
-"""Stretches of time that are told of one person at most."""
+MOST_SPANS = 4
+"""Time spans listed per person at most."""
 PEOPLE = 8
-"""People that are listed at most."""
+"""People listed at most."""
 CANNOT = "This can't be told from what was recorded: {why}. The nearest moments are cited."
 SURE, FAIR, UNSURE, DECLINED = 0.85, 0.6, 0.4, 0.1
-"""How sure an answer from structure may be: measured, by likeness or a guess, and not at all."""
+"""Confidence of an answer from structure: measured, by similarity, a guess, and declined."""
 
 Held = Mapping[str, Evidence]
 
@@ -36,58 +36,60 @@ class PartAnswer:
 
     @property
     def support(self) -> tuple[Support, ...]:
-        """What the answer was read off supports it as far as the answer is sure."""
+        """Return the support of each ref, which equals the answer's confidence."""
         return tuple(Support(ref=ref, score=self.sure) for ref in self.refs)
 
 
-def by_structure(turn: DecisionContext) -> Conclusion | None:
-    """The answer where a structural search found what is asked; None where none was made."""
-    held = {e.ref: e for e in turn.held}
-    tasks = asked(turn.ledger.subtasks)
-    if not any(_finding(task, turn) for task in tasks):
+def by_structure(decision: DecisionContext) -> Conclusion | None:
+    """Answer from structural searches; None if none was made."""
+    held = {e.ref: e for e in decision.held}
+    tasks = asked(decision.ledger.subtasks)
+    if not any(_finding(task, decision) for task in tasks):
         return None
-    if turn.question.options:
-        return _by_number(turn, held)
-    said = [one for task in tasks if (one := _said(task, turn, held)) is not None]
-    if not said:
+    if decision.question.options:
+        return _by_number(decision, held)
+    answers = [answer for task in tasks if (answer := _said(task, decision, held)) is not None]
+    if not answers:
         return None
-    refs = tuple(dict.fromkeys(ref for one in said for ref in one.refs))
+    refs = tuple(dict.fromkeys(ref for answer in answers for ref in answer.refs))
     return Conclusion(
-        text=" ".join(one.text for one in said),
+        text=" ".join(answer.text for answer in answers),
         refs=refs,
         ranked=refs,
-        support=tuple(support for one in said for support in one.support),
-        sure=min(one.sure for one in said),
-        declined=all(one.declined for one in said),
+        support=tuple(support for answer in answers for support in answer.support),
+        sure=min(answer.sure for answer in answers),
+        declined=all(answer.declined for answer in answers),
     )
 
 
-def claimed(turn: DecisionContext, task: Subtask, found: EvidenceRetrieved) -> Resolution | None:
-    """What a structural search says of its subtask."""
-    if found.finding is None or turn.question.options:
+def claimed(
+    decision: DecisionContext, task: Subtask, retrieval: EvidenceRetrieved
+) -> Resolution | None:
+    """Return the resolution that a structural search gives for its subtask."""
+    if retrieval.finding is None or decision.question.options:
         return None
-    said = said_of(found.finding, found.evidence, {e.ref: e for e in found.evidence})
-    if said is None:
+    answer = said_of(retrieval.finding, retrieval.evidence, {e.ref: e for e in retrieval.evidence})
+    if answer is None:
         return None
-    return Resolution(subtask=task.id, answer=said.text, refs=said.refs, support=said.support)
+    return Resolution(subtask=task.id, answer=answer.text, refs=answer.refs, support=answer.support)
 
 
-def _finding(task: Subtask, turn: DecisionContext) -> EvidenceRetrieved | None:
-    """The last search for a subtask that found something of structure."""
-    own = [s.found for s in turn.searches if s.subtask == task.id and s.found.finding]
-    return own[-1] if own else None
+def _finding(task: Subtask, decision: DecisionContext) -> EvidenceRetrieved | None:
+    """Return the last search for a subtask that has a structural finding."""
+    results = [s.found for s in decision.searches if s.subtask == task.id and s.found.finding]
+    return results[-1] if results else None
 
 
-def _said(task: Subtask, turn: DecisionContext, held: Held) -> PartAnswer | None:
-    found = _finding(task, turn)
-    if found is not None and found.finding is not None:
-        return said_of(found.finding, found.evidence, held)
-    quote = quote_of(found_for(task, turn.searches), held)
+def _said(task: Subtask, decision: DecisionContext, held: Held) -> PartAnswer | None:
+    retrieval = _finding(task, decision)
+    if retrieval is not None and retrieval.finding is not None:
+        return said_of(retrieval.finding, retrieval.evidence, held)
+    quote = quote_of(found_for(task, decision.searches), held)
     return None if quote is None else PartAnswer(quote.text, quote.refs, FAIR)
 
 
 def said_of(finding: Finding, evidence: Sequence[Evidence], held: Held) -> PartAnswer | None:
-    """A finding in words, of those of its parts that the ledger still holds."""
+    """Word a finding from those of its parts that the ledger still holds."""
     if finding.unrecorded:
         near = tuple(e.ref for e in evidence if e.ref in held)
         text = CANNOT.format(why=finding.unrecorded)
@@ -99,37 +101,39 @@ def said_of(finding: Finding, evidence: Sequence[Evidence], held: Held) -> PartA
 
 
 def _refs(parts: Sequence[StructurePart]) -> tuple[str, ...]:
-    """What is cited: the first line of each part, then the others."""
+    """Return the refs to cite: the first of each part, then the others."""
     firsts = [part.refs[0] for part in parts]
     return tuple(dict.fromkeys([*firsts, *(ref for part in parts for ref in part.refs[1:])]))
 
 
 def _people(finding: Finding, parts: Sequence[StructurePart], held: Held) -> PartAnswer:  # noqa: ARG001
-    """Who is there: those seen, voices without a face, and who is seen only briefly."""
+    """List those seen, those seen only briefly, and voices without a face."""
     sure = [part for part in parts if part.seen and not part.brief]
     brief = [part for part in parts if part.brief]
     voices = [part for part in parts if not part.seen]
-    told = []
+    sentences = []
     if sure:
-        told.append(f"{_number(sure, finding)}: {_listed(sure)}.")
+        sentences.append(f"{_number(sure, finding)}: {_listed(sure)}.")
     if brief:
-        told.append(f"Perhaps {len(brief)} more, seen only briefly: {_listed(brief)}.")
+        sentences.append(f"Perhaps {len(brief)} more, seen only briefly: {_listed(brief)}.")
     if voices and sure:
-        told.append(f"Heard, but not tied to a face: {_listed(voices)}.")
+        sentences.append(f"Heard, but not tied to a face: {_listed(voices)}.")
     elif voices:
-        told.append(f"{_count(len(voices), 'voice is', 'voices are')} heard: {_listed(voices)}.")
+        sentences.append(
+            f"{_count(len(voices), 'voice is', 'voices are')} heard: {_listed(voices)}."
+        )
     agreed = bool(sure) and len(sure) == max(1, finding.together) and not brief
     level = SURE if agreed and len(voices) <= len(sure) else FAIR if agreed else UNSURE
-    return PartAnswer(" ".join(told), _refs([*sure, *voices, *brief]), level)
+    return PartAnswer(" ".join(sentences), _refs([*sure, *voices, *brief]), level)
 
 
 def _counted(finding: Finding, parts: Sequence[StructurePart], held: Held) -> PartAnswer:
-    """How many there are: of voices, where it is asked who speaks."""
+    """Answer how many there are; of voices, if the question asks who speaks."""
     return (_speakers if finding.manner == "said" else _people)(finding, parts, held)
 
 
 def _number(sure: Sequence[StructurePart], finding: Finding) -> str:
-    """How many people are seen; where they never are at one time, some may be one and the same."""
+    """Word how many people are seen, with a caveat where some may be the same person."""
     seen = _count(len(sure), "person is", "people are") + " seen"
     together = finding.together
     if len(sure) <= max(1, together):
@@ -137,36 +141,36 @@ def _number(sure: Sequence[StructurePart], finding: Finding) -> str:
     return f"{seen} (told apart by their faces; at most {together or 1} at one time)"
 
 
-def _count(number: int, one: str, more: str) -> str:
-    return f"{number} {one if number == 1 else more}"
+def _count(number: int, singular: str, plural: str) -> str:
+    return f"{number} {singular if number == 1 else plural}"
 
 
 def _listed(parts: Sequence[StructurePart]) -> str:
-    shown = [_when(part) for part in parts[:PEOPLE]]
-    more = len(parts) - len(shown)
-    return "; ".join(shown) + (f"; and {more} more" if more else "")
+    listed = [_when(part) for part in parts[:PEOPLE]]
+    more = len(parts) - len(listed)
+    return "; ".join(listed) + (f"; and {more} more" if more else "")
 
 
 def _when(part: StructurePart) -> str:
     times = [("seen", part.seen), ("heard", part.heard)]
-    told = (f"{how} {_times(spans)}" for how, spans in times if spans)
-    return f"{part.label} ({', '.join(told)})"
+    worded = (f"{how} {_times(spans)}" for how, spans in times if spans)
+    return f"{part.label} ({', '.join(worded)})"
 
 
 def _times(spans: Sequence[TimeSpan]) -> str:
-    shown = ", ".join(str(span) for span in spans[:STRETCHES])
-    more = len(spans) - STRETCHES
-    return f"{shown} and {more} more times" if more > 0 else shown
+    times = ", ".join(str(span) for span in spans[:MOST_SPANS])
+    more = len(spans) - MOST_SPANS
+    return f"{times} and {more} more times" if more > 0 else times
 
 
 def _speakers(finding: Finding, parts: Sequence[StructurePart], held: Held) -> PartAnswer:  # noqa: ARG001
     if finding.subject:
-        (one,) = parts[:1]
-        return PartAnswer(f"{one.label} speaks at {_times(one.heard)}.", _refs(parts), SURE)
+        (speaker,) = parts[:1]
+        return PartAnswer(f"{speaker.label} speaks at {_times(speaker.heard)}.", _refs(parts), SURE)
     number = _count(len(parts), "voice is", "voices are")
-    heard = [part.model_copy(update={"seen": ()}) for part in parts]
+    voices = [part.model_copy(update={"seen": ()}) for part in parts]
     return PartAnswer(
-        f"{number} heard: {_listed(heard)}.", _refs(parts), FAIR if parts[1:] else SURE
+        f"{number} heard: {_listed(voices)}.", _refs(parts), FAIR if parts[1:] else SURE
     )
 
 
@@ -195,13 +199,13 @@ def _mention(finding: Finding, parts: Sequence[StructurePart], held: Held) -> Pa
     return PartAnswer(text, part.refs, SURE if finding.exact else UNSURE)
 
 
-def _beside(finding: Finding, parts: Sequence[StructurePart], held: Held) -> PartAnswer | None:
-    told, *anchor = parts
+def _adjacent(finding: Finding, parts: Sequence[StructurePart], held: Held) -> PartAnswer | None:
+    event, *anchor = parts
     start = "After" if finding.asks is Asks.AFTER else "Before"
     if not anchor:
         return None
-    text = f"{start} {_quoted(anchor, held).rstrip('.')} comes: {_quoted([told], held)}"
-    return PartAnswer(text, _refs([told, *anchor]), FAIR if finding.exact else UNSURE)
+    text = f"{start} {_quoted(anchor, held).rstrip('.')} comes: {_quoted([event], held)}"
+    return PartAnswer(text, _refs([event, *anchor]), FAIR if finding.exact else UNSURE)
 
 
 def _quoted(parts: Sequence[StructurePart], held: Held) -> str:
@@ -217,27 +221,27 @@ _WORDED = {
     Asks.END: _ends,
     Asks.FIRST: _mention,
     Asks.LAST: _mention,
-    Asks.AFTER: _beside,
-    Asks.BEFORE: _beside,
+    Asks.AFTER: _adjacent,
+    Asks.BEFORE: _adjacent,
 }
 
 
-def _by_number(turn: DecisionContext, held: Held) -> Conclusion | None:
-    """The only option that has the number of people that was found; None where none has."""
-    found = next(f for task in turn.ledger.subtasks if (f := _finding(task, turn)))
-    finding = found.finding
+def _by_number(decision: DecisionContext, held: Held) -> Conclusion | None:
+    """Return the only option with the number of people that was found, else None."""
+    search = next(f for task in decision.ledger.subtasks if (f := _finding(task, decision)))
+    finding = search.finding
     if finding is None or finding.asks is not Asks.COUNT:
         return None
-    said = said_of(finding, found.evidence, held)
-    numbers = [first_number(option) for option in turn.question.options]
-    if said is None or numbers.count(first_number(said.text)) != 1:
+    answer = said_of(finding, search.evidence, held)
+    numbers = [first_number(option) for option in decision.question.options]
+    if answer is None or numbers.count(first_number(answer.text)) != 1:
         return None
-    letter = ascii_uppercase[numbers.index(first_number(said.text))]
+    letter = ascii_uppercase[numbers.index(first_number(answer.text))]
     return Conclusion(
         text=letter,
         option=letter,
-        refs=said.refs,
-        ranked=said.refs,
-        support=said.support,
-        sure=said.sure,
+        refs=answer.refs,
+        ranked=answer.refs,
+        support=answer.support,
+        sure=answer.sure,
     )

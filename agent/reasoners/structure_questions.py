@@ -1,6 +1,6 @@
-"""The patterns by which questions about structure are recognised, in English.
+"""Patterns that recognise questions about structure, in English.
 
-Conservative: a pattern must fit the whole question, and what none fits is searched as ever.
+Conservative: a pattern must match the whole question; what none matches is searched as usual.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from domain.structure import Asks, Structure
 
 LONGEST = 300
-"""Characters of a question at most: a longer one says more than these patterns read."""
+"""Characters of a question at most: longer ones say more than these patterns capture."""
 
 _NOUN = (
     "(?:video|clip|film|movie|recording|footage|stream|trailer|talk|speech|lecture|lesson|meeting"
@@ -167,7 +167,7 @@ _OF_SPEECH = re.compile(
     r"|according|recommend(?:s|ed)?|claims?|claimed|explains?|explained|reads?|written)\b",
     re.IGNORECASE,
 )
-"""A question about what somebody says or writes is no question about looks, counts or actions."""
+"""Words of questions about speech or writing, which are not about looks, counts or actions."""
 _COMPILED_UNSEEN = tuple((asks, re.compile(rule, re.IGNORECASE)) for asks, rule in _UNSEEN)
 
 _SPACE = re.compile(r"\s+")
@@ -187,29 +187,30 @@ _QUOTES = "\"'“”‘’«»„"
 
 
 def structure_of(question: str, options: Sequence[str] = ()) -> Structure | None:
-    """What a question asks of structure; None where it is an ordinary one.
+    """Return what a question asks of structure; None for an ordinary question.
 
-    With options given only what can be compared with them is recognised, and nothing is declined.
+    With options, only structures that can be compared with them are recognised, and nothing is
+    declined.
     """
     text = plain(question)
     if not text or len(text) > LONGEST:
         return None
-    found = _recognised(text)
+    recognised = _recognised(text)
     if options:
-        return found if found is not None and found.asks in _WITH_OPTIONS else None
-    return found or _undescribed(text)
+        return recognised if recognised is not None and recognised.asks in _WITH_OPTIONS else None
+    return recognised or _undescribed(text)
 
 
 def plain(question: str) -> str:
-    """A question without its mark, with single spaces, "what's" written out."""
+    """Normalise a question: no final mark, single spaces, "what's" written out."""
     text = _SPACE.sub(" ", question).strip().rstrip("?？.! ").strip()
-    return _IS_SHORT.sub(lambda found: f"{found[1]} is", text)
+    return _IS_SHORT.sub(lambda match: f"{match[1]} is", text)
 
 
 def _recognised(text: str) -> Structure | None:
     for asks, manner, rule in _COMPILED:
-        if (fits := rule.fullmatch(text)) is not None:
-            named = {name: said or "" for name, said in fits.groupdict().items()}
+        if (match := rule.fullmatch(text)) is not None:
+            named = {name: value or "" for name, value in match.groupdict().items()}
             return _structure(asks, manner, named)
     return None
 
@@ -231,15 +232,15 @@ def _thing(subject: str) -> str:
 
 
 def _anchor(subject: str) -> str:
-    """The moment that something comes after or before, without the words that only point to it."""
-    said = _ANCHOR_END.sub("", subject.strip())
-    return _thing(_ANCHOR_START.sub("", said).strip() or said)
+    """Return the moment that something comes after or before, without introductory words."""
+    trimmed = _ANCHOR_END.sub("", subject.strip())
+    return _thing(_ANCHOR_START.sub("", trimmed).strip() or trimmed)
 
 
 def _undescribed(text: str) -> Structure | None:
     if _OF_SPEECH.search(text):
         return None
     for asks, rule in _COMPILED_UNSEEN:
-        if (fits := rule.fullmatch(text)) is not None:
-            return Structure(asks=asks, subject=fits.groupdict().get("subject") or text)
+        if (match := rule.fullmatch(text)) is not None:
+            return Structure(asks=asks, subject=match.groupdict().get("subject") or text)
     return None

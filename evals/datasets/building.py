@@ -1,4 +1,4 @@
-"""Turns records into the questions of a data set: what every reader needs."""
+"""Builds the questions and videos of a data set from records, for every reader."""
 
 from __future__ import annotations
 
@@ -21,34 +21,34 @@ _LABEL = re.compile(r"\s*\(?([A-Z])(?:[.):]|\s*$)\s*", re.ASCII)
 
 
 def question(place: str, **fields: Any) -> EvalQuestion:
-    """One question from the record at ``place``; a type that comes twice counts once.
+    """Build one question from the record at ``place``; repeated types count once.
 
     Raises:
-        InputError: a field is not what it must be.
+        InputError: a field is invalid.
     """
-    with _told(place, "the question"):
+    with _named_errors(place, "the question"):
         types = tuple(dict.fromkeys(fields.pop("types", ())))
-        found = EvalQuestion(types=types, **fields)
-        words = (found.id, found.video, found.question, found.answer, *found.options, *found.types)
+        built = EvalQuestion(types=types, **fields)
+        words = (built.id, built.video, built.question, built.answer, *built.options, *built.types)
         _check_storable(*words)
-        return found
+        return built
 
 
 def video(place: str, **fields: Any) -> EvalVideo:
-    """One video from the record at ``place``.
+    """Build one video from the record at ``place``.
 
     Raises:
-        InputError: a field is not what it must be.
+        InputError: a field is invalid.
     """
-    with _told(place, "the video"):
-        found = EvalVideo(**fields)
-        _check_storable(found.name, found.url)
-        return found
+    with _named_errors(place, "the video"):
+        built = EvalVideo(**fields)
+        _check_storable(built.name, built.url)
+        return built
 
 
 @contextmanager
-def _told(place: str, what: str) -> Iterator[None]:
-    """Says in one line which record is wrong, and where."""
+def _named_errors(place: str, what: str) -> Iterator[None]:
+    """Raise errors as one line that names the record and the field."""
     try:
         yield
     except ValidationError as error:
@@ -60,48 +60,48 @@ def _told(place: str, what: str) -> Iterator[None]:
 
 
 def _check_storable(*words: str) -> None:
-    """Refuses what UTF-8 and the database cannot hold: JSON may escape half a character."""
-    if any("\0" in one or _HALF.search(one) for one in words):
+    """Refuse text that UTF-8 or the database cannot hold: JSON may escape half a character."""
+    if any("\0" in text or _HALF.search(text) for text in words):
         raise ValueError("a NUL or half a character is in its words")
 
 
 def dataset(
-    name: str, place: str, videos: Iterable[EvalVideo], asked: Sequence[EvalQuestion]
+    name: str, place: str, videos: Iterable[EvalVideo], questions: Sequence[EvalQuestion]
 ) -> Dataset:
-    """The data set, each video once. Questions that others published under one id are told apart.
+    """Build the data set, each video once; repeated question ids get a suffix.
 
     Raises:
         InputError: there is no question.
     """
-    if not asked:
+    if not questions:
         raise InputError(f"{place} holds no question of {name}")
-    once = {video.name: video for video in videos}
-    return Dataset(name, tuple(once.values()), tuple(_told_apart(asked)))
+    by_name = {video.name: video for video in videos}
+    return Dataset(name, tuple(by_name.values()), tuple(_with_unique_ids(questions)))
 
 
-def _told_apart(asked: Iterable[EvalQuestion]) -> Iterator[EvalQuestion]:
-    """The second of an id has ``#2`` behind it, and so on."""
+def _with_unique_ids(questions: Iterable[EvalQuestion]) -> Iterator[EvalQuestion]:
+    """Yield questions with unique ids: the second of an id gets ``#2``, and so on."""
     seen: set[str] = set()
-    for one in asked:
-        ids = chain([one.id], (f"{one.id}#{n}" for n in count(2)))
+    for item in questions:
+        ids = chain([item.id], (f"{item.id}#{n}" for n in count(2)))
         free = next(name for name in ids if name not in seen)
         seen.add(free)
-        yield one if free == one.id else one.model_copy(update={"id": free})
+        yield item if free == item.id else item.model_copy(update={"id": free})
 
 
-def refuse_twins(place: str, asked: Iterable[EvalQuestion]) -> None:
-    """Refuses ids that come twice, where they are the user's own.
+def refuse_twins(place: str, questions: Iterable[EvalQuestion]) -> None:
+    """Refuse repeated ids, where they are the user's own.
 
     Raises:
         InputError: names the id.
     """
-    twins = [name for name, times in Counter(one.id for one in asked).items() if times > 1]
-    if twins:
-        raise InputError(f"{place}: the question id {twins[0]!r} comes twice")
+    repeated = [name for name, times in Counter(item.id for item in questions).items() if times > 1]
+    if repeated:
+        raise InputError(f"{place}: the question id {repeated[0]!r} comes twice")
 
 
 def unlabelled(options: Sequence[str]) -> tuple[str, ...]:
-    """Options without their letters (``A. Red``, ``(B) Blue``), if every one has its own."""
+    """Return options without their letters (``A. Red``, ``(B) Blue``), if all have their own."""
     marks = [_LABEL.match(option) for option in options]
     letters = [mark[1] if mark else "" for mark in marks]
     if letters != list(ascii_uppercase[: len(options)]):
@@ -110,20 +110,20 @@ def unlabelled(options: Sequence[str]) -> tuple[str, ...]:
 
 
 def letter(index: int) -> str:
-    """The letter of the option at ``index`` from 0; an odd index gives what no option has."""
+    """Return the letter of the option at ``index`` from 0; an invalid index matches no option."""
     return ascii_uppercase[index] if 0 <= index < len(ascii_uppercase) else str(index)
 
 
 def ms(seconds: float) -> int:
-    """Seconds as whole milliseconds."""
+    """Convert seconds to whole milliseconds."""
     return round(seconds * 1000)
 
 
 def instant(start_ms: int) -> TimeSpan:
-    """The second that begins there, where a set tells a moment and no length."""
+    """Return the second that begins there, for a set that gives a moment without a length."""
     return TimeSpan.of(start_ms, start_ms + 1000)
 
 
 def youtube(key: str) -> str:
-    """Where a video of YouTube can be watched."""
+    """Return the address of a YouTube video."""
     return f"https://www.youtube.com/watch?v={key}"

@@ -1,4 +1,4 @@
-"""Counts a data set that was read, beside what its authors tell of the whole."""
+"""Counts of a data set that was read, compared with the published ones."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from evals.dataset import Counts, Dataset
 
 @dataclass(frozen=True)
 class Census:
-    """How much a copy holds. ``unlike`` tells, a line each, where it is not the published whole.
+    """The size of a copy. ``unlike`` lists, a line each, the differences from the published set.
 
-    ``types`` and ``by_video`` count questions; ``as_of`` are those asked as of a moment,
-    ``answered`` those whose answer is known, ``timed`` those whose answer has a time. ``missing``
-    are the videos of which neither a file nor captions are there.
+    ``types`` and ``by_video`` count questions; ``as_of``: those asked as of a moment; ``answered``:
+    those with a known answer; ``timed``: those whose answer has a time. ``missing``: the videos
+    without a file or captions.
     """
 
     name: str
@@ -32,35 +32,35 @@ class Census:
 
     @property
     def whole(self) -> bool | None:
-        """Whether the counts are those that were published; None: none were."""
+        """Check whether the counts are the published ones; None: none are published."""
         return not self.unlike if self.compared else None
 
 
-def census(found: Dataset, published: Counts) -> Census:
-    """The counts of ``found``."""
-    asked = found.questions
-    types = Counter(kind for one in asked for kind in one.types)
+def census(copy: Dataset, published: Counts) -> Census:
+    """Count ``copy``."""
+    questions = copy.questions
+    types = Counter(kind for question in questions for kind in question.types)
     return Census(
-        name=found.name,
-        videos=len(found.videos),
-        questions=len(asked),
+        name=copy.name,
+        videos=len(copy.videos),
+        questions=len(questions),
         types=dict(types.most_common()),
-        by_video=dict(Counter(one.video for one in asked)),
-        as_of=sum(one.as_of_ms is not None for one in asked),
-        answered=sum(bool(one.answer) for one in asked),
-        timed=sum(bool(one.spans) for one in asked),
-        missing=tuple(v.name for v in found.videos if not (v.file or v.captions)),
+        by_video=dict(Counter(question.video for question in questions)),
+        as_of=sum(question.as_of_ms is not None for question in questions),
+        answered=sum(bool(question.answer) for question in questions),
+        timed=sum(bool(question.spans) for question in questions),
+        missing=tuple(v.name for v in copy.videos if not (v.file or v.captions)),
         compared=published != Counts(),
-        unlike=tuple(_unlike(found, types, published)),
+        unlike=tuple(_unlike(copy, types, published)),
     )
 
 
-def _unlike(found: Dataset, types: Counter[str], published: Counts) -> Iterator[str]:
-    wanted = {
-        "videos": (len(found.videos), published.videos),
-        "questions": (len(found.questions), published.questions),
+def _unlike(copy: Dataset, types: Counter[str], published: Counts) -> Iterator[str]:
+    counts = {
+        "videos": (len(copy.videos), published.videos),
+        "questions": (len(copy.questions), published.questions),
         **{f"type {kind}": (types[kind], count) for kind, count in published.types.items()},
     }
-    for what, (here, there) in wanted.items():
-        if there not in (None, here):
-            yield f"{what}: {here}, published {there}"
+    for what, (actual, expected) in counts.items():
+        if expected not in (None, actual):
+            yield f"{what}: {actual}, published {expected}"

@@ -39,14 +39,14 @@ _STAMP = re.compile(r"DAY(\d{1,3})|(?<!\d)(\d{6})\d{0,2}(?!\d)", re.ASCII | re.I
 
 
 class _EgoLifeTime(Published):
-    """A day, and a time as ``HHMMSS`` and two digits for the frame, which are left out."""
+    """A day, and a time as ``HHMMSS`` and two digits for the frame, which are ignored."""
 
     date: str = Field(pattern=r"(?i)^DAY[1-9][0-9]{0,2}$")
     time: str = Field(pattern=r"^([01][0-9]|2[0-3])([0-5][0-9]){2}[0-9]{0,2}$")
 
     @property
     def video_ms(self) -> int:
-        """Milliseconds of video time; day 1 begins it."""
+        """Return the milliseconds of video time since the start of day 1."""
         return _video_ms(int(self.date[3:]), self.time)
 
 
@@ -69,32 +69,32 @@ class _EgoLifeRow(Published):
 
     @property
     def options(self) -> tuple[str, ...]:
-        """All four, in order."""
+        """Return all four options, in order."""
         return self.choice_a, self.choice_b, self.choice_c, self.choice_d
 
 
-def targets(told: Any) -> Iterator[TimeSpan]:
-    """The spans of a ``target_time``; what cannot be read is left out.
+def targets(raw: Any) -> Iterator[TimeSpan]:
+    """Yield the spans of a ``target_time``; unreadable parts are skipped.
 
-    It is ``{date, time}`` or ``{date, time_list}``, or a list of these. A ``time`` of two stamps
-    is a stretch, any other number of stamps are moments; a stamp may be preceded by its day.
+    It is ``{date, time}`` or ``{date, time_list}``, or a list of these. A ``time`` of two stamps is
+    a span, any other number of stamps are moments; a stamp may be preceded by its day.
     """
-    for one in told if isinstance(told, list) else [told]:
-        if isinstance(one, dict):
-            listed = one.get("time_list")
-            words = " ".join(map(str, listed)) if isinstance(listed, list) else one.get("time")
-            stamps = list(_stamps(f"{one.get('date', '')} {words}"))
-            stretch = listed is None and len(stamps) == 2 and stamps[0] < stamps[1]
-            yield from [TimeSpan.of(*stamps)] if stretch else map(instant, stamps)
+    for target in raw if isinstance(raw, list) else [raw]:
+        if isinstance(target, dict):
+            listed = target.get("time_list")
+            words = " ".join(map(str, listed)) if isinstance(listed, list) else target.get("time")
+            stamps = list(_stamps(f"{target.get('date', '')} {words}"))
+            is_span = listed is None and len(stamps) == 2 and stamps[0] < stamps[1]
+            yield from [TimeSpan.of(*stamps)] if is_span else map(instant, stamps)
 
 
 def _stamps(words: str) -> Iterator[int]:
     day = 0
-    for found in _STAMP.finditer(words):
-        if found[1]:
-            day = int(found[1])
+    for match in _STAMP.finditer(words):
+        if match[1]:
+            day = int(match[1])
         elif day:
-            yield _video_ms(day, found[2])
+            yield _video_ms(day, match[2])
 
 
 def _video_ms(day: int, time: str) -> int:
@@ -103,17 +103,17 @@ def _video_ms(day: int, time: str) -> int:
 
 
 def read(folder: Path) -> Dataset:
-    """The questions, in the authors' form or in that of ``homer eval egolife``.
+    """Read the questions, in the authors' form or in that of ``homer eval egolife``.
 
     Raises:
-        InputError: neither file is there, or it is not in its form.
+        InputError: neither file is there, or it is malformed.
     """
     path = file_in(folder, f"EgoLifeQA/{FILE}", FILE, QUESTIONS)
     if path.name == QUESTIONS:
         return _read_ours(root_of(folder), path)
     rows = list(all_checked(_EgoLifeRow, records(path)))
     video = EvalVideo(name=PERSON, captions=_captions(root_of(folder)))
-    return dataset("egolifeqa", str(path), [video], [_question(*one) for one in rows])
+    return dataset("egolifeqa", str(path), [video], [_question(*row) for row in rows])
 
 
 def _question(place: str, row: _EgoLifeRow) -> EvalQuestion:
@@ -138,21 +138,21 @@ def _captions(root: Path) -> Path | None:
 
 def _read_ours(root: Path, path: Path) -> Dataset:
     video = EvalVideo(name=TITLE, captions=_captions(root))
-    asked = [_ours(str(path), one) for one in read_ego_questions(path)]
-    return dataset("egolifeqa", str(path), [video], asked)
+    questions = [_ours(str(path), item) for item in read_ego_questions(path)]
+    return dataset("egolifeqa", str(path), [video], questions)
 
 
-def _ours(place: str, one: EgoQuestion) -> EvalQuestion:
+def _ours(place: str, item: EgoQuestion) -> EvalQuestion:
     return question(
-        f"{place}, {one.id}",
-        id=one.id,
+        f"{place}, {item.id}",
+        id=item.id,
         video=TITLE,
-        question=one.question,
-        options=one.options,
-        answer=one.answer,
-        types=(one.type,),
-        as_of_ms=ms(one.as_of.video_s),
-        spans=tuple(_span(target) for target in one.targets),
+        question=item.question,
+        options=item.options,
+        answer=item.answer,
+        types=(item.type,),
+        as_of_ms=ms(item.as_of.video_s),
+        spans=tuple(_span(target) for target in item.targets),
     )
 
 

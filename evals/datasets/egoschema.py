@@ -34,24 +34,24 @@ class _EgoSchemaRow(Published):
 
     @property
     def options(self) -> tuple[str, ...]:
-        """All five, in order."""
+        """Return all five options, in order."""
         return self.option_0, self.option_1, self.option_2, self.option_3, self.option_4
 
 
 def read(subset: bool, folder: Path) -> Dataset:
-    """All questions, or the ``subset`` whose answers are public.
+    """Read all questions, or the ``subset`` with public answers.
 
     Raises:
-        InputError: a file is not there, or not in its form.
+        InputError: a file is missing or malformed.
     """
     path = file_in(folder, QUESTIONS)
     root = root_of(folder)
     answers = _answers(root)
-    every = all_checked(_EgoSchemaRow, records(path))
-    rows = [(place, row) for place, row in every if not subset or row.uid in answers]
-    videos = [_video(root, *one) for one in rows]
-    asked = [_question(place, row, answers.get(row.uid, "")) for place, row in rows]
-    return dataset("egoschema-subset" if subset else "egoschema", str(path), videos, asked)
+    all_rows = all_checked(_EgoSchemaRow, records(path))
+    rows = [(place, row) for place, row in all_rows if not subset or row.uid in answers]
+    videos = [_video(root, *row) for row in rows]
+    questions = [_question(place, row, answers.get(row.uid, "")) for place, row in rows]
+    return dataset("egoschema-subset" if subset else "egoschema", str(path), videos, questions)
 
 
 def _video(root: Path, place: str, row: _EgoSchemaRow) -> EvalVideo:
@@ -59,15 +59,15 @@ def _video(root: Path, place: str, row: _EgoSchemaRow) -> EvalVideo:
 
 
 def _answers(root: Path) -> dict[str, str]:
-    """The letters of the right options by question."""
+    """Return the letters of the right options by question."""
     path = file_in(root, ANSWERS)
-    found = json_of(path)
-    if not isinstance(found, dict):
+    answers = json_of(path)
+    if not isinstance(answers, dict):
         raise InputError(f"{path} is no object of answers by question")
-    for uid, place in found.items():
+    for uid, place in answers.items():
         if not isinstance(place, int) or not 0 <= place <= 4:
             raise InputError(f"{path}, {uid}: {place!r} is no option from 0 to 4")
-    return {uid: letter(place) for uid, place in found.items()}
+    return {uid: letter(place) for uid, place in answers.items()}
 
 
 def _question(place: str, row: _EgoSchemaRow, answer: str) -> EvalQuestion:

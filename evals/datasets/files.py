@@ -1,6 +1,6 @@
-"""Reads the files of a data set: JSON, JSON lines, CSV and Parquet, as records with their places.
+"""Reads the files of a data set (JSON, JSON lines, CSV, Parquet) as records with their places.
 
-Names of files come from the annotations of others: none leads out of the folder.
+Names of files come from foreign annotations: none may lead out of the folder.
 """
 
 from __future__ import annotations
@@ -18,83 +18,83 @@ from domain.errors import InputError
 from perception.source import SUFFIXES
 
 VIDEO_ENDINGS = (".mp4", ".mkv", ".webm", ".mov", ".avi", ".m4v", ".MP4")
-"""Endings that may be left out, in the order they are looked for."""
+"""Endings that may be omitted, in the order they are tried."""
 
 CAPTION_ENDINGS = (".srt", ".vtt", ".jsonl", ".jsonl.gz")
-"""Endings of timed words, by which a video may be known instead."""
+"""Endings of captions, which may replace a video."""
 
 Record = tuple[str, Any]
-"""A record beside its place: the file, and the line or number in it."""
+"""A place (the file, and the line or number in it) and its record."""
 
 Model = TypeVar("Model", bound=BaseModel)
 
 
 class Published(BaseModel):
-    """A record as others publish it: what we do not know of it is not our business."""
+    """A published record; unknown fields are ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
 
 
 def _worded(value: Any) -> Any:
-    """Numbers are words here, and nothing is an empty word."""
+    """Turn numbers into text, and None into ""."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return str(value)
     return "" if value is None else value
 
 
 def _several(value: Any) -> Any:
-    """One is a list of one, and none an empty list."""
+    """Wrap a single text in a tuple, and None as an empty one."""
     return (value,) if isinstance(value, str) else value or ()
 
 
 Words = Annotated[str, BeforeValidator(_worded)]
-"""Words that some publish as a number."""
+"""Text that some publish as a number."""
 
 Seconds = Annotated[float, Field(ge=0, le=1e8, allow_inf_nan=False)]
-"""A time in seconds; beyond three years it is taken for a mistake."""
+"""A time in seconds; more than three years is taken as an error."""
 
 Several = Annotated[tuple[str, ...], BeforeValidator(_several)]
 """Words, or a list of them."""
 
 
 def root_of(folder: Path) -> Path:
-    """The folder, also where its file of questions was named."""
+    """Return the folder, also if its file of questions is given."""
     return folder.parent if folder.is_file() else folder
 
 
 def file_in(folder: Path, *names: str) -> Path:
-    """The first of these files that is there; ``folder`` may itself be a file that is meant.
+    """Return the first of these files that exists; ``folder`` may itself be the file.
 
     Raises:
-        InputError: none is there, or it leads out of the folder.
+        InputError: none exists, or it leads out of the folder.
     """
     if folder.is_file():
         return folder
     for name in names:
-        found = inside(folder, name, str(folder))
-        if found.is_file():
-            return found
+        path = inside(folder, name, str(folder))
+        if path.is_file():
+            return path
     raise InputError(f"{folder} holds no {' or '.join(names)}")
 
 
 def inside(folder: Path, name: str, place: str) -> Path:
-    """The path of ``name``, as a record at ``place`` calls it, under ``folder``.
+    """Return the path of ``name`` under ``folder``, for a record at ``place``.
 
     Raises:
-        InputError: the name, or a link it goes by, leads out of the folder.
+        InputError: the name, or a link in it, leads out of the folder.
     """
     path = _under(folder, name, place)
     try:
-        within = path.resolve().is_relative_to(folder.resolve())
+        is_inside = path.resolve().is_relative_to(folder.resolve())
     except (OSError, RuntimeError, ValueError) as error:
         raise InputError(f"{place}: no file can be called {name!r}: {error}") from error
-    if not within:
+    if not is_inside:
         raise InputError(_leads_out(folder, name, place))
     return path
 
 
 def _under(folder: Path, name: str, place: str) -> Path:
-    """The same by its letters alone."""
+    """Return the path, checked by its text alone."""
     parts = PurePosixPath(name.replace("\\", "/"))
     if not name or "\0" in name or parts.is_absolute() or ".." in parts.parts:
         raise InputError(_leads_out(folder, name, place))
@@ -106,20 +106,22 @@ def _leads_out(folder: Path, name: str, place: str) -> str:
 
 
 def video_in(folder: Path, name: str, place: str, *places: str) -> Path | None:
-    """The video ``name`` (with its ending or without) in one of ``places``; None if not there.
+    """Find the video ``name`` (with or without ending) in one of ``places``; None if missing.
 
     Raises:
-        InputError: the name, or a link it goes by, leads out of the folder.
+        InputError: the name, or a link in it, leads out of the folder.
     """
     _under(folder, name, place)
     endings = ("",) if _has_ending(name) else VIDEO_ENDINGS
     names = (f"{under}/{name}{ending}" for under in places for ending in endings)
-    here = next((one for one in names if _is_file(_under(folder, one, place))), None)
-    return inside(folder, here, place) if here else None
+    first = next(
+        (candidate for candidate in names if _is_file(_under(folder, candidate, place))), None
+    )
+    return inside(folder, first, place) if first else None
 
 
 def _has_ending(name: str) -> bool:
-    """Whether a name ends as the files do that Homer watches or imports."""
+    """Check whether a name has the ending of a video or caption file."""
     return name.endswith(CAPTION_ENDINGS) or PurePosixPath(name).suffix.lower() in SUFFIXES
 
 
@@ -131,10 +133,10 @@ def _is_file(path: Path) -> bool:
 
 
 def records(path: Path) -> Iterator[Record]:
-    """The records of a file, by its ending: a JSON list, JSON lines, CSV, TSV or Parquet.
+    """Read the records of a file, by its ending: JSON, JSON lines, CSV, TSV or Parquet.
 
     Raises:
-        InputError: the file cannot be read as what it is called; says which line.
+        InputError: the file is malformed; names the line.
     """
     reader = _READERS.get(path.suffix.lower())
     if reader is None:
@@ -143,10 +145,10 @@ def records(path: Path) -> Iterator[Record]:
 
 
 def json_of(path: Path) -> Any:
-    """What a JSON file holds.
+    """Read a JSON file.
 
     Raises:
-        InputError: it cannot be read, or is no JSON.
+        InputError: it cannot be read, or is not JSON.
     """
     return _loaded(text_of(path), str(path))
 
@@ -159,10 +161,10 @@ def _loaded(text: str, place: str) -> Any:
 
 
 def text_of(path: Path) -> str:
-    """The text of a file in UTF-8, with or without its mark.
+    """Read a file in UTF-8, with or without a byte order mark.
 
     Raises:
-        InputError: it cannot be read as such.
+        InputError: it cannot be read, or is not UTF-8.
     """
     try:
         return path.read_text(encoding="utf-8-sig")
@@ -170,26 +172,26 @@ def text_of(path: Path) -> str:
         raise InputError(f"{path} cannot be read: {error}") from error
 
 
-def listed(found: Any, place: str) -> Iterator[Record]:
-    """The members of a JSON list, each with its number from 1.
+def listed(members: Any, place: str) -> Iterator[Record]:
+    """Return the members of a JSON list, each with its number from 1.
 
     Raises:
-        InputError: it is no list.
+        InputError: it is not a list.
     """
-    if not isinstance(found, list):
+    if not isinstance(members, list):
         raise InputError(f"{place} is no list of records")
-    return ((f"{place}, record {n}", one) for n, one in enumerate(found, 1))
+    return ((f"{place}, record {n}", member) for n, member in enumerate(members, 1))
 
 
-def named(found: Any, place: str) -> Iterator[tuple[str, Record]]:
-    """The members of a JSON object by name.
+def named(members: Any, place: str) -> Iterator[tuple[str, Record]]:
+    """Return the members of a JSON object by name.
 
     Raises:
-        InputError: it is no object.
+        InputError: it is not an object.
     """
-    if not isinstance(found, dict):
+    if not isinstance(members, dict):
         raise InputError(f"{place} is no object of records by name")
-    return ((name, (f"{place}, {name}", one)) for name, one in found.items())
+    return ((name, (f"{place}, {name}", member)) for name, member in members.items())
 
 
 def _json(path: Path) -> Iterator[Record]:
@@ -234,24 +236,24 @@ _READERS: dict[str, Callable[[Path], Iterator[Record]]] = {
 
 
 def checked(model: type[Model], record: Record) -> Model:
-    """The record as ``model``.
+    """Validate the record as ``model``.
 
     Raises:
-        InputError: it is not one; names the place and the field.
+        InputError: it is invalid; names the place and the field.
     """
-    place, found = record
+    place, value = record
     try:
-        return model.model_validate(found)
+        return model.model_validate(value)
     except (ValidationError, RecursionError) as error:
-        raise InputError(f"{place}: {_told(error)}") from error
+        raise InputError(f"{place}: {_error_line(error)}") from error
 
 
-def all_checked(model: type[Model], found: Iterable[Record]) -> Iterator[tuple[str, Model]]:
-    """Each record as ``model``, beside its place."""
-    return ((record[0], checked(model, record)) for record in found)
+def all_checked(model: type[Model], found_records: Iterable[Record]) -> Iterator[tuple[str, Model]]:
+    """Validate each record as ``model``, and yield it with its place."""
+    return ((record[0], checked(model, record)) for record in found_records)
 
 
-def _told(error: ValidationError | RecursionError) -> str:
+def _error_line(error: ValidationError | RecursionError) -> str:
     if not isinstance(error, ValidationError):
         return str(error)
     first = error.errors(include_url=False, include_context=False)[0]

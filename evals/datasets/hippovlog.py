@@ -1,4 +1,4 @@
-"""HippoVlog: four-choice questions about vlogs: what was seen, heard, both, or all in all."""
+"""HippoVlog: four-choice questions about vlogs: seen, heard, both, or the whole."""
 
 from __future__ import annotations
 
@@ -44,16 +44,16 @@ class _HippoVlogRow(Published):
 
 
 def read(folder: Path) -> Dataset:
-    """The questions of ``questions.jsonl``, numbered by line.
+    """Read the questions of ``questions.jsonl``, numbered by line.
 
     Raises:
-        InputError: it is not there, or not in its form.
+        InputError: it is missing or malformed.
     """
     path = file_in(folder, FILE)
     rows = list(all_checked(_HippoVlogRow, records(path)))
-    videos = [_video(root_of(folder), *one) for one in rows]
-    asked = [_question(str(n), *one) for n, one in enumerate(rows, 1)]
-    return dataset("hippovlog", str(path), videos, asked)
+    videos = [_video(root_of(folder), *row) for row in rows]
+    questions = [_question(str(n), *row) for n, row in enumerate(rows, 1)]
+    return dataset("hippovlog", str(path), videos, questions)
 
 
 def _video(root: Path, place: str, row: _HippoVlogRow) -> EvalVideo:
@@ -62,7 +62,7 @@ def _video(root: Path, place: str, row: _HippoVlogRow) -> EvalVideo:
 
 
 def _question(number: str, place: str, row: _HippoVlogRow) -> EvalQuestion:
-    shown = row.frame_info
+    frame = row.frame_info
     return question(
         place,
         id=number,
@@ -71,7 +71,7 @@ def _question(number: str, place: str, row: _HippoVlogRow) -> EvalQuestion:
         options=tuple(row.options.values()),
         answer=row.answer.strip(),
         types=(row.category,),
-        spans=(instant(ms(shown.timestamp)),) if shown else (),
+        spans=(instant(ms(frame.timestamp)),) if frame else (),
     )
 
 

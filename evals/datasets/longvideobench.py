@@ -32,15 +32,15 @@ class _LongVideoBenchRow(Published):
 
 
 def read(file: str, name: str, folder: Path) -> Dataset:
-    """The questions of ``file``; those of the test have no answers.
+    """Read the questions of ``file``; those of the test part have no answers.
 
     Raises:
-        InputError: it is not there, or not in its form.
+        InputError: it is missing or malformed.
     """
     path = file_in(folder, file)
     rows = list(all_checked(_LongVideoBenchRow, records(path)))
-    videos = [_video(root_of(folder), *one) for one in rows]
-    return dataset(name, str(path), videos, [_question(*one) for one in rows])
+    videos = [_video(root_of(folder), *row) for row in rows]
+    return dataset(name, str(path), videos, [_question(*row) for row in rows])
 
 
 def _video(root: Path, place: str, row: _LongVideoBenchRow) -> EvalVideo:

@@ -47,29 +47,29 @@ class _LvBenchVideo(Published):
 
 
 def read(folder: Path) -> Dataset:
-    """The questions of ``video_info.meta.jsonl``, one video a line.
+    """Read the questions of ``video_info.meta.jsonl``, one video a line.
 
     Raises:
-        InputError: it is not there, or not in its form.
+        InputError: it is missing or malformed.
     """
     path = file_in(folder, META, f"data/{META}")
-    found = list(all_checked(_LvBenchVideo, records(path)))
-    videos = [_video(root_of(folder), *one) for one in found]
-    asked = [_question(place, one, qa) for place, one in found for qa in one.qa]
-    return dataset("lvbench", str(path), videos, asked)
+    rows = list(all_checked(_LvBenchVideo, records(path)))
+    videos = [_video(root_of(folder), *row) for row in rows]
+    questions = [_question(place, row, qa) for place, row in rows for qa in row.qa]
+    return dataset("lvbench", str(path), videos, questions)
 
 
-def _video(root: Path, place: str, found: _LvBenchVideo) -> EvalVideo:
-    file = video_in(root, found.key, place, "videos", "all_videos", ".")
-    return video(place, name=found.key, file=file, url=youtube(found.key))
+def _video(root: Path, place: str, row: _LvBenchVideo) -> EvalVideo:
+    file = video_in(root, row.key, place, "videos", "all_videos", ".")
+    return video(place, name=row.key, file=file, url=youtube(row.key))
 
 
-def _question(place: str, found: _LvBenchVideo, qa: _LvBenchQuestion) -> EvalQuestion:
+def _question(place: str, row: _LvBenchVideo, qa: _LvBenchQuestion) -> EvalQuestion:
     words, options = parted(qa.question)
     return question(
         f"{place}, uid {qa.uid}",
         id=qa.uid,
-        video=found.key,
+        video=row.key,
         question=words,
         options=options,
         answer=qa.answer.strip(),
@@ -79,15 +79,15 @@ def _question(place: str, found: _LvBenchVideo, qa: _LvBenchQuestion) -> EvalQue
 
 
 def parted(text: str) -> tuple[str, tuple[str, ...]]:
-    """A question and its options by letter, which stand below it as ``(A) ...``, a line each."""
+    """Split a question from its options, which follow as ``(A) ...``, a line each."""
     first, *rest = _OPTION.split(text)
     options = sorted(zip(rest[::2], rest[1::2], strict=True), key=itemgetter(0))
     return first.strip(), tuple(option.strip() for _, option in options)
 
 
-def spans(told: str) -> tuple[TimeSpan, ...]:
-    """The stretches in ``12:01-12:09, 1:02:00-1:03:00``; what is no stretch is left out."""
-    pairs = ((parse_clock(a), parse_clock(b)) for a, b in _SPAN.findall(told) if _clocks(a, b))
+def spans(text: str) -> tuple[TimeSpan, ...]:
+    """Parse the spans in ``12:01-12:09, 1:02:00-1:03:00``; anything else is skipped."""
+    pairs = ((parse_clock(a), parse_clock(b)) for a, b in _SPAN.findall(text) if _clocks(a, b))
     return tuple(TimeSpan.of(start, end) for start, end in pairs if start <= end)
 
 

@@ -24,7 +24,7 @@ from evals.datasets.files import (
 )
 
 CLIP_MS = 30_000
-"""The authors' clips: ``before_clip`` counts them from 0."""
+"""Length of the authors' clips; ``before_clip`` counts them from 0."""
 
 
 class _M3BenchQuestion(Published):
@@ -43,7 +43,7 @@ class _M3BenchQuestion(Published):
 
     @property
     def as_of_ms(self) -> int | None:
-        """The end of the last clip that is known when it is asked; None: the whole video is."""
+        """Return the end of the last clip known when it is asked; None: the whole video."""
         if self.before_clip is not None:
             return (self.before_clip + 1) * CLIP_MS
         return parse_clock(self.timestamp) if self.timestamp else None
@@ -56,25 +56,23 @@ class _M3BenchVideo(Published):
 
 
 def read(part: str, folder: Path) -> Dataset:
-    """The questions of ``part`` (robot or web).
+    """Read the questions of ``part`` (robot or web).
 
     Raises:
-        InputError: the annotations are not there, or not in their form.
+        InputError: the annotations are missing or malformed.
     """
     name = f"{part}.json"
     path = file_in(folder, f"data/annotations/{name}", f"annotations/{name}", name)
-    found = [
-        (key, at[0], checked(_M3BenchVideo, at)) for key, at in named(json_of(path), str(path))
-    ]
-    videos = [_video(root_of(folder), part, *one) for one in found]
-    asked = [_question(key, at, qa) for key, at, one in found for qa in one.qa_list]
-    return dataset(f"m3-{part}", str(path), videos, asked)
+    rows = [(key, at[0], checked(_M3BenchVideo, at)) for key, at in named(json_of(path), str(path))]
+    videos = [_video(root_of(folder), part, *row) for row in rows]
+    questions = [_question(key, at, qa) for key, at, row in rows for qa in row.qa_list]
+    return dataset(f"m3-{part}", str(path), videos, questions)
 
 
-def _video(root: Path, part: str, key: str, place: str, found: _M3BenchVideo) -> EvalVideo:
-    file = PurePosixPath(found.video_path).name or f"{key}.mp4"
+def _video(root: Path, part: str, key: str, place: str, row: _M3BenchVideo) -> EvalVideo:
+    file = PurePosixPath(row.video_path).name or f"{key}.mp4"
     path = video_in(root, file, place, f"data/videos/{part}", f"videos/{part}", "videos", ".")
-    return video(place, name=key, file=path, url=found.video_url)
+    return video(place, name=key, file=path, url=row.video_url)
 
 
 def _question(key: str, place: str, qa: _M3BenchQuestion) -> EvalQuestion:

@@ -32,7 +32,7 @@ SPLITS = {
     "day-test": ("day/test.json", "day", 200),
     "week-test": ("week/test.json", "week", 200),
 }
-"""Of each split its file, its video, and how many questions it has."""
+"""The file, the video and the number of questions of each split."""
 VIDEOS = {"day": "day/0.mp4", "week": "week.mp4", "month": "month.mp4"}
 
 
@@ -45,27 +45,32 @@ class _MmLifelongRow(Published):
 
     @property
     def spans(self) -> tuple[TimeSpan, ...]:
-        """The clues; as in the authors' scores, one that ends before it starts is left out."""
-        found = ((ms(start), ms(end)) for start, end in self.total_intervals)
-        return tuple(TimeSpan.of(start, end) for start, end in found if start <= end)
+        """Return the clues; as in the authors' scores, inverted ones are skipped."""
+        times = ((ms(start), ms(end)) for start, end in self.total_intervals)
+        return tuple(TimeSpan.of(start, end) for start, end in times if start <= end)
 
 
 def read(folder: Path) -> Dataset:
-    """The questions of those splits that are there.
+    """Read the questions of the splits that exist.
 
     Raises:
-        InputError: none is there, or one is not in its form.
+        InputError: none exists, or one is malformed.
     """
     root = root_of(folder)
-    found = {
+    split_paths = {
         split: path for split in SPLITS if (path := inside(root, _file(split), str(root))).is_file()
     }
-    if not found:
+    if not split_paths:
         file_in(root, *map(_file, SPLITS))
-    videos = {SPLITS[split][1] for split in found}
-    asked = [one for split, path in found.items() for one in _asked(split, records(path))]
+    videos = {SPLITS[split][1] for split in split_paths}
+    questions = [
+        item for split, path in split_paths.items() for item in _asked(split, records(path))
+    ]
     return dataset(
-        "mm-lifelong", str(folder), [_video(root, name) for name in VIDEOS if name in videos], asked
+        "mm-lifelong",
+        str(folder),
+        [_video(root, name) for name in VIDEOS if name in videos],
+        questions,
     )
 
 
@@ -77,8 +82,8 @@ def _video(root: Path, name: str) -> EvalVideo:
     return EvalVideo(name=name, file=video_in(root, VIDEOS[name], str(root), "videos", "."))
 
 
-def _asked(split: str, found: Iterator[Record]) -> Iterator[EvalQuestion]:
-    for place, row in all_checked(_MmLifelongRow, found):
+def _asked(split: str, found_records: Iterator[Record]) -> Iterator[EvalQuestion]:
+    for place, row in all_checked(_MmLifelongRow, found_records):
         yield question(
             place,
             id=f"{split}-{row.index}",

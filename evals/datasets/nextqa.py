@@ -1,6 +1,6 @@
-"""NExT-QA: five-choice questions about causes, order and what is seen in short videos.
+"""NExT-QA: five-choice questions about causes, order and content of short videos.
 
-Reads the authors' tables, or ``questions.json``; captions do where the videos are not there.
+Reads the authors' tables, or ``questions.json``; captions replace missing videos.
 """
 
 from __future__ import annotations
@@ -55,58 +55,65 @@ class _NextQaRow(Published):
 
     @field_validator("answer")
     @classmethod
-    def _as_letter(cls, told: str) -> str:
-        return letter(int(told)) if told.isascii() and told.isdigit() else told.strip().upper()
+    def _as_letter(cls, value: str) -> str:
+        return letter(int(value)) if value.isascii() and value.isdigit() else value.strip().upper()
 
     @property
     def types(self) -> tuple[str, ...]:
-        """What it asks for, then the authors' own type, as in causal and CW."""
+        """Return the kind of question, then the authors' own type, as in causal and CW."""
         return KINDS.get(self.type[:1], self.type), self.type
 
 
 def read(folder: Path) -> Dataset:
-    """The questions of ``questions.json``, else of the validation part, else of the test part.
+    """Read ``questions.json``, else the validation part, else the test part.
 
     Raises:
-        InputError: none is there, or a record is not in its form.
+        InputError: none exists, or a record is malformed.
     """
     path = file_in(folder, QUESTIONS, *TABLES)
     root = root_of(folder)
     rows = list(all_checked(_NextQaRow, _rows(path)))
-    captions = next((one for name in CAPTIONS if (one := inside(root, name, name)).is_file()), None)
+    captions = next(
+        (
+            captions_path
+            for name in CAPTIONS
+            if (captions_path := inside(root, name, name)).is_file()
+        ),
+        None,
+    )
     places = _places(root)
     videos = [_video(root, captions, places, place, row.video) for place, row in rows]
-    asked = [_question(*one) for one in rows]
-    return replace(dataset("nextqa", str(path), videos, asked), baseline=True)
+    questions = [_question(*row) for row in rows]
+    return replace(dataset("nextqa", str(path), videos, questions), baseline=True)
 
 
 def _rows(path: Path) -> Iterator[Record]:
     if path.suffix.lower() != ".json":
         return records(path)
-    found = json_of(path)
-    return listed(found.get("questions") if isinstance(found, dict) else found, str(path))
+    document = json_of(path)
+    return listed(document.get("questions") if isinstance(document, dict) else document, str(path))
 
 
 def _places(root: Path) -> dict[str, str]:
-    """Where each video is in the authors' archive, by its name, as in ``1164/3238737531``."""
+    """Return the path of each video in the authors' archive, as in ``1164/3238737531``."""
     path = inside(root, PLACES, PLACES)
-    found = json_of(path) if path.is_file() else {}
-    return {str(name): str(at) for name, at in found.items()} if isinstance(found, dict) else {}
+    mapping = json_of(path) if path.is_file() else {}
+    return {str(name): str(at) for name, at in mapping.items()} if isinstance(mapping, dict) else {}
 
 
 def _video(
     root: Path, captions: Path | None, places: dict[str, str], place: str, name: str
 ) -> EvalVideo:
     file = video_in(root, places.get(name, name), place, *FOLDERS)
-    known = None if file else captions
-    return video(place, name=name, file=file, captions=known, among=known is not None)
+    caption_file = None if file else captions
+    return video(place, name=name, file=file, captions=caption_file, among=caption_file is not None)
 
 
 def _question(place: str, row: _NextQaRow) -> EvalQuestion:
-    named = row.id.startswith(f"{row.video}_")
+    has_video_id = row.id.startswith(f"{row.video}_")
     return question(
         place,
-        id=row.id if named else f"{row.video}_{row.id}",
+        id=row.id if has_video_id else f"{row.video}_{row.id}",
         video=row.video,
         question=row.question,
         options=row.options,

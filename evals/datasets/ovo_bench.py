@@ -1,4 +1,4 @@
-"""OVO-Bench: questions asked while a video runs, about the past, the present, and what comes next.
+"""OVO-Bench: questions asked while a video runs, about the past, the present and the future.
 
 Each is asked as of its ``realtime``. The forward tasks ask the same thing at several times: how
 often something was done so far (REC), whether a step is being done (SSR), whether enough was seen
@@ -38,7 +38,7 @@ MODES = {
 }
 YES_NO = ("Yes", "No")
 SUBJECTS = {"REC": "activity", "SSR": "step", "CRR": "question"}
-"""The field with what a forward task asks about."""
+"""The field with the subject of a forward task."""
 
 
 class _OvoBenchTime(Published):
@@ -61,16 +61,16 @@ class _OvoBenchRow(Published):
 
 
 def read(folder: Path) -> Dataset:
-    """The questions of ``ovo_bench_new.json``.
+    """Read the questions of ``ovo_bench_new.json``.
 
     Raises:
-        InputError: it is not there, or not in its form.
+        InputError: it is missing or malformed.
     """
     path = file_in(folder, FILE, f"data/{FILE}")
     rows = list(all_checked(_OvoBenchRow, records(path)))
-    videos = [_video(root_of(folder), *one) for one in rows]
-    asked = [one for place, row in rows for one in _questions(place, row)]
-    return dataset("ovo-bench", str(path), videos, asked)
+    videos = [_video(root_of(folder), *row) for row in rows]
+    questions = [item for place, row in rows for item in _questions(place, row)]
+    return dataset("ovo-bench", str(path), videos, questions)
 
 
 def _video(root: Path, place: str, row: _OvoBenchRow) -> EvalVideo:
@@ -105,24 +105,24 @@ def _choice(place: str, row: _OvoBenchRow, mode: str) -> EvalQuestion:
 
 
 def _forward(place: str, row: _OvoBenchRow, number: int, moment: _OvoBenchTime) -> EvalQuestion:
-    counted = row.task == "REC"
-    told = moment.count if counted else moment.type
-    if told is None:
-        raise InputError(f"{place}: {'count' if counted else 'type'}: it is not there")
+    is_count = row.task == "REC"
+    answer = moment.count if is_count else moment.type
+    if answer is None:
+        raise InputError(f"{place}: {'count' if is_count else 'type'}: it is not there")
     return question(
         place,
         id=f"{row.id}_{number}",
         video=row.video,
         question=_wording(place, row, moment),
-        options=() if counted else YES_NO,
-        answer=str(told) if counted else "AB"[1 - told],
+        options=() if is_count else YES_NO,
+        answer=str(answer) if is_count else "AB"[1 - answer],
         types=("forward", row.task),
         as_of_ms=ms(moment.realtime),
     )
 
 
 def _wording(place: str, row: _OvoBenchRow, moment: _OvoBenchTime) -> str:
-    """What a forward task asks, in words of ours: the data set gives its subject only."""
+    """Word the question of a forward task: the data set gives its subject only."""
     name = SUBJECTS[row.task]
     subject = str(getattr(moment if row.task == "SSR" else row, name) or "").strip()
     if not subject:

@@ -1,4 +1,4 @@
-"""A data set of one's own: a table or a list of questions beside the videos."""
+"""A user's own data set: a table or a list of questions next to the videos."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from evals.datasets.files import (
 
 FILES = tuple(f"questions.{ending}" for ending in ("csv", "tsv", "jsonl", "json", "parquet"))
 YEAR_S = 366 * 86_400
-"""Times beyond a year are taken for a mistake."""
+"""Limit of times; more than a year is taken as an error."""
 
 _COLUMNS = {
     name: place
@@ -56,32 +56,32 @@ class _OwnRow(Published):
     @model_validator(mode="before")
     @classmethod
     def _columns_are_options(cls, row: Any) -> Any:
-        """Columns ``A``, ``option_a`` or ``choice_a`` and on are the options.
+        """Collect columns ``A``, ``option_a`` or ``choice_a`` and on as the options.
 
         Raises:
-            ValueError: one is left out before another or comes twice, so that letters would be
-                other options'; or the line has more cells than there are columns.
+            ValueError: a letter is missing or repeated, or the line has more cells than there are
+                columns.
         """
         if not isinstance(row, dict):
             return row
         if any(row.get(None) or ()):
             raise ValueError("more cells than columns: put words with a comma in quotes")
         cells = [(_COLUMNS[key], row[key]) for key in row if key in _COLUMNS]
-        given = sorted(((at, cell) for at, cell in cells if cell is not None), key=_place)
-        if row.get("options") is not None or not given:
+        lettered = sorted(((at, cell) for at, cell in cells if cell is not None), key=_place)
+        if row.get("options") is not None or not lettered:
             return row
-        if [at for at, _ in given] != list(range(len(given))):
+        if [at for at, _ in lettered] != list(range(len(lettered))):
             raise ValueError("options: give one for each letter, from A on without a gap")
-        return {**row, "options": [cell for _, cell in given]}
+        return {**row, "options": [cell for _, cell in lettered]}
 
     @field_validator("options", "types", mode="before")
     @classmethod
     def _several(cls, value: Any) -> Any:
-        """A cell of a table holds several as JSON, or with bars between."""
+        """Split a cell with several values: JSON, or separated by bars."""
         if not isinstance(value, str):
             return value or ()
-        found = json.loads(value) if value.lstrip().startswith("[") else value.split("|")
-        return tuple(str(one).strip() for one in found)
+        values = json.loads(value) if value.lstrip().startswith("[") else value.split("|")
+        return tuple(str(part).strip() for part in values)
 
     @field_validator("as_of_ms", mode="before")
     @classmethod
@@ -92,11 +92,11 @@ class _OwnRow(Published):
     @classmethod
     def _stretches(cls, value: Any) -> Any:
         if isinstance(value, str):
-            value = [one.rsplit("-", 1) for one in re.split("[;|]", value) if one.strip()]
+            value = [span.rsplit("-", 1) for span in re.split("[;|]", value) if span.strip()]
         return tuple(map(_span, value)) if isinstance(value, list | tuple) else value or ()
 
     def letter(self) -> str:
-        """The right option's letter; without options, the answer's own words."""
+        """Return the right option's letter; without options, the answer's own text."""
         if not self.answer_option and self.answer in self.options:
             return ascii_uppercase[self.options.index(self.answer)]
         return self.answer_option or self.answer
@@ -107,20 +107,20 @@ def _place(cell: tuple[int, Any]) -> int:
 
 
 def moment(value: Any) -> int:
-    """Milliseconds of seconds, or of ``MM:SS``, ``H:MM:SS`` or ``d2 H:MM:SS``.
+    """Convert seconds, ``MM:SS``, ``H:MM:SS`` or ``d2 H:MM:SS`` to milliseconds.
 
     Raises:
-        ValueError: it is none of these, or beyond a year.
+        ValueError: it is none of these, or more than a year.
     """
     if isinstance(value, str):
-        found = parse_clock(value)
+        time_ms = parse_clock(value)
     elif isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= YEAR_S:
-        found = ms(value)
+        time_ms = ms(value)
     else:
         raise ValueError(f"{value!r} is no time: write seconds, MM:SS or H:MM:SS")
-    if found > YEAR_S * 1000:
+    if time_ms > YEAR_S * 1000:
         raise ValueError(f"{value!r} is not within a year of video")
-    return found
+    return time_ms
 
 
 def _span(ends: Any) -> TimeSpan:
@@ -130,25 +130,25 @@ def _span(ends: Any) -> TimeSpan:
 
 
 def read(folder: Path) -> Dataset:
-    """The questions of ``folder``, or of the file of questions it is.
+    """Read the questions of ``folder``, which may be the file itself.
 
     Raises:
-        InputError: no file of questions is there, or a record is not one.
+        InputError: there is no file of questions, or a record is invalid.
     """
     path = file_in(folder, *FILES)
     rows = list(all_checked(_OwnRow, _rows(path)))
     videos = [_video(root_of(folder), row.video, place) for place, row in rows]
-    asked = [_question(n, *one) for n, one in enumerate(rows, 1)]
-    refuse_twins(str(path), asked)
-    return dataset("own", str(path), videos, asked)
+    questions = [_question(n, *row) for n, row in enumerate(rows, 1)]
+    refuse_twins(str(path), questions)
+    return dataset("own", str(path), videos, questions)
 
 
 def _rows(path: Path) -> Iterator[Record]:
-    """The records; a JSON file may also be an object with ``questions``."""
+    """Read the records; a JSON file may also be an object with ``questions``."""
     if path.suffix.lower() != ".json":
         return records(path)
-    found = json_of(path)
-    return listed(found.get("questions") if isinstance(found, dict) else found, str(path))
+    document = json_of(path)
+    return listed(document.get("questions") if isinstance(document, dict) else document, str(path))
 
 
 def _video(folder: Path, name: str, place: str) -> EvalVideo:

@@ -1,4 +1,4 @@
-"""The data sets by name. A reader's module is loaded when its data set is read."""
+"""The data sets by name; a reader's module is loaded when its data set is read."""
 
 from __future__ import annotations
 
@@ -28,32 +28,34 @@ MODULES = (
 
 @cache
 def sources() -> tuple[DatasetSource, ...]:
-    """Every data set that Homer can read."""
-    found = (import_module(f"evals.datasets.{name}") for name in MODULES)
-    return tuple(one for module in found for one in module.SOURCES)
+    """Return every data set that Homer can read."""
+    modules = (import_module(f"evals.datasets.{name}") for name in MODULES)
+    return tuple(item for module in modules for item in module.SOURCES)
 
 
 def source(name: str) -> DatasetSource:
-    """The data set of this name.
+    """Find the data set of this name.
 
     Raises:
-        NotFound: there is none; says which there are.
+        NotFound: there is none; names those that exist.
     """
-    for one in sources():
-        if one.name == name:
-            return one
-    known = ", ".join(one.name for one in sources())
+    for item in sources():
+        if item.name == name:
+            return item
+    known = ", ".join(item.name for item in sources())
     raise NotFound(f"there is no data set {name!r}: there are {known}")
 
 
 def read(name: str, folder: Path) -> Dataset:
-    """The data set ``name`` as it lies in ``folder``.
+    """Read the data set ``name`` in ``folder``.
 
     Raises:
         NotFound: there is no data set of this name.
-        InputError: a file is missing or is not what the authors publish; says which and where.
+        InputError: a file is missing or malformed; says which and where.
     """
-    asked = source(name)
+    dataset_source = source(name)
     if not folder.exists():
-        raise InputError(f"there is no folder {folder}. {asked.title}: {asked.where}")
-    return asked.read(folder)
+        raise InputError(
+            f"there is no folder {folder}. {dataset_source.title}: {dataset_source.where}"
+        )
+    return dataset_source.read(folder)

@@ -2,7 +2,7 @@
 
 A question of ``Proactive_Output.csv`` is to be answered once something is seen. It is asked as of
 the moment at which its answer is due, and its span is the wait. The questions of
-``Sequential_Question_Answering.csv`` lean on the ones before them, which are not given here.
+``Sequential_Question_Answering.csv`` refer to earlier ones, which are not given here.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ TABLES = {
     "Sequential_Question_Answering": ("sqa", 250),
     "Proactive_Output": ("proactive", 250),
 }
-"""The authors' folder for a table's videos, and how many questions it has."""
+"""The authors' folder for a table's videos, and its number of questions."""
 
 _ID = re.compile(r"(?P<kind>.+)_sample_(?P<sample>\d+)_\d+", re.ASCII)
 _LABEL = re.compile(r"(?<!\s)\s*+([A-H])[.):]\s*")
@@ -47,27 +47,27 @@ class _StreamingBenchRow(Published):
     @field_validator("options", mode="before")
     @classmethod
     def _listed(cls, value: Any) -> Any:
-        """A cell holds the options as a list in Python's notation."""
+        """Parse a cell with the options as a list in Python's notation."""
         if not isinstance(value, str):
             return value
         try:
-            found = ast.literal_eval(value)
+            parsed = ast.literal_eval(value)
         except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError) as error:
             raise ValueError(f"no list of options: {value[:80]!r}") from error
-        return settled([str(one) for one in found]) if isinstance(found, list) else value
+        return settled([str(option) for option in parsed]) if isinstance(parsed, list) else value
 
     @property
     def spans(self) -> tuple[TimeSpan, ...]:
-        """The wait for what is to be seen, where there is one."""
+        """Return the wait for what is to be seen, if there is one."""
         start, end = parse_clock(self.time_stamp), parse_clock(self.due or "0")
         return (TimeSpan.of(start, end),) if end >= start and self.due else ()
 
 
 def settled(options: list[str]) -> tuple[str, ...]:
-    """Options without their letters; parts of one that a line break tore off are joined to it.
+    """Return options without letters, with parts torn off by a line break joined again.
 
     Only a list that is too long was torn, or repeats itself: the first of each letter counts, and
-    they go by letter.
+    they are sorted by letter.
     """
     if not options or not _LABEL.match(options[0]):
         return tuple(options)
@@ -85,22 +85,22 @@ def settled(options: list[str]) -> tuple[str, ...]:
 
 
 def read(folder: Path) -> Dataset:
-    """The questions of those tables that are there.
+    """Read the questions of the tables that exist.
 
     Raises:
-        InputError: none is there, or one is not in its form.
+        InputError: none exists, or one is malformed.
     """
     root = root_of(folder)
-    found = [(table, path) for table in TABLES if (path := _table(folder, table))]
-    if not found:
+    tables = [(table, path) for table in TABLES if (path := _table(folder, table))]
+    if not tables:
         file_in(root, *(f"{table}.csv" for table in TABLES))
     rows = [
-        (table, *one)
-        for table, path in found
-        for one in all_checked(_StreamingBenchRow, records(path))
+        (table, *row)
+        for table, path in tables
+        for row in all_checked(_StreamingBenchRow, records(path))
     ]
-    videos = [_video(root, *one) for one in rows]
-    return dataset("streamingbench", str(folder), videos, [_question(*one) for one in rows])
+    videos = [_video(root, *row) for row in rows]
+    return dataset("streamingbench", str(folder), videos, [_question(*row) for row in rows])
 
 
 def _table(folder: Path, table: str) -> Path | None:
@@ -113,11 +113,11 @@ def _table(folder: Path, table: str) -> Path | None:
 
 
 def _parts(place: str, row: _StreamingBenchRow) -> tuple[str, str]:
-    """The kind of a question, which is the name of a folder, and the number of its video."""
-    found = _ID.fullmatch(row.id.strip())
-    if found is None:
+    """Return the kind of a question, which names a folder, and the number of its video."""
+    match = _ID.fullmatch(row.id.strip())
+    if match is None:
         raise InputError(f"{place}: question_id: {row.id!r} is not KIND_sample_VIDEO_QUESTION")
-    return found["kind"], found["sample"]
+    return match["kind"], match["sample"]
 
 
 def _video(root: Path, table: str, place: str, row: _StreamingBenchRow) -> EvalVideo:

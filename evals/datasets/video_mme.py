@@ -44,16 +44,16 @@ class _VideoMmeRow(Published):
 
 
 def read(length: Length | None, folder: Path) -> Dataset:
-    """The questions about videos of ``length``, or about all.
+    """Read the questions about videos of ``length``, or about all.
 
     Raises:
-        InputError: the Parquet file is not there, or not in its form.
+        InputError: the Parquet file is missing or malformed.
     """
     path = file_in(folder, f"videomme/{PARQUET}", PARQUET)
-    every = all_checked(_VideoMmeRow, records(path))
-    rows = [(place, row) for place, row in every if length in (None, row.duration)]
-    videos = [_video(root_of(folder), *one) for one in rows]
-    return dataset(_name(length), str(path), videos, [_question(*one) for one in rows])
+    all_rows = all_checked(_VideoMmeRow, records(path))
+    rows = [(place, row) for place, row in all_rows if length in (None, row.duration)]
+    videos = [_video(root_of(folder), *row) for row in rows]
+    return dataset(_name(length), str(path), videos, [_question(*row) for row in rows])
 
 
 def _name(length: Length | None) -> str:

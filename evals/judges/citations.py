@@ -1,4 +1,4 @@
-"""Citation precision: does what an answer cites hold the evidence?"""
+"""Citation precision: whether the citations of an answer hold the evidence."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from evals.judges.spans import touches
 
 
 class Precision(TypedDict):
-    """The share of citations that hold marked evidence, and whether the first one does.
+    """The share of citations with marked evidence, and whether the first one has it.
 
-    None where the reference has no spans; an answer that cites nothing has no share, and its first
-    citation holds nothing.
+    None if the reference has no spans. An answer without citations has no share, and its first
+    citation counts as wrong.
     """
 
     cited: float | None
@@ -21,7 +21,7 @@ class Precision(TypedDict):
 
 
 def judge_citations(question: EvalQuestion, answer: Answer, video: str) -> Precision:
-    """A citation holds evidence where its span shares a moment with a marked one."""
+    """Check which citations overlap a marked span."""
     if not question.spans:
         return Precision(cited=None, top=None)
     hits = [c.video == video and touches(c.span, question.spans) for c in answer.citations]

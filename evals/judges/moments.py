@@ -1,4 +1,4 @@
-"""Temporal grounding, where a reference has spans: tIoU of what is cited, and Ref@300."""
+"""Temporal grounding, if the reference has spans: tIoU of the citations, and Ref@300."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ BIN_MS = 300_000
 
 
 class Grounding(TypedDict):
-    """How well an answer's moments fit the reference's; None where it has no spans."""
+    """How well an answer's moments match the reference's; None if it has no spans."""
 
     iou: float | None
     ref300: float | None
 
 
 def judge_moments(question: EvalQuestion, answer: Answer, video: str) -> Grounding:
-    """The overlap of what is cited with what is marked: to the millisecond, and in bins of 300 s.
+    """Return the overlap of cited and marked spans: to the millisecond, and in bins of 300 s.
 
     Bins are those of all cited spans; without citations, of the first span that was retrieved.
-    Spans of other videos than the question's count as apart.
+    Spans of other videos than the question's count as disjoint.
     """
     if not question.spans:
         return Grounding(iou=None, ref300=None)
-    cited = [one.span for one in answer.citations if one.video == video]
+    cited = [citation.span for citation in answer.citations if citation.video == video]
     return Grounding(
         iou=iou(cited, question.spans),
         ref300=binned_iou(_meant(answer, video), question.spans, BIN_MS),
@@ -36,7 +36,7 @@ def judge_moments(question: EvalQuestion, answer: Answer, video: str) -> Groundi
 
 
 def _meant(answer: Answer, video: str) -> list[TimeSpan]:
-    """What is cited in the video; without any citation, what was retrieved first."""
-    cited = [(one.video, one.span) for one in answer.citations]
-    found = cited or [(one.video, one.span) for one in answer.retrieved[:1]]
-    return [span for where, span in found if where == video]
+    """Return the cited spans of the video; without any citation, the first retrieved one."""
+    cited = [(moment.video, moment.span) for moment in answer.citations]
+    spans = cited or [(moment.video, moment.span) for moment in answer.retrieved[:1]]
+    return [span for where, span in spans if where == video]

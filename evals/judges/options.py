@@ -1,4 +1,4 @@
-"""Multiple choice: decided by code alone, by the letter that was chosen."""
+"""Multiple choice: judged by code alone, by the chosen letter."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ KEPT_BACK = "the data set keeps its answer to itself"
 
 
 def judge_options(question: EvalQuestion, answer: Answer) -> Verdict:
-    """Right where the option is the reference's; unjudged where the set has no reference."""
+    """Judge the chosen option; unjudged if the set has no reference."""
     if not question.answer:
         return Verdict(right=None, judge=NAME, why=KEPT_BACK)
     right = answer.option == question.answer

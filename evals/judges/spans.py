@@ -1,7 +1,7 @@
 """Spans of video time as sets of moments: what they share and what they cover.
 
-Spans are half-open, in milliseconds; those of a set may overlap. A span without length stands for
-its first millisecond.
+Spans are half-open, in milliseconds; those of a set may overlap. An empty span counts as its first
+millisecond.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from domain.time import TimeSpan
 
 
 def merged(spans: Iterable[TimeSpan]) -> list[TimeSpan]:
-    """The same moments as spans that neither overlap nor touch, in order."""
-    made: list[TimeSpan] = []
-    for span in sorted(map(_long, spans), key=lambda one: (one.start_ms, one.end_ms)):
-        if made and span.start_ms <= made[-1].end_ms:
-            made[-1] = made[-1].union(span)
+    """Return the same moments as spans that neither overlap nor touch, in order."""
+    merged_spans: list[TimeSpan] = []
+    for span in sorted(map(_long, spans), key=lambda item: (item.start_ms, item.end_ms)):
+        if merged_spans and span.start_ms <= merged_spans[-1].end_ms:
+            merged_spans[-1] = merged_spans[-1].union(span)
         else:
-            made.append(span)
-    return made
+            merged_spans.append(span)
+    return merged_spans
 
 
 def _long(span: TimeSpan) -> TimeSpan:
@@ -27,24 +27,24 @@ def _long(span: TimeSpan) -> TimeSpan:
 
 
 def covered_ms(spans: Iterable[TimeSpan]) -> int:
-    """Milliseconds in any of the spans."""
+    """Return the milliseconds in any of the spans."""
     return sum(span.length_ms for span in merged(spans))
 
 
-def iou(some: Sequence[TimeSpan], others: Sequence[TimeSpan]) -> float:
-    """Temporal intersection over union of two sets of moments, in [0, 1]; 0 of nothing."""
-    union = covered_ms([*some, *others])
-    shared = covered_ms(some) + covered_ms(others) - union
+def iou(spans: Sequence[TimeSpan], other_spans: Sequence[TimeSpan]) -> float:
+    """Return the intersection over union of two sets of moments, in [0, 1]; 0 of nothing."""
+    union = covered_ms([*spans, *other_spans])
+    shared = covered_ms(spans) + covered_ms(other_spans) - union
     return shared / union if union else 0.0
 
 
-def touches(span: TimeSpan, others: Iterable[TimeSpan]) -> bool:
-    """Whether a span shares a moment with one of the others."""
-    return any(_long(span).overlap_ms(_long(other)) > 0 for other in others)
+def touches(span: TimeSpan, spans: Iterable[TimeSpan]) -> bool:
+    """Check whether a span shares a moment with one of the others."""
+    return any(_long(span).overlap_ms(_long(other)) > 0 for other in spans)
 
 
 def bins(spans: Iterable[TimeSpan], width_ms: int) -> frozenset[int]:
-    """The bins of video time, each so wide, that spans touch."""
+    """Return the bins of video time, each ``width_ms`` wide, that spans touch."""
     return frozenset(
         number
         for span in map(_long, spans)
@@ -52,7 +52,7 @@ def bins(spans: Iterable[TimeSpan], width_ms: int) -> frozenset[int]:
     )
 
 
-def binned_iou(some: Iterable[TimeSpan], others: Iterable[TimeSpan], width_ms: int) -> float:
-    """Intersection over union of the bins of two sets of moments, in [0, 1]; 0 of nothing."""
-    ours, theirs = bins(some, width_ms), bins(others, width_ms)
+def binned_iou(spans: Iterable[TimeSpan], other_spans: Iterable[TimeSpan], width_ms: int) -> float:
+    """Return the intersection over union of the bins of two sets, in [0, 1]; 0 of nothing."""
+    ours, theirs = bins(spans, width_ms), bins(other_spans, width_ms)
     return len(ours & theirs) / max(1, len(ours | theirs))

@@ -1,7 +1,7 @@
-"""Open answers: a strong language model says whether an answer means what the reference says.
+"""Open answers: a strong language model judges whether an answer means the reference.
 
-Temperature 0, and on record like any other call. Where there is no such model, or it fails, the
-answer is unjudged, never wrong.
+Temperature 0, and recorded like any other call. Without such a model, or if it fails, the answer is
+unjudged, never wrong.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Ruling(BaseModel):
 
 
 class JudgeChat(Protocol):
-    """Asks the model (``models.chat.StructuredChat``)."""
+    """A chat with the model (``models.chat.StructuredChat``)."""
 
     def ask(
         self,
@@ -54,14 +54,14 @@ class JudgeChat(Protocol):
         purpose: str,
         temperature: float | None = None,
     ) -> ChatReply[Ruling]:
-        """A value of type ``schema``."""
+        """Ask for a value of type ``schema``."""
 
 
 def judge_model(profile: Profile) -> str:
-    """The model that judges open answers, "" where the profile has none that is strong enough.
+    """Return the model that judges open answers; "" if the profile has no strong enough one.
 
-    That is the profile's own for the role, else what it answers with, unless that runs in this
-    process: such a model is too small to judge by.
+    It is the profile's own for the role, else the one that answers, unless that runs in this
+    process: such a model is too small to judge.
     """
     if ROLE not in profile.chat and profile.reasoner != "llm":
         return ""
@@ -76,23 +76,23 @@ def judge_model(profile: Profile) -> str:
 def judge_words(
     question: EvalQuestion, answer: Answer, model: str, chat: Callable[[], JudgeChat]
 ) -> Verdict:
-    """What the model says; unjudged without a model, a reference, or a reply that can be read."""
+    """Judge by the model; unjudged without a model, a reference, or a readable reply."""
     if not question.answer:
         return Verdict(right=None, judge=NOBODY, why=KEPT_BACK)
     if not model:
         return Verdict(right=None, judge=NOBODY, why=WEAK)
     try:
-        ask = [user(_prompt(question, answer))]
-        reply = chat().ask(ask, Ruling, purpose=PURPOSE, temperature=0.0)
+        messages = [user(_prompt(question, answer))]
+        reply = chat().ask(messages, Ruling, purpose=PURPOSE, temperature=0.0)
     except ModelError as error:
         return Verdict(right=None, judge=model, why=f"the judge failed: {error}", failed=True)
     return Verdict(right=reply.value.right, judge=model, why=reply.value.reason)
 
 
 def _prompt(question: EvalQuestion, answer: Answer) -> str:
-    said = "The memory does not hold it." if answer.not_in_memory else answer.text
+    answer_text = "The memory does not hold it." if answer.not_in_memory else answer.text
     return Template(PROMPT.read_text(encoding="utf-8")).substitute(
         question=quoted(question.question, LONGEST),
         reference=quoted(question.answer, LONGEST),
-        answer=quoted(said, LONGEST),
+        answer=quoted(answer_text, LONGEST),
     )

@@ -271,7 +271,7 @@ class ScriptedDesks:
     settings: AskSettings = field(default_factory=AskSettings)
     meters: list[RunBudget] = field(default_factory=list)
 
-    def desk(self, view: MemoryView, recorder: Recorder, meter: RunBudget) -> RunContext:
+    def make_context(self, view: MemoryView, recorder: Recorder, meter: RunBudget) -> RunContext:
         self.meters.append(meter)
         return RunContext(
             reasoner=self.reasoner,
@@ -279,7 +279,7 @@ class ScriptedDesks:
             cite=self.memory.cite,
             settings=self.settings,
             recorder=recorder,
-            meter=meter,
+            budget=meter,
         )
 
 
