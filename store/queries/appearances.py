@@ -1,4 +1,4 @@
-"""When identities of a video are seen and heard, what they look like, and who is in one frame."""
+"""When identities of a video appear, their mean vectors, and who shares a frame."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from store.tables.schema import ExemplarRow, IdentityRow, SightingRow, Utterance
 
 
 class Stretch(NamedTuple):
-    """From the first to the last time that an identity is met without a longer gap."""
+    """A span over which an identity appears without a longer gap."""
 
     identity: int
     start_ms: int
@@ -47,9 +47,9 @@ class Centre(NamedTuple):
 def stretches_of(
     session: Session, video_id: str, identities: Sequence[int], gap_ms: int
 ) -> list[Stretch]:
-    """When these identities are met, by identity and time; what is ``gap_ms`` apart is one.
+    """Return when these identities appear, by identity and time; gaps up to ``gap_ms`` are joined.
 
-    In a clip without a sighting of theirs it is by what they said.
+    In a clip without a sighting of an identity its utterances count.
     """
     sightings, utterances = (
         _by_clip(of, video_id, identities) for of in (SightingRow, UtteranceRow)
@@ -63,7 +63,7 @@ def stretches_of(
 
 
 def _by_clip(of: Any, video_id: str, identities: Sequence[int]) -> CTE:
-    """From the first to the last time that each is met in each clip."""
+    """Return the span from the first to the last appearance of each identity in each clip."""
     start, end = func.min(of.start_ms).label("start"), func.max(of.end_ms).label("end")
     query = select(of.identity_id.label("identity"), of.clip.label("clip"), start, end)
     mine = query.where(of.video_id == video_id, among(of.identity_id, identities))
@@ -71,7 +71,7 @@ def _by_clip(of: Any, video_id: str, identities: Sequence[int]) -> CTE:
 
 
 def _joined(every: Any, gap_ms: int) -> Select[int, int, int]:
-    """Spans that are at most ``gap_ms`` apart become one: a new one begins after each gap."""
+    """Join spans that are at most ``gap_ms`` apart: a new one begins after each longer gap."""
     row = every.c
     before = func.max(row.end).over(
         partition_by=row.identity, order_by=(row.start, row.end), rows=(None, -1)
@@ -87,7 +87,7 @@ def _joined(every: Any, gap_ms: int) -> Select[int, int, int]:
 
 
 def crops_of(session: Session, identities: Sequence[int]) -> dict[int, str]:
-    """SHA-256 of the best crop of each identity that has one."""
+    """Return the SHA-256 of the best crop of each identity that has one."""
     row = SightingRow
     best = (
         select(row.identity_id, row.blob)
@@ -99,7 +99,7 @@ def crops_of(session: Session, identities: Sequence[int]) -> dict[int, str]:
 
 
 def centres_of(session: Session, video_id: str) -> Mapping[int, Centre]:
-    """What every identity of a video that has exemplars is like, by identity."""
+    """Return the centre of every identity of a video that has exemplars, by identity."""
     mean = func.vector_send(func.avg(ExemplarRow.vector, type_=VECTOR()))
     query = (
         select(IdentityRow.id, IdentityRow.kind, func.count(), mean)
@@ -114,14 +114,14 @@ def centres_of(session: Session, video_id: str) -> Mapping[int, Centre]:
 
 
 def _unpacked(sent: bytes) -> NDArray[np.float32]:
-    """A vector from ``vector_send``: its size, two zero bytes, 32-bit floats."""
+    """Unpack the result of ``vector_send``: size, two zero bytes, 32-bit floats."""
     return np.frombuffer(sent[4:], dtype=">f4").astype(np.float32)
 
 
 def seen_together(
     session: Session, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]
 ) -> list[bool]:
-    """Of each pair, whether some of these identities and some of those are in one frame."""
+    """Check for each pair of groups whether members of both are in one frame."""
     ones, others = ([pair[at] for pair in pairs] for at in (0, 1))
     one, other = _numbered(ones, "one"), _numbered(others, "other")
     a, b = aliased(SightingRow), aliased(SightingRow)
@@ -141,7 +141,10 @@ def seen_together(
 
 
 def _numbered(lists: Sequence[Sequence[int]], name: str) -> TableValuedAlias:
-    """A table of identities by the number of their list: two parameters, however many they are."""
+    """Return a table of identities with the number of their list.
+
+    It takes two parameters, however many identities there are.
+    """
     rows = [(n, identity) for n, several in enumerate(lists) for identity in several]
     numbers = cast([n for n, _ in rows], ARRAY(Integer))
     identities = cast([identity for _, identity in rows], ARRAY(BigInteger))

@@ -1,4 +1,4 @@
-"""Rows of some clips of a video, deleted; and what else rests on them, found."""
+"""Deletion of the rows of some clips of a video, and search for everything that rests on them."""
 
 from __future__ import annotations
 
@@ -58,11 +58,11 @@ OF_CLIPS: tuple[Any, ...] = (
     MemoryRow,
     IdentityStatementRow,
 )
-"""Tables whose rows are of one clip each."""
+"""Tables whose rows belong to one clip each."""
 
 
 class Touched(NamedTuple):
-    """A clip that a span touches."""
+    """A clip that overlaps a span."""
 
     clip: int
     span: TimeSpan
@@ -70,7 +70,7 @@ class Touched(NamedTuple):
 
 
 def clips_touched(session: Session, video_id: str, span: TimeSpan) -> list[Touched]:
-    """The clips of a video that a span touches, in order, deleted ones too."""
+    """Return the clips of a video that overlap a span, in order, including deleted ones."""
     row = ClipRow
     query = select(row.clip, row.start_ms, row.end_ms, row.state).where(
         row.video_id == video_id, row.start_ms < span.end_ms, row.end_ms > span.start_ms
@@ -80,7 +80,7 @@ def clips_touched(session: Session, video_id: str, span: TimeSpan) -> list[Touch
 
 
 def deleted_stretches(session: Session, video_id: str) -> list[TimeSpan]:
-    """What was deleted of a video, neighbouring clips as one span, in order."""
+    """Return the deleted spans of a video in order, adjacent clips joined."""
     row = ClipRow
     query = select(row.start_ms, row.end_ms).where(
         row.video_id == video_id, row.state == ClipState.DELETED
@@ -94,7 +94,7 @@ def deleted_stretches(session: Session, video_id: str) -> list[TimeSpan]:
 
 
 def words_of_clips(session: Session, video_id: str, clips: Collection[int]) -> Iterator[str]:
-    """All that was said, read and seen in these clips, as text."""
+    """Yield all text that was said, read and seen in these clips."""
     yield from _perceived(session, video_id, lambda row: row.clip.in_(clips))
     name = CharacterNameRow
     learned = select(name.name).join(CharacterRow, CharacterRow.id == name.character_id)
@@ -103,7 +103,7 @@ def words_of_clips(session: Session, video_id: str, clips: Collection[int]) -> I
 
 
 def words_elsewhere(session: Session, video_id: str, clips: Collection[int]) -> Iterator[str]:
-    """All that the other clips said, read and saw, what was remembered before, and given names."""
+    """Yield all text from the other clips, earlier memories, and the video's title."""
     yield from _perceived(session, video_id, lambda row: row.clip.not_in(clips))
     yield from session.scalars(select(VideoRow.title).where(VideoRow.id == video_id))
     line = MemoryRow
@@ -125,13 +125,13 @@ def _perceived(session: Session, video_id: str, which: Any) -> Iterator[str]:
 
 
 def met_in(session: Session, video_id: str, clips: Collection[int]) -> set[int]:
-    """The identities that were seen, heard or spoken of in these clips."""
+    """Return the identities that were seen, heard or mentioned in these clips."""
     met = _meetings(video_id).subquery()
     return set(session.scalars(select(met.c.identity_id).where(met.c.clip.in_(clips)).distinct()))
 
 
 def first_met(session: Session, video_id: str, ids: Collection[int]) -> dict[int, int]:
-    """The first clip in which each identity is met; those that are met nowhere are left out."""
+    """Return the first clip of each identity; identities that never appear are left out."""
     met = _meetings(video_id).subquery()
     query = select(met.c.identity_id, func.min(met.c.clip)).where(met.c.identity_id.in_(ids))
     return dict(session.execute(query.group_by(met.c.identity_id)).all())
@@ -150,7 +150,7 @@ def _meetings(video_id: str) -> Any:
 
 
 def refs_in(session: Session, video_id: str, clips: Collection[int]) -> set[str]:
-    """How lines and keyframes of these clips are cited, and the keyframes' SHA-256."""
+    """Return the refs of memories and keyframes of these clips, and the keyframes' SHA-256."""
     line, frame = MemoryRow, KeyframeRow
     lines = session.scalars(select(line.id).where(line.video_id == video_id, line.clip.in_(clips)))
     frames = select(frame.id, frame.blob).where(frame.video_id == video_id, frame.clip.in_(clips))
@@ -161,7 +161,7 @@ def refs_in(session: Session, video_id: str, clips: Collection[int]) -> set[str]
 
 
 def cut_clips(session: Session, video_id: str, clips: Collection[int]) -> None:
-    """Delete what is of these clips, and the writers' calls that may have been shown it."""
+    """Delete the rows of these clips, and the writers' calls that may have included them."""
     met = MemoryStrengthRow
     mine = select(MemoryRow.id).where(MemoryRow.video_id == video_id)
     session.execute(delete(met).where(met.clip.in_(clips), met.memory_id.in_(mine)))
@@ -194,13 +194,13 @@ def _mark(session: Session, video_id: str, clips: Collection[int]) -> None:
 
 
 def drop_lines(session: Session, ids: Collection[int]) -> set[int]:
-    """Delete lines of memory; returns their clips."""
+    """Delete memories; return their clips."""
     gone = delete(MemoryRow).where(MemoryRow.id.in_(ids)).returning(MemoryRow.clip)
     return set(session.scalars(gone)) if ids else set()
 
 
 def embed_lines(session: Session, vectors: Mapping[int, Sequence[float]]) -> None:
-    """Give lines of memory, by id, other vectors, shape (D,)."""
+    """Replace the vectors, shape (D,), of memories by id."""
     for row, vector in vectors.items():
         here = update(MemoryRow).where(MemoryRow.id == row)
         session.execute(here.values(embedding=list(vector)))
@@ -209,22 +209,22 @@ def embed_lines(session: Session, vectors: Mapping[int, Sequence[float]]) -> Non
 def sum_up(
     session: Session, video_id: str, clip: int, told: str, vector: Sequence[float] | None
 ) -> None:
-    """Give a clip another text and vector, shape (D,)."""
+    """Replace the text and vector, shape (D,), that sum up a clip."""
     here = (ClipRow.video_id == video_id, ClipRow.clip == clip)
     session.execute(update(ClipRow).where(*here).values(text=told, embedding=vector))
 
 
 def tags_of(session: Session, ids: Collection[int]) -> set[str]:
-    """The tags of identities, such as ``<face_3>``."""
+    """Return the tags of identities, such as ``<face_3>``."""
     row = IdentityRow
     found = session.execute(select(row.kind, row.number).where(row.id.in_(ids)))
     return {f"<{kind}_{number}>" for kind, number in found}
 
 
 def drop_identities(session: Session, ids: Collection[int]) -> list[int]:
-    """Delete identities; characters that are left with nobody are over, and their numbers told.
+    """Delete identities; return the numbers of characters that are left without members.
 
-    They stay as numbers, so that those are not given again.
+    Those characters are ended but kept, so that their numbers are not reused.
     """
     if not ids:
         return []
@@ -241,7 +241,7 @@ def drop_identities(session: Session, ids: Collection[int]) -> list[int]:
 
 
 def begin_later(session: Session, first: Mapping[int, int]) -> None:
-    """Identities are known from these clips on, and no sooner; their characters neither."""
+    """Move the first clips of identities forward to these, and of their characters too."""
     member, one = CharacterMemberRow, CharacterRow
     for row, clip in first.items():
         known = (IdentityRow.id == row, IdentityRow.first_clip < clip)
@@ -256,7 +256,7 @@ def begin_later(session: Session, first: Mapping[int, int]) -> None:
 
 
 def unlearn_names(session: Session, video_id: str, clips: Collection[int]) -> None:
-    """Names learned in these clips hold from where another says or shows them; else they go."""
+    """Move names learned in these clips to where they next occur, or delete them."""
     name, one = CharacterNameRow, CharacterRow
     query = select(name).join(one, one.id == name.character_id)
     for row in session.scalars(query.where(one.video_id == video_id, name.from_clip.in_(clips))):
@@ -280,7 +280,7 @@ def _said_again(session: Session, video_id: str, name: str, after: int) -> int |
 
 
 def tellings(session: Session, video_id: str, first: int) -> Iterator[tuple[str, str]]:
-    """Trajectories that saw clip ``first`` or later, with each text that is of them."""
+    """Yield trajectories that saw clip ``first`` or later, with each text of theirs."""
     looked = TrajectoryVideoRow
     runs = select(looked.trajectory_id).where(
         looked.video_id == video_id, looked.last_clip >= first
@@ -305,20 +305,20 @@ def tellings(session: Session, video_id: str, first: int) -> Iterator[tuple[str,
 
 
 def running(session: Session, video_id: str) -> set[str]:
-    """The trajectories over a video that are under way."""
+    """Return the running trajectories over a video."""
     looked = select(TrajectoryVideoRow.trajectory_id).where(TrajectoryVideoRow.video_id == video_id)
     row = TrajectoryRow
     return set(session.scalars(select(row.id).where(row.id.in_(looked), row.state == "running")))
 
 
 def drop_runs(session: Session, ids: Sequence[str]) -> None:
-    """Delete trajectories, and what evaluations made of them."""
+    """Delete trajectories and their evaluation results."""
     session.execute(delete(EvalResultRow).where(EvalResultRow.trajectory_id.in_(ids)))
     delete_runs(session, ids)
 
 
 def results_of(session: Session, video_id: str) -> Iterator[tuple[tuple[str, str, str], str]]:
-    """The results of evaluations on a video: their keys, and all their words."""
+    """Yield the keys and texts of the evaluation results on a video."""
     row = EvalResultRow
     words = func.concat_ws(" ", cast(row.item, Text), cast(row.verdict, Text))
     query = select(row.run, row.arm, row.question, words).where(row.video_id == video_id)
@@ -327,13 +327,13 @@ def results_of(session: Session, video_id: str) -> Iterator[tuple[tuple[str, str
 
 
 def drop_result(session: Session, key: tuple[str, str, str]) -> None:
-    """Delete a result of an evaluation."""
+    """Delete an evaluation result."""
     row = EvalResultRow
     here = (row.run == key[0], row.arm == key[1], row.question == key[2])
     session.execute(delete(row).where(*here))
 
 
 def among_clips(column: Any, clips: Collection[int]) -> ColumnElement[bool]:
-    """Whether an array of clips has one of these."""
+    """Return the condition that an array of clips has one of these."""
     met: ColumnElement[bool] = column.bool_op("&&")(cast(sorted(clips), ARRAY(BigInteger)))
     return met

@@ -1,6 +1,6 @@
-"""All rows of one video, and of the answers about it: taken out as they are, and put in again.
+"""All rows of one video and of the answers about it, exported and inserted again.
 
-Which tables are of a video follows from their references; only where answers begin is named here.
+The tables of a video follow from their foreign keys; only where answers begin is named here.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ from store.tables.search_indexes import is_worked_out
 
 TABLES = Base.metadata.tables
 COUNTED = {name for name, table in TABLES.items() if "id" in table.c and table.c.id.identity}
-"""Tables whose rows are numbered."""
+"""Tables with an identity column."""
 CHECKPOINT_NAMES = tuple(f"{CHECKPOINTS}.{name}" for name in CHECKPOINT_TABLES)
 
 
 def parcel_tables() -> list[str]:
-    """The tables that hold rows of a video, those first that others refer to."""
+    """Return the tables that hold rows of a video, referenced tables first."""
     found = _conditions("")
     return [
         table.name
@@ -54,7 +54,7 @@ def parcel_tables() -> list[str]:
 
 
 def rows_of_video(session: Session, video: str) -> Iterator[Copy]:
-    """Every row of a video, and of the trajectories that looked at it, in the order to add them."""
+    """Yield every row of a video and of the trajectories over it, in insertion order."""
     conditions = _conditions(video)
     for name in parcel_tables():
         table = TABLES[name]
@@ -80,7 +80,7 @@ def _looked(video: str) -> Select[str]:
 
 
 def _conditions(video: str) -> dict[str, ColumnElement[bool]]:
-    """Which rows of each table are the video's."""
+    """Return the condition by table for rows of the video."""
     looked = _looked(video)
     of_call = or_(ModelCallRow.video_id == video, ModelCallRow.trajectory_id.in_(looked))
     questions = select(TrajectoryRow.question_id).where(TrajectoryRow.id.in_(looked))
@@ -112,7 +112,7 @@ def _condition(
 
 
 def known_columns(session: Session, name: str) -> frozenset[str]:
-    """The columns that rows of a table may bring; none of a table that is not there."""
+    """Return the columns that rows of a table may have; none for an unknown table."""
     if name in CHECKPOINT_NAMES:
         query = (
             "SELECT attname FROM pg_attribute WHERE attrelid = to_regclass(:name) AND attnum > 0"
@@ -124,19 +124,19 @@ def known_columns(session: Session, name: str) -> frozenset[str]:
 
 
 def taken(session: Session, name: str, ids: Iterable[int]) -> bool:
-    """Whether a row of a table has one of these ids."""
+    """Check whether a table has a row with one of these ids."""
     query = f"SELECT EXISTS (SELECT FROM {TABLES[name].name} WHERE id = ANY(:ids))"  # noqa: S608
     return bool(session.scalar(text(query), {"ids": list(ids)}))
 
 
 def known_trajectories(session: Session, ids: Iterable[str]) -> set[str]:
-    """Those of these trajectories that are in the library."""
+    """Return those of these trajectories that are in the library."""
     query = select(TrajectoryRow.id).where(TrajectoryRow.id.in_(list(ids)))
     return set(session.scalars(query))
 
 
 def count_from(session: Session, name: str, last: int) -> None:
-    """New rows of a table are numbered after ``last``, and after all that were numbered."""
+    """Continue the ids of a table after ``last`` and after all ids given so far."""
     query = """
         SELECT setval(place, greatest(:last, coalesce(pg_sequence_last_value(place), 0)))
         FROM (SELECT pg_get_serial_sequence(:name, 'id')::regclass AS place) AS one
@@ -145,7 +145,7 @@ def count_from(session: Session, name: str, last: int) -> None:
 
 
 def add_rows(session: Session, name: str, columns: Sequence[str], rows: Sequence[str]) -> None:
-    """Adds rows given as JSON; of a message that is there already, nothing is added."""
+    """Insert rows given as JSON; messages that exist already are skipped."""
     table = Identifier(*name.split("."))
     listed = SQL(", ").join(map(Identifier, columns))
     query = SQL(_ADD).format(table, listed)

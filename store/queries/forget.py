@@ -1,7 +1,7 @@
-"""Everything that a person left in the rows of a video: copied, erased, put back.
+"""All rows that a person left in a video: copied, erased, restored.
 
-Copies are rows as JSON text that Postgres wrote and will read again, so that nothing changes on
-the way: neither numbers nor vectors.
+Copies are rows as JSON text written and read by Postgres, so that nothing changes on the way:
+neither ids nor vectors.
 """
 
 from __future__ import annotations
@@ -66,11 +66,11 @@ from store.tables.schema import (
 )
 
 NEAR_MS = 200
-"""A keyframe this close to a sighting shows the face."""
+"""A keyframe within this time of a sighting shows the face."""
 
 
 class Copy(NamedTuple):
-    """A row as it was: the table's name, and the row as JSON text."""
+    """A copied row: the table's name, and the row as JSON text."""
 
     table: str
     row: str
@@ -86,7 +86,7 @@ class NamedRow(NamedTuple):
 
 @dataclass(frozen=True)
 class Traces:
-    """Rows of one person: identities, the characters they began as, keyframes, trajectories."""
+    """Rows of one person: identities, their first characters, keyframes, trajectories."""
 
     video: str
     identities: Sequence[int]
@@ -98,7 +98,7 @@ class Traces:
 def traces_of(
     session: Session, video_id: str, identities: Sequence[int], characters: Sequence[int]
 ) -> Traces:
-    """What there is of these identities; trajectories are all that looked at the video."""
+    """Return the traces of these identities; trajectories are all over the video."""
     frame, seen = KeyframeRow, SightingRow
     in_view = and_(
         seen.video_id == video_id,
@@ -113,7 +113,7 @@ def traces_of(
 
 
 def copies(session: Session, table: type[Base], where: ColumnElement[bool]) -> Iterator[Copy]:
-    """The rows of a table as they are."""
+    """Yield copies of the rows of a table."""
     name = table.__tablename__
     row = cast(func.to_jsonb(literal_column(name)), Text)
     for found in session.scalars(select(row).select_from(table).where(where)):
@@ -121,7 +121,7 @@ def copies(session: Session, table: type[Base], where: ColumnElement[bool]) -> I
 
 
 def copy_traces(session: Session, traces: Traces) -> Iterator[Copy]:
-    """Every row that `erase` deletes or changes."""
+    """Yield a copy of every row that ``erase`` deletes or changes."""
     for table, where in _rows_of(traces):
         yield from copies(session, table, where)
     for name in CHECKPOINT_TABLES if has_checkpoints(session) else ():
@@ -139,7 +139,7 @@ def _rows_of(traces: Traces) -> Iterator[tuple[type[Base], ColumnElement[bool]]]
     yield UtteranceRow, UtteranceRow.identity_id.in_(ids)
     statement = IdentityStatementRow
     yield statement, or_(statement.face_id.in_(ids), statement.voice_id.in_(ids))
-    # The characters' other members go back to what they began as: their rows change too.
+    # The characters' other members return to their first characters: their rows change too.
     of = select(CharacterMemberRow.identity_id).where(
         CharacterMemberRow.character_id.in_(characters)
     )
@@ -157,7 +157,7 @@ def _rows_of(traces: Traces) -> Iterator[tuple[type[Base], ColumnElement[bool]]]
 
 
 def _on_keyframes(traces: Traces) -> ColumnElement[bool]:
-    """Things seen on the keyframes that go."""
+    """Return the condition for objects on the keyframes to delete."""
     times = select(KeyframeRow.time_ms).where(KeyframeRow.id.in_(traces.keyframes))
     return and_(ObjectRow.video_id == traces.video, ObjectRow.time_ms.in_(times))
 
@@ -178,21 +178,21 @@ def _asked(traces: Traces) -> Iterator[tuple[type[Base], ColumnElement[bool]]]:
 
 
 def _evaluated(traces: Traces) -> ColumnElement[bool]:
-    """Results of evaluations on the video: their questions may name the person."""
+    """Return the condition for evaluation results: their questions may name the person."""
     row = EvalResultRow
     return or_(row.video_id == traces.video, row.trajectory_id.in_(traces.trajectories))
 
 
 def _calls(traces: Traces) -> ColumnElement[bool]:
-    """The writers' calls of the video, which were shown faces, and those of its trajectories."""
+    """Return the condition for calls of the video's writers and of its trajectories."""
     call = ModelCallRow
     return or_(call.video_id == traces.video, call.trajectory_id.in_(traces.trajectories))
 
 
 def erase(session: Session, traces: Traces) -> list[str]:
-    """Delete the rows of a person, and what was asked and told with them in sight.
+    """Delete the rows of a person, and the trajectories that may have shown them.
 
-    The characters stay as numbers that are over, so that they are not given again.
+    The characters are ended but kept, so that their numbers are not reused.
 
     Returns:
         SHA-256 of the files that no video uses any more.
@@ -213,7 +213,7 @@ def erase(session: Session, traces: Traces) -> list[str]:
 
 
 def _send_home(session: Session, traces: Traces) -> None:
-    """Others who were in these characters are what they began as again."""
+    """Move other members of these characters back to the characters they first belonged to."""
     member = CharacterMemberRow
     inside = (
         member.character_id.in_(traces.characters),
@@ -239,7 +239,7 @@ def _send_home(session: Session, traces: Traces) -> None:
 
 
 def drop_blob_rows(session: Session, video_id: str) -> list[str]:
-    """Files of the video that none of its rows names any more."""
+    """Delete the video's blobs that none of its rows names; return those no video uses any more."""
     named = (
         select(table.blob).where(table.video_id == video_id, table.blob.is_not(None))
         for table in (KeyframeRow, SightingRow)
@@ -253,23 +253,23 @@ def drop_blob_rows(session: Session, video_id: str) -> list[str]:
 
 
 def blobs_named(session: Session, traces: Traces) -> list[str]:
-    """Files of the person's sightings and keyframes."""
+    """Return the files of the person's sightings and keyframes."""
     seen = select(SightingRow.blob).where(SightingRow.identity_id.in_(traces.identities))
     shown = select(KeyframeRow.blob).where(KeyframeRow.id.in_(traces.keyframes))
     return sorted({sha for query in (seen, shown) for sha in session.scalars(query) if sha})
 
 
 def touch(session: Session, video_id: str) -> None:
-    """Whoever holds an index of the video reads it anew: it has another version by this.
+    """Give the video a new version, so that cached indexes of it are read again.
 
-    What searching kept of it goes, by a trigger. Not for transactions that see a snapshot.
+    A trigger deletes its stored search index. Not for transactions on a snapshot.
     """
     same = {"created_at": VideoRow.created_at}
     session.execute(update(VideoRow).where(VideoRow.id == video_id).values(same))
 
 
 def texts_with(session: Session, video_id: str, needles: Sequence[str]) -> Iterator[NamedRow]:
-    """Rows of a video in whose texts one of ``needles`` may occur, in whatever case."""
+    """Yield rows of a video whose texts may contain one of ``needles``, ignoring case."""
     revisions = SegmentRevisionRow.segment_id.in_(
         select(SegmentRow.id).where(SegmentRow.video_id == video_id)
     )
@@ -300,8 +300,8 @@ def texts_with(session: Session, video_id: str, needles: Sequence[str]) -> Itera
 
 
 def _says(columns: Sequence[ColumnElement[Any]], needles: Sequence[str]) -> ColumnElement[bool]:
-    # What Postgres takes for lower case hangs on its locale, and JSON writes quotes in its own
-    # way: then every row is looked at.
+    # Postgres's lower case depends on its locale, and JSON escapes quotes: then every row is
+    # checked.
     if not all(re.fullmatch(r"[\w .'-]*", needle, re.ASCII) for needle in needles):
         return true()
     texts = [func.lower(cast(column, Text)) for column in columns]
@@ -311,38 +311,38 @@ def _says(columns: Sequence[ColumnElement[Any]], needles: Sequence[str]) -> Colu
 
 
 def key_of(told: NamedRow) -> ColumnElement[bool]:
-    """The condition that finds the row."""
+    """Return the condition for the row."""
     return and_(*(told.table.__table__.c[name] == value for name, value in told.key.items()))
 
 
 def rewrite(session: Session, told: NamedRow, values: Mapping[str, Any]) -> None:
-    """Give the row other texts or another vector."""
+    """Replace texts or the vector of the row."""
     session.execute(update(told.table).where(key_of(told)).values(dict(values)))
 
 
 def lines_at(session: Session, video_id: str, clip: int) -> list[Any]:
-    """The vectors of a clip's memories, shape (D,) each."""
+    """Return the vectors of a clip's memories, shape (D,) each."""
     row = MemoryRow
     query = select(row.embedding).where(row.video_id == video_id, row.clip == clip)
     return [v for v in session.scalars(query.order_by(row.id)) if v is not None]
 
 
 def clip_of_memory(session: Session, memory: int) -> int:
-    """The clip of a memory."""
+    """Return the clip of a memory."""
     return session.scalars(select(MemoryRow.clip).where(MemoryRow.id == memory)).one()
 
 
 def summary_of(session: Session, revision: int) -> tuple[str, str]:
-    """Label and summary of a revision of a segment."""
+    """Return the label and summary of a segment revision."""
     row = session.get_one(SegmentRevisionRow, revision)
     return row.label, row.summary
 
 
 def put_back(session: Session, kept: Sequence[Copy]) -> None:
-    """The rows as they were when they were first copied; those that are there are changed back."""
+    """Restore rows as they were when they were first copied, overwriting existing ones."""
     names = [table.name for table in Base.metadata.sorted_tables]
     places = {name: place for place, name in enumerate(names)}
-    # The first copy last, so that it is what remains.
+    # The first copy is inserted last, so that it remains.
     latest_first = kept[::-1]
     for copy in sorted(latest_first, key=lambda one: places.get(one.table, len(names))):
         session.execute(text(_restoring(copy.table)), {"row": copy.row})
@@ -355,7 +355,7 @@ def _restoring(name: str) -> str:
     table = Base.metadata.tables[name]
     columns = [f'"{column.name}"' for column in table.columns if column.computed is None]
     keys = [f'"{column.name}"' for column in table.primary_key]
-    kept = {*keys, '"path"'}  # Where a video's file lies is for this library alone to know.
+    kept = {*keys, '"path"'}  # The path of a video's file is only valid in this library.
     changed = [f"{column} = EXCLUDED.{column}" for column in columns if column not in kept]
     then = f"UPDATE SET {', '.join(changed)}" if changed else "NOTHING"
     listed = ", ".join(columns)

@@ -1,4 +1,4 @@
-"""Judged answers, what was observed in them, and what was made of that."""
+"""Judged answers, the observations in them, and the skills learned from those."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from store.tables.schema import (
 
 
 def put_judgement(session: Session, judged: JudgedTrajectory) -> None:
-    """Put on record whether an answer is right; one that changes is learned from again.
+    """Record whether an answer is right; a changed judgement is learned from again.
 
     Raises:
-        NotFound: there is no such trajectory, or it was deleted meanwhile.
+        NotFound: There is no such trajectory, or it was deleted meanwhile.
     """
     locked = {"read": True, "key_share": True}
     if session.get(TrajectoryRow, judged.trajectory, with_for_update=locked) is None:
@@ -43,13 +43,13 @@ def put_judgement(session: Session, judged: JudgedTrajectory) -> None:
 
 
 def judgement_of(session: Session, trajectory: str) -> JudgedTrajectory | None:
-    """What was said of an answer; None where nobody judged it."""
+    """Return the judgement of an answer, or None."""
     row = session.get(JudgementRow, trajectory)
     return _judged(row) if row else None
 
 
 def unlearned(session: Session, most: int) -> list[JudgedTrajectory]:
-    """Judged answers that were not learned from yet, oldest first."""
+    """Return the judged answers that were not learned from yet, oldest first."""
     rows = session.scalars(
         select(JudgementRow)
         .where(~JudgementRow.learned)
@@ -61,26 +61,26 @@ def unlearned(session: Session, most: int) -> list[JudgedTrajectory]:
 
 
 def count_unlearned(session: Session) -> int:
-    """How many judged answers were not learned from yet."""
+    """Return the number of judged answers that were not learned from yet."""
     row = JudgementRow
     waiting = (~row.learned, row.right.is_not(None))
     return session.scalar(select(func.count()).where(*waiting)) or 0
 
 
 def judgements(session: Session) -> list[JudgedTrajectory]:
-    """All judged answers."""
+    """Return all judged answers."""
     rows = session.scalars(select(JudgementRow).order_by(JudgementRow.trajectory_id))
     return [_judged(row) for row in rows]
 
 
 def comparable(session: Session) -> list[ComparedAnswer]:
-    """All judged answers with what they may be compared with."""
+    """Return all judged answers with their comparison keys."""
     found = session.execute(alike(JudgementRow.trajectory_id, JudgementRow.right))
     return [ComparedAnswer(name, ComparisonKey(*rest), right) for name, right, *rest in found]
 
 
 def alike(*columns: Any) -> Select[Any]:
-    """Of judged answers these columns, and then those of ``ComparisonKey``."""
+    """Select these columns of judged answers, followed by those of ``ComparisonKey``."""
     row, ran, result, run = JudgementRow, TrajectoryRow, EvalResultRow, EvalRunRow
     names = (func.coalesce(run.dataset, ""), func.coalesce(run.name, ""))
     return (
@@ -99,7 +99,7 @@ def _judged(row: JudgementRow) -> JudgedTrajectory:
 
 
 def mark_learned(session: Session, trajectory: str) -> None:
-    """An answer was learned from; what was observed in it before is forgotten, unless used."""
+    """Mark an answer as learned from, and delete its observations that no skill uses."""
     session.execute(
         update(JudgementRow).where(JudgementRow.trajectory_id == trajectory).values(learned=True)
     )
@@ -108,7 +108,7 @@ def mark_learned(session: Session, trajectory: str) -> None:
 
 
 def add_observations(session: Session, judged: JudgedTrajectory, signals: Iterable[Signal]) -> None:
-    """Note the signals of an answer; one that a skill was made of stays as it is."""
+    """Record the signals of an answer; an observation that a skill uses is left unchanged."""
     values = [
         {
             "trajectory_id": judged.trajectory,
@@ -122,17 +122,17 @@ def add_observations(session: Session, judged: JudgedTrajectory, signals: Iterab
 
 
 def recurring(session: Session, least: int, size: int) -> list[tuple[Pattern, list[str]]]:
-    """Patterns observed so often within one batch that no skill was made of, and where.
+    """Return patterns that recur within one batch and that no skill was made of.
 
     Args:
-        session: a transaction.
-        least: observations that make a pattern one that recurs.
-        size: answers of a batch. They fill it in the order in which they are learned from, however
-            few at a time.
+        session: A transaction.
+        least: The number of observations that make a pattern.
+        size: Answers per batch, filled in the order in which they are learned from, however few
+            at a time.
 
     Returns:
         Patterns and the trajectories of their observations; one that recurs in several batches
-        comes once for each.
+        appears once for each.
     """
     rows, row = ObservationRow, JudgementRow
     place = func.row_number().over(order_by=(row.judged_at, row.trajectory_id))
@@ -153,7 +153,7 @@ def recurring(session: Session, least: int, size: int) -> list[tuple[Pattern, li
 
 
 def link(session: Session, pattern: Pattern, trajectories: Sequence[str], skill: Skill) -> None:
-    """Note which observations a skill was made of."""
+    """Record which observations a skill was made of."""
     rows = ObservationRow
     session.execute(
         update(rows)
@@ -167,20 +167,20 @@ def link(session: Session, pattern: Pattern, trajectories: Sequence[str], skill:
 
 
 def made_of(session: Session, skill: str) -> list[str]:
-    """The trajectories that a skill was learned from, in all its versions."""
+    """Return the trajectories that a skill was learned from, in all its versions."""
     rows = ObservationRow
     query = select(rows.trajectory_id).where(rows.skill == skill).distinct()
     return sorted(session.scalars(query))
 
 
 def latest_of(session: Session, name: str) -> Skill | None:
-    """The latest version of a skill, if there is one."""
+    """Return the latest version of a skill, or None."""
     known = stored.versions(session, name)
     return known[-1] if known else None
 
 
 def answers_of(session: Session, trajectories: Sequence[str]) -> list[str]:
-    """The texts of answers, which no skill may give away."""
+    """Return the texts of answers, which no skill may reveal."""
     query = select(TrajectoryRow.answer).where(TrajectoryRow.id.in_(trajectories))
     texts = {str(answer["text"]) for answer in session.scalars(query) if answer}
     return sorted(texts)

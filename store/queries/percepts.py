@@ -1,4 +1,4 @@
-"""What was perceived in a clip, as rows."""
+"""Percepts stored as rows."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ Owners = Mapping[tuple[IdentityKind, int], int]
 
 
 def lock_video(session: Session, video_id: str) -> None:
-    """Let no other transaction write to this video until this one ends."""
+    """Lock a video against writes of other transactions until this one ends."""
     key = int.from_bytes(bytes.fromhex(video_id)[:8], "big", signed=True)
     session.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": key})
 
 
 def clip_state(session: Session, video_id: str, clip: int) -> str | None:
-    """The state of a clip; None where the video has no such clip."""
+    """Return the state of a clip; None where the video has no such clip."""
     where = (ClipRow.video_id == video_id, ClipRow.clip == clip)
     return session.scalar(select(ClipRow.state).where(*where))
 
@@ -50,7 +50,7 @@ def clip_state(session: Session, video_id: str, clip: int) -> str | None:
 def add_percept(
     session: Session, video_id: str, percept: Percept, owners: Owners, speakers: Mapping[str, int]
 ) -> dict[tuple[IdentityKind, int], list[int]]:
-    """Store everything of ``percept``.
+    """Store a percept.
 
     Args:
         session: An open transaction.
@@ -74,7 +74,7 @@ def add_percept(
 
 
 def _told(percept: Percept) -> Iterator[tuple[str, Utterance]]:
-    """Every timed text with where it comes from."""
+    """Yield every timed text with its origin."""
     yield from (("speech", one) for one in percept.utterances)
     yield from (("caption", one) for one in percept.captions)
     yield from (("subtitle", one) for one in percept.subtitles)
@@ -157,12 +157,12 @@ def _add_sightings(
 
 
 def add_blobs(session: Session, video_id: str, sizes: Mapping[str, int]) -> None:
-    """Record that ``video_id`` uses these blobs (SHA-256 to bytes); known ones stay as they are."""
+    """Record that ``video_id`` uses these blobs (SHA-256 to bytes); existing rows are unchanged."""
     rows = [{"video_id": video_id, "sha256": s, "size": n} for s, n in sorted(sizes.items())]
     if rows:
         session.execute(upsert(BlobRow).on_conflict_do_nothing(), rows)
 
 
 def title_of(session: Session, video_id: str) -> str:
-    """The title of a video, empty where there is no such video."""
+    """Return the title of a video, "" if there is no such video."""
     return session.scalar(select(VideoRow.title).where(VideoRow.id == video_id)) or ""

@@ -1,8 +1,8 @@
-"""Everything about a video as plain records, whose rows go by names that never change.
+"""Everything about a video as plain records, with stable names for rows.
 
-Row ids differ from database to database, so rows are named by what they are: ``face_3``,
-``character_1``, ``segment_7``, the second memory of clip 12 ``memory_12_2``, the first sighting of
-face 3 in clip 5 ``face_3_5_1``. Records come in one order: by subject, then clip, then ordinal.
+Row ids differ between databases, so rows are named by what they are: ``face_3``, ``character_1``,
+``segment_7``, the second memory of clip 12 ``memory_12_2``, the first sighting of face 3 in clip 5
+``face_3_5_1``. Records have a fixed order: by subject, then clip, then ordinal.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ Query = Select[*tuple[Any, ...]]
 
 
 def records(session: Session, video_id: str) -> Iterator[Record]:
-    """Every record of a video; the key ``row`` says of what kind.
+    """Yield every record of a video; the key ``row`` is its kind.
 
-    Vectors are 12 hex digits of their MD5; clock times and the file's place are left out, so two
+    Vectors are 12 hex digits of their MD5; clock times and the file's path are left out, so two
     ingestions of one video give equal records.
 
     Args:
-        session: an open transaction, best a snapshot.
-        video_id: the video.
+        session: An open transaction, ideally a snapshot.
+        video_id: The video.
     """
     for kind, query in _SUBJECTS:
         rows = session.execute(query(video_id).execution_options(yield_per=1000))
@@ -144,7 +144,7 @@ def _names(video: str) -> Query:
 
 
 def _corrections(video: str) -> Query:
-    """Those in force: what was taken back leaves no trace."""
+    """Select the corrections in force; undone ones are left out."""
     c = CorrectionRow
     query = select(c.number, c.kind, c.told, c.numbers, c.outcomes)
     mine = (c.video_id == video, c.undone.is_(False))
@@ -263,7 +263,7 @@ def _by_clip(query: Query, table: Any, video: str) -> Query:
 
 
 def _identity_name(table: Any = IdentityRow) -> ColumnElement[str]:
-    """NULL where an outer join found no identity."""
+    """Return the name of an identity; NULL if an outer join found none."""
     return cast(table.kind, Text).concat("_").concat(cast(table.number, Text))
 
 
@@ -272,7 +272,7 @@ def _character_name() -> ColumnElement[str]:
 
 
 def _segment_name(table: Any = SegmentRow) -> ColumnElement[str]:
-    """NULL where an outer join found no segment."""
+    """Return the name of a segment; NULL if an outer join found none."""
     return cast("segment_", Text).concat(cast(table.number, Text))
 
 

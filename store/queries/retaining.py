@@ -1,4 +1,4 @@
-"""Images of a video, for keeping fewer of them; texts and vectors stay."""
+"""Retention: images of videos, and their removal; texts and vectors stay."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _FRAME = re.compile(r"(?<!\w)(?:k([1-9]\d{0,17})|([0-9a-f]{64}))(?!\w)")
 
 
 class Aged(NamedTuple):
-    """A video that is not being watched any more, and since when it is in the library."""
+    """A video that is no longer being watched, and since when it has been in the library."""
 
     id: str
     title: str
@@ -36,7 +36,7 @@ class Aged(NamedTuple):
 
 
 class StoredFrame(NamedTuple):
-    """A keyframe; ``bytes`` are those of its image."""
+    """A keyframe; ``bytes`` is the size of its image."""
 
     id: int
     clip: int
@@ -49,9 +49,9 @@ class StoredFrame(NamedTuple):
 
 
 def aged(session: Session) -> list[Aged]:
-    """Every video that was watched to its end, the oldest first.
+    """Return every video that is not being watched, oldest first.
 
-    A stream is as old as what came of it last: it is taken up again under its name.
+    A stream is as old as its last clip, since it can be resumed under its name.
     """
     row = VideoRow
     streamed = select(StreamRow.video_id).where(StreamRow.video_id == row.id).exists()
@@ -62,7 +62,7 @@ def aged(session: Session) -> list[Aged]:
 
 
 def frames_kept(session: Session, video: str) -> list[StoredFrame]:
-    """The keyframes of a video, those of a clip together, the best first."""
+    """Return the keyframes of a video by clip, the best first."""
     row, blob = KeyframeRow, BlobRow
     size = select(blob.size).where(blob.video_id == video, blob.sha256 == row.blob)
     held = func.coalesce(size.correlate(row).scalar_subquery(), 0)
@@ -73,7 +73,7 @@ def frames_kept(session: Session, video: str) -> list[StoredFrame]:
 
 
 def frames_cited(session: Session, video: str) -> set[int | str]:
-    """Keyframes that answers about the video were shown or cite: ids, and SHA-256 of images."""
+    """Return keyframes that answers about the video saw or cite: ids, and SHA-256 of images."""
     looked = select(TrajectoryVideoRow.trajectory_id).where(TrajectoryVideoRow.video_id == video)
     event, run = TrajectoryEventRow, TrajectoryRow
     told = (
@@ -88,7 +88,7 @@ def frames_cited(session: Session, video: str) -> set[int | str]:
 
 
 def crops_of(session: Session, video: str) -> dict[str, int]:
-    """The crops of faces of a video, with the bytes of each."""
+    """Return the face crops of a video with their sizes in bytes."""
     seen, blob = SightingRow, BlobRow
     crops = select(seen.blob).where(seen.video_id == video, seen.blob.is_not(None))
     query = select(blob.sha256, blob.size).where(blob.video_id == video, blob.sha256.in_(crops))
@@ -96,12 +96,12 @@ def crops_of(session: Session, video: str) -> dict[str, int]:
 
 
 def drop_frames(session: Session, ids: Collection[int]) -> None:
-    """Delete keyframes; what was read and seen on them stays as text."""
+    """Delete keyframes; the texts read and objects seen on them stay."""
     session.execute(remove(KeyframeRow).where(KeyframeRow.id.in_(ids)))
 
 
 def drop_crops(session: Session, video: str) -> None:
-    """Sightings have no images any more."""
+    """Remove the images of sightings."""
     here = (SightingRow.video_id == video, SightingRow.blob.is_not(None))
     session.execute(update(SightingRow).where(*here).values(blob=None))
 
@@ -109,7 +109,7 @@ def drop_crops(session: Session, video: str) -> None:
 def replace_frame(
     session: Session, video: str, frame: StoredFrame, blob: str, width: int, height: int
 ) -> None:
-    """Give a keyframe another image of other size; boxes on it are of that size then."""
+    """Replace a keyframe's image by one of another size, scaling the boxes on it."""
     here = update(KeyframeRow).where(KeyframeRow.id == frame.id)
     session.execute(here.values(blob=blob, width=width, height=height))
     each = "SELECT round(x * :by)\\:\\:bigint FROM unnest(box) WITH ORDINALITY AS u (x, n)"

@@ -1,7 +1,7 @@
-"""What searching reads: lines, segments, edges and who is mentioned. Exact, and as of a clip.
+"""What a search reads: lines, segments, edges and mentions. Exact, and as of a clip.
 
-Inside a video everything is read in order and scored exactly: an approximate index that is
-filtered by video afterwards loses most of what it should find.
+Within a video everything is read in order and scored exactly: an approximate index that is filtered
+by video afterwards misses most of what it should find.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ Matrix = NDArray[np.float32]
 
 
 class StoredLine(NamedTuple):
-    """A memory as searching sees it. ``superseded_at``: the clip after which it is no more so."""
+    """A memory as read by a search; it is superseded after clip ``superseded_at``."""
 
     id: int
     clip: int
@@ -59,7 +59,7 @@ class StoredLine(NamedTuple):
 
 
 class CellRow(NamedTuple):
-    """A clip's place in time."""
+    """The span of a clip."""
 
     clip: int
     start_ms: int
@@ -67,7 +67,7 @@ class CellRow(NamedTuple):
 
 
 class SegmentRevision(NamedTuple):
-    """One revision of a segment, with the clips between which it holds."""
+    """A segment revision, valid from ``from_clip`` until ``to_clip``."""
 
     segment: int
     number: int
@@ -81,7 +81,7 @@ class SegmentRevision(NamedTuple):
 
 @dataclass(frozen=True)
 class Lines:
-    """Rows with their vectors: ``vectors`` has shape (N, D), zeros where a row has none."""
+    """Memories with vectors: ``vectors`` has shape (N, D), zeros for rows without one."""
 
     rows: list[StoredLine]
     vectors: Matrix
@@ -89,14 +89,14 @@ class Lines:
 
 @dataclass(frozen=True)
 class Revisions:
-    """Segment revisions with their vectors, in order of segment number and revision."""
+    """Segment revisions with vectors, in order of segment number and revision."""
 
     rows: list[SegmentRevision]
     vectors: Matrix
 
 
 def _vectors(packed: Iterable[bytes | None]) -> Matrix:
-    """Decode what ``halfvec_send`` gives: two 16-bit numbers (size, unused), then halves."""
+    """Decode results of ``halfvec_send``: two 16-bit numbers (size, unused), then halves."""
     sent = list(packed)
     size = next((int.from_bytes(v[:2], "big") for v in sent if v is not None), 0)
     blank = bytes(4 + 2 * size)
@@ -108,11 +108,11 @@ _AT_ONCE = 256
 
 
 def widened(halves: NDArray[np.uint16]) -> Matrix:
-    """The numbers of finite 16-bit floats (N, D), given by their bits, in 32 bits.
+    """Convert finite 16-bit floats (N, D), given as bits, to 32 bits.
 
-    By whole-number arithmetic over many: NumPy widens halves one by one, in ten times the time. The
-    exponent moves to its place and is off by 112 then, which a product puts right, also for numbers
-    too small to be normal (IEEE 754).
+    By integer arithmetic over many at once, ten times as fast as NumPy's conversion one by one. The
+    exponent is moved to its place, where it is off by 112, which a product corrects, also for
+    subnormal numbers (IEEE 754).
     """
     found = np.empty(halves.shape, dtype=np.uint32)
     for start in range(0, len(halves), _AT_ONCE):
@@ -134,9 +134,9 @@ _LINES = """
 
 
 def lines_between(session: Session, video: str, after_clip: int, last_clip: int) -> Lines:
-    """The memories of clips ``after_clip < clip <= last_clip``, by clip, time and id.
+    """Return the memories of clips ``after_clip < clip <= last_clip``, by clip, time and id.
 
-    By the driver itself and in binary, since there may be very many.
+    Fetched by the driver in binary, since there may be very many.
     """
     with driver_of(session.connection()).cursor(binary=True) as cursor:
         found = cursor.execute(_LINES, (video, after_clip, last_clip)).fetchall()
@@ -144,7 +144,7 @@ def lines_between(session: Session, video: str, after_clip: int, last_clip: int)
 
 
 def vectors_of(connection: Connection, ids: Sequence[int]) -> tuple[NDArray[np.int64], Matrix]:
-    """Which of these memories (K,) there are that have a vector, in no order, and the vectors."""
+    """Return the ids (K,) of those of these memories with a vector, unordered, and the vectors."""
     query = """SELECT id, halfvec_send(embedding) FROM memories
                WHERE id = ANY(%s) AND embedding IS NOT NULL"""
     with driver_of(connection).cursor(binary=True) as cursor:
@@ -153,7 +153,7 @@ def vectors_of(connection: Connection, ids: Sequence[int]) -> tuple[NDArray[np.i
 
 
 def superseded(session: Session, video: str) -> dict[int, int]:
-    """Which memories were superseded, and after which clip."""
+    """Return the superseded memories, each with the clip after which it is."""
     found = session.execute(
         select(MemoryRow.id, MemoryRow.superseded_at).where(
             MemoryRow.video_id == video, MemoryRow.superseded_at.is_not(None)
@@ -163,7 +163,7 @@ def superseded(session: Session, video: str) -> dict[int, int]:
 
 
 def cells_between(session: Session, video: str, after_clip: int, last_clip: int) -> list[CellRow]:
-    """Clips ``after_clip < clip <= last_clip``, in order."""
+    """Return clips ``after_clip < clip <= last_clip``, in order."""
     found = session.execute(
         select(ClipRow.clip, ClipRow.start_ms, ClipRow.end_ms)
         .where(
@@ -177,7 +177,7 @@ def cells_between(session: Session, video: str, after_clip: int, last_clip: int)
 
 
 def revisions(session: Session, video: str) -> Revisions:
-    """Every revision of every segment; which of them hold is for the view to say."""
+    """Return every revision of every segment; views select those that are valid."""
     row = SegmentRevisionRow
     found = session.execute(
         select(
@@ -220,7 +220,7 @@ _EDGES = (
 
 
 def edges_at(connection: Connection | Session, scope: Scope, segment: int) -> list[Edge]:
-    """The edges of a segment that hold in ``scope``, in both directions."""
+    """Return the edges of a segment that are valid in ``scope``, in both directions."""
     sought = {"video": scope.video, "segment": segment, "last_clip": scope.last_clip}
     found = connection.execute(_EDGES, sought)
     return [
@@ -252,13 +252,13 @@ _MENTIONS = (
 
 
 def mentions(connection: Connection | Session, scope: Scope, tags: Collection[str]) -> set[int]:
-    """Ids of the memories in ``scope`` that mention an identity with one of ``tags``."""
+    """Return the ids of memories in ``scope`` that mention an identity with one of ``tags``."""
     sought = {"video": scope.video, "last_clip": scope.last_clip, "tags": sorted(tags)}
     return set(connection.execute(_MENTIONS, sought).scalars())
 
 
 def cited_memories(session: Session, scope: Scope, ids: Collection[int]) -> list[StoredLine]:
-    """Those of these memories that ``scope`` sees; superseded ones are not in force."""
+    """Return those of these memories that ``scope`` includes and that are not superseded."""
     row = MemoryRow
     found = session.execute(
         select(
@@ -284,7 +284,7 @@ def cited_memories(session: Session, scope: Scope, ids: Collection[int]) -> list
 def cited_segments(
     session: Session, scope: Scope, ids: Collection[int]
 ) -> list[tuple[int, str, str, int, int]]:
-    """(id, label, summary, start, end in ms) of those of these segments that ``scope`` sees."""
+    """Return (id, label, summary, start, end in ms) of those of these segments in ``scope``."""
     row = SegmentRevisionRow
     found = session.execute(
         select(
@@ -311,7 +311,7 @@ def cited_segments(
 
 
 def cited_frames(session: Session, scope: Scope, ids: Collection[int]) -> list[KeyframeOnClip]:
-    """Those of these keyframes that ``scope`` sees."""
+    """Return those of these keyframes that are in ``scope``."""
     row = KeyframeRow
     found = session.execute(
         select(*FRAME).where(

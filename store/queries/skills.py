@@ -1,4 +1,4 @@
-"""The skill library: every version of every skill, and which were taken out of use."""
+"""The skill library: every version of every skill, and which are banned."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class KeptVersion(NamedTuple):
 def latest(
     session: Session, offset: int = 0, limit: int | None = None, words: str = ""
 ) -> list[KeptVersion]:
-    """Each skill in its latest version, by name; ``words``: whose name or description has them."""
+    """Return each skill's latest version by name; ``words``: in its name or description."""
     of = _latest().subquery()
     query = select(of.c.payload, of.c.banned).where(*_about(of.c, words)).order_by(of.c.name)
     rows = session.execute(query.offset(offset).limit(limit))
@@ -32,13 +32,13 @@ def latest(
 
 
 def count_skills(session: Session, words: str = "") -> int:
-    """How many skills there are; ``words``: whose name or description has them."""
+    """Return the number of skills; ``words``: only with them in name or description."""
     of = _latest().subquery()
     return session.scalar(select(func.count()).select_from(of).where(*_about(of.c, words))) or 0
 
 
 def find(session: Session, name: str) -> KeptVersion | None:
-    """The latest version of the skill of that name."""
+    """Return the latest version of the skill with that name."""
     row = session.scalars(_latest().where(SkillRow.name == storable(name))).first()
     return KeptVersion(Skill.model_validate(row.payload), row.banned) if row else None
 
@@ -56,7 +56,7 @@ def _about(of: Any, words: str) -> list[ColumnElement[bool]]:
 
 
 def versions(session: Session, name: str) -> list[Skill]:
-    """All versions of a skill, oldest first."""
+    """Return all versions of a skill, oldest first."""
     rows = session.scalars(
         select(SkillRow.payload).where(SkillRow.name == name).order_by(SkillRow.version)
     )
@@ -64,7 +64,7 @@ def versions(session: Session, name: str) -> list[Skill]:
 
 
 def add(session: Session, skill: Skill) -> None:
-    """Keep a version; a skill that was out of use stays so."""
+    """Store a version; a banned skill stays banned."""
     banned = session.scalar(
         select(func.bool_or(SkillRow.banned)).where(SkillRow.name == skill.name)
     )
@@ -75,12 +75,12 @@ def add(session: Session, skill: Skill) -> None:
 
 
 def set_banned(session: Session, name: str, *, banned: bool) -> None:
-    """Take all versions of a skill out of use, or back into it."""
+    """Ban all versions of a skill, or lift the ban."""
     session.execute(update(SkillRow).where(SkillRow.name == name).values(banned=banned))
 
 
 def uses(session: Session, names: Sequence[str] | None = None) -> dict[str, int]:
-    """How many questions were given each skill, or each of ``names``."""
+    """Return the number of questions given each skill, or each of ``names``."""
     given = func.jsonb_array_elements(TrajectoryEventRow.payload["skills"]).table_valued(
         "value", name="given"
     )
@@ -99,7 +99,7 @@ def uses(session: Session, names: Sequence[str] | None = None) -> dict[str, int]
 def given_to(
     session: Session, name: str, version: int | None = None, most: int | None = None
 ) -> list[str]:
-    """The latest trajectories whose question was given a skill, or one version, newest first."""
+    """Return the latest trajectories given a skill, or one version of it, newest first."""
     wanted = {"name": name} | ({} if version is None else {"version": version})
     has = TrajectoryEventRow.payload["skills"].contains([wanted])
     rows = session.scalars(
@@ -119,7 +119,7 @@ class Given(NamedTuple):
 
 
 def given(session: Session) -> dict[str, list[Given]]:
-    """Whose questions were given each skill, by its name; in one query for all skills."""
+    """Return the trajectories given each skill, by its name; in one query for all skills."""
     row = TrajectoryEventRow
     one = func.jsonb_array_elements(row.payload["skills"]).table_valued("value", name="given")
     name, version = (one.c.value.op("->>")(field) for field in ("name", "version"))
@@ -137,5 +137,5 @@ def given(session: Session) -> dict[str, list[Given]]:
 
 
 def known_names(session: Session) -> list[str]:
-    """Names of people: what advice for all videos does not speak of."""
+    """Return the names of people, which skills for all videos must not mention."""
     return sorted(session.scalars(select(CharacterNameRow.name).distinct()))

@@ -1,4 +1,4 @@
-"""Live streams: begun and taken up again, grown clip by clip, with their gaps."""
+"""Live streams: started and resumed, extended clip by clip, with their gaps."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from store.tables.schema import ClipRow, StreamClipRow, StreamGapRow, StreamRow,
 
 
 def add_stream(session: Session, video_id: str, stream: Stream) -> None:
-    """Notes that a video is a live stream; one that is known stays as it began."""
+    """Record that a video is a live stream; an existing one is left unchanged."""
     values = {"video_id": video_id, **stream.model_dump()}
     session.execute(insert(StreamRow).values(values).on_conflict_do_nothing())
 
 
 def find_stream(session: Session, video_id: str) -> Stream | None:
-    """Where a video is streamed from; None where it is a file."""
+    """Return the stream of a video; None if it is a file."""
     row = session.get(StreamRow, video_id)
     return None if row is None else Stream(source=row.source, began_ms=row.began_ms)
 
 
 def streams_begun(session: Session) -> list[str]:
-    """The ids of the streams that are marked as being watched."""
+    """Return the ids of the streams that are marked as being watched."""
     row = VideoRow
     streamed = select(StreamRow.video_id)
     query = select(row.id).where(row.state == WATCHING, row.id.in_(streamed)).order_by(row.id)
@@ -37,7 +37,9 @@ def streams_begun(session: Session) -> list[str]:
 
 
 def take_up(session: Session, video_id: str) -> tuple[int, int]:
-    """Forgets a clip that was being watched when a process died; its time is in the next gap.
+    """Resume a stream: delete a clip that was being watched when a process died.
+
+    Its time becomes part of the next gap.
 
     Returns:
         The number of the next clip, and the milliseconds at which the last one ended.
@@ -55,7 +57,7 @@ def take_up(session: Session, video_id: str) -> tuple[int, int]:
 def add_clip(
     session: Session, video_id: str, clip: Clip, told: StreamClip, gaps: Iterable[Gap]
 ) -> None:
-    """Adds a clip that is about to be watched, with the gaps before and within it."""
+    """Add a clip that is about to be watched, with the gaps before and within it."""
     values = {
         "video_id": video_id,
         "clip": clip.index,
@@ -75,7 +77,7 @@ def add_clip(
 
 
 def add_gaps(session: Session, video_id: str, gaps: Iterable[Gap]) -> None:
-    """Adds stretches that are not in memory."""
+    """Add gaps of a stream."""
     rows = [
         {
             "video_id": video_id,
@@ -91,20 +93,20 @@ def add_gaps(session: Session, video_id: str, gaps: Iterable[Gap]) -> None:
 
 
 def set_watched(session: Session, video_id: str, told: StreamClip) -> None:
-    """Sets how a clip was watched in the end: at what level, how much of it, with what lag."""
+    """Set how a clip was finally watched: its level, its frames, its lag."""
     here = (StreamClipRow.video_id == video_id, StreamClipRow.clip == told.clip)
     values = {"level": told.level, "sampled": told.tally.sampled, "lag_ms": told.lag_ms}
     session.execute(update(StreamClipRow).where(*here).values(values))
 
 
 def lose_clip(session: Session, video_id: str, index: int) -> None:
-    """A failed clip of a stream cannot be tried again: what came has gone by."""
+    """Exclude a failed clip of a stream from retries: its data is gone."""
     here = (ClipRow.video_id == video_id, ClipRow.clip == index)
     session.execute(update(ClipRow).where(*here).values(attempts=ATTEMPTS))
 
 
 def gaps_of(session: Session, video_id: str, until_ms: int | None = None) -> list[Gap]:
-    """What of a stream is not in memory, in order; up to a moment of video time."""
+    """Return the gaps of a stream, in order, up to a moment of video time."""
     row = StreamGapRow
     query = select(row).where(row.video_id == video_id).order_by(row.start_ms, row.id)
     if until_ms is not None:
@@ -120,7 +122,7 @@ def gaps_of(session: Session, video_id: str, until_ms: int | None = None) -> lis
 
 
 def clips_told(session: Session, video_id: str) -> list[StreamClip]:
-    """How each clip of a stream was watched, in order."""
+    """Return how each clip of a stream was watched, in order."""
     row = StreamClipRow
     query = select(row).where(row.video_id == video_id).order_by(row.clip)
     return [

@@ -1,4 +1,4 @@
-"""Clips as plain texts: all lines of each, with its span."""
+"""Clips as plain text: all lines of each, with its span."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from store.tables.schema import ClipRow, MemoryRow, UtteranceRow
 
 
 class ClipText(NamedTuple):
-    """A clip's lines, one a line, and when it begins and ends."""
+    """A clip's span, and its lines as text."""
 
     start_ms: int
     end_ms: int
@@ -22,7 +22,7 @@ class ClipText(NamedTuple):
 
 
 def clip_texts(session: Session, video: str) -> list[ClipText]:
-    """Every clip of a video that something was remembered of, in order."""
+    """Return every clip of a video that has memories, in order."""
     found = session.execute(
         select(ClipRow.start_ms, ClipRow.end_ms, ClipRow.text)
         .where(ClipRow.video_id == video, ClipRow.text != "")
@@ -32,7 +32,7 @@ def clip_texts(session: Session, video: str) -> list[ClipText]:
 
 
 def lines_within(session: Session, scope: Scope, spans: Sequence[TimeSpan]) -> list[str]:
-    """The lines of memory, in view, of the clips that share a moment with one of ``spans``."""
+    """Return the memories in view of the clips that overlap one of ``spans``."""
     line, clip = MemoryRow, ClipRow
     ends = [(s.start_ms, max(s.end_ms, s.start_ms + 1)) for s in spans]
     here = [and_(clip.start_ms < end, clip.end_ms > start) for start, end in ends]
@@ -47,7 +47,7 @@ def lines_within(session: Session, scope: Scope, spans: Sequence[TimeSpan]) -> l
 
 
 def languages_heard(session: Session, video: str, last_clip: int) -> list[str]:
-    """The languages spoken in a video up to a clip, the most spoken first, as recognised."""
+    """Return the recognised languages of a video up to a clip, the most frequent first."""
     row = UtteranceRow
     found = session.scalars(
         select(row.language)

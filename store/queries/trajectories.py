@@ -23,9 +23,9 @@ from store.queries.videos import share_videos
 from store.tables.schema import QuestionRow, TrajectoryEventRow, TrajectoryRow, TrajectoryVideoRow
 
 CHECKPOINTS = "checkpoints"
-"""The schema of LangGraph's own tables, which are not Alembic's."""
+"""The schema of LangGraph's own tables, which Alembic does not manage."""
 CLAIMS = 7_201
-"""The class of advisory locks that are claims on trajectories."""
+"""The class of the advisory locks that claim trajectories."""
 
 
 @dataclass(frozen=True)
@@ -52,10 +52,10 @@ def add_trajectory(
     machine: str,
     profile: str,
 ) -> None:
-    """Store the question and open a trajectory over ``view`` in state ``running``.
+    """Store the question and add a trajectory over ``view`` in state ``running``.
 
     Raises:
-        NotFound: a video of the view was deleted meanwhile.
+        NotFound: A video of the view was deleted meanwhile.
     """
     share_videos(session, [scope.video for scope in view.scopes])
     row = QuestionRow(
@@ -76,7 +76,7 @@ def add_trajectory(
 
 
 def is_known(session: Session, trajectory: str) -> bool:
-    """Whether a trajectory is there, and not deleted meanwhile."""
+    """Check whether a trajectory exists."""
     return session.get(TrajectoryRow, trajectory) is not None
 
 
@@ -84,7 +84,7 @@ _LOCK = 0x434845434B
 
 
 class Mark(NamedTuple):
-    """When an event happened, and in which step of the machine."""
+    """The time of an event, and its step of the machine."""
 
     at: datetime
     step: str = ""
@@ -97,10 +97,10 @@ def append_events(
     events: Sequence[Event],
     marks: Sequence[Mark] = (),
 ) -> None:
-    """Append ``events`` as ``first``, ``first + 1``...; a number that is taken is an error.
+    """Append ``events`` as ``first``, ``first + 1``...; an existing number is an error.
 
-    One statement over psycopg, whose transaction is the caller's: a run appends at every step.
-    ``marks`` has one entry an event; without marks they happened now.
+    One statement over psycopg, in the caller's transaction: a run appends at every step. ``marks``
+    has one entry an event; without marks they happened now.
     """
     if not events:
         return
@@ -122,20 +122,20 @@ FROM jsonb_array_elements(%s::jsonb) WITH ORDINALITY AS told (event, n)
 
 
 def marks_of(session: Session, trajectory: str) -> list[Mark]:
-    """The marks of all events of a trajectory, in order."""
+    """Return the marks of all events of a trajectory, in order."""
     rows = TrajectoryEventRow
     query = select(rows.at, rows.step).where(rows.trajectory_id == trajectory).order_by(rows.seq)
     return [Mark(*row) for row in session.execute(query)]
 
 
 def drop_events(session: Session, trajectory: str, first: int) -> None:
-    """Forget events from ``first`` on: those of a step that a crash cut off."""
+    """Delete events from ``first`` on: those of a step that a crash cut off."""
     rows = TrajectoryEventRow
     session.execute(delete(rows).where(rows.trajectory_id == trajectory, rows.seq >= first))
 
 
 def events_of(session: Session, trajectory: str) -> list[Event]:
-    """All events of a trajectory, in order."""
+    """Return all events of a trajectory, in order."""
     rows = TrajectoryEventRow
     query = select(rows.payload).where(rows.trajectory_id == trajectory).order_by(rows.seq)
     return [EVENT.validate_python(payload) for payload in session.scalars(query)]
@@ -149,7 +149,7 @@ def end_trajectory(
     tokens: int,
     seconds: float,
 ) -> None:
-    """Close a trajectory with its answer, the tokens it took and the seconds."""
+    """Close a trajectory with its answer, tokens and seconds."""
     values = {
         "state": state,
         "answer": answer.model_dump(mode="json") if answer else None,
@@ -160,12 +160,12 @@ def end_trajectory(
 
 
 def claim_trajectory(connection: Connection[Any], trajectory: str) -> bool:
-    """Claim a trajectory for as long as the connection lasts; False where another one has it."""
+    """Claim a trajectory until the connection closes; return False if another one has it."""
     return _advisory(connection, "SELECT pg_try_advisory_lock(%s, hashtext(%s))", trajectory)
 
 
 def release_trajectory(connection: Connection[Any], trajectory: str) -> bool:
-    """End a claim; False where there was none."""
+    """Release a claim; return False if there was none."""
     return _advisory(connection, "SELECT pg_advisory_unlock(%s, hashtext(%s))", trajectory)
 
 
@@ -175,17 +175,17 @@ def _advisory(connection: Connection[Any], query: LiteralString, trajectory: str
 
 
 def reopen_trajectory(session: Session, trajectory: str) -> None:
-    """A trajectory that was broken off runs again."""
+    """Set an interrupted trajectory to running again."""
     row = TrajectoryRow
     session.execute(update(row).where(row.id == trajectory).values(state="running"))
 
 
 def find_trajectory(session: Session, name: str) -> StoredTrajectory:
-    """The trajectory of that id or unambiguous prefix.
+    """Return the trajectory with that id or unambiguous prefix.
 
     Raises:
-        NotFound: no trajectory's id begins with ``name``.
-        Ambiguous: several do.
+        NotFound: No trajectory's id begins with ``name``.
+        Ambiguous: Several do.
     """
     name = storable(name)
     match = TrajectoryRow.id.startswith(name, autoescape=True) if name else TrajectoryRow.id == ""
@@ -205,7 +205,7 @@ def find_trajectory(session: Session, name: str) -> StoredTrajectory:
 def list_trajectories(
     session: Session, limit: int = 50, offset: int = 0, words: str = ""
 ) -> list[StoredTrajectory]:
-    """The newest trajectories first; ``words``: only those whose question has them."""
+    """Return trajectories, newest first; ``words``: only those with them in the question."""
     newest = _trajectories().where(*_asked_with(words))
     newest = newest.order_by(TrajectoryRow.started_at.desc(), TrajectoryRow.id)
     found = session.execute(newest.limit(limit).offset(offset)).all()
@@ -214,7 +214,7 @@ def list_trajectories(
 
 
 def forks_of(session: Session, trajectories: Collection[str]) -> dict[str, Forked]:
-    """How each of these trajectories that is a fork began; a fork of a fork by its own last."""
+    """Return the fork event of those of these trajectories that are forks; if nested, the last."""
     rows = TrajectoryEventRow
     query = select(rows.trajectory_id, rows.payload).order_by(rows.trajectory_id, rows.seq)
     found = session.execute(query.where(rows.trajectory_id.in_(trajectories), rows.kind == "fork"))
@@ -222,7 +222,7 @@ def forks_of(session: Session, trajectories: Collection[str]) -> dict[str, Forke
 
 
 def count_trajectories(session: Session, words: str = "") -> int:
-    """How many trajectories there are; ``words``: whose question has them."""
+    """Return the number of trajectories; ``words``: only those with them in the question."""
     query = select(func.count()).select_from(TrajectoryRow)
     query = query.join(QuestionRow, QuestionRow.id == TrajectoryRow.question_id)
     return session.scalar(query.where(*_asked_with(words))) or 0
@@ -234,21 +234,21 @@ def _asked_with(words: str) -> list[ColumnElement[bool]]:
 
 
 def is_claimed(session: Session, trajectory: str) -> bool:
-    """Whether some process works on a trajectory at this moment."""
+    """Check whether some process has claimed a trajectory."""
     query = f"SELECT {_CLAIMED.format('CAST(:trajectory AS text)')}"
     return bool(session.scalar(text(query), {"trajectory": trajectory}))
 
 
 def is_claimed_by(connection: Connection[Any] | Cursor[Any], trajectory: str, backend: int) -> bool:
-    """Whether the connection with that backend's process id still has its claim."""
+    """Check whether the connection with that backend's process id has claimed a trajectory."""
     query = f"SELECT pid FROM {_CLAIM.format('%s::text')} AND pid = %s"  # noqa: S608
     return bool(connection.execute(query, (trajectory, backend)).fetchall())
 
 
 def stop_broken_off(session: Session) -> int:
-    """Trajectories that seem to run, but whose process is gone, are stopped; returns how many.
+    """Stop running trajectories whose process is gone; return how many.
 
-    A claim lasts as long as its process is connected: no clock can be wrong about that.
+    A claim lasts as long as its process is connected, independent of clocks.
     """
     query = f"""
         UPDATE trajectories SET state = 'stopped'
@@ -270,7 +270,7 @@ def _trajectories() -> Select[TrajectoryRow, QuestionRow]:
 def _trajectory(
     session: Session, row: TrajectoryRow, asked: QuestionRow
 ) -> StoredTrajectory | None:
-    """With the videos that it looked at; None where it was deleted with them since it was read."""
+    """Build a trajectory with its videos; None if it was deleted with them since it was read."""
     videos = select(TrajectoryVideoRow).where(TrajectoryVideoRow.trajectory_id == row.id)
     scopes = tuple(
         Scope(video=v.video_id, last_clip=v.last_clip)
@@ -300,17 +300,17 @@ def _trajectory(
 
 
 def own_schema(session: Session) -> str:
-    """The schema that Homer's own tables are in."""
+    """Return the schema of Homer's own tables."""
     return str(session.scalar(select(func.current_schema())))
 
 
 def has_checkpoints(session: Session) -> bool:
-    """Whether LangGraph's tables are there."""
+    """Check whether LangGraph's tables exist."""
     return bool(session.scalar(select(func.to_regclass("checkpoints.checkpoint_migrations"))))
 
 
 def checkpoint_level(session: Session) -> int:
-    """The number of the last of LangGraph's migrations that was run to its end; -1 for none."""
+    """Return the number of LangGraph's last completed migration; -1 for none."""
     if not has_checkpoints(session):
         return -1
     last = session.scalar(text("SELECT max(v) FROM checkpoints.checkpoint_migrations"))
@@ -318,23 +318,23 @@ def checkpoint_level(session: Session) -> int:
 
 
 def claim_checkpoint_schema(connection: Connection[Any]) -> bool:
-    """Claim the making of LangGraph's tables for a connection; False if another has it."""
+    """Claim the creation of LangGraph's tables; return False if another connection has it."""
     found = connection.execute("SELECT pg_try_advisory_lock(%s) AS mine", [_LOCK]).fetchone()
     return found is not None and bool(found["mine"])
 
 
 def leave_checkpoint_schema(connection: Connection[Any]) -> None:
-    """Let another make LangGraph's tables."""
+    """Release the claim on the creation of LangGraph's tables."""
     connection.execute("SELECT pg_advisory_unlock(%s)", [_LOCK])
 
 
 def add_checkpoint_schema(session: Session) -> None:
-    """Make the schema of LangGraph's tables where it is missing."""
+    """Create the schema of LangGraph's tables if it does not exist."""
     session.execute(text("CREATE SCHEMA IF NOT EXISTS checkpoints"))
 
 
 def prune_checkpoints(session: Session, trajectory: str, before: Sequence[str]) -> None:
-    """Keep only the checkpoints whose next step is one of ``before``, with what they need.
+    """Delete all checkpoints except those whose next step is one of ``before``.
 
     LangGraph records in a checkpoint the channels that trigger its next step; a step ``x`` is
     triggered by ``branch:to:x``, whose version is then the newest of all.
