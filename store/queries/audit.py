@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import func, insert, select
-from sqlalchemy.dialects.postgresql import insert as arriving
+from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.orm import Session
 
 from domain.audit import AuditEntry, Deed, acting
@@ -23,9 +23,9 @@ LONGEST = 200
 
 def actor() -> str:
     """Return the acting user, or else the user of this process."""
-    named = acting.get()
-    if named is not None:
-        return storable(named)[:LONGEST]
+    user = acting.get()
+    if user is not None:
+        return storable(user)[:LONGEST]
     try:
         return storable(getpass.getuser())[:LONGEST]
     except (KeyError, OSError):  # A container may run as a user id without a name.
@@ -51,14 +51,14 @@ def note(session: Session, deed: Deed, subject: str = "") -> None:
 
 def kept_lines(session: Session) -> list[dict[str, Any]]:
     """Return all rows of the log, to be inserted again after its table was recreated."""
-    every = select(*AuditRow.__table__.columns)
-    return [dict(row) for row in session.execute(every).mappings()]
+    query = select(*AuditRow.__table__.columns)
+    return [dict(row) for row in session.execute(query).mappings()]
 
 
 def put_back(session: Session, lines: Sequence[dict[str, Any]]) -> None:
     """Insert the rows that are missing."""
     if lines:
-        session.execute(arriving(AuditRow).on_conflict_do_nothing(), lines)
+        session.execute(upsert(AuditRow).on_conflict_do_nothing(), lines)
 
 
 def entries(
@@ -84,15 +84,18 @@ def entries(
         query = query.where(row.subject.startswith(subject, autoescape=True))
     if since is not None:
         query = query.where(row.at >= since)
-    found = session.execute(query.order_by(row.at.desc(), row.id).limit(limit))
-    return [AuditEntry(at=at, who=by, deed=Deed(deed), subject=of) for at, by, deed, of in found]
+    rows = session.execute(query.order_by(row.at.desc(), row.id).limit(limit))
+    return [
+        AuditEntry(at=at, who=actor_name, deed=Deed(deed), subject=subject_id)
+        for at, actor_name, deed, subject_id in rows
+    ]
 
 
 def deleted_videos(session: Session) -> frozenset[str]:
     """Return the ids of videos that were deleted completely and not added again since."""
     row = AuditRow
-    gone = select(row.subject).where(row.deed == Deed.DELETED)
-    return frozenset(session.scalars(gone.where(row.subject.not_in(select(VideoRow.id)))))
+    deleted = select(row.subject).where(row.deed == Deed.DELETED)
+    return frozenset(session.scalars(deleted.where(row.subject.not_in(select(VideoRow.id)))))
 
 
 def now_of(session: Session) -> datetime:

@@ -46,21 +46,27 @@ class CopiedTable:
 
 def tables_of(connection: Connection) -> list[CopiedTable]:
     """Return all tables, LangGraph's checkpoints included, in the order in which to fill them."""
-    found = inspect(connection)
-    here, kept = _columns(found, found.default_schema_name), _columns(found, CHECKPOINTS)
-    tables = [_table("", name, here[name]) for name in OWN if name in here]
-    others = sorted(kept.keys() - {_MIGRATIONS})
-    return [*tables, *(_table(CHECKPOINTS, name, kept[name]) for name in others)]
+    inspector = inspect(connection)
+    own_columns, checkpoint_columns = (
+        _columns_by_table(inspector, inspector.default_schema_name),
+        _columns_by_table(inspector, CHECKPOINTS),
+    )
+    tables = [_table("", name, own_columns[name]) for name in OWN if name in own_columns]
+    checkpoint_tables = sorted(checkpoint_columns.keys() - {_MIGRATIONS})
+    return [
+        *tables,
+        *(_table(CHECKPOINTS, name, checkpoint_columns[name]) for name in checkpoint_tables),
+    ]
 
 
-def _columns(found: Any, schema: str | None) -> dict[str, Any]:
+def _columns_by_table(inspector: Any, schema: str | None) -> dict[str, Any]:
     """Fetch the columns of each table of a schema, for all tables at once."""
-    return {name: columns for (_, name), columns in found.get_multi_columns(schema).items()}
+    return {name: columns for (_, name), columns in inspector.get_multi_columns(schema).items()}
 
 
 def _table(schema: str, name: str, columns: Any) -> CopiedTable:
-    kept = tuple(c["name"] for c in columns if not c.get("computed"))
-    return CopiedTable(schema, name, kept, tuple(c["name"] for c in columns if c.get("identity")))
+    stored = tuple(c["name"] for c in columns if not c.get("computed"))
+    return CopiedTable(schema, name, stored, tuple(c["name"] for c in columns if c.get("identity")))
 
 
 def own_schema_of(connection: Connection) -> str:
@@ -71,7 +77,7 @@ def own_schema_of(connection: Connection) -> str:
 def count_rows(connection: Connection, tables: Iterable[CopiedTable]) -> int:
     """Return the total number of rows of these tables."""
     driver, own = driver_of(connection), own_schema_of(connection)
-    queries = (SQL("SELECT count(*) FROM {}").format(_name(one, own)) for one in tables)
+    queries = (SQL("SELECT count(*) FROM {}").format(_name(table, own)) for table in tables)
     return sum(int(_scalar(driver, query) or 0) for query in queries)
 
 
@@ -80,25 +86,25 @@ def filled(connection: Connection) -> list[str]:
     driver, own = driver_of(connection), own_schema_of(connection)
     query = SQL("SELECT EXISTS (SELECT FROM {})")
     tables = tables_of(connection)
-    held = [one for one in tables if one.name != AuditRow.__tablename__]
-    return [one.name for one in held if _scalar(driver, query.format(_name(one, own)))]
+    data_tables = [table for table in tables if table.name != AuditRow.__tablename__]
+    return [table.name for table in data_tables if _scalar(driver, query.format(_name(table, own)))]
 
 
 def close_to_others(connection: Connection) -> None:
     """Lock Homer's tables against all reads and writes until this transaction ends."""
     driver, own = driver_of(connection), own_schema_of(connection)
-    names = SQL(", ").join(_name(one, own) for one in tables_of(connection))
+    names = SQL(", ").join(_name(table, own) for table in tables_of(connection))
     driver.execute(SQL("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE").format(names))
 
 
 def counters_of(connection: Connection, table: CopiedTable) -> dict[str, int]:
     """Return the last id given by each identity column; those that gave none are left out."""
     driver, own = driver_of(connection), own_schema_of(connection)
-    found: dict[str, int] = {}
+    counters: dict[str, int] = {}
     for column in table.counted:
         last = _scalar(driver, SQL(_LAST).format(_quoted(table, own)), [column])
-        found |= {column: int(last)} if last is not None else {}
-    return found
+        counters |= {column: int(last)} if last is not None else {}
+    return counters
 
 
 _LAST = "SELECT pg_sequence_last_value(pg_get_serial_sequence({}, %s)::regclass)"
@@ -126,7 +132,7 @@ def copy_out(
     connection: Connection, table: CopiedTable, write: Callable[[memoryview], Any]
 ) -> None:
     """Copy a table's rows to ``write``, block by block."""
-    query = SQL("COPY {} ({}) TO STDOUT").format(*_target(connection, table))
+    query = SQL("COPY {} ({}) TO STDOUT").format(*_name_and_columns(connection, table))
     with driver_of(connection).cursor() as cursor, cursor.copy(query) as copy:
         for block in copy:
             write(memoryview(block))
@@ -134,7 +140,7 @@ def copy_out(
 
 def copy_in(connection: Connection, table: CopiedTable, blocks: Iterator[bytes]) -> int:
     """Append what ``copy_out`` wrote of a table; return the number of rows."""
-    return _copy(driver_of(connection), *_target(connection, table), blocks)
+    return _copy(driver_of(connection), *_name_and_columns(connection, table), blocks)
 
 
 def _copy(driver: Driver, name: Identifier, columns: Composed, blocks: Iterator[bytes]) -> int:
@@ -152,14 +158,14 @@ def merge_in(connection: Connection, table: CopiedTable, blocks: Iterator[bytes]
     Returns:
         How many rows were written by ``copy_out``, missing here or not.
     """
-    name, columns = _target(connection, table)
-    arriving = Identifier("pg_temp", "arriving")
+    name, columns = _name_and_columns(connection, table)
+    temporary = Identifier("pg_temp", "arriving")
     driver = driver_of(connection)
     driver.execute(SQL("CREATE TEMP TABLE arriving (LIKE {}) ON COMMIT DROP").format(name))
-    written = _copy(driver, arriving, columns, blocks)
-    add = SQL("INSERT INTO {0} ({1}) SELECT {1} FROM {2} ON CONFLICT DO NOTHING")
-    driver.execute(add.format(name, columns, arriving))
-    return written
+    count = _copy(driver, temporary, columns, blocks)
+    statement = SQL("INSERT INTO {0} ({1}) SELECT {1} FROM {2} ON CONFLICT DO NOTHING")
+    driver.execute(statement.format(name, columns, temporary))
+    return count
 
 
 def checkpoint_values(connection: Connection) -> Iterator[tuple[str, bytes | None]]:
@@ -167,8 +173,8 @@ def checkpoint_values(connection: Connection) -> Iterator[tuple[str, bytes | Non
     if not inspect(connection).has_table("checkpoint_blobs", CHECKPOINTS):
         return
     query = f"SELECT type, blob FROM {CHECKPOINTS}.checkpoint_blobs"  # noqa: S608
-    found = connection.execute(text(query), execution_options={"yield_per": 100})
-    yield from ((row.type, row.blob) for row in found)
+    rows = connection.execute(text(query), execution_options={"yield_per": 100})
+    yield from ((row.type, row.blob) for row in rows)
 
 
 def measure(connection: Connection) -> None:
@@ -183,7 +189,7 @@ def name_library(session: Session, name: str) -> None:
     session.execute(text("UPDATE library SET id = :name"), {"name": name})
 
 
-def _target(connection: Connection, table: CopiedTable) -> tuple[Identifier, Composed]:
+def _name_and_columns(connection: Connection, table: CopiedTable) -> tuple[Identifier, Composed]:
     own = own_schema_of(connection)
     return _name(table, own), SQL(", ").join(map(Identifier, table.columns))
 

@@ -34,9 +34,9 @@ def claim_blobs(session: Session) -> None:
 
 def unused_blobs(session: Session, shas: Iterable[str]) -> list[str]:
     """Return those of ``shas`` that no video uses, sorted."""
-    asked = set(shas)
-    used = select(BlobRow.sha256).where(BlobRow.sha256.in_(asked))
-    return sorted(asked - set(session.scalars(used)))
+    candidates = set(shas)
+    used = select(BlobRow.sha256).where(BlobRow.sha256.in_(candidates))
+    return sorted(candidates - set(session.scalars(used)))
 
 
 def blobs_in_use(session: Session) -> Iterator[str]:
@@ -53,5 +53,5 @@ def blobs_of(session: Session, video_id: str) -> dict[str, int]:
 
 def size_of_blobs(session: Session) -> int:
     """Return the bytes of all blobs that videos use, each counted once."""
-    each = select(BlobRow.sha256, func.max(BlobRow.size).label("size")).group_by(BlobRow.sha256)
-    return int(session.scalar(select(func.sum(each.subquery().c.size))) or 0)
+    sizes = select(BlobRow.sha256, func.max(BlobRow.size).label("size")).group_by(BlobRow.sha256)
+    return int(session.scalar(select(func.sum(sizes.subquery().c.size))) or 0)

@@ -124,8 +124,8 @@ def call_of_video(
     ``since``: only calls after that time; ``sound``: only replies that could be parsed.
     """
     row = ModelCallRow
-    mine = (row.video_id == video, row.trajectory_id.is_(None), row.request_hash == request)
-    query = select(row).where(*mine, row.reply.is_not(None))
+    of_video = (row.video_id == video, row.trajectory_id.is_(None), row.request_hash == request)
+    query = select(row).where(*of_video, row.reply.is_not(None))
     if since is not None:
         query = query.where(row.called_at > since)
     if sound:
@@ -133,10 +133,10 @@ def call_of_video(
     return session.scalar(query.order_by(row.id).offset(skip).limit(1))
 
 
-def _sums() -> tuple[ColumnElement[Any], ...]:
+def _usage_columns() -> tuple[ColumnElement[Any], ...]:
     row = ModelCallRow
-    spent = (row.tokens_in, row.tokens_out, row.cost_usd, row.ms)
-    return (func.count(), func.count(row.error), *map(func.sum, spent))
+    amounts = (row.tokens_in, row.tokens_out, row.cost_usd, row.ms)
+    return (func.count(), func.count(row.error), *map(func.sum, amounts))
 
 
 def usage_by_clip(session: Session, video_id: str) -> list[ClipUsage]:
@@ -146,7 +146,7 @@ def usage_by_clip(session: Session, video_id: str) -> list[ClipUsage]:
     """
     row = ModelCallRow
     query = (
-        select(row.clip, *_sums())
+        select(row.clip, *_usage_columns())
         .where(row.video_id == video_id, row.trajectory_id.is_(None))
         .group_by(row.clip)
         .order_by(row.clip)
@@ -158,7 +158,7 @@ def usage_of(session: Session, trajectory: str) -> list[PurposeUsage]:
     """Return calls, tokens, cost and milliseconds of a trajectory by purpose and model."""
     row = ModelCallRow
     query = (
-        select(row.purpose, row.model, *_sums())
+        select(row.purpose, row.model, *_usage_columns())
         .where(row.trajectory_id == trajectory)
         .group_by(row.purpose, row.model)
         .order_by(row.purpose, row.model)

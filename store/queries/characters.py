@@ -98,10 +98,10 @@ def _members(
         )
         .order_by(IdentityRow.kind, IdentityRow.number)
     )
-    found: dict[int, list[tuple[int, str, int]]] = {}
+    members: dict[int, list[tuple[int, str, int]]] = {}
     for character_id, identity_id, kind, number in session.execute(query):
-        found.setdefault(character_id, []).append((identity_id, kind, number))
-    return found
+        members.setdefault(character_id, []).append((identity_id, kind, number))
+    return members
 
 
 def _names(session: Session, character_ids: list[int], clip: int) -> dict[int, list[Name]]:
@@ -110,10 +110,10 @@ def _names(session: Session, character_ids: list[int], clip: int) -> dict[int, l
         .where(among(CharacterNameRow.character_id, character_ids), holds(CharacterNameRow, clip))
         .order_by(CharacterNameRow.from_clip, CharacterNameRow.id)
     )
-    found: dict[int, list[Name]] = {}
+    names: dict[int, list[Name]] = {}
     for row in session.scalars(query):
-        found.setdefault(row.character_id, []).append(Name(row.name, row.source, row.from_clip))
-    return found
+        names.setdefault(row.character_id, []).append(Name(row.name, row.source, row.from_clip))
+    return names
 
 
 def open_characters(

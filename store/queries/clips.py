@@ -40,31 +40,31 @@ class StoredClip:
 
 def clips_of(session: Session, video_id: str) -> list[StoredClip]:
     """Return all clips of a video, in order."""
-    return _clips(session, ClipRow.video_id == video_id)
+    return _select_clips(session, ClipRow.video_id == video_id)
 
 
 def some_clips(
     session: Session, video_id: str, offset: int, limit: int, last: int | None = None
 ) -> list[StoredClip]:
     """Return ``limit`` clips of a video from the ``offset``-th on, in order, up to ``last``."""
-    return _clips(session, *_until(video_id, last), offset=offset, limit=limit)
+    return _select_clips(session, *_up_to(video_id, last), offset=offset, limit=limit)
 
 
 def count_clips(session: Session, video_id: str, last: int | None = None) -> int:
     """Return the number of clips of a video, up to ``last``."""
-    return session.scalar(select(func.count()).where(*_until(video_id, last))) or 0
+    return session.scalar(select(func.count()).where(*_up_to(video_id, last))) or 0
 
 
-def _until(video_id: str, last: int | None) -> list[ColumnElement[bool]]:
-    here = ClipRow.video_id == video_id
-    return [here] if last is None else [here, ClipRow.clip <= last]
+def _up_to(video_id: str, last: int | None) -> list[ColumnElement[bool]]:
+    of_video = ClipRow.video_id == video_id
+    return [of_video] if last is None else [of_video, ClipRow.clip <= last]
 
 
 def clip_at(session: Session, video_id: str, at_ms: int) -> int | None:
     """Return the clip at a moment, or None."""
     row = ClipRow
-    inside = (row.video_id == video_id, row.start_ms <= at_ms, row.end_ms > at_ms)
-    return session.scalar(select(row.clip).where(*inside).order_by(row.clip).limit(1))
+    at_moment = (row.video_id == video_id, row.start_ms <= at_ms, row.end_ms > at_ms)
+    return session.scalar(select(row.clip).where(*at_moment).order_by(row.clip).limit(1))
 
 
 def next_clips(session: Session, video_id: str, *, again: bool = False) -> list[StoredClip]:
@@ -75,16 +75,16 @@ def next_clips(session: Session, video_id: str, *, again: bool = False) -> list[
         video_id: The video.
         again: Include those that failed for good.
     """
-    todo = ClipRow.state == ClipState.PENDING
-    few = true() if again else ClipRow.attempts < ATTEMPTS
-    retry = and_(ClipRow.state == ClipState.FAILED, few)
-    return _clips(session, ClipRow.video_id == video_id, or_(todo, retry))
+    pending = ClipRow.state == ClipState.PENDING
+    retriable = true() if again else ClipRow.attempts < ATTEMPTS
+    retry = and_(ClipRow.state == ClipState.FAILED, retriable)
+    return _select_clips(session, ClipRow.video_id == video_id, or_(pending, retry))
 
 
 def failed_clips(session: Session, video_id: str, limit: int | None = None) -> list[StoredClip]:
     """Return the clips that failed, in order, at most ``limit``."""
     failed = ClipRow.state == ClipState.FAILED
-    return _clips(session, ClipRow.video_id == video_id, failed, limit=limit)
+    return _select_clips(session, ClipRow.video_id == video_id, failed, limit=limit)
 
 
 def refuse_other_clips(session: Session, video: Video, clips: Sequence[Clip]) -> None:
@@ -93,9 +93,9 @@ def refuse_other_clips(session: Session, video: Video, clips: Sequence[Clip]) ->
     Raises:
         InputError: It was begun in clips of another length.
     """
-    begun = [(clip.index, clip.span) for clip in clips_of(session, video.id)]
+    stored = [(clip.index, clip.span) for clip in clips_of(session, video.id)]
     wanted = [(clip.index, clip.span) for clip in clips]
-    if begun != wanted and next_clips(session, video.id, again=True):
+    if stored != wanted and next_clips(session, video.id, again=True):
         raise InputError(
             f"{video.title} was begun in clips of another length: go on with the profile that it "
             f"was begun with, or delete it first (homer delete {video.id})"
@@ -126,32 +126,32 @@ def mark_clip(
         "attempts": ClipRow.attempts + int(state == ClipState.FAILED),
         "updated_at": func.now(),
     }
-    here = and_(ClipRow.video_id == video_id, ClipRow.clip == index)
-    alive = ClipRow.state != ClipState.DELETED
-    session.execute(update(ClipRow).where(here, alive).values(values))
-    if session.scalar(select(ClipRow.clip).where(here)) is None:
+    this_clip = and_(ClipRow.video_id == video_id, ClipRow.clip == index)
+    not_deleted = ClipRow.state != ClipState.DELETED
+    session.execute(update(ClipRow).where(this_clip, not_deleted).values(values))
+    if session.scalar(select(ClipRow.clip).where(this_clip)) is None:
         raise NotFound(f"video {video_id} has no clip {index}: was it deleted meanwhile?")
 
 
 def tried_at(session: Session, video_id: str, index: int) -> datetime | None:
     """Return when a clip was added or its last attempt ended; None if there is no such clip."""
-    here = and_(ClipRow.video_id == video_id, ClipRow.clip == index)
-    return session.scalar(select(ClipRow.updated_at).where(here))
+    this_clip = and_(ClipRow.video_id == video_id, ClipRow.clip == index)
+    return session.scalar(select(ClipRow.updated_at).where(this_clip))
 
 
 def add_seconds(session: Session, video_id: str, index: int, seconds: float) -> None:
     """Add to the time that watching a clip took, whatever the result."""
-    here = and_(ClipRow.video_id == video_id, ClipRow.clip == index)
-    session.execute(update(ClipRow).where(here).values(seconds=ClipRow.seconds + seconds))
+    this_clip = and_(ClipRow.video_id == video_id, ClipRow.clip == index)
+    session.execute(update(ClipRow).where(this_clip).values(seconds=ClipRow.seconds + seconds))
 
 
 def keep_budget(
     session: Session, video_id: str, index: int, budget: int | None, left_out: Sequence[str]
 ) -> None:
     """Record the budget of a clip's writer, and what was left out to stay within it."""
-    here = and_(ClipRow.video_id == video_id, ClipRow.clip == index)
+    this_clip = and_(ClipRow.video_id == video_id, ClipRow.clip == index)
     values = {"budget": budget, "left_out": list(left_out)}
-    session.execute(update(ClipRow).where(here).values(values))
+    session.execute(update(ClipRow).where(this_clip).values(values))
 
 
 def view_of(session: Session, video_ids: Sequence[str], as_of_ms: int | None = None) -> MemoryView:
@@ -173,15 +173,15 @@ def view_of(session: Session, video_ids: Sequence[str], as_of_ms: int | None = N
     for video_id in video_ids:
         if video_id not in last:
             raise NotFound(f"no video goes by {video_id!r}: `homer videos` lists them")
-    scopes = tuple(Scope(video=v, last_clip=last[v]) for v in _once(video_ids))
+    scopes = tuple(Scope(video=v, last_clip=last[v]) for v in _unique(video_ids))
     return MemoryView(scopes=scopes, as_of_ms=as_of_ms)
 
 
 def _last_settled(video_ids: Sequence[str], as_of_ms: int | None) -> Select[str, int]:
     """Select each video's last clip that is settled with all before it and ended in time."""
     in_time = true() if as_of_ms is None else ClipRow.end_ms <= as_of_ms
-    seen = func.bool_and(and_(_settled(), in_time))
-    so_far = seen.over(partition_by=ClipRow.video_id, order_by=ClipRow.clip)
+    all_settled = func.bool_and(and_(_settled(), in_time))
+    so_far = all_settled.over(partition_by=ClipRow.video_id, order_by=ClipRow.clip)
     clips = (
         select(ClipRow.video_id, ClipRow.clip, so_far.label("seen"))
         .join(VideoRow, VideoRow.id == ClipRow.video_id)
@@ -196,11 +196,11 @@ def _last_settled(video_ids: Sequence[str], as_of_ms: int | None) -> Select[str,
 def _settled() -> ColumnElement[bool]:
     """Return the condition that a clip is done or deleted, or failed for good."""
     given_up = or_(ClipRow.attempts >= ATTEMPTS, VideoRow.state != WATCHING)
-    over = ClipRow.state.in_((ClipState.DONE, ClipState.DELETED))
-    return or_(over, and_(ClipRow.state == ClipState.FAILED, given_up))
+    finished = ClipRow.state.in_((ClipState.DONE, ClipState.DELETED))
+    return or_(finished, and_(ClipRow.state == ClipState.FAILED, given_up))
 
 
-def _clips(
+def _select_clips(
     session: Session, *which: ColumnElement[bool], offset: int = 0, limit: int | None = None
 ) -> list[StoredClip]:
     columns = (
@@ -231,5 +231,5 @@ def _clips(
     ]
 
 
-def _once(names: Sequence[str]) -> list[str]:
+def _unique(names: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(names))

@@ -99,16 +99,16 @@ def add_correction(
 ) -> Correction:
     """Record a correction under the next number; call ``hold_corrections`` before."""
     highest = select(func.max(CorrectionRow.number)).where(CorrectionRow.video_id == video_id)
-    made = Correction(
+    correction = Correction(
         number=(session.scalar(highest) or 0) + 1,
         kind=kind,
         told=told,
         numbers=tuple(sorted(set(numbers))),
         outcomes=tuple(outcomes),
     )
-    values = made.model_dump(mode="json", exclude={"undone"})
+    values = correction.model_dump(mode="json", exclude={"undone"})
     session.execute(insert(CorrectionRow).values(values | {"video_id": video_id}))
-    return made
+    return correction
 
 
 def change_correction(session: Session, video_id: str, changed: Correction) -> None:
@@ -124,26 +124,33 @@ def _correction(row: CorrectionRow) -> Correction:
         kind=CorrectionKind(row.kind),
         told=row.told,
         numbers=tuple(row.numbers),
-        outcomes=tuple(CorrectedCharacter.model_validate(one) for one in row.outcomes),
+        outcomes=tuple(CorrectedCharacter.model_validate(outcome) for outcome in row.outcomes),
         undone=row.undone,
     )
 
 
 def origins_of(session: Session, video_id: str) -> list[Origin]:
     """Return every identity that belongs to a character, with its first character."""
-    member, one, character = CharacterMemberRow, IdentityRow, CharacterRow
+    member, identity, character = CharacterMemberRow, IdentityRow, CharacterRow
     firsts = (
         select(func.min(member.id))
-        .join(one, one.id == member.identity_id)
-        .where(one.video_id == video_id)
-        .group_by(one.id)
+        .join(identity, identity.id == member.identity_id)
+        .where(identity.video_id == video_id)
+        .group_by(identity.id)
     )
     query = (
-        select(one.id, one.kind, one.number, one.first_clip, character.id, character.number)
-        .join(member, member.identity_id == one.id)
+        select(
+            identity.id,
+            identity.kind,
+            identity.number,
+            identity.first_clip,
+            character.id,
+            character.number,
+        )
+        .join(member, member.identity_id == identity.id)
         .join(character, character.id == member.character_id)
         .where(member.id.in_(firsts))
-        .order_by(one.id)
+        .order_by(identity.id)
     )
     rows = session.execute(query)
     return [Origin(row[0], IdentityKind(row[1]), *row[2:]) for row in rows]
@@ -173,7 +180,7 @@ def stated_until(session: Session, video_id: str, clip: int) -> list[StatedSuppo
         .where(row.video_id == video_id, row.clip <= clip)
         .order_by(row.clip, row.id)
     )
-    return [StatedSupport(*found) for found in session.execute(query)]
+    return [StatedSupport(*fields) for fields in session.execute(query)]
 
 
 def claims_of(session: Session, video_id: str) -> list[Claim]:
@@ -191,17 +198,17 @@ def claims_of(session: Session, video_id: str) -> list[Claim]:
         .join(row, row.id == totals.c.last)
         .order_by(totals.c.last)
     )
-    return [Claim(*found) for found in session.execute(query)]
+    return [Claim(*fields) for fields in session.execute(query)]
 
 
 def appearances_of(
     session: Session, video_id: str, identities: Sequence[int]
 ) -> dict[int, Appearances]:
     """Return when each of these was seen or heard, by utterances if it has no sighting."""
-    found: dict[int, Appearances] = {}
-    for of in (UtteranceRow, SightingRow):
-        times = (func.count(), func.min(of.start_ms), func.max(of.end_ms))
-        query = select(of.identity_id, *times).where(of.video_id == video_id)
-        query = query.where(among(of.identity_id, identities)).group_by(of.identity_id)
-        found |= {row[0] or 0: Appearances(*row[1:]) for row in session.execute(query)}
-    return found
+    appearances: dict[int, Appearances] = {}
+    for table in (UtteranceRow, SightingRow):
+        times = (func.count(), func.min(table.start_ms), func.max(table.end_ms))
+        query = select(table.identity_id, *times).where(table.video_id == video_id)
+        query = query.where(among(table.identity_id, identities)).group_by(table.identity_id)
+        appearances |= {row[0] or 0: Appearances(*row[1:]) for row in session.execute(query)}
+    return appearances

@@ -40,18 +40,22 @@ def cut_segments(
     query = select(row, SegmentRow.number).join(SegmentRow, SegmentRow.id == row.segment_id)
     query = query.where(SegmentRow.video_id == video_id, among_clips(row.clips, clips))
     touched: set[int] = set()
-    left: list[CutRevision] = []
-    for found, number in session.execute(query.order_by(SegmentRow.number, row.revision)):
-        touched.add(found.segment_id)
-        kept = tuple(clip for clip in found.clips if clip not in clips)
-        if kept:
-            left.append(CutRevision(found.id, found.segment_id, number, kept, found.from_clip))
-            found.clips, found.history = list(kept), []
+    remaining: list[CutRevision] = []
+    for revision, number in session.execute(query.order_by(SegmentRow.number, row.revision)):
+        touched.add(revision.segment_id)
+        clips_left = tuple(clip for clip in revision.clips if clip not in clips)
+        if clips_left:
+            remaining.append(
+                CutRevision(
+                    revision.id, revision.segment_id, number, clips_left, revision.from_clip
+                )
+            )
+            revision.clips, revision.history = list(clips_left), []
         else:
-            session.delete(found)
+            session.delete(revision)
     session.flush()
     _drop_empty(session, touched)
-    return touched, left
+    return touched, remaining
 
 
 def _drop_empty(session: Session, segments: Collection[int]) -> None:
@@ -77,9 +81,9 @@ def cut_edges(session: Session, video_id: str, clips: Collection[int]) -> set[in
     query = select(row).where(row.video_id == video_id, among_clips(row.evidence, clips))
     for edge in session.scalars(query):
         ends |= {edge.source_id, edge.target_id}
-        kept = [clip for clip in edge.evidence if clip not in clips]
-        if kept:
-            edge.evidence, edge.rationale = kept, TOLD
+        clips_left = [clip for clip in edge.evidence if clip not in clips]
+        if clips_left:
+            edge.evidence, edge.rationale = clips_left, TOLD
         else:
             session.delete(edge)
     session.flush()

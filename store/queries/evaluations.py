@@ -83,8 +83,8 @@ def begin_run(session: Session, name: str, settings: RunSettings) -> RunSettings
     }
     row = insert(EvalRunRow).values(values)
     session.execute(row.on_conflict_do_nothing(index_elements=["name"]))
-    known = session.scalar(select(EvalRunRow.settings).where(EvalRunRow.name == name))
-    return RunSettings.model_validate(known)
+    stored = session.scalar(select(EvalRunRow.settings).where(EvalRunRow.name == name))
+    return RunSettings.model_validate(stored)
 
 
 def set_run_state(session: Session, name: str, state: str, note: str = "") -> None:
@@ -151,16 +151,18 @@ def plan_slots(session: Session, run: str, slots: Sequence[Slot]) -> None:
 
 def set_trajectory(session: Session, run: str, slot: Slot, trajectory: str) -> None:
     """Set the trajectory that answers a question of a run."""
-    session.execute(update(EvalResultRow).where(*_of(run, slot)).values(trajectory_id=trajectory))
+    session.execute(
+        update(EvalResultRow).where(*_is_slot(run, slot)).values(trajectory_id=trajectory)
+    )
 
 
 def set_verdict(session: Session, run: str, slot: Slot, verdict: Verdict) -> None:
     """Set the verdict on a question of a run."""
     values = {"verdict": verdict.model_dump(mode="json")}
-    session.execute(update(EvalResultRow).where(*_of(run, slot)).values(**values))
+    session.execute(update(EvalResultRow).where(*_is_slot(run, slot)).values(**values))
 
 
-def _of(run: str, slot: Slot) -> tuple[Any, ...]:
+def _is_slot(run: str, slot: Slot) -> tuple[Any, ...]:
     row = EvalResultRow
     return row.run == run, row.arm == slot.arm, row.question == slot.question
 
@@ -168,42 +170,46 @@ def _of(run: str, slot: Slot) -> tuple[Any, ...]:
 def results(session: Session, run: str) -> list[Result]:
     """Return all questions of a run with their results, by arm and place."""
     row = EvalResultRow
-    query = _answered().where(row.run == run).order_by(row.arm, row.place)
-    found = session.execute(query).all()
-    took = _took(session, run)
-    return [_result(row, ran, took.get(row.trajectory_id or "")) for row, ran in found]
+    query = _with_trajectory().where(row.run == run).order_by(row.arm, row.place)
+    rows = session.execute(query).all()
+    usage = _usage_by_trajectory(session, run)
+    return [
+        _result(row, trajectory, usage.get(row.trajectory_id or "")) for row, trajectory in rows
+    ]
 
 
 def one_result(session: Session, run: str, slot: Slot) -> Result:
     """Return the result of one question, without its usage."""
-    row, ran = session.execute(_answered().where(*_of(run, slot))).one()
-    return _result(row, ran, None)
+    row, trajectory = session.execute(_with_trajectory().where(*_is_slot(run, slot))).one()
+    return _result(row, trajectory, None)
 
 
-def _answered() -> Select[EvalResultRow, TrajectoryRow | None]:
-    row, ran = EvalResultRow, TrajectoryRow
-    return select(row, ran).outerjoin(ran, ran.id == row.trajectory_id)
+def _with_trajectory() -> Select[EvalResultRow, TrajectoryRow | None]:
+    row, trajectory = EvalResultRow, TrajectoryRow
+    return select(row, trajectory).outerjoin(trajectory, trajectory.id == row.trajectory_id)
 
 
-class _Took(NamedTuple):
+class _RunUsage(NamedTuple):
     rounds: int = 0
     cost_usd: float = 0.0
     skills: tuple[str, ...] = ()
 
 
-def _result(row: EvalResultRow, ran: TrajectoryRow | None, took: _Took | None) -> Result:
-    took = took or _Took()
+def _result(
+    row: EvalResultRow, trajectory: TrajectoryRow | None, usage: _RunUsage | None
+) -> Result:
+    usage = usage or _RunUsage()
     return Result(
         slot=_slot(row),
         trajectory=row.trajectory_id,
-        state=ran.state if ran else None,
+        state=trajectory.state if trajectory else None,
         verdict=Verdict.model_validate(row.verdict) if row.verdict else None,
-        answer=ran.answer if ran else None,
-        rounds=took.rounds,
-        tokens=ran.tokens if ran else 0,
-        seconds=ran.seconds if ran else 0.0,
-        cost_usd=took.cost_usd,
-        skills=took.skills,
+        answer=trajectory.answer if trajectory else None,
+        rounds=usage.rounds,
+        tokens=trajectory.tokens if trajectory else 0,
+        seconds=trajectory.seconds if trajectory else 0.0,
+        cost_usd=usage.cost_usd,
+        skills=usage.skills,
     )
 
 
@@ -212,29 +218,29 @@ def _slot(row: EvalResultRow) -> Slot:
     return Slot(row.arm, row.question, row.place, part, row.batch, row.video_id, row.item)
 
 
-def _took(session: Session, run: str) -> dict[str, _Took]:
+def _usage_by_trajectory(session: Session, run: str) -> dict[str, _RunUsage]:
     """Return rounds, cost and skills by trajectory."""
-    mine = select(EvalResultRow.trajectory_id).where(EvalResultRow.run == run)
+    trajectories = select(EvalResultRow.trajectory_id).where(EvalResultRow.run == run)
     event, call = TrajectoryEventRow, ModelCallRow
-    ends = select(event.trajectory_id, event.kind, event.payload).where(
-        event.trajectory_id.in_(mine), event.kind.in_(("end", "skills"))
+    events = select(event.trajectory_id, event.kind, event.payload).where(
+        event.trajectory_id.in_(trajectories), event.kind.in_(("end", "skills"))
     )
     costs = (
         select(call.trajectory_id, func.sum(call.cost_usd))
-        .where(call.trajectory_id.in_(mine))
+        .where(call.trajectory_id.in_(trajectories))
         .group_by(call.trajectory_id)
     )
-    found: dict[str, _Took] = {
-        str(name): _Took(cost_usd=float(cost)) for name, cost in session.execute(costs)
+    usage: dict[str, _RunUsage] = {
+        str(name): _RunUsage(cost_usd=float(cost)) for name, cost in session.execute(costs)
     }
-    for name, kind, payload in session.execute(ends):
-        known = found.get(name, _Took())
+    for name, kind, payload in session.execute(events):
+        current = usage.get(name, _RunUsage())
         if kind == "end":
-            found[name] = known._replace(rounds=int(payload["rounds"]))
+            usage[name] = current._replace(rounds=int(payload["rounds"]))
         else:
-            given = tuple(str(one["name"]) for one in payload["skills"])
-            found[name] = known._replace(skills=given)
-    return found
+            skills = tuple(str(skill["name"]) for skill in payload["skills"])
+            usage[name] = current._replace(skills=skills)
+    return usage
 
 
 def cost_of(session: Session, run: str, videos: Collection[str] = ()) -> float:
@@ -243,23 +249,23 @@ def cost_of(session: Session, run: str, videos: Collection[str] = ()) -> float:
     These are its answers and their judges, and since the run began the writers of its videos and of
     skills. ``videos`` are others of its videos, without a planned question.
     """
-    mine = EvalResultRow.run == run
+    of_run = EvalResultRow.run == run
     call, row = ModelCallRow, EvalRunRow
     since = call.called_at >= select(row.began_at).where(row.name == run).scalar_subquery()
-    planned = call.video_id.in_(select(EvalResultRow.video_id).where(mine))
-    counted = or_(
-        call.trajectory_id.in_(select(EvalResultRow.trajectory_id).where(mine)),
+    planned = call.video_id.in_(select(EvalResultRow.video_id).where(of_run))
+    relevant = or_(
+        call.trajectory_id.in_(select(EvalResultRow.trajectory_id).where(of_run)),
         and_(since, or_(planned, call.video_id.in_(videos))),
         and_(since, call.purpose == SKILL),
     )
-    return float(session.scalar(select(func.sum(call.cost_usd)).where(counted)) or 0)
+    return float(session.scalar(select(func.sum(call.cost_usd)).where(relevant)) or 0)
 
 
 def cost_of_slot(session: Session, run: str, slot: Slot) -> float:
     """Return the US dollars that a question of a run has cost so far: answering and judging it."""
     call, row = ModelCallRow, EvalResultRow
-    mine = select(func.sum(call.cost_usd)).join(row, row.trajectory_id == call.trajectory_id)
-    return float(session.scalar(mine.where(*_of(run, slot))) or 0)
+    query = select(func.sum(call.cost_usd)).join(row, row.trajectory_id == call.trajectory_id)
+    return float(session.scalar(query.where(*_is_slot(run, slot))) or 0)
 
 
 def add_batch(session: Session, run: str, batch: int, learned: Mapping[str, Any]) -> None:
@@ -277,14 +283,14 @@ def batches(session: Session, run: str) -> dict[int, Mapping[str, Any]]:
 
 def learned_videos(session: Session, skills: Sequence[str]) -> dict[str, frozenset[str]]:
     """Return the videos whose questions each of these skills was learned from."""
-    seen, looked = ObservationRow, TrajectoryVideoRow
+    observation, trajectory_video = ObservationRow, TrajectoryVideoRow
     query = (
-        select(seen.skill, looked.video_id)
-        .join(looked, looked.trajectory_id == seen.trajectory_id)
-        .where(seen.skill.in_(set(skills)))
+        select(observation.skill, trajectory_video.video_id)
+        .join(trajectory_video, trajectory_video.trajectory_id == observation.trajectory_id)
+        .where(observation.skill.in_(set(skills)))
         .distinct()
     )
-    found: dict[str, set[str]] = {}
+    videos_by_skill: dict[str, set[str]] = {}
     for skill, video in session.execute(query):
-        found.setdefault(str(skill), set()).add(video)
-    return {skill: frozenset(videos) for skill, videos in found.items()}
+        videos_by_skill.setdefault(str(skill), set()).add(video)
+    return {skill: frozenset(videos) for skill, videos in videos_by_skill.items()}

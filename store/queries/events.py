@@ -110,8 +110,8 @@ def _patch(row: PatchRow) -> PatchAt:
 
 def save_patch(session: Session, video_id: str, patch: PatchAt) -> None:
     """Store a patch under a new id, replacing the one for the same clip."""
-    same = (PatchRow.video_id == video_id, PatchRow.at_clip == patch.at_clip)
-    session.execute(delete(PatchRow).where(*same))
+    same_clip = (PatchRow.video_id == video_id, PatchRow.at_clip == patch.at_clip)
+    session.execute(delete(PatchRow).where(*same_clip))
     values = {
         "video_id": video_id,
         "at_clip": patch.at_clip,
@@ -175,27 +175,27 @@ def open_segments_near(
     given = {name: values for name, values in wanted.items() if values}
     if not given:
         return []
-    found = session.execute(_near(tuple(given)), {"video": video_id, **given})
-    once: dict[int, SegmentRevisionRow] = dict(found.all())
-    return [_segment(segment, row) for segment, row in sorted(once.items())]
+    rows = session.execute(_near_query(tuple(given)), {"video": video_id, **given})
+    unique: dict[int, SegmentRevisionRow] = dict(rows.all())
+    return [_segment(segment, row) for segment, row in sorted(unique.items())]
 
 
 @cache
-def _near(given: tuple[str, ...]) -> Select[int, SegmentRevisionRow]:
+def _near_query(given: tuple[str, ...]) -> Select[int, SegmentRevisionRow]:
     """Return the query for the given conditions.
 
     It is cached, since building it takes longer than running it.
     """
-    ways = _ways_near()
-    picks = union_all(*(select(SegmentRevisionRow).where(ways[name]) for name in given))
-    near = aliased(SegmentRevisionRow, picks.cte().prefix_with("MATERIALIZED"))
-    mine = (SegmentRow.id == near.segment_id, SegmentRow.video_id == bindparam("video"))
-    number = select(SegmentRow.number).where(*mine).scalar_subquery()
+    conditions = _near_conditions()
+    candidates = union_all(*(select(SegmentRevisionRow).where(conditions[name]) for name in given))
+    near = aliased(SegmentRevisionRow, candidates.cte().prefix_with("MATERIALIZED"))
+    of_video = (SegmentRow.id == near.segment_id, SegmentRow.video_id == bindparam("video"))
+    number = select(SegmentRow.number).where(*of_video).scalar_subquery()
     # Other videos have the same clips and labels: their rows are filtered in the database.
     return select(number, near).where(near.to_clip.is_(None), number.is_not(None))
 
 
-def _ways_near() -> dict[str, ColumnElement[bool]]:
+def _near_conditions() -> dict[str, ColumnElement[bool]]:
     row, open_now = SegmentRevisionRow, SegmentRevisionRow.to_clip.is_(None)
     labels = bindparam("labels", type_=ARRAY(Text))
     clips, ids = (bindparam(name, type_=ARRAY(BigInteger)) for name in ("clips", "ids"))
@@ -283,17 +283,17 @@ def close_revisions(
     closed = [*segment_ids, *absorbed]
     if closed:
         row = SegmentRevisionRow
-        mine = (among(row.segment_id, closed), row.to_clip.is_(None))
-        values = {"to_clip": clip, "absorbed_into": _other(row.segment_id, absorbed)}
-        _change(session, update(row).where(*mine).values(values))
+        open_revisions = (among(row.segment_id, closed), row.to_clip.is_(None))
+        values = {"to_clip": clip, "absorbed_into": _paired_with(row.segment_id, absorbed)}
+        _update(session, update(row).where(*open_revisions).values(values))
 
 
-def _other(one: Any, pairs: Mapping[int, int]) -> Any:
-    """Return what ``one`` is paired with, or NULL, in one SQL text for any number of pairs."""
-    both = (cast(list(side), ARRAY(BigInteger)) for side in (pairs.keys(), pairs.values()))
+def _paired_with(key: Any, pairs: Mapping[int, int]) -> Any:
+    """Return what ``key`` is paired with, or NULL, in one SQL text for any number of pairs."""
+    arrays = (cast(list(side), ARRAY(BigInteger)) for side in (pairs.keys(), pairs.values()))
     names = (column("one", BigInteger), column("other", BigInteger))
-    table = func.unnest(*both).table_valued(*names).render_derived()
-    return select(table.c.other).where(table.c.one == one).scalar_subquery()
+    table = func.unnest(*arrays).table_valued(*names).render_derived()
+    return select(table.c.other).where(table.c.one == key).scalar_subquery()
 
 
 def add_edges(session: Session, video_id: str, clip: int, rows: Sequence[dict[str, Any]]) -> None:
@@ -306,11 +306,11 @@ def add_edges(session: Session, video_id: str, clip: int, rows: Sequence[dict[st
 def close_edges(session: Session, edge_ids: Sequence[int], clip: int) -> None:
     """Close edges after ``clip``."""
     if edge_ids:
-        mine = (among(EdgeRow.id, edge_ids), EdgeRow.to_clip.is_(None))
-        _change(session, update(EdgeRow).where(*mine).values(to_clip=clip))
+        open_edges = (among(EdgeRow.id, edge_ids), EdgeRow.to_clip.is_(None))
+        _update(session, update(EdgeRow).where(*open_edges).values(to_clip=clip))
 
 
-def _change(session: Session, change: Update) -> None:
+def _update(session: Session, change: Update) -> None:
     """Update rows that the session holds no objects of."""
     session.execute(change, execution_options={"synchronize_session": False})
 
@@ -336,34 +336,34 @@ def done_spans(
     return clip_spans(session, video_id, session.scalars(done))
 
 
-def as_segment(video_id: str, found: SegmentAt, spans: dict[int, TimeSpan]) -> Segment:
+def as_segment(video_id: str, segment: SegmentAt, spans: dict[int, TimeSpan]) -> Segment:
     """Return the domain's segment; its span reaches from its first clip to its last.
 
     Missing clips are skipped: ``memory.graph_check`` reports them.
     """
-    whole = [spans[clip] for clip in found.clips if clip in spans] or [TimeSpan.of(0, 0)]
-    span = TimeSpan.of(min(s.start_ms for s in whole), max(s.end_ms for s in whole))
+    covered = [spans[clip] for clip in segment.clips if clip in spans] or [TimeSpan.of(0, 0)]
+    span = TimeSpan.of(min(s.start_ms for s in covered), max(s.end_ms for s in covered))
     return Segment(
-        id=found.id,
+        id=segment.id,
         video=video_id,
-        number=found.number,
-        label=found.label,
-        summary=found.summary,
-        clips=found.clips,
+        number=segment.number,
+        label=segment.label,
+        summary=segment.summary,
+        clips=segment.clips,
         span=span,
-        revision=found.revision,
+        revision=segment.revision,
     )
 
 
-def as_edge(found: EdgeAt) -> Edge:
+def as_edge(edge: EdgeAt) -> Edge:
     """Return the domain's edge."""
     return Edge(
-        id=found.id,
-        source=found.source_id,
-        target=found.target_id,
-        relation=Relation(found.relation),
-        explicit=found.explicit,
-        confidence=found.confidence,
-        rationale=found.rationale,
-        evidence=found.evidence,
+        id=edge.id,
+        source=edge.source_id,
+        target=edge.target_id,
+        relation=Relation(edge.relation),
+        explicit=edge.explicit,
+        confidence=edge.confidence,
+        rationale=edge.rationale,
+        evidence=edge.evidence,
     )

@@ -45,11 +45,11 @@ CHECKPOINT_NAMES = tuple(f"{CHECKPOINTS}.{name}" for name in CHECKPOINT_TABLES)
 
 def parcel_tables() -> list[str]:
     """Return the tables that hold rows of a video, referenced tables first."""
-    found = _conditions("")
+    conditions = _conditions("")
     return [
         table.name
         for table in Base.metadata.sorted_tables
-        if table.name in found and not is_worked_out(table)
+        if table.name in conditions and not is_worked_out(table)
     ]
 
 
@@ -61,53 +61,53 @@ def rows_of_video(session: Session, video: str) -> Iterator[Copy]:
         row = cast(func.to_jsonb(literal_column(name)), Text)
         query = select(row).select_from(table).where(conditions[name])
         query = query.order_by(*table.primary_key).execution_options(yield_per=500)
-        for found in session.scalars(query):
-            yield Copy(name, found)
+        for content in session.scalars(query):
+            yield Copy(name, content)
     if has_checkpoints(session):
-        yield from _checkpoints(session, video)
+        yield from _checkpoint_rows(session, video)
 
 
-def _checkpoints(session: Session, video: str) -> Iterator[Copy]:
-    ids = list(session.scalars(_looked(video)))
+def _checkpoint_rows(session: Session, video: str) -> Iterator[Copy]:
+    ids = list(session.scalars(_trajectories_of(video)))
     for name in CHECKPOINT_NAMES:
         query = f"SELECT to_jsonb(t)::text FROM {name} t WHERE thread_id = ANY(:ids) ORDER BY 1"  # noqa: S608
-        found = session.execute(text(query).execution_options(yield_per=100), {"ids": ids})
-        yield from (Copy(name, row) for row in found.scalars())
+        rows = session.execute(text(query).execution_options(yield_per=100), {"ids": ids})
+        yield from (Copy(name, row) for row in rows.scalars())
 
 
-def _looked(video: str) -> Select[str]:
+def _trajectories_of(video: str) -> Select[str]:
     return select(TrajectoryVideoRow.trajectory_id).where(TrajectoryVideoRow.video_id == video)
 
 
 def _conditions(video: str) -> dict[str, ColumnElement[bool]]:
     """Return the condition by table for rows of the video."""
-    looked = _looked(video)
-    of_call = or_(ModelCallRow.video_id == video, ModelCallRow.trajectory_id.in_(looked))
-    questions = select(TrajectoryRow.question_id).where(TrajectoryRow.id.in_(looked))
-    said = select(func.unnest(ModelCallRow.messages)).where(of_call)
-    found: dict[str, ColumnElement[bool]] = {
+    trajectories = _trajectories_of(video)
+    of_call = or_(ModelCallRow.video_id == video, ModelCallRow.trajectory_id.in_(trajectories))
+    questions = select(TrajectoryRow.question_id).where(TrajectoryRow.id.in_(trajectories))
+    messages = select(func.unnest(ModelCallRow.messages)).where(of_call)
+    conditions: dict[str, ColumnElement[bool]] = {
         VideoRow.__tablename__: VideoRow.id == video,
         QuestionRow.__tablename__: QuestionRow.id.in_(questions),
-        TrajectoryRow.__tablename__: TrajectoryRow.id.in_(looked),
-        MessageRow.__tablename__: MessageRow.hash.in_(said),
+        TrajectoryRow.__tablename__: TrajectoryRow.id.in_(trajectories),
+        MessageRow.__tablename__: MessageRow.hash.in_(messages),
         ModelCallRow.__tablename__: of_call,
     }
     for table in Base.metadata.sorted_tables:
         parents = {key.column.table.name for key in table.foreign_keys}
-        if parents and parents <= found.keys() and table.name not in found:
-            found[table.name] = _condition(table, video, found)
-    return found
+        if parents and parents <= conditions.keys() and table.name not in conditions:
+            conditions[table.name] = _condition(table, video, conditions)
+    return conditions
 
 
 def _condition(
-    table: Table, video: str, found: Mapping[str, ColumnElement[bool]]
+    table: Table, video: str, conditions: Mapping[str, ColumnElement[bool]]
 ) -> ColumnElement[bool]:
     if "trajectory_id" in table.c:
-        return table.c.trajectory_id.in_(_looked(video))
+        return table.c.trajectory_id.in_(_trajectories_of(video))
     if "video_id" in table.c:
         return table.c.video_id == video
     key = next(key for key in table.foreign_keys if not key.parent.nullable)
-    parent = select(key.column).where(found[key.column.table.name])
+    parent = select(key.column).where(conditions[key.column.table.name])
     return key.parent.in_(parent)
 
 

@@ -53,7 +53,7 @@ def failed_clips(session: Session, limit: int) -> list[FailedClip]:
 def failed_runs(session: Session, limit: int) -> list[FailedRun]:
     """Return the runs that failed last, with their error."""
     t, e = TrajectoryRow, TrajectoryEventRow
-    said = (
+    message = (
         select(e.payload["message"].as_string())
         .where(e.trajectory_id == t.id, e.kind == "error")
         .order_by(e.seq.desc())
@@ -62,7 +62,7 @@ def failed_runs(session: Session, limit: int) -> list[FailedRun]:
         .scalar_subquery()
     )
     query = (
-        select(t.id, QuestionRow.text, t.started_at, func.coalesce(said, ""))
+        select(t.id, QuestionRow.text, t.started_at, func.coalesce(message, ""))
         .join(QuestionRow, QuestionRow.id == t.question_id)
         .where(t.state == "failed")
         .order_by(t.started_at.desc(), t.id)
@@ -77,5 +77,5 @@ def database_bytes(session: Session) -> int:
 
 def image_bytes(session: Session) -> int:
     """Return the size of all images in bytes, each counted once."""
-    once = select(BlobRow.sha256, func.max(BlobRow.size).label("size")).group_by(BlobRow.sha256)
-    return int(session.scalar(select(func.coalesce(func.sum(once.subquery().c.size), 0))) or 0)
+    sizes = select(BlobRow.sha256, func.max(BlobRow.size).label("size")).group_by(BlobRow.sha256)
+    return int(session.scalar(select(func.coalesce(func.sum(sizes.subquery().c.size), 0))) or 0)

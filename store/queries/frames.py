@@ -38,20 +38,22 @@ def frame_near(
     row = KeyframeRow
     query = select(*_COLUMNS).where(row.video_id == video_id, row.clip.in_(clips))
     query = query.order_by(func.abs(row.time_ms - at_ms), row.time_ms, row.id).limit(1)
-    found = session.execute(query).first()
-    return StoredKeyframe(*found) if found else None
+    fields = session.execute(query).first()
+    return StoredKeyframe(*fields) if fields else None
 
 
 def frame_of(session: Session, video_id: str, frame_id: int) -> StoredKeyframe | None:
     """Return the keyframe with that id if it is of that video."""
     row = KeyframeRow
     query = select(*_COLUMNS).where(row.video_id == video_id, row.id == frame_id)
-    found = session.execute(query).first()
-    return StoredKeyframe(*found) if found else None
+    fields = session.execute(query).first()
+    return StoredKeyframe(*fields) if fields else None
 
 
 def frames_of(session: Session, video_id: str, clips: Sequence[int]) -> list[StoredKeyframe]:
     """Return the keyframes of some clips, in order of time."""
     row = KeyframeRow
     query = select(*_COLUMNS).where(row.video_id == video_id, row.clip.in_(clips))
-    return [StoredKeyframe(*one) for one in session.execute(query.order_by(row.time_ms, row.id))]
+    return [
+        StoredKeyframe(*fields) for fields in session.execute(query.order_by(row.time_ms, row.id))
+    ]

@@ -33,8 +33,8 @@ def segments_named(session: Session, video_id: str, clip: int, ids: Sequence[int
 
 def count_segments(session: Session, video_id: str, clip: int) -> int:
     """Return the number of segments of a video as of ``clip``."""
-    every = _segments(video_id, clip).with_only_columns(func.count(), maintain_column_froms=True)
-    return session.scalar(every) or 0
+    query = _segments(video_id, clip).with_only_columns(func.count(), maintain_column_froms=True)
+    return session.scalar(query) or 0
 
 
 def edges_among(session: Session, ids: Sequence[int], clip: int) -> list[Edge]:
@@ -65,7 +65,7 @@ def _read(session: Session, video_id: str, query: Select[*tuple[Any, ...]]) -> l
             label=row[2],
             summary=row[3],
             clips=tuple(row[4]),
-            span=_whole([spans[clip] for clip in row[4] if clip in spans]),
+            span=_covering_span([spans[clip] for clip in row[4] if clip in spans]),
             revision=row[5],
         )
         for row in rows
@@ -79,7 +79,7 @@ def _spans(session: Session, video_id: str, clips: Sequence[int]) -> dict[int, t
     return {clip: (start, end) for clip, start, end in session.execute(query)}
 
 
-def _whole(spans: Sequence[tuple[int, int]]) -> TimeSpan:
+def _covering_span(spans: Sequence[tuple[int, int]]) -> TimeSpan:
     """Return the span from the first to the last; missing clips are skipped."""
     starts, ends = zip(*spans, strict=True) if spans else ((0,), (0,))
     return TimeSpan.of(min(starts), max(ends))

@@ -62,8 +62,8 @@ def known_identities(session: Session, video_id: str, kind: IdentityKind) -> lis
         .subquery()
     )
     query = select(IdentityRow, means.c.centre).join(means, means.c.identity_id == IdentityRow.id)
-    found = session.execute(query.order_by(IdentityRow.number))
-    return [KnownIdentity(_identity(row), mean) for row, mean in found]
+    rows = session.execute(query.order_by(IdentityRow.number))
+    return [KnownIdentity(_identity(row), mean) for row, mean in rows]
 
 
 def add_identities(
@@ -125,11 +125,11 @@ def seen_by(session: Session, identity_ids: Iterable[int], clip: int) -> None:
 def exemplars_of(session: Session, identity_ids: Sequence[int]) -> dict[int, list[StoredExemplar]]:
     """Return the exemplars of each identity, oldest first."""
     query = select(ExemplarRow).where(ExemplarRow.identity_id.in_(identity_ids))
-    kept: dict[int, list[StoredExemplar]] = {row_id: [] for row_id in identity_ids}
+    exemplars: dict[int, list[StoredExemplar]] = {row_id: [] for row_id in identity_ids}
     for row in session.scalars(query.order_by(ExemplarRow.id)):
         item = StoredExemplar(row.id, row.sighting_id, row.quality, row.vector)
-        kept[row.identity_id].append(item)
-    return kept
+        exemplars[row.identity_id].append(item)
+    return exemplars
 
 
 def change_exemplars(
@@ -147,12 +147,12 @@ def speakers_of(session: Session, video_id: str, names: Iterable[str]) -> dict[s
 
     If a character has several voices, the one that the name was learned from counts.
     """
-    whose = func.coalesce(CharacterNameRow.identity_id, CharacterMemberRow.identity_id)
+    identity_id = func.coalesce(CharacterNameRow.identity_id, CharacterMemberRow.identity_id)
     query = (
         select(CharacterNameRow.name, IdentityRow)
         .join(CharacterRow, CharacterRow.id == CharacterNameRow.character_id)
         .join(CharacterMemberRow, CharacterMemberRow.character_id == CharacterRow.id)
-        .join(IdentityRow, IdentityRow.id == whose)
+        .join(IdentityRow, IdentityRow.id == identity_id)
         .where(CharacterRow.video_id == video_id, CharacterNameRow.source == "caption")
         .where(CharacterNameRow.name.in_(list(names)), IdentityRow.kind == "voice")
         .order_by(IdentityRow.number.desc())
@@ -183,7 +183,7 @@ def add_statements(
 
 
 def was_stated(session: Session, video_id: str, face: int, voice: int, reason: str) -> bool:
-    """Check whether this face and voice (numbers) have a statement with that beginning of a reason."""
+    """Check whether this face and voice (numbers) have a statement with that reason prefix."""
     row = IdentityStatementRow
     ids = identity_rows(session, video_id, [(IdentityKind.FACE, face), (IdentityKind.VOICE, voice)])
     query = select(row.id).where(
@@ -254,7 +254,7 @@ def _sightings(session: Session, *where: ColumnElement[bool]) -> list[SightingAt
 
 
 def company_of(
-    session: Session, video_id: str, voice_id: int, clip: int, most: int
+    session: Session, video_id: str, voice_id: int, clip: int, limit: int
 ) -> tuple[list[int], list[SightingAt], list[SightingAt]]:
     """Return the last clips of a voice up to ``clip``, and its and all faces' sightings in them.
 
@@ -263,11 +263,11 @@ def company_of(
         video_id: The video.
         voice_id: The voice's row.
         clip: The last clip to consider.
-        most: The maximum number of clips with the voice.
+        limit: The maximum number of clips with the voice.
     """
     row = SightingRow
-    mine = (row.video_id == video_id, row.identity_id == voice_id, row.clip <= clip)
-    clips = select(row.clip).where(*mine).distinct().order_by(row.clip.desc()).limit(most)
+    of_voice = (row.video_id == video_id, row.identity_id == voice_id, row.clip <= clip)
+    clips = select(row.clip).where(*of_voice).distinct().order_by(row.clip.desc()).limit(limit)
     latest = sorted(session.scalars(clips))
     return (
         latest,

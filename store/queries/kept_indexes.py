@@ -31,8 +31,8 @@ def kept_body(session: Session, video: str) -> bytes:
     """Return the stored index of a video, without SQLAlchemy, which would fetch it as text."""
     query = "SELECT body FROM search_indexes WHERE video_id = %s"
     with driver_of(session.connection()).cursor(binary=True) as cursor:
-        found = cursor.execute(query, (video,)).fetchone()
-    return found[0] if found else b""
+        fields = cursor.execute(query, (video,)).fetchone()
+    return fields[0] if fields else b""
 
 
 _KEEP = """
@@ -42,7 +42,7 @@ _KEEP = """
 """
 
 
-def keep_index(session: Session, video: str, version: int, kept: CachedIndex) -> bool:
+def keep_index(session: Session, video: str, version: int, index: CachedIndex) -> bool:
     """Store an index, unless the video is being or was rewritten since.
 
     Args:
@@ -50,7 +50,7 @@ def keep_index(session: Session, video: str, version: int, kept: CachedIndex) ->
             for it.
         video: Its id.
         version: ``Stamp.version`` of what the index was built from.
-        kept: The index.
+        index: The index.
 
     Returns:
         Whether it was stored.
@@ -58,5 +58,5 @@ def keep_index(session: Session, video: str, version: int, kept: CachedIndex) ->
     row = select(VideoRow.id).where(VideoRow.id == video, VideoRow.rewritten == version)
     if session.scalar(row.with_for_update(read=True, skip_locked=True)) is None:
         return False
-    driver_of(session.connection()).execute(_KEEP, (video, *kept))
+    driver_of(session.connection()).execute(_KEEP, (video, *index))
     return True

@@ -45,7 +45,7 @@ def put_judgement(session: Session, judged: JudgedTrajectory) -> None:
 def judgement_of(session: Session, trajectory: str) -> JudgedTrajectory | None:
     """Return the judgement of an answer, or None."""
     row = session.get(JudgementRow, trajectory)
-    return _judged(row) if row else None
+    return _as_judged(row) if row else None
 
 
 def unlearned(session: Session, most: int) -> list[JudgedTrajectory]:
@@ -57,42 +57,42 @@ def unlearned(session: Session, most: int) -> list[JudgedTrajectory]:
         .limit(most)
         .with_for_update(skip_locked=True)
     )
-    return [_judged(row) for row in rows]
+    return [_as_judged(row) for row in rows]
 
 
 def count_unlearned(session: Session) -> int:
     """Return the number of judged answers that were not learned from yet."""
     row = JudgementRow
-    waiting = (~row.learned, row.right.is_not(None))
-    return session.scalar(select(func.count()).where(*waiting)) or 0
+    pending = (~row.learned, row.right.is_not(None))
+    return session.scalar(select(func.count()).where(*pending)) or 0
 
 
 def judgements(session: Session) -> list[JudgedTrajectory]:
     """Return all judged answers."""
     rows = session.scalars(select(JudgementRow).order_by(JudgementRow.trajectory_id))
-    return [_judged(row) for row in rows]
+    return [_as_judged(row) for row in rows]
 
 
 def comparable(session: Session) -> list[ComparedAnswer]:
     """Return all judged answers with their comparison keys."""
-    found = session.execute(alike(JudgementRow.trajectory_id, JudgementRow.right))
-    return [ComparedAnswer(name, ComparisonKey(*rest), right) for name, right, *rest in found]
+    rows = session.execute(alike(JudgementRow.trajectory_id, JudgementRow.right))
+    return [ComparedAnswer(name, ComparisonKey(*rest), right) for name, right, *rest in rows]
 
 
 def alike(*columns: Any) -> Select[Any]:
     """Select these columns of judged answers, followed by those of ``ComparisonKey``."""
-    row, ran, result, run = JudgementRow, TrajectoryRow, EvalResultRow, EvalRunRow
+    row, trajectory, result, run = JudgementRow, TrajectoryRow, EvalResultRow, EvalRunRow
     names = (func.coalesce(run.dataset, ""), func.coalesce(run.name, ""))
     return (
-        select(*columns, row.question_type, ran.profile, *names)
+        select(*columns, row.question_type, trajectory.profile, *names)
         .select_from(row)
-        .join(ran, ran.id == row.trajectory_id)
-        .outerjoin(result, result.trajectory_id == ran.id)
+        .join(trajectory, trajectory.id == row.trajectory_id)
+        .outerjoin(result, result.trajectory_id == trajectory.id)
         .outerjoin(run, run.name == result.run)
     )
 
 
-def _judged(row: JudgementRow) -> JudgedTrajectory:
+def _as_judged(row: JudgementRow) -> JudgedTrajectory:
     return JudgedTrajectory(
         trajectory=row.trajectory_id, question_type=row.question_type, right=row.right
     )
@@ -103,8 +103,10 @@ def mark_learned(session: Session, trajectory: str) -> None:
     session.execute(
         update(JudgementRow).where(JudgementRow.trajectory_id == trajectory).values(learned=True)
     )
-    rows = ObservationRow
-    session.query(rows).filter(rows.trajectory_id == trajectory, rows.skill.is_(None)).delete()
+    observation = ObservationRow
+    session.query(observation).filter(
+        observation.trajectory_id == trajectory, observation.skill.is_(None)
+    ).delete()
 
 
 def add_observations(session: Session, judged: JudgedTrajectory, signals: Iterable[Signal]) -> None:
@@ -134,33 +136,35 @@ def recurring(session: Session, least: int, size: int) -> list[tuple[Pattern, li
         Patterns and the trajectories of their observations; one that recurs in several batches
         appears once for each.
     """
-    rows, row = ObservationRow, JudgementRow
-    place = func.row_number().over(order_by=(row.judged_at, row.trajectory_id))
+    observation, judgement = ObservationRow, JudgementRow
+    place = func.row_number().over(order_by=(judgement.judged_at, judgement.trajectory_id))
     batch = ((place - 1) // size).label("batch")
-    placed = select(row.trajectory_id, batch).where(row.learned).subquery()
-    found = session.execute(
-        select(rows.signal, rows.question_type, func.array_agg(rows.trajectory_id))
-        .join(placed, placed.c.trajectory_id == rows.trajectory_id)
-        .where(rows.skill.is_(None))
-        .group_by(rows.signal, rows.question_type, placed.c.batch)
+    placed = select(judgement.trajectory_id, batch).where(judgement.learned).subquery()
+    groups = session.execute(
+        select(
+            observation.signal, observation.question_type, func.array_agg(observation.trajectory_id)
+        )
+        .join(placed, placed.c.trajectory_id == observation.trajectory_id)
+        .where(observation.skill.is_(None))
+        .group_by(observation.signal, observation.question_type, placed.c.batch)
         .having(func.count() >= least)
-        .order_by(rows.signal, rows.question_type, placed.c.batch)
+        .order_by(observation.signal, observation.question_type, placed.c.batch)
     )
     return [
         (Pattern(signal=Signal(signal), question_type=kind), sorted(trajectories))
-        for signal, kind, trajectories in found
+        for signal, kind, trajectories in groups
     ]
 
 
 def link(session: Session, pattern: Pattern, trajectories: Sequence[str], skill: Skill) -> None:
     """Record which observations a skill was made of."""
-    rows = ObservationRow
+    observation = ObservationRow
     session.execute(
-        update(rows)
+        update(observation)
         .where(
-            rows.signal == pattern.signal,
-            rows.question_type == pattern.question_type,
-            rows.trajectory_id.in_(trajectories),
+            observation.signal == pattern.signal,
+            observation.question_type == pattern.question_type,
+            observation.trajectory_id.in_(trajectories),
         )
         .values(skill=skill.name, version=skill.version)
     )
@@ -168,15 +172,15 @@ def link(session: Session, pattern: Pattern, trajectories: Sequence[str], skill:
 
 def made_of(session: Session, skill: str) -> list[str]:
     """Return the trajectories that a skill was learned from, in all its versions."""
-    rows = ObservationRow
-    query = select(rows.trajectory_id).where(rows.skill == skill).distinct()
+    observation = ObservationRow
+    query = select(observation.trajectory_id).where(observation.skill == skill).distinct()
     return sorted(session.scalars(query))
 
 
 def latest_of(session: Session, name: str) -> Skill | None:
     """Return the latest version of a skill, or None."""
-    known = stored.versions(session, name)
-    return known[-1] if known else None
+    skill_versions = stored.versions(session, name)
+    return skill_versions[-1] if skill_versions else None
 
 
 def answers_of(session: Session, trajectories: Sequence[str]) -> list[str]:

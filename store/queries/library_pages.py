@@ -77,9 +77,13 @@ def shelf_page(
     ``only``: ids to choose from; None: all.
     """
     v = VideoRow
-    own = (v.id, v.title, v.path, v.duration_ms, v.state, v.error, v.profile)
+    columns = (v.id, v.title, v.path, v.duration_ms, v.state, v.error, v.profile)
     counts = (_clips(), _clips(*OVER), _clips(ClipState.FAILED))
-    query = select(*own, *counts, _thumb()).where(*_titled(words)).order_by(v.title, v.id)
+    query = (
+        select(*columns, *counts, _first_keyframe())
+        .where(*_title_has(words))
+        .order_by(v.title, v.id)
+    )
     if state is not None:
         query = query.where(v.state == state)
     if only is not None:
@@ -89,20 +93,20 @@ def shelf_page(
 
 def shelf_size(session: Session, words: str = "") -> int:
     """Return the number of videos; ``words``: only those with them in the title."""
-    query = select(func.count()).select_from(VideoRow).where(*_titled(words))
+    query = select(func.count()).select_from(VideoRow).where(*_title_has(words))
     return session.scalar(query) or 0
 
 
 def pace_of(session: Session, video_id: str, clips: int) -> WatchRate | None:
     """Return how fast the last ``clips`` clips were done; None for fewer than two."""
     row = ClipRow
-    lately = (
+    recent = (
         select(row.updated_at)
         .where(row.video_id == video_id, row.state == ClipState.DONE)
         .order_by(row.updated_at.desc())
         .limit(clips)
     ).subquery()
-    at = lately.c.updated_at
+    at = recent.c.updated_at
     count, first, last = session.execute(select(func.count(), func.min(at), func.max(at))).one()
     return WatchRate(count, first, last) if count > 1 else None
 
@@ -133,13 +137,13 @@ def _clips(*states: ClipState) -> ScalarSelect[int]:
     return query.correlate(VideoRow).scalar_subquery()
 
 
-def _thumb() -> ScalarSelect[str]:
+def _first_keyframe() -> ScalarSelect[str]:
     row = KeyframeRow
     first = select(row.blob).where(row.video_id == VideoRow.id).order_by(row.clip, row.time_ms)
     return first.limit(1).correlate(VideoRow).scalar_subquery()
 
 
-def _titled(words: str) -> list[ColumnElement[bool]]:
+def _title_has(words: str) -> list[ColumnElement[bool]]:
     wanted = storable(words).strip()
     title = VideoRow.title.icontains(wanted, autoescape=True)
     return [or_(title, VideoRow.id == wanted)] if wanted else []

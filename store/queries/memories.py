@@ -101,7 +101,7 @@ def closest_fact(
     Returns:
         Its id and cosine, or None if there is none.
     """
-    wanted = sorted(set(identity_ids))
+    identities = sorted(set(identity_ids))
     linked = (
         select(
             func.array_agg(aggregate_order_by(MemoryLinkRow.identity_id, MemoryLinkRow.identity_id))
@@ -114,7 +114,7 @@ def closest_fact(
         select(MemoryRow.id, distance)
         .where(MemoryRow.video_id == video_id, MemoryRow.kind != str(MemoryKind.EPISODIC))
         .where(MemoryRow.superseded_at.is_(None))
-        .where(linked == wanted if wanted else linked.is_(None))
+        .where(linked == identities if identities else linked.is_(None))
         .order_by(distance, MemoryRow.id)
         .limit(1)
     )
@@ -145,7 +145,7 @@ def facts_about(
         .order_by(MemoryRow.clip.desc(), MemoryRow.id.desc())
         .limit(limit)
     )
-    return [found.memory for found in reversed(_read(session, query, as_of))]
+    return [stored.memory for stored in reversed(_read(session, query, as_of))]
 
 
 def _visible(as_of: int) -> Select[Any]:
@@ -155,12 +155,12 @@ def _visible(as_of: int) -> Select[Any]:
 
 def _read(session: Session, query: Select[Any], as_of: int) -> list[MemoryAt]:
     """Run ``query``; vectors are fetched packed, since parsing text would take most of the time."""
-    bare = query.options(defer(MemoryRow.embedding), defer(MemoryRow.words))
-    found = session.execute(bare.add_columns(func.halfvec_send(MemoryRow.embedding))).all()
-    ids = [row.id for row, _ in found]
+    light = query.options(defer(MemoryRow.embedding), defer(MemoryRow.words))
+    results = session.execute(light.add_columns(func.halfvec_send(MemoryRow.embedding))).all()
+    ids = [row.id for row, _ in results]
     tags, weights = tags_of(session, ids), strengths(session, ids, as_of)
-    vectors = unpack_halfvecs(packed for _, packed in found)
-    rows = [row for row, _ in found]
+    vectors = unpack_halfvecs(packed for _, packed in results)
+    rows = [row for row, _ in results]
     return [
         MemoryAt(_memory(row, tags, weights), vector)
         for row, vector in zip(rows, vectors, strict=True)

@@ -96,7 +96,7 @@ def _outline(session: Session, row: VideoRow) -> VideoOutline:
         facts={name: getattr(row, name) for name in facts}
         | {"writer_models": len(row.models), "subtitles": len(row.subtitles or ())},
         clips={str(state): count for state, count, _ in clips},
-        seconds=round(sum(float(took or 0) for _, _, took in clips), 3),
+        seconds=round(sum(float(seconds or 0) for _, _, seconds in clips), 3),
         errors=tuple(error or "" for error in session.scalars(failed)),
     )
 
@@ -104,7 +104,7 @@ def _outline(session: Session, row: VideoRow) -> VideoOutline:
 def outline_trajectories(session: Session, limit: int) -> list[TrajectoryOutline]:
     """Return the outlines of the latest questions, with their events."""
     t, e = TrajectoryRow, TrajectoryEventRow
-    found = session.scalars(select(t).order_by(t.started_at.desc(), t.id).limit(limit)).all()
+    rows = session.scalars(select(t).order_by(t.started_at.desc(), t.id).limit(limit)).all()
     return [
         TrajectoryOutline(
             id=row.id,
@@ -122,5 +122,5 @@ def outline_trajectories(session: Session, limit: int) -> list[TrajectoryOutline
                 )
             ),
         )
-        for row in found
+        for row in rows
     ]

@@ -63,25 +63,25 @@ def add_percept(
         The row ids of each group's sightings, in the group's order.
     """
     where = {"video_id": video_id, "clip": percept.clip.index}
-    _add(session, KeyframeRow, [where | _keyframe(k) for k in percept.keyframes])
-    _add(session, ScreenTextRow, [where | _on_keyframe(t) for t in percept.screen_texts])
-    _add(session, ObjectRow, [where | _on_keyframe(t) for t in percept.objects])
+    _insert(session, KeyframeRow, [where | _keyframe(k) for k in percept.keyframes])
+    _insert(session, ScreenTextRow, [where | _on_keyframe(t) for t in percept.screen_texts])
+    _insert(session, ObjectRow, [where | _on_keyframe(t) for t in percept.objects])
     place = (video_id, percept.clip.index)
-    rows = [(*place, *_utterance(o, u, owners, speakers)) for o, u in _told(percept)]
+    rows = [(*place, *_utterance(o, u, owners, speakers)) for o, u in _timed_texts(percept)]
     copy_rows(session, "utterances", _UTTERANCE, rows)
     _set_gaps(session, video_id, percept.clip.index, percept.gaps)
     return _add_sightings(session, where, [*percept.faces, *percept.voices], owners)
 
 
-def _told(percept: Percept) -> Iterator[tuple[str, Utterance]]:
+def _timed_texts(percept: Percept) -> Iterator[tuple[str, Utterance]]:
     """Yield every timed text with its origin."""
-    yield from (("speech", one) for one in percept.utterances)
-    yield from (("caption", one) for one in percept.captions)
-    yield from (("subtitle", one) for one in percept.subtitles)
-    yield from (("chapter", one) for one in percept.chapters)
+    yield from (("speech", utterance) for utterance in percept.utterances)
+    yield from (("caption", utterance) for utterance in percept.captions)
+    yield from (("subtitle", utterance) for utterance in percept.subtitles)
+    yield from (("chapter", utterance) for utterance in percept.chapters)
 
 
-def _add(session: Session, table: type[Any], rows: list[dict[str, Any]]) -> None:
+def _insert(session: Session, table: type[Any], rows: list[dict[str, Any]]) -> None:
     if rows:
         session.execute(insert(table), rows)
 
@@ -92,9 +92,9 @@ def _keyframe(frame: Keyframe) -> dict[str, Any]:
     }
 
 
-def _on_keyframe(found: ScreenText | SeenObject) -> dict[str, Any]:
-    box = found.box
-    return found.model_dump() | {"box": [box.x0, box.y0, box.x1, box.y1]}
+def _on_keyframe(item: ScreenText | SeenObject) -> dict[str, Any]:
+    box = item.box
+    return item.model_dump() | {"box": [box.x0, box.y0, box.x1, box.y1]}
 
 
 _UTTERANCE = {
@@ -112,14 +112,14 @@ _UTTERANCE = {
 
 
 def _utterance(
-    origin: str, said: Utterance, owners: Owners, speakers: Mapping[str, int]
+    origin: str, utterance: Utterance, owners: Owners, speakers: Mapping[str, int]
 ) -> tuple[Any, ...]:
-    identity = speakers.get(said.speaker or "")
-    if identity is None and said.voice is not None:
-        identity = owners.get((IdentityKind.VOICE, said.voice))
-    span, speaker = said.span, said.speaker
-    told = (said.text, said.language, said.confidence, speaker, identity)
-    return (origin, span.start_ms, span.end_ms, *told)
+    identity = speakers.get(utterance.speaker or "")
+    if identity is None and utterance.voice is not None:
+        identity = owners.get((IdentityKind.VOICE, utterance.voice))
+    span, speaker = utterance.span, utterance.speaker
+    values = (utterance.text, utterance.language, utterance.confidence, speaker, identity)
+    return (origin, span.start_ms, span.end_ms, *values)
 
 
 def _set_gaps(session: Session, video_id: str, clip: int, gaps: Sequence[TimeSpan]) -> None:

@@ -31,12 +31,12 @@ def settled(session: Session, video_id: str, start: int, stop: int, also: Sequen
     of_video = ClipRow.video_id == video_id
     wanted = or_(and_(ClipRow.clip >= start, ClipRow.clip < stop), ClipRow.clip.in_(also))
     query = select(ClipRow.clip, ClipRow.state).where(of_video, wanted).order_by(ClipRow.clip)
-    found = session.execute(query).all()
+    states = session.execute(query).all()
     pending = of_video & (ClipRow.state == ClipState.PENDING) & (ClipRow.clip >= start)
     highest = session.scalar(select(func.max(ClipRow.clip)).where(of_video))
     return Settled(
-        done=tuple(clip for clip, state in found if state == ClipState.DONE),
-        failed=tuple(clip for clip, state in found if state == ClipState.FAILED),
+        done=tuple(clip for clip, state in states if state == ClipState.DONE),
+        failed=tuple(clip for clip, state in states if state == ClipState.FAILED),
         first_pending=session.scalar(select(func.min(ClipRow.clip)).where(pending)),
         highest=-1 if highest is None else highest,
     )

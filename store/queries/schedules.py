@@ -33,6 +33,10 @@ def take(session: Session, key: str, told: str | None = None) -> None:
 
 def refused(session: Session, limit: int) -> list[FailedItem]:
     """Return the items that could not be watched, latest first."""
-    t = TakenRow
-    query = select(t.taken_at, t.told).where(t.told.is_not(None)).order_by(t.taken_at.desc(), t.key)
+    row = TakenRow
+    query = (
+        select(row.taken_at, row.told)
+        .where(row.told.is_not(None))
+        .order_by(row.taken_at.desc(), row.key)
+    )
     return [FailedItem(at, told or "") for at, told in session.execute(query.limit(limit))]

@@ -97,14 +97,14 @@ class Revisions:
 
 def _vectors(packed: Iterable[bytes | None]) -> Matrix:
     """Decode results of ``halfvec_send``: two 16-bit numbers (size, unused), then halves."""
-    sent = list(packed)
-    size = next((int.from_bytes(v[:2], "big") for v in sent if v is not None), 0)
+    values = list(packed)
+    size = next((int.from_bytes(v[:2], "big") for v in values if v is not None), 0)
     blank = bytes(4 + 2 * size)
-    joined = b"".join(blank if v is None else v for v in sent)
-    return widened(np.frombuffer(joined, dtype=">u2").reshape(-1, 2 + size)[:, 2:])
+    data = b"".join(blank if v is None else v for v in values)
+    return widened(np.frombuffer(data, dtype=">u2").reshape(-1, 2 + size)[:, 2:])
 
 
-_AT_ONCE = 256
+_BLOCK_ROWS = 256
 
 
 def widened(halves: NDArray[np.uint16]) -> Matrix:
@@ -114,12 +114,12 @@ def widened(halves: NDArray[np.uint16]) -> Matrix:
     exponent is moved to its place, where it is off by 112, which a product corrects, also for
     subnormal numbers (IEEE 754).
     """
-    found = np.empty(halves.shape, dtype=np.uint32)
-    for start in range(0, len(halves), _AT_ONCE):
-        bits, rows = halves[start : start + _AT_ONCE].astype(np.uint32), found[start:]
+    result = np.empty(halves.shape, dtype=np.uint32)
+    for start in range(0, len(halves), _BLOCK_ROWS):
+        bits, rows = halves[start : start + _BLOCK_ROWS].astype(np.uint32), result[start:]
         size = ((bits & 0x7FFF) << 13).view(np.float32) * np.float32(2.0**112)
         rows[: len(bits)] = size.view(np.uint32) | (bits & 0x8000) << 16
-    return found.view(np.float32)
+    return result.view(np.float32)
 
 
 def _packed(column: InstrumentedAttribute[Any]) -> ColumnElement[bytes]:
@@ -139,8 +139,8 @@ def lines_between(session: Session, video: str, after_clip: int, last_clip: int)
     Fetched by the driver in binary, since there may be very many.
     """
     with driver_of(session.connection()).cursor(binary=True) as cursor:
-        found = cursor.execute(_LINES, (video, after_clip, last_clip)).fetchall()
-    return Lines([StoredLine._make(r[:-1]) for r in found], _vectors(r[-1] for r in found))
+        rows = cursor.execute(_LINES, (video, after_clip, last_clip)).fetchall()
+    return Lines([StoredLine._make(r[:-1]) for r in rows], _vectors(r[-1] for r in rows))
 
 
 def vectors_of(connection: Connection, ids: Sequence[int]) -> tuple[NDArray[np.int64], Matrix]:
@@ -148,23 +148,23 @@ def vectors_of(connection: Connection, ids: Sequence[int]) -> tuple[NDArray[np.i
     query = """SELECT id, halfvec_send(embedding) FROM memories
                WHERE id = ANY(%s) AND embedding IS NOT NULL"""
     with driver_of(connection).cursor(binary=True) as cursor:
-        found = cursor.execute(query, (list(ids),)).fetchall()
-    return np.array([row[0] for row in found], np.int64), _vectors(row[1] for row in found)
+        rows = cursor.execute(query, (list(ids),)).fetchall()
+    return np.array([row[0] for row in rows], np.int64), _vectors(row[1] for row in rows)
 
 
 def superseded(session: Session, video: str) -> dict[int, int]:
     """Return the superseded memories, each with the clip after which it is."""
-    found = session.execute(
+    rows = session.execute(
         select(MemoryRow.id, MemoryRow.superseded_at).where(
             MemoryRow.video_id == video, MemoryRow.superseded_at.is_not(None)
         )
     )
-    return {memory: clip for memory, clip in found if clip is not None}
+    return {memory: clip for memory, clip in rows if clip is not None}
 
 
 def cells_between(session: Session, video: str, after_clip: int, last_clip: int) -> list[CellRow]:
     """Return clips ``after_clip < clip <= last_clip``, in order."""
-    found = session.execute(
+    rows = session.execute(
         select(ClipRow.clip, ClipRow.start_ms, ClipRow.end_ms)
         .where(
             ClipRow.video_id == video,
@@ -173,13 +173,13 @@ def cells_between(session: Session, video: str, after_clip: int, last_clip: int)
         )
         .order_by(ClipRow.clip)
     )
-    return [CellRow._make(r) for r in found]
+    return [CellRow._make(r) for r in rows]
 
 
 def revisions(session: Session, video: str) -> Revisions:
     """Return every revision of every segment; views select those that are valid."""
     row = SegmentRevisionRow
-    found = session.execute(
+    results = session.execute(
         select(
             SegmentRow.id,
             SegmentRow.number,
@@ -195,8 +195,8 @@ def revisions(session: Session, video: str) -> Revisions:
         .where(SegmentRow.video_id == video)
         .order_by(SegmentRow.number, row.revision)
     ).all()
-    rows = [SegmentRevision(*r[:5], tuple(r[5]), *r[6:8]) for r in found]
-    return Revisions(rows, _vectors(r[-1] for r in found))
+    rows = [SegmentRevision(*r[:5], tuple(r[5]), *r[6:8]) for r in results]
+    return Revisions(rows, _vectors(r[-1] for r in results))
 
 
 _EDGES = (
@@ -221,8 +221,8 @@ _EDGES = (
 
 def edges_at(connection: Connection | Session, scope: Scope, segment: int) -> list[Edge]:
     """Return the edges of a segment that are valid in ``scope``, in both directions."""
-    sought = {"video": scope.video, "segment": segment, "last_clip": scope.last_clip}
-    found = connection.execute(_EDGES, sought)
+    parameters = {"video": scope.video, "segment": segment, "last_clip": scope.last_clip}
+    rows = connection.execute(_EDGES, parameters)
     return [
         Edge(
             id=edge.id,
@@ -234,7 +234,7 @@ def edges_at(connection: Connection | Session, scope: Scope, segment: int) -> li
             rationale=edge.rationale,
             evidence=tuple(clip for clip in edge.evidence if clip <= scope.last_clip),
         )
-        for edge in found
+        for edge in rows
     ]
 
 
@@ -253,14 +253,14 @@ _MENTIONS = (
 
 def mentions(connection: Connection | Session, scope: Scope, tags: Collection[str]) -> set[int]:
     """Return the ids of memories in ``scope`` that mention an identity with one of ``tags``."""
-    sought = {"video": scope.video, "last_clip": scope.last_clip, "tags": sorted(tags)}
-    return set(connection.execute(_MENTIONS, sought).scalars())
+    parameters = {"video": scope.video, "last_clip": scope.last_clip, "tags": sorted(tags)}
+    return set(connection.execute(_MENTIONS, parameters).scalars())
 
 
 def cited_memories(session: Session, scope: Scope, ids: Collection[int]) -> list[StoredLine]:
     """Return those of these memories that ``scope`` includes and that are not superseded."""
     row = MemoryRow
-    found = session.execute(
+    rows = session.execute(
         select(
             row.id,
             row.clip,
@@ -278,7 +278,7 @@ def cited_memories(session: Session, scope: Scope, ids: Collection[int]) -> list
             or_(row.superseded_at.is_(None), row.superseded_at > scope.last_clip),
         )
     )
-    return [StoredLine._make(r) for r in found]
+    return [StoredLine._make(r) for r in rows]
 
 
 def cited_segments(
@@ -286,7 +286,7 @@ def cited_segments(
 ) -> list[tuple[int, str, str, int, int]]:
     """Return (id, label, summary, start, end in ms) of those of these segments in ``scope``."""
     row = SegmentRevisionRow
-    found = session.execute(
+    rows = session.execute(
         select(
             SegmentRow.id,
             row.label,
@@ -307,17 +307,17 @@ def cited_segments(
         )
         .group_by(SegmentRow.id, row.id)
     )
-    return [(i, label, summary, start, end) for i, label, summary, start, end in found]
+    return [(i, label, summary, start, end) for i, label, summary, start, end in rows]
 
 
 def cited_frames(session: Session, scope: Scope, ids: Collection[int]) -> list[KeyframeOnClip]:
     """Return those of these keyframes that are in ``scope``."""
     row = KeyframeRow
-    found = session.execute(
+    rows = session.execute(
         select(*FRAME).where(
             row.video_id == scope.video,
             row.id.in_(sorted(ids)),
             row.clip <= scope.last_clip,
         )
     )
-    return [KeyframeOnClip._make(r) for r in found]
+    return [KeyframeOnClip._make(r) for r in rows]

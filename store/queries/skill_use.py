@@ -93,7 +93,8 @@ def shares(session: Session, name: str | None = None) -> Mapping[ComparisonKey, 
         query = query.where(row.trajectory_id.in_(_given(name)))
     grouped = query.group_by(*query.selected_columns[2:])
     return {
-        ComparisonKey(*of): Share(judged, right) for judged, right, *of in session.execute(grouped)
+        ComparisonKey(*key): Share(judged, right)
+        for judged, right, *key in session.execute(grouped)
     }
 
 
@@ -117,4 +118,4 @@ def _page(session: Session, which: Select[Any], offset: int, limit: int) -> list
         .where(row.id.in_(which))
         .order_by(row.started_at.desc(), row.id)
     )
-    return [Use(*found) for found in session.execute(query.offset(offset).limit(limit))]
+    return [Use(*fields) for fields in session.execute(query.offset(offset).limit(limit))]

@@ -25,16 +25,23 @@ def latest(
     session: Session, offset: int = 0, limit: int | None = None, words: str = ""
 ) -> list[KeptVersion]:
     """Return each skill's latest version by name; ``words``: in its name or description."""
-    of = _latest().subquery()
-    query = select(of.c.payload, of.c.banned).where(*_about(of.c, words)).order_by(of.c.name)
+    skills = _latest().subquery()
+    query = (
+        select(skills.c.payload, skills.c.banned)
+        .where(*_about(skills.c, words))
+        .order_by(skills.c.name)
+    )
     rows = session.execute(query.offset(offset).limit(limit))
     return [KeptVersion(Skill.model_validate(payload), banned) for payload, banned in rows]
 
 
 def count_skills(session: Session, words: str = "") -> int:
     """Return the number of skills; ``words``: only with them in name or description."""
-    of = _latest().subquery()
-    return session.scalar(select(func.count()).select_from(of).where(*_about(of.c, words))) or 0
+    skills = _latest().subquery()
+    return (
+        session.scalar(select(func.count()).select_from(skills).where(*_about(skills.c, words)))
+        or 0
+    )
 
 
 def find(session: Session, name: str) -> KeptVersion | None:
@@ -44,15 +51,17 @@ def find(session: Session, name: str) -> KeptVersion | None:
 
 
 def _latest() -> Select[SkillRow]:
-    one = select(SkillRow).ext(distinct_on(SkillRow.name))
-    return one.order_by(SkillRow.name, SkillRow.version.desc())
+    newest = select(SkillRow).ext(distinct_on(SkillRow.name))
+    return newest.order_by(SkillRow.name, SkillRow.version.desc())
 
 
-def _about(of: Any, words: str) -> list[ColumnElement[bool]]:
-    wanted = storable(words).strip()
-    told = of.payload["description"].as_string()
-    found = [column.icontains(wanted, autoescape=True) for column in (of.name, told)]
-    return [or_(*found)] if wanted else []
+def _about(columns: Any, words: str) -> list[ColumnElement[bool]]:
+    search_words = storable(words).strip()
+    description = columns.payload["description"].as_string()
+    matches = [
+        column.icontains(search_words, autoescape=True) for column in (columns.name, description)
+    ]
+    return [or_(*matches)] if search_words else []
 
 
 def versions(session: Session, name: str) -> list[Skill]:
@@ -93,15 +102,15 @@ def uses(session: Session, names: Sequence[str] | None = None) -> dict[str, int]
         .where(true() if names is None else name.in_(names))
         .group_by(name)
     )
-    return {str(found): int(count) for found, count in rows}
+    return {str(skill): int(count) for skill, count in rows}
 
 
 def given_to(
     session: Session, name: str, version: int | None = None, most: int | None = None
 ) -> list[str]:
     """Return the latest trajectories given a skill, or one version of it, newest first."""
-    wanted = {"name": name} | ({} if version is None else {"version": version})
-    has = TrajectoryEventRow.payload["skills"].contains([wanted])
+    entry = {"name": name} | ({} if version is None else {"version": version})
+    has = TrajectoryEventRow.payload["skills"].contains([entry])
     rows = session.scalars(
         select(TrajectoryEventRow.trajectory_id)
         .where(TrajectoryEventRow.kind == "skills", has)
@@ -121,19 +130,21 @@ class Given(NamedTuple):
 def given(session: Session) -> dict[str, list[Given]]:
     """Return the trajectories given each skill, by its name; in one query for all skills."""
     row = TrajectoryEventRow
-    one = func.jsonb_array_elements(row.payload["skills"]).table_valued("value", name="given")
-    name, version = (one.c.value.op("->>")(field) for field in ("name", "version"))
+    skill_entry = func.jsonb_array_elements(row.payload["skills"]).table_valued(
+        "value", name="given"
+    )
+    name, version = (skill_entry.c.value.op("->>")(field) for field in ("name", "version"))
     rows = session.execute(
         select(row.trajectory_id, name, version)
         .select_from(row)
-        .join(one, onclause=row.kind == "skills")
+        .join(skill_entry, onclause=row.kind == "skills")
         .where(row.kind == "skills")
         .order_by(row.trajectory_id)
     )
-    found: dict[str, list[Given]] = {}
-    for trajectory, skill, of in rows:
-        found.setdefault(str(skill), []).append(Given(trajectory, int(of)))
-    return found
+    trajectories: dict[str, list[Given]] = {}
+    for trajectory, skill, skill_version in rows:
+        trajectories.setdefault(str(skill), []).append(Given(trajectory, int(skill_version)))
+    return trajectories
 
 
 def known_names(session: Session) -> list[str]:

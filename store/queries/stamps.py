@@ -98,8 +98,8 @@ def moment(connection: Connection | Session) -> str | None:
 
     None on a standby server, whose snapshots do not list all running transactions.
     """
-    found: str | None = connection.execute(_MOMENT).scalar_one()
-    return found
+    snapshot: str | None = connection.execute(_MOMENT).scalar_one()
+    return snapshot
 
 
 def stamps(session: Session, through: Mapping[str, int]) -> dict[str, Stamp]:
@@ -108,12 +108,12 @@ def stamps(session: Session, through: Mapping[str, int]) -> dict[str, Stamp]:
     Raises:
         NotFound: No such video.
     """
-    asked = {"videos": list(through), "clips": list(through.values())}
-    found = {row[0]: Stamp._make(row[1:]) for row in session.execute(_STAMPS, asked)}
+    parameters = {"videos": list(through), "clips": list(through.values())}
+    stamps_by_video = {row[0]: Stamp._make(row[1:]) for row in session.execute(_STAMPS, parameters)}
     for video in through:
-        if video not in found:
+        if video not in stamps_by_video:
             raise NotFound(f"no video has the id {video!r}; `homer videos` lists what there is")
-    return found
+    return stamps_by_video
 
 
 def still_there(session: Session, videos: Collection[str]) -> set[str]:

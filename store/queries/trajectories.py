@@ -105,12 +105,12 @@ def append_events(
     if not events:
         return
     now = datetime.now(UTC)
-    told = [
+    records = [
         f'{{"kind":"{event.kind}","payload":{event.model_dump_json()},'
         f'"at":"{mark.at.isoformat()}","step":{json.dumps(mark.step)}}}'
         for event, mark in zip(events, marks or [Mark(now)] * len(events), strict=True)
     ]
-    connection.execute(_APPEND, (trajectory, first, f"[{','.join(told)}]"))
+    connection.execute(_APPEND, (trajectory, first, f"[{','.join(records)}]"))
 
 
 _APPEND = """
@@ -123,21 +123,23 @@ FROM jsonb_array_elements(%s::jsonb) WITH ORDINALITY AS told (event, n)
 
 def marks_of(session: Session, trajectory: str) -> list[Mark]:
     """Return the marks of all events of a trajectory, in order."""
-    rows = TrajectoryEventRow
-    query = select(rows.at, rows.step).where(rows.trajectory_id == trajectory).order_by(rows.seq)
+    event = TrajectoryEventRow
+    query = (
+        select(event.at, event.step).where(event.trajectory_id == trajectory).order_by(event.seq)
+    )
     return [Mark(*row) for row in session.execute(query)]
 
 
 def drop_events(session: Session, trajectory: str, first: int) -> None:
     """Delete events from ``first`` on: those of a step that a crash cut off."""
-    rows = TrajectoryEventRow
-    session.execute(delete(rows).where(rows.trajectory_id == trajectory, rows.seq >= first))
+    event = TrajectoryEventRow
+    session.execute(delete(event).where(event.trajectory_id == trajectory, event.seq >= first))
 
 
 def events_of(session: Session, trajectory: str) -> list[Event]:
     """Return all events of a trajectory, in order."""
-    rows = TrajectoryEventRow
-    query = select(rows.payload).where(rows.trajectory_id == trajectory).order_by(rows.seq)
+    event = TrajectoryEventRow
+    query = select(event.payload).where(event.trajectory_id == trajectory).order_by(event.seq)
     return [EVENT.validate_python(payload) for payload in session.scalars(query)]
 
 
@@ -161,15 +163,15 @@ def end_trajectory(
 
 def claim_trajectory(connection: Connection[Any], trajectory: str) -> bool:
     """Claim a trajectory until the connection closes; return False if another one has it."""
-    return _advisory(connection, "SELECT pg_try_advisory_lock(%s, hashtext(%s))", trajectory)
+    return _call_lock(connection, "SELECT pg_try_advisory_lock(%s, hashtext(%s))", trajectory)
 
 
 def release_trajectory(connection: Connection[Any], trajectory: str) -> bool:
     """Release a claim; return False if there was none."""
-    return _advisory(connection, "SELECT pg_advisory_unlock(%s, hashtext(%s))", trajectory)
+    return _call_lock(connection, "SELECT pg_advisory_unlock(%s, hashtext(%s))", trajectory)
 
 
-def _advisory(connection: Connection[Any], query: LiteralString, trajectory: str) -> bool:
+def _call_lock(connection: Connection[Any], query: LiteralString, trajectory: str) -> bool:
     with connection.cursor(row_factory=scalar_row) as cursor:
         return bool(cursor.execute(query, (CLAIMS, trajectory)).fetchone())
 
@@ -191,44 +193,44 @@ def find_trajectory(session: Session, name: str) -> StoredTrajectory:
     match = TrajectoryRow.id.startswith(name, autoescape=True) if name else TrajectoryRow.id == ""
     rows = session.execute(_trajectories().where(match).order_by(TrajectoryRow.id).limit(3)).all()
     exact = [row for row in rows if row[0].id == name]
-    found = exact or rows
-    if not found:
+    matches = exact or rows
+    if not matches:
         raise NotFound(f"no trajectory goes by {name!r}: 'homer trajectory' lists them")
-    if len(found) > 1:
+    if len(matches) > 1:
         raise Ambiguous(f"several trajectories begin with {name!r}: give more of the id")
-    one = _trajectory(session, found[0][0], found[0][1])
-    if one is None:
+    trajectory = _trajectory(session, matches[0][0], matches[0][1])
+    if trajectory is None:
         raise NotFound(f"{name!r} was deleted just now, with its video")
-    return one
+    return trajectory
 
 
 def list_trajectories(
     session: Session, limit: int = 50, offset: int = 0, words: str = ""
 ) -> list[StoredTrajectory]:
     """Return trajectories, newest first; ``words``: only those with them in the question."""
-    newest = _trajectories().where(*_asked_with(words))
+    newest = _trajectories().where(*_question_has(words))
     newest = newest.order_by(TrajectoryRow.started_at.desc(), TrajectoryRow.id)
-    found = session.execute(newest.limit(limit).offset(offset)).all()
-    every = (_trajectory(session, t, q) for t, q in found)
-    return [one for one in every if one is not None]
+    rows = session.execute(newest.limit(limit).offset(offset)).all()
+    trajectories = (_trajectory(session, t, q) for t, q in rows)
+    return [trajectory for trajectory in trajectories if trajectory is not None]
 
 
 def forks_of(session: Session, trajectories: Collection[str]) -> dict[str, Forked]:
     """Return the fork event of those of these trajectories that are forks; if nested, the last."""
-    rows = TrajectoryEventRow
-    query = select(rows.trajectory_id, rows.payload).order_by(rows.trajectory_id, rows.seq)
-    found = session.execute(query.where(rows.trajectory_id.in_(trajectories), rows.kind == "fork"))
-    return {trajectory: Forked.model_validate(payload) for trajectory, payload in found}
+    event = TrajectoryEventRow
+    query = select(event.trajectory_id, event.payload).order_by(event.trajectory_id, event.seq)
+    rows = session.execute(query.where(event.trajectory_id.in_(trajectories), event.kind == "fork"))
+    return {trajectory: Forked.model_validate(payload) for trajectory, payload in rows}
 
 
 def count_trajectories(session: Session, words: str = "") -> int:
     """Return the number of trajectories; ``words``: only those with them in the question."""
     query = select(func.count()).select_from(TrajectoryRow)
     query = query.join(QuestionRow, QuestionRow.id == TrajectoryRow.question_id)
-    return session.scalar(query.where(*_asked_with(words))) or 0
+    return session.scalar(query.where(*_question_has(words))) or 0
 
 
-def _asked_with(words: str) -> list[ColumnElement[bool]]:
+def _question_has(words: str) -> list[ColumnElement[bool]]:
     wanted = storable(words).strip()
     return [QuestionRow.text.icontains(wanted, autoescape=True)] if wanted else []
 
@@ -268,7 +270,7 @@ def _trajectories() -> Select[TrajectoryRow, QuestionRow]:
 
 
 def _trajectory(
-    session: Session, row: TrajectoryRow, asked: QuestionRow
+    session: Session, row: TrajectoryRow, question_row: QuestionRow
 ) -> StoredTrajectory | None:
     """Build a trajectory with its videos; None if it was deleted with them since it was read."""
     videos = select(TrajectoryVideoRow).where(TrajectoryVideoRow.trajectory_id == row.id)
@@ -279,16 +281,16 @@ def _trajectory(
     if not scopes:
         return None
     question = Question(
-        text=asked.text,
+        text=question_row.text,
         videos=tuple(scope.video for scope in scopes),
-        options=tuple(asked.options),
-        as_of_ms=asked.as_of_ms,
-        type=asked.type,
+        options=tuple(question_row.options),
+        as_of_ms=question_row.as_of_ms,
+        type=question_row.type,
     )
     return StoredTrajectory(
         id=row.id,
         question=question,
-        view=MemoryView(scopes=scopes, as_of_ms=asked.as_of_ms),
+        view=MemoryView(scopes=scopes, as_of_ms=question_row.as_of_ms),
         machine=row.machine,
         profile=row.profile,
         state=row.state,
@@ -319,8 +321,8 @@ def checkpoint_level(session: Session) -> int:
 
 def claim_checkpoint_schema(connection: Connection[Any]) -> bool:
     """Claim the creation of LangGraph's tables; return False if another connection has it."""
-    found = connection.execute("SELECT pg_try_advisory_lock(%s) AS mine", [_LOCK]).fetchone()
-    return found is not None and bool(found["mine"])
+    row = connection.execute("SELECT pg_try_advisory_lock(%s) AS mine", [_LOCK]).fetchone()
+    return row is not None and bool(row["mine"])
 
 
 def leave_checkpoint_schema(connection: Connection[Any]) -> None:
@@ -339,10 +341,10 @@ def prune_checkpoints(session: Session, trajectory: str, before: Sequence[str]) 
     LangGraph records in a checkpoint the channels that trigger its next step; a step ``x`` is
     triggered by ``branch:to:x``, whose version is then the newest of all.
     """
-    keep = {"thread": trajectory, "channels": [f"branch:to:{step}" for step in before]}
-    session.execute(text(_PRUNE_CHECKPOINTS), keep)
-    session.execute(text(_PRUNE_WRITES), keep)
-    session.execute(text(_PRUNE_BLOBS), keep)
+    parameters = {"thread": trajectory, "channels": [f"branch:to:{step}" for step in before]}
+    session.execute(text(_PRUNE_CHECKPOINTS), parameters)
+    session.execute(text(_PRUNE_WRITES), parameters)
+    session.execute(text(_PRUNE_BLOBS), parameters)
 
 
 _PRUNE_CHECKPOINTS = """

@@ -65,7 +65,7 @@ def add_video(
     values = video.model_dump() | {"state": WATCHING, "models": dict(models)}
     added = insert(VideoRow).values(values).on_conflict_do_nothing().returning(VideoRow.id)
     if session.scalar(added) is None:
-        _moved(session, video)
+        _update_path(session, video)
         return False
     if clips:
         session.execute(insert(ClipRow), [_clip_row(video.id, clip) for clip in clips])
@@ -80,17 +80,19 @@ def find_video(session: Session, name: str) -> Video:
         Ambiguous: There are several; the message names them.
     """
     name, stem = storable(name), func.lower(VideoRow.title)
-    ways: list[ColumnElement[bool]] = [
+    conditions: list[ColumnElement[bool]] = [
         VideoRow.id == name,
         VideoRow.title == name,
         stem == name.lower(),
         VideoRow.id.startswith(name, autoescape=True)
         | stem.startswith(name.lower(), autoescape=True),
     ]
-    for way in ways if name else []:
-        found = session.scalars(select(VideoRow).where(way).order_by(VideoRow.id).limit(6)).all()
-        if found:
-            return _the_only(name, found)
+    for condition in conditions if name else []:
+        rows = session.scalars(
+            select(VideoRow).where(condition).order_by(VideoRow.id).limit(6)
+        ).all()
+        if rows:
+            return _unambiguous(name, rows)
     raise NotFound(f"no video goes by {name!r}: `homer videos` lists them")
 
 
@@ -131,15 +133,15 @@ def set_progress(session: Session, video_id: str, **values: object) -> None:
     Nothing is written if nothing changes: a write without a change marks the video as rewritten
     (``forget.touch``).
     """
-    changes = (getattr(VideoRow, name).is_distinct_from(new) for name, new in values.items())
-    here = (VideoRow.id == video_id, or_(*changes))
-    session.execute(update(VideoRow).where(*here).values(values))
+    changes = (getattr(VideoRow, name).is_distinct_from(value) for name, value in values.items())
+    changed_row = (VideoRow.id == video_id, or_(*changes))
+    session.execute(update(VideoRow).where(*changed_row).values(values))
 
 
 def video_state(session: Session, video_id: str) -> VideoState | None:
     """Return the progress of a video; None if there is no such video."""
-    found = session.get(VideoRow, video_id)
-    if found is None:
+    video = session.get(VideoRow, video_id)
+    if video is None:
         return None
     counts = (
         func.count(),
@@ -149,7 +151,7 @@ def video_state(session: Session, video_id: str) -> VideoState | None:
     query = select(*counts).where(ClipRow.video_id == video_id)
     clips, done, failed = session.execute(query).one()
     return VideoState(
-        found.state, found.error, clips, done, failed, dict(found.models), found.created_at
+        video.state, video.error, clips, done, failed, dict(video.models), video.created_at
     )
 
 
@@ -170,8 +172,8 @@ def delete_video(session: Session, video_id: str) -> list[str]:
         once this transaction is committed.
     """
     close_video(session, video_id)
-    mine = select(BlobRow.sha256).where(BlobRow.video_id == video_id)
-    blobs = list(session.scalars(mine))
+    of_video = select(BlobRow.sha256).where(BlobRow.video_id == video_id)
+    blobs = list(session.scalars(of_video))
     delete_trajectories(session, video_id)
     delete_calls(session, ModelCallRow.video_id == video_id)
     session.execute(delete(ClipRow).where(ClipRow.video_id == video_id))
@@ -184,7 +186,7 @@ def drop_path(session: Session, video_id: str) -> None:
     set_progress(session, video_id, path=None)
 
 
-def _moved(session: Session, video: Video) -> None:
+def _update_path(session: Session, video: Video) -> None:
     if video.path is not None:
         set_progress(session, video.id, path=video.path)
 
@@ -208,10 +210,10 @@ def share_videos(session: Session, video_ids: Sequence[str]) -> None:
     Raises:
         NotFound: One was deleted meanwhile.
     """
-    here = select(VideoRow.id).where(VideoRow.id.in_(video_ids)).order_by(VideoRow.id)
-    found = set(session.scalars(here.with_for_update(key_share=True, read=True)))
+    query = select(VideoRow.id).where(VideoRow.id.in_(video_ids)).order_by(VideoRow.id)
+    locked_ids = set(session.scalars(query.with_for_update(key_share=True, read=True)))
     for video_id in video_ids:
-        if video_id not in found:
+        if video_id not in locked_ids:
             raise NotFound(f"no video goes by {video_id!r}: `homer videos` lists them")
 
 
@@ -224,23 +226,23 @@ def delete_trajectories(session: Session, video_id: str) -> None:
 
 def delete_runs(session: Session, ids: Sequence[str]) -> None:
     """Delete trajectories with their calls, checkpoints, and questions that no other has."""
-    asked = select(TrajectoryRow.question_id).where(TrajectoryRow.id.in_(ids))
-    questions = list(session.scalars(asked))
+    question_ids = select(TrajectoryRow.question_id).where(TrajectoryRow.id.in_(ids))
+    questions = list(session.scalars(question_ids))
     _delete_checkpoints(session, ids)
     delete_calls(session, ModelCallRow.trajectory_id.in_(ids))
     session.execute(delete(TrajectoryRow).where(TrajectoryRow.id.in_(ids)))
     others = select(TrajectoryRow.question_id)
-    alone = (QuestionRow.id.in_(questions), QuestionRow.id.not_in(others))
-    session.execute(delete(QuestionRow).where(*alone))
+    only_theirs = (QuestionRow.id.in_(questions), QuestionRow.id.not_in(others))
+    session.execute(delete(QuestionRow).where(*only_theirs))
 
 
 def delete_calls(session: Session, which: ColumnElement[bool]) -> None:
     """Delete calls, and messages of the pool that only they used."""
     used = select(func.unnest(ModelCallRow.messages).label("hash"))
-    gone = list(session.scalars(used.where(which).distinct()))
+    hashes = list(session.scalars(used.where(which).distinct()))
     session.execute(delete(ModelCallRow).where(which))
     session.execute(
-        delete(MessageRow).where(MessageRow.hash.in_(gone), MessageRow.hash.not_in(used))
+        delete(MessageRow).where(MessageRow.hash.in_(hashes), MessageRow.hash.not_in(used))
     )
 
 
@@ -253,12 +255,12 @@ def _delete_checkpoints(session: Session, trajectories: Sequence[str]) -> None:
             session.execute(text(query), {"ids": list(trajectories)})
 
 
-def _the_only(name: str, found: Sequence[VideoRow]) -> Video:
-    if len(found) > 1:
-        named = ", ".join(f"{row.id} ({row.title})" for row in found[:5])
-        more = ", ..." if len(found) > 5 else ""
-        raise Ambiguous(f"several videos go by {name!r}: {named}{more}; give more of the id")
-    return _video(found[0])
+def _unambiguous(name: str, rows: Sequence[VideoRow]) -> Video:
+    if len(rows) > 1:
+        listed = ", ".join(f"{row.id} ({row.title})" for row in rows[:5])
+        more = ", ..." if len(rows) > 5 else ""
+        raise Ambiguous(f"several videos go by {name!r}: {listed}{more}; give more of the id")
+    return _video(rows[0])
 
 
 def _video(row: VideoRow) -> Video:
@@ -289,5 +291,5 @@ def named_or_only(session: Session, names: Sequence[str]) -> tuple[str, ...]:
     """
     if names:
         return tuple(dict.fromkeys(find_video(session, name).id for name in names))
-    known = list_videos(session)
-    return (known[0].id,) if len(known) == 1 else ()
+    videos = list_videos(session)
+    return (videos[0].id,) if len(videos) == 1 else ()
