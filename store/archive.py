@@ -105,7 +105,7 @@ class PartWriter(io.RawIOBase):
         self._file.write(block)
         return len(block)
 
-    def told(self) -> BackupPart:
+    def manifest_entry(self) -> BackupPart:
         """Return the part's entry for the manifest."""
         return BackupPart(name=self._name, size=self._size, sha256=self._sha.hexdigest())
 

@@ -89,7 +89,7 @@ def _write_tables(
             columns=table.columns,
             counters=counters_of(connection, table),
             rows=file.lines,
-            part=file.told(),
+            part=file.manifest_entry(),
         )
 
 
@@ -114,4 +114,4 @@ def _write_blobs(
 
     with archive.part(IMAGES, packed=False) as file:
         write_images(file, readable_blobs())
-    return count, file.told(), missing
+    return count, file.manifest_entry(), missing

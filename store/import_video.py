@@ -110,7 +110,9 @@ def _add_rows(
     for table, rows in groupby(export.rows(), key=lambda row: row.table):
         known = known_columns(session, table)
         for batch in _batches(rows):
-            imported = [mapping.changed(table, row) for row in batch if mapping.keeps(table, row)]
+            imported = [
+                mapping.remapped(table, row) for row in batch if mapping.is_imported(table, row)
+            ]
             _add_batch(session, table, known, imported)
             step(len(batch))
 
@@ -161,7 +163,7 @@ class Sorting:
             for name, ids in contents.ids.items()
         }
 
-    def keeps(self, table: str, row: Row) -> bool:
+    def is_imported(self, table: str, row: Row) -> bool:
         """Check whether a row is imported."""
         if table == "questions":
             return row["id"] in self._questions
@@ -172,7 +174,7 @@ class Sorting:
         owner = row.get("id" if table == "trajectories" else _owner_column(table))
         return owner is None or owner in self.answers
 
-    def changed(self, table: str, row: Row) -> Row:
+    def remapped(self, table: str, row: Row) -> Row:
         """Return the row with its ids in this library.
 
         Raises:
