@@ -9,8 +9,10 @@ from pydantic import model_validator
 
 from domain.base import Frozen
 
-HIGH, MEDIUM = 0.7, 0.4
-"""The lowest confidence called high, and medium."""
+HIGH = 0.7
+"""The lowest confidence called high."""
+MEDIUM = 0.4
+"""The lowest confidence called medium."""
 MOST = 0.95
 """The highest confidence (SPEC section 2)."""
 

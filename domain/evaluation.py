@@ -29,10 +29,10 @@ class ErrorType(StrEnum):
     UNKNOWN = "cannot be told"
 
 
-WITH, WITHOUT = "with skills", "without skills"
-"""Arms of a run that learns: each question is asked in both."""
-
-
+WITH = "with skills"
+"""The arm of a run that learns in which questions are given skills."""
+WITHOUT = "without skills"
+"""The arm of a run that learns in which questions are given none."""
 PLAIN = "baseline"
 """The arm that chooses the option closest to any line of the memory."""
 
