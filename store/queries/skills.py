@@ -90,14 +90,14 @@ def set_banned(session: Session, name: str, *, banned: bool) -> None:
 
 def uses(session: Session, names: Sequence[str] | None = None) -> dict[str, int]:
     """Return the number of questions given each skill, or each of ``names``."""
-    given = func.jsonb_array_elements(TrajectoryEventRow.payload["skills"]).table_valued(
+    entry = func.jsonb_array_elements(TrajectoryEventRow.payload["skills"]).table_valued(
         "value", name="given"
     )
-    name = given.c.value.op("->>")("name")
+    name = entry.c.value.op("->>")("name")
     rows = session.execute(
         select(name, func.count(func.distinct(TrajectoryEventRow.trajectory_id)))
         .select_from(TrajectoryEventRow)
-        .join(given, onclause=TrajectoryEventRow.kind == "skills")
+        .join(entry, onclause=TrajectoryEventRow.kind == "skills")
         .where(TrajectoryEventRow.kind == "skills")
         .where(true() if names is None else name.in_(names))
         .group_by(name)
