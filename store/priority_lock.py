@@ -20,8 +20,8 @@ _KIND = 0x484F5455
 _PERSON = 1
 
 _IS_WAITING = f"SELECT EXISTS (SELECT FROM {HELD} AND classid = %s AND objid = %s)"  # noqa: S608
-_TAKE = "SELECT pg_advisory_lock_shared(%s, %s)"
-_RELEASE = "SELECT pg_advisory_unlock_shared(%s, %s)"
+_TAKE_USER = "SELECT pg_advisory_lock_shared(%s, %s)"
+_RELEASE_USER = "SELECT pg_advisory_unlock_shared(%s, %s)"
 _PING = "SELECT 1"
 
 
@@ -82,7 +82,7 @@ class PriorityLock:
             self._count -= 1
             if self._count == 0 and self._held is not None:
                 with suppress(psycopg.Error):  # The lock ended with the connection.
-                    self._held.execute(_RELEASE, [_KIND, _PERSON])
+                    self._held.execute(_RELEASE_USER, [_KIND, _PERSON])
                 self._held = None
 
     def _ensure(self) -> None:
@@ -97,7 +97,7 @@ class PriorityLock:
     def _take(self) -> None:
         connection = self._connect()
         taken = connection is self._held
-        connection.execute(_PING if taken else _TAKE, None if taken else [_KIND, _PERSON])
+        connection.execute(_PING if taken else _TAKE_USER, None if taken else [_KIND, _PERSON])
         self._held = connection
 
     def _query(self) -> bool:

@@ -10,15 +10,17 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import psycopg
 from psycopg.rows import scalar_row
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from store.database import Store
 from store.locks import HASH, HELD
+
+if TYPE_CHECKING:
+    from store.database import Store
 
 WATCHING = 7_202
 """The class of the advisory locks that claim videos."""
@@ -26,8 +28,8 @@ GRACE_S = 3.0
 """Seconds for which a process that was just killed may still hold its claim."""
 POLL_S = 0.05
 
-_RELEASE = "SELECT pg_advisory_unlock(%s, hashtext(%s))"
-_TRY = "SELECT pg_try_advisory_lock(%s, hashtext(%s))"
+_RELEASE_CLAIM = "SELECT pg_advisory_unlock(%s, hashtext(%s))"
+_TRY_CLAIM = "SELECT pg_try_advisory_lock(%s, hashtext(%s))"
 _KEEPALIVE = (
     ("tcp_keepalives_idle", 30),
     ("tcp_keepalives_interval", 10),
@@ -52,7 +54,7 @@ def claim_video(store: Store, video: str, grace_s: float | None = None) -> Itera
         if claimed:
             # The server handles a closed connection only a moment later.
             with suppress(psycopg.Error):
-                connection.execute(_RELEASE, (WATCHING, video))
+                connection.execute(_RELEASE_CLAIM, (WATCHING, video))
     finally:
         connection.close()
 
@@ -62,7 +64,7 @@ def _try_claim(connection: psycopg.Connection[Any], video: str, grace_s: float) 
         connection.execute("SELECT set_config(%s, %s, false)", (name, str(value)))
     deadline = time.monotonic() + grace_s
     with connection.cursor(row_factory=scalar_row) as cursor:
-        while not cursor.execute(_TRY, (WATCHING, video)).fetchone():
+        while not cursor.execute(_TRY_CLAIM, (WATCHING, video)).fetchone():
             if time.monotonic() > deadline:
                 return False
             time.sleep(POLL_S)

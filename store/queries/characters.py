@@ -176,13 +176,3 @@ def end_name(session: Session, character_id: int, name: str, clip: int) -> None:
         CharacterNameRow.to_clip.is_(None),
     )
     session.execute(update(CharacterNameRow).where(*where).values(to_clip=clip))
-
-
-def names_ended_at(session: Session, character_id: int, clip: int) -> list[Name]:
-    """Return the names that a character lost at ``clip``, oldest first."""
-    query = (
-        select(CharacterNameRow)
-        .where(CharacterNameRow.character_id == character_id, CharacterNameRow.to_clip == clip)
-        .order_by(CharacterNameRow.id)
-    )
-    return [Name(row.name, row.source, row.from_clip) for row in session.scalars(query)]

@@ -10,7 +10,6 @@ from sqlalchemy.orm import Session
 
 from domain.media import ClipState
 from store.tables.schema import (
-    BlobRow,
     ClipRow,
     QuestionRow,
     TrajectoryEventRow,
@@ -73,9 +72,3 @@ def failed_runs(session: Session, limit: int) -> list[FailedRun]:
 def database_bytes(session: Session) -> int:
     """Return the size of the database on its disk in bytes."""
     return session.scalar(select(func.pg_database_size(func.current_database()))) or 0
-
-
-def image_bytes(session: Session) -> int:
-    """Return the size of all images in bytes, each counted once."""
-    sizes = select(BlobRow.sha256, func.max(BlobRow.size).label("size")).group_by(BlobRow.sha256)
-    return int(session.scalar(select(func.coalesce(func.sum(sizes.subquery().c.size), 0))) or 0)
