@@ -1,1 +1,1 @@
-"""The words of the system: frozen, typed, free of I/O."""
+"""Value types of the system: frozen, typed, free of I/O."""

@@ -1,4 +1,4 @@
-"""The words of asking: question, subtasks, ledger, actions, evidence, answer."""
+"""Types of a question on its way to an answer: subtasks, ledger, actions, evidence, answer."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ class SubtaskState(StrEnum):
 
 
 def told_apart(options: Sequence[str]) -> tuple[str, ...]:
-    """The options of a question, fit to be chosen by a letter.
+    """Return the options of a question, checked that letters can name them.
 
     Raises:
-        InputError: there are too many, or one is empty.
+        InputError: There are too many, or one is empty.
     """
     if len(options) > len(ascii_uppercase):
         raise InputError(f"at most {len(ascii_uppercase)} options can be told apart by letters")
@@ -50,8 +50,8 @@ def told_apart(options: Sequence[str]) -> tuple[str, ...]:
 class Subtask(Frozen):
     """One atomic thing to find out. ``evidence`` are citations such as ``m12`` or ``s3``.
 
-    ``options`` are the letters of the options whose evidence it looks for; none: it is about the
-    question as a whole.
+    ``options`` are the letters of the options whose evidence it looks for; without any it is about
+    the question as a whole.
     """
 
     id: str = Field(pattern=r"^t[1-9]\d*$")
@@ -69,7 +69,7 @@ class Subtask(Frozen):
 
 
 class Ledger(Frozen):
-    """The task ledger: the plan and how far each part of it is."""
+    """The task ledger: the subtasks of a question and their states (section 2)."""
 
     subtasks: tuple[Subtask, ...] = ()
 
@@ -132,7 +132,7 @@ class Citation(Frozen):
 
     @property
     def unscored(self) -> Citation:
-        """The citation as memory has it, without what it is worth to an answer."""
+        """The citation as stored in memory, without its support for an answer."""
         return self.model_copy(update={"support": None})
 
 
@@ -145,10 +145,10 @@ class Standing(StrEnum):
 
 
 class Answer(Frozen):
-    """The answer as it is shown. ``option`` is the letter of the option chosen.
+    """The answer as shown. ``option`` is the letter of the option chosen.
 
-    ``confidence`` is calibrated, ``raw_confidence`` what it was made of; None in records made
-    before there was calibration. ``standing`` says how well its citations support it; None where
+    ``confidence`` is calibrated from ``raw_confidence``, which is None in records made before
+    calibration existed. ``standing`` says how well the citations support the answer; None if
     nothing scored them.
     """
 

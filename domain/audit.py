@@ -1,4 +1,4 @@
-"""Who did what: the words of the audit log. It has ids, and never content."""
+"""Entries of the audit log: who did what to which id. They never hold content."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from enum import StrEnum
 from domain.base import Frozen
 
 acting: ContextVar[str | None] = ContextVar("acting", default=None)
-"""Who is signed in to the app, asks the API, or had this job begun; None: the process's user."""
+"""The user signed in to the app or API, or who started this job; None: the process's user."""
 
 
 class Deed(StrEnum):
-    """What is written down."""
+    """An action that the audit log records."""
 
     ASKED = "asked"
     ADDED = "added"
@@ -30,7 +30,7 @@ class Deed(StrEnum):
 
 
 class AuditEntry(Frozen):
-    """One deed. ``subject`` is an id (a video's, trajectory's, job's ...), "" for the library."""
+    """One recorded action. ``subject`` is the id of a video, trajectory or job; "": the library."""
 
     at: datetime
     who: str

@@ -1,4 +1,4 @@
-"""What commands offer as choices: enums alone, so that ``homer --help`` builds no model."""
+"""Choices that commands offer: enums only, so that ``homer --help`` builds no model."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class AblationStage(StrEnum):
-    """How much of the memory is searched: the steps of the paper's ablation."""
+    """How much of the memory is searched: the stages of the paper's ablation."""
 
     ENTITY = "entity graph"
     EVENTS = "event nodes"
@@ -19,7 +19,7 @@ class AblationStage(StrEnum):
 
     @property
     def modes(self) -> tuple[Mode, ...]:
-        """The modes of searching that there are with it."""
+        """The retrieval modes available at this stage."""
         from domain.asking import Mode
 
         known = (Mode.VIDEO, Mode.EVENT, Mode.NEIGHBOR, Mode.KEYFRAME)

@@ -1,4 +1,4 @@
-"""Confidence: how likely an answer is right, by what became of answers like it."""
+"""Confidence: how likely an answer is right, calibrated on judged runs."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from pydantic import model_validator
 
 from domain.base import Frozen
 
-HIGH, MEDIUM = 0.7, 0.4
-"""The least confidence that is called high, and medium."""
+HIGH = 0.7
+"""The lowest confidence called high."""
+MEDIUM = 0.4
+"""The lowest confidence called medium."""
 MOST = 0.95
-"""Nothing is surer (SPEC section 2)."""
+"""The highest confidence (SPEC section 2)."""
 
 
 class ConfidenceLevel(StrEnum):
@@ -24,17 +26,17 @@ class ConfidenceLevel(StrEnum):
 
 
 def level(confidence: float) -> ConfidenceLevel:
-    """The word for a confidence in [0, 1]."""
+    """Return the level of a confidence in [0, 1]."""
     if confidence >= HIGH:
         return ConfidenceLevel.HIGH
     return ConfidenceLevel.MEDIUM if confidence >= MEDIUM else ConfidenceLevel.LOW
 
 
 class Curve(Frozen):
-    """The share of answers that were right, by their raw confidence; straight between its points.
+    """A calibration curve: the share of right answers by raw confidence, linear between points.
 
-    ``raw`` rises strictly, ``right`` never falls; both lie in [0, 1]. Without points the raw
-    confidence stays as it is.
+    ``raw`` is strictly increasing, ``right`` never decreases; both are in [0, 1]. Without points
+    the raw confidence is used unchanged.
     """
 
     raw: tuple[float, ...] = ()
@@ -51,7 +53,7 @@ class Curve(Frozen):
         return self
 
     def at(self, raw: float) -> float:
-        """The confidence for a raw one, at most 0.95."""
+        """Return the calibrated confidence for a raw one, at most 0.95."""
         if not self.raw:
             return min(MOST, raw)
         after = bisect_right(self.raw, raw)
@@ -62,7 +64,7 @@ class Curve(Frozen):
 
 
 class Calibration(Frozen):
-    """The curves of a profile: of questions with options, and of open ones."""
+    """The curves of a profile: one for questions with options, one for open questions."""
 
     options: Curve = Curve()
     open: Curve = Curve()

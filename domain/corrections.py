@@ -1,4 +1,4 @@
-"""What a person says about the people of a video, laid over what was learned."""
+"""Corrections: what a user says about the people of a video, laid over what was learned."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from domain.base import Frozen
 
 
 class CorrectionKind(StrEnum):
-    """What a person did."""
+    """What kind of correction a user made."""
 
     RENAME = "rename"
     MERGE = "merge"
@@ -19,14 +19,14 @@ class CorrectionKind(StrEnum):
 
 
 class CorrectedCharacter(Frozen):
-    """How one character is from a correction on.
+    """The state of one character from a correction on.
 
     Attributes:
         number: The character.
-        members: Tags of the faces and voices that are this character for good; others may join.
-            Where two were said to be apart, those that the character had then.
-        names: What a person calls it, the preferred name first; empty: as it is learned.
-        nameless: Tags whose learned names are set aside.
+        members: Tags of the faces and voices that are fixed to this character; others may join.
+            After a split or apart, those that the character had then.
+        names: Names given by the user, the preferred one first; empty: the learned names hold.
+        nameless: Tags whose learned names are ignored.
         others: Tags of faces and voices that are not this character.
     """
 
@@ -38,14 +38,14 @@ class CorrectedCharacter(Frozen):
 
 
 class Correction(Frozen):
-    """One thing that a person did; numbers count up within a video and are not given again.
+    """One correction; numbers count up within a video and are never reused.
 
     Attributes:
         number: Its number.
         kind: What was done.
         told: What was done, in words.
-        numbers: The characters that it speaks of; a later one about any of them builds on it.
-        outcomes: How those characters are from then on.
+        numbers: The characters concerned; a later correction of any of them builds on this one.
+        outcomes: The states of those characters from then on.
         undone: Whether it was taken back.
     """
 

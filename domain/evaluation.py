@@ -1,4 +1,4 @@
-"""Evaluating: what a run over a data set is, and what judges say of one answer."""
+"""Evaluation: the settings of a run over a data set, and a judge's verdict on one answer."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from domain.settings import AskSettings
 
 
 class QuestionPart(StrEnum):
-    """What a question is asked for."""
+    """Whether a question is learned from or tested on."""
 
     LEARN = "learn"
     TEST = "test"
 
 
 class ErrorType(StrEnum):
-    """Why an answer is wrong (the paper's four), where it can be told."""
+    """Why an answer is wrong (the paper's four types), if it can be determined."""
 
     ABSENT = "memory absent"
     COARSE = "memory coarse"
@@ -29,21 +29,21 @@ class ErrorType(StrEnum):
     UNKNOWN = "cannot be told"
 
 
-WITH, WITHOUT = "with skills", "without skills"
-"""Arms of a run that learns: a question is asked in each."""
-
-
+WITH = "with skills"
+"""The arm of a run that learns in which questions are given skills."""
+WITHOUT = "without skills"
+"""The arm of a run that learns in which questions are given none."""
 PLAIN = "baseline"
-"""The arm in which the option closest to any line of the memory is chosen."""
+"""The arm that chooses the option closest to any line of the memory."""
 
 
 class RunSettings(Frozen):
-    """What makes two runs comparable; a run goes on with the same settings only.
+    """What makes two runs comparable; a run resumes with the same settings only.
 
-    ``digest`` is of the questions, ``judge`` the model that judges open answers, "" for none;
-    ``reasoner`` is ``local`` where there is no language model. ``models`` says which model does
-    what, since a profile of that name may be another one by now. ``baseline``: multiple choice is
-    answered the plain way as well.
+    ``digest`` is of the questions; ``judge`` is the model that judges open answers, "" for none;
+    ``reasoner`` is ``local`` without a language model. ``models`` lists which model does what,
+    since the profile of that name may have changed since. ``baseline``: multiple choice is also
+    answered by the baseline.
     """
 
     dataset: str
@@ -61,12 +61,12 @@ class RunSettings(Frozen):
 
 
 class Verdict(Frozen):
-    """What judges say of one answer. Shares are in [0, 1]; None: nothing to say it from.
+    """The verdict of the judges on one answer. Shares are in [0, 1]; None: not measurable.
 
     ``right``: None is unjudged, and ``why`` says why. ``cited``: the share of cited spans that hold
     marked evidence; ``top``: whether the first one does. ``iou``: temporal intersection over union
-    of the cited and the marked spans. ``ref300``: the same over bins of 300 s
-    (Ref@300). ``failed``: a model failed, so that the same command tries it again.
+    of the cited and the marked spans. ``ref300``: the same over bins of 300 s (Ref@300).
+    ``failed``: a model failed, so that the same command tries again.
     """
 
     right: bool | None
@@ -81,6 +81,8 @@ class Verdict(Frozen):
 
     @model_validator(mode="before")
     @classmethod
-    def _without_former(cls, told: Any) -> Any:
-        """Verdicts of earlier versions have ``near``, which measured something else."""
-        return {k: v for k, v in told.items() if k != "near"} if isinstance(told, dict) else told
+    def _without_former(cls, values: Any) -> Any:
+        """Drop ``near`` of earlier versions' verdicts, which measured something else."""
+        return (
+            {k: v for k, v in values.items() if k != "near"} if isinstance(values, dict) else values
+        )

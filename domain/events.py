@@ -31,13 +31,13 @@ class Relation(StrEnum):
 
     @property
     def type(self) -> EdgeType:
-        """The family this relation belongs to."""
+        """The family of this relation."""
         temporal = (Relation.BEFORE, Relation.OVERLAP, Relation.CONCURRENT, Relation.CONTAINS)
         return EdgeType.TEMPORAL if self in temporal else EdgeType.CAUSAL
 
 
 class SegmentDraft(Frozen):
-    """A segment as a writer proposes it; ``extends`` is the label of the one it replaces."""
+    """A segment proposed by a writer; ``extends`` is the label of the segment it replaces."""
 
     label: str = Field(min_length=1)
     summary: str
@@ -46,7 +46,7 @@ class SegmentDraft(Frozen):
 
 
 class EdgeDraft(Frozen):
-    """An edge as a writer proposes it, between segment labels. ``removed`` closes it."""
+    """An edge proposed by a writer, between segment labels. ``removed`` closes it."""
 
     source: str
     target: str
@@ -59,14 +59,14 @@ class EdgeDraft(Frozen):
 
 
 class EventPatch(Frozen):
-    """The change to the event graph that a writer proposes after a window of clips."""
+    """A change to the event graph proposed by a writer after a window of clips."""
 
     segments: tuple[SegmentDraft, ...] = ()
     edges: tuple[EdgeDraft, ...] = ()
 
 
 class Segment(Frozen):
-    """A segment as a view shows it: the revision that held at the view's clip."""
+    """A segment in a view: the revision that is valid at the view's last clip."""
 
     id: PositiveInt
     video: str
@@ -79,12 +79,12 @@ class Segment(Frozen):
 
     @property
     def citation(self) -> str:
-        """How an answer cites this segment."""
+        """The citation of this segment in an answer."""
         return f"[s{self.id}]"
 
 
 class Edge(Frozen):
-    """An edge as a view shows it, between segment ids."""
+    """An edge in a view, between segment ids."""
 
     id: PositiveInt
     source: PositiveInt

@@ -1,6 +1,7 @@
-"""Named places at which a test may kill the process, the database, the disk or the model.
+"""Fault points: named places where a test may kill the process, database, disk or model.
 
-Here nothing happens at them. Call as ``faults.fault_point(...)``, so that a test can stand in.
+Outside of tests they do nothing. Call ``faults.fault_point(...)`` through the module, so that a
+test can replace it.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from enum import StrEnum
 
 
 class FaultPoint(StrEnum):
-    """Where something may go wrong; each is between two things that must hold together."""
+    """Places where a fault is injected, each between two things that must stay consistent."""
 
     # Watching
     DECODED = "after decoding a clip"
@@ -56,4 +57,4 @@ class FaultPoint(StrEnum):
 
 
 def fault_point(point: FaultPoint) -> None:
-    """Nothing happens."""
+    """Do nothing; tests replace this function."""

@@ -1,4 +1,4 @@
-"""Work that makes very many objects, all of which stay."""
+"""Pause garbage collection during work that creates many long-lived objects."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from contextlib import contextmanager
 from threading import Lock
 
 _lock = Lock()
-_inside, _was = 0, False
+_active, _was_enabled = 0, False
 
 
 @contextmanager
 def all_kept() -> Iterator[None]:
-    """In here Python does not look through objects for circles to free; for seconds at most.
+    """Pause Python's cyclic garbage collector in this block, for seconds at most.
 
-    It would do so again and again while their number grows, a fifth of the time and more. Any
-    number of threads may be in here: the last one to leave turns it on again, if it was on.
+    It would scan all objects again and again while their number grows, a fifth of the time and
+    more. Any number of threads may be in the block: the last one to leave enables the collector
+    again if it was enabled before.
     """
     _enter()
     try:
@@ -26,17 +27,17 @@ def all_kept() -> Iterator[None]:
 
 
 def _enter() -> None:
-    global _inside, _was
+    global _active, _was_enabled
     with _lock:
-        if _inside == 0:
-            _was = gc.isenabled()
+        if _active == 0:
+            _was_enabled = gc.isenabled()
             gc.disable()
-        _inside += 1
+        _active += 1
 
 
 def _leave() -> None:
-    global _inside
+    global _active
     with _lock:
-        _inside -= 1
-        if _inside == 0 and _was:
+        _active -= 1
+        if _active == 0 and _was_enabled:
             gc.enable()

@@ -1,4 +1,4 @@
-"""How large may be what comes in from a file that somebody else made."""
+"""Size limits on files that come from outside."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ GB = 1 << 30
 class ImportLimits(Frozen):
     """Limits on exports, back-ups, files of ``--keep-undo`` and captions.
 
-    A file beyond one of them is refused as a whole, before it fills memory or the disk.
+    A file that exceeds one of them is rejected as a whole, before it fills memory or the disk.
     """
 
     line_mb: PositiveInt = Field(default=16, le=1_000, description="a row of a table")
@@ -27,4 +27,4 @@ class ImportLimits(Frozen):
 
 
 LIMITS = ImportLimits()
-"""Those that hold where nothing else is set."""
+"""The limits unless configured otherwise."""

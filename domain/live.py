@@ -1,4 +1,4 @@
-"""What a run tells who watches it: its events, and between them the words of a reply."""
+"""What a run reports while it is going: its events, and replies as they are written."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from domain.trajectory import Event
 
 
 class PartialReply(Frozen):
-    """A reply that is being written: ``text`` is all of it so far, as the model writes it.
+    """A reply while a model writes it: ``text`` is all of it so far.
 
-    It is on no record: the call that it ends in is.
+    It is not recorded: the call that results is.
     """
 
     kind: Literal["said"] = "said"
@@ -23,4 +23,4 @@ class PartialReply(Frozen):
 
 RunEvent = Event | PartialReply
 RunListener = Callable[[RunEvent], None]
-"""Is given every event as it happens. It may be called from another thread while a model writes."""
+"""Receives every event as it happens, possibly from another thread while a model writes."""

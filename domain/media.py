@@ -1,4 +1,4 @@
-"""What a video is made of: clips, keyframes, words heard and read, faces and voices seen once."""
+"""Perceived media: clips, keyframes, utterances, screen texts, face and voice sightings."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from domain.time import TimeSpan
 
 
 class ClipState(StrEnum):
-    """Where a clip is on its way into memory."""
+    """The processing state of a clip."""
 
     PENDING = "pending"
     DONE = "done"
     FAILED = "failed"
     DELETED = "deleted"
-    """What was remembered of it was deleted, and it is not watched again."""
+    """Its memories were deleted, and it is not watched again."""
 
 
 class Video(Frozen):
-    """A source, known by the digest of its content.
+    """A source, identified by the digest of its content.
 
     ``id`` is the first 16 hex digits of the SHA-256 of the file (or of the imported captions).
     """
@@ -43,13 +43,13 @@ class Video(Frozen):
 
     @field_validator("path", mode="before")
     @classmethod
-    def _found_again(cls, path: object) -> object:
-        """A name that is no text cannot be kept: the file is then not found again by its row."""
+    def _drop_unstorable_path(cls, path: object) -> object:
+        """Drop a path that cannot be stored as text: the file cannot be located by its row then."""
         return None if isinstance(path, str) and storable(path) != path else path
 
 
 class Clip(Frozen):
-    """One 30 s stretch ``[start, end)``; the last of a video may be short."""
+    """One 30 s piece ``[start, end)`` of a video; the last one may be shorter."""
 
     index: NonNegativeInt
     span: TimeSpan
@@ -87,7 +87,7 @@ class Keyframe(Frozen):
 
 
 class Utterance(Frozen):
-    """Words said in one turn. ``voice`` is the number of the clip's voice group, if known."""
+    """Words said by one voice without a pause; ``voice`` is the number of its group, if known."""
 
     span: TimeSpan
     text: str
@@ -107,7 +107,7 @@ class ScreenText(Frozen):
 
 
 class SeenObject(Frozen):
-    """A thing seen on a keyframe, by the name of its kind."""
+    """An object detected on a keyframe, with the label of its class."""
 
     time_ms: NonNegativeInt
     label: str = Field(min_length=1)
@@ -116,14 +116,14 @@ class SeenObject(Frozen):
 
 
 class IdentityKind(StrEnum):
-    """What an identity is recognised by."""
+    """Whether an identity is a face or a voice."""
 
     FACE = "face"
     VOICE = "voice"
 
 
 class Sighting(Frozen):
-    """One face on one sampled frame, or one stretch of one voice."""
+    """One face on one sampled frame, or one span of one voice."""
 
     span: TimeSpan
     box: Box | None = None
@@ -134,7 +134,7 @@ class Sighting(Frozen):
 
 
 class Group(Frozen):
-    """The sightings of one clip that belong to one face or one voice."""
+    """The sightings in one clip that belong to one face or one voice."""
 
     kind: IdentityKind
     number: NonNegativeInt
@@ -142,7 +142,7 @@ class Group(Frozen):
 
 
 class Percept(Frozen):
-    """All that was perceived in one clip; nothing in it knows of other clips."""
+    """Everything perceived in one clip; it refers to no other clip."""
 
     clip: Clip
     keyframes: tuple[Keyframe, ...] = ()

@@ -1,4 +1,4 @@
-"""What is remembered of a clip: one fact a line, with its source."""
+"""Memories: the lines remembered of a clip, each with its source."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class MemoryKind(StrEnum):
 
 
 class MemorySource(StrEnum):
-    """Where a memory's words come from."""
+    """The source of a memory."""
 
     SAID = "said"
     READ = "read"
@@ -35,11 +35,11 @@ class MemorySource(StrEnum):
 
 
 PRESENCE = frozenset({MemorySource.SEEN, MemorySource.OBJECTS})
-"""Who and what is in view says nothing of what happens: it makes no event and no summary."""
+"""Sources that say who and what is in view but not what happens: no part of events or summaries."""
 
 
 def credited(text: str, source: str, speaker: str | None) -> str:
-    """A line's words with who said them, and that they came with the source where they did."""
+    """Return a line's text prefixed with its speaker, or with where it comes from."""
     if source == MemorySource.CHAPTER:
         return f"Chapter: {text}"
     if source == MemorySource.SUBTITLE:
@@ -48,7 +48,7 @@ def credited(text: str, source: str, speaker: str | None) -> str:
 
 
 class MemoryDraft(Frozen):
-    """A line a writer wants remembered. ``tags`` are like ``<face_3>`` or ``<character_1>``."""
+    """A line that a writer proposes. ``tags`` are like ``<face_3>`` or ``<character_1>``."""
 
     kind: MemoryKind
     text: str = Field(min_length=1)
@@ -78,7 +78,7 @@ class ClipMemories(Frozen):
 
 
 class Memory(Frozen):
-    """A stored line, as a view shows it."""
+    """A stored memory in a view."""
 
     id: PositiveInt
     video: str
@@ -93,5 +93,5 @@ class Memory(Frozen):
 
     @property
     def citation(self) -> str:
-        """How an answer cites this memory."""
+        """The citation of this memory in an answer."""
         return f"[m{self.id}]"

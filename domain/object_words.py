@@ -1,4 +1,4 @@
-"""Things in view, in words: pure."""
+"""Detected objects described in words: counting, listing, plurals."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _WITHOUT_NUMBER = frozenset({"broccoli"})
 
 
 def listing(counts: Mapping[str, int]) -> str:
-    """``3 people, a laptop, scissors``, in the order given."""
-    return ", ".join(_told(label, count) for label, count in counts.items())
+    """Describe counted objects in the order given: ``3 people, a laptop, scissors``."""
+    return ", ".join(_describe(label, count) for label, count in counts.items())
 
 
-def _told(label: str, count: int) -> str:
+def _describe(label: str, count: int) -> str:
     if label in _ONLY_PLURAL | _WITHOUT_NUMBER:
         return label
     if count == 1:
@@ -26,16 +26,16 @@ def _told(label: str, count: int) -> str:
 
 
 def plural(label: str) -> str:
-    """Several of a kind."""
+    """Return the plural of an object's label."""
     if label in _PLURALS:
         return _PLURALS[label]
-    hisses = label.endswith(("s", "x", "ch", "sh"))
-    return f"{label}es" if hisses else f"{label}s"
+    sibilant = label.endswith(("s", "x", "ch", "sh"))
+    return f"{label}es" if sibilant else f"{label}s"
 
 
-def counted(things: Iterable[SeenObject]) -> dict[str, int]:
-    """How many of each kind are in view at one time at most: people first, then by number, name."""
-    at_once = Counter((thing.time_ms, thing.label) for thing in things)
+def counted(objects: Iterable[SeenObject]) -> dict[str, int]:
+    """Count the most objects of each kind in view at once: people first, then by number, name."""
+    at_once = Counter((item.time_ms, item.label) for item in objects)
     most: dict[str, int] = {}
     for (_, label), count in at_once.items():
         most[label] = max(count, most.get(label, 0))
@@ -43,7 +43,7 @@ def counted(things: Iterable[SeenObject]) -> dict[str, int]:
     return {label: most[label] for label in order}
 
 
-def by_time(things: Sequence[SeenObject]) -> list[tuple[int, str]]:
-    """What is in view at each time, in words."""
-    times = sorted({thing.time_ms for thing in things})
-    return [(ms, listing(counted(t for t in things if t.time_ms == ms))) for ms in times]
+def by_time(objects: Sequence[SeenObject]) -> list[tuple[int, str]]:
+    """Describe the objects in view at each time."""
+    times = sorted({item.time_ms for item in objects})
+    return [(ms, listing(counted(item for item in objects if item.time_ms == ms))) for ms in times]

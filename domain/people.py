@@ -1,4 +1,4 @@
-"""Identities recognised across clips, and the characters they form."""
+"""Identities recognised across clips, and the characters that they form."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ _WHO = {"face": "person", "voice": "speaker"}
 
 
 def untagged(text: str) -> str:
-    """``text`` that was said or read, in which nothing passes for a tag: ``‹face_1›``."""
+    """Escape tags in text that was said or read, so that none passes for a person: ``‹face_1›``."""
     return TAG.sub(r"‹\1_\2›", text) if "<" in text else text
 
 
 def in_words(text: str) -> str:
-    """``text`` as people read it: ``<voice_1>`` is "an unnamed speaker (voice 1)"."""
+    """Replace tags by words for readers: ``<voice_1>`` is "an unnamed speaker (voice 1)"."""
 
-    def told(tag: re.Match[str]) -> str:
+    def words(tag: re.Match[str]) -> str:
         start = "An" if tag.start() == 0 else "an"
         return f"{start} unnamed {_WHO.get(tag[1], 'person')} ({tag[1]} {tag[2]})"
 
-    return TAG.sub(told, text) if "<" in text else text
+    return TAG.sub(words, text) if "<" in text else text
 
 
 class Identity(Frozen):
-    """A face or a voice known across clips; ``tag`` is how models see it (``<face_3>``)."""
+    """A face or voice recognised across clips; ``tag`` is how models see it (``<face_3>``)."""
 
     id: PositiveInt
     kind: IdentityKind
@@ -45,9 +45,9 @@ class Identity(Frozen):
 
 
 class IdentityStatement(Frozen):
-    """``face`` is ``voice``: said by a writer, or seen by co-occurrence, with its support.
+    """Evidence from one clip that a face and a voice are one person, with its support.
 
-    ``by_model``: a language model says so, and nothing that was perceived.
+    ``by_model``: stated by a language model alone, not by anything perceived.
     """
 
     face: NonNegativeInt
@@ -59,10 +59,10 @@ class IdentityStatement(Frozen):
 
 
 class Character(Frozen):
-    """A person: faces and at most one set of voices under one number for ever.
+    """One person: faces and voices joined under one number that never changes.
 
-    ``aliases`` are names that a person replaced; what was written before still has them.
-    ``joined`` are numbers of characters that became part of this one, its own aside.
+    ``aliases`` are names that a user replaced; earlier memories still have them. ``joined`` are the
+    numbers of characters merged into this one.
     """
 
     number: NonNegativeInt
@@ -79,12 +79,12 @@ class Character(Frozen):
 
     @property
     def label(self) -> str:
-        """The known name, else the tag."""
+        """The character's name, or its tag if unnamed."""
         return self.name or self.tag
 
     @property
     def tags(self) -> tuple[str, ...]:
-        """Every tag that stands for this person: the character's own, and of what it is made of."""
+        """Every tag of this person: the character's own, and those of its members."""
         return (
             self.tag,
             *(f"<character_{number}>" for number in self.joined),
@@ -93,12 +93,12 @@ class Character(Frozen):
         )
 
     def shown(self, tag: str) -> str:
-        """How readers see one of this person's tags: one and the same person has one name.
+        """Return how readers see one of this person's tags, the same for all of them.
 
-        That is the known name. Without one a face or voice that is all there is of a person keeps
-        its own tag, which says whether somebody was seen or heard; who has several goes by number.
+        That is the name if there is one. An unnamed person with a single face or voice keeps that
+        tag, which says whether they were seen or heard; otherwise it is the character's tag.
         """
         if self.name:
             return self.name
-        alone = len(self.faces) + len(self.voices) <= 1
-        return tag if alone and not tag.startswith("<character_") else self.tag
+        is_single = len(self.faces) + len(self.voices) <= 1
+        return tag if is_single and not tag.startswith("<character_") else self.tag

@@ -1,4 +1,4 @@
-"""The moments of a view that a question is about, as the memory ranks them."""
+"""Rankings: the moments of a view that fit a question, and support for its options."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from domain.time import TimeSpan
 class Aim(Frozen):
     """What a search is for, besides its query.
 
-    ``text`` are the words that the whole view is ranked by; ``options`` those of the question, by
-    which every piece of evidence is weighed; ``letters`` the options that this search is about,
-    none: all of them. ``moments`` is how many of the whole view are listed at most. ``structure``
-    is what is asked of how the video is built, None for an ordinary question.
+    ``text`` is what the whole view is ranked by; ``options`` are those of the question, against
+    which every piece of evidence is weighed; ``letters`` are the options that this search is about,
+    empty for all. At most ``moments`` of the whole view are listed. ``structure`` is a question
+    about how the video is built, None for an ordinary one.
     """
 
     text: str = Field(min_length=1)
@@ -29,7 +29,7 @@ class Aim(Frozen):
 class Weighed(Frozen):
     """How strongly one piece of evidence speaks for each option, in the order of the question.
 
-    In standard deviations added up; only the differences between them mean anything.
+    Sums of standard deviations; only the differences between them have a meaning.
     """
 
     ref: str
@@ -37,7 +37,7 @@ class Weighed(Frozen):
 
 
 class OptionSupport(Frozen):
-    """How well memory supports one option. ``share`` are positive and sum to 1 over the options.
+    """How well memory supports one option. Shares are positive and sum to 1 over the options.
 
     ``evidence`` are the refs that speak for the option, best first.
     """
@@ -50,9 +50,9 @@ class OptionSupport(Frozen):
 
 
 class Extract(Frozen):
-    """The words of memory that answer an open question best, quoted whole sentences.
+    """The sentences of memory that answer an open question best, quoted whole.
 
-    ``refs`` are the lines they come from, in time; ``score`` as that of evidence.
+    ``refs`` are the lines they come from, in order of time; ``score`` is as for evidence.
     """
 
     text: str
@@ -63,11 +63,11 @@ class Extract(Frozen):
 
 
 class Ranking(Frozen):
-    """The moments of a view that a question is about, best first, as narrow spans.
+    """The moments of a view that fit a question, best first, as narrow spans.
 
     ``evidence`` holds at most one line a clip (the best of its moment), scores falling.
     ``options`` has one entry an option, in the order of the question; empty without options.
-    ``extract`` quotes what answers an open question; None with options or where nothing is close.
+    ``extract`` quotes what answers an open question; None with options or if nothing is close.
     """
 
     question: str

@@ -1,4 +1,4 @@
-"""How long what is kept of a video: by tiers of age, none unless set."""
+"""Retention: how much of a video is kept by age; everything unless configured."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ RANK: dict[Keep, int] = {"fewer": 0, "text": 1, "nothing": 2}
 
 
 class Tier(Frozen):
-    """From an age on: fewer and smaller keyframes, text only, or nothing.
+    """What is kept from an age on: fewer and smaller keyframes, text only, or nothing.
 
-    ``keyframes`` a clip of at most ``side`` pixels are kept where ``keep`` is "fewer".
+    ``keyframes`` a clip, of at most ``side`` pixels, stay if ``keep`` is "fewer".
     """
 
     after_days: float = Field(gt=0)
@@ -27,20 +27,20 @@ class Tier(Frozen):
 
 
 class RetainSettings(Frozen):
-    """Tiers by age of watching, youngest first; before the first everything is kept."""
+    """Tiers by age since watching, youngest first; before the first one everything is kept."""
 
     tiers: tuple[Tier, ...] = ()
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:
-        for one, then in pairwise(self.tiers):
-            if then.after_days <= one.after_days:
+        for earlier, later in pairwise(self.tiers):
+            if later.after_days <= earlier.after_days:
                 raise ValueError("tiers must begin one after the other")
-            if RANK[then.keep] < RANK[one.keep]:
-                raise ValueError(f"{then.keep!r} keeps more than {one.keep!r} before it")
+            if RANK[later.keep] < RANK[earlier.keep]:
+                raise ValueError(f"{later.keep!r} keeps more than {earlier.keep!r} before it")
         return self
 
     def tier(self, age: timedelta) -> Tier | None:
-        """What holds for a video of that age; None: everything is kept."""
-        due = [one for one in self.tiers if age >= timedelta(days=one.after_days)]
+        """Return the tier of a video of that age; None: everything is kept."""
+        due = [tier for tier in self.tiers if age >= timedelta(days=tier.after_days)]
         return due[-1] if due else None

@@ -1,4 +1,4 @@
-"""When something is done again and again: in words, as a person writes it and reads it back."""
+"""Schedules: intervals and cron lines, as a person writes and reads them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from domain.base import Frozen
 from domain.errors import InputError
 
 LEAST_S = 10
-"""Nothing is done more often: a run takes longer than that to begin."""
+"""The shortest interval: a run takes longer than that to start."""
 
 MOST_S = 366 * 86_400
 
@@ -28,13 +28,13 @@ FORMS = "'every 5 minutes', 'daily 03:30', 'sunday 03:30' or a cron line of five
 
 
 class When(Frozen):
-    """Every so many seconds, or when a cron line says, by this machine's clock."""
+    """A schedule: an interval in seconds, or a cron line in this machine's time zone."""
 
     every_s: int | None = None
     cron: str | None = None
 
     @model_validator(mode="after")
-    def _is_one(self) -> Self:
+    def _has_one_kind(self) -> Self:
         if (self.every_s is None) == (self.cron is None):
             raise ValueError("it is either an interval or a cron line")
         if self.every_s is not None and not LEAST_S <= self.every_s <= MOST_S:
@@ -42,54 +42,54 @@ class When(Frozen):
         return self
 
     def __str__(self) -> str:
-        """In words that ``parse_when`` reads."""
+        """Return the schedule in words that ``parse_when`` reads."""
         if self.every_s is not None:
-            return _in_words(self.every_s)
-        return _at_in_words(self.cron or "")
+            return _format_interval(self.every_s)
+        return _format_cron(self.cron or "")
 
 
 def parse_when(text: str) -> When:
-    """When something is to be done.
+    """Parse a schedule.
 
     Args:
         text: ``every 5 minutes``, ``every hour``, ``daily 03:30``, ``sunday 03:30``, or a cron
             line of five fields.
 
     Raises:
-        InputError: it is none of these, or more often than can be done.
+        InputError: It is none of these, or more frequent than allowed.
     """
-    plain = " ".join(text.split())
-    if found := _EVERY.fullmatch(plain):
-        return _every(int(found[1] or 1), found[2].lower())
-    if found := _AT.fullmatch(plain):
-        return _at(found[1].lower(), int(found[2]), int(found[3]))
-    if _CRON.fullmatch(plain):
-        return When(cron=plain)
+    normalised = " ".join(text.split())
+    if match := _EVERY.fullmatch(normalised):
+        return _parse_interval(int(match[1] or 1), match[2].lower())
+    if match := _AT.fullmatch(normalised):
+        return _parse_time_of_day(match[1].lower(), int(match[2]), int(match[3]))
+    if _CRON.fullmatch(normalised):
+        return When(cron=normalised)
     raise InputError(f"{text!r} says no time: write {FORMS}")
 
 
-def _every(count: int, unit: str) -> When:
+def _parse_interval(count: int, unit: str) -> When:
     seconds = count * next(size for name, size in UNITS.items() if name.startswith(unit[0]))
     if not LEAST_S <= seconds <= MOST_S:
         raise InputError(f"every {count} {unit} is not between {LEAST_S} seconds and a year")
     return When(every_s=seconds)
 
 
-def _at(day: str, hour: int, minute: int) -> When:
+def _parse_time_of_day(day: str, hour: int, minute: int) -> When:
     if hour > 23 or minute > 59:
         raise InputError(f"{hour}:{minute:02} is no time of day")
     return When(cron=f"{minute} {hour} * * {DAYS.index(day) if day in DAYS else '*'}")
 
 
-def _in_words(seconds: int) -> str:
+def _format_interval(seconds: int) -> str:
     name, size = next((n, s) for n, s in reversed(UNITS.items()) if seconds % s == 0)
     count = seconds // size
     return f"every {name}" if count == 1 else f"every {count} {name}s"
 
 
-def _at_in_words(cron: str) -> str:
-    found = _CRON_AT.fullmatch(cron)
-    if not found or int(found[1]) > 59 or int(found[2]) > 23:
+def _format_cron(cron: str) -> str:
+    match = _CRON_AT.fullmatch(cron)
+    if not match or int(match[1]) > 59 or int(match[2]) > 23:
         return cron
-    day = "daily" if found[3] == "*" else DAYS[int(found[3])]
-    return f"{day} {int(found[2]):02}:{int(found[1]):02}"
+    day = "daily" if match[3] == "*" else DAYS[int(match[3])]
+    return f"{day} {int(match[2]):02}:{int(match[1]):02}"

@@ -1,4 +1,4 @@
-"""Cuts long utterances into pieces of whole sentences, with times; pure."""
+"""Split long utterances at sentence ends, with times."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from domain.media import Utterance
 from domain.time import TimeSpan
 
 LINE_WORDS = 40
-"""An utterance with more words is cut at its sentence ends."""
+"""An utterance with more words is split at its sentence ends."""
 
 LONGEST_SENTENCE = 2_000
-"""Characters of a sentence at most; a longer one is given in parts, cut between words.
+"""Most characters of a sentence; a longer one is split between words.
 
-The longest sentences that people say have a few hundred characters. What goes on for longer
-without a full stop is a transcript without punctuation, or a text made to keep readers busy.
+The longest spoken sentences have a few hundred characters. Longer text without a full stop is a
+transcript without punctuation, or made to slow down the parser.
 """
 
 _END = re.compile(r"((?<![.!?…])[.!?…]++[\"'”’)\]]*+(?=\s)|[。！？]++[”’」）]*+)\s*+")
@@ -24,42 +24,42 @@ _PART = re.compile(
 _LAST = re.compile(r"[.!?…。！？][\"'”’)\]」』]*\s*$")
 _ABBREVIATION = re.compile(r"\b(?:Mr|Mrs|Ms|Dr|Prof|Sr|Jr|St|vs|etc|e\.g|i\.e|[A-Z])\.\s*$")
 _ABBREVIATED = 8
-"""So many characters tell whether a full stop ends an abbreviation."""
+"""Characters to look at to decide whether a full stop ends an abbreviation."""
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of a text, in order; joined they are the text but for white space.
+    """Return the sentences of a text in order; joined they are the text but for white space.
 
     None is longer than ``LONGEST_SENTENCE``.
     """
-    found, start = [], 0
+    parts, start = [], 0
     for end in _END.finditer(text):
-        stop = end.end(1)
-        if not _ABBREVIATION.search(text[max(0, stop - _ABBREVIATED) : stop]):
-            found.append(text[start : end.end()])
+        text_end = end.end(1)
+        if not _ABBREVIATION.search(text[max(0, text_end - _ABBREVIATED) : text_end]):
+            parts.append(text[start : end.end()])
             start = end.end()
-    found.append(text[start:])
-    return [part for one in found for part in _PART.findall(one)]
+    parts.append(text[start:])
+    return [part for sentence in parts for part in _PART.findall(sentence)]
 
 
 def ends_sentence(text: str) -> bool:
-    """Whether a text ends where a sentence does."""
+    """Check whether a text ends where a sentence does."""
     return bool(_LAST.search(text)) and not _ABBREVIATION.search(text)
 
 
-def pieces(said: Utterance) -> list[tuple[str, TimeSpan]]:
-    """An utterance as lines of at most ``LINE_WORDS`` words where sentence ends allow it.
+def pieces(utterance: Utterance) -> list[tuple[str, TimeSpan]]:
+    """Split an utterance into lines of at most ``LINE_WORDS`` words, as far as sentence ends allow.
 
-    The times of a piece are shared out by its letters, since speech runs evenly enough.
+    The span is divided in proportion to the length of each line, since speech runs evenly enough.
     """
-    text = said.text.strip()
+    text = utterance.text.strip()
     if len(text.split()) <= LINE_WORDS:
-        return [(text, said.span)] if text else []
-    lines = _fill(sentences(text))
-    return list(zip(lines, _share(said.span, [len(line) for line in lines]), strict=True))
+        return [(text, utterance.span)] if text else []
+    lines = _fill_lines(sentences(text))
+    return list(zip(lines, _share_span(utterance.span, [len(line) for line in lines]), strict=True))
 
 
-def _fill(parts: list[str]) -> list[str]:
+def _fill_lines(parts: list[str]) -> list[str]:
     lines: list[str] = []
     for part in parts:
         joined = f"{lines[-1]} {part}" if lines else part
@@ -70,10 +70,10 @@ def _fill(parts: list[str]) -> list[str]:
     return lines
 
 
-def _share(span: TimeSpan, lengths: list[int]) -> list[TimeSpan]:
-    total, done, spans = sum(lengths), 0, []
+def _share_span(span: TimeSpan, lengths: list[int]) -> list[TimeSpan]:
+    total, used, spans = sum(lengths), 0, []
     for length in lengths:
-        start = span.start_ms + span.length_ms * done // total
-        done += length
-        spans.append(TimeSpan.of(start, span.start_ms + span.length_ms * done // total))
+        start = span.start_ms + span.length_ms * used // total
+        used += length
+        spans.append(TimeSpan.of(start, span.start_ms + span.length_ms * used // total))
     return spans

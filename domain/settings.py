@@ -1,4 +1,4 @@
-"""The paper's numbers in one place (shared defaults of every profile).
+"""All settings with the paper's numbers as defaults, shared by every profile.
 
 Section numbers are those of the HOMER paper; each default is asserted in tests.
 """
@@ -16,7 +16,7 @@ from domain.retention import RetainSettings
 from domain.streams import StreamSettings
 
 Subtitles = Literal["use", "ignore"]
-"""Whether subtitles and chapters that come with a video become memory."""
+"""Whether a video's own subtitles and chapters become memories."""
 
 
 HOUR_MS = 3_600_000
@@ -54,15 +54,15 @@ class WatchSettings(Frozen, allow_inf_nan=False):
 
 
 Density = Literal["sparse", "normal", "dense"] | PositiveInt
-"""How many lines of memory a clip may give, beside what it quotes: by name, or as a number."""
+"""Maximum lines of memory per clip, not counting quotations: a name or a number."""
 
 DENSITIES = {"sparse": 8, "normal": 24, "dense": 48}
 
 
 LEAST_CLIP_TOKENS = 12_000
-"""With fewer a model could be shown nothing of a clip."""
+"""With fewer tokens, nothing of a clip would fit into a prompt."""
 MOST_CLIP_TOKENS = 10**9
-"""As good as no limit, and stored with each clip as a whole number of the database."""
+"""Practically no limit; it must fit into an integer column, since it is stored with each clip."""
 
 
 class MemorySettings(Frozen, allow_inf_nan=False):
@@ -91,11 +91,11 @@ class MemorySettings(Frozen, allow_inf_nan=False):
 
     @property
     def lines(self) -> int:
-        """Most lines of memory a clip gives, but for quotations, which all stay."""
+        """Maximum lines of memory per clip, not counting quotations, which are all kept."""
         return DENSITIES[self.density] if isinstance(self.density, str) else self.density
 
     @model_validator(mode="after")
-    def _fits(self) -> Self:
+    def _check_patch_size(self) -> Self:
         if self.patch_every > self.segment_clips:
             raise ValueError("patch_every is more than segment_clips: no segment could cover it")
         return self
@@ -143,14 +143,14 @@ class AskSettings(Frozen):
 
 
 Pool = Literal["threads", "processes", "dask", "ray"]
-"""Where the workers that perceive are: in this process, beside it, or of a runner of Prefect's."""
+"""What runs the perception workers: threads, processes, or one of Prefect's task runners."""
 
 CLUSTERS = ("dask", "ray")
-"""Pools that are Prefect's task runners, and need its server."""
+"""Pools that are Prefect task runners, and need its server."""
 
 
 class WorkSettings(Frozen):
-    """By whom clips are perceived; what is remembered of them is the same."""
+    """Where and how many clips are perceived at a time; the resulting memory is the same."""
 
     workers: PositiveInt = Field(default=1, description="clips perceived at a time")
     pool: Pool | None = Field(
@@ -168,13 +168,13 @@ class WorkSettings(Frozen):
 
     @property
     def where(self) -> Pool:
-        """The pool that is taken."""
+        """The pool in use."""
         return self.pool or ("threads" if self.workers == 1 else "processes")
 
     def changed(self, workers: int | None = None, pool: Pool | None = None) -> Self:
-        """With what is given in place of what is set."""
-        given = {"workers": workers, "pool": pool}
-        return self.model_copy(update={key: value for key, value in given.items() if value})
+        """Return these settings with the given values replaced."""
+        changes = {"workers": workers, "pool": pool}
+        return self.model_copy(update={key: value for key, value in changes.items() if value})
 
 
 class Settings(Frozen):
@@ -190,12 +190,12 @@ class Settings(Frozen):
 
     @property
     def clip_budget(self) -> int:
-        """Tokens that a language model may take for the memory of one clip; each has as many."""
+        """Maximum tokens that a language model may use for the memory of one clip."""
         hour, clip = self.memory.hour_tokens, self.memory.clip_tokens
         return clip if hour is None else min(clip, hour * self.watch.clip_ms // HOUR_MS)
 
     @model_validator(mode="after")
-    def _is_enough(self) -> Self:
+    def _check_clip_budget(self) -> Self:
         if self.clip_budget < LEAST_CLIP_TOKENS:
             least = -(-LEAST_CLIP_TOKENS * HOUR_MS // self.watch.clip_ms)
             raise ValueError(f"memory.hour_tokens is too little for these clips: at least {least}")

@@ -1,4 +1,4 @@
-"""Skills: short advice that was learned or written, and when it applies (section 3)."""
+"""Skills: short advice for questions of one kind, and what it is learned from (section 3)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Tone(StrEnum):
 
 
 class Signal(StrEnum):
-    """What a judged trajectory says about how it was searched (section 3)."""
+    """An observation: what a judged trajectory says about how it was searched (section 3)."""
 
     CALIBRATION = "calibration"
     SEARCH_FAIL = "search_fail"
@@ -44,7 +44,7 @@ class Signal(StrEnum):
 
     @property
     def topic(self) -> Topic:
-        """What a skill that is learned from it helps with."""
+        """The topic of a skill learned from this signal."""
         if self is Signal.CALIBRATION:
             return Topic.CALIBRATION
         split = self.value.startswith("decompose") or self is Signal.SUBTASK_STALL
@@ -52,25 +52,25 @@ class Signal(StrEnum):
 
     @property
     def tone(self) -> Tone:
-        """Whether it says what went well or what went badly."""
+        """Whether the signal reports a success or a failure."""
         return Tone.POSITIVE if self.value.endswith("_win") else Tone.CAUTIONARY
 
 
 class Pattern(Frozen):
-    """What skills are learned for: a signal that comes again and again for questions of a type."""
+    """Observations that recur: one signal for questions of one type. Skills are learned from it."""
 
     signal: Signal
     question_type: str
 
     @property
     def name(self) -> str:
-        """The name of the skill that is learned for it."""
+        """The name of the skill learned from it."""
         words = re.sub(r"[^a-z0-9]+", "-", f"{self.signal} {self.question_type}".lower())
         return words.strip("-")[:60].strip("-")
 
 
 class JudgedTrajectory(Frozen):
-    """Whether a trajectory's answer is right; None where nobody could tell."""
+    """Whether a trajectory's answer is right; None if it could not be judged."""
 
     trajectory: str
     question_type: str
@@ -78,7 +78,7 @@ class JudgedTrajectory(Frozen):
 
 
 class ComparisonKey(NamedTuple):
-    """What makes answers comparable: "" where they belong to no evaluation."""
+    """What makes answers comparable; fields are "" outside of evaluations."""
 
     question_type: str
     profile: str = ""
@@ -87,7 +87,7 @@ class ComparisonKey(NamedTuple):
 
 
 class ComparedAnswer(NamedTuple):
-    """A judged answer among those it may be compared with."""
+    """A judged answer with the key of those it may be compared with."""
 
     trajectory: str
     alike: ComparisonKey
@@ -95,17 +95,17 @@ class ComparedAnswer(NamedTuple):
 
 
 class Share(NamedTuple):
-    """Judged answers, and how many of them were right."""
+    """A number of judged answers, and how many of them were right."""
 
     judged: int
     right: int
 
 
 class Policy(Frozen):
-    """What a skill changes in a reasoner that follows rules and reads no advice.
+    """What a skill changes in a reasoner that follows rules instead of reading advice.
 
-    ``modes``: the modes of a subtask's first, second, third attempt; empty: as ever. ``split``:
-    whether a question is split into subtasks; None: as ever.
+    ``modes``: the modes of a subtask's first, second and third attempt; empty: unchanged.
+    ``split``: whether a question is split into subtasks; None: unchanged.
     """
 
     modes: tuple[Mode, ...] = Field(default=(), max_length=3)
@@ -128,12 +128,12 @@ class Skill(Frozen):
 
     @property
     def about(self) -> str:
-        """What a question is compared with."""
+        """The text that questions are compared with."""
         return ". ".join((self.description, ", ".join(self.triggers))).strip(". ")
 
 
 class RoutedSkill(Frozen):
-    """A skill that a question was given; ``score`` is its cosine to the question."""
+    """A skill given to a question; ``score`` is its cosine to the question."""
 
     name: str
     version: PositiveInt
@@ -144,9 +144,9 @@ class RoutedSkill(Frozen):
 
 
 def policy_of(skills: Iterable[RoutedSkill]) -> Policy:
-    """What skills change together; of two that change the same, the one that comes first."""
+    """Combine the policies of skills; where two set the same thing, the first one counts."""
     policies = [skill.policy for skill in skills]
     return Policy(
-        modes=next((one.modes for one in policies if one.modes), ()),
-        split=next((one.split for one in policies if one.split is not None), None),
+        modes=next((policy.modes for policy in policies if policy.modes), ()),
+        split=next((policy.split for policy in policies if policy.split is not None), None),
     )

@@ -1,4 +1,4 @@
-"""Live streams: how a gap, a clip's lag and what was left out of it are told."""
+"""Live streams: gaps, degradation levels, and how each clip was watched."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from domain.time import TimeSpan
 
 
 class StreamSettings(Frozen, allow_inf_nan=False):
-    """How a live source is followed: what counts as a gap, and how much may wait."""
+    """How a live source is read: what counts as a gap, and how many clips may queue."""
 
     gap_ms: PositiveInt = Field(default=2_000, description="so long without anything is a gap")
     jump_ms: PositiveInt = Field(
@@ -26,7 +26,7 @@ class StreamSettings(Frozen, allow_inf_nan=False):
 
 
 class GapReason(StrEnum):
-    """Why nothing of a stretch of a stream is in memory."""
+    """Why a span of a stream is not in memory."""
 
     LOST = "the connection was lost"
     SILENT = "nothing came"
@@ -37,7 +37,7 @@ class GapReason(StrEnum):
 
 
 class Gap(Frozen):
-    """A stretch of a stream that is in no clip; ``frames`` came and were left out."""
+    """A span of a stream that is in no clip; ``frames`` arrived and were dropped."""
 
     span: TimeSpan
     reason: GapReason
@@ -45,14 +45,14 @@ class Gap(Frozen):
 
 
 Stage = Literal["objects", "screen", "faces", "speech"]
-"""A part of perceiving that can be left out."""
+"""A stage of perception that can be skipped."""
 
 
 class DegradationLevel(Frozen):
-    """A step of the policy: how a clip is watched where perceiving cannot keep up.
+    """How much of a clip is perceived when a live source is too fast to keep up with.
 
-    ``share`` of the sampled frames is kept; ``references_only``: pictures that no other needs are
-    not decoded; ``without`` are the stages left out.
+    ``share`` of the sampled frames is perceived; ``references_only``: frames that no other frame
+    needs are not decoded; ``without`` are the stages skipped.
     """
 
     share: float = Field(gt=0, le=1)
@@ -70,13 +70,13 @@ LEVELS = (
         share=0.2, references_only=True, without=("objects", "screen", "faces", "speech")
     ),
 )
-"""The policy: first fewer frames, then fewer stages. Past the last a clip is left out: a gap."""
+"""The levels: first fewer frames, then fewer stages. Past the last level a clip becomes a gap."""
 
 
 class PictureTally(Frozen):
-    """What became of the pictures of a clip; ``came`` counts packets, as the source sends them.
+    """Frame counts of a clip; ``came`` counts packets as received.
 
-    ``sampled`` pictures were looked at, ``damaged`` did not decode, all others were thinned out.
+    ``sampled`` frames were perceived, ``damaged`` did not decode, all others were dropped.
     """
 
     came: NonNegativeInt = 0
@@ -87,7 +87,7 @@ class PictureTally(Frozen):
 class StreamClip(Frozen):
     """How a clip of a stream was watched.
 
-    ``lag_ms``: from the moment its last part had come until it was in memory; None: not yet.
+    ``lag_ms``: from the arrival of its last packet until it was in memory; None: not yet.
     """
 
     clip: NonNegativeInt
@@ -97,7 +97,7 @@ class StreamClip(Frozen):
 
 
 class Stream(Frozen):
-    """A live source. ``source`` has no name, password or key in it; ``began_ms``: Unix time."""
+    """A live source. ``source`` is without user, password and keys; ``began_ms`` is Unix time."""
 
     source: StorableText
     began_ms: NonNegativeInt

@@ -1,4 +1,4 @@
-"""Questions that are answered from how a video is built, not from its closest sentence."""
+"""Structural questions: answered from order, people or counts instead of closeness."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from domain.time import TimeSpan
 
 
 class Asks(StrEnum):
-    """What such a question asks for.
+    """What a structural question asks for.
 
-    ``LOOKS``, ``NUMBER`` and ``ACTION`` can only be answered where somebody described or said it.
+    ``LOOKS``, ``NUMBER`` and ``ACTION`` can only be answered if somebody described or said it.
     """
 
     PEOPLE = "people"
@@ -33,14 +33,14 @@ class Asks(StrEnum):
 
 
 DESCRIBED = frozenset({Asks.LOOKS, Asks.NUMBER, Asks.ACTION})
-"""What takes a description of images, a count, or somebody who says it."""
+"""What can only be answered from a description, a count, or somebody who says it."""
 
 
 class Structure(Frozen):
-    """A question read as one about structure.
+    """A question read as a structural one.
 
-    ``subject`` is the thing, person or moment that is meant, in the question's words; ``manner``
-    says whether it is about what is ``said`` or ``shown``, empty: either.
+    ``subject`` is the object, person or moment that is meant, in the question's words; ``manner``
+    is ``said`` or ``shown``, empty for either.
     """
 
     asks: Asks
@@ -49,10 +49,10 @@ class Structure(Frozen):
 
 
 class StructurePart(Frozen):
-    """One person, voice, moment or sentence of an answer, and the lines that show it.
+    """One person, voice, moment or sentence of an answer, with the lines that show it.
 
-    ``label`` is how it is called; ``seen`` and ``heard`` are when. ``brief``: too short a time to
-    be sure of. ``text`` is what is quoted.
+    ``label`` is its name; ``seen`` and ``heard`` are its times. ``brief``: too short a time to be
+    certain. ``text`` is a quotation.
     """
 
     label: str = ""
@@ -66,9 +66,9 @@ class StructurePart(Frozen):
 class Finding(Frozen):
     """What a structural search found, in the order of an answer.
 
-    ``together`` is the largest number of people shown at one time. ``exact``: by the very words, or
-    by something that was measured. ``unrecorded``: why memory cannot answer, empty where it can;
-    ``parts`` are then the nearest moments. ``put``: a person put other lines there, to be quoted.
+    ``together`` is the largest number of people shown at one time. ``exact``: matched word for
+    word, or measured. ``unrecorded``: why memory cannot answer, empty if it can; ``parts`` are then
+    the nearest moments. ``put``: a person replaced the lines, which are to be quoted.
     """
 
     asks: Asks
@@ -81,9 +81,9 @@ class Finding(Frozen):
     put: bool = False
 
     def of_those(self, refs: Collection[str]) -> Finding:
-        """What is left where only these lines are: parts without any line are gone."""
-        kept = (
+        """Return the finding restricted to these lines; parts without any line left are dropped."""
+        restricted = (
             part.model_copy(update={"refs": tuple(ref for ref in part.refs if ref in refs)})
             for part in self.parts
         )
-        return self.model_copy(update={"parts": tuple(part for part in kept if part.refs)})
+        return self.model_copy(update={"parts": tuple(part for part in restricted if part.refs)})

@@ -1,4 +1,4 @@
-"""Texts from outside, made fit to be kept."""
+"""Texts from outside: cleaning for storage and display, and numbers in them."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ from pydantic import BeforeValidator
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _JOINERS = "\u200c\u200d"
-"""Invisible, but they belong to words of some scripts."""
+"""Invisible, but part of words in some scripts."""
 
 
 def storable(text: str) -> str:
-    """``text`` without what no database and no file can hold: NUL and halves of characters."""
+    """Replace characters that cannot be stored (NUL and lone surrogates) by U+FFFD."""
     return _UNSTORABLE.sub("�", text)
 
 
 def visible(text: str) -> str:
-    """``text`` without what cannot be seen, which only a machine would read; spaces stay spaces."""
-    return text if text.isprintable() else "".join(map(_seen, text))
+    """Remove invisible characters, which only a machine would read; spaces stay spaces."""
+    return text if text.isprintable() else "".join(map(_visible_char, text))
 
 
-def _seen(char: str) -> str:
+def _visible_char(char: str) -> str:
     if char in _JOINERS or unicodedata.category(char) not in ("Cc", "Cf"):
         return char
     return " " if char.isspace() else ""
 
 
-def _kept(value: object) -> object:
+def _make_storable(value: object) -> object:
     return storable(value) if isinstance(value, str) else value
 
 
-StorableText = Annotated[str, BeforeValidator(_kept)]
-"""A text that may come from anywhere: a file's name, a command line, a page."""
+StorableText = Annotated[str, BeforeValidator(_make_storable)]
+"""A text from outside, such as a file name, made storable when validated."""
 
 
 _UPWARD = (
@@ -54,14 +54,14 @@ _NUMBER = re.compile(rf"\b(?:\d{{1,15}}|{'|'.join(_WORD)})\b", re.I)
 
 
 def first_number(text: str) -> int | None:
-    """The first number of a text, None without one; times and tags of people are none."""
-    found = _NUMBER.search(_NOT_COUNTS.sub(" ", text))
-    if found is None:
+    """Return the first number in a text, or None; times and tags of people do not count."""
+    match = _NUMBER.search(_NOT_COUNTS.sub(" ", text))
+    if match is None:
         return None
-    said = found[0].lower()
-    return int(said) if said.isdecimal() else _WORD[said]
+    word = match[0].lower()
+    return int(word) if word.isdecimal() else _WORD[word]
 
 
 def has_number(text: str) -> bool:
-    """Whether a text says any number, times and tags of people left out."""
+    """Check whether a text has a number other than times and tags of people."""
     return first_number(text) is not None

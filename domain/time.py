@@ -1,4 +1,4 @@
-"""Time is a type: integer milliseconds from the start of the video."""
+"""Video time: integer milliseconds from the start of the video."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class TimeSpan(Frozen):
 
     @classmethod
     def of(cls, start_ms: int, end_ms: int) -> TimeSpan:
-        """The span from ``start_ms`` to ``end_ms``."""
+        """Return the span from ``start_ms`` to ``end_ms``."""
         return cls(start_ms=start_ms, end_ms=end_ms)
 
     @property
@@ -35,11 +35,11 @@ class TimeSpan(Frozen):
         return self.end_ms - self.start_ms
 
     def overlap_ms(self, other: TimeSpan) -> int:
-        """Milliseconds shared with ``other``; 0 where they do not meet."""
+        """Return the milliseconds shared with ``other``; 0 if they do not overlap."""
         return max(0, min(self.end_ms, other.end_ms) - max(self.start_ms, other.start_ms))
 
     def union(self, other: TimeSpan) -> TimeSpan:
-        """The smallest span that holds both."""
+        """Return the smallest span that holds both."""
         return TimeSpan.of(min(self.start_ms, other.start_ms), max(self.end_ms, other.end_ms))
 
     def __str__(self) -> str:
@@ -47,7 +47,7 @@ class TimeSpan(Frozen):
 
 
 def clock(ms: int) -> str:
-    """``mm:ss``, or ``h:mm:ss`` from one hour, or ``dN h:mm:ss`` from one day (day 1 first)."""
+    """Format as ``mm:ss``, ``h:mm:ss`` from one hour, ``dN h:mm:ss`` from one day (day 1 first)."""
     seconds = ms // 1000
     days, rest = divmod(seconds, 86_400)
     hours, rest = divmod(rest, 3600)
@@ -58,15 +58,17 @@ def clock(ms: int) -> str:
 
 
 def parse_clock(text: str) -> int:
-    """Milliseconds of ``SS``, ``MM:SS``, ``H:MM:SS`` or ``dN H:MM:SS``; seconds may have decimals.
+    """Parse ``SS``, ``MM:SS``, ``H:MM:SS`` or ``dN H:MM:SS`` to milliseconds.
+
+    Seconds may have decimals.
 
     Raises:
-        ValueError: the text is none of these.
+        ValueError: The text is none of these.
     """
-    found = _CLOCK.fullmatch(text.strip())
-    if found is None:
+    match = _CLOCK.fullmatch(text.strip())
+    if match is None:
         raise ValueError(f"{text!r} is not a time: write MM:SS, H:MM:SS or 'd2 H:MM:SS'")
-    days = int(found[1] or 1) - 1
-    parts = reversed(found[2].split(":"))
+    days = int(match[1] or 1) - 1
+    parts = reversed(match[2].split(":"))
     total = sum(float(part) * 60.0**power for power, part in enumerate(parts))
     return round((total + days * 86_400) * 1000)

@@ -1,7 +1,7 @@
 """A trajectory: a flat, append-only list of typed events, from which every view is computed.
 
-Events hold what happened, never when or how fast: the store stamps the time and the trajectory's
-row keeps the seconds, so the same run gives the same events.
+Events hold what happened, never when or how fast: the store adds time stamps and the trajectory's
+row holds the seconds, so that the same run gives the same events.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from domain.structure import Finding
 from domain.view import MemoryView
 
 VERSION = 2
-"""The version of the machine: what it makes of a record changes with it, so a trajectory has it.
+"""The version of the machine, stored with each trajectory, since replays depend on it.
 
-1: what concluded without a language model was a ranking of the whole view. 2: it is the ledger.
+1: without a language model, the answer came from a ranking of the whole view. 2: from the ledger.
 """
 
 
 class _Event(Frozen):
-    """What all events share: the round they belong to, 0 before the first."""
+    """Base of all events: the round they belong to, 0 before the first."""
 
     round: NonNegativeInt = 0
 
 
 class Setup(Frozen):
-    """What a run decides with, besides its record: enough to run it again as it was.
+    """What a run decides with, besides its record: enough to replay it.
 
-    ``model`` is the language model, "" where there is none; ``sees`` whether it looks at images;
-    ``people`` are the names by tag as they were, ``languages`` those that the text model was made
-    for. ``calibration`` turns raw confidences into shares that are right.
+    ``model`` is the language model, "" without one; ``sees`` whether it accepts images; ``people``
+    are the names by tag at that time, ``languages`` those of the text model. ``calibration`` maps
+    raw confidences to calibrated ones.
     """
 
     settings: AskSettings = AskSettings()
@@ -50,9 +50,9 @@ class Setup(Frozen):
 
 
 class QuestionAsked(_Event):
-    """The first event: what was asked, of what memory, and of which machine.
+    """The first event: what was asked, over which view, and of which machine.
 
-    ``version`` is the machine's; records made before they had one have none, which is 1.
+    ``version`` is the machine's; records made before it was introduced have none, which means 1.
     """
 
     kind: Literal["question"] = "question"
@@ -66,7 +66,7 @@ class QuestionAsked(_Event):
 
 
 class SkillsRouted(_Event):
-    """The skills that the question was given, best first; none where none is like it."""
+    """The skills given to the question, best first; empty if none fits."""
 
     kind: Literal["skills"] = "skills"
     skills: tuple[RoutedSkill, ...] = ()
@@ -81,7 +81,7 @@ class Planned(_Event):
 
 
 class Progressed(_Event):
-    """The progress check: go on, repair the plan, or finish; and why."""
+    """The progress check: continue, repair the plan, or finish; and why."""
 
     kind: Literal["progress"] = "progress"
     verdict: Literal["go", "replan", "finish"]
@@ -89,7 +89,7 @@ class Progressed(_Event):
 
 
 class Replanned(_Event):
-    """The plan was repaired; an edit that changed nothing is ``empty`` and does not count."""
+    """The plan was repaired; an edit that changed nothing is ``empty`` and is not counted."""
 
     kind: Literal["replan"] = "replan"
     reasons: tuple[str, ...] = ()
@@ -109,7 +109,7 @@ class RoundOpened(_Event):
 
 
 class Prompted(_Event):
-    """A language model is asked: what comes of it is told by the call with the same request."""
+    """A language model is called; the result is in the call with the same request."""
 
     kind: Literal["prompt"] = "prompt"
     purpose: str
@@ -131,7 +131,7 @@ class ModelCalled(_Event):
 
 
 class Acted(_Event):
-    """The reasoner chose its next step; None where what it said was not an action."""
+    """The reasoner chose its next step; None if its reply was not an action."""
 
     kind: Literal["act"] = "act"
     action: Action | None
@@ -139,7 +139,7 @@ class Acted(_Event):
 
 
 class Guarded(_Event):
-    """The verdict on an action: which rule refused it, and what the reasoner is told."""
+    """The verdict on an action: which rule rejected it, and the complaint for the reasoner."""
 
     kind: Literal["guard"] = "guard"
     accepted: bool
@@ -158,7 +158,7 @@ class Neighbour(Frozen):
 
 
 class EvidenceRetrieved(_Event):
-    """What one search gave, best first. ``focus`` is the segment in focus after it."""
+    """The result of one search, best first. ``focus`` is the segment in focus after it."""
 
     kind: Literal["retrieve"] = "retrieve"
     mode: Mode
@@ -182,11 +182,11 @@ class EvidenceRetrieved(_Event):
 
 
 class Forked(_Event):
-    """What comes before is another trajectory's, up to one of its rounds; from here on it differs.
+    """The events before this one are another trajectory's, up to one of its rounds.
 
-    ``edit`` is what was changed, its action being what the round does first in any case where it
-    has one; ``found`` what that finds, where that was changed. ``start`` is the state that the
-    machine goes on from.
+    ``edit`` is what was changed; its action, if any, is what the round does first. ``found`` is the
+    search result of that action, if it was changed. ``start`` is the state that the machine
+    continues from.
     """
 
     kind: Literal["fork"] = "fork"
@@ -198,7 +198,7 @@ class Forked(_Event):
 
 
 class Ranked(_Event):
-    """A ranking of the whole view to conclude by, as machines before version 2 made it."""
+    """A ranking of the whole view to conclude from, made by machines before version 2."""
 
     kind: Literal["rank"] = "rank"
     question: str
@@ -223,9 +223,9 @@ class SupportScored(_Event):
 
 
 class Resolution(Frozen):
-    """A subtask's answer with the evidence that is said to support it.
+    """A subtask's answer with the evidence claimed to support it.
 
-    ``support``: how well each piece does, where who claims it said so.
+    ``support``: how well each piece does, if the claimant said so.
     """
 
     subtask: str
@@ -272,24 +272,24 @@ class AnswerProposed(_Event):
 
 
 class Interrupted(_Event):
-    """A person stopped the run before this step: what follows is the best answer so far."""
+    """A user stopped the run before this step: the best answer so far follows."""
 
     kind: Literal["stop"] = "stop"
 
 
 class TimeUp(_Event):
-    """The seconds were spent when the clock was looked at for the ``look``-th time."""
+    """The seconds were spent when the clock was read for the ``look``-th time."""
 
     kind: Literal["timeup"] = "timeup"
     look: PositiveInt
 
 
 IMAGES = "images"
-"""Where it broke, if an image that was found could not be looked at."""
+"""``Failed.where`` if an image that was found could not be shown."""
 
 
 class Failed(_Event):
-    """Something broke; the machine went on or ended."""
+    """Something failed; the machine continued or ended."""
 
     kind: Literal["error"] = "error"
     where: str
@@ -297,7 +297,7 @@ class Failed(_Event):
 
 
 class Ended(_Event):
-    """The last event: the answer as it is shown. ``why`` the machine stopped."""
+    """The last event: the answer as shown, and ``why`` the machine stopped."""
 
     kind: Literal["end"] = "end"
     state: Literal["done", "stopped", "failed"]
@@ -333,18 +333,18 @@ Event = Annotated[
     | Ended,
     Field(discriminator="kind"),
 ]
-"""Any event of a trajectory, told apart by ``kind``."""
+"""Any event of a trajectory, discriminated by ``kind``."""
 
 EVENT: TypeAdapter[Event] = TypeAdapter(Event)
-"""Reads an event back: ``EVENT.validate_python(payload)``."""
+"""Parses a stored event: ``EVENT.validate_python(payload)``."""
 
 
 TAKEN = frozenset({"ms"})
-"""What an event has of the clock."""
+"""Fields of events that depend on the clock."""
 
 
 def canonical(event: Event) -> str:
-    """An event as JSON with sorted keys and nothing of the clock: equal runs give equal bytes."""
+    """Return an event as JSON with sorted keys and without durations: equal runs, equal bytes."""
     payload = event.model_dump(mode="json", exclude=set(TAKEN))
     return json.dumps(payload, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
@@ -358,11 +358,11 @@ class PlanLine(Frozen):
 
 
 class ForkEdit(Frozen):
-    """What is changed; None leaves it as it was.
+    """What is changed in a fork; None leaves it unchanged.
 
-    ``plan`` is the whole plan: a line with another text is reworded, one that is missing is given
-    up, one without an id is added. ``action`` is what the round does, ``evidence`` what its search
-    finds, ``profile`` the set of models that goes on from there.
+    ``plan`` is the whole plan: a line with another text is reworded, a missing one is abandoned,
+    one without an id is added. ``action`` is what the round does, ``evidence`` what its search
+    finds, ``profile`` the profile to continue with.
     """
 
     plan: tuple[PlanLine, ...] | None = None

@@ -1,4 +1,4 @@
-"""What a question may see: which videos, and up to which clip of each."""
+"""Memory views: which videos a question may see, and up to which clip of each."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ class Scope(Frozen):
 class MemoryView(Frozen):
     """The memory as it was after the last clip of each scope. Every read takes one.
 
-    A memory is visible when its clip is in scope and it was not superseded within scope; a
-    segment or edge revision when ``from_clip <= last_clip`` and it was not closed by then.
-    ``as_of_ms`` is the moment of video time at which is asked, None where it is asked afterwards:
-    "just now" and "yesterday" are told from it. What is seen is said by the scopes alone.
+    A memory is visible if its clip is in scope and it was not superseded within scope; a segment or
+    edge revision if ``from_clip <= last_clip`` and it was not closed by then. ``as_of_ms`` is the
+    moment of video time of the question, None if it is asked afterwards: "just now" and "yesterday"
+    are relative to it. Visibility depends on the scopes alone.
     """
 
     scopes: tuple[Scope, ...] = Field(min_length=1)

@@ -190,11 +190,12 @@ def _version(name: str) -> str:
 
 def space(store: Store) -> Space:
     """Return the disk usage."""
-    from store.queries.failures import database_bytes, image_bytes
+    from store.queries.blobs import size_of_blobs
+    from store.queries.failures import database_bytes
 
     disk = shutil.disk_usage(store.home.root)
     with store.begin() as session:
-        return Space(database_bytes(session), image_bytes(session), disk.free, disk.total)
+        return Space(database_bytes(session), size_of_blobs(session), disk.free, disk.total)
 
 
 def troubles(store: Store, limit: int = 20) -> list[Trouble]:

@@ -1,1 +1,1 @@
-"""The schema, sessions, named queries and blobs: the only SQL in the project."""
+"""The library: database and blobs."""

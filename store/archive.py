@@ -1,8 +1,8 @@
-"""The file of a back-up: a zip of parts, each with its SHA-256 in a manifest.
+"""The file format of a back-up: a zip of parts, each with its SHA-256 in a manifest.
 
-``manifest.json`` says what is in the file, ``tables/SCHEMA.TABLE`` are rows as Postgres's COPY
-writes them, ``images.tar`` the blobs by SHA-256. All is written and read as a stream: memory does
-not grow with the library.
+``manifest.json`` describes the parts, ``tables/SCHEMA.TABLE`` are rows as Postgres's COPY writes
+them, ``images.tar`` holds the blobs by SHA-256. Everything is written and read as a stream: memory
+does not grow with the library.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ IMAGES = "images.tar"
 BLOCK = 1 << 20
 MANIFEST_LIMIT = 16 << 20
 HIGHEST_ID = 1 << 53
-"""Counting on from a higher number would leave none for later rows."""
+"""The highest id accepted, which leaves enough for later rows."""
 
 _NAME = r"^[a-z_][a-z0-9_]{0,62}$"
 _SHA = r"^[0-9a-f]{64}$"
@@ -41,7 +41,7 @@ _SHA_NAME = re.compile(_SHA)
 
 
 class BackupPart(Frozen):
-    """A member of the file: its name, its size in bytes, its SHA-256."""
+    """A member of the file: its name, its size in bytes and its SHA-256."""
 
     name: str
     size: NonNegativeInt
@@ -49,7 +49,10 @@ class BackupPart(Frozen):
 
 
 class TablePart(Frozen):
-    """The rows of a table. ``schema_name`` "" is Homer's own; ``counters``: the last id given."""
+    """The rows of a table.
+
+    ``schema_name`` "" is Homer's own schema; ``counters`` are the last ids given.
+    """
 
     schema_name: Literal["", "checkpoints"]
     table: str = Field(pattern=_NAME)
@@ -60,7 +63,7 @@ class TablePart(Frozen):
 
 
 class Manifest(Frozen):
-    """What a back-up holds. ``missing``: blobs that were gone or damaged when it was made."""
+    """The contents of a back-up. ``missing``: blobs that were missing or damaged at that time."""
 
     homer_backup: Literal[1] = 1
     revision: str = Field(pattern=r"^\d{4}$", description="of the schema")
@@ -72,27 +75,29 @@ class Manifest(Frozen):
     missing: tuple[str, ...] = ()
 
     def rows(self, table: str) -> int:
-        """How many rows of a table of Homer's there are."""
-        return sum(one.rows for one in self.tables if (one.schema_name, one.table) == ("", table))
+        """Return the number of rows of one of Homer's tables."""
+        return sum(
+            part.rows for part in self.tables if (part.schema_name, part.table) == ("", table)
+        )
 
     def parts(self) -> list[BackupPart]:
-        """All parts but the manifest."""
-        return [*(one.part for one in self.tables), self.images]
+        """Return all parts except the manifest."""
+        return [*(part.part for part in self.tables), self.images]
 
 
 class PartWriter(io.RawIOBase):
-    """A part on its way into the file; counts bytes and ends of lines."""
+    """A writer for one part of the file; counts bytes and line ends."""
 
     def __init__(self, name: str, file: IO[bytes]) -> None:
         self._name, self._file = name, file
         self._sha, self._size, self.lines = hashlib.sha256(), 0, 0
 
     def writable(self) -> bool:
-        """Always."""
+        """Return True, as ``io`` requires of a writer."""
         return True
 
     def write(self, data: bytes | bytearray | memoryview) -> int:  # type: ignore[override]
-        """Appends bytes."""
+        """Append bytes; return their number."""
         block = bytes(data)
         self._sha.update(block)
         self._size += len(block)
@@ -100,20 +105,20 @@ class PartWriter(io.RawIOBase):
         self._file.write(block)
         return len(block)
 
-    def told(self) -> BackupPart:
-        """The part as the manifest names it."""
+    def manifest_entry(self) -> BackupPart:
+        """Return the part's entry for the manifest."""
         return BackupPart(name=self._name, size=self._size, sha256=self._sha.hexdigest())
 
 
 class ArchiveWriter:
-    """Writes the parts, one after the other, and at last the manifest."""
+    """Writes the parts one after the other, and the manifest last."""
 
     def __init__(self, archive: ZipFile) -> None:
         self._zip = archive
 
     @contextmanager
     def part(self, name: str, *, packed: bool = True) -> Iterator[PartWriter]:
-        """Opens a part; ``packed``: it is worth compressing."""
+        """Open a new part; ``packed`` compresses it."""
         info = ZipInfo(name)
         info.compress_type = ZIP_DEFLATED if packed else ZIP_STORED
         info.external_attr = 0o600 << 16
@@ -121,37 +126,37 @@ class ArchiveWriter:
             yield PartWriter(name, file)
 
     def close(self, manifest: Manifest) -> None:
-        """Writes the manifest."""
-        told = json.dumps(manifest.model_dump(mode="json"), indent=1, ensure_ascii=False)
+        """Write the manifest."""
+        text = json.dumps(manifest.model_dump(mode="json"), indent=1, ensure_ascii=False)
         with self.part(MANIFEST) as file:
-            file.write(told.encode())
+            file.write(text.encode())
 
 
 @contextmanager
 def new_archive(out: Path) -> Iterator[ArchiveWriter]:
-    """A file for a back-up, which is whole or not there.
+    """Create a back-up file, atomically: it is complete or absent.
 
     Raises:
-        InputError: something is there already, or it cannot be written.
+        InputError: The file exists already, or cannot be written.
     """
     if out.exists():
         raise InputError(f"{out} is there already: name a new file")
-    with whole_file(out) as aside, ZipFile(aside, "w", compresslevel=1) as archive:
+    with whole_file(out) as temporary, ZipFile(temporary, "w", compresslevel=1) as archive:
         yield ArchiveWriter(archive)
 
 
 class BackupArchive:
-    """A back-up that is read. Its words are not trusted: only what the manifest says is there."""
+    """A reader of a back-up. The file is untrusted: only parts named in the manifest are read."""
 
     def __init__(self, path: Path, archive: ZipFile, limits: ImportLimits = LIMITS) -> None:
         self._path, self._zip, self._limits = path, archive, limits
         self.manifest = self._read_manifest()
 
     def verify(self, step: Callable[[int], None]) -> None:
-        """Reads every part against its checksum; ``step`` is told of bytes.
+        """Verify the checksum of every part; ``step`` is called with the bytes read.
 
         Raises:
-            InputError: the file is torn or altered, or beyond a limit.
+            InputError: The file is damaged or altered, or exceeds a limit.
         """
         with damage_told(self._path, WHAT):
             names = [MANIFEST, *(part.name for part in self.manifest.parts())]
@@ -161,38 +166,40 @@ class BackupArchive:
                 self._verify(part, step)
 
     def rows(self, part: BackupPart) -> Iterator[bytes]:
-        """The rows of a part in blocks of at most ``BLOCK`` bytes.
+        """Yield the rows of a part in blocks of at most ``BLOCK`` bytes.
 
         Raises:
-            InputError: a row is longer than the limits allow; Postgres holds each in memory.
+            InputError: A row exceeds the limits; Postgres holds each row in memory.
         """
-        begun, most = 0, self._limits.line_mb * MB
+        line_length, limit = 0, self._limits.line_mb * MB
         for block in self.blocks(part):
             first, _end, _more = block.partition(b"\n")
-            if begun + len(first) > most:
+            if line_length + len(first) > limit:
                 raise long_line(self._path, self._limits)
-            begun = len(block) - block.rfind(b"\n") - 1 if b"\n" in block else begun + len(block)
+            line_length = (
+                len(block) - block.rfind(b"\n") - 1 if b"\n" in block else line_length + len(block)
+            )
             yield block
 
     def blocks(self, part: BackupPart) -> Iterator[bytes]:
-        """The bytes of a part, at most ``BLOCK`` at a time."""
+        """Yield the bytes of a part, at most ``BLOCK`` at a time."""
         with damage_told(self._path, WHAT), self._zip.open(part.name) as file:
             while block := file.read(BLOCK):
                 yield block
 
     def images(self) -> Iterator[tuple[str, bytes]]:
-        """The blobs with their SHA-256, one at a time.
+        """Yield the blobs with their SHA-256, one at a time.
 
         Raises:
-            InputError: one is not what its name says, or too large.
+            InputError: A blob does not match its name, or is too large.
         """
         with damage_told(self._path, WHAT), self._zip.open(self.manifest.images.name) as file:
             yield from read_images(file, self._check_image)
 
     def _check_image(self, size: int) -> None:
         if size > self._limits.blob_mb * MB:
-            told = f"an image has {size / MB:.0f} MB"
-            raise too_large(self._path, told, "blob_mb", self._limits.blob_mb)
+            problem = f"an image has {size / MB:.0f} MB"
+            raise too_large(self._path, problem, "blob_mb", self._limits.blob_mb)
 
     def _verify(self, part: BackupPart, step: Callable[[int], None]) -> None:
         sha, size = hashlib.sha256(), 0
@@ -220,10 +227,10 @@ class BackupArchive:
 
 @contextmanager
 def open_archive(path: Path, limits: ImportLimits = LIMITS) -> Iterator[BackupArchive]:
-    """A back-up's file.
+    """Open a back-up file for reading.
 
     Raises:
-        InputError: it cannot be read, is no back-up, is damaged, or is beyond a limit.
+        InputError: It cannot be read, is not a back-up, is damaged, or exceeds a limit.
     """
     with open_zip(path, WHAT, limits) as file:
         with damage_told(path, WHAT):
@@ -232,41 +239,41 @@ def open_archive(path: Path, limits: ImportLimits = LIMITS) -> Iterator[BackupAr
 
 
 def write_images(file: PartWriter, images: Iterable[tuple[str, bytes]]) -> None:
-    """Writes blobs as a tar stream."""
+    """Write blobs as a tar stream."""
     with tarfile.open(fileobj=file, mode="w|") as tar:
         for sha, data in images:
             info = tarfile.TarInfo(sha)
             info.size = len(data)
             tar.addfile(info, io.BytesIO(data))
-            tar.members = []  # type: ignore[attr-defined] # it would remember every one
+            tar.members = []  # type: ignore[attr-defined] # otherwise it grows with every member
 
 
 def read_images(
     file: IO[bytes], check_size: Callable[[int], object] | None = None
 ) -> Iterator[tuple[str, bytes]]:
-    """The blobs of a tar stream; ``check_size`` raises where one is too large to be read.
+    """Yield the blobs of a tar stream; ``check_size`` raises if one is too large to be read.
 
-    Plain files only, and by hand: ``tarfile`` reads whatever size an extended header names into
-    memory, and follows links.
+    Only plain files, and without ``tarfile``, which reads whatever size an extended header names
+    into memory and follows links.
 
     Raises:
-        ValueError: a member is no blob, or not what its name says.
-        EOFError: the stream was cut off.
+        ValueError: A member is not a blob, or does not match its name.
+        EOFError: The stream ends early.
     """
-    while any(head := _exactly(file, BLOCKSIZE)):
+    while any(head := _read_exactly(file, BLOCKSIZE)):
         info = TarInfo.frombuf(head, "ascii", "strict")
         if info.type != REGTYPE or not _SHA_NAME.fullmatch(info.name) or info.size < 0:
             raise ValueError("a member that is no image")
         if check_size is not None:
             check_size(info.size)
-        data = _exactly(file, info.size)
-        _exactly(file, -info.size % BLOCKSIZE)
+        data = _read_exactly(file, info.size)
+        _read_exactly(file, -info.size % BLOCKSIZE)
         if hashlib.sha256(data).hexdigest() != info.name:
             raise ValueError(f"{info.name} is not what it was")
         yield info.name, data
 
 
-def _exactly(file: IO[bytes], size: int) -> bytes:
+def _read_exactly(file: IO[bytes], size: int) -> bytes:
     data = file.read(size)
     if len(data) < size:
         raise EOFError("the images end too soon")

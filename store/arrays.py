@@ -1,4 +1,4 @@
-"""Many values as one parameter: Postgres takes at most 65 535 of them one by one."""
+"""SQL conditions over many values passed as one parameter."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from sqlalchemy import ARRAY, BigInteger, ColumnElement, any_, cast
 
 
 def among(column: Any, values: Iterable[int]) -> ColumnElement[bool]:
-    """Whether a whole-number column is one of ``values``, however many they are."""
-    found: ColumnElement[bool] = column == any_(cast(sorted(set(values)), ARRAY(BigInteger)))
-    return found
+    """Return the condition that an integer column is one of ``values``.
+
+    They are one array parameter, since Postgres takes at most 65 535 parameters.
+    """
+    condition: ColumnElement[bool] = column == any_(cast(sorted(set(values)), ARRAY(BigInteger)))
+    return condition

@@ -1,4 +1,4 @@
-"""Files that are whole or not there: written aside, then moved into place."""
+"""Atomic files: written under a temporary name, then moved into place."""
 
 from __future__ import annotations
 
@@ -17,37 +17,36 @@ from store.private_files import create_private
 
 @contextmanager
 def whole_file(out: Path) -> Iterator[Path]:
-    """A path to write to; when the block ends well, what is there becomes ``out``.
+    """Yield a temporary path that replaces ``out`` when the block succeeds.
 
-    Only its owner can read it, whatever the mode of a file that it takes the place of.
-
-    Left-overs of killed writers of the same file are removed on the way.
+    The file is readable by its owner only, whatever the mode of a file that it replaces. Temporary
+    files that killed writers of the same file left are removed.
 
     Raises:
         InputError: ``out`` is a folder, or cannot be written.
     """
     if out.is_dir():
         raise InputError(f"{out} is a folder: name a file to write")
-    # Nobody can know the name before it is there, and put a link in its place.
-    aside = out.with_name(f".{out.name}.{os.getpid()}-{secrets.token_hex(8)}.part")
+    # The name is random, so that nobody can put a link in its place beforehand.
+    temporary = out.with_name(f".{out.name}.{os.getpid()}-{secrets.token_hex(8)}.part")
     try:
-        _sweep(out)
-        os.close(create_private(aside, new=True))
-        yield aside
-        with aside.open("rb") as file:
+        _remove_leftovers(out)
+        os.close(create_private(temporary, new=True))
+        yield temporary
+        with temporary.open("rb") as file:
             os.fsync(file.fileno())
-        aside.replace(out)
+        temporary.replace(out)
     except OSError as exc:
         raise InputError(f"{out} cannot be written: {exc.strerror or exc}") from exc
     finally:
-        aside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
 
 
-def _sweep(out: Path) -> None:
-    ours = re.compile(rf"\.{re.escape(out.name)}\.(\d+)(?:-[0-9a-f]+)?\.part")
+def _remove_leftovers(out: Path) -> None:
+    pattern = re.compile(rf"\.{re.escape(out.name)}\.(\d+)(?:-[0-9a-f]+)?\.part")
     for path in out.parent.iterdir():
-        found = ours.fullmatch(path.name)
-        if found and not psutil.pid_exists(int(found[1])):
-            # In a folder that many write to it may be another user's.
+        match = pattern.fullmatch(path.name)
+        if match and not psutil.pid_exists(int(match[1])):
+            # In a shared folder it may be another user's.
             with suppress(OSError):
                 path.unlink()

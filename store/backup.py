@@ -1,4 +1,4 @@
-"""The whole library in one file: rows, vectors, images, checkpoints, answers and skills."""
+"""Back-ups: the whole library in one file."""
 
 from __future__ import annotations
 
@@ -30,36 +30,38 @@ from store.queries.blobs import blobs_in_use, hold_blobs, library_of, size_of_bl
 
 
 def back_up(store: Store, out: Path, progress: Progress) -> Manifest:
-    """Write the whole library, as it is at this moment, to ``out``, which is whole or not there.
+    """Write the whole library as of now to ``out``, atomically.
 
-    Watching and asking go on meanwhile; deleting waits for the end. An image that is gone or
-    damaged is left out and named in the manifest.
+    Watching and asking continue meanwhile; deletions wait for the end. A missing or damaged image
+    is left out and listed in the manifest.
 
     Raises:
-        InputError: ``out`` is there already, or cannot be written.
-        DatabaseError: the database is gone.
+        InputError: ``out`` exists already, or cannot be written.
+        DatabaseError: The database cannot be reached.
     """
-    # The blobs are held first: what the snapshot names cannot be removed any more.
-    with new_archive(out) as archive, store.begin() as holding:
-        hold_blobs(holding)
+    # The blobs are locked first, so that those in the snapshot cannot be removed.
+    with new_archive(out) as archive, store.begin() as locking:
+        hold_blobs(locking)
         with store.begin(snapshot=True) as session:
-            manifest = _write(store, session, archive, progress)
+            manifest = _write_parts(store, session, archive, progress)
         archive.close(manifest)
         faults.fault_point(faults.FaultPoint.BACKUP_PLACING)
     with store.begin() as session:
-        if keeps_log(session):  # A library that is older than the log is backed up as it is.
+        if keeps_log(session):  # A library older than the audit log is backed up as it is.
             note(session, Deed.BACKED_UP)
     return manifest
 
 
-def _write(store: Store, session: Session, archive: ArchiveWriter, progress: Progress) -> Manifest:
+def _write_parts(
+    store: Store, session: Session, archive: ArchiveWriter, progress: Progress
+) -> Manifest:
     connection = session.connection()
     plain_values(connection)
-    tables = tuple(_tables(connection, archive, progress))
+    tables = tuple(_write_tables(connection, archive, progress))
     faults.fault_point(faults.FaultPoint.BACKUP_ROWS)
-    # A library without images has its folder too, so that no other takes its name.
+    # A library without images needs its folder too, so that no other takes its id.
     store.blobs.make()
-    blobs, images, missing = _images(store, session, archive, progress)
+    blobs, images, missing = _write_blobs(store, session, archive, progress)
     faults.fault_point(faults.FaultPoint.BACKUP_IMAGES)
     return Manifest(
         revision=str(revision_of(connection)),
@@ -72,7 +74,7 @@ def _write(store: Store, session: Session, archive: ArchiveWriter, progress: Pro
     )
 
 
-def _tables(
+def _write_tables(
     connection: Connection, archive: ArchiveWriter, progress: Progress
 ) -> Iterator[TablePart]:
     tables = tables_of(connection)
@@ -87,18 +89,18 @@ def _tables(
             columns=table.columns,
             counters=counters_of(connection, table),
             rows=file.lines,
-            part=file.told(),
+            part=file.manifest_entry(),
         )
 
 
-def _images(
+def _write_blobs(
     store: Store, session: Session, archive: ArchiveWriter, progress: Progress
 ) -> tuple[int, BackupPart, list[str]]:
-    """How many blobs were written, the part, and those that could not be read."""
-    told = Megabytes(progress, "images, MB", size_of_blobs(session))
+    """Write all blobs; return their count, their part, and those that could not be read."""
+    progress_mb = Megabytes(progress, "images, MB", size_of_blobs(session))
     count, missing = 0, list[str]()
 
-    def found() -> Iterator[tuple[str, bytes]]:
+    def readable_blobs() -> Iterator[tuple[str, bytes]]:
         nonlocal count
         for sha in blobs_in_use(session):
             try:
@@ -107,9 +109,9 @@ def _images(
                 missing.append(sha)
                 continue
             count += 1
-            told.step(len(data))
+            progress_mb.step(len(data))
             yield sha, data
 
     with archive.part(IMAGES, packed=False) as file:
-        write_images(file, found())
-    return count, file.told(), missing
+        write_images(file, readable_blobs())
+    return count, file.manifest_entry(), missing

@@ -1,4 +1,4 @@
-"""Files known by the SHA-256 of their content, behind fsspec."""
+"""Blob storage: files named by the SHA-256 of their content, through fsspec."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ if TYPE_CHECKING:
     from fsspec import AbstractFileSystem  # type: ignore[import-untyped]
 
 _TEMPORARY = ".part-"
+"""Part of the names of files that are being written."""
 
 
 class BlobStore:
-    """Puts bytes and gets them back by their digest. Safe for many writers at once.
+    """Stores bytes by their digest. Safe for many concurrent writers.
 
     Args:
-        url: a folder, or any url that fsspec knows (``memory://x``, ``s3://bucket/x``).
+        url: A folder, or any url that fsspec supports (``memory://x``, ``s3://bucket/x``).
     """
 
     def __init__(self, url: str) -> None:
@@ -37,16 +38,16 @@ class BlobStore:
         self._fs, self._root = url_to_fs(url)
 
     def make(self) -> None:
-        """Makes the folder, which else comes with the first blob."""
+        """Create the folder, which otherwise comes with the first blob."""
         self._make(self._root)
 
     def put(self, data: bytes) -> str:
-        """Stores ``data`` and returns its SHA-256, 64 hex digits. What is there stays.
+        """Store ``data`` and return its SHA-256, 64 hex digits; an existing blob is kept.
 
-        A blob is whole or absent: it is written aside, flushed and renamed.
+        A blob is complete or absent: it is written to a temporary file, flushed and renamed.
 
         Raises:
-            DatabaseError: it cannot be written, for want of space or rights.
+            DatabaseError: It cannot be written for lack of space or permissions.
         """
         sha = hashlib.sha256(data).hexdigest()
         try:
@@ -60,10 +61,10 @@ class BlobStore:
         return sha
 
     def get(self, sha: str) -> bytes:
-        """The bytes with this digest.
+        """Return the bytes with this digest.
 
         Raises:
-            BlobGone: they are not there, or are not what they were.
+            BlobGone: They are missing, or do not match the digest.
         """
         try:
             data: bytes = self._fs.cat_file(self.path(sha))
@@ -74,7 +75,7 @@ class BlobStore:
         return data
 
     def path(self, sha: str) -> str:
-        """Where the blob lies or would lie.
+        """Return the path of a blob, whether it exists or not.
 
         Raises:
             ValueError: ``sha`` is not a SHA-256 in lower-case hex.
@@ -84,28 +85,28 @@ class BlobStore:
         return f"{self._root}/{sha[:2]}/{sha}"
 
     def exists(self, sha: str) -> bool:
-        """Whether the blob is there."""
+        """Check whether the blob exists."""
         return bool(self._fs.exists(self.path(sha)))
 
     def delete(self, sha: str) -> None:
-        """Removes the blob; nothing happens where there is none."""
+        """Remove the blob; do nothing if it does not exist."""
         with suppress(FileNotFoundError):
             self._fs.rm_file(self.path(sha))
 
     def walk(self) -> Iterator[tuple[str, float]]:
-        """Digests with the time each was last put, in seconds since 1970, in no order."""
+        """Yield digests with the time of their last put, in seconds since 1970, in no order."""
         for path, info in self._files():
             name = path.rsplit("/", 1)[-1]
             if re.fullmatch(r"[0-9a-f]{64}", name):
-                yield name, _seconds(info)
+                yield name, _modified_at(info)
 
     def sweep_parts(self, before: float) -> int:
-        """Removes what killed writers left half written before this time; returns how many."""
-        found = [p for p, info in self._files() if _TEMPORARY in p and _seconds(info) < before]
-        for path in found:
+        """Remove partial files that killed writers left before this time; return their number."""
+        paths = [p for p, info in self._files() if _TEMPORARY in p and _modified_at(info) < before]
+        for path in paths:
             with suppress(FileNotFoundError):
                 self._fs.rm_file(path)
-        return len(found)
+        return len(paths)
 
     def _files(self) -> list[tuple[str, dict[str, object]]]:
         if not self._fs.exists(self._root):
@@ -113,7 +114,7 @@ class BlobStore:
         return list(self._fs.find(self._root, detail=True).items())
 
     def _refresh(self, sha: str, size: int) -> bool:
-        """True where the blob is there in full; it then counts as put now."""
+        """Touch the blob if it is complete; return False if it is not."""
         try:
             if self._fs.size(self.path(sha)) != size:
                 return False
@@ -125,18 +126,20 @@ class BlobStore:
 
     def _write(self, path: str, data: bytes) -> None:
         self._make(path.rsplit("/", 1)[0])
-        aside = f"{path}{_TEMPORARY}{os.getpid()}-{threading.get_ident()}-{secrets.token_hex(4)}"
+        temporary = (
+            f"{path}{_TEMPORARY}{os.getpid()}-{threading.get_ident()}-{secrets.token_hex(4)}"
+        )
         try:
-            self._write_flushed(aside, data)
-            self._fs.mv(aside, path)
+            self._write_flushed(temporary, data)
+            self._fs.mv(temporary, path)
             faults.fault_point(faults.FaultPoint.BLOB_WRITTEN)
         except BaseException:
             with suppress(OSError):
-                self._fs.rm_file(aside)
+                self._fs.rm_file(temporary)
             raise
 
     def _write_flushed(self, path: str, data: bytes) -> None:
-        """On disk before the row that names it commits, so a power cut loses neither or both."""
+        """Write and flush: a blob must survive a power cut once its row is committed."""
         local = self._is_local()
         with self._fs.open(path, "wb") as file:
             if local:
@@ -161,12 +164,12 @@ def _protocols(fs: AbstractFileSystem) -> tuple[str, ...]:
     return (fs.protocol,) if isinstance(fs.protocol, str) else tuple(fs.protocol)
 
 
-def _seconds(info: dict[str, object]) -> float:
-    """When a file was changed; 0 for file systems that do not say."""
+def _modified_at(info: dict[str, object]) -> float:
+    """Return the modification time of a file; 0 for file systems without it."""
     for key in ("mtime", "LastModified", "updated", "created"):
-        found = info.get(key)
-        if isinstance(found, int | float):
-            return float(found)
-        if hasattr(found, "timestamp"):
-            return float(found.timestamp())
+        stamp = info.get(key)
+        if isinstance(stamp, int | float):
+            return float(stamp)
+        if hasattr(stamp, "timestamp"):
+            return float(stamp.timestamp())
     return 0.0

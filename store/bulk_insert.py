@@ -1,4 +1,4 @@
-"""Many rows at once: binary COPY, which costs a tenth of as many INSERTs."""
+"""Bulk inserts by binary COPY, at a tenth of the cost of as many INSERTs."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from sqlalchemy.orm import Session
 from store.driver import driver_of
 
 HALFVEC = "bytea"
-"""How ``pack_halfvec``'s bytes are to be sent; the column's own type reads them."""
+"""The type to send the bytes of ``pack_halfvec`` as; the column's own type reads them."""
 
 
 def pack_halfvec(vector: Sequence[float] | np.ndarray[Any, Any] | None) -> bytes | None:
-    """A vector (D,) as pgvector's binary ``halfvec``: its size, two zero bytes, 16-bit floats."""
+    """Pack a vector (D,) as pgvector's binary ``halfvec``: size, two zero bytes, 16-bit floats."""
     if vector is None:
         return None
     halves = np.asarray(vector, dtype=np.float32).astype(">f2")
@@ -25,12 +25,12 @@ def pack_halfvec(vector: Sequence[float] | np.ndarray[Any, Any] | None) -> bytes
 
 
 def unpack_halfvecs(packed: Iterable[bytes | None]) -> list[np.ndarray[Any, np.dtype[np.float32]]]:
-    """The vectors of ``halfvec_send``, (D,) each; empty ones for None."""
-    return [np.frombuffer((one or b"")[4:], dtype=">f2").astype(np.float32) for one in packed]
+    """Unpack the results of ``halfvec_send`` to vectors (D,); None becomes an empty vector."""
+    return [np.frombuffer((data or b"")[4:], dtype=">f2").astype(np.float32) for data in packed]
 
 
 def take_ids(session: Session, table: str, count: int) -> list[int]:
-    """The next ids of a table with an identity column ``id``."""
+    """Allocate the next ids of a table with an identity column ``id``."""
     query = "SELECT nextval(pg_get_serial_sequence(:table, 'id')) FROM generate_series(1, :count)"
     return list(session.scalars(text(query), {"table": table, "count": count}))
 
@@ -44,7 +44,7 @@ def copy_rows(
         session: An open transaction.
         table: The table's name.
         types: Column to Postgres type, in the order of the rows' values.
-        rows: Values; texts must be free of NUL.
+        rows: Values; texts must not contain NUL.
     """
     if not rows:
         return

@@ -1,8 +1,8 @@
-"""The values in checkpoints, as bytes: plain JSON types and nothing else.
+"""Serialisation of checkpoint values: plain JSON types and nothing else.
 
-LangGraph's own serializer imports and calls whatever the bytes name, and checkpoints come in with
-exports and back-ups. So none of its constructors is known here: a value that is more than plain
-data is refused. Written is JSON; MessagePack is read too, which earlier Homers wrote.
+LangGraph's own serializer imports and calls whatever the bytes name, and checkpoints arrive with
+exports and back-ups. So none of its constructors is supported: anything but plain data is rejected.
+Values are written as JSON; MessagePack of earlier versions is read too.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from typing import Any, NoReturn
 from domain.errors import InputError
 
 JSON, NOTHING = "json", "null"
-_OLDER = "msgpack"
+_MSGPACK = "msgpack"
 _NO_VALUE = "empty"
-"""LangGraph's mark for a channel without a value, which has no bytes."""
+"""LangGraph's format name for a channel without a value, which has no bytes."""
 
 MOST_BYTES = 8 << 20
-"""A state has a few kilobytes."""
+"""The largest value accepted; a state has a few kilobytes."""
 
 BLOBS, WRITES = "checkpoint_blobs", "checkpoint_writes"
 
 
 def pack(value: Any) -> tuple[str, bytes]:
-    """A value with the name of its format.
+    """Serialise a value; return the name of its format and the bytes.
 
     Raises:
-        TypeError: it is not made of plain JSON types.
+        TypeError: It is not made of plain JSON types.
     """
     if value is None:
         return NOTHING, b""
@@ -39,15 +39,15 @@ def pack(value: Any) -> tuple[str, bytes]:
 
 
 def unpack(kind: str, data: bytes | None) -> Any:
-    """What `pack` or an earlier Homer made bytes of.
+    """Deserialise a value written by ``pack`` or by an earlier version.
 
     Raises:
-        InputError: it is anything else.
+        InputError: It is anything else.
     """
     body = bytes(data or b"")
     if kind == NOTHING:
         return None
-    if kind not in (JSON, _OLDER):
+    if kind not in (JSON, _MSGPACK):
         raise _refused(f"the format {kind[:40]!r}")
     if len(body) > MOST_BYTES:
         raise _refused(f"a value of {len(body)} bytes")
@@ -60,10 +60,10 @@ def unpack(kind: str, data: bytes | None) -> Any:
 
 
 def check_row(table: str, row: Mapping[str, Any]) -> None:
-    """Passes a row of a checkpoint table, as Postgres gives it as JSON, if its value is plain.
+    """Check that a row of a checkpoint table, given as JSON, holds a plain value.
 
     Raises:
-        InputError: it is not.
+        InputError: It does not.
     """
     if table.rpartition(".")[2] not in (BLOBS, WRITES) or row.get("type") is None:
         return
@@ -74,10 +74,10 @@ def check_row(table: str, row: Mapping[str, Any]) -> None:
 
 
 def check_value(kind: str, data: bytes | None) -> None:
-    """Passes a value that can be read.
+    """Check that a value can be deserialised.
 
     Raises:
-        InputError: it cannot.
+        InputError: It cannot.
     """
     if kind == _NO_VALUE and not data:
         return
@@ -85,7 +85,7 @@ def check_value(kind: str, data: bytes | None) -> None:
 
 
 def _from_hex(body: str | None) -> bytes:
-    # Without this beginning Postgres would take the same letters for the bytes themselves.
+    # Without this prefix Postgres would read the text as the bytes themselves.
     if body is not None and not re.fullmatch(r"\\x([0-9a-f]{2})*", body):
         raise _refused("a value that is no plain data")
     return bytes.fromhex(body[2:]) if body else b""
@@ -102,19 +102,19 @@ def _refuse_object(_code: int, _data: bytes) -> NoReturn:
 
 
 def _check_plain(value: Any) -> None:
-    """Passes what JSON has, and what comes back from it as it was."""
+    """Raise TypeError unless a value has only types that JSON restores unchanged."""
     if value is None or type(value) in (str, int, bool):
         return
     if type(value) is float and math.isfinite(value):
         return
     if type(value) is list:
-        for one in value:
-            _check_plain(one)
+        for item in value:
+            _check_plain(item)
     elif type(value) is dict:
-        for key, one in value.items():
+        for key, item in value.items():
             if type(key) is not str:
                 raise TypeError(f"a key in a checkpoint is {type(key).__name__}, not a text")
-            _check_plain(one)
+            _check_plain(item)
     else:
         raise TypeError(f"a value in a checkpoint is {type(value).__name__}, not plain data")
 

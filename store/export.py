@@ -1,4 +1,4 @@
-"""A video in a file that one can keep or hand on: a zip of rows as JSON lines, and of the blobs."""
+"""Exports: one video in a zip of rows as JSON lines and of its blobs."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ ROWS = "rows.jsonl"
 
 
 def export_video(store: Store, video_id: str, out: Path) -> None:
-    """Writes everything about a video to ``out``, which is whole or not there.
+    """Write everything about a video to ``out``, atomically.
 
-    In the zip: ``rows.jsonl`` (a head, then ``[table, row]`` a line: what was learned, vectors in
-    full, and the trajectories that looked at it with questions, events, checkpoints, model calls
+    In the zip: ``rows.jsonl`` (a head, then one ``[table, row]`` a line: what was learned, vectors
+    in full, and the trajectories over the video with questions, events, checkpoints, model calls
     and their messages), and ``blobs/SHA256`` (keyframes and crops).
 
     Raises:
         InputError: ``out`` is a folder, or cannot be written.
-        DatabaseError: a blob is missing or damaged.
+        DatabaseError: A blob is missing or damaged.
     """
-    with whole_file(out) as aside, ZipFile(aside, "w") as archive:
+    with whole_file(out) as temporary, ZipFile(temporary, "w") as archive:
         _write(store, video_id, archive)
 
 
@@ -46,9 +46,9 @@ def _write(store: Store, video_id: str, archive: ZipFile) -> None:
         archive.writestr(_entry(f"blobs/{sha}", ZIP_STORED), store.blobs.get(sha))
 
 
-def _entry(name: str, how: int) -> ZipInfo:
-    """An entry without a clock time, so that equal exports are equal bytes."""
+def _entry(name: str, compression: int) -> ZipInfo:
+    """Return a zip entry without a time stamp, so that equal exports are equal bytes."""
     info = ZipInfo(name, (1980, 1, 1, 0, 0, 0))
-    info.compress_type = how
+    info.compress_type = compression
     info.external_attr = 0o644 << 16
     return info

@@ -1,4 +1,4 @@
-"""The file of an export, read: rows as JSON lines, and images."""
+"""Reading an export: rows as JSON lines, and images."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from store.zips import damage_told, open_zip, read_lines, read_member, too_large
 WHAT = "export"
 BLOBS = "blobs/"
 HIGHEST_ID = 1 << 53
-"""A row with a higher number would leave none for later rows."""
+"""The highest id accepted, which leaves enough for later rows."""
 
 Row = dict[str, Any]
 
 
 class ExportRow(NamedTuple):
-    """A row of a table; ``size`` is how many bytes it takes in the file."""
+    """A row of a table; ``size`` is its number of bytes in the file."""
 
     table: str
     row: Row
@@ -37,11 +37,11 @@ class ExportRow(NamedTuple):
 
 @dataclass
 class Contents:
-    """What a first reading found: numbers by table, and answers with what is theirs alone.
+    """What the first pass over an export found.
 
-    ``ids``: the numbers of rows. ``looked``, ``questions``, ``said``: by trajectory, the videos it
-    looked at, its question, the messages of its calls; those of the video's own calls are None's.
-    ``images``: the digests that rows name.
+    ``ids``: the ids of rows by table. ``looked``, ``questions``, ``said``: by trajectory, the
+    videos it was over, its question, and the messages of its calls; those of the video's own calls
+    are under None. ``images``: the digests that rows name.
     """
 
     rows: int = 0
@@ -53,11 +53,11 @@ class Contents:
     has_checkpoints: bool = False
 
     def add(self, table: str, row: Row) -> None:
-        """Takes note of a row.
+        """Record a row.
 
         Raises:
-            ValueError: it cannot be right.
-            InputError: it is a checkpoint that holds more than plain data.
+            ValueError: It is not valid.
+            InputError: It is a checkpoint with more than plain data.
         """
         self.rows += 1
         check_row(table, row)
@@ -75,40 +75,40 @@ class Contents:
 
 
 def _id_of(row: Row) -> int:
-    found = row["id"]
-    if type(found) is not int or not 0 < found <= HIGHEST_ID:
+    row_id = row["id"]
+    if type(row_id) is not int or not 0 < row_id <= HIGHEST_ID:
         raise ValueError("a row's number that was never given")
-    return found
+    return row_id
 
 
 class ExportFile:
-    """The file of an export. Its words are not trusted."""
+    """A reader of an export. The file is untrusted."""
 
     def __init__(self, path: Path, archive: ZipFile, limits: ImportLimits = LIMITS) -> None:
         self.path, self._zip, self._limits = path, archive, limits
         self.video = self._read_head()
 
     def contents(self) -> Contents:
-        """Reads the file to its end, images too.
+        """Read the whole file, images included.
 
         Raises:
-            InputError: it is torn or altered, or beyond a limit.
+            InputError: It is damaged or altered, or exceeds a limit.
         """
-        known, found = {*parcel_tables(), *CHECKPOINT_NAMES}, Contents()
+        known, contents = {*parcel_tables(), *CHECKPOINT_NAMES}, Contents()
         for table, row, _size in self.rows():
             if table not in known:
                 raise InputError(f"{self.path} was altered: there is no table {table[:40]!r}")
             with damage_told(self.path, WHAT):
-                found.add(table, row)
-            if found.rows > self._limits.rows:
+                contents.add(table, row)
+            if contents.rows > self._limits.rows:
                 raise too_large(self.path, "it has too many rows", "rows", self._limits.rows)
         images = {sha for sha, _data in self.blobs()}
-        if found.rows and images != found.images:
+        if contents.rows and images != contents.images:
             raise InputError(f"{self.path} was altered: its images are not those its rows name")
-        return found
+        return contents
 
     def rows(self) -> Iterator[ExportRow]:
-        """Tables and rows, in the order to add them."""
+        """Yield tables and rows, in the order in which to insert them."""
         with damage_told(self.path, WHAT), self._zip.open(ROWS) as file:
             lines = read_lines(self.path, file, self._limits)
             next(lines)
@@ -119,10 +119,10 @@ class ExportFile:
                 yield ExportRow(table, row, len(line))
 
     def blobs(self) -> Iterator[tuple[str, bytes]]:
-        """The images with their SHA-256, one at a time.
+        """Yield the images with their SHA-256, one at a time.
 
         Raises:
-            InputError: one is not what its name says, or too large.
+            InputError: One does not match its name, or is too large.
         """
         for name in self._zip.namelist():
             if name.startswith(BLOBS):
@@ -144,12 +144,13 @@ class ExportFile:
 
 @contextmanager
 def open_parcel(path: Path, limits: ImportLimits = LIMITS) -> Iterator[ExportFile]:
-    """The file of an export.
+    """Open the file of an export.
 
     Raises:
-        InputError: it cannot be read, is none, is a newer Homer's, or is beyond a limit.
+        InputError: It cannot be read, is not an export, is from a newer version, or exceeds a
+            limit.
     """
     with open_zip(path, WHAT, limits) as archive:
         with damage_told(path, WHAT):
-            parcel = ExportFile(path, archive, limits)
-        yield parcel
+            export = ExportFile(path, archive, limits)
+        yield export

@@ -1,4 +1,4 @@
-"""A file with what was forgotten, which only the user has: a zip of rows and of images."""
+"""The file of ``--keep-undo``: a zip of the rows and images that were forgotten."""
 
 from __future__ import annotations
 
@@ -41,37 +41,37 @@ class ForgottenFile:
     blobs: Mapping[str, bytes]
 
 
-def write_keepsake(out: Path, kept: ForgottenFile) -> None:
-    """Write a keepsake to ``out``, which is whole or not there.
+def write_keepsake(out: Path, forgotten: ForgottenFile) -> None:
+    """Write what was forgotten to ``out``, atomically.
 
     Raises:
-        InputError: something is there already, or it cannot be written.
+        InputError: The file exists already, or cannot be written.
     """
     if out.exists():
         raise InputError(f"{out} is there already: name a new file for --keep-undo")
-    with whole_file(out) as aside, ZipFile(aside, "w", ZIP_DEFLATED) as archive:
+    with whole_file(out) as temporary, ZipFile(temporary, "w", ZIP_DEFLATED) as archive:
         head: dict[str, object] = {
             "keepsake": VERSION,
-            "video": kept.video,
-            "library": kept.library,
+            "video": forgotten.video,
+            "library": forgotten.library,
         }
-        head["at"] = kept.at.isoformat()
-        archive.writestr("rows.jsonl", "\n".join(_lines(head, kept.rows)))
-        for sha, data in sorted(kept.blobs.items()):
+        head["at"] = forgotten.at.isoformat()
+        archive.writestr("rows.jsonl", "\n".join(_lines(head, forgotten.rows)))
+        for sha, data in sorted(forgotten.blobs.items()):
             archive.writestr(f"blobs/{sha}", data)
 
 
 def _lines(head: Mapping[str, object], rows: Iterable[Copy]) -> Iterable[str]:
     yield json.dumps(head)
-    for one in rows:
-        yield json.dumps([one.table, one.row], ensure_ascii=False)
+    for copy in rows:
+        yield json.dumps([copy.table, copy.row], ensure_ascii=False)
 
 
 def read_keepsake(path: Path, limits: ImportLimits = LIMITS) -> ForgottenFile:
-    """What `write_keepsake` wrote.
+    """Read a file written by ``write_keepsake``.
 
     Raises:
-        InputError: the file cannot be read, is something else or altered, or is beyond a limit.
+        InputError: The file cannot be read, is of another kind or altered, or exceeds a limit.
     """
     with open_zip(path, WHAT, limits) as archive, damage_told(path, WHAT):
         names = [name for name in archive.namelist() if name.startswith(BLOBS)]
@@ -93,7 +93,7 @@ def read_keepsake(path: Path, limits: ImportLimits = LIMITS) -> ForgottenFile:
 
 
 def _row(line: bytes) -> Copy:
-    """A row of a table that a video's people may be in."""
+    """Parse a row, of a table that people can be forgotten from."""
     table, text = json.loads(line)
     row = json.loads(text)
     if table not in _TABLES:

@@ -1,4 +1,4 @@
-"""The data directory: everything that Homer keeps lies under it."""
+"""The data directory: everything that Homer stores is in it."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _NAMES = (
     *("postgres", "postgres.new", "blobs", "weights", "logs", "uploads", "run", "prefect", "dask"),
     *("fetched", "backups", ".streamlit", "homer.toml", "app.password"),
 )
-"""All that Homer keeps in a data directory, and the settings that it reads there."""
+"""Everything that Homer writes in a data directory, and the settings that it reads there."""
 
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """Names the places inside one data directory; makes none of them until asked."""
+    """The paths in a data directory; nothing is created until ``make``."""
 
     root: Path
 
@@ -29,9 +29,9 @@ class Home:
 
     @classmethod
     def default(cls) -> Home:
-        """``$HOMER_HOME``, else the platform's folder for user data."""
-        named = os.environ.get("HOMER_HOME")
-        return cls(Path(named)) if named else cls(_platform_folder())
+        """Return ``$HOMER_HOME``, or the platform's folder for user data."""
+        configured = os.environ.get("HOMER_HOME")
+        return cls(Path(configured)) if configured else cls(_platform_folder())
 
     @property
     def postgres(self) -> Path:
@@ -45,9 +45,9 @@ class Home:
 
     @property
     def weights(self) -> Path:
-        """The models' files: ``$HOMER_WEIGHTS``, else ``weights`` in the data directory."""
-        named = os.environ.get("HOMER_WEIGHTS")
-        return Path(named).expanduser().absolute() if named else self.root / "weights"
+        """The weights of models: ``$HOMER_WEIGHTS``, or ``weights`` in the data directory."""
+        configured = os.environ.get("HOMER_WEIGHTS")
+        return Path(configured).expanduser().absolute() if configured else self.root / "weights"
 
     @property
     def logs(self) -> Path:
@@ -56,7 +56,7 @@ class Home:
 
     @property
     def uploads(self) -> Path:
-        """The files that people gave to the app."""
+        """The files that users uploaded to the app."""
         return self.root / "uploads"
 
     @property
@@ -66,15 +66,15 @@ class Home:
 
     @property
     def config(self) -> Path:
-        """The user's settings file; it need not exist."""
+        """The user's settings file; it may not exist."""
         return self.root / "homer.toml"
 
     @property
     def own(self) -> bool:
-        """Whether the data directory is Homer's alone.
+        """Whether the data directory belongs to Homer alone.
 
-        It is not where somebody named their home directory, a folder above it, or one that all
-        users write to, such as the system's temporary folder: these keep their mode.
+        It does not if it is the user's home directory, a folder above it, or one that all users can
+        write to, such as the system's temporary folder: the modes of these are not changed.
         """
         with suppress(OSError):
             root = self.root.resolve()
@@ -82,24 +82,24 @@ class Home:
         return True
 
     def places(self) -> list[Path]:
-        """What of the data directory Homer wrote: all of it, where it is Homer's alone."""
+        """Return what Homer wrote in the data directory: all of it if Homer owns it alone."""
         if self.own:
             return [self.root]
         return [path for name in _NAMES if os.path.lexists(path := self.root / name)]
 
     def make(self) -> Home:
-        """Makes the data directory, readable by its owner only, and returns this home.
+        """Create the data directory, readable by its owner only, and return this home.
 
-        One that is there is narrowed to its owner as well, with the folders that Homer keeps in it.
+        The permissions of an existing one and of Homer's folders in it are restricted to the owner.
 
         Raises:
-            SetupError: the folder cannot be made or written.
+            SetupError: The folder cannot be created or written.
         """
         try:
             for folder in (self.root, self.run, self.logs) if self.own else (self.run, self.logs):
                 make_private(folder)
             for name in _NAMES:
-                _narrow_own(self.root / name)
+                _restrict(self.root / name)
         except OSError as exc:
             raise SetupError(
                 f"the data directory {self.root} cannot be made ({exc.strerror}): "
@@ -108,8 +108,8 @@ class Home:
         return self
 
 
-def _narrow_own(path: Path) -> None:
-    """Of a folder that an earlier version left open; what a link leads to is somebody's own."""
+def _restrict(path: Path) -> None:
+    """Restrict a folder that an earlier version left open; links are not followed."""
     if path.is_dir() and not path.is_symlink():
         narrow(path)
 

@@ -1,6 +1,7 @@
-"""Where a process runs: host names alone are given twice, as to containers of one image.
+"""Host identity: machine, boot and pid namespace of a process.
 
-A process id means something only among the processes of one pid namespace, since one boot.
+Host names alone are not unique: containers of one image may share them. A process id is only
+meaningful within one pid namespace since one boot.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ MACHINE = Path("/etc/machine-id")
 BOOT = Path("/proc/sys/kernel/random/boot_id")
 PIDS = Path("/proc/self/ns/pid")
 FIRST_PIDS = "4026531836"
-"""The inode of the namespace that Linux itself begins with (``PROC_PID_INIT_INO``)."""
+"""The inode of Linux's initial pid namespace (``PROC_PID_INIT_INO``)."""
 
 
 class HostIdentity(NamedTuple):
-    """A digest of host name and machine id, the boot, and the pid namespace; "": none is told."""
+    """A digest of host name and machine id, the boot id, and the pid namespace; "": unknown."""
 
     machine: str
     boot: str
@@ -27,31 +28,30 @@ class HostIdentity(NamedTuple):
 
     @classmethod
     def here(cls) -> Self:
-        """Where this process runs."""
-        named = f"{socket.gethostname()}\0{_read(MACHINE)}"
+        """Return the identity of this process's host."""
+        name = f"{socket.gethostname()}\0{_read(MACHINE)}"
         pids = ""
         with suppress(OSError):
             pids = str(PIDS.stat().st_ino)
-        return cls(hashlib.sha256(named.encode()).hexdigest()[:16], _read(BOOT), pids)
+        return cls(hashlib.sha256(name.encode()).hexdigest()[:16], _read(BOOT), pids)
 
     @classmethod
-    def of(cls, told: str) -> Self | None:
-        """What ``str`` made of one; None where it is none."""
-        parts = told.split("/")
+    def of(cls, text: str) -> Self | None:
+        """Parse what ``str`` returned; None if it is not a host identity."""
+        parts = text.split("/")
         return cls(*parts) if len(parts) == len(cls._fields) else None
 
     def __str__(self) -> str:
-        """One word, which names neither the host nor the machine."""
+        """Return one word, which reveals neither the host nor the machine."""
         return "/".join(self)
 
     def ended_before(self, now: HostIdentity) -> bool:
-        """Whether this was an earlier boot of the machine of ``now``, whose processes are gone.
+        """Check whether this is an earlier boot of the machine of ``now``: its processes are gone.
 
-        Containers are not told apart from their hosts' others so, but by their namespace: of one
-        that was begun anew nothing is known.
+        False for containers: nothing is known about one that was started again.
         """
-        real = self.pids == now.pids == FIRST_PIDS
-        return real and self.machine == now.machine and self.boot != now.boot
+        is_initial = self.pids == now.pids == FIRST_PIDS
+        return is_initial and self.machine == now.machine and self.boot != now.boot
 
 
 def _read(path: Path) -> str:

@@ -1,7 +1,7 @@
-"""``python -m store.idle_stop HOME``: stops the embedded Postgres that nobody needs any more.
+"""``python -m store.idle_stop HOME``: stops the embedded Postgres when nobody uses it.
 
 One such process is started with each server and ends with it. It stops the server once it has been
-idle for the time that is set, and at once when the data directory is gone.
+idle for the configured time, and at once when the data directory is gone.
 """
 
 from __future__ import annotations
@@ -25,26 +25,30 @@ END_WITHIN_S = 10.0
 
 
 def launch(home: Home) -> None:
-    """Start the process in the background; it ends with the server that runs now."""
+    """Start this process in the background; it ends with the current server."""
     code = Path(__file__).parents[1]
-    found = os.pathsep.join(filter(None, [str(code), os.environ.get("PYTHONPATH")]))
+    path = os.pathsep.join(filter(None, [str(code), os.environ.get("PYTHONPATH")]))
     subprocess.Popen(
         [sys.executable, "-m", "store.idle_stop", str(home.root)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        env={**os.environ, "PYTHONPATH": found},
+        env={**os.environ, "PYTHONPATH": path},
         cwd="/",
         start_new_session=True,
     )
 
 
 def watch(home: Home) -> None:
-    """Wait until the server has ended, stopping it where it is idle or its directory is gone."""
-    found = postmaster.alive(home.postgres)
-    if found is None:
+    """Wait until the server has ended, stopping it if it is idle or its directory is gone."""
+    postmaster_process = postmaster.alive(home.postgres)
+    if postmaster_process is None:
         return None
-    server, clock, limit = psutil.Process(found.pid), IdleClock(home), idle_limit_s(home)
+    server, clock, limit = (
+        psutil.Process(postmaster_process.pid),
+        IdleClock(home),
+        idle_limit_s(home),
+    )
     while server.is_running() and server.status() != psutil.STATUS_ZOMBIE:
         if clock.is_gone():
             return end(server)
@@ -57,14 +61,14 @@ def watch(home: Home) -> None:
 
 
 def end(server: psutil.Process) -> None:
-    """End a server whose files are gone: asked twice, then killed with its children."""
-    family = [server, *server.children(recursive=True)]
-    for ask in (signal.SIGINT, signal.SIGQUIT):
+    """End a server whose files are gone: two signals, then kill it with its children."""
+    processes = [server, *server.children(recursive=True)]
+    for signal_number in (signal.SIGINT, signal.SIGQUIT):
         with suppress(psutil.Error):
-            server.send_signal(ask)
-        if not psutil.wait_procs(family, timeout=END_WITHIN_S)[1]:
+            server.send_signal(signal_number)
+        if not psutil.wait_procs(processes, timeout=END_WITHIN_S)[1]:
             return
-    for process in family:
+    for process in processes:
         with suppress(psutil.Error):
             process.kill()
 

@@ -1,4 +1,4 @@
-"""A video out of the file of an export, into any library that does not have it."""
+"""Import: a video from an export into a library that does not have it."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ from store.tables.schema import VideoRow
 
 BATCH, BATCH_BYTES = 500, 4 << 20
 UNCITED = ("questions", "model_calls")
-"""Tables whose numbers nobody cites: their rows are numbered anew in any case."""
+"""Tables whose ids nothing cites: their rows always get new ids."""
 
 
 class ImportedVideo(NamedTuple):
-    """What came of an import; ``left``: answers that could not come along."""
+    """The result of an import; ``left``: answers that could not be imported."""
 
     video: str
     title: str
@@ -53,43 +53,42 @@ class ImportedVideo(NamedTuple):
 
 
 def import_video(
-    store: Store, parcel: ExportFile, contents: Contents, progress: Progress
+    store: Store, export: ExportFile, contents: Contents, progress: Progress
 ) -> ImportedVideo:
-    """Add the video of an export to the library: everything of it, or nothing.
+    """Add the video of an export to the library, completely or not at all.
 
-    Rows keep their numbers where all of them are free, and answers come along, since they cite by
-    number. Otherwise rows are numbered anew and answers are left out, as are those that looked at
-    other videos too. Where the video's file lies is never taken over: that is for this machine to
-    know.
+    Rows keep their ids if all of them are free, and answers are imported with them, since they cite
+    by id. Otherwise rows get new ids and answers are left out, as are those over other videos too.
+    The path of the video's file is never imported.
 
     Raises:
-        InputError: the video is here already; or the file is torn or altered.
-        DatabaseError: the database is gone.
+        InputError: The video is in the library already; or the file is damaged or altered.
+        DatabaseError: The database cannot be reached.
     """
     try:
         with store.begin() as session:
-            made = _add(store, session, parcel, contents, progress)
+            result = _import(store, session, export, contents, progress)
     except BaseException:
         with suppress(DatabaseError):
             sweep_blobs(store)
         raise
     faults.fault_point(faults.FaultPoint.IMPORTED)
-    return made
+    return result
 
 
-def _add(
-    store: Store, session: Session, parcel: ExportFile, contents: Contents, progress: Progress
+def _import(
+    store: Store, session: Session, export: ExportFile, contents: Contents, progress: Progress
 ) -> ImportedVideo:
-    if known_video(session, parcel.video) is not None:
-        raise InputError(f"{parcel.video} is in this library already: delete it here first")
+    if known_video(session, export.video) is not None:
+        raise InputError(f"{export.video} is in this library already: delete it here first")
     hold_blobs(session)
-    for _sha, data in parcel.blobs():
+    for _sha, data in export.blobs():
         store.blobs.put(data)
     faults.fault_point(faults.FaultPoint.IMPORTED_IMAGES)
-    sorting = Sorting(session, parcel.video, contents)
+    mapping = Sorting(session, export.video, contents)
     progress.start("rows", contents.rows)
     try:
-        _add_rows(session, parcel, sorting, progress.step)
+        _add_rows(session, export, mapping, progress.step)
     except (DBAPIError, psycopg.Error) as exc:
         if is_failure(exc):
             raise
@@ -97,31 +96,33 @@ def _add(
     except (KeyError, TypeError, ValueError) as exc:
         raise _altered("a row is not of the kind that its table has") from exc
     faults.fault_point(faults.FaultPoint.IMPORTED_ROWS)
-    video = known_video(session, parcel.video)
+    video = known_video(session, export.video)
     if video is None:
         raise _altered("the video itself is not in it")
     note(session, Deed.IMPORTED, video.id)
-    answers, clips = len(sorting.answers), sorting.added.get("clips", 0)
+    answers, clips = len(mapping.answers), mapping.added.get("clips", 0)
     return ImportedVideo(video.id, video.title, clips, answers, len(contents.questions) - answers)
 
 
 def _add_rows(
-    session: Session, parcel: ExportFile, sorting: Sorting, step: Callable[[int], None]
+    session: Session, export: ExportFile, mapping: Sorting, step: Callable[[int], None]
 ) -> None:
-    for table, rows in groupby(parcel.rows(), key=lambda one: one.table):
+    for table, rows in groupby(export.rows(), key=lambda row: row.table):
         known = known_columns(session, table)
         for batch in _batches(rows):
-            kept = [sorting.changed(table, row) for row in batch if sorting.keeps(table, row)]
-            _add_batch(session, table, known, kept)
+            imported = [
+                mapping.remapped(table, row) for row in batch if mapping.is_imported(table, row)
+            ]
+            _add_batch(session, table, known, imported)
             step(len(batch))
 
 
 def _batches(rows: Iterable[ExportRow]) -> Iterator[list[Row]]:
-    """The rows in lists that are neither long nor large."""
+    """Yield the rows in lists limited by length and size."""
     batch, size = list[Row](), 0
-    for one in rows:
-        batch.append(one.row)
-        size += one.size
+    for row in rows:
+        batch.append(row.row)
+        size += row.size
         if len(batch) >= BATCH or size >= BATCH_BYTES:
             yield batch
             batch, size = [], 0
@@ -141,43 +142,43 @@ def _computed(table: str, column: str) -> bool:
     return table in TABLES and TABLES[table].columns[column].computed is not None
 
 
-def _altered(how: str) -> InputError:
-    return InputError(f"the export was altered: {how}")
+def _altered(problem: str) -> InputError:
+    return InputError(f"the export was altered: {problem}")
 
 
 class Sorting:
-    """Decides which rows come along, and under which numbers."""
+    """Decides which rows are imported, and under which ids."""
 
     def __init__(self, session: Session, video: str, contents: Contents) -> None:
         self._session, self._video = session, video
         self.added: dict[str, int] = {}
-        cited = {name: ids for name, ids in contents.ids.items() if name not in UNCITED}
-        free = not any(taken(session, name, ids) for name, ids in cited.items())
-        self.answers = self._answers(contents) if free else frozenset()
-        self._questions = {contents.questions[one] for one in self.answers}
-        said = (contents.said.get(one, set()) for one in (None, *self.answers))
-        self._said = set[str]().union(*said)
+        cited_ids = {name: ids for name, ids in contents.ids.items() if name not in UNCITED}
+        ids_are_free = not any(taken(session, name, ids) for name, ids in cited_ids.items())
+        self.answers = self._answers(contents) if ids_are_free else frozenset()
+        self._questions = {contents.questions[answer] for answer in self.answers}
+        message_hashes = (contents.said.get(answer, set()) for answer in (None, *self.answers))
+        self._messages = set[str]().union(*message_hashes)
         self._numbers = {
-            name: self._numbered(name, ids, keep=free and name in cited)
+            name: self._map_ids(name, ids, keep=ids_are_free and name in cited_ids)
             for name, ids in contents.ids.items()
         }
 
-    def keeps(self, table: str, row: Row) -> bool:
-        """Whether a row comes along."""
+    def is_imported(self, table: str, row: Row) -> bool:
+        """Check whether a row is imported."""
         if table == "questions":
             return row["id"] in self._questions
         if table == "messages":
-            return row["hash"] in self._said
+            return row["hash"] in self._messages
         if table in CHECKPOINT_NAMES and table.endswith(WRITES):
-            return False  # Homer writes none, and reads none.
-        owner = row.get("id" if table == "trajectories" else _owner(table))
+            return False  # Homer neither writes nor reads them.
+        owner = row.get("id" if table == "trajectories" else _owner_column(table))
         return owner is None or owner in self.answers
 
-    def changed(self, table: str, row: Row) -> Row:
-        """The row with the numbers that it has here.
+    def remapped(self, table: str, row: Row) -> Row:
+        """Return the row with its ids in this library.
 
         Raises:
-            InputError: it refers to what is not in the file.
+            InputError: It refers to a row that is not in the file.
         """
         self.added[table] = self.added.get(table, 0) + 1
         if table not in TABLES:
@@ -189,11 +190,11 @@ class Sorting:
             new["id"] = self._numbers[table][row["id"]]
         for column in TABLES[table].columns:
             if row.get(column.name) is not None:
-                new[column.name] = self._referred(column, new[column.name])
+                new[column.name] = self._map_reference(column, new[column.name])
         return new
 
-    def _referred(self, column: Column[Any], value: Any) -> Any:
-        """What a reference refers to here."""
+    def _map_reference(self, column: Column[Any], value: Any) -> Any:
+        """Return the referenced value in this library."""
         for key in column.foreign_keys:
             table = key.column.table.name
             if key.column.name == "id" and table in self._numbers:
@@ -205,16 +206,20 @@ class Sorting:
         return value
 
     def _answers(self, contents: Contents) -> frozenset[str]:
-        alone = {one for one in contents.questions if contents.looked.get(one) == {self._video}}
-        return frozenset(alone - known_trajectories(self._session, alone))
+        single_video = {
+            trajectory
+            for trajectory in contents.questions
+            if contents.looked.get(trajectory) == {self._video}
+        }
+        return frozenset(single_video - known_trajectories(self._session, single_video))
 
-    def _numbered(self, table: str, ids: list[int], *, keep: bool) -> dict[int, int]:
-        """From the numbers in the file to those here; the order stays."""
+    def _map_ids(self, table: str, ids: list[int], *, keep: bool) -> dict[int, int]:
+        """Map the ids in the file to those in this library, in the same order."""
         if keep:
             count_from(self._session, table, max(ids))
-            return {one: one for one in ids}
+            return {row_id: row_id for row_id in ids}
         return dict(zip(sorted(ids), take_ids(self._session, table, len(ids)), strict=True))
 
 
-def _owner(table: str) -> str:
+def _owner_column(table: str) -> str:
     return "thread_id" if table in CHECKPOINT_NAMES else "trajectory_id"

@@ -1,4 +1,4 @@
-"""Advisory locks as Postgres tells of them."""
+"""Advisory locks as Postgres lists them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ HELD = """
 pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 2
     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
 """
-"""What a query reads ``FROM``: the locks of two keys, in ``classid`` and ``objid``, of a database.
+"""The ``FROM`` clause of held locks with two keys, in ``classid`` and ``objid``, of this database.
 
-One of a single key has its halves in the same columns, and another ``objsubid``.
+Locks with a single key have its halves in the same columns, and another ``objsubid``.
 """
 
 HASH = "(CAST(hashtext({}) AS bigint) & 4294967295)"
-"""The second key, as ``objid`` has it, of a lock whose second key is ``hashtext`` of something."""
+"""The ``objid`` of a lock whose second key is ``hashtext`` of the expression put in."""

@@ -1,7 +1,7 @@
-"""Brings a database to this version's tables; Alembic does the work.
+"""Migrates a database to this version's tables with Alembic.
 
-Alembic is imported only where there is work to do: the newest revision is named here, and a test
-sees to it that it is the newest.
+Alembic is imported only if there is work to do: the newest revision is named here, and a test
+checks that it is the newest.
 """
 
 from __future__ import annotations
@@ -29,56 +29,56 @@ _LOCK = 0x484F4D4552
 
 
 def migrate(url: str) -> bool:
-    """Brings the database to ``HEAD``, in one transaction; False where it is there already.
+    """Migrate the database to ``HEAD`` in one transaction; return False if it is there already.
 
-    Any number of processes may do so at once: one works, the others wait.
+    Any number of processes may call this at once: one works, the others wait.
 
     Raises:
-        DatabaseError: unreachable, newer than this Homer, or not ours to change.
+        DatabaseError: Unreachable, newer than this version, or not permitted.
     """
-    found = parse_url(url)
-    if _found(found) == HEAD:
+    target = parse_url(url)
+    if _fetch_revision(target) == HEAD:
         return False
-    engine = create_engine(found, poolclass=NullPool, connect_args={"connect_timeout": PATIENCE_S})
+    engine = create_engine(target, poolclass=NullPool, connect_args={"connect_timeout": PATIENCE_S})
     try:
         with engine.begin() as connection:
             connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
-            return _upgrade(connection, found)
+            return _upgrade(connection, target)
     except DBAPIError as exc:
-        raise DatabaseError(_reason(exc, found)) from exc
+        raise DatabaseError(_explain(exc, target)) from exc
     finally:
         engine.dispose()
 
 
 def has_tables(url: str) -> bool:
-    """Whether a database has tables of Homer's, of any revision.
+    """Check whether a database has Homer's tables, of any revision.
 
     Raises:
-        DatabaseError: unreachable.
+        DatabaseError: Unreachable.
     """
-    return _found(parse_url(url)) is not None
+    return _fetch_revision(parse_url(url)) is not None
 
 
 def require_current(url: URL) -> None:
-    """Passes where the database's tables are this version's.
+    """Check that the database's tables are of this version.
 
     Raises:
-        DatabaseError: unreachable, or a migration is due; the message names the command.
+        DatabaseError: Unreachable, or a migration is due; the message names the command.
     """
-    found = _found(url)
-    if found != HEAD:
-        state = f"is at revision {found}" if found else "has no tables of Homer's yet"
+    revision = _fetch_revision(url)
+    if revision != HEAD:
+        state = f"is at revision {revision}" if revision else "has no tables of Homer's yet"
         raise DatabaseError(f"the {shown(url)} {state}: run `{COMMAND}` (it needs {HEAD})")
 
 
 def script_folder() -> Path:
-    """The migrations: beside this package in a wheel, in the source tree otherwise."""
+    """Return the folder of the migrations: in this package in a wheel, else in the source tree."""
     packaged = Path(__file__).parent / "_alembic"
     return packaged if packaged.exists() else Path(__file__).parents[1] / "alembic"
 
 
-def _found(url: URL) -> str | None:
-    """Asked by every command, so without an engine, which asks the server for more than this."""
+def _fetch_revision(url: URL) -> str | None:
+    """Fetch the revision, without an engine: its set-up would cost every command more queries."""
     try:
         with psycopg.connect(libpq_url(url), connect_timeout=PATIENCE_S) as connection:
             if connection.execute("SELECT to_regclass('alembic_version')").fetchone() == (None,):
@@ -90,11 +90,11 @@ def _found(url: URL) -> str | None:
 
 
 def revision_of(connection: Connection) -> str | None:
-    """The revision of a database's tables; None where there are none of Homer's."""
+    """Return the revision of a database's tables; None if it has none of Homer's."""
     if not inspect(connection).has_table("alembic_version"):
         return None
-    found = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
-    return None if found is None else str(found)
+    revision = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+    return None if revision is None else str(revision)
 
 
 def _upgrade(connection: Connection, url: URL) -> bool:
@@ -106,10 +106,10 @@ def _upgrade(connection: Connection, url: URL) -> bool:
 
 
 def move(connection: Connection, revision: str) -> None:
-    """Brings the tables to a revision, older or newer, within the connection's transaction.
+    """Migrate the tables to a revision, older or newer, within the connection's transaction.
 
     Raises:
-        InputError: this Homer does not know the revision.
+        InputError: This version does not know the revision.
     """
     from alembic import command
     from alembic.util import CommandError
@@ -150,11 +150,11 @@ def _run_alembic(connection: Connection, before: str | None, url: URL) -> None:
         ) from exc
 
 
-def _reason(exc: DBAPIError, url: URL) -> str:
-    told = str(exc.orig)
-    if "extension" in told:
+def _explain(exc: DBAPIError, url: URL) -> str:
+    problem = str(exc.orig)
+    if "extension" in problem:
         return (
-            f"the {shown(url)} lacks an extension ({told.splitlines()[0]}): let its administrator "
-            "run CREATE EXTENSION vector; CREATE EXTENSION pg_trgm"
+            f"the {shown(url)} lacks an extension ({problem.splitlines()[0]}): let its "
+            "administrator run CREATE EXTENSION vector; CREATE EXTENSION pg_trgm"
         )
     return explain(exc, shown(url))

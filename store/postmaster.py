@@ -1,7 +1,7 @@
-"""Reads ``postmaster.pid`` and tells a live server from one that was killed.
+"""Reads ``postmaster.pid`` and distinguishes a running server from a killed one.
 
-A killed server may leave a pid file whose pid is gone, is a zombie nobody reaped, or is by now
-another program. Postgres itself only copes with the first.
+A killed server may leave a pid file whose pid is gone, is an unreaped zombie, or belongs to another
+program by now. Postgres itself only copes with the first.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SOCKET = f".s.PGSQL.{PORT}"
 
 @dataclass(frozen=True, slots=True)
 class Postmaster:
-    """What a pid file says. ``status`` is starting, ready, standby or stopping."""
+    """The contents of a pid file. ``status`` is starting, ready, standby or stopping."""
 
     pid: int
     sockets: str
@@ -28,7 +28,7 @@ class Postmaster:
 
 
 def read(data: Path) -> Postmaster | None:
-    """The pid file of the data folder, or None where there is none or it is half written."""
+    """Read the pid file of the data folder; None if it is missing or incomplete."""
     try:
         lines = (data / "postmaster.pid").read_text().splitlines()
         return Postmaster(int(lines[0]), lines[4], lines[7].strip() if len(lines) > 7 else "")
@@ -37,12 +37,12 @@ def read(data: Path) -> Postmaster | None:
 
 
 def alive(data: Path) -> Postmaster | None:
-    """The pid file, if its process lives and serves this very folder."""
-    found = read(data)
-    return found if found and _serves(found.pid, data) else None
+    """Read the pid file; None unless its process is running and serves this folder."""
+    server = read(data)
+    return server if server and _serves_folder(server.pid, data) else None
 
 
-def _serves(pid: int, data: Path) -> bool:
+def _serves_folder(pid: int, data: Path) -> bool:
     try:
         process = psutil.Process(pid)
         if process.status() == psutil.STATUS_ZOMBIE:
@@ -53,41 +53,42 @@ def _serves(pid: int, data: Path) -> bool:
 
 
 def _in_folder(process: psutil.Process, data: Path) -> bool:
-    """Every Postgres process works in its data folder, wherever that was moved to."""
+    """Check for a Postgres process by its working directory, which is its data folder."""
     with suppress(psutil.Error, OSError):
         return "postgres" in process.name() and Path(process.cwd()).samefile(data)
     return False
 
 
 def orphans(data: Path) -> Iterator[psutil.Process]:
-    """Processes of the folder's server; after its death they go by themselves, but not at once."""
+    """Yield processes of the folder's server; they end some time after it was killed."""
     for process in psutil.process_iter():
         if _in_folder(process, data):
             yield process
 
 
 def clear_stale(data: Path, sockets: Path) -> None:
-    """Removes what a killed server left, once none of its processes is alive.
+    """Remove the files of a killed server once none of its processes is running.
 
-    Two servers on one data folder would destroy it, so a survivor is waited for, then ended. A pid
-    file whose pid is gone stays: Postgres replaces it, after its own check for survivors.
+    Two servers on one data folder would destroy it, so a surviving process is waited for, then
+    killed. A pid file whose pid is gone is left to Postgres, which replaces it after its own check
+    for survivors.
     """
     if not wait_until(lambda: not any(orphans(data)), 5):
         for process in orphans(data):
             with suppress(psutil.Error):
                 process.kill()
         wait_until(lambda: not any(orphans(data)), 10)
-    found = read(data)
-    if found is None or psutil.pid_exists(found.pid):
-        for left in (data / "postmaster.pid", sockets / f"{SOCKET}.lock", sockets / SOCKET):
-            left.unlink(missing_ok=True)
+    server = read(data)
+    if server is None or psutil.pid_exists(server.pid):
+        for leftover in (data / "postmaster.pid", sockets / f"{SOCKET}.lock", sockets / SOCKET):
+            leftover.unlink(missing_ok=True)
 
 
-def wait_until(true: Callable[[], bool], seconds: float) -> bool:
-    """Polls until ``true()`` holds; False when the time is over."""
-    end = time.monotonic() + seconds
-    while not true():
-        if time.monotonic() > end:
+def wait_until(condition: Callable[[], bool], seconds: float) -> bool:
+    """Poll until ``true()`` holds; return False after the time-out."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
             return False
         time.sleep(0.02)
     return True

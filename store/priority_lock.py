@@ -1,7 +1,7 @@
-"""Whose turn it is: what nobody waits for stands back while a person waits for something.
+"""Priority lock: background work yields while a user waits for something.
 
-A person's work holds a shared advisory lock of Postgres, which ends with its connection: one whose
-process is killed keeps nobody waiting, on whichever machine it ran.
+A user's work holds a shared Postgres advisory lock, which ends with its connection: a killed
+process blocks nobody, on whichever machine it ran.
 """
 
 from __future__ import annotations
@@ -15,28 +15,31 @@ import psycopg
 from store.locks import HELD
 
 _KIND = 0x484F5455
-"""Tells these locks from all others of the database."""
+"""The class of these advisory locks."""
 
 _PERSON = 1
 
-_PEOPLE = f"SELECT EXISTS (SELECT FROM {HELD} AND classid = %s AND objid = %s)"  # noqa: S608
-_TAKE = "SELECT pg_advisory_lock_shared(%s, %s)"
-_GIVE = "SELECT pg_advisory_unlock_shared(%s, %s)"
-_STILL = "SELECT 1"
+_IS_WAITING = f"SELECT EXISTS (SELECT FROM {HELD} AND classid = %s AND objid = %s)"  # noqa: S608
+_TAKE_USER = "SELECT pg_advisory_lock_shared(%s, %s)"
+_RELEASE_USER = "SELECT pg_advisory_unlock_shared(%s, %s)"
+_PING = "SELECT 1"
 
 
 class PriorityLock:
-    """The turns of one database, over a connection of its own. Safe to share between threads."""
+    """The priority lock of one database, on its own connection. Safe to share between threads."""
 
     def __init__(self, url: str) -> None:
         self._url, self._count, self._lock = url, 0, threading.Lock()
         self._connection: psycopg.Connection | None = None
         self._held: psycopg.Connection | None = None
-        """The connection that holds our lock, which is gone with it."""
+        """The connection that holds our lock; the lock ends with it."""
 
     @contextmanager
     def person(self) -> Iterator[None]:
-        """In here somebody waits. Where the database goes away, nobody else is kept waiting."""
+        """Hold the lock while a user waits.
+
+        If the database goes away, nobody else is blocked.
+        """
         self._enter()
         try:
             yield
@@ -44,26 +47,26 @@ class PriorityLock:
             self._leave()
 
     def keep(self) -> None:
-        """Called between two steps of a person's work: the turn is taken again if it was lost."""
+        """Take the lock again if it was lost; call it between two steps of a user's work."""
         with self._lock:
             if self._count:
-                self._hold()
+                self._ensure()
 
     def people(self) -> bool:
-        """Whether somebody waits, in this process or in another.
+        """Check whether a user waits, in this process or another.
 
         Raises:
-            psycopg.Error: the database is away.
+            psycopg.Error: The database cannot be reached.
         """
         with self._lock:
             try:
-                return self._seen()
+                return self._query()
             except psycopg.OperationalError:
-                # The server was started anew since: its connections are gone, and all locks.
-                return self._seen()
+                # The server was restarted: its connections and all locks are gone.
+                return self._query()
 
     def close(self) -> None:
-        """Gives the connection back, with which the locks end."""
+        """Close the connection, which releases the locks."""
         with self._lock:
             if self._connection is not None:
                 self._connection.close()
@@ -72,36 +75,36 @@ class PriorityLock:
     def _enter(self) -> None:
         with self._lock:
             self._count += 1
-            self._hold()
+            self._ensure()
 
     def _leave(self) -> None:
         with self._lock:
             self._count -= 1
             if self._count == 0 and self._held is not None:
-                with suppress(psycopg.Error):  # It is gone, and the lock with it.
-                    self._held.execute(_GIVE, [_KIND, _PERSON])
+                with suppress(psycopg.Error):  # The lock ended with the connection.
+                    self._held.execute(_RELEASE_USER, [_KIND, _PERSON])
                 self._held = None
 
-    def _hold(self) -> None:
-        """What cannot be had is left: the work itself will tell that the database is gone."""
+    def _ensure(self) -> None:
+        """Take the lock if possible; if the database is gone, the work itself will report that."""
         with suppress(psycopg.Error):
             try:
                 self._take()
             except psycopg.OperationalError:
-                # The server was started anew since: its connections are gone, and all locks.
+                # The server was restarted: its connections and all locks are gone.
                 self._take()
 
     def _take(self) -> None:
-        connection = self._opened()
+        connection = self._connect()
         taken = connection is self._held
-        connection.execute(_STILL if taken else _TAKE, None if taken else [_KIND, _PERSON])
+        connection.execute(_PING if taken else _TAKE_USER, None if taken else [_KIND, _PERSON])
         self._held = connection
 
-    def _seen(self) -> bool:
-        row = self._opened().execute(_PEOPLE, [_KIND, _PERSON]).fetchone()
+    def _query(self) -> bool:
+        row = self._connect().execute(_IS_WAITING, [_KIND, _PERSON]).fetchone()
         return bool(row and row[0])
 
-    def _opened(self) -> psycopg.Connection:
+    def _connect(self) -> psycopg.Connection:
         if self._connection is None or self._connection.closed:
             self._connection = psycopg.connect(self._url, autocommit=True)
         return self._connection

@@ -1,8 +1,8 @@
-"""How to run Postgres when we are root, which Postgres refuses to be.
+"""Running Postgres as root, which Postgres itself refuses.
 
 In order: a user namespace in which root is seen as ``nobody`` (files stay root's, nothing is
-chmodded, no user is created); where namespaces are closed (Docker's default), ``nobody`` itself,
-keeping the one capability that lets it enter root's folders. Not root: plainly.
+chmodded, no user is created); where namespaces are forbidden (Docker's default), ``nobody`` itself,
+with the one capability needed to enter root's folders. Otherwise without a prefix.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _CAPABLE = (*_SETPRIV, "--inh-caps=+dac_override", "--ambient-caps=+dac_override
 
 @dataclass(frozen=True, slots=True)
 class UnprivilegedUser:
-    """A command prefix and the user that the data folder must belong to."""
+    """A command prefix and the user that must own the data folder."""
 
     prefix: tuple[str, ...]
     owner: int
 
     def own(self, path: Path) -> None:
-        """Gives ``path`` and all below it to the owner, where it is not theirs already."""
+        """Give ``path`` and everything in it to the owner, if it is not theirs already."""
         if path.stat().st_uid == self.owner:
             return
         for below in [path, *path.rglob("*")]:
@@ -41,10 +41,10 @@ ROOT_RUNNERS = (UnprivilegedUser(_NAMESPACE, 0), UnprivilegedUser(_CAPABLE, NOBO
 
 @cache
 def find_runner() -> UnprivilegedUser:
-    """The first way to run Postgres that works here.
+    """Return the first way to run Postgres that works here.
 
     Raises:
-        DatabaseError: we are root and none works.
+        DatabaseError: This is root and none works.
     """
     if os.geteuid() != 0:
         return UnprivilegedUser((), os.geteuid())
@@ -59,7 +59,7 @@ def find_runner() -> UnprivilegedUser:
 
 def _works(prefix: tuple[str, ...]) -> bool:
     try:
-        done = subprocess.run([*prefix, "true"], capture_output=True, timeout=20, check=False)
+        result = subprocess.run([*prefix, "true"], capture_output=True, timeout=20, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return False
-    return done.returncode == 0
+    return result.returncode == 0

@@ -1,4 +1,4 @@
-"""How long work tells how far it is."""
+"""Progress reports of long work."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ from typing import Protocol
 
 
 class Progress(Protocol):
-    """Follows one piece of work at a time."""
+    """Reports the progress of one task at a time."""
 
     def start(self, label: str, total: int, done: int = 0) -> None:
-        """New work of ``total`` steps, ``done`` of which need not be done again."""
+        """Start a task of ``total`` steps, ``done`` of which are done already."""
 
     def step(self, steps: int = 1) -> None:
-        """So many steps are done."""
+        """Report that many steps done."""
 
 
 class Megabytes:
-    """Counts bytes and tells whole megabytes, which people can read."""
+    """Counts bytes and reports whole megabytes."""
 
     def __init__(self, progress: Progress, label: str, total: int) -> None:
         self._progress, self._bytes, self._told = progress, 0, 0
         progress.start(label, max(1, _megabytes(total)))
 
     def step(self, count: int) -> None:
-        """So many bytes are done."""
+        """Report that many bytes done."""
         self._bytes += count
         if (fresh := _megabytes(self._bytes) - self._told) > 0:
             self._told += fresh

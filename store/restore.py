@@ -1,4 +1,4 @@
-"""A whole library out of the file of a back-up, into an empty one."""
+"""Restore: a whole library from a back-up into an empty one."""
 
 from __future__ import annotations
 
@@ -40,42 +40,43 @@ from store.tables.audit import AuditRow
 
 
 def check_archive(path: Path, progress: Progress, limits: ImportLimits = LIMITS) -> Manifest:
-    """Read a back-up to its end against its checksums; nothing is changed.
+    """Verify a back-up against its checksums; nothing is changed.
 
     Raises:
-        InputError: it is none, is torn or altered, is a newer Homer's, or is beyond a limit.
+        InputError: It is not a back-up, is damaged or altered, is from a newer version, or exceeds
+            a limit.
     """
     with open_archive(path, limits) as archive:
-        found = archive.manifest
-        told = Megabytes(progress, "checking, MB", sum(part.size for part in found.parts()))
-        archive.verify(told.step)
-    if found.revision > HEAD:
+        manifest = archive.manifest
+        checked = Megabytes(progress, "checking, MB", sum(part.size for part in manifest.parts()))
+        archive.verify(checked.step)
+    if manifest.revision > HEAD:
         raise InputError(
-            f"{path} is at revision {found.revision}, this Homer at {HEAD}: a newer Homer made "
+            f"{path} is at revision {manifest.revision}, this Homer at {HEAD}: a newer Homer made "
             "it, so install that one"
         )
-    return found
+    return manifest
 
 
 def restore(
     store: Store, path: Path, progress: Progress, limits: ImportLimits = LIMITS
 ) -> Manifest:
-    """Fill an empty library from a back-up that `check_archive` found whole.
+    """Fill an empty library from a back-up that ``check_archive`` verified.
 
-    One transaction: all of it or nothing. An older back-up is filled into the tables of its time,
-    which are then brought up to date.
+    One transaction: all of it or nothing. An older back-up is loaded into the tables of its
+    revision, which are then migrated.
 
     Raises:
-        InputError: the library is not empty, or the file is not what it was.
-        DatabaseError: the database is gone, or refuses a row.
+        InputError: The library is not empty, or the file was changed since.
+        DatabaseError: The database cannot be reached, or rejects a row.
     """
     with open_archive(path, limits) as archive:
         refuse_filled(store)
-        _take_name(store, archive.manifest.library)
-        sweep_blobs(store)  # of a restoring that was killed
+        _take_id(store, archive.manifest.library)
+        sweep_blobs(store)  # left by a restore that was killed
         try:
             with store.begin() as session:
-                _fill(store, session, archive, progress)
+                _restore_rows(store, session, archive, progress)
         except BaseException:
             with suppress(DatabaseError):
                 sweep_blobs(store)
@@ -85,39 +86,41 @@ def restore(
 
 
 def refuse_filled(store: Store) -> None:
-    """Passes where the library has no row.
+    """Check that the library is empty.
 
     Raises:
-        InputError: it has some.
+        InputError: It has rows.
     """
     with store.begin() as session:
         _refuse_filled(session.connection())
 
 
 def _refuse_filled(connection: Connection) -> None:
-    if found := filled(connection):
+    if tables := filled(connection):
         raise InputError(
-            f"this library is not empty (rows of {', '.join(found[:3])}): restore into an empty "
+            f"this library is not empty (rows of {', '.join(tables[:3])}): restore into an empty "
             "HOMER_HOME or database"
         )
 
 
-def _take_name(store: Store, name: str) -> None:
-    """The library goes on under its name, unless another in this data directory has it."""
+def _take_id(store: Store, name: str) -> None:
+    """Give the library the back-up's id, unless another in this data directory has it."""
     with store.begin() as session:
         if library_of(session) != name and not (store.home.blobs / name).exists():
             name_library(session, name)
     store.blobs.make()
 
 
-def _fill(store: Store, session: Session, archive: BackupArchive, progress: Progress) -> None:
-    connection, own, told = session.connection(), library_of(session), archive.manifest
+def _restore_rows(
+    store: Store, session: Session, archive: BackupArchive, progress: Progress
+) -> None:
+    connection, library, manifest = session.connection(), library_of(session), archive.manifest
     hold_blobs(session)
     close_to_others(connection)
     _refuse_filled(connection)
     plain_values(connection)
-    log = kept_lines(session)  # An older back-up's tables have no log.
-    move(connection, told.revision)
+    log = kept_lines(session)  # The tables of an older back-up have no log.
+    move(connection, manifest.revision)
     try:
         _fill_tables(connection, archive, progress)
         move(connection, HEAD)
@@ -129,7 +132,7 @@ def _fill(store: Store, session: Session, archive: BackupArchive, progress: Prog
             raise
         raise InputError("the back-up's rows do not fit its tables: it was altered") from exc
     faults.fault_point(faults.FaultPoint.RESTORED_ROWS)
-    name_library(session, own)
+    name_library(session, library)
     note(session, Deed.RESTORED)
     measure(connection)
     _fill_images(store, session, archive, progress)
@@ -139,7 +142,7 @@ def _fill(store: Store, session: Session, archive: BackupArchive, progress: Prog
 def _fill_images(
     store: Store, session: Session, archive: BackupArchive, progress: Progress
 ) -> None:
-    """Stores the images: those that rows name, but for what was missing from the library."""
+    """Store the images that rows name, except those missing when the back-up was made."""
     images = Megabytes(progress, "images, MB", archive.manifest.images.size)
     named = set(blobs_in_use(session)) - set(archive.manifest.missing)
     for sha, data in archive.images():
@@ -153,16 +156,16 @@ def _fill_images(
 
 
 def _fill_tables(connection: Connection, archive: BackupArchive, progress: Progress) -> None:
-    known = {(one.schema, one.name): one for one in tables_of(connection)}
-    progress.start("rows", sum(one.rows for one in archive.manifest.tables))
+    tables = {(table.schema, table.name): table for table in tables_of(connection)}
+    progress.start("rows", sum(table.rows for table in archive.manifest.tables))
     for part in archive.manifest.tables:
-        table = known.get((part.schema_name, part.table))
+        table = tables.get((part.schema_name, part.table))
         if table is None or not set(part.columns) <= set(table.columns):
             raise InputError(f"the back-up was altered: no table is like its {part.table}")
-        held = CopiedTable(part.schema_name, part.table, part.columns, table.counted)
-        # What was done here stays on record; a library that was emptied has lines of its back-up.
-        fill = merge_in if held.name == AuditRow.__tablename__ else copy_in
-        if fill(connection, held, archive.rows(part.part)) != part.rows:
+        target = CopiedTable(part.schema_name, part.table, part.columns, table.counted)
+        # This library's audit log is kept; an emptied library may share lines with its back-up.
+        copy = merge_in if target.name == AuditRow.__tablename__ else copy_in
+        if copy(connection, target, archive.rows(part.part)) != part.rows:
             raise InputError(f"the back-up was altered: {part.table} has other rows than it says")
-        set_counters(connection, held, part.counters)
+        set_counters(connection, target, part.counters)
         progress.step(part.rows)

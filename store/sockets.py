@@ -1,4 +1,4 @@
-"""Where the Unix socket of the embedded Postgres lies."""
+"""The folder of the embedded Postgres's Unix socket."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ LONGEST = 103
 
 
 def socket_folder(home: Home) -> Path:
-    """``run`` in the data directory, or a private folder where that path is too long.
+    """Return ``run`` in the data directory, or a private folder if that path is too long.
 
-    Names that would need quoting in a server's settings or a url go to the private folder too.
+    Paths that would need quoting in a server's settings or a url use the private folder too.
 
     Raises:
-        DatabaseError: the private folder is another user's.
+        DatabaseError: The private folder is another user's.
     """
     return home.run if _usable(home.run) else _private(home)
 
 
 def clear_folder(home: Home, folder: Path) -> None:
-    """Takes a server's private folder away once nothing lies in it."""
+    """Remove a server's private folder once it is empty."""
     if folder != home.run:
         with suppress(OSError):
             folder.rmdir()
@@ -53,8 +53,8 @@ def _private(home: Home) -> Path:
 
 
 def _check_private(folder: Path) -> None:
-    """The system's temporary folder is open to all: refuse what another user put there."""
-    found = folder.lstat()
-    ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()
-    if not ours or stat.S_IMODE(found.st_mode) & 0o077:
+    """Check that a folder in the shared temporary directory is this user's and private."""
+    status = folder.lstat()
+    is_own = stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid()
+    if not is_own or stat.S_IMODE(status.st_mode) & 0o077:
         raise DatabaseError(f"{folder} is not your own private folder: remove it")

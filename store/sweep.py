@@ -1,4 +1,4 @@
-"""Removes files that no row names any more."""
+"""Removal of files that no row names any more."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ _BATCH = 1000
 
 
 def drop_blobs(store: Store, shas: Iterable[str]) -> int:
-    """Removes those of ``shas`` that no video uses by now; returns how many.
+    """Remove those of ``shas`` that no video uses now; return how many.
 
-    Call it after the transaction that deleted their rows. A process killed in between leaves
-    files without rows, for `sweep_blobs`.
+    Call it after the transaction that deleted their rows. A process killed in between leaves files
+    without rows, which ``sweep_blobs`` removes.
     """
-    dropped = 0
-    asked = iter(shas)
-    while batch := list(islice(asked, _BATCH)):
+    removed = 0
+    remaining = iter(shas)
+    while batch := list(islice(remaining, _BATCH)):
         with store.begin() as session:
             claim_blobs(session)
             for sha in unused_blobs(session, batch):
                 store.blobs.delete(sha)
-                dropped += 1
+                removed += 1
                 faults.fault_point(faults.FaultPoint.BLOB_REMOVED)
-    return dropped
+    return removed
 
 
 def sweep_blobs(store: Store, older_s: float = 0) -> int:
-    """Removes what killed writers left: blobs without a row, and files half written.
+    """Remove what killed writers left: blobs without a row, and partial files.
 
-    Whoever writes holds the blobs until its rows are committed, and this waits for all who do.
+    Writers hold a shared lock until their rows are committed, and this waits for all of them.
 
     Args:
-        store: the store.
-        older_s: spares files put within so many seconds, for writers that hold nothing.
+        store: The store.
+        older_s: Spare files written within so many seconds, for writers without a lock.
 
     Returns:
-        How many files were removed.
+        The number of files removed.
     """
     before = time.time() - older_s
     with store.begin() as session:

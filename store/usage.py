@@ -1,8 +1,8 @@
 """Which processes use the servers of a data directory, and for how long none has.
 
-Every process that uses a server holds a shared lock on ``run/in_use.lock`` for as long, and the
+Every process that uses a server holds a shared lock on ``run/in_use.lock`` meanwhile, and the
 file's modification time is the last use. A server that stops because it is idle holds the lock
-exclusively meanwhile, so that whoever comes waits and then starts it again.
+exclusively for that time, so that a new process waits and then starts it again.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ NAME = "in_use.lock"
 IDLE_MINUTES = 15.0
 VARIABLE = "HOMER_IDLE_MINUTES"
 LOOK_EVERY_S = 2.0
-"""Seconds between two looks at the data directory and its lock."""
+"""Seconds between two checks of the data directory and its lock."""
 
 
 class Hold:
@@ -30,19 +30,19 @@ class Hold:
     _file = -1
 
     def __init__(self, home: Home) -> None:
-        self._file = _opened(home)
+        self._file = _open_lock_file(home)
         fcntl.flock(self._file, fcntl.LOCK_SH)
         os.utime(self._file)
 
     def release(self) -> None:
-        """Let the servers be idle; a second call does nothing."""
+        """Release the lock; a second call does nothing."""
         if self._file >= 0:
             os.utime(self._file)
             os.close(self._file)
             self._file = -1
 
     def __del__(self) -> None:
-        """Release what was dropped without being closed."""
+        """Release a lock that was dropped without being released."""
         if self._file >= 0:
             os.close(self._file)
 
@@ -54,33 +54,33 @@ class Hold:
 
 
 class IdleClock:
-    """Tells a server whether its data directory is gone and how long nobody has used it."""
+    """Detects that a data directory is gone, and measures how long nobody has used it."""
 
     def __init__(self, home: Home) -> None:
-        self._home, self._file = home, _opened(home)
+        self._home, self._file = home, _open_lock_file(home)
         self._folder, self._busy = home.run.stat().st_ino, time.time()
 
     def is_gone(self) -> bool:
-        """Whether the data directory was deleted, moved or replaced."""
+        """Check whether the data directory was deleted, moved or replaced."""
         try:
             return self._home.run.stat().st_ino != self._folder
         except OSError:
             return True
 
     def touch(self) -> None:
-        """Count this moment as a use."""
+        """Record a use now."""
         os.utime(self._file)
 
     def idle_s(self) -> float:
-        """Seconds since the last use; 0 while a process holds the lock."""
+        """Return the seconds since the last use; 0 while a process holds the lock."""
         if self._in_use():
             self._busy = time.time()
-        # A clock that was set back must not keep a server for ever.
-        last = min(time.time(), max(self._busy, os.fstat(self._file).st_mtime))
-        return time.time() - last
+        # A clock that was set back must not keep a server running for ever.
+        last_use = min(time.time(), max(self._busy, os.fstat(self._file).st_mtime))
+        return time.time() - last_use
 
     def _in_use(self) -> bool:
-        """Whether a process holds the lock; one that stops a server holds it exclusively."""
+        """Check whether a process holds the lock; one that stops a server holds it exclusively."""
         try:
             fcntl.flock(self._file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -90,7 +90,7 @@ class IdleClock:
 
     @contextmanager
     def unused(self) -> Iterator[bool]:
-        """Keep others from beginning to use the servers; yields False where somebody does."""
+        """Hold the lock exclusively, so that no use begins; yield False if there is one."""
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -104,23 +104,23 @@ class IdleClock:
 
 
 def idle_limit_s(home: Home) -> float | None:
-    """Seconds after which idle servers stop; None: never.
+    """Return the seconds after which idle servers stop; None: never.
 
     ``$HOMER_IDLE_MINUTES``, else ``idle_minutes`` under ``[services]`` in ``homer.toml``, else 15;
     0 means never.
 
     Raises:
-        SetupError: it is no number of minutes.
+        SetupError: It is not a number of minutes.
     """
-    given = os.environ.get(VARIABLE) or _configured(home)
+    configured = os.environ.get(VARIABLE) or _configured(home)
     try:
-        minutes = float(str(given))
+        minutes = float(str(configured))
     except ValueError:
         minutes = -1.0
     if not 0 <= minutes < float("inf"):
         raise SetupError(
-            f"{given!r} is no number of minutes: set {VARIABLE}, or idle_minutes under [services] "
-            f"in {home.config}, to 0 (never stop) or more"
+            f"{configured!r} is no number of minutes: set {VARIABLE}, or idle_minutes under "
+            f"[services] in {home.config}, to 0 (never stop) or more"
         )
     return 60 * minutes or None
 
@@ -129,12 +129,12 @@ def _configured(home: Home) -> object:
     try:
         table = tomllib.loads(home.config.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
-        return IDLE_MINUTES  # Whoever needs the file says what is wrong with it.
+        return IDLE_MINUTES  # Whatever needs the file reports what is wrong with it.
     services = table.get("services")
     return (
         services.get("idle_minutes", IDLE_MINUTES) if isinstance(services, dict) else IDLE_MINUTES
     )
 
 
-def _opened(home: Home) -> int:
+def _open_lock_file(home: Home) -> int:
     return os.open(home.make().run / NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

@@ -1,1 +1,1 @@
-"""Named queries, one file a subject; the only SQL of the project."""
+"""Queries on the database, by subject."""

@@ -1,4 +1,4 @@
-"""When identities of a video are seen and heard, what they look like, and who is in one frame."""
+"""When identities of a video appear, their mean vectors, and who shares a frame."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from store.tables.schema import ExemplarRow, IdentityRow, SightingRow, Utterance
 
 
 class Stretch(NamedTuple):
-    """From the first to the last time that an identity is met without a longer gap."""
+    """A span over which an identity appears without a longer gap."""
 
     identity: int
     start_ms: int
@@ -47,47 +47,49 @@ class Centre(NamedTuple):
 def stretches_of(
     session: Session, video_id: str, identities: Sequence[int], gap_ms: int
 ) -> list[Stretch]:
-    """When these identities are met, by identity and time; what is ``gap_ms`` apart is one.
+    """Return when these identities appear, by identity and time; gaps up to ``gap_ms`` are joined.
 
-    In a clip without a sighting of theirs it is by what they said.
+    In a clip without a sighting of an identity its utterances count.
     """
     sightings, utterances = (
-        _by_clip(of, video_id, identities) for of in (SightingRow, UtteranceRow)
+        _spans_by_clip(of, video_id, identities) for of in (SightingRow, UtteranceRow)
     )
     seen, said = sightings.c, utterances.c
     silent = select(utterances).where(
         ~select(seen.clip).where(seen.identity == said.identity, seen.clip == said.clip).exists()
     )
-    every = select(sightings).union_all(silent).subquery()
-    return [Stretch(*row) for row in session.execute(_joined(every, gap_ms))]
+    appearances = select(sightings).union_all(silent).subquery()
+    return [Stretch(*row) for row in session.execute(_join_close(appearances, gap_ms))]
 
 
-def _by_clip(of: Any, video_id: str, identities: Sequence[int]) -> CTE:
-    """From the first to the last time that each is met in each clip."""
-    start, end = func.min(of.start_ms).label("start"), func.max(of.end_ms).label("end")
-    query = select(of.identity_id.label("identity"), of.clip.label("clip"), start, end)
-    mine = query.where(of.video_id == video_id, among(of.identity_id, identities))
-    return mine.group_by(of.identity_id, of.clip).cte()
+def _spans_by_clip(table: Any, video_id: str, identities: Sequence[int]) -> CTE:
+    """Return the span from the first to the last appearance of each identity in each clip."""
+    start, end = func.min(table.start_ms).label("start"), func.max(table.end_ms).label("end")
+    query = select(table.identity_id.label("identity"), table.clip.label("clip"), start, end)
+    matching = query.where(table.video_id == video_id, among(table.identity_id, identities))
+    return matching.group_by(table.identity_id, table.clip).cte()
 
 
-def _joined(every: Any, gap_ms: int) -> Select[int, int, int]:
-    """Spans that are at most ``gap_ms`` apart become one: a new one begins after each gap."""
-    row = every.c
-    before = func.max(row.end).over(
+def _join_close(appearances: Any, gap_ms: int) -> Select[int, int, int]:
+    """Join spans that are at most ``gap_ms`` apart: a new one begins after each longer gap."""
+    row = appearances.c
+    previous_end = func.max(row.end).over(
         partition_by=row.identity, order_by=(row.start, row.end), rows=(None, -1)
     )
-    begins = case((row.start - before <= gap_ms, 0), else_=1).label("begins")
+    begins = case((row.start - previous_end <= gap_ms, 0), else_=1).label("begins")
     marked = select(row.identity, row.start, row.end, begins).subquery().c
-    place = (marked.start, marked.end)
-    number = func.sum(marked.begins).over(partition_by=marked.identity, order_by=place)
-    told = select(marked.identity, marked.start, marked.end, number.label("number")).subquery().c
-    start = func.min(told.start)
-    query = select(told.identity, start, func.max(told.end))
-    return query.group_by(told.identity, told.number).order_by(told.identity, start)
+    order = (marked.start, marked.end)
+    number = func.sum(marked.begins).over(partition_by=marked.identity, order_by=order)
+    numbered = (
+        select(marked.identity, marked.start, marked.end, number.label("number")).subquery().c
+    )
+    start = func.min(numbered.start)
+    query = select(numbered.identity, start, func.max(numbered.end))
+    return query.group_by(numbered.identity, numbered.number).order_by(numbered.identity, start)
 
 
 def crops_of(session: Session, identities: Sequence[int]) -> dict[int, str]:
-    """SHA-256 of the best crop of each identity that has one."""
+    """Return the SHA-256 of the best crop of each identity that has one."""
     row = SightingRow
     best = (
         select(row.identity_id, row.blob)
@@ -99,7 +101,7 @@ def crops_of(session: Session, identities: Sequence[int]) -> dict[int, str]:
 
 
 def centres_of(session: Session, video_id: str) -> Mapping[int, Centre]:
-    """What every identity of a video that has exemplars is like, by identity."""
+    """Return the centre of every identity of a video that has exemplars, by identity."""
     mean = func.vector_send(func.avg(ExemplarRow.vector, type_=VECTOR()))
     query = (
         select(IdentityRow.id, IdentityRow.kind, func.count(), mean)
@@ -114,34 +116,37 @@ def centres_of(session: Session, video_id: str) -> Mapping[int, Centre]:
 
 
 def _unpacked(sent: bytes) -> NDArray[np.float32]:
-    """A vector from ``vector_send``: its size, two zero bytes, 32-bit floats."""
+    """Unpack the result of ``vector_send``: size, two zero bytes, 32-bit floats."""
     return np.frombuffer(sent[4:], dtype=">f4").astype(np.float32)
 
 
 def seen_together(
     session: Session, pairs: Sequence[tuple[Sequence[int], Sequence[int]]]
 ) -> list[bool]:
-    """Of each pair, whether some of these identities and some of those are in one frame."""
-    ones, others = ([pair[at] for pair in pairs] for at in (0, 1))
-    one, other = _numbered(ones, "one"), _numbered(others, "other")
+    """Check for each pair of groups whether members of both are in one frame."""
+    firsts, seconds = ([pair[at] for pair in pairs] for at in (0, 1))
+    first, second = _numbered(firsts, "one"), _numbered(seconds, "other")
     a, b = aliased(SightingRow), aliased(SightingRow)
     query = (
-        select(one.c.n)
+        select(first.c.n)
         .distinct()
-        .join(other, other.c.n == one.c.n)
-        .join(a, a.identity_id == one.c.identity)
+        .join(second, second.c.n == first.c.n)
+        .join(a, a.identity_id == first.c.identity)
         .join(
             b,
-            (b.identity_id == other.c.identity) & (b.clip == a.clip) & (b.start_ms == a.start_ms),
+            (b.identity_id == second.c.identity) & (b.clip == a.clip) & (b.start_ms == a.start_ms),
         )
         .where(a.video_id == b.video_id, a.box.is_not(None), b.box.is_not(None))
     )
-    found = set(session.scalars(query))
-    return [n in found for n in range(len(pairs))]
+    together = set(session.scalars(query))
+    return [n in together for n in range(len(pairs))]
 
 
 def _numbered(lists: Sequence[Sequence[int]], name: str) -> TableValuedAlias:
-    """A table of identities by the number of their list: two parameters, however many they are."""
+    """Return a table of identities with the number of their list.
+
+    It takes two parameters, however many identities there are.
+    """
     rows = [(n, identity) for n, several in enumerate(lists) for identity in several]
     numbers = cast([n for n, _ in rows], ARRAY(Integer))
     identities = cast([identity for _, identity in rows], ARRAY(BigInteger))

@@ -1,4 +1,4 @@
-"""What holds as of a clip, of all that has revisions."""
+"""The condition for rows with revisions to be valid as of a clip."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from sqlalchemy import BindParameter, ColumnElement, and_, or_
 
 
 def holds(row: Any, clip: int | BindParameter[int]) -> ColumnElement[bool]:
-    """Whether a row with ``from_clip`` and ``to_clip`` holds after ``clip`` was remembered."""
+    """Return the condition that a revision (``from_clip``, ``to_clip``) is valid after ``clip``."""
     return and_(row.from_clip <= clip, or_(row.to_clip.is_(None), row.to_clip > clip))

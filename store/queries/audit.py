@@ -1,4 +1,4 @@
-"""The audit log: written in the transaction of the deed, and read."""
+"""The audit log: written in the transaction of the recorded action, and read."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import func, insert, select
-from sqlalchemy.dialects.postgresql import insert as arriving
+from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.orm import Session
 
 from domain.audit import AuditEntry, Deed, acting
@@ -18,47 +18,47 @@ from store.tables.audit import AuditRow
 from store.tables.schema import VideoRow
 
 LONGEST = 200
-"""Characters of a name that are kept."""
+"""Maximum length of a stored name."""
 
 
 def actor() -> str:
-    """For whom this is done, else the user of this process."""
-    named = acting.get()
-    if named is not None:
-        return storable(named)[:LONGEST]
+    """Return the acting user, or else the user of this process."""
+    user = acting.get()
+    if user is not None:
+        return storable(user)[:LONGEST]
     try:
         return storable(getpass.getuser())[:LONGEST]
-    except (KeyError, OSError):  # A container may run as a number that has no name.
+    except (KeyError, OSError):  # A container may run as a user id without a name.
         return f"user {os.getuid()}"
 
 
 def keeps_log(session: Session) -> bool:
-    """Whether the tables are of a revision that has the log."""
+    """Check whether the tables are of a revision that has the audit log."""
     return session.scalar(select(func.to_regclass(AuditRow.__tablename__))) is not None
 
 
 def note(session: Session, deed: Deed, subject: str = "") -> None:
-    """Write down a deed, which is on record if and only if the transaction is committed.
+    """Record an action, if and only if the transaction is committed.
 
     Args:
-        session: the deed's own transaction.
-        deed: what is done.
-        subject: the id of what it is done to; never content.
+        session: The action's own transaction.
+        deed: What is done.
+        subject: The id of what it is done to; never content.
     """
     row = {"who": actor(), "deed": str(deed), "subject": subject}
     session.execute(insert(AuditRow).values(row))
 
 
 def kept_lines(session: Session) -> list[dict[str, Any]]:
-    """The log as it is, to put back where its table is made anew."""
-    every = select(*AuditRow.__table__.columns)
-    return [dict(row) for row in session.execute(every).mappings()]
+    """Return all rows of the log, to be inserted again after its table was recreated."""
+    query = select(*AuditRow.__table__.columns)
+    return [dict(row) for row in session.execute(query).mappings()]
 
 
 def put_back(session: Session, lines: Sequence[dict[str, Any]]) -> None:
-    """Adds those of these lines that are not there."""
+    """Insert the rows that are missing."""
     if lines:
-        session.execute(arriving(AuditRow).on_conflict_do_nothing(), lines)
+        session.execute(upsert(AuditRow).on_conflict_do_nothing(), lines)
 
 
 def entries(
@@ -70,7 +70,10 @@ def entries(
     since: datetime | None = None,
     limit: int | None = None,
 ) -> list[AuditEntry]:
-    """What was done, the latest first; only by ``who``, to ids that begin with ``subject``."""
+    """Return recorded actions, latest first.
+
+    Only those of ``deeds``, by ``who``, since ``since``, on ids that begin with ``subject``.
+    """
     row = AuditRow
     query = select(row.at, row.who, row.deed, row.subject)
     if deeds:
@@ -81,26 +84,29 @@ def entries(
         query = query.where(row.subject.startswith(subject, autoescape=True))
     if since is not None:
         query = query.where(row.at >= since)
-    found = session.execute(query.order_by(row.at.desc(), row.id).limit(limit))
-    return [AuditEntry(at=at, who=by, deed=Deed(deed), subject=of) for at, by, deed, of in found]
+    rows = session.execute(query.order_by(row.at.desc(), row.id).limit(limit))
+    return [
+        AuditEntry(at=at, who=actor_name, deed=Deed(deed), subject=subject_id)
+        for at, actor_name, deed, subject_id in rows
+    ]
 
 
 def deleted_videos(session: Session) -> frozenset[str]:
-    """The ids of the videos that were deleted whole, and that nobody added again since."""
+    """Return the ids of videos that were deleted completely and not added again since."""
     row = AuditRow
-    gone = select(row.subject).where(row.deed == Deed.DELETED)
-    return frozenset(session.scalars(gone.where(row.subject.not_in(select(VideoRow.id)))))
+    deleted = select(row.subject).where(row.deed == Deed.DELETED)
+    return frozenset(session.scalars(deleted.where(row.subject.not_in(select(VideoRow.id)))))
 
 
 def now_of(session: Session) -> datetime:
-    """The time that the deeds of this transaction bear."""
+    """Return the time stamp of the actions in this transaction."""
     return session.execute(select(func.now())).scalar_one()
 
 
 def erased_since(session: Session, video: str, at: datetime) -> bool:
-    """Whether something of a video was deleted, forgotten or retained no more after ``at``.
+    """Check whether anything of a video was deleted, forgotten or retained no more after ``at``.
 
-    One that was forgotten and brought back again does not count.
+    Something forgotten and restored since does not count.
     """
     row = AuditRow
     query = select(row.deed).where(row.subject.startswith(video, autoescape=True), row.at > at)

@@ -1,7 +1,7 @@
-"""All rows of a library, table by table, as Postgres itself copies them out and in.
+"""All rows of a library, table by table, copied out and in by Postgres's COPY.
 
-Which tables there are comes from the schema's metadata, which columns from the database: so an
-older library can be copied as it is.
+The tables come from the schema's metadata, the columns from the database: so an older library can
+be copied unchanged.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ OWN = [
     for one in Base.metadata.sorted_tables
     if one.name != LibraryRow.__tablename__ and not is_worked_out(one)
 ]
-"""Homer's tables, those first that others refer to. The library's name is not copied as a row."""
+"""Homer's tables, referenced ones first. The library's id is not copied as a row."""
 Driver = psycopg.Connection[Any]
 _MIGRATIONS = "checkpoint_migrations"
 
 
 @dataclass(frozen=True)
 class CopiedTable:
-    """A table to copy. ``schema`` "" is Homer's own; ``counted``: columns that number rows."""
+    """A table to copy. ``schema`` "" is Homer's own; ``counted``: identity columns."""
 
     schema: str
     name: str
@@ -40,65 +40,71 @@ class CopiedTable:
     counted: tuple[str, ...]
 
     def where(self, own: str) -> tuple[str, str]:
-        """Schema and name, ``own`` being Homer's schema."""
+        """Return schema and name; ``own`` is Homer's schema."""
         return self.schema or own, self.name
 
 
 def tables_of(connection: Connection) -> list[CopiedTable]:
-    """The tables that are there, LangGraph's checkpoints among them, in the order to fill them."""
-    found = inspect(connection)
-    here, kept = _columns(found, found.default_schema_name), _columns(found, CHECKPOINTS)
-    tables = [_table("", name, here[name]) for name in OWN if name in here]
-    others = sorted(kept.keys() - {_MIGRATIONS})
-    return [*tables, *(_table(CHECKPOINTS, name, kept[name]) for name in others)]
+    """Return all tables, LangGraph's checkpoints included, in the order in which to fill them."""
+    inspector = inspect(connection)
+    own_columns, checkpoint_columns = (
+        _columns_by_table(inspector, inspector.default_schema_name),
+        _columns_by_table(inspector, CHECKPOINTS),
+    )
+    tables = [_table("", name, own_columns[name]) for name in OWN if name in own_columns]
+    checkpoint_tables = sorted(checkpoint_columns.keys() - {_MIGRATIONS})
+    return [
+        *tables,
+        *(_table(CHECKPOINTS, name, checkpoint_columns[name]) for name in checkpoint_tables),
+    ]
 
 
-def _columns(found: Any, schema: str | None) -> dict[str, Any]:
-    """The columns of each table of a schema; asked for at once, not table by table."""
-    return {name: columns for (_, name), columns in found.get_multi_columns(schema).items()}
+def _columns_by_table(inspector: Any, schema: str | None) -> dict[str, Any]:
+    """Fetch the columns of each table of a schema, for all tables at once."""
+    return {name: columns for (_, name), columns in inspector.get_multi_columns(schema).items()}
 
 
 def _table(schema: str, name: str, columns: Any) -> CopiedTable:
-    kept = tuple(c["name"] for c in columns if not c.get("computed"))
-    return CopiedTable(schema, name, kept, tuple(c["name"] for c in columns if c.get("identity")))
+    stored = tuple(c["name"] for c in columns if not c.get("computed"))
+    return CopiedTable(schema, name, stored, tuple(c["name"] for c in columns if c.get("identity")))
 
 
 def own_schema_of(connection: Connection) -> str:
-    """The schema that Homer's tables are in."""
+    """Return the schema of Homer's tables."""
     return inspect(connection).default_schema_name or "public"
 
 
 def count_rows(connection: Connection, tables: Iterable[CopiedTable]) -> int:
-    """How many rows the tables have together."""
+    """Return the total number of rows of these tables."""
     driver, own = driver_of(connection), own_schema_of(connection)
-    queries = (SQL("SELECT count(*) FROM {}").format(_name(one, own)) for one in tables)
+    queries = (SQL("SELECT count(*) FROM {}").format(_name(table, own)) for table in tables)
     return sum(int(_scalar(driver, query) or 0) for query in queries)
 
 
 def filled(connection: Connection) -> list[str]:
-    """The names of tables that have rows; that something was done once fills no library."""
+    """Return the names of tables that have rows; the audit log does not count."""
     driver, own = driver_of(connection), own_schema_of(connection)
     query = SQL("SELECT EXISTS (SELECT FROM {})")
     tables = tables_of(connection)
-    held = [one for one in tables if one.name != AuditRow.__tablename__]
-    return [one.name for one in held if _scalar(driver, query.format(_name(one, own)))]
+    data_tables = [table for table in tables if table.name != AuditRow.__tablename__]
+    return [table.name for table in data_tables if _scalar(driver, query.format(_name(table, own)))]
 
 
 def close_to_others(connection: Connection) -> None:
-    """Nobody else reads or writes Homer's rows until this transaction ends."""
+    """Lock Homer's tables against all reads and writes until this transaction ends."""
     driver, own = driver_of(connection), own_schema_of(connection)
-    names = SQL(", ").join(_name(one, own) for one in tables_of(connection))
+    names = SQL(", ").join(_name(table, own) for table in tables_of(connection))
     driver.execute(SQL("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE").format(names))
 
 
 def counters_of(connection: Connection, table: CopiedTable) -> dict[str, int]:
-    """The last number given in each counted column; none where none was given yet."""
+    """Return the last id given by each identity column; those that gave none are left out."""
     driver, own = driver_of(connection), own_schema_of(connection)
-    found: dict[str, int] = {}
+    counters: dict[str, int] = {}
     for column in table.counted:
         last = _scalar(driver, SQL(_LAST).format(_quoted(table, own)), [column])
-        found |= {column: int(last)} if last is not None else {}
-    return found
+        counters |= {column: int(last)} if last is not None else {}
+    return counters
 
 
 _LAST = "SELECT pg_sequence_last_value(pg_get_serial_sequence({}, %s)::regclass)"
@@ -106,7 +112,7 @@ _SET = "SELECT setval(pg_get_serial_sequence({}, %s)::regclass, %s)"
 
 
 def set_counters(connection: Connection, table: CopiedTable, counters: dict[str, int]) -> None:
-    """Number new rows from there on."""
+    """Continue the ids of new rows from these."""
     driver, own = driver_of(connection), own_schema_of(connection)
     for column in table.counted:
         if counters.get(column):
@@ -115,7 +121,7 @@ def set_counters(connection: Connection, table: CopiedTable, counters: dict[str,
 
 
 def plain_values(connection: Connection) -> None:
-    """Values are written the same way whatever the server is set to, and may take their time."""
+    """Set the text format of values, whatever the server's settings, and lift the time-out."""
     for setting in ("datestyle = 'ISO, YMD'", "extra_float_digits = 1", "statement_timeout = 0"):
         connection.execute(text(f"SET LOCAL {setting}"))
     connection.execute(text("SET LOCAL bytea_output = 'hex'"))
@@ -125,16 +131,16 @@ def plain_values(connection: Connection) -> None:
 def copy_out(
     connection: Connection, table: CopiedTable, write: Callable[[memoryview], Any]
 ) -> None:
-    """Copies a table's rows to ``write``, block by block."""
-    query = SQL("COPY {} ({}) TO STDOUT").format(*_target(connection, table))
+    """Copy a table's rows to ``write``, block by block."""
+    query = SQL("COPY {} ({}) TO STDOUT").format(*_name_and_columns(connection, table))
     with driver_of(connection).cursor() as cursor, cursor.copy(query) as copy:
         for block in copy:
             write(memoryview(block))
 
 
 def copy_in(connection: Connection, table: CopiedTable, blocks: Iterator[bytes]) -> int:
-    """Appends to a table what `copy_out` wrote of it; returns how many rows that were."""
-    return _copy(driver_of(connection), *_target(connection, table), blocks)
+    """Append what ``copy_out`` wrote of a table; return the number of rows."""
+    return _copy(driver_of(connection), *_name_and_columns(connection, table), blocks)
 
 
 def _copy(driver: Driver, name: Identifier, columns: Composed, blocks: Iterator[bytes]) -> int:
@@ -143,46 +149,47 @@ def _copy(driver: Driver, name: Identifier, columns: Composed, blocks: Iterator[
         with cursor.copy(query) as copy:
             for block in blocks:
                 copy.write(block)
-        return cursor.rowcount  # A closed cursor knows of none.
+        return cursor.rowcount  # Not available once the cursor is closed.
 
 
 def merge_in(connection: Connection, table: CopiedTable, blocks: Iterator[bytes]) -> int:
-    """Appends those rows of what `copy_out` wrote of a table that are not there yet.
+    """Append those rows that ``copy_out`` wrote of a table and that are missing.
 
-    Returns how many rows were written, there already or not.
+    Returns:
+        How many rows were written by ``copy_out``, missing here or not.
     """
-    name, columns = _target(connection, table)
-    arriving = Identifier("pg_temp", "arriving")
+    name, columns = _name_and_columns(connection, table)
+    temporary = Identifier("pg_temp", "arriving")
     driver = driver_of(connection)
     driver.execute(SQL("CREATE TEMP TABLE arriving (LIKE {}) ON COMMIT DROP").format(name))
-    written = _copy(driver, arriving, columns, blocks)
-    add = SQL("INSERT INTO {0} ({1}) SELECT {1} FROM {2} ON CONFLICT DO NOTHING")
-    driver.execute(add.format(name, columns, arriving))
-    return written
+    count = _copy(driver, temporary, columns, blocks)
+    statement = SQL("INSERT INTO {0} ({1}) SELECT {1} FROM {2} ON CONFLICT DO NOTHING")
+    driver.execute(statement.format(name, columns, temporary))
+    return count
 
 
 def checkpoint_values(connection: Connection) -> Iterator[tuple[str, bytes | None]]:
-    """The value of every channel in every checkpoint, with the name of its format."""
+    """Yield the format and the bytes of every channel's value in every checkpoint."""
     if not inspect(connection).has_table("checkpoint_blobs", CHECKPOINTS):
         return
     query = f"SELECT type, blob FROM {CHECKPOINTS}.checkpoint_blobs"  # noqa: S608
-    found = connection.execute(text(query), execution_options={"yield_per": 100})
-    yield from ((row.type, row.blob) for row in found)
+    rows = connection.execute(text(query), execution_options={"yield_per": 100})
+    yield from ((row.type, row.blob) for row in rows)
 
 
 def measure(connection: Connection) -> None:
-    """Lets the database learn how its rows are spread, which plans of queries rest on."""
+    """Update the planner's statistics of all tables."""
     driver, own = driver_of(connection), own_schema_of(connection)
     for table in tables_of(connection):
         driver.execute(SQL("ANALYZE {}").format(_name(table, own)))
 
 
 def name_library(session: Session, name: str) -> None:
-    """Gives the library a name."""
+    """Set the library's id."""
     session.execute(text("UPDATE library SET id = :name"), {"name": name})
 
 
-def _target(connection: Connection, table: CopiedTable) -> tuple[Identifier, Composed]:
+def _name_and_columns(connection: Connection, table: CopiedTable) -> tuple[Identifier, Composed]:
     own = own_schema_of(connection)
     return _name(table, own), SQL(", ").join(map(Identifier, table.columns))
 
@@ -192,7 +199,7 @@ def _name(table: CopiedTable, own: str) -> Identifier:
 
 
 def _quoted(table: CopiedTable, own: str) -> Any:
-    """The name as a literal, for functions that look a table up."""
+    """Return the name as a literal, for functions that take a table's name."""
     return Literal(_name(table, own).as_string())
 
 

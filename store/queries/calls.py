@@ -1,4 +1,4 @@
-"""Calls to language models, and the pool that holds each distinct message once."""
+"""Calls to language models, and the message pool that holds each distinct message once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from store.tables.schema import MessageRow, ModelCallRow
 
 @dataclass(frozen=True)
 class NewCall:
-    """A call as it was made: ``messages`` are plain JSON, ``reply`` None where it failed."""
+    """A call to record: ``messages`` are plain JSON, ``reply`` is None if it failed."""
 
     request_hash: str
     purpose: str
@@ -39,7 +39,7 @@ class NewCall:
 
 @dataclass(frozen=True)
 class PurposeUsage:
-    """What the calls of one purpose took together."""
+    """The total usage of the calls of one purpose."""
 
     purpose: str
     model: str
@@ -53,7 +53,7 @@ class PurposeUsage:
 
 @dataclass(frozen=True)
 class ClipUsage:
-    """What the writers' calls for one clip of a video took together; ``clip`` None: of no clip."""
+    """The total usage of the writers' calls for one clip; ``clip`` None: for no single clip."""
 
     clip: int | None
     calls: int
@@ -65,13 +65,13 @@ class ClipUsage:
 
 
 NAME_BYTES = 20
-"""As many as git's: a call names all its messages, which are many and often short."""
+"""As many as git's: a call refers to all its messages, which are many and often short."""
 
 
 def message_hash(message: Mapping[str, Any]) -> str:
-    """The first 160 bits of the SHA-256 of the message's canonical JSON, in URL-safe base64.
+    """Return the first 160 bits of the SHA-256 of the message's canonical JSON, in URL-safe base64.
 
-    Canonical is: sorted keys, no spaces, UTF-8.
+    Canonical means sorted keys, no spaces, UTF-8.
     """
     canonical = json.dumps(message, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     digest = hashlib.sha256(canonical.encode()).digest()[:NAME_BYTES]
@@ -79,7 +79,7 @@ def message_hash(message: Mapping[str, Any]) -> str:
 
 
 def add_call(session: Session, call: NewCall) -> int:
-    """Store a call, its messages going into the pool; returns the call's id."""
+    """Store a call and its messages; return the call's id."""
     hashes = [message_hash(message) for message in call.messages]
     pool: dict[str, Mapping[str, Any]] = dict(zip(hashes, call.messages, strict=True))
     if pool:
@@ -93,7 +93,7 @@ def add_call(session: Session, call: NewCall) -> int:
 
 
 def messages_of(session: Session, hashes: Sequence[str]) -> list[dict[str, Any]]:
-    """The pool's messages under ``hashes``, in that order; a hash may repeat."""
+    """Return the pool's messages under ``hashes``, in that order; a hash may repeat."""
     query = select(MessageRow.hash, MessageRow.content).where(MessageRow.hash.in_(set(hashes)))
     rows = session.execute(query).all()
     pool: dict[str, dict[str, Any]] = dict(rows)
@@ -101,7 +101,7 @@ def messages_of(session: Session, hashes: Sequence[str]) -> list[dict[str, Any]]
 
 
 def calls_of(session: Session, trajectory: str) -> list[ModelCallRow]:
-    """The calls that a trajectory made, in order."""
+    """Return the calls that a trajectory made, in order."""
     query = select(ModelCallRow).where(ModelCallRow.trajectory_id == trajectory)
     return list(session.scalars(query.order_by(ModelCallRow.id)))
 
@@ -109,7 +109,7 @@ def calls_of(session: Session, trajectory: str) -> list[ModelCallRow]:
 def find_call(
     session: Session, request_hash: str, trajectory: str | None = None, skip: int = 0
 ) -> ModelCallRow | None:
-    """The ``skip``-th recorded call of that request (of that trajectory), oldest first."""
+    """Return the ``skip``-th recorded call of that request (of that trajectory), oldest first."""
     query = select(ModelCallRow).where(ModelCallRow.request_hash == request_hash)
     if trajectory is not None:
         query = query.where(ModelCallRow.trajectory_id == trajectory)
@@ -119,13 +119,13 @@ def find_call(
 def call_of_video(
     session: Session, video: str, request: str, skip: int, since: datetime | None, *, sound: bool
 ) -> ModelCallRow | None:
-    """The ``skip``-th call of that request by a video's writers that was answered, oldest first.
+    """Return the ``skip``-th answered call of that request by a video's writers, oldest first.
 
-    ``since``: only calls after that time; ``sound``: only replies that could be read.
+    ``since``: only calls after that time; ``sound``: only replies that could be parsed.
     """
     row = ModelCallRow
-    mine = (row.video_id == video, row.trajectory_id.is_(None), row.request_hash == request)
-    query = select(row).where(*mine, row.reply.is_not(None))
+    of_video = (row.video_id == video, row.trajectory_id.is_(None), row.request_hash == request)
+    query = select(row).where(*of_video, row.reply.is_not(None))
     if since is not None:
         query = query.where(row.called_at > since)
     if sound:
@@ -133,20 +133,20 @@ def call_of_video(
     return session.scalar(query.order_by(row.id).offset(skip).limit(1))
 
 
-def _sums() -> tuple[ColumnElement[Any], ...]:
+def _usage_columns() -> tuple[ColumnElement[Any], ...]:
     row = ModelCallRow
-    spent = (row.tokens_in, row.tokens_out, row.cost_usd, row.ms)
-    return (func.count(), func.count(row.error), *map(func.sum, spent))
+    amounts = (row.tokens_in, row.tokens_out, row.cost_usd, row.ms)
+    return (func.count(), func.count(row.error), *map(func.sum, amounts))
 
 
 def usage_by_clip(session: Session, video_id: str) -> list[ClipUsage]:
-    """Calls, tokens, cost and milliseconds of the writers of a video, by clip.
+    """Return calls, tokens, cost and milliseconds of a video's writers, by clip.
 
-    The calls for a patch of the event graph count for the clip after which it holds.
+    The calls for a patch of the event graph count for the clip after which it is valid.
     """
     row = ModelCallRow
     query = (
-        select(row.clip, *_sums())
+        select(row.clip, *_usage_columns())
         .where(row.video_id == video_id, row.trajectory_id.is_(None))
         .group_by(row.clip)
         .order_by(row.clip)
@@ -155,10 +155,10 @@ def usage_by_clip(session: Session, video_id: str) -> list[ClipUsage]:
 
 
 def usage_of(session: Session, trajectory: str) -> list[PurposeUsage]:
-    """Calls, tokens, cost and milliseconds of a trajectory by purpose and model."""
+    """Return calls, tokens, cost and milliseconds of a trajectory by purpose and model."""
     row = ModelCallRow
     query = (
-        select(row.purpose, row.model, *_sums())
+        select(row.purpose, row.model, *_usage_columns())
         .where(row.trajectory_id == trajectory)
         .group_by(row.purpose, row.model)
         .order_by(row.purpose, row.model)

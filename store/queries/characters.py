@@ -1,4 +1,4 @@
-"""Characters, who belongs to them, and what they are called, each as of a clip."""
+"""Characters with their members and names, each as of a clip."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from store.tables.schema import CharacterMemberRow, CharacterNameRow, CharacterR
 
 @dataclass(frozen=True)
 class Name:
-    """A name with where it came from: said, read, caption, model or person."""
+    """A name with its source: said, read, caption, model or person."""
 
     text: str
     source: str
@@ -37,13 +37,13 @@ class CharacterAt:
 
 
 def characters_at(session: Session, video_id: str, clip: int) -> list[CharacterAt]:
-    """The characters of a video as they were after ``clip``, by number."""
+    """Return the characters of a video as of ``clip``, by number."""
     query = select(CharacterRow).where(CharacterRow.video_id == video_id)
     return _read(session, query, clip)
 
 
 def characters_with(session: Session, identity_ids: Iterable[int], clip: int) -> list[CharacterAt]:
-    """The characters that these identities belong to after ``clip``, by number."""
+    """Return the characters that these identities belong to as of ``clip``, by number."""
     members = select(CharacterMemberRow.character_id).where(
         among(CharacterMemberRow.identity_id, identity_ids), holds(CharacterMemberRow, clip)
     )
@@ -80,7 +80,7 @@ TRUST = ("model", "said", "read", "caption", "person")
 
 
 def preferred(names: Sequence[Name]) -> str | None:
-    """The most trusted name; of equals the oldest."""
+    """Return the most trusted name, the oldest among equals."""
     best = max(names, key=lambda name: (TRUST.index(name.source), -name.from_clip), default=None)
     return best.text if best else None
 
@@ -98,10 +98,10 @@ def _members(
         )
         .order_by(IdentityRow.kind, IdentityRow.number)
     )
-    found: dict[int, list[tuple[int, str, int]]] = {}
+    members: dict[int, list[tuple[int, str, int]]] = {}
     for character_id, identity_id, kind, number in session.execute(query):
-        found.setdefault(character_id, []).append((identity_id, kind, number))
-    return found
+        members.setdefault(character_id, []).append((identity_id, kind, number))
+    return members
 
 
 def _names(session: Session, character_ids: list[int], clip: int) -> dict[int, list[Name]]:
@@ -110,16 +110,16 @@ def _names(session: Session, character_ids: list[int], clip: int) -> dict[int, l
         .where(among(CharacterNameRow.character_id, character_ids), holds(CharacterNameRow, clip))
         .order_by(CharacterNameRow.from_clip, CharacterNameRow.id)
     )
-    found: dict[int, list[Name]] = {}
+    names: dict[int, list[Name]] = {}
     for row in session.scalars(query):
-        found.setdefault(row.character_id, []).append(Name(row.name, row.source, row.from_clip))
-    return found
+        names.setdefault(row.character_id, []).append(Name(row.name, row.source, row.from_clip))
+    return names
 
 
 def open_characters(
     session: Session, video_id: str, identity_ids: Sequence[int], clip: int
 ) -> list[int]:
-    """One new character for each identity, with the next free numbers; returns row ids."""
+    """Create one character for each identity, with the next free numbers; return row ids."""
     if not identity_ids:
         return []
     query = select(func.max(CharacterRow.number)).where(CharacterRow.video_id == video_id)
@@ -137,13 +137,13 @@ def open_characters(
 
 
 def add_member(session: Session, character_id: int, identity_id: int, clip: int) -> None:
-    """``identity_id`` belongs to the character from ``clip`` on."""
+    """Add an identity to a character from ``clip`` on."""
     row = {"character_id": character_id, "identity_id": identity_id, "from_clip": clip}
     session.execute(insert(CharacterMemberRow), [row | {"to_clip": None}])
 
 
 def end_member(session: Session, character_id: int, identity_id: int, clip: int) -> None:
-    """``identity_id`` belongs to the character no more after ``clip``."""
+    """End an identity's membership in a character after ``clip``."""
     where = (
         CharacterMemberRow.character_id == character_id,
         CharacterMemberRow.identity_id == identity_id,
@@ -153,7 +153,7 @@ def end_member(session: Session, character_id: int, identity_id: int, clip: int)
 
 
 def end_character(session: Session, character_id: int, clip: int) -> None:
-    """The character is no more after ``clip``; its number is not given again."""
+    """End a character after ``clip``; its number is not reused."""
     session.execute(
         update(CharacterRow).where(CharacterRow.id == character_id).values(to_clip=clip)
     )
@@ -162,27 +162,17 @@ def end_character(session: Session, character_id: int, clip: int) -> None:
 def add_name(
     session: Session, character_id: int, name: str, source: str, clip: int, identity_id: int
 ) -> None:
-    """The character is called ``name`` from ``clip`` on, as was learned of ``identity_id``."""
+    """Add a name of a character from ``clip`` on, as learned from ``identity_id``."""
     row = {"character_id": character_id, "name": name, "source": source, "from_clip": clip}
     row |= {"identity_id": identity_id}
     session.execute(insert(CharacterNameRow), [{**row, "to_clip": None}])
 
 
 def end_name(session: Session, character_id: int, name: str, clip: int) -> None:
-    """The character is called ``name`` no more after ``clip``."""
+    """End a name of a character after ``clip``."""
     where = (
         CharacterNameRow.character_id == character_id,
         CharacterNameRow.name == name,
         CharacterNameRow.to_clip.is_(None),
     )
     session.execute(update(CharacterNameRow).where(*where).values(to_clip=clip))
-
-
-def names_ended_at(session: Session, character_id: int, clip: int) -> list[Name]:
-    """The names a character lost at ``clip``, oldest first."""
-    query = (
-        select(CharacterNameRow)
-        .where(CharacterNameRow.character_id == character_id, CharacterNameRow.to_clip == clip)
-        .order_by(CharacterNameRow.id)
-    )
-    return [Name(row.name, row.source, row.from_clip) for row in session.scalars(query)]

@@ -1,4 +1,4 @@
-"""Clips: how far each is, and what a question may see because of it."""
+"""Clips: their processing states, and the memory view that follows from them."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ from store.queries.videos import WATCHING
 from store.tables.schema import ClipRow, VideoRow
 
 ATTEMPTS = 3
-"""A clip that failed this often is failed for good, until it is asked for again."""
+"""A clip that failed this often is not retried, unless explicitly requested."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredClip:
-    """A clip and how far it is; ``attempts`` counts its failures, ``seconds`` what it took.
+    """A clip and its state; ``attempts`` counts failures, ``seconds`` is the time it took.
 
-    ``budget``: tokens that its writer might take; ``left_out``: what it was not shown for that.
+    ``budget``: maximum tokens of its writer; ``left_out``: what was left out of its prompt for
+    that.
     """
 
     index: int
@@ -38,63 +39,63 @@ class StoredClip:
 
 
 def clips_of(session: Session, video_id: str) -> list[StoredClip]:
-    """All clips of a video, in order."""
-    return _clips(session, ClipRow.video_id == video_id)
+    """Return all clips of a video, in order."""
+    return _select_clips(session, ClipRow.video_id == video_id)
 
 
 def some_clips(
     session: Session, video_id: str, offset: int, limit: int, last: int | None = None
 ) -> list[StoredClip]:
-    """``limit`` clips of a video from the ``offset``-th on, in order; none after ``last``."""
-    return _clips(session, *_until(video_id, last), offset=offset, limit=limit)
+    """Return ``limit`` clips of a video from the ``offset``-th on, in order, up to ``last``."""
+    return _select_clips(session, *_up_to(video_id, last), offset=offset, limit=limit)
 
 
 def count_clips(session: Session, video_id: str, last: int | None = None) -> int:
-    """How many clips a video has, up to ``last``."""
-    return session.scalar(select(func.count()).where(*_until(video_id, last))) or 0
+    """Return the number of clips of a video, up to ``last``."""
+    return session.scalar(select(func.count()).where(*_up_to(video_id, last))) or 0
 
 
-def _until(video_id: str, last: int | None) -> list[ColumnElement[bool]]:
-    here = ClipRow.video_id == video_id
-    return [here] if last is None else [here, ClipRow.clip <= last]
+def _up_to(video_id: str, last: int | None) -> list[ColumnElement[bool]]:
+    of_video = ClipRow.video_id == video_id
+    return [of_video] if last is None else [of_video, ClipRow.clip <= last]
 
 
 def clip_at(session: Session, video_id: str, at_ms: int) -> int | None:
-    """The clip that a moment lies in; None where it lies in none."""
+    """Return the clip at a moment, or None."""
     row = ClipRow
-    inside = (row.video_id == video_id, row.start_ms <= at_ms, row.end_ms > at_ms)
-    return session.scalar(select(row.clip).where(*inside).order_by(row.clip).limit(1))
+    at_moment = (row.video_id == video_id, row.start_ms <= at_ms, row.end_ms > at_ms)
+    return session.scalar(select(row.clip).where(*at_moment).order_by(row.clip).limit(1))
 
 
 def next_clips(session: Session, video_id: str, *, again: bool = False) -> list[StoredClip]:
-    """The clips that are still to be watched, in order.
+    """Return the clips that are still to be watched, in order.
 
     Args:
-        session: an open transaction.
-        video_id: the video.
-        again: those that failed for good too.
+        session: An open transaction.
+        video_id: The video.
+        again: Include those that failed for good.
     """
-    todo = ClipRow.state == ClipState.PENDING
-    few = true() if again else ClipRow.attempts < ATTEMPTS
-    retry = and_(ClipRow.state == ClipState.FAILED, few)
-    return _clips(session, ClipRow.video_id == video_id, or_(todo, retry))
+    pending = ClipRow.state == ClipState.PENDING
+    retriable = true() if again else ClipRow.attempts < ATTEMPTS
+    retry = and_(ClipRow.state == ClipState.FAILED, retriable)
+    return _select_clips(session, ClipRow.video_id == video_id, or_(pending, retry))
 
 
 def failed_clips(session: Session, video_id: str, limit: int | None = None) -> list[StoredClip]:
-    """The clips that could not be watched, in order; the first ``limit`` of them."""
+    """Return the clips that failed, in order, at most ``limit``."""
     failed = ClipRow.state == ClipState.FAILED
-    return _clips(session, ClipRow.video_id == video_id, failed, limit=limit)
+    return _select_clips(session, ClipRow.video_id == video_id, failed, limit=limit)
 
 
 def refuse_other_clips(session: Session, video: Video, clips: Sequence[Clip]) -> None:
-    """Passes where what is left of a known video can go on in these clips.
+    """Check that the rest of a known video can be watched in these clips.
 
     Raises:
-        InputError: it was begun in clips of another length.
+        InputError: It was begun in clips of another length.
     """
-    begun = [(clip.index, clip.span) for clip in clips_of(session, video.id)]
+    stored = [(clip.index, clip.span) for clip in clips_of(session, video.id)]
     wanted = [(clip.index, clip.span) for clip in clips]
-    if begun != wanted and next_clips(session, video.id, again=True):
+    if stored != wanted and next_clips(session, video.id, again=True):
         raise InputError(
             f"{video.title} was begun in clips of another length: go on with the profile that it "
             f"was begun with, or delete it first (homer delete {video.id})"
@@ -110,12 +111,12 @@ def mark_clip(
     text: str = "",
     embedding: Sequence[float] | None = None,
 ) -> None:
-    """Sets how far a clip is, with the text and vector that sum it up, shape (D,).
+    """Set the state of a clip, with the text and vector that sum it up, shape (D,).
 
-    One that was deleted stays as it is.
+    A deleted clip is left unchanged.
 
     Raises:
-        NotFound: the video has no such clip; it may just have been deleted.
+        NotFound: The video has no such clip; it may just have been deleted.
     """
     values: dict[str, object] = {
         "state": str(state),
@@ -125,62 +126,62 @@ def mark_clip(
         "attempts": ClipRow.attempts + int(state == ClipState.FAILED),
         "updated_at": func.now(),
     }
-    here = and_(ClipRow.video_id == video_id, ClipRow.clip == index)
-    alive = ClipRow.state != ClipState.DELETED
-    session.execute(update(ClipRow).where(here, alive).values(values))
-    if session.scalar(select(ClipRow.clip).where(here)) is None:
+    this_clip = and_(ClipRow.video_id == video_id, ClipRow.clip == index)
+    not_deleted = ClipRow.state != ClipState.DELETED
+    session.execute(update(ClipRow).where(this_clip, not_deleted).values(values))
+    if session.scalar(select(ClipRow.clip).where(this_clip)) is None:
         raise NotFound(f"video {video_id} has no clip {index}: was it deleted meanwhile?")
 
 
 def tried_at(session: Session, video_id: str, index: int) -> datetime | None:
-    """When a clip was added, or its last try came to an end; None where there is no such clip."""
-    here = and_(ClipRow.video_id == video_id, ClipRow.clip == index)
-    return session.scalar(select(ClipRow.updated_at).where(here))
+    """Return when a clip was added or its last attempt ended; None if there is no such clip."""
+    this_clip = and_(ClipRow.video_id == video_id, ClipRow.clip == index)
+    return session.scalar(select(ClipRow.updated_at).where(this_clip))
 
 
 def add_seconds(session: Session, video_id: str, index: int, seconds: float) -> None:
-    """Count what it took to watch a clip, whatever became of it."""
-    here = and_(ClipRow.video_id == video_id, ClipRow.clip == index)
-    session.execute(update(ClipRow).where(here).values(seconds=ClipRow.seconds + seconds))
+    """Add to the time that watching a clip took, whatever the result."""
+    this_clip = and_(ClipRow.video_id == video_id, ClipRow.clip == index)
+    session.execute(update(ClipRow).where(this_clip).values(seconds=ClipRow.seconds + seconds))
 
 
 def keep_budget(
     session: Session, video_id: str, index: int, budget: int | None, left_out: Sequence[str]
 ) -> None:
-    """Record what a clip's writer might take, and what it was not shown to stay within that."""
-    here = and_(ClipRow.video_id == video_id, ClipRow.clip == index)
+    """Record the budget of a clip's writer, and what was left out to stay within it."""
+    this_clip = and_(ClipRow.video_id == video_id, ClipRow.clip == index)
     values = {"budget": budget, "left_out": list(left_out)}
-    session.execute(update(ClipRow).where(here).values(values))
+    session.execute(update(ClipRow).where(this_clip).values(values))
 
 
 def view_of(session: Session, video_ids: Sequence[str], as_of_ms: int | None = None) -> MemoryView:
-    """What a question may see: of each video the clips settled so far that ended by then.
+    """Return the memory view of a question: of each video the settled clips that ended by then.
 
-    A clip is settled when it is done, deleted, or failed for good, and so is each before it. So a
-    question as of a moment sees the same whether or not more has been watched since.
+    A clip is settled when it and all before it are done, deleted, or failed for good. So a question
+    as of a moment sees the same whether or not more has been watched since.
 
     Args:
-        session: an open transaction.
-        video_ids: the videos, in the order of the view's scopes.
-        as_of_ms: milliseconds of video time; None is the end.
+        session: An open transaction.
+        video_ids: The videos, in the order of the view's scopes.
+        as_of_ms: Milliseconds of video time; None is the end.
 
     Raises:
-        NotFound: there is no such video.
+        NotFound: There is no such video.
     """
     rows = session.execute(_last_settled(video_ids, as_of_ms)).all()
     last: dict[str, int] = dict(rows)
     for video_id in video_ids:
         if video_id not in last:
             raise NotFound(f"no video goes by {video_id!r}: `homer videos` lists them")
-    scopes = tuple(Scope(video=v, last_clip=last[v]) for v in _once(video_ids))
+    scopes = tuple(Scope(video=v, last_clip=last[v]) for v in _unique(video_ids))
     return MemoryView(scopes=scopes, as_of_ms=as_of_ms)
 
 
 def _last_settled(video_ids: Sequence[str], as_of_ms: int | None) -> Select[str, int]:
-    """Of each video the last clip that, with all before it, is settled and ended in time."""
+    """Select each video's last clip that is settled with all before it and ended in time."""
     in_time = true() if as_of_ms is None else ClipRow.end_ms <= as_of_ms
-    seen = func.bool_and(and_(_settled(), in_time))
-    so_far = seen.over(partition_by=ClipRow.video_id, order_by=ClipRow.clip)
+    all_settled = func.bool_and(and_(_settled(), in_time))
+    so_far = all_settled.over(partition_by=ClipRow.video_id, order_by=ClipRow.clip)
     clips = (
         select(ClipRow.video_id, ClipRow.clip, so_far.label("seen"))
         .join(VideoRow, VideoRow.id == ClipRow.video_id)
@@ -193,13 +194,13 @@ def _last_settled(video_ids: Sequence[str], as_of_ms: int | None) -> Select[str,
 
 
 def _settled() -> ColumnElement[bool]:
-    """Done or deleted, or failed and not about to be tried again."""
+    """Return the condition that a clip is done or deleted, or failed for good."""
     given_up = or_(ClipRow.attempts >= ATTEMPTS, VideoRow.state != WATCHING)
-    over = ClipRow.state.in_((ClipState.DONE, ClipState.DELETED))
-    return or_(over, and_(ClipRow.state == ClipState.FAILED, given_up))
+    finished = ClipRow.state.in_((ClipState.DONE, ClipState.DELETED))
+    return or_(finished, and_(ClipRow.state == ClipState.FAILED, given_up))
 
 
-def _clips(
+def _select_clips(
     session: Session, *which: ColumnElement[bool], offset: int = 0, limit: int | None = None
 ) -> list[StoredClip]:
     columns = (
@@ -230,5 +231,5 @@ def _clips(
     ]
 
 
-def _once(names: Sequence[str]) -> list[str]:
+def _unique(names: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(names))

@@ -1,4 +1,4 @@
-"""What people said about the people of a video, and what it is laid over."""
+"""Corrections of the people of a video, and the learned data they are laid over."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from store.tables.schema import (
 
 
 class Origin(NamedTuple):
-    """The character that an identity began as; no other identity began as it.
+    """The character that an identity first belonged to, which is no other identity's.
 
-    ``identity`` and ``character`` are rows; ``began`` is the character's number.
+    ``identity`` and ``character`` are row ids; ``began`` is the character's number.
     """
 
     identity: int
@@ -44,7 +44,7 @@ class Origin(NamedTuple):
 
 
 class LearnedName(NamedTuple):
-    """A name as it was learned; ``identity`` is None where that was not kept."""
+    """A name as learned; ``identity`` is None if it was not recorded."""
 
     identity: int | None
     character: int
@@ -52,7 +52,7 @@ class LearnedName(NamedTuple):
 
 
 class StatedSupport(NamedTuple):
-    """Support of one clip for a face being a voice; both are rows."""
+    """Support from one clip for a face being a voice; both are row ids."""
 
     clip: int
     face: int
@@ -62,7 +62,7 @@ class StatedSupport(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """All that was stated for a face being a voice (rows), and the latest reason."""
+    """The total support for a face being a voice (row ids), and the latest reason."""
 
     face: int
     voice: int
@@ -71,7 +71,7 @@ class Claim(NamedTuple):
 
 
 class Appearances(NamedTuple):
-    """How often an identity was seen or heard, and from when to when."""
+    """How often an identity was seen or heard, and its first and last time."""
 
     times: int
     start_ms: int
@@ -79,12 +79,12 @@ class Appearances(NamedTuple):
 
 
 def hold_corrections(session: Session) -> None:
-    """Let nobody else correct anything until this transaction ends; watching goes on."""
+    """Lock corrections against other writers until this transaction ends; watching continues."""
     session.execute(text("LOCK TABLE corrections IN SHARE ROW EXCLUSIVE MODE"))
 
 
 def corrections_of(session: Session, video_id: str) -> list[Correction]:
-    """All corrections of a video, undone ones too, by number."""
+    """Return all corrections of a video by number, including undone ones."""
     query = select(CorrectionRow).where(CorrectionRow.video_id == video_id)
     return [_correction(row) for row in session.scalars(query.order_by(CorrectionRow.number))]
 
@@ -99,20 +99,20 @@ def add_correction(
 ) -> Correction:
     """Record a correction under the next number; call ``hold_corrections`` before."""
     highest = select(func.max(CorrectionRow.number)).where(CorrectionRow.video_id == video_id)
-    made = Correction(
+    correction = Correction(
         number=(session.scalar(highest) or 0) + 1,
         kind=kind,
         told=told,
         numbers=tuple(sorted(set(numbers))),
         outcomes=tuple(outcomes),
     )
-    values = made.model_dump(mode="json", exclude={"undone"})
+    values = correction.model_dump(mode="json", exclude={"undone"})
     session.execute(insert(CorrectionRow).values(values | {"video_id": video_id}))
-    return made
+    return correction
 
 
 def change_correction(session: Session, video_id: str, changed: Correction) -> None:
-    """The correction of that number is as ``changed`` has it: taken back, or of fewer people."""
+    """Update the correction of that number: undone, or about fewer characters."""
     where = (CorrectionRow.video_id == video_id, CorrectionRow.number == changed.number)
     values = changed.model_dump(mode="json", include={"told", "numbers", "outcomes", "undone"})
     session.execute(update(CorrectionRow).where(*where).values(values))
@@ -124,33 +124,40 @@ def _correction(row: CorrectionRow) -> Correction:
         kind=CorrectionKind(row.kind),
         told=row.told,
         numbers=tuple(row.numbers),
-        outcomes=tuple(CorrectedCharacter.model_validate(one) for one in row.outcomes),
+        outcomes=tuple(CorrectedCharacter.model_validate(outcome) for outcome in row.outcomes),
         undone=row.undone,
     )
 
 
 def origins_of(session: Session, video_id: str) -> list[Origin]:
-    """Every identity that belongs to a character, with the first one that it belonged to."""
-    member, one, character = CharacterMemberRow, IdentityRow, CharacterRow
+    """Return every identity that belongs to a character, with its first character."""
+    member, identity, character = CharacterMemberRow, IdentityRow, CharacterRow
     firsts = (
         select(func.min(member.id))
-        .join(one, one.id == member.identity_id)
-        .where(one.video_id == video_id)
-        .group_by(one.id)
+        .join(identity, identity.id == member.identity_id)
+        .where(identity.video_id == video_id)
+        .group_by(identity.id)
     )
     query = (
-        select(one.id, one.kind, one.number, one.first_clip, character.id, character.number)
-        .join(member, member.identity_id == one.id)
+        select(
+            identity.id,
+            identity.kind,
+            identity.number,
+            identity.first_clip,
+            character.id,
+            character.number,
+        )
+        .join(member, member.identity_id == identity.id)
         .join(character, character.id == member.character_id)
         .where(member.id.in_(firsts))
-        .order_by(one.id)
+        .order_by(identity.id)
     )
     rows = session.execute(query)
     return [Origin(row[0], IdentityKind(row[1]), *row[2:]) for row in rows]
 
 
 def names_learned(session: Session, video_id: str, clip: int) -> list[LearnedName]:
-    """Every name learned up to ``clip``, the oldest first, whoever bears it by now."""
+    """Return every name learned up to ``clip``, oldest first, whichever character has it now."""
     name = CharacterNameRow
     query = (
         select(name)
@@ -165,7 +172,7 @@ def names_learned(session: Session, video_id: str, clip: int) -> list[LearnedNam
 
 
 def stated_until(session: Session, video_id: str, clip: int) -> list[StatedSupport]:
-    """Every statement that a face is a voice, up to ``clip``, in order of clips."""
+    """Return all identity statements up to ``clip``, in order of clips."""
     row = IdentityStatementRow
     query = (
         select(row.clip, row.face_id, row.voice_id, IdentityRow.number, row.support)
@@ -173,11 +180,11 @@ def stated_until(session: Session, video_id: str, clip: int) -> list[StatedSuppo
         .where(row.video_id == video_id, row.clip <= clip)
         .order_by(row.clip, row.id)
     )
-    return [StatedSupport(*found) for found in session.execute(query)]
+    return [StatedSupport(*fields) for fields in session.execute(query)]
 
 
 def claims_of(session: Session, video_id: str) -> list[Claim]:
-    """What was stated of each face and voice, in order, with the reason that was given last."""
+    """Return the total support of each face and voice, in order, with the latest reason."""
     row = IdentityStatementRow
     last = func.max(row.id)
     totals = (
@@ -191,17 +198,17 @@ def claims_of(session: Session, video_id: str) -> list[Claim]:
         .join(row, row.id == totals.c.last)
         .order_by(totals.c.last)
     )
-    return [Claim(*found) for found in session.execute(query)]
+    return [Claim(*fields) for fields in session.execute(query)]
 
 
 def appearances_of(
     session: Session, video_id: str, identities: Sequence[int]
 ) -> dict[int, Appearances]:
-    """When each of these was seen or heard; by what it said where no sighting was kept."""
-    found: dict[int, Appearances] = {}
-    for of in (UtteranceRow, SightingRow):
-        times = (func.count(), func.min(of.start_ms), func.max(of.end_ms))
-        query = select(of.identity_id, *times).where(of.video_id == video_id)
-        query = query.where(among(of.identity_id, identities)).group_by(of.identity_id)
-        found |= {row[0] or 0: Appearances(*row[1:]) for row in session.execute(query)}
-    return found
+    """Return when each of these was seen or heard, by utterances if it has no sighting."""
+    appearances: dict[int, Appearances] = {}
+    for table in (UtteranceRow, SightingRow):
+        times = (func.count(), func.min(table.start_ms), func.max(table.end_ms))
+        query = select(table.identity_id, *times).where(table.video_id == video_id)
+        query = query.where(among(table.identity_id, identities)).group_by(table.identity_id)
+        appearances |= {row[0] or 0: Appearances(*row[1:]) for row in session.execute(query)}
+    return appearances

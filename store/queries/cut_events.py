@@ -1,4 +1,4 @@
-"""The event graph without some clips: what goes, what is cut, and what is to be told anew."""
+"""Deletion of clips from the event graph: what is removed, cut, and to be rewritten."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from store.queries.cutting import among_clips
 from store.tables.schema import EdgeRow, PatchRow, SegmentRevisionRow, SegmentRow
 
 TOLD = "Part of what this rested on was deleted."
-"""The rationale of an edge whose own was deleted."""
+"""The rationale of an edge whose original one was deleted."""
 
 
 class CutRevision(NamedTuple):
-    """A revision of a segment that is to be told anew: its row, its segment, its clips that stay.
+    """A segment revision to be rewritten: its row, its segment, its remaining clips.
 
-    ``number`` is the segment's; ``from_clip`` the clip after which the revision holds.
+    ``number`` is the segment's; ``from_clip`` the clip after which the revision is valid.
     """
 
     row: int
@@ -31,31 +31,35 @@ class CutRevision(NamedTuple):
 def cut_segments(
     session: Session, video_id: str, clips: Collection[int]
 ) -> tuple[set[int], list[CutRevision]]:
-    """Delete revisions that hold no other clips, and cut these clips from the rest.
+    """Delete revisions of these clips alone, and remove the clips from the others.
 
     Returns:
-        The segments that held any of the clips, by id, and the revisions to be told anew.
+        The segments that held any of the clips, by id, and the revisions to be rewritten.
     """
     row = SegmentRevisionRow
     query = select(row, SegmentRow.number).join(SegmentRow, SegmentRow.id == row.segment_id)
     query = query.where(SegmentRow.video_id == video_id, among_clips(row.clips, clips))
     touched: set[int] = set()
-    left: list[CutRevision] = []
-    for found, number in session.execute(query.order_by(SegmentRow.number, row.revision)):
-        touched.add(found.segment_id)
-        kept = tuple(clip for clip in found.clips if clip not in clips)
-        if kept:
-            left.append(CutRevision(found.id, found.segment_id, number, kept, found.from_clip))
-            found.clips, found.history = list(kept), []
+    remaining: list[CutRevision] = []
+    for revision, number in session.execute(query.order_by(SegmentRow.number, row.revision)):
+        touched.add(revision.segment_id)
+        clips_left = tuple(clip for clip in revision.clips if clip not in clips)
+        if clips_left:
+            remaining.append(
+                CutRevision(
+                    revision.id, revision.segment_id, number, clips_left, revision.from_clip
+                )
+            )
+            revision.clips, revision.history = list(clips_left), []
         else:
-            session.delete(found)
+            session.delete(revision)
     session.flush()
     _drop_empty(session, touched)
-    return touched, left
+    return touched, remaining
 
 
 def _drop_empty(session: Session, segments: Collection[int]) -> None:
-    """Segments without a revision go, with their edges; edges of the others begin when they do."""
+    """Delete segments without revisions, with their edges; start others' edges when they start."""
     row, edge = SegmentRevisionRow, EdgeRow
     begins = select(row.segment_id, func.min(row.from_clip)).where(row.segment_id.in_(segments))
     first: dict[int, int] = dict(session.execute(begins.group_by(row.segment_id)).all())
@@ -67,7 +71,7 @@ def _drop_empty(session: Session, segments: Collection[int]) -> None:
 
 
 def cut_edges(session: Session, video_id: str, clips: Collection[int]) -> set[int]:
-    """Edges that rest on these clips alone go; others are cut, and say so.
+    """Delete edges that rest on these clips alone; remove the clips from the others.
 
     Returns:
         The segments at their ends.
@@ -77,9 +81,9 @@ def cut_edges(session: Session, video_id: str, clips: Collection[int]) -> set[in
     query = select(row).where(row.video_id == video_id, among_clips(row.evidence, clips))
     for edge in session.scalars(query):
         ends |= {edge.source_id, edge.target_id}
-        kept = [clip for clip in edge.evidence if clip not in clips]
-        if kept:
-            edge.evidence, edge.rationale = kept, TOLD
+        clips_left = [clip for clip in edge.evidence if clip not in clips]
+        if clips_left:
+            edge.evidence, edge.rationale = clips_left, TOLD
         else:
             session.delete(edge)
     session.flush()
@@ -87,7 +91,7 @@ def cut_edges(session: Session, video_id: str, clips: Collection[int]) -> set[in
 
 
 def revision_of(session: Session, row_id: int) -> CutRevision:
-    """A revision that is to be told anew."""
+    """Return a revision that is to be rewritten."""
     row = SegmentRevisionRow
     query = select(row.segment_id, SegmentRow.number, row.clips, row.from_clip)
     query = query.join(SegmentRow, SegmentRow.id == row.segment_id).where(row.id == row_id)
@@ -96,7 +100,7 @@ def revision_of(session: Session, row_id: int) -> CutRevision:
 
 
 def labels_of_others(session: Session, video_id: str, segment: int) -> set[str]:
-    """Every label that other segments of the video ever had."""
+    """Return every label that other segments of the video ever had."""
     row = SegmentRevisionRow
     query = select(row.label).join(SegmentRow, SegmentRow.id == row.segment_id)
     others = (SegmentRow.video_id == video_id, row.segment_id != segment)
@@ -106,16 +110,16 @@ def labels_of_others(session: Session, video_id: str, segment: int) -> set[str]:
 def retell(
     session: Session, revision: int, label: str, summary: str, vector: Sequence[float]
 ) -> None:
-    """Give a revision other words, and the vector of those."""
+    """Replace the label, summary and vector of a revision."""
     values = {"label": label, "summary": summary, "history": [], "embedding": list(vector)}
     row = SegmentRevisionRow
     session.execute(update(row).where(row.id == revision).values(values))
 
 
 def redraw_patches(session: Session, video_id: str, clips: Collection[int]) -> None:
-    """Patches that may quote these clips say what the graph says now, and no more.
+    """Rewrite patches that may quote these clips from the current graph.
 
-    What their writers proposed is gone: call it once the graph is as it will be.
+    What their writers proposed is dropped: call it once the graph is final.
     """
     query = select(PatchRow).where(PatchRow.video_id == video_id, PatchRow.at_clip >= min(clips))
     for patch in session.scalars(query):

@@ -1,4 +1,4 @@
-"""Rows of some clips of a video, deleted; and what else rests on them, found."""
+"""Deletion of the rows of some clips of a video, and search for everything that rests on them."""
 
 from __future__ import annotations
 
@@ -58,11 +58,11 @@ OF_CLIPS: tuple[Any, ...] = (
     MemoryRow,
     IdentityStatementRow,
 )
-"""Tables whose rows are of one clip each."""
+"""Tables whose rows belong to one clip each."""
 
 
 class Touched(NamedTuple):
-    """A clip that a span touches."""
+    """A clip that overlaps a span."""
 
     clip: int
     span: TimeSpan
@@ -70,7 +70,7 @@ class Touched(NamedTuple):
 
 
 def clips_touched(session: Session, video_id: str, span: TimeSpan) -> list[Touched]:
-    """The clips of a video that a span touches, in order, deleted ones too."""
+    """Return the clips of a video that overlap a span, in order, including deleted ones."""
     row = ClipRow
     query = select(row.clip, row.start_ms, row.end_ms, row.state).where(
         row.video_id == video_id, row.start_ms < span.end_ms, row.end_ms > span.start_ms
@@ -80,64 +80,70 @@ def clips_touched(session: Session, video_id: str, span: TimeSpan) -> list[Touch
 
 
 def deleted_stretches(session: Session, video_id: str) -> list[TimeSpan]:
-    """What was deleted of a video, neighbouring clips as one span, in order."""
+    """Return the deleted spans of a video in order, adjacent clips joined."""
     row = ClipRow
     query = select(row.start_ms, row.end_ms).where(
         row.video_id == video_id, row.state == ClipState.DELETED
     )
-    found: list[TimeSpan] = []
+    spans: list[TimeSpan] = []
     for start, end in session.execute(query.order_by(row.start_ms)):
-        joined = bool(found) and found[-1].end_ms >= start
-        found[-1:] = [TimeSpan.of(found[-1].start_ms, end)] if joined else found[-1:]
-        found += [] if joined else [TimeSpan.of(start, end)]
-    return found
+        is_adjacent = bool(spans) and spans[-1].end_ms >= start
+        spans[-1:] = [TimeSpan.of(spans[-1].start_ms, end)] if is_adjacent else spans[-1:]
+        spans += [] if is_adjacent else [TimeSpan.of(start, end)]
+    return spans
 
 
 def words_of_clips(session: Session, video_id: str, clips: Collection[int]) -> Iterator[str]:
-    """All that was said, read and seen in these clips, as text."""
-    yield from _perceived(session, video_id, lambda row: row.clip.in_(clips))
+    """Yield all text that was said, read and seen in these clips."""
+    yield from _perceived_text(session, video_id, lambda row: row.clip.in_(clips))
     name = CharacterNameRow
-    learned = select(name.name).join(CharacterRow, CharacterRow.id == name.character_id)
-    here = (CharacterRow.video_id == video_id, name.from_clip.in_(clips))
-    yield from session.scalars(learned.where(*here))
+    names = select(name.name).join(CharacterRow, CharacterRow.id == name.character_id)
+    in_clips = (CharacterRow.video_id == video_id, name.from_clip.in_(clips))
+    yield from session.scalars(names.where(*in_clips))
 
 
 def words_elsewhere(session: Session, video_id: str, clips: Collection[int]) -> Iterator[str]:
-    """All that the other clips said, read and saw, what was remembered before, and given names."""
-    yield from _perceived(session, video_id, lambda row: row.clip.not_in(clips))
+    """Yield all text from the other clips, earlier memories, and the video's title."""
+    yield from _perceived_text(session, video_id, lambda row: row.clip.not_in(clips))
     yield from session.scalars(select(VideoRow.title).where(VideoRow.id == video_id))
     line = MemoryRow
-    before = (line.video_id == video_id, line.clip < min(clips))
-    yield from session.scalars(select(line.text).where(*before))
+    earlier = (line.video_id == video_id, line.clip < min(clips))
+    yield from session.scalars(select(line.text).where(*earlier))
 
 
-def _perceived(session: Session, video_id: str, which: Any) -> Iterator[str]:
+def _perceived_text(session: Session, video_id: str, which: Any) -> Iterator[str]:
     said, read, seen = UtteranceRow, ScreenTextRow, ObjectRow
-    told: tuple[tuple[Any, Any], ...] = (
+    columns: tuple[tuple[Any, Any], ...] = (
         (said, said.text),
         (said, said.speaker),
         (read, read.text),
         (seen, seen.label),
     )
-    for row, column in told:
+    for row, column in columns:
         query = select(column).where(row.video_id == video_id, which(row), column.is_not(None))
         yield from session.scalars(query.execution_options(yield_per=1000))
 
 
 def met_in(session: Session, video_id: str, clips: Collection[int]) -> set[int]:
-    """The identities that were seen, heard or spoken of in these clips."""
-    met = _meetings(video_id).subquery()
-    return set(session.scalars(select(met.c.identity_id).where(met.c.clip.in_(clips)).distinct()))
+    """Return the identities that were seen, heard or mentioned in these clips."""
+    appearances = _appearances(video_id).subquery()
+    return set(
+        session.scalars(
+            select(appearances.c.identity_id).where(appearances.c.clip.in_(clips)).distinct()
+        )
+    )
 
 
 def first_met(session: Session, video_id: str, ids: Collection[int]) -> dict[int, int]:
-    """The first clip in which each identity is met; those that are met nowhere are left out."""
-    met = _meetings(video_id).subquery()
-    query = select(met.c.identity_id, func.min(met.c.clip)).where(met.c.identity_id.in_(ids))
-    return dict(session.execute(query.group_by(met.c.identity_id)).all())
+    """Return the first clip of each identity; identities that never appear are left out."""
+    appearances = _appearances(video_id).subquery()
+    query = select(appearances.c.identity_id, func.min(appearances.c.clip)).where(
+        appearances.c.identity_id.in_(ids)
+    )
+    return dict(session.execute(query.group_by(appearances.c.identity_id)).all())
 
 
-def _meetings(video_id: str) -> Any:
+def _appearances(video_id: str) -> Any:
     seen, said, link, line = SightingRow, UtteranceRow, MemoryLinkRow, MemoryRow
     spoken_of = select(link.identity_id, line.clip).join(line, line.id == link.memory_id)
     return union_all(
@@ -150,33 +156,35 @@ def _meetings(video_id: str) -> Any:
 
 
 def refs_in(session: Session, video_id: str, clips: Collection[int]) -> set[str]:
-    """How lines and keyframes of these clips are cited, and the keyframes' SHA-256."""
+    """Return the refs of memories and keyframes of these clips, and the keyframes' SHA-256."""
     line, frame = MemoryRow, KeyframeRow
     lines = session.scalars(select(line.id).where(line.video_id == video_id, line.clip.in_(clips)))
     frames = select(frame.id, frame.blob).where(frame.video_id == video_id, frame.clip.in_(clips))
-    refs = {f"m{one}" for one in lines}
+    refs = {f"m{memory}" for memory in lines}
     for row, blob in session.execute(frames):
         refs |= {f"k{row}", blob}
     return refs
 
 
 def cut_clips(session: Session, video_id: str, clips: Collection[int]) -> None:
-    """Delete what is of these clips, and the writers' calls that may have been shown it."""
-    met = MemoryStrengthRow
-    mine = select(MemoryRow.id).where(MemoryRow.video_id == video_id)
-    session.execute(delete(met).where(met.clip.in_(clips), met.memory_id.in_(mine)))
+    """Delete the rows of these clips, and the writers' calls that may have included them."""
+    strength = MemoryStrengthRow
+    of_video = select(MemoryRow.id).where(MemoryRow.video_id == video_id)
+    session.execute(
+        delete(strength).where(strength.clip.in_(clips), strength.memory_id.in_(of_video))
+    )
     for row in OF_CLIPS:
         session.execute(delete(row).where(row.video_id == video_id, row.clip.in_(clips)))
     line = MemoryRow
-    denied = (line.video_id == video_id, line.superseded_at.in_(clips))
-    session.execute(update(line).where(*denied).values(superseded_at=None))
+    superseded_here = (line.video_id == video_id, line.superseded_at.in_(clips))
+    session.execute(update(line).where(*superseded_here).values(superseded_at=None))
     call = ModelCallRow
     later = or_(call.clip >= min(clips), call.clip.is_(None))
     delete_calls(session, (call.video_id == video_id) & later)
-    _mark(session, video_id, clips)
+    _mark_deleted(session, video_id, clips)
 
 
-def _mark(session: Session, video_id: str, clips: Collection[int]) -> None:
+def _mark_deleted(session: Session, video_id: str, clips: Collection[int]) -> None:
     emptied: dict[str, Any] = {
         "state": str(ClipState.DELETED),
         "error": None,
@@ -189,109 +197,117 @@ def _mark(session: Session, video_id: str, clips: Collection[int]) -> None:
         "left_out": [],
         "updated_at": func.now(),
     }
-    here = (ClipRow.video_id == video_id, ClipRow.clip.in_(clips))
-    session.execute(update(ClipRow).where(*here).values(emptied))
+    these_clips = (ClipRow.video_id == video_id, ClipRow.clip.in_(clips))
+    session.execute(update(ClipRow).where(*these_clips).values(emptied))
 
 
 def drop_lines(session: Session, ids: Collection[int]) -> set[int]:
-    """Delete lines of memory; returns their clips."""
-    gone = delete(MemoryRow).where(MemoryRow.id.in_(ids)).returning(MemoryRow.clip)
-    return set(session.scalars(gone)) if ids else set()
+    """Delete memories; return their clips."""
+    deleted = delete(MemoryRow).where(MemoryRow.id.in_(ids)).returning(MemoryRow.clip)
+    return set(session.scalars(deleted)) if ids else set()
 
 
 def embed_lines(session: Session, vectors: Mapping[int, Sequence[float]]) -> None:
-    """Give lines of memory, by id, other vectors, shape (D,)."""
+    """Replace the vectors, shape (D,), of memories by id."""
     for row, vector in vectors.items():
-        here = update(MemoryRow).where(MemoryRow.id == row)
-        session.execute(here.values(embedding=list(vector)))
+        this_memory = update(MemoryRow).where(MemoryRow.id == row)
+        session.execute(this_memory.values(embedding=list(vector)))
 
 
 def sum_up(
-    session: Session, video_id: str, clip: int, told: str, vector: Sequence[float] | None
+    session: Session, video_id: str, clip: int, summary: str, vector: Sequence[float] | None
 ) -> None:
-    """Give a clip another text and vector, shape (D,)."""
-    here = (ClipRow.video_id == video_id, ClipRow.clip == clip)
-    session.execute(update(ClipRow).where(*here).values(text=told, embedding=vector))
+    """Replace the text and vector, shape (D,), that sum up a clip."""
+    this_clip = (ClipRow.video_id == video_id, ClipRow.clip == clip)
+    session.execute(update(ClipRow).where(*this_clip).values(text=summary, embedding=vector))
 
 
 def tags_of(session: Session, ids: Collection[int]) -> set[str]:
-    """The tags of identities, such as ``<face_3>``."""
+    """Return the tags of identities, such as ``<face_3>``."""
     row = IdentityRow
-    found = session.execute(select(row.kind, row.number).where(row.id.in_(ids)))
-    return {f"<{kind}_{number}>" for kind, number in found}
+    rows = session.execute(select(row.kind, row.number).where(row.id.in_(ids)))
+    return {f"<{kind}_{number}>" for kind, number in rows}
 
 
 def drop_identities(session: Session, ids: Collection[int]) -> list[int]:
-    """Delete identities; characters that are left with nobody are over, and their numbers told.
+    """Delete identities; return the numbers of characters that are left without members.
 
-    They stay as numbers, so that those are not given again.
+    Those characters are ended but kept, so that their numbers are not reused.
     """
     if not ids:
         return []
-    member, one, name = CharacterMemberRow, CharacterRow, CharacterNameRow
-    theirs = select(member.character_id).where(member.identity_id.in_(ids))
-    touched = set(session.scalars(theirs))
+    member, character, name = CharacterMemberRow, CharacterRow, CharacterNameRow
+    characters = select(member.character_id).where(member.identity_id.in_(ids))
+    touched = set(session.scalars(characters))
     session.execute(delete(IdentityRow).where(IdentityRow.id.in_(ids)))
-    left = set(session.scalars(select(member.character_id).where(member.character_id.in_(touched))))
-    over = touched - left
-    session.execute(delete(name).where(name.character_id.in_(over)))
-    ended = update(one).where(one.id.in_(over)).values(from_clip=0, to_clip=0)
+    remaining = set(
+        session.scalars(select(member.character_id).where(member.character_id.in_(touched)))
+    )
+    emptied = touched - remaining
+    session.execute(delete(name).where(name.character_id.in_(emptied)))
+    ended = update(character).where(character.id.in_(emptied)).values(from_clip=0, to_clip=0)
     session.execute(ended)
-    return sorted(session.scalars(select(one.number).where(one.id.in_(over))))
+    return sorted(session.scalars(select(character.number).where(character.id.in_(emptied))))
 
 
 def begin_later(session: Session, first: Mapping[int, int]) -> None:
-    """Identities are known from these clips on, and no sooner; their characters neither."""
-    member, one = CharacterMemberRow, CharacterRow
+    """Move the first clips of identities forward to these, and of their characters too."""
+    member, character = CharacterMemberRow, CharacterRow
     for row, clip in first.items():
         known = (IdentityRow.id == row, IdentityRow.first_clip < clip)
         session.execute(update(IdentityRow).where(*known).values(first_clip=clip))
-        held = (member.identity_id == row, member.from_clip < clip)
-        session.execute(update(member).where(*held).values(from_clip=clip))
-    theirs = select(member.character_id).where(member.identity_id.in_(first))
-    begins = select(func.min(member.from_clip)).where(member.character_id == one.id)
-    later = begins.correlate(one).scalar_subquery()
-    moved = update(one).where(one.id.in_(theirs), one.from_clip < later)
-    session.execute(moved.values(from_clip=later))
+        memberships = (member.identity_id == row, member.from_clip < clip)
+        session.execute(update(member).where(*memberships).values(from_clip=clip))
+    characters = select(member.character_id).where(member.identity_id.in_(first))
+    begins = select(func.min(member.from_clip)).where(member.character_id == character.id)
+    later = begins.correlate(character).scalar_subquery()
+    later_ones = update(character).where(character.id.in_(characters), character.from_clip < later)
+    session.execute(later_ones.values(from_clip=later))
 
 
 def unlearn_names(session: Session, video_id: str, clips: Collection[int]) -> None:
-    """Names learned in these clips hold from where another says or shows them; else they go."""
-    name, one = CharacterNameRow, CharacterRow
-    query = select(name).join(one, one.id == name.character_id)
-    for row in session.scalars(query.where(one.video_id == video_id, name.from_clip.in_(clips))):
-        again = _said_again(session, video_id, row.name, row.from_clip)
-        if again is None or (row.to_clip is not None and row.to_clip <= again):
+    """Move names learned in these clips to where they next occur, or delete them."""
+    name, character = CharacterNameRow, CharacterRow
+    query = select(name).join(character, character.id == name.character_id)
+    for row in session.scalars(
+        query.where(character.video_id == video_id, name.from_clip.in_(clips))
+    ):
+        next_clip = _next_mention(session, video_id, row.name, row.from_clip)
+        if next_clip is None or (row.to_clip is not None and row.to_clip <= next_clip):
             session.delete(row)
         else:
-            row.from_clip = again
+            row.from_clip = next_clip
     session.flush()
 
 
-def _said_again(session: Session, video_id: str, name: str, after: int) -> int | None:
+def _next_mention(session: Session, video_id: str, name: str, after: int) -> int | None:
     said, read = UtteranceRow, ScreenTextRow
-    told: tuple[tuple[Any, Any], ...] = ((said, said.text), (said, said.speaker), (read, read.text))
-    found = []
-    for row, column in told:
-        here = (row.video_id == video_id, row.clip > after)
-        says = column.icontains(name, autoescape=True)
-        found.append(session.scalar(select(func.min(row.clip)).where(*here, says)))
-    return min((clip for clip in found if clip is not None), default=None)
+    columns: tuple[tuple[Any, Any], ...] = (
+        (said, said.text),
+        (said, said.speaker),
+        (read, read.text),
+    )
+    clips = []
+    for row, column in columns:
+        later = (row.video_id == video_id, row.clip > after)
+        contains_name = column.icontains(name, autoescape=True)
+        clips.append(session.scalar(select(func.min(row.clip)).where(*later, contains_name)))
+    return min((clip for clip in clips if clip is not None), default=None)
 
 
 def tellings(session: Session, video_id: str, first: int) -> Iterator[tuple[str, str]]:
-    """Trajectories that saw clip ``first`` or later, with each text that is of them."""
-    looked = TrajectoryVideoRow
-    runs = select(looked.trajectory_id).where(
-        looked.video_id == video_id, looked.last_clip >= first
-    )
+    """Yield trajectories that saw clip ``first`` or later, with each text of theirs."""
+    seen = TrajectoryVideoRow
+    runs = select(seen.trajectory_id).where(seen.video_id == video_id, seen.last_clip >= first)
     event, run, call = TrajectoryEventRow, TrajectoryRow, ModelCallRow
-    asked = select(run.id, func.concat_ws(" ", QuestionRow.text, cast(QuestionRow.options, Text)))
-    asked = asked.join(QuestionRow, QuestionRow.id == run.question_id)
+    questions = select(
+        run.id, func.concat_ws(" ", QuestionRow.text, cast(QuestionRow.options, Text))
+    )
+    questions = questions.join(QuestionRow, QuestionRow.id == run.question_id)
     pooled = select(call.trajectory_id, cast(MessageRow.content, Text))
     pooled = pooled.join(MessageRow, MessageRow.hash == any_(call.messages))
     queries = (
-        asked.where(run.id.in_(runs)),
+        questions.where(run.id.in_(runs)),
         select(run.id, cast(run.answer, Text)).where(run.id.in_(runs), run.answer.is_not(None)),
         select(event.trajectory_id, cast(event.payload, Text)).where(event.trajectory_id.in_(runs)),
         select(call.trajectory_id, func.concat_ws(" ", cast(call.reply, Text), call.error)).where(
@@ -301,39 +317,43 @@ def tellings(session: Session, video_id: str, first: int) -> Iterator[tuple[str,
     )
     for query in queries:
         rows = session.execute(query.execution_options(yield_per=200))
-        yield from ((row, told) for row, told in rows)
+        yield from ((row, content) for row, content in rows)
 
 
 def running(session: Session, video_id: str) -> set[str]:
-    """The trajectories over a video that are under way."""
-    looked = select(TrajectoryVideoRow.trajectory_id).where(TrajectoryVideoRow.video_id == video_id)
+    """Return the running trajectories over a video."""
+    trajectories = select(TrajectoryVideoRow.trajectory_id).where(
+        TrajectoryVideoRow.video_id == video_id
+    )
     row = TrajectoryRow
-    return set(session.scalars(select(row.id).where(row.id.in_(looked), row.state == "running")))
+    return set(
+        session.scalars(select(row.id).where(row.id.in_(trajectories), row.state == "running"))
+    )
 
 
 def drop_runs(session: Session, ids: Sequence[str]) -> None:
-    """Delete trajectories, and what evaluations made of them."""
+    """Delete trajectories and their evaluation results."""
     session.execute(delete(EvalResultRow).where(EvalResultRow.trajectory_id.in_(ids)))
     delete_runs(session, ids)
 
 
 def results_of(session: Session, video_id: str) -> Iterator[tuple[tuple[str, str, str], str]]:
-    """The results of evaluations on a video: their keys, and all their words."""
+    """Yield the keys and texts of the evaluation results on a video."""
     row = EvalResultRow
     words = func.concat_ws(" ", cast(row.item, Text), cast(row.verdict, Text))
     query = select(row.run, row.arm, row.question, words).where(row.video_id == video_id)
-    for run, arm, question, told in session.execute(query):
-        yield (run, arm, question), told
+    for run, arm, question, content in session.execute(query):
+        yield (run, arm, question), content
 
 
 def drop_result(session: Session, key: tuple[str, str, str]) -> None:
-    """Delete a result of an evaluation."""
+    """Delete an evaluation result."""
     row = EvalResultRow
-    here = (row.run == key[0], row.arm == key[1], row.question == key[2])
-    session.execute(delete(row).where(*here))
+    this_result = (row.run == key[0], row.arm == key[1], row.question == key[2])
+    session.execute(delete(row).where(*this_result))
 
 
 def among_clips(column: Any, clips: Collection[int]) -> ColumnElement[bool]:
-    """Whether an array of clips has one of these."""
-    met: ColumnElement[bool] = column.bool_op("&&")(cast(sorted(clips), ARRAY(BigInteger)))
-    return met
+    """Return the condition that an array of clips has one of these."""
+    overlaps: ColumnElement[bool] = column.bool_op("&&")(cast(sorted(clips), ARRAY(BigInteger)))
+    return overlaps

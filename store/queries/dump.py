@@ -1,4 +1,4 @@
-"""A video as text: the same video gives the same bytes, whatever database it lies in."""
+"""A video as text: the same video gives the same bytes in any database."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from sqlalchemy.orm import Session
 
 from store.queries.records import Record, records
 
-# Line ends to some readers, though not to JSON: each record must stay on one line for all.
+# Some readers take these for line ends, though JSON does not: each record must be one line.
 _LINE_ENDS = {0x85: "\\u0085", 0x2028: "\\u2028", 0x2029: "\\u2029"}
 
 
 def dump(session: Session, video_id: str) -> Iterator[str]:
-    """Canonical JSON lines, without line ends, of everything that was learned from a video.
+    """Yield canonical JSON lines, without line ends, of everything learned from a video.
 
-    Rows go by stable names, vectors by a digest; clock times, the file's place and how often a
-    clip had to be tried are left out. Nothing where there is no such video.
+    Rows are named by stable names, vectors by a digest; clock times, the file's path and the number
+    of attempts are left out. Empty if there is no such video.
     """
     return map(canonical, records(session, video_id))
 
 
 def canonical(record: Record) -> str:
-    """JSON on one line: sorted keys, no spaces, UTF-8 as it is."""
+    """Return a record as JSON on one line: sorted keys, no spaces, UTF-8."""
     text = json.dumps(record, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
     return text.translate(_LINE_ENDS)

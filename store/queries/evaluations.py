@@ -1,4 +1,4 @@
-"""Runs over data sets: what was asked, what became of it, and what was learned on the way."""
+"""Evaluation runs: their questions, results, costs, and what was learned on the way."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from store.tables.schema import (
 
 RUNNING, DONE, STOPPED = "running", "done", "stopped"
 SKILL = "skill"
-"""The purpose of the calls that write skills."""
+"""The purpose of calls that write skills."""
 
 
 class StoredRun(NamedTuple):
-    """A run, and how many of its questions (in all arms) are planned, answered and judged."""
+    """A run, and how many of its questions (in all arms) are planned and judged."""
 
     name: str
     settings: RunSettings
@@ -42,7 +42,7 @@ class StoredRun(NamedTuple):
 
 
 class Slot(NamedTuple):
-    """A question of a run in one arm, as it is planned; ``item`` is the data set's own."""
+    """A planned question of a run in one arm; ``item`` is the data set's own record."""
 
     arm: str
     question: str
@@ -55,9 +55,9 @@ class Slot(NamedTuple):
 
 @dataclass(frozen=True)
 class Result:
-    """What became of a slot. ``rounds`` to ``cost_usd`` are of its trajectory, 0 without one.
+    """The result of a slot. ``rounds`` to ``cost_usd`` are its trajectory's, 0 without one.
 
-    ``skills`` are the names of those that the question was given.
+    ``skills`` are the names of the skills given to the question.
     """
 
     slot: Slot
@@ -73,7 +73,7 @@ class Result:
 
 
 def begin_run(session: Session, name: str, settings: RunSettings) -> RunSettings:
-    """Put a run on record, running; returns the settings that it was begun with, maybe earlier."""
+    """Record a run as running; return its settings: the original ones if it exists already."""
     values = {
         "name": name,
         "dataset": settings.dataset,
@@ -83,12 +83,12 @@ def begin_run(session: Session, name: str, settings: RunSettings) -> RunSettings
     }
     row = insert(EvalRunRow).values(values)
     session.execute(row.on_conflict_do_nothing(index_elements=["name"]))
-    known = session.scalar(select(EvalRunRow.settings).where(EvalRunRow.name == name))
-    return RunSettings.model_validate(known)
+    stored = session.scalar(select(EvalRunRow.settings).where(EvalRunRow.name == name))
+    return RunSettings.model_validate(stored)
 
 
 def set_run_state(session: Session, name: str, state: str, note: str = "") -> None:
-    """Say how a run stands; one that is done or stopped has an end."""
+    """Set the state of a run; one that is done or stopped gets an end time."""
     ended = None if state == RUNNING else func.now()
     values = {"state": state, "note": note, "ended_at": ended}
     session.execute(update(EvalRunRow).where(EvalRunRow.name == name).values(**values))
@@ -97,7 +97,7 @@ def set_run_state(session: Session, name: str, state: str, note: str = "") -> No
 def runs(
     session: Session, name: str | None = None, offset: int = 0, limit: int | None = None
 ) -> list[StoredRun]:
-    """All runs, the latest first, or some of them; or the one of that name."""
+    """Return all runs, latest first, or a page of them, or the one with that name."""
     row, result = EvalRunRow, EvalResultRow
     counts = (func.count(result.question), func.count(result.verdict))
     query = (
@@ -126,12 +126,12 @@ def runs(
 
 
 def count_runs(session: Session) -> int:
-    """How many runs there are."""
+    """Return the number of runs."""
     return session.scalar(select(func.count()).select_from(EvalRunRow)) or 0
 
 
 def plan_slots(session: Session, run: str, slots: Sequence[Slot]) -> None:
-    """Put questions of a run on record; those that are there stay as they are."""
+    """Record questions of a run; existing ones are left unchanged."""
     values = [
         {
             "run": run,
@@ -150,60 +150,66 @@ def plan_slots(session: Session, run: str, slots: Sequence[Slot]) -> None:
 
 
 def set_trajectory(session: Session, run: str, slot: Slot, trajectory: str) -> None:
-    """Say which trajectory answers a question of a run."""
-    session.execute(update(EvalResultRow).where(*_of(run, slot)).values(trajectory_id=trajectory))
+    """Set the trajectory that answers a question of a run."""
+    session.execute(
+        update(EvalResultRow).where(*_is_slot(run, slot)).values(trajectory_id=trajectory)
+    )
 
 
 def set_verdict(session: Session, run: str, slot: Slot, verdict: Verdict) -> None:
-    """Say what judges say."""
+    """Set the verdict on a question of a run."""
     values = {"verdict": verdict.model_dump(mode="json")}
-    session.execute(update(EvalResultRow).where(*_of(run, slot)).values(**values))
+    session.execute(update(EvalResultRow).where(*_is_slot(run, slot)).values(**values))
 
 
-def _of(run: str, slot: Slot) -> tuple[Any, ...]:
+def _is_slot(run: str, slot: Slot) -> tuple[Any, ...]:
     row = EvalResultRow
     return row.run == run, row.arm == slot.arm, row.question == slot.question
 
 
 def results(session: Session, run: str) -> list[Result]:
-    """All questions of a run with what became of them, by arm and place."""
+    """Return all questions of a run with their results, by arm and place."""
     row = EvalResultRow
-    query = _answered().where(row.run == run).order_by(row.arm, row.place)
-    found = session.execute(query).all()
-    took = _took(session, run)
-    return [_result(row, ran, took.get(row.trajectory_id or "")) for row, ran in found]
+    query = _with_trajectory().where(row.run == run).order_by(row.arm, row.place)
+    rows = session.execute(query).all()
+    usage = _usage_by_trajectory(session, run)
+    return [
+        _result(row, trajectory, usage.get(row.trajectory_id or "")) for row, trajectory in rows
+    ]
 
 
 def one_result(session: Session, run: str, slot: Slot) -> Result:
-    """What became of one question, without what it took."""
-    row, ran = session.execute(_answered().where(*_of(run, slot))).one()
-    return _result(row, ran, None)
+    """Return the result of one question, without its usage."""
+    row, trajectory = session.execute(_with_trajectory().where(*_is_slot(run, slot))).one()
+    return _result(row, trajectory, None)
 
 
-def _answered() -> Select[EvalResultRow, TrajectoryRow | None]:
-    row, ran = EvalResultRow, TrajectoryRow
-    return select(row, ran).outerjoin(ran, ran.id == row.trajectory_id)
+def _with_trajectory() -> Select[EvalResultRow, TrajectoryRow | None]:
+    row, trajectory = EvalResultRow, TrajectoryRow
+    return select(row, trajectory).outerjoin(trajectory, trajectory.id == row.trajectory_id)
 
 
-class _Took(NamedTuple):
+class _RunUsage(NamedTuple):
     rounds: int = 0
     cost_usd: float = 0.0
     skills: tuple[str, ...] = ()
 
 
-def _result(row: EvalResultRow, ran: TrajectoryRow | None, took: _Took | None) -> Result:
-    took = took or _Took()
+def _result(
+    row: EvalResultRow, trajectory: TrajectoryRow | None, usage: _RunUsage | None
+) -> Result:
+    usage = usage or _RunUsage()
     return Result(
         slot=_slot(row),
         trajectory=row.trajectory_id,
-        state=ran.state if ran else None,
+        state=trajectory.state if trajectory else None,
         verdict=Verdict.model_validate(row.verdict) if row.verdict else None,
-        answer=ran.answer if ran else None,
-        rounds=took.rounds,
-        tokens=ran.tokens if ran else 0,
-        seconds=ran.seconds if ran else 0.0,
-        cost_usd=took.cost_usd,
-        skills=took.skills,
+        answer=trajectory.answer if trajectory else None,
+        rounds=usage.rounds,
+        tokens=trajectory.tokens if trajectory else 0,
+        seconds=trajectory.seconds if trajectory else 0.0,
+        cost_usd=usage.cost_usd,
+        skills=usage.skills,
     )
 
 
@@ -212,79 +218,79 @@ def _slot(row: EvalResultRow) -> Slot:
     return Slot(row.arm, row.question, row.place, part, row.batch, row.video_id, row.item)
 
 
-def _took(session: Session, run: str) -> dict[str, _Took]:
-    """Rounds, cost and skills by trajectory."""
-    mine = select(EvalResultRow.trajectory_id).where(EvalResultRow.run == run)
+def _usage_by_trajectory(session: Session, run: str) -> dict[str, _RunUsage]:
+    """Return rounds, cost and skills by trajectory."""
+    trajectories = select(EvalResultRow.trajectory_id).where(EvalResultRow.run == run)
     event, call = TrajectoryEventRow, ModelCallRow
-    ends = select(event.trajectory_id, event.kind, event.payload).where(
-        event.trajectory_id.in_(mine), event.kind.in_(("end", "skills"))
+    events = select(event.trajectory_id, event.kind, event.payload).where(
+        event.trajectory_id.in_(trajectories), event.kind.in_(("end", "skills"))
     )
     costs = (
         select(call.trajectory_id, func.sum(call.cost_usd))
-        .where(call.trajectory_id.in_(mine))
+        .where(call.trajectory_id.in_(trajectories))
         .group_by(call.trajectory_id)
     )
-    found: dict[str, _Took] = {
-        str(name): _Took(cost_usd=float(cost)) for name, cost in session.execute(costs)
+    usage: dict[str, _RunUsage] = {
+        str(name): _RunUsage(cost_usd=float(cost)) for name, cost in session.execute(costs)
     }
-    for name, kind, payload in session.execute(ends):
-        known = found.get(name, _Took())
+    for name, kind, payload in session.execute(events):
+        current = usage.get(name, _RunUsage())
         if kind == "end":
-            found[name] = known._replace(rounds=int(payload["rounds"]))
+            usage[name] = current._replace(rounds=int(payload["rounds"]))
         else:
-            given = tuple(str(one["name"]) for one in payload["skills"])
-            found[name] = known._replace(skills=given)
-    return found
+            skills = tuple(str(skill["name"]) for skill in payload["skills"])
+            usage[name] = current._replace(skills=skills)
+    return usage
 
 
 def cost_of(session: Session, run: str, videos: Collection[str] = ()) -> float:
-    """US dollars that a run has cost so far.
+    """Return the US dollars that a run has cost so far.
 
-    That are its answers and their judges; and, since it was begun, the writers of its videos and of
-    skills. ``videos`` are others of its, of which no question is planned.
+    These are its answers and their judges, and since the run began the writers of its videos and of
+    skills. ``videos`` are others of its videos, without a planned question.
     """
-    mine = EvalResultRow.run == run
+    of_run = EvalResultRow.run == run
     call, row = ModelCallRow, EvalRunRow
     since = call.called_at >= select(row.began_at).where(row.name == run).scalar_subquery()
-    planned = call.video_id.in_(select(EvalResultRow.video_id).where(mine))
-    counted = or_(
-        call.trajectory_id.in_(select(EvalResultRow.trajectory_id).where(mine)),
+    planned = call.video_id.in_(select(EvalResultRow.video_id).where(of_run))
+    relevant = or_(
+        call.trajectory_id.in_(select(EvalResultRow.trajectory_id).where(of_run)),
         and_(since, or_(planned, call.video_id.in_(videos))),
         and_(since, call.purpose == SKILL),
     )
-    return float(session.scalar(select(func.sum(call.cost_usd)).where(counted)) or 0)
+    return float(session.scalar(select(func.sum(call.cost_usd)).where(relevant)) or 0)
 
 
 def cost_of_slot(session: Session, run: str, slot: Slot) -> float:
-    """US dollars that a question of a run has cost so far: answering and judging it."""
+    """Return the US dollars that a question of a run has cost so far: answering and judging it."""
     call, row = ModelCallRow, EvalResultRow
-    mine = select(func.sum(call.cost_usd)).join(row, row.trajectory_id == call.trajectory_id)
-    return float(session.scalar(mine.where(*_of(run, slot))) or 0)
+    query = select(func.sum(call.cost_usd)).join(row, row.trajectory_id == call.trajectory_id)
+    return float(session.scalar(query.where(*_is_slot(run, slot))) or 0)
 
 
 def add_batch(session: Session, run: str, batch: int, learned: Mapping[str, Any]) -> None:
-    """A batch was learned from."""
+    """Record that a batch was learned from."""
     values = {"run": run, "batch": batch, "learned": dict(learned)}
     session.execute(insert(EvalBatchRow).values(values).on_conflict_do_nothing())
 
 
 def batches(session: Session, run: str) -> dict[int, Mapping[str, Any]]:
-    """What was learned from each batch that was."""
+    """Return what was learned from each batch."""
     row = EvalBatchRow
     query = select(row.batch, row.learned).where(row.run == run).order_by(row.batch)
     return dict(session.execute(query).all())
 
 
 def learned_videos(session: Session, skills: Sequence[str]) -> dict[str, frozenset[str]]:
-    """The videos whose questions each of these skills was learned from."""
-    seen, looked = ObservationRow, TrajectoryVideoRow
+    """Return the videos whose questions each of these skills was learned from."""
+    observation, trajectory_video = ObservationRow, TrajectoryVideoRow
     query = (
-        select(seen.skill, looked.video_id)
-        .join(looked, looked.trajectory_id == seen.trajectory_id)
-        .where(seen.skill.in_(set(skills)))
+        select(observation.skill, trajectory_video.video_id)
+        .join(trajectory_video, trajectory_video.trajectory_id == observation.trajectory_id)
+        .where(observation.skill.in_(set(skills)))
         .distinct()
     )
-    found: dict[str, set[str]] = {}
+    videos_by_skill: dict[str, set[str]] = {}
     for skill, video in session.execute(query):
-        found.setdefault(str(skill), set()).add(video)
-    return {skill: frozenset(videos) for skill, videos in found.items()}
+        videos_by_skill.setdefault(str(skill), set()).add(video)
+    return {skill: frozenset(videos) for skill, videos in videos_by_skill.items()}

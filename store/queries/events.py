@@ -41,7 +41,7 @@ EMPTY: Mapping[int, int] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class PatchAt:
-    """What was applied after a window, and which clips it left uncovered."""
+    """A patch as applied after a window, and which clips it left uncovered."""
 
     id: int
     at_clip: int
@@ -54,7 +54,7 @@ class PatchAt:
 
 @dataclass(frozen=True)
 class SegmentAt:
-    """A segment's revision that holds: ``id`` of the segment, ``revision_id`` of the row."""
+    """A segment's valid revision: ``id`` of the segment, ``revision_id`` of the row."""
 
     id: int
     revision_id: int
@@ -70,7 +70,7 @@ class SegmentAt:
 
 @dataclass(frozen=True)
 class EdgeAt:
-    """An edge that holds, between segment ids."""
+    """A valid edge, between segment ids."""
 
     id: int
     source_id: int
@@ -89,13 +89,13 @@ def _holds(row: Any, clip: int | None) -> Any:
 
 
 def patches_of(session: Session, video_id: str) -> list[PatchAt]:
-    """Every patch of a video, in order."""
+    """Return all patches of a video, in order."""
     query = select(PatchRow).where(PatchRow.video_id == video_id).order_by(PatchRow.at_clip)
     return [_patch(row) for row in session.scalars(query)]
 
 
 def last_patch(session: Session, video_id: str) -> PatchAt | None:
-    """The latest patch of a video."""
+    """Return the latest patch of a video."""
     query = select(PatchRow).where(PatchRow.video_id == video_id)
     row = session.scalars(query.order_by(PatchRow.at_clip.desc()).limit(1)).first()
     return _patch(row) if row else None
@@ -109,9 +109,9 @@ def _patch(row: PatchRow) -> PatchAt:
 
 
 def save_patch(session: Session, video_id: str, patch: PatchAt) -> None:
-    """Store a patch under a new id, in place of the one for the same clip where there is one."""
-    same = (PatchRow.video_id == video_id, PatchRow.at_clip == patch.at_clip)
-    session.execute(delete(PatchRow).where(*same))
+    """Store a patch under a new id, replacing the one for the same clip."""
+    same_clip = (PatchRow.video_id == video_id, PatchRow.at_clip == patch.at_clip)
+    session.execute(delete(PatchRow).where(*same_clip))
     values = {
         "video_id": video_id,
         "at_clip": patch.at_clip,
@@ -149,7 +149,7 @@ def _segment(number: int, row: SegmentRevisionRow) -> SegmentAt:
 
 
 def segments_at(session: Session, video_id: str, clip: int | None = None) -> list[SegmentAt]:
-    """The segments of a video as of ``clip`` (None: now), by number."""
+    """Return the segments of a video as of ``clip`` (None: now), by number."""
     query = _segments(video_id).where(_holds(SegmentRevisionRow, clip))
     return [_segment(number, row) for number, row in session.execute(query)]
 
@@ -162,10 +162,10 @@ def open_segments_near(
     clips: Collection[int] = (),
     ids: Collection[int] = (),
 ) -> list[SegmentAt]:
-    """The open segments that have one of these labels, clips or ids, by number.
+    """Return the open segments with one of these labels, clips or ids, by number.
 
-    Each of the three is looked up in its own index before anything is joined: left to itself, a
-    planner that knows nothing of fresh tables yet walks over all segments of the video.
+    Each of the three is looked up in its own index before the join: a planner without statistics of
+    fresh tables would otherwise scan all segments of the video.
     """
     wanted = {
         "labels": sorted(set(labels)),
@@ -175,31 +175,34 @@ def open_segments_near(
     given = {name: values for name, values in wanted.items() if values}
     if not given:
         return []
-    found = session.execute(_near(tuple(given)), {"video": video_id, **given})
-    once: dict[int, SegmentRevisionRow] = dict(found.all())
-    return [_segment(segment, row) for segment, row in sorted(once.items())]
+    rows = session.execute(_near_query(tuple(given)), {"video": video_id, **given})
+    unique: dict[int, SegmentRevisionRow] = dict(rows.all())
+    return [_segment(segment, row) for segment, row in sorted(unique.items())]
 
 
 @cache
-def _near(given: tuple[str, ...]) -> Select[int, SegmentRevisionRow]:
-    """The query for what is given. Building it takes longer than running it, so it is kept."""
-    ways = _ways_near()
-    picks = union_all(*(select(SegmentRevisionRow).where(ways[name]) for name in given))
-    near = aliased(SegmentRevisionRow, picks.cte().prefix_with("MATERIALIZED"))
-    mine = (SegmentRow.id == near.segment_id, SegmentRow.video_id == bindparam("video"))
-    number = select(SegmentRow.number).where(*mine).scalar_subquery()
-    # Other videos have the same clips and labels: none of their rows leaves the database.
+def _near_query(given: tuple[str, ...]) -> Select[int, SegmentRevisionRow]:
+    """Return the query for the given conditions.
+
+    It is cached, since building it takes longer than running it.
+    """
+    conditions = _near_conditions()
+    candidates = union_all(*(select(SegmentRevisionRow).where(conditions[name]) for name in given))
+    near = aliased(SegmentRevisionRow, candidates.cte().prefix_with("MATERIALIZED"))
+    of_video = (SegmentRow.id == near.segment_id, SegmentRow.video_id == bindparam("video"))
+    number = select(SegmentRow.number).where(*of_video).scalar_subquery()
+    # Other videos have the same clips and labels: their rows are filtered in the database.
     return select(number, near).where(near.to_clip.is_(None), number.is_not(None))
 
 
-def _ways_near() -> dict[str, ColumnElement[bool]]:
+def _near_conditions() -> dict[str, ColumnElement[bool]]:
     row, open_now = SegmentRevisionRow, SegmentRevisionRow.to_clip.is_(None)
     labels = bindparam("labels", type_=ARRAY(Text))
     clips, ids = (bindparam(name, type_=ARRAY(BigInteger)) for name in ("clips", "ids"))
     return {
         "labels": (row.label == any_(cast(labels, ARRAY(Text)))) & open_now,
         "clips": row.clips.bool_op("&&")(cast(clips, ARRAY(BigInteger))) & open_now,
-        # No open_now here: an index of open rows would be taken for the shorter way.
+        # No open_now here: the planner would prefer an index of open rows.
         "ids": row.segment_id == any_(cast(ids, ARRAY(BigInteger))),
     }
 
@@ -207,7 +210,7 @@ def _ways_near() -> dict[str, ColumnElement[bool]]:
 def closest_segments(
     session: Session, video_id: str, vector: Sequence[float], limit: int
 ) -> list[SegmentAt]:
-    """The open segments closest to ``vector``, closest first."""
+    """Return the open segments closest to ``vector``, closest first."""
     distance = SegmentRevisionRow.embedding.cosine_distance(vector)
     query = (
         _segments(video_id)
@@ -220,7 +223,7 @@ def closest_segments(
 
 
 def open_edges_of(session: Session, segment_ids: Iterable[int]) -> list[EdgeAt]:
-    """The open edges that start or end at one of these segments, by id."""
+    """Return the open edges that start or end at one of these segments, by id."""
     ids = set(segment_ids)
     touches = or_(among(EdgeRow.source_id, ids), among(EdgeRow.target_id, ids))
     query = select(EdgeRow).where(touches, EdgeRow.to_clip.is_(None)).order_by(EdgeRow.id)
@@ -228,13 +231,13 @@ def open_edges_of(session: Session, segment_ids: Iterable[int]) -> list[EdgeAt]:
 
 
 def edges_at(session: Session, video_id: str, clip: int | None = None) -> list[EdgeAt]:
-    """The edges of a video as of ``clip`` (None: now), by id."""
+    """Return the edges of a video as of ``clip`` (None: now), by id."""
     query = select(EdgeRow).where(EdgeRow.video_id == video_id, _holds(EdgeRow, clip))
     return [edge_at(row) for row in session.scalars(query.order_by(EdgeRow.id))]
 
 
 def edge_at(row: EdgeRow) -> EdgeAt:
-    """A stored edge, apart from its session."""
+    """Return a stored edge, detached from its session."""
     return EdgeAt(
         row.id,
         row.source_id,
@@ -248,14 +251,14 @@ def edge_at(row: EdgeRow) -> EdgeAt:
 
 
 def next_segment_number(session: Session, video_id: str) -> int:
-    """The number that the next new segment gets."""
+    """Return the number of the next new segment."""
     query = select(func.max(SegmentRow.number)).where(SegmentRow.video_id == video_id)
     last = session.scalar(query)
     return 0 if last is None else last + 1
 
 
 def add_segments(session: Session, video_id: str, numbers: Sequence[int]) -> dict[int, int]:
-    """New segments; returns their row ids by number."""
+    """Create segments; return their row ids by number."""
     rows = [{"video_id": video_id, "number": number} for number in numbers]
     if not rows:
         return {}
@@ -264,7 +267,7 @@ def add_segments(session: Session, video_id: str, numbers: Sequence[int]) -> dic
 
 
 def add_revisions(session: Session, rows: Sequence[dict[str, Any]]) -> None:
-    """Open revisions: rows of every column of ``segment_revisions`` but the closing ones."""
+    """Open revisions from rows of all columns of ``segment_revisions`` but the closing ones."""
     if rows:
         blank = {"to_clip": None, "absorbed_into": None}
         session.execute(insert(SegmentRevisionRow), [blank | row for row in rows])
@@ -273,24 +276,24 @@ def add_revisions(session: Session, rows: Sequence[dict[str, Any]]) -> None:
 def close_revisions(
     session: Session, segment_ids: Sequence[int], clip: int, absorbed: Mapping[int, int] = EMPTY
 ) -> None:
-    """Close the open revision of each segment: after ``clip`` it reads so no more.
+    """Close the open revision of each segment after ``clip``.
 
-    ``absorbed``: which segment took another in, by the ids of those that were.
+    ``absorbed`` maps the ids of segments that were absorbed to those that absorbed them.
     """
     closed = [*segment_ids, *absorbed]
     if closed:
         row = SegmentRevisionRow
-        mine = (among(row.segment_id, closed), row.to_clip.is_(None))
-        values = {"to_clip": clip, "absorbed_into": _other(row.segment_id, absorbed)}
-        _change(session, update(row).where(*mine).values(values))
+        open_revisions = (among(row.segment_id, closed), row.to_clip.is_(None))
+        values = {"to_clip": clip, "absorbed_into": _paired_with(row.segment_id, absorbed)}
+        _update(session, update(row).where(*open_revisions).values(values))
 
 
-def _other(one: Any, pairs: Mapping[int, int]) -> Any:
-    """What ``one`` is paired with, or NULL; one text for any number of pairs."""
-    both = (cast(list(side), ARRAY(BigInteger)) for side in (pairs.keys(), pairs.values()))
+def _paired_with(key: Any, pairs: Mapping[int, int]) -> Any:
+    """Return what ``key`` is paired with, or NULL, in one SQL text for any number of pairs."""
+    arrays = (cast(list(side), ARRAY(BigInteger)) for side in (pairs.keys(), pairs.values()))
     names = (column("one", BigInteger), column("other", BigInteger))
-    table = func.unnest(*both).table_valued(*names).render_derived()
-    return select(table.c.other).where(table.c.one == one).scalar_subquery()
+    table = func.unnest(*arrays).table_valued(*names).render_derived()
+    return select(table.c.other).where(table.c.one == key).scalar_subquery()
 
 
 def add_edges(session: Session, video_id: str, clip: int, rows: Sequence[dict[str, Any]]) -> None:
@@ -301,19 +304,19 @@ def add_edges(session: Session, video_id: str, clip: int, rows: Sequence[dict[st
 
 
 def close_edges(session: Session, edge_ids: Sequence[int], clip: int) -> None:
-    """Close edges: after ``clip`` they hold no more."""
+    """Close edges after ``clip``."""
     if edge_ids:
-        mine = (among(EdgeRow.id, edge_ids), EdgeRow.to_clip.is_(None))
-        _change(session, update(EdgeRow).where(*mine).values(to_clip=clip))
+        open_edges = (among(EdgeRow.id, edge_ids), EdgeRow.to_clip.is_(None))
+        _update(session, update(EdgeRow).where(*open_edges).values(to_clip=clip))
 
 
-def _change(session: Session, change: Update) -> None:
-    """Change rows that the session holds no objects of."""
+def _update(session: Session, change: Update) -> None:
+    """Update rows that the session holds no objects of."""
     session.execute(change, execution_options={"synchronize_session": False})
 
 
 def clip_spans(session: Session, video_id: str, clips: Iterable[int]) -> dict[int, TimeSpan]:
-    """The span of each of these clips."""
+    """Return the span of each of these clips."""
     query = select(ClipRow.clip, ClipRow.start_ms, ClipRow.end_ms).where(
         ClipRow.video_id == video_id, among(ClipRow.clip, clips)
     )
@@ -323,44 +326,44 @@ def clip_spans(session: Session, video_id: str, clips: Iterable[int]) -> dict[in
 def done_spans(
     session: Session, video_id: str, clips: Iterable[int], last_clip: int
 ) -> dict[int, TimeSpan]:
-    """The spans of those of ``clips`` that are done and not after ``last_clip``."""
+    """Return the spans of those of ``clips`` that are done and not after ``last_clip``."""
     done = select(ClipRow.clip).where(
         ClipRow.video_id == video_id,
-        # Writers may name any number; beyond these the column's type would refuse it.
+        # Writers may name any number; the column's type would reject larger ones.
         among(ClipRow.clip, (clip for clip in clips if clip <= last_clip)),
         ClipRow.state == ClipState.DONE,
     )
     return clip_spans(session, video_id, session.scalars(done))
 
 
-def as_segment(video_id: str, found: SegmentAt, spans: dict[int, TimeSpan]) -> Segment:
-    """The domain's segment; its span reaches from its first clip to its last.
+def as_segment(video_id: str, segment: SegmentAt, spans: dict[int, TimeSpan]) -> Segment:
+    """Return the domain's segment; its span reaches from its first clip to its last.
 
-    A clip that is not there is passed over: `memory.graph_check` finds it.
+    Missing clips are skipped: ``memory.graph_check`` reports them.
     """
-    whole = [spans[clip] for clip in found.clips if clip in spans] or [TimeSpan.of(0, 0)]
-    span = TimeSpan.of(min(s.start_ms for s in whole), max(s.end_ms for s in whole))
+    covered = [spans[clip] for clip in segment.clips if clip in spans] or [TimeSpan.of(0, 0)]
+    span = TimeSpan.of(min(s.start_ms for s in covered), max(s.end_ms for s in covered))
     return Segment(
-        id=found.id,
+        id=segment.id,
         video=video_id,
-        number=found.number,
-        label=found.label,
-        summary=found.summary,
-        clips=found.clips,
+        number=segment.number,
+        label=segment.label,
+        summary=segment.summary,
+        clips=segment.clips,
         span=span,
-        revision=found.revision,
+        revision=segment.revision,
     )
 
 
-def as_edge(found: EdgeAt) -> Edge:
-    """The domain's edge."""
+def as_edge(edge: EdgeAt) -> Edge:
+    """Return the domain's edge."""
     return Edge(
-        id=found.id,
-        source=found.source_id,
-        target=found.target_id,
-        relation=Relation(found.relation),
-        explicit=found.explicit,
-        confidence=found.confidence,
-        rationale=found.rationale,
-        evidence=found.evidence,
+        id=edge.id,
+        source=edge.source_id,
+        target=edge.target_id,
+        relation=Relation(edge.relation),
+        explicit=edge.explicit,
+        confidence=edge.confidence,
+        rationale=edge.rationale,
+        evidence=edge.evidence,
     )

@@ -1,6 +1,6 @@
-"""All rows of one video, and of the answers about it: taken out as they are, and put in again.
+"""All rows of one video and of the answers about it, exported and inserted again.
 
-Which tables are of a video follows from their references; only where answers begin is named here.
+The tables of a video follow from their foreign keys; only where answers begin is named here.
 """
 
 from __future__ import annotations
@@ -39,80 +39,80 @@ from store.tables.search_indexes import is_worked_out
 
 TABLES = Base.metadata.tables
 COUNTED = {name for name, table in TABLES.items() if "id" in table.c and table.c.id.identity}
-"""Tables whose rows are numbered."""
+"""Tables with an identity column."""
 CHECKPOINT_NAMES = tuple(f"{CHECKPOINTS}.{name}" for name in CHECKPOINT_TABLES)
 
 
 def parcel_tables() -> list[str]:
-    """The tables that hold rows of a video, those first that others refer to."""
-    found = _conditions("")
+    """Return the tables that hold rows of a video, referenced tables first."""
+    conditions = _conditions("")
     return [
         table.name
         for table in Base.metadata.sorted_tables
-        if table.name in found and not is_worked_out(table)
+        if table.name in conditions and not is_worked_out(table)
     ]
 
 
 def rows_of_video(session: Session, video: str) -> Iterator[Copy]:
-    """Every row of a video, and of the trajectories that looked at it, in the order to add them."""
+    """Yield every row of a video and of the trajectories over it, in insertion order."""
     conditions = _conditions(video)
     for name in parcel_tables():
         table = TABLES[name]
         row = cast(func.to_jsonb(literal_column(name)), Text)
         query = select(row).select_from(table).where(conditions[name])
         query = query.order_by(*table.primary_key).execution_options(yield_per=500)
-        for found in session.scalars(query):
-            yield Copy(name, found)
+        for content in session.scalars(query):
+            yield Copy(name, content)
     if has_checkpoints(session):
-        yield from _checkpoints(session, video)
+        yield from _checkpoint_rows(session, video)
 
 
-def _checkpoints(session: Session, video: str) -> Iterator[Copy]:
-    ids = list(session.scalars(_looked(video)))
+def _checkpoint_rows(session: Session, video: str) -> Iterator[Copy]:
+    ids = list(session.scalars(_trajectories_of(video)))
     for name in CHECKPOINT_NAMES:
         query = f"SELECT to_jsonb(t)::text FROM {name} t WHERE thread_id = ANY(:ids) ORDER BY 1"  # noqa: S608
-        found = session.execute(text(query).execution_options(yield_per=100), {"ids": ids})
-        yield from (Copy(name, row) for row in found.scalars())
+        rows = session.execute(text(query).execution_options(yield_per=100), {"ids": ids})
+        yield from (Copy(name, row) for row in rows.scalars())
 
 
-def _looked(video: str) -> Select[str]:
+def _trajectories_of(video: str) -> Select[str]:
     return select(TrajectoryVideoRow.trajectory_id).where(TrajectoryVideoRow.video_id == video)
 
 
 def _conditions(video: str) -> dict[str, ColumnElement[bool]]:
-    """Which rows of each table are the video's."""
-    looked = _looked(video)
-    of_call = or_(ModelCallRow.video_id == video, ModelCallRow.trajectory_id.in_(looked))
-    questions = select(TrajectoryRow.question_id).where(TrajectoryRow.id.in_(looked))
-    said = select(func.unnest(ModelCallRow.messages)).where(of_call)
-    found: dict[str, ColumnElement[bool]] = {
+    """Return the condition by table for rows of the video."""
+    trajectories = _trajectories_of(video)
+    of_call = or_(ModelCallRow.video_id == video, ModelCallRow.trajectory_id.in_(trajectories))
+    questions = select(TrajectoryRow.question_id).where(TrajectoryRow.id.in_(trajectories))
+    messages = select(func.unnest(ModelCallRow.messages)).where(of_call)
+    conditions: dict[str, ColumnElement[bool]] = {
         VideoRow.__tablename__: VideoRow.id == video,
         QuestionRow.__tablename__: QuestionRow.id.in_(questions),
-        TrajectoryRow.__tablename__: TrajectoryRow.id.in_(looked),
-        MessageRow.__tablename__: MessageRow.hash.in_(said),
+        TrajectoryRow.__tablename__: TrajectoryRow.id.in_(trajectories),
+        MessageRow.__tablename__: MessageRow.hash.in_(messages),
         ModelCallRow.__tablename__: of_call,
     }
     for table in Base.metadata.sorted_tables:
         parents = {key.column.table.name for key in table.foreign_keys}
-        if parents and parents <= found.keys() and table.name not in found:
-            found[table.name] = _condition(table, video, found)
-    return found
+        if parents and parents <= conditions.keys() and table.name not in conditions:
+            conditions[table.name] = _condition(table, video, conditions)
+    return conditions
 
 
 def _condition(
-    table: Table, video: str, found: Mapping[str, ColumnElement[bool]]
+    table: Table, video: str, conditions: Mapping[str, ColumnElement[bool]]
 ) -> ColumnElement[bool]:
     if "trajectory_id" in table.c:
-        return table.c.trajectory_id.in_(_looked(video))
+        return table.c.trajectory_id.in_(_trajectories_of(video))
     if "video_id" in table.c:
         return table.c.video_id == video
     key = next(key for key in table.foreign_keys if not key.parent.nullable)
-    parent = select(key.column).where(found[key.column.table.name])
+    parent = select(key.column).where(conditions[key.column.table.name])
     return key.parent.in_(parent)
 
 
 def known_columns(session: Session, name: str) -> frozenset[str]:
-    """The columns that rows of a table may bring; none of a table that is not there."""
+    """Return the columns that rows of a table may have; none for an unknown table."""
     if name in CHECKPOINT_NAMES:
         query = (
             "SELECT attname FROM pg_attribute WHERE attrelid = to_regclass(:name) AND attnum > 0"
@@ -124,19 +124,19 @@ def known_columns(session: Session, name: str) -> frozenset[str]:
 
 
 def taken(session: Session, name: str, ids: Iterable[int]) -> bool:
-    """Whether a row of a table has one of these ids."""
+    """Check whether a table has a row with one of these ids."""
     query = f"SELECT EXISTS (SELECT FROM {TABLES[name].name} WHERE id = ANY(:ids))"  # noqa: S608
     return bool(session.scalar(text(query), {"ids": list(ids)}))
 
 
 def known_trajectories(session: Session, ids: Iterable[str]) -> set[str]:
-    """Those of these trajectories that are in the library."""
+    """Return those of these trajectories that are in the library."""
     query = select(TrajectoryRow.id).where(TrajectoryRow.id.in_(list(ids)))
     return set(session.scalars(query))
 
 
 def count_from(session: Session, name: str, last: int) -> None:
-    """New rows of a table are numbered after ``last``, and after all that were numbered."""
+    """Continue the ids of a table after ``last`` and after all ids given so far."""
     query = """
         SELECT setval(place, greatest(:last, coalesce(pg_sequence_last_value(place), 0)))
         FROM (SELECT pg_get_serial_sequence(:name, 'id')::regclass AS place) AS one
@@ -145,7 +145,7 @@ def count_from(session: Session, name: str, last: int) -> None:
 
 
 def add_rows(session: Session, name: str, columns: Sequence[str], rows: Sequence[str]) -> None:
-    """Adds rows given as JSON; of a message that is there already, nothing is added."""
+    """Insert rows given as JSON; messages that exist already are skipped."""
     table = Identifier(*name.split("."))
     listed = SQL(", ").join(map(Identifier, columns))
     query = SQL(_ADD).format(table, listed)

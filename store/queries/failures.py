@@ -1,4 +1,4 @@
-"""What failed lately, and how much room the database takes."""
+"""Recent failures, and the size of the database."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from sqlalchemy.orm import Session
 
 from domain.media import ClipState
 from store.tables.schema import (
-    BlobRow,
     ClipRow,
     QuestionRow,
     TrajectoryEventRow,
@@ -20,7 +19,7 @@ from store.tables.schema import (
 
 
 class FailedClip(NamedTuple):
-    """A clip that could not be watched."""
+    """A clip that failed."""
 
     video: str
     title: str
@@ -30,7 +29,7 @@ class FailedClip(NamedTuple):
 
 
 class FailedRun(NamedTuple):
-    """A question that was broken off."""
+    """A question whose run failed."""
 
     id: str
     question: str
@@ -39,7 +38,7 @@ class FailedRun(NamedTuple):
 
 
 def failed_clips(session: Session, limit: int) -> list[FailedClip]:
-    """The clips that failed last."""
+    """Return the clips that failed last."""
     c = ClipRow
     query = (
         select(c.video_id, VideoRow.title, c.clip, c.updated_at, func.coalesce(c.error, ""))
@@ -51,9 +50,9 @@ def failed_clips(session: Session, limit: int) -> list[FailedClip]:
 
 
 def failed_runs(session: Session, limit: int) -> list[FailedRun]:
-    """The questions that were broken off last, with what was said about it."""
+    """Return the runs that failed last, with their error."""
     t, e = TrajectoryRow, TrajectoryEventRow
-    said = (
+    message = (
         select(e.payload["message"].as_string())
         .where(e.trajectory_id == t.id, e.kind == "error")
         .order_by(e.seq.desc())
@@ -62,7 +61,7 @@ def failed_runs(session: Session, limit: int) -> list[FailedRun]:
         .scalar_subquery()
     )
     query = (
-        select(t.id, QuestionRow.text, t.started_at, func.coalesce(said, ""))
+        select(t.id, QuestionRow.text, t.started_at, func.coalesce(message, ""))
         .join(QuestionRow, QuestionRow.id == t.question_id)
         .where(t.state == "failed")
         .order_by(t.started_at.desc(), t.id)
@@ -71,11 +70,5 @@ def failed_runs(session: Session, limit: int) -> list[FailedRun]:
 
 
 def database_bytes(session: Session) -> int:
-    """Bytes of the database on its disk."""
+    """Return the size of the database on its disk in bytes."""
     return session.scalar(select(func.pg_database_size(func.current_database()))) or 0
-
-
-def image_bytes(session: Session) -> int:
-    """Bytes of all images, each counted once."""
-    once = select(BlobRow.sha256, func.max(BlobRow.size).label("size")).group_by(BlobRow.sha256)
-    return int(session.scalar(select(func.coalesce(func.sum(once.subquery().c.size), 0))) or 0)

@@ -1,7 +1,7 @@
-"""Everything that a person left in the rows of a video: copied, erased, put back.
+"""All rows that a person left in a video: copied, erased, restored.
 
-Copies are rows as JSON text that Postgres wrote and will read again, so that nothing changes on
-the way: neither numbers nor vectors.
+Copies are rows as JSON text written and read by Postgres, so that nothing changes on the way:
+neither ids nor vectors.
 """
 
 from __future__ import annotations
@@ -66,11 +66,11 @@ from store.tables.schema import (
 )
 
 NEAR_MS = 200
-"""A keyframe this close to a sighting shows the face."""
+"""A keyframe within this time of a sighting shows the face."""
 
 
 class Copy(NamedTuple):
-    """A row as it was: the table's name, and the row as JSON text."""
+    """A copied row: the table's name, and the row as JSON text."""
 
     table: str
     row: str
@@ -86,7 +86,7 @@ class NamedRow(NamedTuple):
 
 @dataclass(frozen=True)
 class Traces:
-    """Rows of one person: identities, the characters they began as, keyframes, trajectories."""
+    """Rows of one person: identities, their first characters, keyframes, trajectories."""
 
     video: str
     identities: Sequence[int]
@@ -98,30 +98,32 @@ class Traces:
 def traces_of(
     session: Session, video_id: str, identities: Sequence[int], characters: Sequence[int]
 ) -> Traces:
-    """What there is of these identities; trajectories are all that looked at the video."""
-    frame, seen = KeyframeRow, SightingRow
+    """Return the traces of these identities; trajectories are all over the video."""
+    frame, sighting = KeyframeRow, SightingRow
     in_view = and_(
-        seen.video_id == video_id,
-        seen.identity_id.in_(identities),
-        seen.box.is_not(None),
-        frame.time_ms.between(seen.start_ms - NEAR_MS, seen.end_ms + NEAR_MS),
+        sighting.video_id == video_id,
+        sighting.identity_id.in_(identities),
+        sighting.box.is_not(None),
+        frame.time_ms.between(sighting.start_ms - NEAR_MS, sighting.end_ms + NEAR_MS),
     )
     shown = select(frame.id).where(frame.video_id == video_id, exists().where(in_view))
-    looked = select(TrajectoryVideoRow.trajectory_id).where(TrajectoryVideoRow.video_id == video_id)
-    frames, runs = session.scalars(shown.order_by(frame.id)), session.scalars(looked)
+    trajectories = select(TrajectoryVideoRow.trajectory_id).where(
+        TrajectoryVideoRow.video_id == video_id
+    )
+    frames, runs = session.scalars(shown.order_by(frame.id)), session.scalars(trajectories)
     return Traces(video_id, identities, characters, list(frames), sorted(runs))
 
 
 def copies(session: Session, table: type[Base], where: ColumnElement[bool]) -> Iterator[Copy]:
-    """The rows of a table as they are."""
+    """Yield copies of the rows of a table."""
     name = table.__tablename__
     row = cast(func.to_jsonb(literal_column(name)), Text)
-    for found in session.scalars(select(row).select_from(table).where(where)):
-        yield Copy(name, found)
+    for content in session.scalars(select(row).select_from(table).where(where)):
+        yield Copy(name, content)
 
 
 def copy_traces(session: Session, traces: Traces) -> Iterator[Copy]:
-    """Every row that `erase` deletes or changes."""
+    """Yield a copy of every row that ``erase`` deletes or changes."""
     for table, where in _rows_of(traces):
         yield from copies(session, table, where)
     for name in CHECKPOINT_TABLES if has_checkpoints(session) else ():
@@ -139,68 +141,68 @@ def _rows_of(traces: Traces) -> Iterator[tuple[type[Base], ColumnElement[bool]]]
     yield UtteranceRow, UtteranceRow.identity_id.in_(ids)
     statement = IdentityStatementRow
     yield statement, or_(statement.face_id.in_(ids), statement.voice_id.in_(ids))
-    # The characters' other members go back to what they began as: their rows change too.
-    of = select(CharacterMemberRow.identity_id).where(
+    # The characters' other members return to their first characters: their rows change too.
+    other_members = select(CharacterMemberRow.identity_id).where(
         CharacterMemberRow.character_id.in_(characters)
     )
     member, name = CharacterMemberRow, CharacterNameRow
-    met = or_(member.identity_id.in_(ids), member.identity_id.in_(of))
-    yield member, met
-    began = select(member.character_id).where(met)
-    yield CharacterRow, or_(CharacterRow.id.in_(characters), CharacterRow.id.in_(began))
+    memberships = or_(member.identity_id.in_(ids), member.identity_id.in_(other_members))
+    yield member, memberships
+    characters_joined = select(member.character_id).where(memberships)
+    yield CharacterRow, or_(CharacterRow.id.in_(characters), CharacterRow.id.in_(characters_joined))
     yield name, or_(name.identity_id.in_(ids), name.character_id.in_(characters))
     yield KeyframeRow, KeyframeRow.id.in_(traces.keyframes)
     yield ObjectRow, _on_keyframes(traces)
     yield BlobRow, BlobRow.video_id == video
     yield CorrectionRow, CorrectionRow.video_id == video
-    yield from _asked(traces)
+    yield from _trajectory_rows(traces)
 
 
 def _on_keyframes(traces: Traces) -> ColumnElement[bool]:
-    """Things seen on the keyframes that go."""
+    """Return the condition for objects on the keyframes to delete."""
     times = select(KeyframeRow.time_ms).where(KeyframeRow.id.in_(traces.keyframes))
     return and_(ObjectRow.video_id == traces.video, ObjectRow.time_ms.in_(times))
 
 
-def _asked(traces: Traces) -> Iterator[tuple[type[Base], ColumnElement[bool]]]:
+def _trajectory_rows(traces: Traces) -> Iterator[tuple[type[Base], ColumnElement[bool]]]:
     runs = traces.trajectories
-    asked = select(TrajectoryRow.question_id).where(TrajectoryRow.id.in_(runs))
-    yield QuestionRow, QuestionRow.id.in_(asked)
+    questions = select(TrajectoryRow.question_id).where(TrajectoryRow.id.in_(runs))
+    yield QuestionRow, QuestionRow.id.in_(questions)
     yield TrajectoryRow, TrajectoryRow.id.in_(runs)
     yield TrajectoryVideoRow, TrajectoryVideoRow.trajectory_id.in_(runs)
     yield TrajectoryEventRow, TrajectoryEventRow.trajectory_id.in_(runs)
     yield JudgementRow, JudgementRow.trajectory_id.in_(runs)
     yield ObservationRow, ObservationRow.trajectory_id.in_(runs)
-    yield EvalResultRow, _evaluated(traces)
-    used = select(func.unnest(ModelCallRow.messages)).where(_calls(traces))
-    yield MessageRow, MessageRow.hash.in_(used)
-    yield ModelCallRow, _calls(traces)
+    yield EvalResultRow, _is_evaluation(traces)
+    messages = select(func.unnest(ModelCallRow.messages)).where(_is_call(traces))
+    yield MessageRow, MessageRow.hash.in_(messages)
+    yield ModelCallRow, _is_call(traces)
 
 
-def _evaluated(traces: Traces) -> ColumnElement[bool]:
-    """Results of evaluations on the video: their questions may name the person."""
+def _is_evaluation(traces: Traces) -> ColumnElement[bool]:
+    """Return the condition for evaluation results: their questions may name the person."""
     row = EvalResultRow
     return or_(row.video_id == traces.video, row.trajectory_id.in_(traces.trajectories))
 
 
-def _calls(traces: Traces) -> ColumnElement[bool]:
-    """The writers' calls of the video, which were shown faces, and those of its trajectories."""
+def _is_call(traces: Traces) -> ColumnElement[bool]:
+    """Return the condition for calls of the video's writers and of its trajectories."""
     call = ModelCallRow
     return or_(call.video_id == traces.video, call.trajectory_id.in_(traces.trajectories))
 
 
 def erase(session: Session, traces: Traces) -> list[str]:
-    """Delete the rows of a person, and what was asked and told with them in sight.
+    """Delete the rows of a person, and the trajectories that may have shown them.
 
-    The characters stay as numbers that are over, so that they are not given again.
+    The characters are ended but kept, so that their numbers are not reused.
 
     Returns:
         SHA-256 of the files that no video uses any more.
     """
-    session.execute(delete(EvalResultRow).where(_evaluated(traces)))
+    session.execute(delete(EvalResultRow).where(_is_evaluation(traces)))
     delete_trajectories(session, traces.video)
-    delete_calls(session, _calls(traces))
-    _send_home(session, traces)
+    delete_calls(session, _is_call(traces))
+    _restore_memberships(session, traces)
     name = CharacterNameRow
     session.execute(delete(name).where(name.character_id.in_(traces.characters)))
     session.execute(delete(ObjectRow).where(_on_keyframes(traces)))
@@ -212,69 +214,75 @@ def erase(session: Session, traces: Traces) -> list[str]:
     return drop_blob_rows(session, traces.video)
 
 
-def _send_home(session: Session, traces: Traces) -> None:
-    """Others who were in these characters are what they began as again."""
+def _restore_memberships(session: Session, traces: Traces) -> None:
+    """Move other members of these characters back to the characters they first belonged to."""
     member = CharacterMemberRow
-    inside = (
+    in_characters = (
         member.character_id.in_(traces.characters),
         member.identity_id.not_in(traces.identities),
     )
-    guests = list(session.scalars(select(member.identity_id).where(*inside).distinct()))
-    session.execute(delete(member).where(*inside))
-    for guest in guests:
+    other_members = list(
+        session.scalars(select(member.identity_id).where(*in_characters).distinct())
+    )
+    session.execute(delete(member).where(*in_characters))
+    for identity in other_members:
         rows = list(
-            session.scalars(select(member).where(member.identity_id == guest).order_by(member.id))
+            session.scalars(
+                select(member).where(member.identity_id == identity).order_by(member.id)
+            )
         )
-        home, later = rows[0], rows[1:]
+        first, later = rows[0], rows[1:]
         ends = min((row.from_clip for row in later), default=None)
-        home.to_clip = ends
-        session.get_one(CharacterRow, home.character_id).to_clip = ends
-        theirs = (
-            CharacterNameRow.identity_id == guest,
+        first.to_clip = ends
+        session.get_one(CharacterRow, first.character_id).to_clip = ends
+        names = (
+            CharacterNameRow.identity_id == identity,
             CharacterNameRow.character_id.in_(traces.characters),
         )
-        moved = update(CharacterNameRow).where(*theirs)
-        session.execute(moved.values(character_id=home.character_id))
+        change = update(CharacterNameRow).where(*names)
+        session.execute(change.values(character_id=first.character_id))
     session.flush()
 
 
 def drop_blob_rows(session: Session, video_id: str) -> list[str]:
-    """Files of the video that none of its rows names any more."""
-    named = (
+    """Delete the video's blobs that none of its rows names; return those no video uses any more."""
+    queries = (
         select(table.blob).where(table.video_id == video_id, table.blob.is_not(None))
         for table in (KeyframeRow, SightingRow)
     )
-    first, second = named
+    first, second = queries
     unnamed = and_(
         BlobRow.video_id == video_id, BlobRow.sha256.not_in(first), BlobRow.sha256.not_in(second)
     )
-    gone = delete(BlobRow).where(unnamed).returning(BlobRow.sha256)
-    return unused_blobs(session, list(session.scalars(gone)))
+    deleted = delete(BlobRow).where(unnamed).returning(BlobRow.sha256)
+    return unused_blobs(session, list(session.scalars(deleted)))
 
 
 def blobs_named(session: Session, traces: Traces) -> list[str]:
-    """Files of the person's sightings and keyframes."""
-    seen = select(SightingRow.blob).where(SightingRow.identity_id.in_(traces.identities))
-    shown = select(KeyframeRow.blob).where(KeyframeRow.id.in_(traces.keyframes))
-    return sorted({sha for query in (seen, shown) for sha in session.scalars(query) if sha})
+    """Return the files of the person's sightings and keyframes."""
+    sightings = select(SightingRow.blob).where(SightingRow.identity_id.in_(traces.identities))
+    keyframes = select(KeyframeRow.blob).where(KeyframeRow.id.in_(traces.keyframes))
+    return sorted(
+        {sha for query in (sightings, keyframes) for sha in session.scalars(query) if sha}
+    )
 
 
 def touch(session: Session, video_id: str) -> None:
-    """Whoever holds an index of the video reads it anew: it has another version by this.
+    """Give the video a new version, so that cached indexes of it are read again.
 
-    What searching kept of it goes, by a trigger. Not for transactions that see a snapshot.
+    A trigger deletes its stored search index. Not for transactions on a snapshot.
     """
-    same = {"created_at": VideoRow.created_at}
-    session.execute(update(VideoRow).where(VideoRow.id == video_id).values(same))
+    values = {"created_at": VideoRow.created_at}
+    session.execute(update(VideoRow).where(VideoRow.id == video_id).values(values))
 
 
 def texts_with(session: Session, video_id: str, needles: Sequence[str]) -> Iterator[NamedRow]:
-    """Rows of a video in whose texts one of ``needles`` may occur, in whatever case."""
+    """Yield rows of a video whose texts may contain one of ``needles``, ignoring case."""
     revisions = SegmentRevisionRow.segment_id.in_(
         select(SegmentRow.id).where(SegmentRow.video_id == video_id)
     )
-    special = {SegmentRevisionRow: revisions, VideoRow: VideoRow.id == video_id}
-    wanted: tuple[tuple[type[Base], tuple[str, ...]], ...] = (
+    own_conditions = {SegmentRevisionRow: revisions, VideoRow: VideoRow.id == video_id}
+    columns_by_table: tuple[tuple[type[Base], tuple[str, ...]], ...] = (
         (VideoRow, ("title", "error", "subtitles")),
         (ClipRow, ("text", "error", "left_out")),
         (KeyframeRow, ("description",)),
@@ -287,80 +295,86 @@ def texts_with(session: Session, video_id: str, needles: Sequence[str]) -> Itera
         (EdgeRow, ("rationale",)),
         (PatchRow, ("applied", "dropped")),
     )
-    for table, names in wanted:
+    for table, names in columns_by_table:
         columns = [table.__table__.c[name] for name in names]
-        of_video = special.get(table)
+        of_video = own_conditions.get(table)
         if of_video is None:
             of_video = table.__table__.c.video_id == video_id
         keys = list(table.__table__.primary_key)
-        query = select(*keys, *columns).where(of_video, _says(columns, needles))
+        query = select(*keys, *columns).where(of_video, _contains_any(columns, needles))
         for row in session.execute(query).all():
-            key = {one.name: value for one, value in zip(keys, row, strict=False)}
+            key = {column.name: value for column, value in zip(keys, row, strict=False)}
             yield NamedRow(table, key, dict(zip(names, row[len(keys) :], strict=True)))
 
 
-def _says(columns: Sequence[ColumnElement[Any]], needles: Sequence[str]) -> ColumnElement[bool]:
-    # What Postgres takes for lower case hangs on its locale, and JSON writes quotes in its own
-    # way: then every row is looked at.
+def _contains_any(
+    columns: Sequence[ColumnElement[Any]], needles: Sequence[str]
+) -> ColumnElement[bool]:
+    # Postgres's lower case depends on its locale, and JSON escapes quotes: then every row is
+    # checked.
     if not all(re.fullmatch(r"[\w .'-]*", needle, re.ASCII) for needle in needles):
         return true()
     texts = [func.lower(cast(column, Text)) for column in columns]
     return or_(
-        *(one.contains(needle.lower(), autoescape=True) for one in texts for needle in needles)
+        *(
+            lowered.contains(needle.lower(), autoescape=True)
+            for lowered in texts
+            for needle in needles
+        )
     )
 
 
-def key_of(told: NamedRow) -> ColumnElement[bool]:
-    """The condition that finds the row."""
-    return and_(*(told.table.__table__.c[name] == value for name, value in told.key.items()))
+def key_of(row: NamedRow) -> ColumnElement[bool]:
+    """Return the condition for the row."""
+    return and_(*(row.table.__table__.c[name] == value for name, value in row.key.items()))
 
 
-def rewrite(session: Session, told: NamedRow, values: Mapping[str, Any]) -> None:
-    """Give the row other texts or another vector."""
-    session.execute(update(told.table).where(key_of(told)).values(dict(values)))
+def rewrite(session: Session, row: NamedRow, values: Mapping[str, Any]) -> None:
+    """Replace texts or the vector of the row."""
+    session.execute(update(row.table).where(key_of(row)).values(dict(values)))
 
 
 def lines_at(session: Session, video_id: str, clip: int) -> list[Any]:
-    """The vectors of a clip's memories, shape (D,) each."""
+    """Return the vectors of a clip's memories, shape (D,) each."""
     row = MemoryRow
     query = select(row.embedding).where(row.video_id == video_id, row.clip == clip)
     return [v for v in session.scalars(query.order_by(row.id)) if v is not None]
 
 
 def clip_of_memory(session: Session, memory: int) -> int:
-    """The clip of a memory."""
+    """Return the clip of a memory."""
     return session.scalars(select(MemoryRow.clip).where(MemoryRow.id == memory)).one()
 
 
 def summary_of(session: Session, revision: int) -> tuple[str, str]:
-    """Label and summary of a revision of a segment."""
+    """Return the label and summary of a segment revision."""
     row = session.get_one(SegmentRevisionRow, revision)
     return row.label, row.summary
 
 
-def put_back(session: Session, kept: Sequence[Copy]) -> None:
-    """The rows as they were when they were first copied; those that are there are changed back."""
+def put_back(session: Session, copied: Sequence[Copy]) -> None:
+    """Restore rows as they were when they were first copied, overwriting existing ones."""
     names = [table.name for table in Base.metadata.sorted_tables]
-    places = {name: place for place, name in enumerate(names)}
-    # The first copy last, so that it is what remains.
-    latest_first = kept[::-1]
-    for copy in sorted(latest_first, key=lambda one: places.get(one.table, len(names))):
-        session.execute(text(_restoring(copy.table)), {"row": copy.row})
+    order = {name: position for position, name in enumerate(names)}
+    # The first copy is inserted last, so that it remains.
+    latest_first = copied[::-1]
+    for copy in sorted(latest_first, key=lambda row: order.get(row.table, len(names))):
+        session.execute(text(_restore_statement(copy.table)), {"row": copy.row})
 
 
-def _restoring(name: str) -> str:
+def _restore_statement(name: str) -> str:
     if name.startswith("checkpoints."):
         source = f"jsonb_populate_record(NULL::{name}, CAST(:row AS jsonb))"
         return f"INSERT INTO {name} SELECT * FROM {source} ON CONFLICT DO NOTHING"  # noqa: S608
     table = Base.metadata.tables[name]
     columns = [f'"{column.name}"' for column in table.columns if column.computed is None]
     keys = [f'"{column.name}"' for column in table.primary_key]
-    kept = {*keys, '"path"'}  # Where a video's file lies is for this library alone to know.
-    changed = [f"{column} = EXCLUDED.{column}" for column in columns if column not in kept]
-    then = f"UPDATE SET {', '.join(changed)}" if changed else "NOTHING"
+    unchanged = {*keys, '"path"'}  # The path of a video's file is only valid in this library.
+    changed = [f"{column} = EXCLUDED.{column}" for column in columns if column not in unchanged]
+    action = f"UPDATE SET {', '.join(changed)}" if changed else "NOTHING"
     listed = ", ".join(columns)
     source = f"jsonb_populate_record(NULL::{name}, CAST(:row AS jsonb))"
     return (
         f"INSERT INTO {name} ({listed}) SELECT {listed} FROM {source} "  # noqa: S608
-        f"ON CONFLICT ({', '.join(keys)}) DO {then}"
+        f"ON CONFLICT ({', '.join(keys)}) DO {action}"
     )

@@ -1,4 +1,4 @@
-"""Keyframes as pages show them: the one nearest to a moment, those of some clips."""
+"""Keyframes for display: the one nearest to a moment, those of some clips."""
 
 from __future__ import annotations
 
@@ -34,24 +34,26 @@ _COLUMNS = (
 def frame_near(
     session: Session, video_id: str, at_ms: int, clips: Sequence[int]
 ) -> StoredKeyframe | None:
-    """The keyframe of ``clips`` that is nearest to a moment, the earlier of two."""
+    """Return the keyframe in ``clips`` nearest to a moment, the earlier of two."""
     row = KeyframeRow
     query = select(*_COLUMNS).where(row.video_id == video_id, row.clip.in_(clips))
     query = query.order_by(func.abs(row.time_ms - at_ms), row.time_ms, row.id).limit(1)
-    found = session.execute(query).first()
-    return StoredKeyframe(*found) if found else None
+    fields = session.execute(query).first()
+    return StoredKeyframe(*fields) if fields else None
 
 
 def frame_of(session: Session, video_id: str, frame_id: int) -> StoredKeyframe | None:
-    """The keyframe of that id, where it is of that video."""
+    """Return the keyframe with that id if it is of that video."""
     row = KeyframeRow
     query = select(*_COLUMNS).where(row.video_id == video_id, row.id == frame_id)
-    found = session.execute(query).first()
-    return StoredKeyframe(*found) if found else None
+    fields = session.execute(query).first()
+    return StoredKeyframe(*fields) if fields else None
 
 
 def frames_of(session: Session, video_id: str, clips: Sequence[int]) -> list[StoredKeyframe]:
-    """The keyframes of some clips, in time."""
+    """Return the keyframes of some clips, in order of time."""
     row = KeyframeRow
     query = select(*_COLUMNS).where(row.video_id == video_id, row.clip.in_(clips))
-    return [StoredKeyframe(*one) for one in session.execute(query.order_by(row.time_ms, row.id))]
+    return [
+        StoredKeyframe(*fields) for fields in session.execute(query.order_by(row.time_ms, row.id))
+    ]

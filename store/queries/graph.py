@@ -1,4 +1,4 @@
-"""A part of the event graph, as pages show it: some events in time, and what joins them."""
+"""Parts of the event graph for display: some segments in order of time, and their edges."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from store.tables.schema import ClipRow, EdgeRow, SegmentRevisionRow, SegmentRow
 def segments_in_time(
     session: Session, video_id: str, clip: int, offset: int, limit: int
 ) -> list[Segment]:
-    """``limit`` segments of a video as of ``clip`` from the ``offset``-th on, by time."""
+    """Return ``limit`` segments of a video as of ``clip`` from the ``offset``-th on, by time."""
     clips = SegmentRevisionRow.clips
     order = (clips[1], clips[func.cardinality(clips)], SegmentRow.id)
     query = _segments(video_id, clip).order_by(*order).offset(offset).limit(limit)
@@ -27,23 +27,23 @@ def segments_in_time(
 
 
 def segments_named(session: Session, video_id: str, clip: int, ids: Sequence[int]) -> list[Segment]:
-    """Those of these segments that a video has as of ``clip``."""
+    """Return those of these segments that are valid in a video as of ``clip``."""
     return _read(session, video_id, _segments(video_id, clip).where(among(SegmentRow.id, ids)))
 
 
 def count_segments(session: Session, video_id: str, clip: int) -> int:
-    """How many segments a video has as of ``clip``."""
-    every = _segments(video_id, clip).with_only_columns(func.count(), maintain_column_froms=True)
-    return session.scalar(every) or 0
+    """Return the number of segments of a video as of ``clip``."""
+    query = _segments(video_id, clip).with_only_columns(func.count(), maintain_column_froms=True)
+    return session.scalar(query) or 0
 
 
 def edges_among(session: Session, ids: Sequence[int], clip: int) -> list[Edge]:
-    """The edges as of ``clip`` that start and end at these segments, by id."""
+    """Return the edges as of ``clip`` that start and end at these segments, by id."""
     return _edges(session, clip, among(EdgeRow.source_id, ids), among(EdgeRow.target_id, ids))
 
 
 def edges_touching(session: Session, segment: int, clip: int) -> list[Edge]:
-    """The edges as of ``clip`` that start or end at a segment, by id."""
+    """Return the edges as of ``clip`` that start or end at a segment, by id."""
     return _edges(session, clip, or_(EdgeRow.source_id == segment, EdgeRow.target_id == segment))
 
 
@@ -65,7 +65,7 @@ def _read(session: Session, video_id: str, query: Select[*tuple[Any, ...]]) -> l
             label=row[2],
             summary=row[3],
             clips=tuple(row[4]),
-            span=_whole([spans[clip] for clip in row[4] if clip in spans]),
+            span=_covering_span([spans[clip] for clip in row[4] if clip in spans]),
             revision=row[5],
         )
         for row in rows
@@ -79,8 +79,8 @@ def _spans(session: Session, video_id: str, clips: Sequence[int]) -> dict[int, t
     return {clip: (start, end) for clip, start, end in session.execute(query)}
 
 
-def _whole(spans: Sequence[tuple[int, int]]) -> TimeSpan:
-    """From the first to the last; a clip that is not there is passed over."""
+def _covering_span(spans: Sequence[tuple[int, int]]) -> TimeSpan:
+    """Return the span from the first to the last; missing clips are skipped."""
     starts, ends = zip(*spans, strict=True) if spans else ((0,), (0,))
     return TimeSpan.of(min(starts), max(ends))
 

@@ -25,9 +25,9 @@ from store.tables.schema import (
 
 @dataclass(frozen=True)
 class KnownIdentity:
-    """An identity and the mean of its exemplars, shape (D,), not normalised.
+    """An identity and its centre, the mean of its exemplars, shape (D,), not normalised.
 
-    The dot product of a unit vector with that mean is its mean cosine to the exemplars.
+    The dot product of a unit vector and that mean is its mean cosine to the exemplars.
     """
 
     identity: Identity
@@ -36,7 +36,7 @@ class KnownIdentity:
 
 @dataclass(frozen=True)
 class StoredExemplar:
-    """A vector kept to recognise an identity by."""
+    """A vector by which an identity is recognised."""
 
     id: int
     sighting_id: int
@@ -50,7 +50,7 @@ def _identity(row: IdentityRow) -> Identity:
 
 
 def known_identities(session: Session, video_id: str, kind: IdentityKind) -> list[KnownIdentity]:
-    """Identities of one kind that have exemplars, by number."""
+    """Return the identities of one kind that have exemplars, by number."""
     centre = func.avg(ExemplarRow.vector, type_=VECTOR())
     of_kind = select(IdentityRow.id).where(
         IdentityRow.video_id == video_id, IdentityRow.kind == str(kind)
@@ -62,14 +62,14 @@ def known_identities(session: Session, video_id: str, kind: IdentityKind) -> lis
         .subquery()
     )
     query = select(IdentityRow, means.c.centre).join(means, means.c.identity_id == IdentityRow.id)
-    found = session.execute(query.order_by(IdentityRow.number))
-    return [KnownIdentity(_identity(row), mean) for row, mean in found]
+    rows = session.execute(query.order_by(IdentityRow.number))
+    return [KnownIdentity(_identity(row), mean) for row, mean in rows]
 
 
 def add_identities(
     session: Session, video_id: str, kind: IdentityKind, count: int, clip: int
 ) -> list[Identity]:
-    """``count`` new identities with the next free numbers of their kind."""
+    """Create ``count`` identities with the next free numbers of their kind."""
     if not count:
         return []
     highest = select(func.max(IdentityRow.number)).where(
@@ -92,7 +92,7 @@ def add_identities(
 def identity_rows(
     session: Session, video_id: str, wanted: Iterable[tuple[IdentityKind, int]]
 ) -> dict[tuple[IdentityKind, int], int]:
-    """The rows of identities of a video, by kind and number; those that are not there are not."""
+    """Return the row ids of those of ``wanted`` that exist, by kind and number."""
     pairs = [(str(kind), number) for kind, number in wanted]
     if not pairs:
         return {}
@@ -103,7 +103,7 @@ def identity_rows(
 
 
 def seen_by(session: Session, identity_ids: Iterable[int], clip: int) -> None:
-    """Move the first appearance back for identities met in an earlier clip that came late."""
+    """Move the first clip of identities back that are met in an earlier clip watched late."""
     ids = list(identity_ids)
     of_these = select(CharacterMemberRow.character_id).where(
         CharacterMemberRow.identity_id.in_(ids), CharacterMemberRow.to_clip.is_(None)
@@ -123,19 +123,19 @@ def seen_by(session: Session, identity_ids: Iterable[int], clip: int) -> None:
 
 
 def exemplars_of(session: Session, identity_ids: Sequence[int]) -> dict[int, list[StoredExemplar]]:
-    """The exemplars of each identity, oldest first."""
+    """Return the exemplars of each identity, oldest first."""
     query = select(ExemplarRow).where(ExemplarRow.identity_id.in_(identity_ids))
-    kept: dict[int, list[StoredExemplar]] = {row_id: [] for row_id in identity_ids}
+    exemplars: dict[int, list[StoredExemplar]] = {row_id: [] for row_id in identity_ids}
     for row in session.scalars(query.order_by(ExemplarRow.id)):
         item = StoredExemplar(row.id, row.sighting_id, row.quality, row.vector)
-        kept[row.identity_id].append(item)
-    return kept
+        exemplars[row.identity_id].append(item)
+    return exemplars
 
 
 def change_exemplars(
     session: Session, remove: Sequence[int], add: Sequence[Mapping[str, Any]]
 ) -> None:
-    """Drop exemplars by id and add rows of identity_id, sighting_id, quality and vector."""
+    """Delete exemplars by id and insert rows of identity_id, sighting_id, quality and vector."""
     if remove:
         session.execute(delete(ExemplarRow).where(ExemplarRow.id.in_(remove)))
     if add:
@@ -143,16 +143,16 @@ def change_exemplars(
 
 
 def speakers_of(session: Session, video_id: str, names: Iterable[str]) -> dict[str, Identity]:
-    """The voice that the source itself named, by that name.
+    """Return the voices that the source itself names, by name.
 
-    A character may have several voices: the one whose name it was when it was learned counts.
+    If a character has several voices, the one that the name was learned from counts.
     """
-    whose = func.coalesce(CharacterNameRow.identity_id, CharacterMemberRow.identity_id)
+    identity_id = func.coalesce(CharacterNameRow.identity_id, CharacterMemberRow.identity_id)
     query = (
         select(CharacterNameRow.name, IdentityRow)
         .join(CharacterRow, CharacterRow.id == CharacterNameRow.character_id)
         .join(CharacterMemberRow, CharacterMemberRow.character_id == CharacterRow.id)
-        .join(IdentityRow, IdentityRow.id == whose)
+        .join(IdentityRow, IdentityRow.id == identity_id)
         .where(CharacterRow.video_id == video_id, CharacterNameRow.source == "caption")
         .where(CharacterNameRow.name.in_(list(names)), IdentityRow.kind == "voice")
         .order_by(IdentityRow.number.desc())
@@ -183,7 +183,7 @@ def add_statements(
 
 
 def was_stated(session: Session, video_id: str, face: int, voice: int, reason: str) -> bool:
-    """Whether a statement for this face and voice (numbers) has a reason that begins so."""
+    """Check whether this face and voice (numbers) have a statement with that reason prefix."""
     row = IdentityStatementRow
     ids = identity_rows(session, video_id, [(IdentityKind.FACE, face), (IdentityKind.VOICE, voice)])
     query = select(row.id).where(
@@ -196,7 +196,7 @@ def was_stated(session: Session, video_id: str, face: int, voice: int, reason: s
 
 @dataclass(frozen=True)
 class IdentitySupport:
-    """All that was stated so far for one face being one voice (rows of identities)."""
+    """The total support so far for one face being one voice (row ids)."""
 
     face_id: int
     voice_id: int
@@ -206,7 +206,7 @@ class IdentitySupport:
 
 
 def support_for(session: Session, voice_ids: Sequence[int]) -> list[IdentitySupport]:
-    """The support of every face for each of these voices, by voice, then face number."""
+    """Return the support of every face for each of these voices, by voice, then face number."""
     total = func.sum(IdentityStatementRow.support)
     count = func.count().cast(Integer)
     query = (
@@ -236,7 +236,7 @@ class SightingAt:
 
 
 def sightings_of(session: Session, video_id: str, kind: IdentityKind) -> list[SightingAt]:
-    """Every sighting of a kind in a video, by time, then by the identity's number."""
+    """Return every sighting of a kind in a video, by time, then by identity number."""
     return _sightings(session, IdentityRow.video_id == video_id, IdentityRow.kind == str(kind))
 
 
@@ -254,20 +254,20 @@ def _sightings(session: Session, *where: ColumnElement[bool]) -> list[SightingAt
 
 
 def company_of(
-    session: Session, video_id: str, voice_id: int, clip: int, most: int
+    session: Session, video_id: str, voice_id: int, clip: int, limit: int
 ) -> tuple[list[int], list[SightingAt], list[SightingAt]]:
-    """The latest clips of a voice up to ``clip``, when it is heard in them, and all faces seen.
+    """Return the last clips of a voice up to ``clip``, and its and all faces' sightings in them.
 
     Args:
-        session: an open transaction.
-        video_id: the video.
-        voice_id: the voice's row.
-        clip: the last clip that is looked at.
-        most: how many clips with the voice are looked back on.
+        session: An open transaction.
+        video_id: The video.
+        voice_id: The voice's row.
+        clip: The last clip to consider.
+        limit: The maximum number of clips with the voice.
     """
     row = SightingRow
-    mine = (row.video_id == video_id, row.identity_id == voice_id, row.clip <= clip)
-    clips = select(row.clip).where(*mine).distinct().order_by(row.clip.desc()).limit(most)
+    of_voice = (row.video_id == video_id, row.identity_id == voice_id, row.clip <= clip)
+    clips = select(row.clip).where(*of_voice).distinct().order_by(row.clip.desc()).limit(limit)
     latest = sorted(session.scalars(clips))
     return (
         latest,

@@ -1,4 +1,4 @@
-"""Indexes that searching worked out of videos, kept for the next process."""
+"""Search indexes of videos, stored for later processes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from store.tables.schema import SearchIndexRow, VideoRow
 
 
 class CachedIndex(NamedTuple):
-    """``body`` is of the lines up to clip ``through``, as they were when ``key`` told of them."""
+    """An index: ``body`` covers the lines up to clip ``through``, whose state is ``key``."""
 
     key: str
     through: int
@@ -21,18 +21,18 @@ class CachedIndex(NamedTuple):
 
 
 def kept_keys(session: Session, videos: Collection[str]) -> dict[str, tuple[str, int]]:
-    """``key`` and ``through`` of what is kept of these videos."""
+    """Return ``key`` and ``through`` of the stored indexes of these videos."""
     row = SearchIndexRow
     query = select(row.video_id, row.key, row.through).where(row.video_id.in_(videos))
     return {video: (key, through) for video, key, through in session.execute(query)}
 
 
 def kept_body(session: Session, video: str) -> bytes:
-    """What is kept of a video; past SQLAlchemy, which would have it sent as text."""
+    """Return the stored index of a video, without SQLAlchemy, which would fetch it as text."""
     query = "SELECT body FROM search_indexes WHERE video_id = %s"
     with driver_of(session.connection()).cursor(binary=True) as cursor:
-        found = cursor.execute(query, (video,)).fetchone()
-    return found[0] if found else b""
+        fields = cursor.execute(query, (video,)).fetchone()
+    return fields[0] if fields else b""
 
 
 _KEEP = """
@@ -42,21 +42,21 @@ _KEEP = """
 """
 
 
-def keep_index(session: Session, video: str, version: int, kept: CachedIndex) -> bool:
-    """Keep an index, unless anything was deleted or said anew of the video, or is about to be.
+def keep_index(session: Session, video: str, version: int, index: CachedIndex) -> bool:
+    """Store an index, unless the video is being or was rewritten since.
 
     Args:
-        session: a transaction that sees what others commit, to be ended soon: whoever deletes of
-            the video waits for it.
-        video: its id.
-        version: ``Stamp.version`` of what the index was made from.
-        kept: what to keep.
+        session: A transaction that sees other commits and ends soon: deletions from the video wait
+            for it.
+        video: Its id.
+        version: ``Stamp.version`` of what the index was built from.
+        index: The index.
 
     Returns:
-        Whether it is kept.
+        Whether it was stored.
     """
     row = select(VideoRow.id).where(VideoRow.id == video, VideoRow.rewritten == version)
     if session.scalar(row.with_for_update(read=True, skip_locked=True)) is None:
         return False
-    driver_of(session.connection()).execute(_KEEP, (video, *kept))
+    driver_of(session.connection()).execute(_KEEP, (video, *index))
     return True

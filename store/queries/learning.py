@@ -1,4 +1,4 @@
-"""Judged answers, what was observed in them, and what was made of that."""
+"""Judged answers, the observations in them, and the skills learned from those."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from store.tables.schema import (
 
 
 def put_judgement(session: Session, judged: JudgedTrajectory) -> None:
-    """Put on record whether an answer is right; one that changes is learned from again.
+    """Record whether an answer is right; a changed judgement is learned from again.
 
     Raises:
-        NotFound: there is no such trajectory, or it was deleted meanwhile.
+        NotFound: There is no such trajectory, or it was deleted meanwhile.
     """
     locked = {"read": True, "key_share": True}
     if session.get(TrajectoryRow, judged.trajectory, with_for_update=locked) is None:
@@ -43,13 +43,13 @@ def put_judgement(session: Session, judged: JudgedTrajectory) -> None:
 
 
 def judgement_of(session: Session, trajectory: str) -> JudgedTrajectory | None:
-    """What was said of an answer; None where nobody judged it."""
+    """Return the judgement of an answer, or None."""
     row = session.get(JudgementRow, trajectory)
-    return _judged(row) if row else None
+    return _as_judged(row) if row else None
 
 
 def unlearned(session: Session, most: int) -> list[JudgedTrajectory]:
-    """Judged answers that were not learned from yet, oldest first."""
+    """Return the judged answers that were not learned from yet, oldest first."""
     rows = session.scalars(
         select(JudgementRow)
         .where(~JudgementRow.learned)
@@ -57,58 +57,60 @@ def unlearned(session: Session, most: int) -> list[JudgedTrajectory]:
         .limit(most)
         .with_for_update(skip_locked=True)
     )
-    return [_judged(row) for row in rows]
+    return [_as_judged(row) for row in rows]
 
 
 def count_unlearned(session: Session) -> int:
-    """How many judged answers were not learned from yet."""
+    """Return the number of judged answers that were not learned from yet."""
     row = JudgementRow
-    waiting = (~row.learned, row.right.is_not(None))
-    return session.scalar(select(func.count()).where(*waiting)) or 0
+    pending = (~row.learned, row.right.is_not(None))
+    return session.scalar(select(func.count()).where(*pending)) or 0
 
 
 def judgements(session: Session) -> list[JudgedTrajectory]:
-    """All judged answers."""
+    """Return all judged answers."""
     rows = session.scalars(select(JudgementRow).order_by(JudgementRow.trajectory_id))
-    return [_judged(row) for row in rows]
+    return [_as_judged(row) for row in rows]
 
 
 def comparable(session: Session) -> list[ComparedAnswer]:
-    """All judged answers with what they may be compared with."""
-    found = session.execute(alike(JudgementRow.trajectory_id, JudgementRow.right))
-    return [ComparedAnswer(name, ComparisonKey(*rest), right) for name, right, *rest in found]
+    """Return all judged answers with their comparison keys."""
+    rows = session.execute(alike(JudgementRow.trajectory_id, JudgementRow.right))
+    return [ComparedAnswer(name, ComparisonKey(*rest), right) for name, right, *rest in rows]
 
 
 def alike(*columns: Any) -> Select[Any]:
-    """Of judged answers these columns, and then those of ``ComparisonKey``."""
-    row, ran, result, run = JudgementRow, TrajectoryRow, EvalResultRow, EvalRunRow
+    """Select these columns of judged answers, followed by those of ``ComparisonKey``."""
+    row, trajectory, result, run = JudgementRow, TrajectoryRow, EvalResultRow, EvalRunRow
     names = (func.coalesce(run.dataset, ""), func.coalesce(run.name, ""))
     return (
-        select(*columns, row.question_type, ran.profile, *names)
+        select(*columns, row.question_type, trajectory.profile, *names)
         .select_from(row)
-        .join(ran, ran.id == row.trajectory_id)
-        .outerjoin(result, result.trajectory_id == ran.id)
+        .join(trajectory, trajectory.id == row.trajectory_id)
+        .outerjoin(result, result.trajectory_id == trajectory.id)
         .outerjoin(run, run.name == result.run)
     )
 
 
-def _judged(row: JudgementRow) -> JudgedTrajectory:
+def _as_judged(row: JudgementRow) -> JudgedTrajectory:
     return JudgedTrajectory(
         trajectory=row.trajectory_id, question_type=row.question_type, right=row.right
     )
 
 
 def mark_learned(session: Session, trajectory: str) -> None:
-    """An answer was learned from; what was observed in it before is forgotten, unless used."""
+    """Mark an answer as learned from, and delete its observations that no skill uses."""
     session.execute(
         update(JudgementRow).where(JudgementRow.trajectory_id == trajectory).values(learned=True)
     )
-    rows = ObservationRow
-    session.query(rows).filter(rows.trajectory_id == trajectory, rows.skill.is_(None)).delete()
+    observation = ObservationRow
+    session.query(observation).filter(
+        observation.trajectory_id == trajectory, observation.skill.is_(None)
+    ).delete()
 
 
 def add_observations(session: Session, judged: JudgedTrajectory, signals: Iterable[Signal]) -> None:
-    """Note the signals of an answer; one that a skill was made of stays as it is."""
+    """Record the signals of an answer; an observation that a skill uses is left unchanged."""
     values = [
         {
             "trajectory_id": judged.trajectory,
@@ -122,65 +124,67 @@ def add_observations(session: Session, judged: JudgedTrajectory, signals: Iterab
 
 
 def recurring(session: Session, least: int, size: int) -> list[tuple[Pattern, list[str]]]:
-    """Patterns observed so often within one batch that no skill was made of, and where.
+    """Return patterns that recur within one batch and that no skill was made of.
 
     Args:
-        session: a transaction.
-        least: observations that make a pattern one that recurs.
-        size: answers of a batch. They fill it in the order in which they are learned from, however
-            few at a time.
+        session: A transaction.
+        least: The number of observations that make a pattern.
+        size: Answers per batch, filled in the order in which they are learned from, however few
+            at a time.
 
     Returns:
         Patterns and the trajectories of their observations; one that recurs in several batches
-        comes once for each.
+        appears once for each.
     """
-    rows, row = ObservationRow, JudgementRow
-    place = func.row_number().over(order_by=(row.judged_at, row.trajectory_id))
+    observation, judgement = ObservationRow, JudgementRow
+    place = func.row_number().over(order_by=(judgement.judged_at, judgement.trajectory_id))
     batch = ((place - 1) // size).label("batch")
-    placed = select(row.trajectory_id, batch).where(row.learned).subquery()
-    found = session.execute(
-        select(rows.signal, rows.question_type, func.array_agg(rows.trajectory_id))
-        .join(placed, placed.c.trajectory_id == rows.trajectory_id)
-        .where(rows.skill.is_(None))
-        .group_by(rows.signal, rows.question_type, placed.c.batch)
+    placed = select(judgement.trajectory_id, batch).where(judgement.learned).subquery()
+    groups = session.execute(
+        select(
+            observation.signal, observation.question_type, func.array_agg(observation.trajectory_id)
+        )
+        .join(placed, placed.c.trajectory_id == observation.trajectory_id)
+        .where(observation.skill.is_(None))
+        .group_by(observation.signal, observation.question_type, placed.c.batch)
         .having(func.count() >= least)
-        .order_by(rows.signal, rows.question_type, placed.c.batch)
+        .order_by(observation.signal, observation.question_type, placed.c.batch)
     )
     return [
         (Pattern(signal=Signal(signal), question_type=kind), sorted(trajectories))
-        for signal, kind, trajectories in found
+        for signal, kind, trajectories in groups
     ]
 
 
 def link(session: Session, pattern: Pattern, trajectories: Sequence[str], skill: Skill) -> None:
-    """Note which observations a skill was made of."""
-    rows = ObservationRow
+    """Record which observations a skill was made of."""
+    observation = ObservationRow
     session.execute(
-        update(rows)
+        update(observation)
         .where(
-            rows.signal == pattern.signal,
-            rows.question_type == pattern.question_type,
-            rows.trajectory_id.in_(trajectories),
+            observation.signal == pattern.signal,
+            observation.question_type == pattern.question_type,
+            observation.trajectory_id.in_(trajectories),
         )
         .values(skill=skill.name, version=skill.version)
     )
 
 
 def made_of(session: Session, skill: str) -> list[str]:
-    """The trajectories that a skill was learned from, in all its versions."""
-    rows = ObservationRow
-    query = select(rows.trajectory_id).where(rows.skill == skill).distinct()
+    """Return the trajectories that a skill was learned from, in all its versions."""
+    observation = ObservationRow
+    query = select(observation.trajectory_id).where(observation.skill == skill).distinct()
     return sorted(session.scalars(query))
 
 
 def latest_of(session: Session, name: str) -> Skill | None:
-    """The latest version of a skill, if there is one."""
-    known = stored.versions(session, name)
-    return known[-1] if known else None
+    """Return the latest version of a skill, or None."""
+    skill_versions = stored.versions(session, name)
+    return skill_versions[-1] if skill_versions else None
 
 
 def answers_of(session: Session, trajectories: Sequence[str]) -> list[str]:
-    """The texts of answers, which no skill may give away."""
+    """Return the texts of answers, which no skill may reveal."""
     query = select(TrajectoryRow.answer).where(TrajectoryRow.id.in_(trajectories))
     texts = {str(answer["text"]) for answer in session.scalars(query) if answer}
     return sorted(texts)

@@ -1,4 +1,4 @@
-"""The library a page at a time: each video with how far it is, and what it holds."""
+"""The library page by page: each video's progress and contents."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class ListedVideo:
 
 @dataclass(frozen=True, slots=True)
 class WatchRate:
-    """``clips`` were done between two moments; the last of them at ``last``."""
+    """The number of clips done between two times; the last clip was done at ``last``."""
 
     clips: int
     first: datetime
@@ -53,7 +53,7 @@ class WatchRate:
 
 @dataclass(frozen=True, slots=True)
 class Holdings:
-    """What goes when a video is deleted, in counts; ``bytes`` are those of its images."""
+    """Counts of what is deleted with a video; ``bytes`` are those of its images."""
 
     clips: int
     memories: int
@@ -72,14 +72,18 @@ def shelf_page(
     state: str | None = None,
     only: Collection[str] | None = None,
 ) -> list[ListedVideo]:
-    """Videos by title, then id; only those whose title has ``words``, and of that ``state``.
+    """Return videos by title, then id; only those with ``words`` in the title and that ``state``.
 
-    ``only``: ids, those of which are looked for; None: all.
+    ``only``: ids to choose from; None: all.
     """
     v = VideoRow
-    own = (v.id, v.title, v.path, v.duration_ms, v.state, v.error, v.profile)
+    columns = (v.id, v.title, v.path, v.duration_ms, v.state, v.error, v.profile)
     counts = (_clips(), _clips(*OVER), _clips(ClipState.FAILED))
-    query = select(*own, *counts, _thumb()).where(*_titled(words)).order_by(v.title, v.id)
+    query = (
+        select(*columns, *counts, _first_keyframe())
+        .where(*_title_has(words))
+        .order_by(v.title, v.id)
+    )
     if state is not None:
         query = query.where(v.state == state)
     if only is not None:
@@ -88,27 +92,27 @@ def shelf_page(
 
 
 def shelf_size(session: Session, words: str = "") -> int:
-    """How many videos there are; ``words``: whose title has them."""
-    query = select(func.count()).select_from(VideoRow).where(*_titled(words))
+    """Return the number of videos; ``words``: only those with them in the title."""
+    query = select(func.count()).select_from(VideoRow).where(*_title_has(words))
     return session.scalar(query) or 0
 
 
 def pace_of(session: Session, video_id: str, clips: int) -> WatchRate | None:
-    """How fast the last ``clips`` clips were done; None for fewer than two."""
+    """Return how fast the last ``clips`` clips were done; None for fewer than two."""
     row = ClipRow
-    lately = (
+    recent = (
         select(row.updated_at)
         .where(row.video_id == video_id, row.state == ClipState.DONE)
         .order_by(row.updated_at.desc())
         .limit(clips)
     ).subquery()
-    at = lately.c.updated_at
+    at = recent.c.updated_at
     count, first, last = session.execute(select(func.count(), func.min(at), func.max(at))).one()
     return WatchRate(count, first, last) if count > 1 else None
 
 
 def holdings_of(session: Session, video_id: str) -> Holdings:
-    """What a video holds."""
+    """Return counts of what a video holds."""
 
     def count(row: Any) -> int:
         return session.scalar(select(func.count()).where(row.video_id == video_id)) or 0
@@ -133,13 +137,13 @@ def _clips(*states: ClipState) -> ScalarSelect[int]:
     return query.correlate(VideoRow).scalar_subquery()
 
 
-def _thumb() -> ScalarSelect[str]:
+def _first_keyframe() -> ScalarSelect[str]:
     row = KeyframeRow
     first = select(row.blob).where(row.video_id == VideoRow.id).order_by(row.clip, row.time_ms)
     return first.limit(1).correlate(VideoRow).scalar_subquery()
 
 
-def _titled(words: str) -> list[ColumnElement[bool]]:
+def _title_has(words: str) -> list[ColumnElement[bool]]:
     wanted = storable(words).strip()
     title = VideoRow.title.icontains(wanted, autoescape=True)
     return [or_(title, VideoRow.id == wanted)] if wanted else []

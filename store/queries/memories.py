@@ -1,4 +1,4 @@
-"""Memories with their vectors, whom they mention, how often they were met, what superseded them."""
+"""Memories with vectors, mentioned identities, strengths, and what superseded them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _COLUMNS = {
 
 @dataclass(frozen=True)
 class MemoryAt:
-    """A stored line with its vector, shape (D,)."""
+    """A stored memory with its vector, shape (D,)."""
 
     memory: Memory
     vector: NDArray[np.float32]
@@ -49,7 +49,7 @@ def add_memories(
     drafts: Sequence[MemoryDraft],
     vectors: Sequence[Vector],
 ) -> list[int]:
-    """Store lines of one clip; returns their ids in order."""
+    """Store memories of one clip; return their ids in order."""
     ids = take_ids(session, "memories", len(drafts)) if drafts else []
     rows = [
         (
@@ -71,20 +71,20 @@ def add_memories(
 
 
 def link_memories(session: Session, pairs: Iterable[tuple[int, int]]) -> None:
-    """Note that memory (first) mentions identity (second)."""
+    """Record that memory (first) mentions identity (second)."""
     types = {"memory_id": "int8", "identity_id": "int8"}
     copy_rows(session, "memory_links", types, sorted(set(pairs)))
 
 
 def strengthen(session: Session, memory_ids: Sequence[int], clip: int) -> None:
-    """Note that these memories were met again at ``clip``."""
+    """Record that these memories were confirmed at ``clip``."""
     rows = [{"memory_id": memory_id, "clip": clip} for memory_id in memory_ids]
     if rows:
         session.execute(insert(MemoryStrengthRow), rows)
 
 
 def supersede(session: Session, video_id: str, memory_ids: Sequence[int], clip: int) -> None:
-    """Close memories of a video: after ``clip`` they are no more so. The first closing stays."""
+    """Supersede memories of a video after ``clip``; those superseded earlier are left unchanged."""
     where = (
         MemoryRow.video_id == video_id,
         MemoryRow.id.in_(memory_ids),
@@ -96,12 +96,12 @@ def supersede(session: Session, video_id: str, memory_ids: Sequence[int], clip: 
 def closest_fact(
     session: Session, video_id: str, identity_ids: Iterable[int], vector: Vector
 ) -> tuple[int, float] | None:
-    """The open semantic memory about exactly these identities closest to ``vector``.
+    """Return the open semantic memory closest to ``vector`` about exactly these identities.
 
     Returns:
-        Its id and cosine, or None where there is none.
+        Its id and cosine, or None if there is none.
     """
-    wanted = sorted(set(identity_ids))
+    identities = sorted(set(identity_ids))
     linked = (
         select(
             func.array_agg(aggregate_order_by(MemoryLinkRow.identity_id, MemoryLinkRow.identity_id))
@@ -114,7 +114,7 @@ def closest_fact(
         select(MemoryRow.id, distance)
         .where(MemoryRow.video_id == video_id, MemoryRow.kind != str(MemoryKind.EPISODIC))
         .where(MemoryRow.superseded_at.is_(None))
-        .where(linked == wanted if wanted else linked.is_(None))
+        .where(linked == identities if identities else linked.is_(None))
         .order_by(distance, MemoryRow.id)
         .limit(1)
     )
@@ -125,7 +125,7 @@ def closest_fact(
 def memories_of_clips(
     session: Session, video_id: str, clips: Sequence[int], as_of: int
 ) -> list[MemoryAt]:
-    """What is remembered of these clips as of clip ``as_of``, in order of time."""
+    """Return the memories of these clips as of clip ``as_of``, in order of time."""
     query = _visible(as_of).where(MemoryRow.video_id == video_id, among(MemoryRow.clip, clips))
     order = (MemoryRow.clip, MemoryRow.start_ms, MemoryRow.id)
     return _read(session, query.order_by(*order), as_of)
@@ -134,7 +134,7 @@ def memories_of_clips(
 def facts_about(
     session: Session, video_id: str, identity_ids: Iterable[int], as_of: int, limit: int
 ) -> list[Memory]:
-    """The latest open semantic memories that mention any of these identities, oldest first."""
+    """Return the latest open semantic memories about any of these identities, oldest first."""
     mentions = select(MemoryLinkRow.memory_id).where(
         MemoryLinkRow.identity_id.in_(list(identity_ids))
     )
@@ -145,7 +145,7 @@ def facts_about(
         .order_by(MemoryRow.clip.desc(), MemoryRow.id.desc())
         .limit(limit)
     )
-    return [found.memory for found in reversed(_read(session, query, as_of))]
+    return [stored.memory for stored in reversed(_read(session, query, as_of))]
 
 
 def _visible(as_of: int) -> Select[Any]:
@@ -154,13 +154,13 @@ def _visible(as_of: int) -> Select[Any]:
 
 
 def _read(session: Session, query: Select[Any], as_of: int) -> list[MemoryAt]:
-    """Rows by ``query``; vectors travel packed, since reading them as text takes most of it."""
-    bare = query.options(defer(MemoryRow.embedding), defer(MemoryRow.words))
-    found = session.execute(bare.add_columns(func.halfvec_send(MemoryRow.embedding))).all()
-    ids = [row.id for row, _ in found]
+    """Run ``query``; vectors are fetched packed, since parsing text would take most of the time."""
+    light = query.options(defer(MemoryRow.embedding), defer(MemoryRow.words))
+    results = session.execute(light.add_columns(func.halfvec_send(MemoryRow.embedding))).all()
+    ids = [row.id for row, _ in results]
     tags, weights = tags_of(session, ids), strengths(session, ids, as_of)
-    vectors = unpack_halfvecs(packed for _, packed in found)
-    rows = [row for row, _ in found]
+    vectors = unpack_halfvecs(packed for _, packed in results)
+    rows = [row for row, _ in results]
     return [
         MemoryAt(_memory(row, tags, weights), vector)
         for row, vector in zip(rows, vectors, strict=True)
@@ -185,7 +185,7 @@ def _memory(
 
 
 def tags_of(session: Session, memory_ids: Sequence[int]) -> dict[int, tuple[str, ...]]:
-    """Tags of the identities that each memory mentions, such as ``<face_3>``."""
+    """Return the tags of the identities that each memory mentions, such as ``<face_3>``."""
     query = (
         select(MemoryLinkRow.memory_id, IdentityRow.kind, IdentityRow.number)
         .join(IdentityRow, IdentityRow.id == MemoryLinkRow.identity_id)
@@ -201,7 +201,7 @@ def tags_of(session: Session, memory_ids: Sequence[int]) -> dict[int, tuple[str,
 def strengths(
     session: Session | Connection, memory_ids: Sequence[int], as_of: int
 ) -> dict[int, int]:
-    """How often each of these facts was learned again by clip ``as_of``; only those that were."""
+    """Return how often each memory was confirmed by clip ``as_of``; others are left out."""
     query = (
         select(MemoryStrengthRow.memory_id, func.count())
         .where(among(MemoryStrengthRow.memory_id, memory_ids), MemoryStrengthRow.clip <= as_of)

@@ -1,6 +1,6 @@
-"""What is on clips: keyframes, text read on them, things and people seen. Exact, and as of a clip.
+"""Keyframes, screen texts, objects and sightings of clips: exact, and as of a clip.
 
-All of it comes by one statement: a search waits once for the database, and sees one moment of it.
+All of it is fetched by one statement: a search makes one round trip and sees one snapshot.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class KeyframeOnClip(NamedTuple):
 
 
 class OnClips(NamedTuple):
-    """What is on some clips, in time.
+    """What was perceived in some clips, in order of time.
 
     ``texts``: (time in ms, line read), in reading order; ``sightings``: (start, end in ms, kind,
     number) of every identity seen or heard.
@@ -42,8 +42,8 @@ class OnClips(NamedTuple):
     sightings: Sequence[tuple[int, int, str, int]]
 
 
-def _of_clips(row: Any, time: Any, *columns: Any) -> Select[Any]:
-    """Columns of what is on clips, by ``time``. Made once: making it takes as long as asking."""
+def _select_on_clips(row: Any, time: Any, *columns: Any) -> Select[Any]:
+    """Select columns of rows on clips, by ``time``; built once, since that takes long."""
     clips = bindparam("clips", type_=ARRAY(Integer))
     return (
         select(*columns)
@@ -61,12 +61,14 @@ FRAME = (
     KeyframeRow.description,
 )
 """The columns of a ``KeyframeOnClip``."""
-_FRAMES = _of_clips(KeyframeRow, KeyframeRow.time_ms, *FRAME)
-_TEXTS = _of_clips(ScreenTextRow, ScreenTextRow.time_ms, ScreenTextRow.time_ms, ScreenTextRow.text)
-_OBJECTS = _of_clips(
+_FRAMES = _select_on_clips(KeyframeRow, KeyframeRow.time_ms, *FRAME)
+_TEXTS = _select_on_clips(
+    ScreenTextRow, ScreenTextRow.time_ms, ScreenTextRow.time_ms, ScreenTextRow.text
+)
+_OBJECTS = _select_on_clips(
     ObjectRow, ObjectRow.time_ms, ObjectRow.time_ms, ObjectRow.label, ObjectRow.score, ObjectRow.box
 )
-_SIGHTINGS = _of_clips(
+_SIGHTINGS = _select_on_clips(
     SightingRow,
     SightingRow.start_ms,
     SightingRow.start_ms,
@@ -76,25 +78,25 @@ _SIGHTINGS = _of_clips(
 ).join(IdentityRow, IdentityRow.id == SightingRow.identity_id)
 
 
-def _together(queries: Iterable[Select[Any]]) -> Select[Any]:
-    """The rows of several queries as one row, a list of lists each."""
+def _combine(queries: Iterable[Select[Any]]) -> Select[Any]:
+    """Combine the rows of several queries in one row, with a list of lists for each."""
     rows = [query.subquery() for query in queries]
-    lists = [func.json_agg(func.json_build_array(*one.c), type_=JSON) for one in rows]
-    return select(*(select(one).scalar_subquery() for one in lists))
+    lists = [func.json_agg(func.json_build_array(*subquery.c), type_=JSON) for subquery in rows]
+    return select(*(select(subquery).scalar_subquery() for subquery in lists))
 
 
-_ALL = _together((_FRAMES, _TEXTS, _OBJECTS, _SIGHTINGS))
+_ALL = _combine((_FRAMES, _TEXTS, _OBJECTS, _SIGHTINGS))
 
 
-def _asked(scope: Scope, clips: Collection[int]) -> dict[str, Any]:
-    seen = sorted(clip for clip in clips if clip <= scope.last_clip)
-    return {"video": scope.video, "clips": seen}
+def _parameters(scope: Scope, clips: Collection[int]) -> dict[str, Any]:
+    visible = sorted(clip for clip in clips if clip <= scope.last_clip)
+    return {"video": scope.video, "clips": visible}
 
 
 def on_clips(connection: Connection | Session, scope: Scope, clips: Collection[int]) -> OnClips:
-    """What is on those of ``clips`` that are in ``scope``."""
-    found = connection.execute(_ALL, _asked(scope, clips)).one()
-    frames, texts, objects, sightings = (rows or [] for rows in found)
+    """Return what was perceived in those of ``clips`` that are in ``scope``."""
+    lists = connection.execute(_ALL, _parameters(scope, clips)).one()
+    frames, texts, objects, sightings = (rows or [] for rows in lists)
     return OnClips(
         frames=[KeyframeOnClip(*row) for row in frames],
         texts=[(time, text) for time, text in texts],
@@ -104,8 +106,8 @@ def on_clips(connection: Connection | Session, scope: Scope, clips: Collection[i
 
 
 def objects_on(session: Session, scope: Scope, clips: Collection[int]) -> list[SeenObject]:
-    """The things seen on those of ``clips`` that are in ``scope``, in time."""
-    return [_object(*row) for row in session.execute(_OBJECTS, _asked(scope, clips))]
+    """Return the objects seen in those of ``clips`` that are in ``scope``, in order of time."""
+    return [_object(*row) for row in session.execute(_OBJECTS, _parameters(scope, clips))]
 
 
 def _object(time_ms: int, label: str, score: float, box: Sequence[int]) -> SeenObject:
@@ -113,7 +115,7 @@ def _object(time_ms: int, label: str, score: float, box: Sequence[int]) -> SeenO
 
 
 def box_of(corners: Sequence[int]) -> Box:
-    """A stored box."""
+    """Build a box from stored corners."""
     x0, y0, x1, y1 = corners
     return Box(x0=x0, y0=y0, x1=x1, y1=y1)
 
@@ -121,10 +123,10 @@ def box_of(corners: Sequence[int]) -> Box:
 def frame_vectors(
     connection: Connection | Session, frames: Iterable[int]
 ) -> dict[int, NDArray[np.float32]]:
-    """Image vectors of keyframes, where they were computed, shape (D,) each."""
-    found = connection.execute(
+    """Return the image vectors of keyframes that have one, shape (D,) each."""
+    rows = connection.execute(
         select(KeyframeRow.id, KeyframeRow.embedding).where(
             KeyframeRow.id.in_(sorted(frames)), KeyframeRow.embedding.is_not(None)
         )
     )
-    return {frame: np.asarray(vector, dtype=np.float32) for frame, vector in found}
+    return {frame: np.asarray(vector, dtype=np.float32) for frame, vector in rows}

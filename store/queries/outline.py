@@ -1,4 +1,4 @@
-"""A library's outline: how many, how large, how long and in which state, and nothing of content."""
+"""A library's outline for diagnostics: counts, sizes, durations and states, without content."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from sqlalchemy.dialects.postgresql import REGCLASS
 from sqlalchemy.orm import Session
 
 from store.migrations import HEAD, revision_of
-from store.queries.failures import database_bytes, image_bytes
+from store.queries.blobs import size_of_blobs
+from store.queries.failures import database_bytes
 from store.tables.schema import Base, ClipRow, TrajectoryEventRow, TrajectoryRow, VideoRow
 
 
 @dataclass(frozen=True)
 class TableSize:
-    """A table's rows, and its bytes with indexes and large values."""
+    """A table's number of rows, and its bytes with indexes and large values."""
 
     table: str
     rows: int
@@ -26,9 +27,9 @@ class TableSize:
 
 @dataclass(frozen=True)
 class VideoOutline:
-    """A video without title; ``path`` is for looking at the file, not for telling.
+    """A video without its title; ``path`` is for checking the file, not for display.
 
-    ``clips`` counts them by state; ``errors`` are what the failed ones say, for classing.
+    ``clips`` counts them by state; ``errors`` are those of failed clips, for classification.
     """
 
     id: str
@@ -41,7 +42,7 @@ class VideoOutline:
 
 @dataclass(frozen=True)
 class TrajectoryOutline:
-    """A run with its events as they are stored: whoever tells them leaves out what has words."""
+    """A run with its events as stored; callers must leave out what has text."""
 
     id: str
     facts: dict[str, Any]
@@ -49,7 +50,7 @@ class TrajectoryOutline:
 
 
 def database_facts(session: Session) -> dict[str, Any]:
-    """Versions of the server, its vectors and the schema, and how large it is."""
+    """Return versions of the server, pgvector and the schema, and sizes."""
     vector = session.scalar(text("SELECT extversion FROM pg_extension WHERE extname = 'vector'"))
     return {
         "server": session.scalar(text("SHOW server_version_num")),
@@ -57,12 +58,12 @@ def database_facts(session: Session) -> dict[str, Any]:
         "revision": revision_of(session.connection()),
         "head": HEAD,
         "bytes": database_bytes(session),
-        "image_bytes": image_bytes(session),
+        "image_bytes": size_of_blobs(session),
     }
 
 
 def table_sizes(session: Session) -> list[TableSize]:
-    """Every table of Homer's, by name."""
+    """Return the size of every one of Homer's tables, by name."""
     return [
         TableSize(
             name,
@@ -74,7 +75,7 @@ def table_sizes(session: Session) -> list[TableSize]:
 
 
 def outline_videos(session: Session, limit: int) -> list[VideoOutline]:
-    """The videos that were added last."""
+    """Return the outlines of the videos added last."""
     v = VideoRow
     rows = session.execute(select(v).order_by(v.created_at.desc(), v.id).limit(limit)).scalars()
     return [_outline(session, row) for row in rows]
@@ -96,15 +97,15 @@ def _outline(session: Session, row: VideoRow) -> VideoOutline:
         facts={name: getattr(row, name) for name in facts}
         | {"writer_models": len(row.models), "subtitles": len(row.subtitles or ())},
         clips={str(state): count for state, count, _ in clips},
-        seconds=round(sum(float(took or 0) for _, _, took in clips), 3),
+        seconds=round(sum(float(seconds or 0) for _, _, seconds in clips), 3),
         errors=tuple(error or "" for error in session.scalars(failed)),
     )
 
 
 def outline_trajectories(session: Session, limit: int) -> list[TrajectoryOutline]:
-    """The questions that were asked last, with their events."""
+    """Return the outlines of the latest questions, with their events."""
     t, e = TrajectoryRow, TrajectoryEventRow
-    found = session.scalars(select(t).order_by(t.started_at.desc(), t.id).limit(limit)).all()
+    rows = session.scalars(select(t).order_by(t.started_at.desc(), t.id).limit(limit)).all()
     return [
         TrajectoryOutline(
             id=row.id,
@@ -122,5 +123,5 @@ def outline_trajectories(session: Session, limit: int) -> list[TrajectoryOutline
                 )
             ),
         )
-        for row in found
+        for row in rows
     ]

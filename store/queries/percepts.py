@@ -1,4 +1,4 @@
-"""What was perceived in a clip, as rows."""
+"""Percepts stored as rows."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ Owners = Mapping[tuple[IdentityKind, int], int]
 
 
 def lock_video(session: Session, video_id: str) -> None:
-    """Let no other transaction write to this video until this one ends."""
+    """Lock a video against writes of other transactions until this one ends."""
     key = int.from_bytes(bytes.fromhex(video_id)[:8], "big", signed=True)
     session.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": key})
 
 
 def clip_state(session: Session, video_id: str, clip: int) -> str | None:
-    """The state of a clip; None where the video has no such clip."""
+    """Return the state of a clip; None where the video has no such clip."""
     where = (ClipRow.video_id == video_id, ClipRow.clip == clip)
     return session.scalar(select(ClipRow.state).where(*where))
 
@@ -50,7 +50,7 @@ def clip_state(session: Session, video_id: str, clip: int) -> str | None:
 def add_percept(
     session: Session, video_id: str, percept: Percept, owners: Owners, speakers: Mapping[str, int]
 ) -> dict[tuple[IdentityKind, int], list[int]]:
-    """Store everything of ``percept``.
+    """Store a percept.
 
     Args:
         session: An open transaction.
@@ -63,25 +63,25 @@ def add_percept(
         The row ids of each group's sightings, in the group's order.
     """
     where = {"video_id": video_id, "clip": percept.clip.index}
-    _add(session, KeyframeRow, [where | _keyframe(k) for k in percept.keyframes])
-    _add(session, ScreenTextRow, [where | _on_keyframe(t) for t in percept.screen_texts])
-    _add(session, ObjectRow, [where | _on_keyframe(t) for t in percept.objects])
+    _insert(session, KeyframeRow, [where | _keyframe(k) for k in percept.keyframes])
+    _insert(session, ScreenTextRow, [where | _on_keyframe(t) for t in percept.screen_texts])
+    _insert(session, ObjectRow, [where | _on_keyframe(t) for t in percept.objects])
     place = (video_id, percept.clip.index)
-    rows = [(*place, *_utterance(o, u, owners, speakers)) for o, u in _told(percept)]
+    rows = [(*place, *_utterance(o, u, owners, speakers)) for o, u in _timed_texts(percept)]
     copy_rows(session, "utterances", _UTTERANCE, rows)
     _set_gaps(session, video_id, percept.clip.index, percept.gaps)
     return _add_sightings(session, where, [*percept.faces, *percept.voices], owners)
 
 
-def _told(percept: Percept) -> Iterator[tuple[str, Utterance]]:
-    """Every timed text with where it comes from."""
-    yield from (("speech", one) for one in percept.utterances)
-    yield from (("caption", one) for one in percept.captions)
-    yield from (("subtitle", one) for one in percept.subtitles)
-    yield from (("chapter", one) for one in percept.chapters)
+def _timed_texts(percept: Percept) -> Iterator[tuple[str, Utterance]]:
+    """Yield every timed text with its origin."""
+    yield from (("speech", utterance) for utterance in percept.utterances)
+    yield from (("caption", utterance) for utterance in percept.captions)
+    yield from (("subtitle", utterance) for utterance in percept.subtitles)
+    yield from (("chapter", utterance) for utterance in percept.chapters)
 
 
-def _add(session: Session, table: type[Any], rows: list[dict[str, Any]]) -> None:
+def _insert(session: Session, table: type[Any], rows: list[dict[str, Any]]) -> None:
     if rows:
         session.execute(insert(table), rows)
 
@@ -92,9 +92,9 @@ def _keyframe(frame: Keyframe) -> dict[str, Any]:
     }
 
 
-def _on_keyframe(found: ScreenText | SeenObject) -> dict[str, Any]:
-    box = found.box
-    return found.model_dump() | {"box": [box.x0, box.y0, box.x1, box.y1]}
+def _on_keyframe(item: ScreenText | SeenObject) -> dict[str, Any]:
+    box = item.box
+    return item.model_dump() | {"box": [box.x0, box.y0, box.x1, box.y1]}
 
 
 _UTTERANCE = {
@@ -112,14 +112,14 @@ _UTTERANCE = {
 
 
 def _utterance(
-    origin: str, said: Utterance, owners: Owners, speakers: Mapping[str, int]
+    origin: str, utterance: Utterance, owners: Owners, speakers: Mapping[str, int]
 ) -> tuple[Any, ...]:
-    identity = speakers.get(said.speaker or "")
-    if identity is None and said.voice is not None:
-        identity = owners.get((IdentityKind.VOICE, said.voice))
-    span, speaker = said.span, said.speaker
-    told = (said.text, said.language, said.confidence, speaker, identity)
-    return (origin, span.start_ms, span.end_ms, *told)
+    identity = speakers.get(utterance.speaker or "")
+    if identity is None and utterance.voice is not None:
+        identity = owners.get((IdentityKind.VOICE, utterance.voice))
+    span, speaker = utterance.span, utterance.speaker
+    values = (utterance.text, utterance.language, utterance.confidence, speaker, identity)
+    return (origin, span.start_ms, span.end_ms, *values)
 
 
 def _set_gaps(session: Session, video_id: str, clip: int, gaps: Sequence[TimeSpan]) -> None:
@@ -157,12 +157,12 @@ def _add_sightings(
 
 
 def add_blobs(session: Session, video_id: str, sizes: Mapping[str, int]) -> None:
-    """Record that ``video_id`` uses these blobs (SHA-256 to bytes); known ones stay as they are."""
+    """Record that ``video_id`` uses these blobs (SHA-256 to bytes); existing rows are unchanged."""
     rows = [{"video_id": video_id, "sha256": s, "size": n} for s, n in sorted(sizes.items())]
     if rows:
         session.execute(upsert(BlobRow).on_conflict_do_nothing(), rows)
 
 
 def title_of(session: Session, video_id: str) -> str:
-    """The title of a video, empty where there is no such video."""
+    """Return the title of a video, "" if there is no such video."""
     return session.scalar(select(VideoRow.title).where(VideoRow.id == video_id)) or ""

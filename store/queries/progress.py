@@ -1,4 +1,4 @@
-"""How far a stretch of a video's clips is, for the windows of the event graph."""
+"""The states of a range of a video's clips, for the windows of the event graph."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from store.tables.schema import ClipRow
 
 @dataclass(frozen=True)
 class Settled:
-    """The clips of a stretch, and of earlier ones that are still to be covered, by state.
+    """The clips of a range, and of earlier uncovered ones, by state.
 
-    ``highest`` is the last clip of the video, -1 for none; ``first_pending`` its first clip from
-    the stretch on that was not tried yet.
+    ``highest`` is the last clip of the video, -1 for none; ``first_pending`` its first clip in or
+    after the range that was not tried yet.
     """
 
     done: tuple[int, ...]
@@ -27,16 +27,16 @@ class Settled:
 
 
 def settled(session: Session, video_id: str, start: int, stop: int, also: Sequence[int]) -> Settled:
-    """The states of clips ``start <= clip < stop`` and of ``also``."""
+    """Return the states of clips ``start <= clip < stop`` and of ``also``."""
     of_video = ClipRow.video_id == video_id
     wanted = or_(and_(ClipRow.clip >= start, ClipRow.clip < stop), ClipRow.clip.in_(also))
     query = select(ClipRow.clip, ClipRow.state).where(of_video, wanted).order_by(ClipRow.clip)
-    found = session.execute(query).all()
+    states = session.execute(query).all()
     pending = of_video & (ClipRow.state == ClipState.PENDING) & (ClipRow.clip >= start)
     highest = session.scalar(select(func.max(ClipRow.clip)).where(of_video))
     return Settled(
-        done=tuple(clip for clip, state in found if state == ClipState.DONE),
-        failed=tuple(clip for clip, state in found if state == ClipState.FAILED),
+        done=tuple(clip for clip, state in states if state == ClipState.DONE),
+        failed=tuple(clip for clip, state in states if state == ClipState.FAILED),
         first_pending=session.scalar(select(func.min(ClipRow.clip)).where(pending)),
         highest=-1 if highest is None else highest,
     )

@@ -1,8 +1,8 @@
-"""Everything about a video as plain records, whose rows go by names that never change.
+"""Everything about a video as plain records, with stable names for rows.
 
-Row ids differ from database to database, so rows are named by what they are: ``face_3``,
-``character_1``, ``segment_7``, the second memory of clip 12 ``memory_12_2``, the first sighting of
-face 3 in clip 5 ``face_3_5_1``. Records come in one order: by subject, then clip, then ordinal.
+Row ids differ between databases, so rows are named by what they are: ``face_3``, ``character_1``,
+``segment_7``, the second memory of clip 12 ``memory_12_2``, the first sighting of face 3 in clip 5
+``face_3_5_1``. Records have a fixed order: by subject, then clip, then ordinal.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ Query = Select[*tuple[Any, ...]]
 
 
 def records(session: Session, video_id: str) -> Iterator[Record]:
-    """Every record of a video; the key ``row`` says of what kind.
+    """Yield every record of a video; the key ``row`` is its kind.
 
-    Vectors are 12 hex digits of their MD5; clock times and the file's place are left out, so two
+    Vectors are 12 hex digits of their MD5; clock times and the file's path are left out, so two
     ingestions of one video give equal records.
 
     Args:
-        session: an open transaction, best a snapshot.
-        video_id: the video.
+        session: An open transaction, ideally a snapshot.
+        video_id: The video.
     """
     for kind, query in _SUBJECTS:
         rows = session.execute(query(video_id).execution_options(yield_per=1000))
@@ -144,11 +144,11 @@ def _names(video: str) -> Query:
 
 
 def _corrections(video: str) -> Query:
-    """Those in force: what was taken back leaves no trace."""
+    """Select the corrections in force; undone ones are left out."""
     c = CorrectionRow
     query = select(c.number, c.kind, c.told, c.numbers, c.outcomes)
-    mine = (c.video_id == video, c.undone.is_(False))
-    return query.where(*mine).order_by(c.number)
+    in_force = (c.video_id == video, c.undone.is_(False))
+    return query.where(*in_force).order_by(c.number)
 
 
 def _statements(video: str) -> Query:
@@ -162,8 +162,8 @@ def _statements(video: str) -> Query:
 
 def _memories(video: str) -> Query:
     m, named = MemoryRow, _named_memories(video)
-    told = (m.kind, m.text, m.start_ms, m.end_ms, m.source, m.speaker, m.superseded_at)
-    query = select(named.c.name, m.clip, *told, _vector(m.embedding))
+    columns = (m.kind, m.text, m.start_ms, m.end_ms, m.source, m.speaker, m.superseded_at)
+    query = select(named.c.name, m.clip, *columns, _vector(m.embedding))
     return query.join(named, named.c.id == m.id).order_by(m.clip, m.id)
 
 
@@ -189,9 +189,9 @@ def _segments(video: str) -> Query:
 
 def _revisions(video: str) -> Query:
     r, into = SegmentRevisionRow, aliased(SegmentRow)
-    told = (r.revision, r.label, r.summary, r.clips, r.history, r.from_clip, r.to_clip)
+    columns = (r.revision, r.label, r.summary, r.clips, r.history, r.from_clip, r.to_clip)
     absorbed = _segment_name(into).label("absorbed_into")
-    query = select(_segment_name().label("segment"), *told, absorbed, _vector(r.embedding))
+    query = select(_segment_name().label("segment"), *columns, absorbed, _vector(r.embedding))
     query = query.join(SegmentRow, SegmentRow.id == r.segment_id)
     query = query.outerjoin(into, into.id == r.absorbed_into)
     return query.where(SegmentRow.video_id == video).order_by(SegmentRow.number, r.revision)
@@ -200,8 +200,8 @@ def _revisions(video: str) -> Query:
 def _edges(video: str) -> Query:
     e, source, target = EdgeRow, aliased(SegmentRow), aliased(SegmentRow)
     ends = (_segment_name(source).label("source"), _segment_name(target).label("target"))
-    told = (e.relation, e.explicit, e.confidence, e.rationale, e.evidence)
-    query = select(*ends, *told, e.from_clip, e.to_clip)
+    columns = (e.relation, e.explicit, e.confidence, e.rationale, e.evidence)
+    query = select(*ends, *columns, e.from_clip, e.to_clip)
     query = query.join(source, source.id == e.source_id).join(target, target.id == e.target_id)
     order = (source.number, target.number, e.from_clip, e.relation, e.id)
     return query.where(e.video_id == video).order_by(*order)
@@ -215,11 +215,11 @@ def _patches(video: str) -> Query:
 
 def _calls(video: str) -> Query:
     c = ModelCallRow
-    asked = (c.clip, c.purpose, c.request_hash, c.profile, c.model, c.messages)
-    replied = (c.reply, c.error, c.tokens_in, c.tokens_out, c.cost_usd)
-    query = select(*asked, *replied)
-    mine = (c.video_id == video, c.trajectory_id.is_(None))
-    return query.where(*mine).order_by(c.clip, c.purpose, c.request_hash, c.id)
+    request = (c.clip, c.purpose, c.request_hash, c.profile, c.model, c.messages)
+    reply = (c.reply, c.error, c.tokens_in, c.tokens_out, c.cost_usd)
+    query = select(*request, *reply)
+    by_writers = (c.video_id == video, c.trajectory_id.is_(None))
+    return query.where(*by_writers).order_by(c.clip, c.purpose, c.request_hash, c.id)
 
 
 def _blobs(video: str) -> Query:
@@ -263,7 +263,7 @@ def _by_clip(query: Query, table: Any, video: str) -> Query:
 
 
 def _identity_name(table: Any = IdentityRow) -> ColumnElement[str]:
-    """NULL where an outer join found no identity."""
+    """Return the name of an identity; NULL if an outer join found none."""
     return cast(table.kind, Text).concat("_").concat(cast(table.number, Text))
 
 
@@ -272,7 +272,7 @@ def _character_name() -> ColumnElement[str]:
 
 
 def _segment_name(table: Any = SegmentRow) -> ColumnElement[str]:
-    """NULL where an outer join found no segment."""
+    """Return the name of a segment; NULL if an outer join found none."""
     return cast("segment_", Text).concat(cast(table.number, Text))
 
 

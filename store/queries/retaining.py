@@ -1,4 +1,4 @@
-"""Images of a video, for keeping fewer of them; texts and vectors stay."""
+"""Retention: images of videos, and their removal; texts and vectors stay."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _FRAME = re.compile(r"(?<!\w)(?:k([1-9]\d{0,17})|([0-9a-f]{64}))(?!\w)")
 
 
 class Aged(NamedTuple):
-    """A video that is not being watched any more, and since when it is in the library."""
+    """A video that is no longer being watched, and since when it has been in the library."""
 
     id: str
     title: str
@@ -36,7 +36,7 @@ class Aged(NamedTuple):
 
 
 class StoredFrame(NamedTuple):
-    """A keyframe; ``bytes`` are those of its image."""
+    """A keyframe; ``bytes`` is the size of its image."""
 
     id: int
     clip: int
@@ -49,72 +49,83 @@ class StoredFrame(NamedTuple):
 
 
 def aged(session: Session) -> list[Aged]:
-    """Every video that was watched to its end, the oldest first.
+    """Return every video that is not being watched, oldest first.
 
-    A stream is as old as what came of it last: it is taken up again under its name.
+    A stream is as old as its last clip, since it can be resumed under its name.
     """
     row = VideoRow
     streamed = select(StreamRow.video_id).where(StreamRow.video_id == row.id).exists()
-    came = select(func.max(ClipRow.updated_at)).where(ClipRow.video_id == row.id, streamed)
-    since = func.greatest(row.created_at, came.scalar_subquery()).label("since")
+    last_clip = select(func.max(ClipRow.updated_at)).where(ClipRow.video_id == row.id, streamed)
+    since = func.greatest(row.created_at, last_clip.scalar_subquery()).label("since")
     query = select(row.id, row.title, since).where(row.state != WATCHING)
-    return [Aged(*found) for found in session.execute(query.order_by(since, row.id))]
+    return [Aged(*fields) for fields in session.execute(query.order_by(since, row.id))]
 
 
 def frames_kept(session: Session, video: str) -> list[StoredFrame]:
-    """The keyframes of a video, those of a clip together, the best first."""
+    """Return the keyframes of a video by clip, the best first."""
     row, blob = KeyframeRow, BlobRow
     size = select(blob.size).where(blob.video_id == video, blob.sha256 == row.blob)
-    held = func.coalesce(size.correlate(row).scalar_subquery(), 0)
-    columns = (row.id, row.clip, row.time_ms, row.quality, row.width, row.height, row.blob, held)
+    size_or_zero = func.coalesce(size.correlate(row).scalar_subquery(), 0)
+    columns = (
+        row.id,
+        row.clip,
+        row.time_ms,
+        row.quality,
+        row.width,
+        row.height,
+        row.blob,
+        size_or_zero,
+    )
     query = select(*columns).where(row.video_id == video)
     order = (row.clip, row.quality.desc(), row.id)
-    return [StoredFrame(*found) for found in session.execute(query.order_by(*order))]
+    return [StoredFrame(*fields) for fields in session.execute(query.order_by(*order))]
 
 
 def frames_cited(session: Session, video: str) -> set[int | str]:
-    """Keyframes that answers about the video were shown or cite: ids, and SHA-256 of images."""
-    looked = select(TrajectoryVideoRow.trajectory_id).where(TrajectoryVideoRow.video_id == video)
-    event, run = TrajectoryEventRow, TrajectoryRow
-    told = (
-        select(cast(event.payload, Text)).where(event.trajectory_id.in_(looked)),
-        select(cast(run.answer, Text)).where(run.id.in_(looked), run.answer.is_not(None)),
+    """Return keyframes that answers about the video saw or cite: ids, and SHA-256 of images."""
+    trajectories = select(TrajectoryVideoRow.trajectory_id).where(
+        TrajectoryVideoRow.video_id == video
     )
-    found: set[int | str] = set()
-    for query in told:
+    event, run = TrajectoryEventRow, TrajectoryRow
+    queries = (
+        select(cast(event.payload, Text)).where(event.trajectory_id.in_(trajectories)),
+        select(cast(run.answer, Text)).where(run.id.in_(trajectories), run.answer.is_not(None)),
+    )
+    refs: set[int | str] = set()
+    for query in queries:
         for line in session.scalars(query.execution_options(yield_per=200)):
-            found |= {int(row) if row else sha for row, sha in _FRAME.findall(line)}
-    return found
+            refs |= {int(row) if row else sha for row, sha in _FRAME.findall(line)}
+    return refs
 
 
 def crops_of(session: Session, video: str) -> dict[str, int]:
-    """The crops of faces of a video, with the bytes of each."""
-    seen, blob = SightingRow, BlobRow
-    crops = select(seen.blob).where(seen.video_id == video, seen.blob.is_not(None))
+    """Return the face crops of a video with their sizes in bytes."""
+    sighting, blob = SightingRow, BlobRow
+    crops = select(sighting.blob).where(sighting.video_id == video, sighting.blob.is_not(None))
     query = select(blob.sha256, blob.size).where(blob.video_id == video, blob.sha256.in_(crops))
     return dict(session.execute(query).all())
 
 
 def drop_frames(session: Session, ids: Collection[int]) -> None:
-    """Delete keyframes; what was read and seen on them stays as text."""
+    """Delete keyframes; the texts read and objects seen on them stay."""
     session.execute(remove(KeyframeRow).where(KeyframeRow.id.in_(ids)))
 
 
 def drop_crops(session: Session, video: str) -> None:
-    """Sightings have no images any more."""
-    here = (SightingRow.video_id == video, SightingRow.blob.is_not(None))
-    session.execute(update(SightingRow).where(*here).values(blob=None))
+    """Remove the images of sightings."""
+    with_crop = (SightingRow.video_id == video, SightingRow.blob.is_not(None))
+    session.execute(update(SightingRow).where(*with_crop).values(blob=None))
 
 
 def replace_frame(
     session: Session, video: str, frame: StoredFrame, blob: str, width: int, height: int
 ) -> None:
-    """Give a keyframe another image of other size; boxes on it are of that size then."""
-    here = update(KeyframeRow).where(KeyframeRow.id == frame.id)
-    session.execute(here.values(blob=blob, width=width, height=height))
-    each = "SELECT round(x * :by)\\:\\:bigint FROM unnest(box) WITH ORDINALITY AS u (x, n)"
-    scaled = f"ARRAY({each} ORDER BY n)"
-    given = {"by": width / frame.width, "video": video, "at": frame.time_ms}
+    """Replace a keyframe's image by one of another size, scaling the boxes on it."""
+    this_frame = update(KeyframeRow).where(KeyframeRow.id == frame.id)
+    session.execute(this_frame.values(blob=blob, width=width, height=height))
+    scaled_box = "SELECT round(x * :by)\\:\\:bigint FROM unnest(box) WITH ORDINALITY AS u (x, n)"
+    scaled = f"ARRAY({scaled_box} ORDER BY n)"
+    parameters = {"by": width / frame.width, "video": video, "at": frame.time_ms}
     for table in ("objects", "screen_texts"):
-        moved = f"UPDATE {table} SET box = {scaled} WHERE video_id = :video AND time_ms = :at"  # noqa: S608
-        session.execute(text(moved), given)
+        statement = f"UPDATE {table} SET box = {scaled} WHERE video_id = :video AND time_ms = :at"  # noqa: S608
+        session.execute(text(statement), parameters)

@@ -1,4 +1,4 @@
-"""What schedules have dealt with, by digests of what it was."""
+"""Items that schedules have processed, by digest."""
 
 from __future__ import annotations
 
@@ -14,25 +14,29 @@ from store.tables.schema import TakenRow
 
 
 class FailedItem(NamedTuple):
-    """Something that could not be watched, and why."""
+    """An item that could not be watched, and why."""
 
     at: datetime
     told: str
 
 
 def taken_of(session: Session, keys: Collection[str]) -> set[str]:
-    """Those of ``keys`` that were dealt with."""
+    """Return those of ``keys`` that were processed."""
     return set(session.scalars(select(TakenRow.key).where(TakenRow.key.in_(keys))))
 
 
 def take(session: Session, key: str, told: str | None = None) -> None:
-    """Note that something was dealt with; ``told`` says why it could not be watched."""
+    """Record that an item was processed; ``told`` says why it could not be watched."""
     row = insert(TakenRow).values(key=key, told=told)
     session.execute(row.on_conflict_do_update(index_elements=[TakenRow.key], set_={"told": told}))
 
 
 def refused(session: Session, limit: int) -> list[FailedItem]:
-    """What could not be watched, the latest first."""
-    t = TakenRow
-    query = select(t.taken_at, t.told).where(t.told.is_not(None)).order_by(t.taken_at.desc(), t.key)
+    """Return the items that could not be watched, latest first."""
+    row = TakenRow
+    query = (
+        select(row.taken_at, row.told)
+        .where(row.told.is_not(None))
+        .order_by(row.taken_at.desc(), row.key)
+    )
     return [FailedItem(at, told or "") for at, told in session.execute(query.limit(limit))]

@@ -1,7 +1,7 @@
-"""What searching reads: lines, segments, edges and who is mentioned. Exact, and as of a clip.
+"""What a search reads: lines, segments, edges and mentions. Exact, and as of a clip.
 
-Inside a video everything is read in order and scored exactly: an approximate index that is
-filtered by video afterwards loses most of what it should find.
+Within a video everything is read in order and scored exactly: an approximate index that is filtered
+by video afterwards misses most of what it should find.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ Matrix = NDArray[np.float32]
 
 
 class StoredLine(NamedTuple):
-    """A memory as searching sees it. ``superseded_at``: the clip after which it is no more so."""
+    """A memory as read by a search; it is superseded after clip ``superseded_at``."""
 
     id: int
     clip: int
@@ -59,7 +59,7 @@ class StoredLine(NamedTuple):
 
 
 class CellRow(NamedTuple):
-    """A clip's place in time."""
+    """The span of a clip."""
 
     clip: int
     start_ms: int
@@ -67,7 +67,7 @@ class CellRow(NamedTuple):
 
 
 class SegmentRevision(NamedTuple):
-    """One revision of a segment, with the clips between which it holds."""
+    """A segment revision, valid from ``from_clip`` until ``to_clip``."""
 
     segment: int
     number: int
@@ -81,7 +81,7 @@ class SegmentRevision(NamedTuple):
 
 @dataclass(frozen=True)
 class Lines:
-    """Rows with their vectors: ``vectors`` has shape (N, D), zeros where a row has none."""
+    """Memories with vectors: ``vectors`` has shape (N, D), zeros for rows without one."""
 
     rows: list[StoredLine]
     vectors: Matrix
@@ -89,37 +89,37 @@ class Lines:
 
 @dataclass(frozen=True)
 class Revisions:
-    """Segment revisions with their vectors, in order of segment number and revision."""
+    """Segment revisions with vectors, in order of segment number and revision."""
 
     rows: list[SegmentRevision]
     vectors: Matrix
 
 
 def _vectors(packed: Iterable[bytes | None]) -> Matrix:
-    """Decode what ``halfvec_send`` gives: two 16-bit numbers (size, unused), then halves."""
-    sent = list(packed)
-    size = next((int.from_bytes(v[:2], "big") for v in sent if v is not None), 0)
+    """Decode results of ``halfvec_send``: two 16-bit numbers (size, unused), then halves."""
+    values = list(packed)
+    size = next((int.from_bytes(v[:2], "big") for v in values if v is not None), 0)
     blank = bytes(4 + 2 * size)
-    joined = b"".join(blank if v is None else v for v in sent)
-    return widened(np.frombuffer(joined, dtype=">u2").reshape(-1, 2 + size)[:, 2:])
+    data = b"".join(blank if v is None else v for v in values)
+    return widened(np.frombuffer(data, dtype=">u2").reshape(-1, 2 + size)[:, 2:])
 
 
-_AT_ONCE = 256
+_BLOCK_ROWS = 256
 
 
 def widened(halves: NDArray[np.uint16]) -> Matrix:
-    """The numbers of finite 16-bit floats (N, D), given by their bits, in 32 bits.
+    """Convert finite 16-bit floats (N, D), given as bits, to 32 bits.
 
-    By whole-number arithmetic over many: NumPy widens halves one by one, in ten times the time. The
-    exponent moves to its place and is off by 112 then, which a product puts right, also for numbers
-    too small to be normal (IEEE 754).
+    By integer arithmetic over many at once, ten times as fast as NumPy's conversion one by one. The
+    exponent is moved to its place, where it is off by 112, which a product corrects, also for
+    subnormal numbers (IEEE 754).
     """
-    found = np.empty(halves.shape, dtype=np.uint32)
-    for start in range(0, len(halves), _AT_ONCE):
-        bits, rows = halves[start : start + _AT_ONCE].astype(np.uint32), found[start:]
+    result = np.empty(halves.shape, dtype=np.uint32)
+    for start in range(0, len(halves), _BLOCK_ROWS):
+        bits, rows = halves[start : start + _BLOCK_ROWS].astype(np.uint32), result[start:]
         size = ((bits & 0x7FFF) << 13).view(np.float32) * np.float32(2.0**112)
         rows[: len(bits)] = size.view(np.uint32) | (bits & 0x8000) << 16
-    return found.view(np.float32)
+    return result.view(np.float32)
 
 
 def _packed(column: InstrumentedAttribute[Any]) -> ColumnElement[bytes]:
@@ -134,37 +134,37 @@ _LINES = """
 
 
 def lines_between(session: Session, video: str, after_clip: int, last_clip: int) -> Lines:
-    """The memories of clips ``after_clip < clip <= last_clip``, by clip, time and id.
+    """Return the memories of clips ``after_clip < clip <= last_clip``, by clip, time and id.
 
-    By the driver itself and in binary, since there may be very many.
+    Fetched by the driver in binary, since there may be very many.
     """
     with driver_of(session.connection()).cursor(binary=True) as cursor:
-        found = cursor.execute(_LINES, (video, after_clip, last_clip)).fetchall()
-    return Lines([StoredLine._make(r[:-1]) for r in found], _vectors(r[-1] for r in found))
+        rows = cursor.execute(_LINES, (video, after_clip, last_clip)).fetchall()
+    return Lines([StoredLine._make(r[:-1]) for r in rows], _vectors(r[-1] for r in rows))
 
 
 def vectors_of(connection: Connection, ids: Sequence[int]) -> tuple[NDArray[np.int64], Matrix]:
-    """Which of these memories (K,) there are that have a vector, in no order, and the vectors."""
+    """Return the ids (K,) of those of these memories with a vector, unordered, and the vectors."""
     query = """SELECT id, halfvec_send(embedding) FROM memories
                WHERE id = ANY(%s) AND embedding IS NOT NULL"""
     with driver_of(connection).cursor(binary=True) as cursor:
-        found = cursor.execute(query, (list(ids),)).fetchall()
-    return np.array([row[0] for row in found], np.int64), _vectors(row[1] for row in found)
+        rows = cursor.execute(query, (list(ids),)).fetchall()
+    return np.array([row[0] for row in rows], np.int64), _vectors(row[1] for row in rows)
 
 
 def superseded(session: Session, video: str) -> dict[int, int]:
-    """Which memories were superseded, and after which clip."""
-    found = session.execute(
+    """Return the superseded memories, each with the clip after which it is."""
+    rows = session.execute(
         select(MemoryRow.id, MemoryRow.superseded_at).where(
             MemoryRow.video_id == video, MemoryRow.superseded_at.is_not(None)
         )
     )
-    return {memory: clip for memory, clip in found if clip is not None}
+    return {memory: clip for memory, clip in rows if clip is not None}
 
 
 def cells_between(session: Session, video: str, after_clip: int, last_clip: int) -> list[CellRow]:
-    """Clips ``after_clip < clip <= last_clip``, in order."""
-    found = session.execute(
+    """Return clips ``after_clip < clip <= last_clip``, in order."""
+    rows = session.execute(
         select(ClipRow.clip, ClipRow.start_ms, ClipRow.end_ms)
         .where(
             ClipRow.video_id == video,
@@ -173,13 +173,13 @@ def cells_between(session: Session, video: str, after_clip: int, last_clip: int)
         )
         .order_by(ClipRow.clip)
     )
-    return [CellRow._make(r) for r in found]
+    return [CellRow._make(r) for r in rows]
 
 
 def revisions(session: Session, video: str) -> Revisions:
-    """Every revision of every segment; which of them hold is for the view to say."""
+    """Return every revision of every segment; views select those that are valid."""
     row = SegmentRevisionRow
-    found = session.execute(
+    results = session.execute(
         select(
             SegmentRow.id,
             SegmentRow.number,
@@ -195,8 +195,8 @@ def revisions(session: Session, video: str) -> Revisions:
         .where(SegmentRow.video_id == video)
         .order_by(SegmentRow.number, row.revision)
     ).all()
-    rows = [SegmentRevision(*r[:5], tuple(r[5]), *r[6:8]) for r in found]
-    return Revisions(rows, _vectors(r[-1] for r in found))
+    rows = [SegmentRevision(*r[:5], tuple(r[5]), *r[6:8]) for r in results]
+    return Revisions(rows, _vectors(r[-1] for r in results))
 
 
 _EDGES = (
@@ -220,9 +220,9 @@ _EDGES = (
 
 
 def edges_at(connection: Connection | Session, scope: Scope, segment: int) -> list[Edge]:
-    """The edges of a segment that hold in ``scope``, in both directions."""
-    sought = {"video": scope.video, "segment": segment, "last_clip": scope.last_clip}
-    found = connection.execute(_EDGES, sought)
+    """Return the edges of a segment that are valid in ``scope``, in both directions."""
+    parameters = {"video": scope.video, "segment": segment, "last_clip": scope.last_clip}
+    rows = connection.execute(_EDGES, parameters)
     return [
         Edge(
             id=edge.id,
@@ -234,7 +234,7 @@ def edges_at(connection: Connection | Session, scope: Scope, segment: int) -> li
             rationale=edge.rationale,
             evidence=tuple(clip for clip in edge.evidence if clip <= scope.last_clip),
         )
-        for edge in found
+        for edge in rows
     ]
 
 
@@ -252,15 +252,15 @@ _MENTIONS = (
 
 
 def mentions(connection: Connection | Session, scope: Scope, tags: Collection[str]) -> set[int]:
-    """Ids of the memories in ``scope`` that mention an identity with one of ``tags``."""
-    sought = {"video": scope.video, "last_clip": scope.last_clip, "tags": sorted(tags)}
-    return set(connection.execute(_MENTIONS, sought).scalars())
+    """Return the ids of memories in ``scope`` that mention an identity with one of ``tags``."""
+    parameters = {"video": scope.video, "last_clip": scope.last_clip, "tags": sorted(tags)}
+    return set(connection.execute(_MENTIONS, parameters).scalars())
 
 
 def cited_memories(session: Session, scope: Scope, ids: Collection[int]) -> list[StoredLine]:
-    """Those of these memories that ``scope`` sees; superseded ones are not in force."""
+    """Return those of these memories that ``scope`` includes and that are not superseded."""
     row = MemoryRow
-    found = session.execute(
+    rows = session.execute(
         select(
             row.id,
             row.clip,
@@ -278,15 +278,15 @@ def cited_memories(session: Session, scope: Scope, ids: Collection[int]) -> list
             or_(row.superseded_at.is_(None), row.superseded_at > scope.last_clip),
         )
     )
-    return [StoredLine._make(r) for r in found]
+    return [StoredLine._make(r) for r in rows]
 
 
 def cited_segments(
     session: Session, scope: Scope, ids: Collection[int]
 ) -> list[tuple[int, str, str, int, int]]:
-    """(id, label, summary, start, end in ms) of those of these segments that ``scope`` sees."""
+    """Return (id, label, summary, start, end in ms) of those of these segments in ``scope``."""
     row = SegmentRevisionRow
-    found = session.execute(
+    rows = session.execute(
         select(
             SegmentRow.id,
             row.label,
@@ -307,17 +307,17 @@ def cited_segments(
         )
         .group_by(SegmentRow.id, row.id)
     )
-    return [(i, label, summary, start, end) for i, label, summary, start, end in found]
+    return [(i, label, summary, start, end) for i, label, summary, start, end in rows]
 
 
 def cited_frames(session: Session, scope: Scope, ids: Collection[int]) -> list[KeyframeOnClip]:
-    """Those of these keyframes that ``scope`` sees."""
+    """Return those of these keyframes that are in ``scope``."""
     row = KeyframeRow
-    found = session.execute(
+    rows = session.execute(
         select(*FRAME).where(
             row.video_id == scope.video,
             row.id.in_(sorted(ids)),
             row.clip <= scope.last_clip,
         )
     )
-    return [KeyframeOnClip._make(r) for r in found]
+    return [KeyframeOnClip._make(r) for r in rows]

@@ -1,4 +1,4 @@
-"""How skills were used: the questions that were given them, and how these were answered."""
+"""Use of skills: the questions they were given to, and whether the answers were right."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Unit = Literal["day", "week", "month"]
 
 
 class Use(NamedTuple):
-    """A question with when it was asked; ``right``: None where nobody judged its answer."""
+    """A question with its time; ``right`` is None if its answer was not judged."""
 
     trajectory: str
     question: str
@@ -32,7 +32,7 @@ class Use(NamedTuple):
 
 
 class SkillTally(NamedTuple):
-    """Questions of one day, week or month that were given a skill, and how many went right."""
+    """Questions of one day, week or month that were given a skill, and how many were right."""
 
     start: datetime
     given: int
@@ -41,27 +41,27 @@ class SkillTally(NamedTuple):
 
 
 def uses_page(session: Session, name: str, offset: int, limit: int) -> list[Use]:
-    """The questions that were given a skill, newest first."""
+    """Return the questions that were given a skill, newest first."""
     return _page(session, _given(name), offset, limit)
 
 
 def count_uses(session: Session, name: str) -> int:
-    """How many questions were given a skill."""
+    """Return the number of questions that were given a skill."""
     return session.scalar(select(func.count()).select_from(_given(name).subquery())) or 0
 
 
 def sources_page(session: Session, name: str, offset: int, limit: int) -> list[Use]:
-    """The questions that a skill was learned from, in all its versions, newest first."""
+    """Return the questions that a skill was learned from, in all its versions, newest first."""
     return _page(session, _learned(name), offset, limit)
 
 
 def count_sources(session: Session, name: str) -> int:
-    """How many questions a skill was learned from."""
+    """Return the number of questions that a skill was learned from."""
     return session.scalar(select(func.count()).select_from(_learned(name).subquery())) or 0
 
 
 def used_between(session: Session, name: str) -> tuple[datetime, datetime] | None:
-    """When the first and the last question was asked that was given a skill; None without any."""
+    """Return the times of the first and last question given a skill; None without any."""
     at = TrajectoryRow.started_at
     query = select(func.min(at), func.max(at)).where(TrajectoryRow.id.in_(_given(name)))
     first, last = session.execute(query).one()
@@ -69,7 +69,7 @@ def used_between(session: Session, name: str) -> tuple[datetime, datetime] | Non
 
 
 def tallies(session: Session, name: str, unit: Unit) -> list[SkillTally]:
-    """How a skill was used day by day, week by week or month by month (UTC); none without use."""
+    """Return the use of a skill by day, week or month (UTC); periods without use are left out."""
     at = func.date_trunc(unit, TrajectoryRow.started_at, "UTC").label("start")
     right = JudgementRow.right
     counts = (func.count(), func.count(right), func.count().filter(right.is_(True)))
@@ -85,7 +85,7 @@ def tallies(session: Session, name: str, unit: Unit) -> list[SkillTally]:
 
 
 def shares(session: Session, name: str | None = None) -> Mapping[ComparisonKey, Share]:
-    """Judged answers by what they are like; ``name``: only of questions given that skill."""
+    """Return the judged answers by comparison key; ``name``: only of questions given that skill."""
     row = JudgementRow
     counts = (func.count(), func.count().filter(row.right.is_(True)))
     query = alike(*counts).where(row.right.is_not(None))
@@ -93,7 +93,8 @@ def shares(session: Session, name: str | None = None) -> Mapping[ComparisonKey, 
         query = query.where(row.trajectory_id.in_(_given(name)))
     grouped = query.group_by(*query.selected_columns[2:])
     return {
-        ComparisonKey(*of): Share(judged, right) for judged, right, *of in session.execute(grouped)
+        ComparisonKey(*key): Share(judged, right)
+        for judged, right, *key in session.execute(grouped)
     }
 
 
@@ -117,4 +118,4 @@ def _page(session: Session, which: Select[Any], offset: int, limit: int) -> list
         .where(row.id.in_(which))
         .order_by(row.started_at.desc(), row.id)
     )
-    return [Use(*found) for found in session.execute(query.offset(offset).limit(limit))]
+    return [Use(*fields) for fields in session.execute(query.offset(offset).limit(limit))]

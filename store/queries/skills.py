@@ -1,4 +1,4 @@
-"""The skill library: every version of every skill, and which were taken out of use."""
+"""The skill library: every version of every skill, and which are banned."""
 
 from __future__ import annotations
 
@@ -24,39 +24,48 @@ class KeptVersion(NamedTuple):
 def latest(
     session: Session, offset: int = 0, limit: int | None = None, words: str = ""
 ) -> list[KeptVersion]:
-    """Each skill in its latest version, by name; ``words``: whose name or description has them."""
-    of = _latest().subquery()
-    query = select(of.c.payload, of.c.banned).where(*_about(of.c, words)).order_by(of.c.name)
+    """Return each skill's latest version by name; ``words``: in its name or description."""
+    skills = _latest().subquery()
+    query = (
+        select(skills.c.payload, skills.c.banned)
+        .where(*_about(skills.c, words))
+        .order_by(skills.c.name)
+    )
     rows = session.execute(query.offset(offset).limit(limit))
     return [KeptVersion(Skill.model_validate(payload), banned) for payload, banned in rows]
 
 
 def count_skills(session: Session, words: str = "") -> int:
-    """How many skills there are; ``words``: whose name or description has them."""
-    of = _latest().subquery()
-    return session.scalar(select(func.count()).select_from(of).where(*_about(of.c, words))) or 0
+    """Return the number of skills; ``words``: only with them in name or description."""
+    skills = _latest().subquery()
+    return (
+        session.scalar(select(func.count()).select_from(skills).where(*_about(skills.c, words)))
+        or 0
+    )
 
 
 def find(session: Session, name: str) -> KeptVersion | None:
-    """The latest version of the skill of that name."""
+    """Return the latest version of the skill with that name."""
     row = session.scalars(_latest().where(SkillRow.name == storable(name))).first()
     return KeptVersion(Skill.model_validate(row.payload), row.banned) if row else None
 
 
 def _latest() -> Select[SkillRow]:
-    one = select(SkillRow).ext(distinct_on(SkillRow.name))
-    return one.order_by(SkillRow.name, SkillRow.version.desc())
+    newest = select(SkillRow).ext(distinct_on(SkillRow.name))
+    return newest.order_by(SkillRow.name, SkillRow.version.desc())
 
 
-def _about(of: Any, words: str) -> list[ColumnElement[bool]]:
-    wanted = storable(words).strip()
-    told = of.payload["description"].as_string()
-    found = [column.icontains(wanted, autoescape=True) for column in (of.name, told)]
-    return [or_(*found)] if wanted else []
+def _about(columns: Any, words: str) -> list[ColumnElement[bool]]:
+    search_words = storable(words).strip()
+    description = columns.payload["description"].as_string()
+    matches = [
+        column.icontains(search_words, autoescape=True) for column in (columns.name, description)
+    ]
+    return [or_(*matches)] if search_words else []
 
 
 def versions(session: Session, name: str) -> list[Skill]:
-    """All versions of a skill, oldest first."""
+    """Return all versions of a skill, oldest first."""
     rows = session.scalars(
         select(SkillRow.payload).where(SkillRow.name == name).order_by(SkillRow.version)
     )
@@ -64,7 +73,7 @@ def versions(session: Session, name: str) -> list[Skill]:
 
 
 def add(session: Session, skill: Skill) -> None:
-    """Keep a version; a skill that was out of use stays so."""
+    """Store a version; a banned skill stays banned."""
     banned = session.scalar(
         select(func.bool_or(SkillRow.banned)).where(SkillRow.name == skill.name)
     )
@@ -75,33 +84,33 @@ def add(session: Session, skill: Skill) -> None:
 
 
 def set_banned(session: Session, name: str, *, banned: bool) -> None:
-    """Take all versions of a skill out of use, or back into it."""
+    """Ban all versions of a skill, or lift the ban."""
     session.execute(update(SkillRow).where(SkillRow.name == name).values(banned=banned))
 
 
 def uses(session: Session, names: Sequence[str] | None = None) -> dict[str, int]:
-    """How many questions were given each skill, or each of ``names``."""
-    given = func.jsonb_array_elements(TrajectoryEventRow.payload["skills"]).table_valued(
+    """Return the number of questions given each skill, or each of ``names``."""
+    entry = func.jsonb_array_elements(TrajectoryEventRow.payload["skills"]).table_valued(
         "value", name="given"
     )
-    name = given.c.value.op("->>")("name")
+    name = entry.c.value.op("->>")("name")
     rows = session.execute(
         select(name, func.count(func.distinct(TrajectoryEventRow.trajectory_id)))
         .select_from(TrajectoryEventRow)
-        .join(given, onclause=TrajectoryEventRow.kind == "skills")
+        .join(entry, onclause=TrajectoryEventRow.kind == "skills")
         .where(TrajectoryEventRow.kind == "skills")
         .where(true() if names is None else name.in_(names))
         .group_by(name)
     )
-    return {str(found): int(count) for found, count in rows}
+    return {str(skill): int(count) for skill, count in rows}
 
 
 def given_to(
     session: Session, name: str, version: int | None = None, most: int | None = None
 ) -> list[str]:
-    """The latest trajectories whose question was given a skill, or one version, newest first."""
-    wanted = {"name": name} | ({} if version is None else {"version": version})
-    has = TrajectoryEventRow.payload["skills"].contains([wanted])
+    """Return the latest trajectories given a skill, or one version of it, newest first."""
+    entry = {"name": name} | ({} if version is None else {"version": version})
+    has = TrajectoryEventRow.payload["skills"].contains([entry])
     rows = session.scalars(
         select(TrajectoryEventRow.trajectory_id)
         .where(TrajectoryEventRow.kind == "skills", has)
@@ -119,23 +128,25 @@ class Given(NamedTuple):
 
 
 def given(session: Session) -> dict[str, list[Given]]:
-    """Whose questions were given each skill, by its name; in one query for all skills."""
+    """Return the trajectories given each skill, by its name; in one query for all skills."""
     row = TrajectoryEventRow
-    one = func.jsonb_array_elements(row.payload["skills"]).table_valued("value", name="given")
-    name, version = (one.c.value.op("->>")(field) for field in ("name", "version"))
+    skill_entry = func.jsonb_array_elements(row.payload["skills"]).table_valued(
+        "value", name="given"
+    )
+    name, version = (skill_entry.c.value.op("->>")(field) for field in ("name", "version"))
     rows = session.execute(
         select(row.trajectory_id, name, version)
         .select_from(row)
-        .join(one, onclause=row.kind == "skills")
+        .join(skill_entry, onclause=row.kind == "skills")
         .where(row.kind == "skills")
         .order_by(row.trajectory_id)
     )
-    found: dict[str, list[Given]] = {}
-    for trajectory, skill, of in rows:
-        found.setdefault(str(skill), []).append(Given(trajectory, int(of)))
-    return found
+    trajectories: dict[str, list[Given]] = {}
+    for trajectory, skill, skill_version in rows:
+        trajectories.setdefault(str(skill), []).append(Given(trajectory, int(skill_version)))
+    return trajectories
 
 
 def known_names(session: Session) -> list[str]:
-    """Names of people: what advice for all videos does not speak of."""
+    """Return the names of people, which skills for all videos must not mention."""
     return sorted(session.scalars(select(CharacterNameRow.name).distinct()))

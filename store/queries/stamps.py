@@ -1,6 +1,6 @@
-"""Whether what is held of videos in memory is still so: one question for all of them.
+"""Stamps that tell whether data cached from videos is still current, in one query for all.
 
-First whether anything was written at all, which costs nothing; else what hangs on each video.
+First whether anything was written at all, which is cheap; then the stamp of each video.
 """
 
 from __future__ import annotations
@@ -16,28 +16,27 @@ from domain.errors import NotFound
 from store.tables.schema import VideoRow
 
 LinesKey = tuple[datetime, int, datetime, int]
-"""Changes whenever the lines of the clips so far do."""
+"""Changes whenever the lines of the clips so far change."""
 EventsKey = tuple[datetime, int, int, int, int]
-"""Changes whenever the segments of a video do."""
+"""Changes whenever the segments of a video change."""
 PeopleKey = tuple[datetime, int, datetime, int, int, int, int]
-"""Changes whenever it may be known otherwise who is who in a video."""
+"""Changes whenever identities or characters of a video may change."""
 
 
 def version_of(key: LinesKey) -> int:
-    """``Stamp.version`` of when these lines were read."""
+    """Return ``Stamp.version`` as of when these lines were read."""
     return key[1]
 
 
 class Stamp(NamedTuple):
-    """How far a video has come.
+    """The state of a video, for comparison with cached data.
 
-    ``added``: another date is another watching, with other ids. ``version`` is the transaction that
-    last wrote the video anew: another one after whatever was deleted or imported, whatever a clock
-    says (``forget.touch``). ``marked``: when a clip up to the one asked for was last marked, else
-    when the video was added; ``done``: how many of them are in memory or deleted, since one that
-    failed may be remembered long after those behind it. ``patch`` is the last one; of segment
-    revisions and of corrections it is told how many there are, and how many were closed or taken
-    back.
+    ``added``: another time means it was watched again, with new ids. ``version`` is the transaction
+    that last rewrote the video: it changes with every deletion and import, independent of clocks
+    (``forget.touch``). ``marked``: when a clip up to the requested one was last marked, else when
+    the video was added; ``done``: how many of them are done or deleted, since a failed clip may be
+    done long after later ones. ``patch`` is the last one; of segment revisions and corrections
+    there is the number of all, and of those closed or undone.
     """
 
     added: datetime
@@ -52,17 +51,17 @@ class Stamp(NamedTuple):
 
     @property
     def lines(self) -> LinesKey:
-        """What the lines of the clips hang on."""
+        """What the lines of the clips depend on."""
         return self.added, self.version, self.marked, self.done
 
     @property
     def events(self) -> EventsKey:
-        """What the segments hang on."""
+        """What the segments depend on."""
         return self.added, self.version, self.patch, self.revisions, self.closed
 
     @property
     def people(self) -> PeopleKey:
-        """What who is who hangs on: clips and patches name people, corrections are laid over."""
+        """What identities depend on: clips and patches name people, corrections are laid over."""
         return *self.lines, self.patch, self.corrections, self.undone
 
 
@@ -95,28 +94,28 @@ _MOMENT = text(
 
 
 def moment(connection: Connection | Session) -> str | None:
-    """Which transactions are seen now: where it is the same again, nothing was written since.
+    """Return the current snapshot: if it is equal later, nothing was written in between.
 
-    None on a standby server, whose snapshots do not name every transaction under way.
+    None on a standby server, whose snapshots do not list all running transactions.
     """
-    found: str | None = connection.execute(_MOMENT).scalar_one()
-    return found
+    snapshot: str | None = connection.execute(_MOMENT).scalar_one()
+    return snapshot
 
 
 def stamps(session: Session, through: Mapping[str, int]) -> dict[str, Stamp]:
-    """The stamp of each video, its clips up to and including the one given.
+    """Return the stamp of each video, for its clips up to and including the one given.
 
     Raises:
-        NotFound: no such video.
+        NotFound: No such video.
     """
-    asked = {"videos": list(through), "clips": list(through.values())}
-    found = {row[0]: Stamp._make(row[1:]) for row in session.execute(_STAMPS, asked)}
+    parameters = {"videos": list(through), "clips": list(through.values())}
+    stamps_by_video = {row[0]: Stamp._make(row[1:]) for row in session.execute(_STAMPS, parameters)}
     for video in through:
-        if video not in found:
+        if video not in stamps_by_video:
             raise NotFound(f"no video has the id {video!r}; `homer videos` lists what there is")
-    return found
+    return stamps_by_video
 
 
 def still_there(session: Session, videos: Collection[str]) -> set[str]:
-    """Those of these videos that were not deleted."""
+    """Return those of these videos that were not deleted."""
     return set(session.scalars(select(VideoRow.id).where(VideoRow.id.in_(videos))))

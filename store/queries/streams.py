@@ -1,4 +1,4 @@
-"""Live streams: begun and taken up again, grown clip by clip, with their gaps."""
+"""Live streams: started and resumed, extended clip by clip, with their gaps."""
 
 from __future__ import annotations
 
@@ -17,45 +17,47 @@ from store.tables.schema import ClipRow, StreamClipRow, StreamGapRow, StreamRow,
 
 
 def add_stream(session: Session, video_id: str, stream: Stream) -> None:
-    """Notes that a video is a live stream; one that is known stays as it began."""
+    """Record that a video is a live stream; an existing one is left unchanged."""
     values = {"video_id": video_id, **stream.model_dump()}
     session.execute(insert(StreamRow).values(values).on_conflict_do_nothing())
 
 
 def find_stream(session: Session, video_id: str) -> Stream | None:
-    """Where a video is streamed from; None where it is a file."""
+    """Return the stream of a video; None if it is a file."""
     row = session.get(StreamRow, video_id)
     return None if row is None else Stream(source=row.source, began_ms=row.began_ms)
 
 
 def streams_begun(session: Session) -> list[str]:
-    """The ids of the streams that are marked as being watched."""
+    """Return the ids of the streams that are marked as being watched."""
     row = VideoRow
-    streamed = select(StreamRow.video_id)
-    query = select(row.id).where(row.state == WATCHING, row.id.in_(streamed)).order_by(row.id)
+    stream_ids = select(StreamRow.video_id)
+    query = select(row.id).where(row.state == WATCHING, row.id.in_(stream_ids)).order_by(row.id)
     return list(session.scalars(query))
 
 
 def take_up(session: Session, video_id: str) -> tuple[int, int]:
-    """Forgets a clip that was being watched when a process died; its time is in the next gap.
+    """Resume a stream: delete a clip that was being watched when a process died.
+
+    Its time becomes part of the next gap.
 
     Returns:
         The number of the next clip, and the milliseconds at which the last one ended.
     """
-    ours = ClipRow.video_id == video_id
-    session.execute(delete(ClipRow).where(ours, ClipRow.state == ClipState.PENDING))
-    query = select(func.max(ClipRow.clip), func.max(ClipRow.end_ms)).where(ours)
+    of_video = ClipRow.video_id == video_id
+    session.execute(delete(ClipRow).where(of_video, ClipRow.state == ClipState.PENDING))
+    query = select(func.max(ClipRow.clip), func.max(ClipRow.end_ms)).where(of_video)
     last, end_ms = session.execute(query).one()
-    beyond = (StreamGapRow.video_id == video_id, StreamGapRow.start_ms >= (end_ms or 0))
-    session.execute(delete(StreamGapRow).where(*beyond))
+    later_gaps = (StreamGapRow.video_id == video_id, StreamGapRow.start_ms >= (end_ms or 0))
+    session.execute(delete(StreamGapRow).where(*later_gaps))
     set_progress(session, video_id, duration_ms=end_ms or 0)
     return (0, 0) if last is None else (last + 1, end_ms)
 
 
 def add_clip(
-    session: Session, video_id: str, clip: Clip, told: StreamClip, gaps: Iterable[Gap]
+    session: Session, video_id: str, clip: Clip, stream_clip: StreamClip, gaps: Iterable[Gap]
 ) -> None:
-    """Adds a clip that is about to be watched, with the gaps before and within it."""
+    """Add a clip that is about to be watched, with the gaps before and within it."""
     values = {
         "video_id": video_id,
         "clip": clip.index,
@@ -67,7 +69,7 @@ def add_clip(
         "text": "",
     }
     session.execute(insert(ClipRow).values(values).on_conflict_do_nothing())
-    counts = told.model_dump(exclude={"tally"}) | told.tally.model_dump()
+    counts = stream_clip.model_dump(exclude={"tally"}) | stream_clip.tally.model_dump()
     query = insert(StreamClipRow).values(video_id=video_id, **counts)
     session.execute(query.on_conflict_do_nothing())
     add_gaps(session, video_id, gaps)
@@ -75,7 +77,7 @@ def add_clip(
 
 
 def add_gaps(session: Session, video_id: str, gaps: Iterable[Gap]) -> None:
-    """Adds stretches that are not in memory."""
+    """Add gaps of a stream."""
     rows = [
         {
             "video_id": video_id,
@@ -90,45 +92,51 @@ def add_gaps(session: Session, video_id: str, gaps: Iterable[Gap]) -> None:
         session.execute(insert(StreamGapRow), rows)
 
 
-def set_watched(session: Session, video_id: str, told: StreamClip) -> None:
-    """Sets how a clip was watched in the end: at what level, how much of it, with what lag."""
-    here = (StreamClipRow.video_id == video_id, StreamClipRow.clip == told.clip)
-    values = {"level": told.level, "sampled": told.tally.sampled, "lag_ms": told.lag_ms}
-    session.execute(update(StreamClipRow).where(*here).values(values))
+def set_watched(session: Session, video_id: str, stream_clip: StreamClip) -> None:
+    """Set how a clip was finally watched: its level, its frames, its lag."""
+    this_clip = (StreamClipRow.video_id == video_id, StreamClipRow.clip == stream_clip.clip)
+    values = {
+        "level": stream_clip.level,
+        "sampled": stream_clip.tally.sampled,
+        "lag_ms": stream_clip.lag_ms,
+    }
+    session.execute(update(StreamClipRow).where(*this_clip).values(values))
 
 
 def lose_clip(session: Session, video_id: str, index: int) -> None:
-    """A failed clip of a stream cannot be tried again: what came has gone by."""
-    here = (ClipRow.video_id == video_id, ClipRow.clip == index)
-    session.execute(update(ClipRow).where(*here).values(attempts=ATTEMPTS))
+    """Exclude a failed clip of a stream from retries: its data is gone."""
+    this_clip = (ClipRow.video_id == video_id, ClipRow.clip == index)
+    session.execute(update(ClipRow).where(*this_clip).values(attempts=ATTEMPTS))
 
 
 def gaps_of(session: Session, video_id: str, until_ms: int | None = None) -> list[Gap]:
-    """What of a stream is not in memory, in order; up to a moment of video time."""
+    """Return the gaps of a stream, in order, up to a moment of video time."""
     row = StreamGapRow
     query = select(row).where(row.video_id == video_id).order_by(row.start_ms, row.id)
     if until_ms is not None:
         query = query.where(row.start_ms < until_ms)
     return [
         Gap(
-            span=TimeSpan.of(one.start_ms, one.end_ms),
-            reason=GapReason[one.reason.upper()],
-            frames=one.frames,
+            span=TimeSpan.of(gap.start_ms, gap.end_ms),
+            reason=GapReason[gap.reason.upper()],
+            frames=gap.frames,
         )
-        for one in session.scalars(query)
+        for gap in session.scalars(query)
     ]
 
 
 def clips_told(session: Session, video_id: str) -> list[StreamClip]:
-    """How each clip of a stream was watched, in order."""
+    """Return how each clip of a stream was watched, in order."""
     row = StreamClipRow
     query = select(row).where(row.video_id == video_id).order_by(row.clip)
     return [
         StreamClip(
-            clip=one.clip,
-            level=one.level,
-            tally=PictureTally(came=one.came, damaged=one.damaged, sampled=one.sampled),
-            lag_ms=one.lag_ms,
+            clip=stream_clip.clip,
+            level=stream_clip.level,
+            tally=PictureTally(
+                came=stream_clip.came, damaged=stream_clip.damaged, sampled=stream_clip.sampled
+            ),
+            lag_ms=stream_clip.lag_ms,
         )
-        for one in session.scalars(query)
+        for stream_clip in session.scalars(query)
     ]

@@ -1,4 +1,4 @@
-"""Clips as plain texts: all lines of each, with its span."""
+"""Clips as plain text: all lines of each, with its span."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from store.tables.schema import ClipRow, MemoryRow, UtteranceRow
 
 
 class ClipText(NamedTuple):
-    """A clip's lines, one a line, and when it begins and ends."""
+    """A clip's span, and its lines as text."""
 
     start_ms: int
     end_ms: int
@@ -22,34 +22,36 @@ class ClipText(NamedTuple):
 
 
 def clip_texts(session: Session, video: str) -> list[ClipText]:
-    """Every clip of a video that something was remembered of, in order."""
-    found = session.execute(
+    """Return every clip of a video that has memories, in order."""
+    rows = session.execute(
         select(ClipRow.start_ms, ClipRow.end_ms, ClipRow.text)
         .where(ClipRow.video_id == video, ClipRow.text != "")
         .order_by(ClipRow.clip)
     )
-    return [ClipText._make(row) for row in found]
+    return [ClipText._make(row) for row in rows]
 
 
 def lines_within(session: Session, scope: Scope, spans: Sequence[TimeSpan]) -> list[str]:
-    """The lines of memory, in view, of the clips that share a moment with one of ``spans``."""
+    """Return the memories in view of the clips that overlap one of ``spans``."""
     line, clip = MemoryRow, ClipRow
     ends = [(s.start_ms, max(s.end_ms, s.start_ms + 1)) for s in spans]
-    here = [and_(clip.start_ms < end, clip.end_ms > start) for start, end in ends]
-    found = session.scalars(
+    overlapping = [and_(clip.start_ms < end, clip.end_ms > start) for start, end in ends]
+    texts = session.scalars(
         select(line.text)
         .join(clip, and_(clip.video_id == line.video_id, clip.clip == line.clip))
-        .where(line.video_id == scope.video, line.clip <= scope.last_clip, or_(false(), *here))
+        .where(
+            line.video_id == scope.video, line.clip <= scope.last_clip, or_(false(), *overlapping)
+        )
         .where(or_(line.superseded_at.is_(None), line.superseded_at > scope.last_clip))
         .order_by(line.clip, line.id)
     )
-    return list(found)
+    return list(texts)
 
 
 def languages_heard(session: Session, video: str, last_clip: int) -> list[str]:
-    """The languages spoken in a video up to a clip, the most spoken first, as recognised."""
+    """Return the recognised languages of a video up to a clip, the most frequent first."""
     row = UtteranceRow
-    found = session.scalars(
+    languages = session.scalars(
         select(row.language)
         .where(
             row.video_id == video,
@@ -60,4 +62,4 @@ def languages_heard(session: Session, video: str, last_clip: int) -> list[str]:
         .group_by(row.language)
         .order_by(func.count().desc(), row.language)
     )
-    return list(found)
+    return list(languages)

@@ -23,9 +23,9 @@ from store.queries.videos import share_videos
 from store.tables.schema import QuestionRow, TrajectoryEventRow, TrajectoryRow, TrajectoryVideoRow
 
 CHECKPOINTS = "checkpoints"
-"""The schema of LangGraph's own tables, which are not Alembic's."""
+"""The schema of LangGraph's own tables, which Alembic does not manage."""
 CLAIMS = 7_201
-"""The class of advisory locks that are claims on trajectories."""
+"""The class of the advisory locks that claim trajectories."""
 
 
 @dataclass(frozen=True)
@@ -52,10 +52,10 @@ def add_trajectory(
     machine: str,
     profile: str,
 ) -> None:
-    """Store the question and open a trajectory over ``view`` in state ``running``.
+    """Store the question and add a trajectory over ``view`` in state ``running``.
 
     Raises:
-        NotFound: a video of the view was deleted meanwhile.
+        NotFound: A video of the view was deleted meanwhile.
     """
     share_videos(session, [scope.video for scope in view.scopes])
     row = QuestionRow(
@@ -76,7 +76,7 @@ def add_trajectory(
 
 
 def is_known(session: Session, trajectory: str) -> bool:
-    """Whether a trajectory is there, and not deleted meanwhile."""
+    """Check whether a trajectory exists."""
     return session.get(TrajectoryRow, trajectory) is not None
 
 
@@ -84,7 +84,7 @@ _LOCK = 0x434845434B
 
 
 class Mark(NamedTuple):
-    """When an event happened, and in which step of the machine."""
+    """The time of an event, and its step of the machine."""
 
     at: datetime
     step: str = ""
@@ -97,20 +97,20 @@ def append_events(
     events: Sequence[Event],
     marks: Sequence[Mark] = (),
 ) -> None:
-    """Append ``events`` as ``first``, ``first + 1``...; a number that is taken is an error.
+    """Append ``events`` as ``first``, ``first + 1``...; an existing number is an error.
 
-    One statement over psycopg, whose transaction is the caller's: a run appends at every step.
-    ``marks`` has one entry an event; without marks they happened now.
+    One statement over psycopg, in the caller's transaction: a run appends at every step. ``marks``
+    has one entry an event; without marks they happened now.
     """
     if not events:
         return
     now = datetime.now(UTC)
-    told = [
+    records = [
         f'{{"kind":"{event.kind}","payload":{event.model_dump_json()},'
         f'"at":"{mark.at.isoformat()}","step":{json.dumps(mark.step)}}}'
         for event, mark in zip(events, marks or [Mark(now)] * len(events), strict=True)
     ]
-    connection.execute(_APPEND, (trajectory, first, f"[{','.join(told)}]"))
+    connection.execute(_APPEND, (trajectory, first, f"[{','.join(records)}]"))
 
 
 _APPEND = """
@@ -122,22 +122,24 @@ FROM jsonb_array_elements(%s::jsonb) WITH ORDINALITY AS told (event, n)
 
 
 def marks_of(session: Session, trajectory: str) -> list[Mark]:
-    """The marks of all events of a trajectory, in order."""
-    rows = TrajectoryEventRow
-    query = select(rows.at, rows.step).where(rows.trajectory_id == trajectory).order_by(rows.seq)
+    """Return the marks of all events of a trajectory, in order."""
+    event = TrajectoryEventRow
+    query = (
+        select(event.at, event.step).where(event.trajectory_id == trajectory).order_by(event.seq)
+    )
     return [Mark(*row) for row in session.execute(query)]
 
 
 def drop_events(session: Session, trajectory: str, first: int) -> None:
-    """Forget events from ``first`` on: those of a step that a crash cut off."""
-    rows = TrajectoryEventRow
-    session.execute(delete(rows).where(rows.trajectory_id == trajectory, rows.seq >= first))
+    """Delete events from ``first`` on: those of a step that a crash cut off."""
+    event = TrajectoryEventRow
+    session.execute(delete(event).where(event.trajectory_id == trajectory, event.seq >= first))
 
 
 def events_of(session: Session, trajectory: str) -> list[Event]:
-    """All events of a trajectory, in order."""
-    rows = TrajectoryEventRow
-    query = select(rows.payload).where(rows.trajectory_id == trajectory).order_by(rows.seq)
+    """Return all events of a trajectory, in order."""
+    event = TrajectoryEventRow
+    query = select(event.payload).where(event.trajectory_id == trajectory).order_by(event.seq)
     return [EVENT.validate_python(payload) for payload in session.scalars(query)]
 
 
@@ -149,7 +151,7 @@ def end_trajectory(
     tokens: int,
     seconds: float,
 ) -> None:
-    """Close a trajectory with its answer, the tokens it took and the seconds."""
+    """Close a trajectory with its answer, tokens and seconds."""
     values = {
         "state": state,
         "answer": answer.model_dump(mode="json") if answer else None,
@@ -160,95 +162,95 @@ def end_trajectory(
 
 
 def claim_trajectory(connection: Connection[Any], trajectory: str) -> bool:
-    """Claim a trajectory for as long as the connection lasts; False where another one has it."""
-    return _advisory(connection, "SELECT pg_try_advisory_lock(%s, hashtext(%s))", trajectory)
+    """Claim a trajectory until the connection closes; return False if another one has it."""
+    return _call_lock(connection, "SELECT pg_try_advisory_lock(%s, hashtext(%s))", trajectory)
 
 
 def release_trajectory(connection: Connection[Any], trajectory: str) -> bool:
-    """End a claim; False where there was none."""
-    return _advisory(connection, "SELECT pg_advisory_unlock(%s, hashtext(%s))", trajectory)
+    """Release a claim; return False if there was none."""
+    return _call_lock(connection, "SELECT pg_advisory_unlock(%s, hashtext(%s))", trajectory)
 
 
-def _advisory(connection: Connection[Any], query: LiteralString, trajectory: str) -> bool:
+def _call_lock(connection: Connection[Any], query: LiteralString, trajectory: str) -> bool:
     with connection.cursor(row_factory=scalar_row) as cursor:
         return bool(cursor.execute(query, (CLAIMS, trajectory)).fetchone())
 
 
 def reopen_trajectory(session: Session, trajectory: str) -> None:
-    """A trajectory that was broken off runs again."""
+    """Set an interrupted trajectory to running again."""
     row = TrajectoryRow
     session.execute(update(row).where(row.id == trajectory).values(state="running"))
 
 
 def find_trajectory(session: Session, name: str) -> StoredTrajectory:
-    """The trajectory of that id or unambiguous prefix.
+    """Return the trajectory with that id or unambiguous prefix.
 
     Raises:
-        NotFound: no trajectory's id begins with ``name``.
-        Ambiguous: several do.
+        NotFound: No trajectory's id begins with ``name``.
+        Ambiguous: Several do.
     """
     name = storable(name)
     match = TrajectoryRow.id.startswith(name, autoescape=True) if name else TrajectoryRow.id == ""
     rows = session.execute(_trajectories().where(match).order_by(TrajectoryRow.id).limit(3)).all()
     exact = [row for row in rows if row[0].id == name]
-    found = exact or rows
-    if not found:
+    matches = exact or rows
+    if not matches:
         raise NotFound(f"no trajectory goes by {name!r}: 'homer trajectory' lists them")
-    if len(found) > 1:
+    if len(matches) > 1:
         raise Ambiguous(f"several trajectories begin with {name!r}: give more of the id")
-    one = _trajectory(session, found[0][0], found[0][1])
-    if one is None:
+    trajectory = _trajectory(session, matches[0][0], matches[0][1])
+    if trajectory is None:
         raise NotFound(f"{name!r} was deleted just now, with its video")
-    return one
+    return trajectory
 
 
 def list_trajectories(
     session: Session, limit: int = 50, offset: int = 0, words: str = ""
 ) -> list[StoredTrajectory]:
-    """The newest trajectories first; ``words``: only those whose question has them."""
-    newest = _trajectories().where(*_asked_with(words))
+    """Return trajectories, newest first; ``words``: only those with them in the question."""
+    newest = _trajectories().where(*_question_has(words))
     newest = newest.order_by(TrajectoryRow.started_at.desc(), TrajectoryRow.id)
-    found = session.execute(newest.limit(limit).offset(offset)).all()
-    every = (_trajectory(session, t, q) for t, q in found)
-    return [one for one in every if one is not None]
+    rows = session.execute(newest.limit(limit).offset(offset)).all()
+    trajectories = (_trajectory(session, t, q) for t, q in rows)
+    return [trajectory for trajectory in trajectories if trajectory is not None]
 
 
 def forks_of(session: Session, trajectories: Collection[str]) -> dict[str, Forked]:
-    """How each of these trajectories that is a fork began; a fork of a fork by its own last."""
-    rows = TrajectoryEventRow
-    query = select(rows.trajectory_id, rows.payload).order_by(rows.trajectory_id, rows.seq)
-    found = session.execute(query.where(rows.trajectory_id.in_(trajectories), rows.kind == "fork"))
-    return {trajectory: Forked.model_validate(payload) for trajectory, payload in found}
+    """Return the fork event of those of these trajectories that are forks; if nested, the last."""
+    event = TrajectoryEventRow
+    query = select(event.trajectory_id, event.payload).order_by(event.trajectory_id, event.seq)
+    rows = session.execute(query.where(event.trajectory_id.in_(trajectories), event.kind == "fork"))
+    return {trajectory: Forked.model_validate(payload) for trajectory, payload in rows}
 
 
 def count_trajectories(session: Session, words: str = "") -> int:
-    """How many trajectories there are; ``words``: whose question has them."""
+    """Return the number of trajectories; ``words``: only those with them in the question."""
     query = select(func.count()).select_from(TrajectoryRow)
     query = query.join(QuestionRow, QuestionRow.id == TrajectoryRow.question_id)
-    return session.scalar(query.where(*_asked_with(words))) or 0
+    return session.scalar(query.where(*_question_has(words))) or 0
 
 
-def _asked_with(words: str) -> list[ColumnElement[bool]]:
+def _question_has(words: str) -> list[ColumnElement[bool]]:
     wanted = storable(words).strip()
     return [QuestionRow.text.icontains(wanted, autoescape=True)] if wanted else []
 
 
 def is_claimed(session: Session, trajectory: str) -> bool:
-    """Whether some process works on a trajectory at this moment."""
+    """Check whether some process has claimed a trajectory."""
     query = f"SELECT {_CLAIMED.format('CAST(:trajectory AS text)')}"
     return bool(session.scalar(text(query), {"trajectory": trajectory}))
 
 
 def is_claimed_by(connection: Connection[Any] | Cursor[Any], trajectory: str, backend: int) -> bool:
-    """Whether the connection with that backend's process id still has its claim."""
+    """Check whether the connection with that backend's process id has claimed a trajectory."""
     query = f"SELECT pid FROM {_CLAIM.format('%s::text')} AND pid = %s"  # noqa: S608
     return bool(connection.execute(query, (trajectory, backend)).fetchall())
 
 
 def stop_broken_off(session: Session) -> int:
-    """Trajectories that seem to run, but whose process is gone, are stopped; returns how many.
+    """Stop running trajectories whose process is gone; return how many.
 
-    A claim lasts as long as its process is connected: no clock can be wrong about that.
+    A claim lasts as long as its process is connected, independent of clocks.
     """
     query = f"""
         UPDATE trajectories SET state = 'stopped'
@@ -268,9 +270,9 @@ def _trajectories() -> Select[TrajectoryRow, QuestionRow]:
 
 
 def _trajectory(
-    session: Session, row: TrajectoryRow, asked: QuestionRow
+    session: Session, row: TrajectoryRow, question_row: QuestionRow
 ) -> StoredTrajectory | None:
-    """With the videos that it looked at; None where it was deleted with them since it was read."""
+    """Build a trajectory with its videos; None if it was deleted with them since it was read."""
     videos = select(TrajectoryVideoRow).where(TrajectoryVideoRow.trajectory_id == row.id)
     scopes = tuple(
         Scope(video=v.video_id, last_clip=v.last_clip)
@@ -279,16 +281,16 @@ def _trajectory(
     if not scopes:
         return None
     question = Question(
-        text=asked.text,
+        text=question_row.text,
         videos=tuple(scope.video for scope in scopes),
-        options=tuple(asked.options),
-        as_of_ms=asked.as_of_ms,
-        type=asked.type,
+        options=tuple(question_row.options),
+        as_of_ms=question_row.as_of_ms,
+        type=question_row.type,
     )
     return StoredTrajectory(
         id=row.id,
         question=question,
-        view=MemoryView(scopes=scopes, as_of_ms=asked.as_of_ms),
+        view=MemoryView(scopes=scopes, as_of_ms=question_row.as_of_ms),
         machine=row.machine,
         profile=row.profile,
         state=row.state,
@@ -300,17 +302,17 @@ def _trajectory(
 
 
 def own_schema(session: Session) -> str:
-    """The schema that Homer's own tables are in."""
+    """Return the schema of Homer's own tables."""
     return str(session.scalar(select(func.current_schema())))
 
 
 def has_checkpoints(session: Session) -> bool:
-    """Whether LangGraph's tables are there."""
+    """Check whether LangGraph's tables exist."""
     return bool(session.scalar(select(func.to_regclass("checkpoints.checkpoint_migrations"))))
 
 
 def checkpoint_level(session: Session) -> int:
-    """The number of the last of LangGraph's migrations that was run to its end; -1 for none."""
+    """Return the number of LangGraph's last completed migration; -1 for none."""
     if not has_checkpoints(session):
         return -1
     last = session.scalar(text("SELECT max(v) FROM checkpoints.checkpoint_migrations"))
@@ -318,31 +320,31 @@ def checkpoint_level(session: Session) -> int:
 
 
 def claim_checkpoint_schema(connection: Connection[Any]) -> bool:
-    """Claim the making of LangGraph's tables for a connection; False if another has it."""
-    found = connection.execute("SELECT pg_try_advisory_lock(%s) AS mine", [_LOCK]).fetchone()
-    return found is not None and bool(found["mine"])
+    """Claim the creation of LangGraph's tables; return False if another connection has it."""
+    row = connection.execute("SELECT pg_try_advisory_lock(%s) AS mine", [_LOCK]).fetchone()
+    return row is not None and bool(row["mine"])
 
 
 def leave_checkpoint_schema(connection: Connection[Any]) -> None:
-    """Let another make LangGraph's tables."""
+    """Release the claim on the creation of LangGraph's tables."""
     connection.execute("SELECT pg_advisory_unlock(%s)", [_LOCK])
 
 
 def add_checkpoint_schema(session: Session) -> None:
-    """Make the schema of LangGraph's tables where it is missing."""
+    """Create the schema of LangGraph's tables if it does not exist."""
     session.execute(text("CREATE SCHEMA IF NOT EXISTS checkpoints"))
 
 
 def prune_checkpoints(session: Session, trajectory: str, before: Sequence[str]) -> None:
-    """Keep only the checkpoints whose next step is one of ``before``, with what they need.
+    """Delete all checkpoints except those whose next step is one of ``before``.
 
     LangGraph records in a checkpoint the channels that trigger its next step; a step ``x`` is
     triggered by ``branch:to:x``, whose version is then the newest of all.
     """
-    keep = {"thread": trajectory, "channels": [f"branch:to:{step}" for step in before]}
-    session.execute(text(_PRUNE_CHECKPOINTS), keep)
-    session.execute(text(_PRUNE_WRITES), keep)
-    session.execute(text(_PRUNE_BLOBS), keep)
+    parameters = {"thread": trajectory, "channels": [f"branch:to:{step}" for step in before]}
+    session.execute(text(_PRUNE_CHECKPOINTS), parameters)
+    session.execute(text(_PRUNE_WRITES), parameters)
+    session.execute(text(_PRUNE_BLOBS), parameters)
 
 
 _PRUNE_CHECKPOINTS = """

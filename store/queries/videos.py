@@ -1,4 +1,4 @@
-"""Videos: added, found by what users call them, and deleted with all that came of them."""
+"""Videos: added, found by name, and deleted with everything that belongs to them."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ from store.tables.schema import (
 WATCHING, DONE, FAILED = "watching", "done", "failed"
 
 OVER = (ClipState.DONE, ClipState.DELETED)
-"""Clips that need no watching any more."""
+"""States of clips that need no watching any more."""
 CHECKPOINT_TABLES = ("checkpoint_writes", "checkpoint_blobs", "checkpoints")
 
 
 @dataclass(frozen=True, slots=True)
 class VideoState:
-    """How far a video is. ``state``: watching, done or failed; counts are of clips.
+    """The progress of a video. ``state``: watching, done or failed; counts are of clips.
 
-    ``done`` counts those too that were deleted: they need no watching.
+    ``done`` includes deleted clips, which need no watching.
     """
 
     state: str
@@ -52,20 +52,20 @@ class VideoState:
 def add_video(
     session: Session, video: Video, clips: Sequence[Clip], models: Mapping[str, str]
 ) -> bool:
-    """Adds a video with its clips, all pending; False where it is known.
+    """Add a video with its clips, all pending; return False if it exists already.
 
-    A known video keeps everything but its path, since a file may have been moved.
+    An existing video keeps everything but its path, since a file may have been moved.
 
     Args:
-        session: an open transaction.
-        video: the source.
-        clips: all its clips, in order.
-        models: port -> model name, for the record.
+        session: An open transaction.
+        video: The source.
+        clips: All its clips, in order.
+        models: Port -> model name, for the record.
     """
     values = video.model_dump() | {"state": WATCHING, "models": dict(models)}
     added = insert(VideoRow).values(values).on_conflict_do_nothing().returning(VideoRow.id)
     if session.scalar(added) is None:
-        _moved(session, video)
+        _update_path(session, video)
         return False
     if clips:
         session.execute(insert(ClipRow), [_clip_row(video.id, clip) for clip in clips])
@@ -73,73 +73,75 @@ def add_video(
 
 
 def find_video(session: Session, name: str) -> Video:
-    """The video of that id, else of that title, else of that beginning of an id or a title.
+    """Return the video with that id, else that title, else that prefix of an id or a title.
 
     Raises:
-        NotFound: none goes by that name.
-        Ambiguous: several do; the message names them.
+        NotFound: There is none.
+        Ambiguous: There are several; the message names them.
     """
     name, stem = storable(name), func.lower(VideoRow.title)
-    ways: list[ColumnElement[bool]] = [
+    conditions: list[ColumnElement[bool]] = [
         VideoRow.id == name,
         VideoRow.title == name,
         stem == name.lower(),
         VideoRow.id.startswith(name, autoescape=True)
         | stem.startswith(name.lower(), autoescape=True),
     ]
-    for way in ways if name else []:
-        found = session.scalars(select(VideoRow).where(way).order_by(VideoRow.id).limit(6)).all()
-        if found:
-            return _the_only(name, found)
+    for condition in conditions if name else []:
+        rows = session.scalars(
+            select(VideoRow).where(condition).order_by(VideoRow.id).limit(6)
+        ).all()
+        if rows:
+            return _unambiguous(name, rows)
     raise NotFound(f"no video goes by {name!r}: `homer videos` lists them")
 
 
 def known_video(session: Session, video_id: str) -> Video | None:
-    """The video of exactly this id, if any."""
+    """Return the video with exactly this id, or None."""
     row = session.get(VideoRow, video_id)
     return None if row is None else _video(row)
 
 
 def list_videos(session: Session) -> list[Video]:
-    """All videos, by title, then id."""
+    """Return all videos, by title, then id."""
     rows = session.scalars(select(VideoRow).order_by(VideoRow.title, VideoRow.id))
     return [_video(row) for row in rows]
 
 
 def titles(session: Session) -> dict[str, str]:
-    """The title of every video by its id, by title, then id."""
+    """Return the titles of all videos by id, in order of title, then id."""
     query = select(VideoRow.id, VideoRow.title).order_by(VideoRow.title, VideoRow.id)
     return dict(session.execute(query).all())
 
 
 def videos_of(session: Session, ids: Sequence[str]) -> dict[str, Video]:
-    """Those of these videos that are there, by id."""
+    """Return those of these videos that exist, by id."""
     rows = session.scalars(select(VideoRow).where(VideoRow.id.in_(set(ids))))
     return {row.id: _video(row) for row in rows}
 
 
 def set_video_state(session: Session, video_id: str, state: str, error: str | None = None) -> None:
-    """Sets how far a video is: watching, done, or failed with the reason."""
+    """Set the state of a video: watching, done, or failed with the reason."""
     if state not in (WATCHING, DONE, FAILED):
         raise ValueError(f"not a state of a video: {state!r}")
     set_progress(session, video_id, state=state, error=error)
 
 
 def set_progress(session: Session, video_id: str, **values: object) -> None:
-    """Sets how far a video is, how long, or where its file is: what was learned stays as it is.
+    """Set values of a video's row such as its state, duration or path.
 
-    Nothing is written where nothing changes: a row that is written without a change says that what
-    was learned was said anew (``forget.touch``).
+    Nothing is written if nothing changes: a write without a change marks the video as rewritten
+    (``forget.touch``).
     """
-    changes = (getattr(VideoRow, name).is_distinct_from(new) for name, new in values.items())
-    here = (VideoRow.id == video_id, or_(*changes))
-    session.execute(update(VideoRow).where(*here).values(values))
+    changes = (getattr(VideoRow, name).is_distinct_from(value) for name, value in values.items())
+    changed_row = (VideoRow.id == video_id, or_(*changes))
+    session.execute(update(VideoRow).where(*changed_row).values(values))
 
 
 def video_state(session: Session, video_id: str) -> VideoState | None:
-    """How far a video is; None where there is no such video."""
-    found = session.get(VideoRow, video_id)
-    if found is None:
+    """Return the progress of a video; None if there is no such video."""
+    video = session.get(VideoRow, video_id)
+    if video is None:
         return None
     counts = (
         func.count(),
@@ -149,29 +151,29 @@ def video_state(session: Session, video_id: str) -> VideoState | None:
     query = select(*counts).where(ClipRow.video_id == video_id)
     clips, done, failed = session.execute(query).one()
     return VideoState(
-        found.state, found.error, clips, done, failed, dict(found.models), found.created_at
+        video.state, video.error, clips, done, failed, dict(video.models), video.created_at
     )
 
 
 def hold_video(session: Session, video_id: str) -> bool:
-    """Keep a video from being deleted until this transaction ends; False where it is gone."""
-    # What deletes a video waits for this lock before it touches any row (`delete_video`).
+    """Protect a video from deletion until this transaction ends; return False if it is gone."""
+    # ``delete_video`` waits for this lock before it touches any row.
     session.execute(text("LOCK TABLE model_calls IN ROW EXCLUSIVE MODE"))
     return session.scalar(select(VideoRow.id).where(VideoRow.id == video_id)) is not None
 
 
 def delete_video(session: Session, video_id: str) -> list[str]:
-    """Deletes every row of a video, and every trajectory that looked at it.
+    """Delete every row of a video, and every trajectory over it.
 
-    Its questions, events, model calls and checkpoints go too, and messages only they used.
+    Its questions, events, model calls and checkpoints are deleted too, and messages only they used.
 
     Returns:
-        SHA-256 of the blobs that no video uses any more, for `store.sweep.drop_blobs` to remove
+        SHA-256 of the blobs that no video uses any more, for ``store.sweep.drop_blobs`` to remove
         once this transaction is committed.
     """
     close_video(session, video_id)
-    mine = select(BlobRow.sha256).where(BlobRow.video_id == video_id)
-    blobs = list(session.scalars(mine))
+    of_video = select(BlobRow.sha256).where(BlobRow.video_id == video_id)
+    blobs = list(session.scalars(of_video))
     delete_trajectories(session, video_id)
     delete_calls(session, ModelCallRow.video_id == video_id)
     session.execute(delete(ClipRow).where(ClipRow.video_id == video_id))
@@ -180,73 +182,72 @@ def delete_video(session: Session, video_id: str) -> list[str]:
 
 
 def drop_path(session: Session, video_id: str) -> None:
-    """The file of a video is no more."""
+    """Remove the path of a video, whose file is gone."""
     set_progress(session, video_id, path=None)
 
 
-def _moved(session: Session, video: Video) -> None:
+def _update_path(session: Session, video: Video) -> None:
     if video.path is not None:
         set_progress(session, video.id, path=video.path)
 
 
 def close_video(session: Session, video_id: str) -> None:
-    """Keep a video to this transaction, which is about to delete of it; call it before all else.
+    """Lock a video exclusively before anything of it is deleted; call it first.
 
-    Whoever is writing to it, or asks about it, comes to an end first; whoever comes later finds
-    what is left.
+    It waits for running writes and for questions being added; later ones see what is left.
     """
     lock_video(session, video_id)
-    # Held against all writers of calls: none may come to use a message that is about to go.
+    # Against all writers of calls: none may begin to use a message that is about to be deleted.
     session.execute(text("LOCK TABLE model_calls IN SHARE ROW EXCLUSIVE MODE"))
-    # Whoever corrects holds this, and then asks for the video's row.
+    # Corrections lock this table before the video's row.
     session.execute(text("LOCK TABLE corrections IN SHARE ROW EXCLUSIVE MODE"))
     session.execute(select(VideoRow.id).where(VideoRow.id == video_id).with_for_update())
 
 
 def share_videos(session: Session, video_ids: Sequence[str]) -> None:
-    """Let no video of a question that begins be deleted until this transaction ends.
+    """Lock the videos of a new question in share mode against deletion until this transaction ends.
 
     Raises:
-        NotFound: one was deleted meanwhile.
+        NotFound: One was deleted meanwhile.
     """
-    here = select(VideoRow.id).where(VideoRow.id.in_(video_ids)).order_by(VideoRow.id)
-    found = set(session.scalars(here.with_for_update(key_share=True, read=True)))
+    query = select(VideoRow.id).where(VideoRow.id.in_(video_ids)).order_by(VideoRow.id)
+    locked_ids = set(session.scalars(query.with_for_update(key_share=True, read=True)))
     for video_id in video_ids:
-        if video_id not in found:
+        if video_id not in locked_ids:
             raise NotFound(f"no video goes by {video_id!r}: `homer videos` lists them")
 
 
 def delete_trajectories(session: Session, video_id: str) -> None:
-    """Deletes every trajectory that looked at a video, with its question, calls, checkpoints."""
+    """Delete every trajectory over a video, with its question, calls and checkpoints."""
     looked = TrajectoryVideoRow.video_id == video_id
     query = select(TrajectoryVideoRow.trajectory_id).where(looked)
     delete_runs(session, list(session.scalars(query)))
 
 
 def delete_runs(session: Session, ids: Sequence[str]) -> None:
-    """Deletes trajectories, with the questions of theirs alone, their calls and checkpoints."""
-    asked = select(TrajectoryRow.question_id).where(TrajectoryRow.id.in_(ids))
-    questions = list(session.scalars(asked))
+    """Delete trajectories with their calls, checkpoints, and questions that no other has."""
+    question_ids = select(TrajectoryRow.question_id).where(TrajectoryRow.id.in_(ids))
+    questions = list(session.scalars(question_ids))
     _delete_checkpoints(session, ids)
     delete_calls(session, ModelCallRow.trajectory_id.in_(ids))
     session.execute(delete(TrajectoryRow).where(TrajectoryRow.id.in_(ids)))
     others = select(TrajectoryRow.question_id)
-    alone = (QuestionRow.id.in_(questions), QuestionRow.id.not_in(others))
-    session.execute(delete(QuestionRow).where(*alone))
+    only_theirs = (QuestionRow.id.in_(questions), QuestionRow.id.not_in(others))
+    session.execute(delete(QuestionRow).where(*only_theirs))
 
 
 def delete_calls(session: Session, which: ColumnElement[bool]) -> None:
-    """Deletes calls, and the pool's messages that only they used."""
+    """Delete calls, and messages of the pool that only they used."""
     used = select(func.unnest(ModelCallRow.messages).label("hash"))
-    gone = list(session.scalars(used.where(which).distinct()))
+    hashes = list(session.scalars(used.where(which).distinct()))
     session.execute(delete(ModelCallRow).where(which))
     session.execute(
-        delete(MessageRow).where(MessageRow.hash.in_(gone), MessageRow.hash.not_in(used))
+        delete(MessageRow).where(MessageRow.hash.in_(hashes), MessageRow.hash.not_in(used))
     )
 
 
 def _delete_checkpoints(session: Session, trajectories: Sequence[str]) -> None:
-    """LangGraph's rows; its tables are its own and may not be there."""
+    """Delete LangGraph's rows; its tables may not exist."""
     for table in CHECKPOINT_TABLES:
         name = f"checkpoints.{table}"
         if session.scalar(select(func.to_regclass(name))) is not None:
@@ -254,12 +255,12 @@ def _delete_checkpoints(session: Session, trajectories: Sequence[str]) -> None:
             session.execute(text(query), {"ids": list(trajectories)})
 
 
-def _the_only(name: str, found: Sequence[VideoRow]) -> Video:
-    if len(found) > 1:
-        named = ", ".join(f"{row.id} ({row.title})" for row in found[:5])
-        more = ", ..." if len(found) > 5 else ""
-        raise Ambiguous(f"several videos go by {name!r}: {named}{more}; give more of the id")
-    return _video(found[0])
+def _unambiguous(name: str, rows: Sequence[VideoRow]) -> Video:
+    if len(rows) > 1:
+        listed = ", ".join(f"{row.id} ({row.title})" for row in rows[:5])
+        more = ", ..." if len(rows) > 5 else ""
+        raise Ambiguous(f"several videos go by {name!r}: {listed}{more}; give more of the id")
+    return _video(rows[0])
 
 
 def _video(row: VideoRow) -> Video:
@@ -280,15 +281,15 @@ def _clip_row(video_id: str, clip: Clip) -> dict[str, object]:
 
 
 def named_or_only(session: Session, names: Sequence[str]) -> tuple[str, ...]:
-    """The ids of the videos that a question is about: those named, each once, else the only one.
+    """Return the ids of the named videos, each once, or else of the only video.
 
-    Empty where none is named and it is not clear which is meant.
+    Empty if none is named and there are several or none.
 
     Raises:
-        NotFound: none goes by one of the names.
-        Ambiguous: several do.
+        NotFound: No video has one of the names.
+        Ambiguous: Several do.
     """
     if names:
         return tuple(dict.fromkeys(find_video(session, name).id for name in names))
-    known = list_videos(session)
-    return (known[0].id,) if len(known) == 1 else ()
+    videos = list_videos(session)
+    return (videos[0].id,) if len(videos) == 1 else ()

@@ -1,1 +1,1 @@
-"""The tables by aggregate. Alembic owns them; these are what it compares against."""
+"""The tables by aggregate. Alembic owns them and compares against these definitions."""

@@ -1,4 +1,4 @@
-"""The table of who did what, to which rows are only added."""
+"""The table of the audit log, to which rows are only added."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from store.tables.base import Base, now
 
 
 class AuditRow(Base):
-    """One deed; ``subject`` is an id. No reference leads here or from here: it outlives both.
+    """One recorded action; ``subject`` is an id, without a foreign key: the row outlives it.
 
-    The database refuses to change or delete rows. Their ids are random, so that those of two
-    libraries can come together.
+    The database rejects changes and deletions of rows. Their ids are random, so that the logs of
+    two libraries can be merged.
     """
 
     __tablename__ = "audit"

@@ -1,4 +1,4 @@
-"""What all tables are made with: how Python's types map to Postgres, keys and references."""
+"""The base of all tables: mapping of Python types to Postgres, keys and references."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ class Base(DeclarativeBase):
 
 
 def pk() -> Mapped[int]:
-    """The number of a row."""
+    """Return the primary key column: an identity."""
     return mapped_column(BigInteger, Identity(), primary_key=True)
 
 
 def video(**kwargs: Any) -> Mapped[str]:
-    """The video that a row is of."""
+    """Return a column with the video of a row."""
     return mapped_column(ForeignKey("videos.id", ondelete="CASCADE"), **kwargs)
 
 
 def ref(target: str, **kwargs: Any) -> Mapped[Any]:
-    """A reference that goes with what it points at."""
+    """Return a foreign key column; rows are deleted with what they refer to."""
     return mapped_column(BigInteger, ForeignKey(target, ondelete="CASCADE"), **kwargs)
 
 
 def now() -> Mapped[datetime]:
-    """When a row was added."""
+    """Return a column with the time when a row was added."""
     return mapped_column(DateTime(timezone=True), server_default=func.now())

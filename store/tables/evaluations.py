@@ -1,4 +1,4 @@
-"""The tables of evaluations: runs over data sets, and what became of each of their questions."""
+"""The tables of evaluations: runs over data sets, and the result of each question."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class EvalRunRow(Base):
 
 
 class EvalResultRow(Base):
-    """A question of a run in one arm; it goes with its video, and with its trajectory.
+    """A question of a run in one arm; it is deleted with its video and with its trajectory.
 
-    ``item``: the question as the data set has it; ``verdict``: what judges say, NULL: none yet.
+    ``item``: the data set's record of the question; ``verdict``: that of the judges, NULL before.
     """
 
     __tablename__ = "eval_results"
@@ -50,7 +50,7 @@ class EvalResultRow(Base):
 
 
 class EvalBatchRow(Base):
-    """A batch of a run that was learned from, and what that changed: names and counts only."""
+    """A batch of a run that was learned from, and what changed: names and counts only."""
 
     __tablename__ = "eval_batches"
     run: Mapped[str] = mapped_column(

@@ -1,4 +1,4 @@
-"""The tables of questions: how each was answered, call by call, and what was learned from it."""
+"""The tables of questions: trajectories, events, model calls, and what was learned from them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from store.tables.base import Base, now, pk, ref, video
 
 
 class QuestionRow(Base):
-    """A question as it was asked."""
+    """A question as asked."""
 
     __tablename__ = "questions"
     id: Mapped[int] = pk()
@@ -40,7 +40,7 @@ class TrajectoryRow(Base):
 
 
 class TrajectoryVideoRow(Base):
-    """A trajectory looked at a video, up to ``last_clip``."""
+    """A trajectory is over a video, up to ``last_clip``."""
 
     __tablename__ = "trajectory_videos"
     trajectory_id: Mapped[str] = mapped_column(
@@ -84,7 +84,7 @@ class SkillRow(Base):
 
 
 class JudgementRow(Base):
-    """Whether an answer is right, as a benchmark or a person says; ``learned`` once."""
+    """Whether an answer is right, from a benchmark or a person; ``learned``: learned from."""
 
     __tablename__ = "judgements"
     trajectory_id: Mapped[str] = mapped_column(
@@ -97,7 +97,7 @@ class JudgementRow(Base):
 
 
 class ObservationRow(Base):
-    """A signal of a judged trajectory; ``skill`` and ``version`` are what was made of it."""
+    """A signal of a judged trajectory; ``skill`` and ``version``: the skill made of it."""
 
     __tablename__ = "observations"
     trajectory_id: Mapped[str] = mapped_column(

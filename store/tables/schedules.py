@@ -1,4 +1,4 @@
-"""The table of what schedules have dealt with, so that nothing is taken up twice."""
+"""The table of items that schedules have processed, so that none is processed twice."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from store.tables.base import Base, now
 
 
 class TakenRow(Base):
-    """A file or an address that was dealt with; ``key`` is a digest, so that no name is kept.
+    """A processed file or address; ``key`` is a digest, so that no name is stored.
 
     ``told`` says why it could not be watched; None: it was.
     """

@@ -1,8 +1,8 @@
-"""The tables. Alembic owns them; this is what it compares against.
+"""The tables of videos and their memory; all tables are exported here.
 
-Clip columns: ``clip`` is where a row was learned; ``from_clip`` the clip after which a revision
-holds; ``to_clip`` the clip after which it holds no more (NULL: still holds). A view as of clip
-``c`` sees ``from_clip <= c AND (to_clip IS NULL OR to_clip > c)``.
+Clip columns: ``clip`` is where a row was learned; ``from_clip`` the clip after which a revision is
+valid; ``to_clip`` the clip after which it is not (NULL: still valid). A view as of clip ``c`` sees
+``from_clip <= c AND (to_clip IS NULL OR to_clip > c)``.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class LibraryRow(Base):
 
 
 class VideoRow(Base):
-    """A source. ``state``: watching, done or failed. ``writer``: who wrote its memories."""
+    """A source. ``state``: watching, done or failed."""
 
     __tablename__ = "videos"
     id: Mapped[str] = mapped_column(primary_key=True)
@@ -126,7 +126,7 @@ class VideoRow(Base):
 
 
 class ClipRow(Base):
-    """A clip. ``text`` and ``embedding`` sum up its memories; ``seconds``: what it took so far."""
+    """A clip. ``text`` and ``embedding`` sum up its memories; ``seconds``: time spent so far."""
 
     __tablename__ = "clips"
     video_id: Mapped[str] = video(primary_key=True)
@@ -208,7 +208,7 @@ class SightingRow(_OfClip, Base):
 
 
 class ExemplarRow(Base):
-    """A vector kept to recognise an identity by (at most 10 a face, 20 a voice)."""
+    """A vector by which an identity is recognised (at most 10 a face, 20 a voice)."""
 
     __tablename__ = "exemplars"
     id: Mapped[int] = pk()
@@ -219,7 +219,7 @@ class ExemplarRow(Base):
 
 
 class UtteranceRow(_OfClip, Base):
-    """Words said (``origin`` speech) or that came along: caption, subtitle, chapter."""
+    """Words said (``origin`` speech) or from the source: caption, subtitle, chapter."""
 
     __tablename__ = "utterances"
     __table_args__ = (_clip_fk(), Index("utterances_of_clip", "video_id", "clip"))
@@ -254,7 +254,7 @@ class ScreenTextRow(_OnKeyframe, Base):
 
 
 class ObjectRow(_OnKeyframe, Base):
-    """A thing seen on a keyframe, by the name of its kind."""
+    """An object seen on a keyframe, by the name of its class."""
 
     __tablename__ = "objects"
     __table_args__ = (_clip_fk(), Index("objects_of_clip", "video_id", "clip"))
@@ -262,7 +262,7 @@ class ObjectRow(_OnKeyframe, Base):
 
 
 class CharacterRow(Base):
-    """A person; keeps ``number`` for ever."""
+    """A person; ``number`` never changes."""
 
     __tablename__ = "characters"
     __table_args__ = (UniqueConstraint("video_id", "number"),)
@@ -274,7 +274,7 @@ class CharacterRow(Base):
 
 
 class CharacterMemberRow(Base):
-    """An identity's membership in a character, while it holds."""
+    """An identity's membership in a character, while valid."""
 
     __tablename__ = "character_members"
     id: Mapped[int] = pk()
@@ -285,9 +285,9 @@ class CharacterMemberRow(Base):
 
 
 class CharacterNameRow(Base):
-    """A name of a character, while it holds. ``source``: said, read, caption, model.
+    """A name of a character, while valid. ``source``: said, read, caption, model.
 
-    ``identity_id``: whose name it was when it was learned; NULL in rows of before that was kept.
+    ``identity_id``: the identity it was learned from; NULL in rows older than the column.
     """
 
     __tablename__ = "character_names"
@@ -301,10 +301,10 @@ class CharacterNameRow(Base):
 
 
 class CorrectionRow(Base):
-    """What a person said about the people of a video, until it is taken back (``undone``).
+    """A user's correction of the people of a video, until it is undone (``undone``).
 
-    Corrections are laid over what was learned and change no other row. ``numbers``: the
-    characters that it speaks of. ``outcomes``: how those are from then on.
+    Corrections are laid over what was learned and change no other row. ``numbers``: the characters
+    concerned. ``outcomes``: the states of those from then on.
     """
 
     __tablename__ = "corrections"
@@ -334,7 +334,7 @@ class IdentityStatementRow(Base):
 
 
 class MemoryRow(_OfClip, Base):
-    """A line of memory with its vector and its words."""
+    """A memory with its vector and its words."""
 
     __tablename__ = "memories"
     __table_args__ = (
@@ -368,7 +368,7 @@ class MemoryLinkRow(Base):
 
 
 class MemoryStrengthRow(Base):
-    """A semantic memory was met again at ``clip``: weight is 1 + the rows in view."""
+    """A semantic memory was confirmed at ``clip``: its weight is 1 + the rows in view."""
 
     __tablename__ = "memory_strengths"
     id: Mapped[int] = pk()
@@ -377,7 +377,7 @@ class MemoryStrengthRow(Base):
 
 
 class SegmentRow(Base):
-    """An event: what stays the same through its revisions."""
+    """An event: what its revisions share."""
 
     __tablename__ = "segments"
     __table_args__ = (UniqueConstraint("video_id", "number"),)
@@ -387,7 +387,7 @@ class SegmentRow(Base):
 
 
 class SegmentRevisionRow(Base):
-    """How a segment read while the revision held. ``absorbed_into``: why it closed, if so."""
+    """A revision of a segment. ``absorbed_into``: the segment that absorbed it, if any."""
 
     __tablename__ = "segment_revisions"
     __table_args__ = (
@@ -435,7 +435,7 @@ class EdgeRow(Base):
 
 
 class PatchRow(Base):
-    """What a writer proposed after a window, what was applied, and what was dropped and why."""
+    """A patch after a window: what was applied, and what was dropped and why."""
 
     __tablename__ = "patches"
     __table_args__ = (UniqueConstraint("video_id", "at_clip"),)
@@ -450,7 +450,7 @@ class PatchRow(Base):
 
 
 class BlobRow(Base):
-    """Which video uses which blob, so that deleting one never takes another's."""
+    """Which video uses which blob, so that deleting one video never removes another's."""
 
     __tablename__ = "blobs"
     video_id: Mapped[str] = video(primary_key=True)

@@ -1,4 +1,4 @@
-"""The table of indexes that searching worked out of videos, so that the next process need not."""
+"""The table of search indexes computed from videos, so that the next process need not."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ WORKED_OUT = "worked_out"
 
 
 def is_worked_out(table: Table) -> bool:
-    """Whether back-ups and exports leave a table out: all in it can be worked out again."""
+    """Check whether back-ups and exports leave a table out, since it can be computed again."""
     return bool(table.info.get(WORKED_OUT))
 
 
 class SearchIndexRow(Base):
-    """One video's. ``key`` tells of which lines, ``through`` up to which clip.
+    """One video's index. ``key`` is the state of its lines, ``through`` the last clip.
 
-    A trigger takes it away whenever the video gets another version, as by all that deletes or says
-    anew what is remembered of it (``store.queries.forget.touch``).
+    A trigger deletes it whenever the video gets another version, as with every deletion and
+    rewriting (``store.queries.forget.touch``).
     """
 
     __tablename__ = "search_indexes"

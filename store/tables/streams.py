@@ -1,4 +1,4 @@
-"""The tables of live streams: where they come from, how each clip was watched, and the gaps."""
+"""The tables of live streams: their sources, how each clip was watched, and the gaps."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from store.tables.base import Base, pk, video
 
 
 class StreamRow(Base):
-    """A video that is watched as it comes; ``source`` holds no secret."""
+    """A video that is watched live; ``source`` holds no secret."""
 
     __tablename__ = "streams"
     video_id: Mapped[str] = video(primary_key=True)
@@ -18,7 +18,7 @@ class StreamRow(Base):
 
 
 class StreamClipRow(Base):
-    """How a clip of a stream was watched; numbers are of pictures."""
+    """How a clip of a stream was watched; counts are of frames."""
 
     __tablename__ = "stream_clips"
     __table_args__ = (
@@ -36,7 +36,7 @@ class StreamClipRow(Base):
 
 
 class StreamGapRow(Base):
-    """A stretch of a stream that is not in memory, and why."""
+    """A span of a stream that is not in memory, and why."""
 
     __tablename__ = "stream_gaps"
     __table_args__ = (Index("stream_gaps_of_video", "video_id", "start_ms"),)

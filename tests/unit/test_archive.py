@@ -47,7 +47,7 @@ def written(out: Path) -> Path:
                     columns=("a", "b"),
                     counters={"id": 7},
                     rows=part.lines,
-                    part=part.told(),
+                    part=part.manifest_entry(),
                 )
             )
         with archive.part(IMAGES, packed=False) as part:
@@ -59,7 +59,7 @@ def written(out: Path) -> Path:
                 made_at="2026-01-01",
                 tables=tuple(tables),
                 blobs=len(PICTURES),
-                images=part.told(),
+                images=part.manifest_entry(),
             )
         )
     return out
